@@ -1,0 +1,151 @@
+"""Run a campaign: every trial that is not there yet, block by block, until a stopping rule is met."""
+
+import statistics
+import time
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from runners import provenance, runner_named
+from runners.journal import Folder
+from runners.plan import Plan
+from runners.record import Outcome, Transcript, Trial, judge
+
+
+@dataclass(frozen=True)
+class Event:
+    """What the engine reports: `started`, `finished` or `kept` trials, and the campaign's `ended`.
+
+    `done` of `total` trials are there; `eta_s` is None until there is something to go by.
+    """
+
+    kind: str
+    trial: Optional[Trial]
+    outcome: Optional[Outcome]
+    done: int
+    total: int
+    eta_s: Optional[float]
+    message: str = ""
+
+
+Listener = Callable[[Event], None]
+
+
+def run(
+    plan: Plan,
+    testbed: Any,
+    folder: Folder,
+    listen: Listener = lambda event: None,
+    half_width: Callable[[Folder], Optional[float]] = lambda folder: None,
+) -> str:
+    """Run what is missing of a plan on an open testbed and say which rule ended it.
+
+    `half_width(folder)` is asked after each block for the half-width of the 95 % interval of
+    the primary contrast (a fraction, or None while there is none), if the plan wants a precision.
+    Returns `blocks`, `precision` or `time budget`. Whatever interrupts it, finished trials stay.
+    """
+    folder.create_or_check(plan)
+    folder.write_provenance({"host": provenance.host(), "testbed": testbed.provenance()})
+    folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])
+    progress = _Progress(plan, folder, listen)
+    for trial in plan.preamble:
+        _run_missing(trial, testbed, folder, progress)
+    ended_by = "blocks"
+    for block in plan.blocks:
+        if _too_late(plan, block, progress):
+            ended_by = "time budget"
+            break
+        for trial in block:
+            _run_missing(trial, testbed, folder, progress)
+        width = half_width(folder) if plan.stopping.precision else None
+        if width is not None and width <= plan.stopping.precision:
+            ended_by = "precision"
+            break
+    folder.note("ended", by=ended_by, stopping=asdict(plan.stopping))
+    progress.ended(ended_by)
+    return ended_by
+
+
+def is_finished(plan: Plan, folder: Folder) -> bool:
+    """Whether nothing is left to do: all trials are there, or this very stopping rule has ended it."""
+    if folder.finished().issuperset(trial.id for trial in plan.trials()):
+        return True
+    notes = [note for note in folder.notes() if note["event"] in ("session", "ended")]
+    return bool(notes) and notes[-1].get("stopping") == asdict(plan.stopping)
+
+
+def _run_missing(trial: Trial, testbed: Any, folder: Folder, progress: "_Progress") -> None:
+    if trial.id not in progress.missing:
+        progress.kept(trial)
+        return
+    progress.started(trial)
+    runner = runner_named(trial.runner)
+    begin = time.monotonic()
+    transcript: Transcript = testbed.run(trial, runner.commands(trial.point))
+    folder.save(transcript)
+    outcome = judge(transcript, runner.parse)
+    seconds = time.monotonic() - begin
+    folder.note("trial", id=trial.id, status=outcome.status, seconds=round(seconds, 4))
+    progress.finished(trial, outcome, seconds)
+
+
+def _too_late(plan: Plan, block: Tuple[Trial, ...], progress: "_Progress") -> bool:
+    """Whether a block that has still to run would not end within the time budget."""
+    budget = plan.stopping.time_budget_s
+    if not budget or block is plan.blocks[0]:
+        return False
+    to_come = progress.expected(block)
+    return bool(to_come) and progress.spent_s + to_come > budget
+
+
+class _Progress:
+    """Keeps count of the trials and of how long each kind takes, and tells the listener."""
+
+    def __init__(self, plan: Plan, folder: Folder, listen: Listener) -> None:
+        self._plan, self._listen = plan, listen
+        self._trials = plan.trials()
+        self._kind = {trial.id: (trial.runner, trial.point.get("nodes")) for trial in self._trials}
+        self.missing = {trial.id for trial in self._trials} - folder.finished()
+        self._seconds: Dict[Any, List[float]] = defaultdict(list)
+        self.spent_s = 0.0
+        for note in folder.notes():
+            if note["event"] == "trial" and note["id"] in self._kind:
+                self._count(note["id"], note["seconds"])
+
+    def expected(self, trials: Any) -> float:
+        """Seconds that the missing ones of these trials are expected to take."""
+        everything = [seconds for kind in self._seconds.values() for seconds in kind]
+        if not everything:
+            return 0.0
+        usual = statistics.mean(everything)
+        return sum(
+            statistics.mean(self._seconds.get(self._kind[trial.id], [usual]))
+            for trial in trials
+            if trial.id in self.missing
+        )
+
+    def kept(self, trial: Trial) -> None:
+        self._tell("kept", trial)
+
+    def started(self, trial: Trial) -> None:
+        self._tell("started", trial)
+
+    def finished(self, trial: Trial, outcome: Outcome, seconds: float) -> None:
+        self.missing.discard(trial.id)
+        self._count(trial.id, seconds)
+        self._tell("finished", trial, outcome)
+
+    def ended(self, rule: str) -> None:
+        self._tell("ended", None, message=rule)
+
+    def _count(self, trial_id: str, seconds: float) -> None:
+        self._seconds[self._kind[trial_id]].append(seconds)
+        self.spent_s += seconds
+
+    def _tell(self, kind: str, trial: Optional[Trial], outcome: Optional[Outcome] = None, message: str = "") -> None:
+        eta = self.expected(self._trials) or None
+        budget = self._plan.stopping.time_budget_s
+        if eta and budget:
+            eta = min(eta, max(budget - self.spent_s, 0.0))
+        done = len(self._trials) - len(self.missing)
+        self._listen(Event(kind, trial, outcome, done, len(self._trials), eta, message))

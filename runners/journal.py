@@ -1,0 +1,145 @@
+"""A campaign's folder on disk: what survives an interrupt, a kill -9 or a power loss.
+
+    trials.json        the plan
+    journal.jsonl      what happened, one fsynced line each: sessions, finished trials, the end
+    provenance.json    where it ran
+    transcripts/*.json one file a trial, written whole or not at all
+
+A trial is finished when its transcript is there; everything else can be derived from it.
+"""
+
+import json
+import os
+import time
+import zipfile
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Set
+
+from runners.plan import Plan, plan_from_json, plan_to_json
+from runners.record import FalloffError, Transcript, to_json, transcript_from_json
+
+
+class Folder:
+    """The folder of one campaign; created with its plan, or opened again to be continued."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self._transcripts = self.path / "transcripts"
+
+    def create_or_check(self, plan: Plan) -> None:
+        """Take the folder for this plan; raises FalloffError if it belongs to another one."""
+        file = self.path / "trials.json"
+        if file.exists() and self.plan().digest != plan.digest:
+            raise FalloffError(
+                f"{self.path} holds trials of another version of campaign {plan.name!r}; nothing was changed. "
+                "Choose another folder, or move this one away"
+            )
+        self._transcripts.mkdir(parents=True, exist_ok=True)
+        for leftover in self._transcripts.glob("*.part"):
+            leftover.unlink()
+        write_whole(file, plan_to_json(plan))
+
+    def plan(self) -> Plan:
+        """The plan that this folder holds; raises FalloffError when it holds none."""
+        file = self.path / "trials.json"
+        try:
+            return plan_from_json(file.read_text())
+        except FileNotFoundError:
+            raise FalloffError(f"{self.path} is not a campaign's folder: it has no trials.json") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise FalloffError(f"{file} is damaged ({error}); restore it or start afresh with --fresh") from None
+
+    def finished(self) -> Set[str]:
+        """The ids of the trials whose transcripts are there."""
+        return {file.stem for file in self._transcripts.glob("*.json")}
+
+    def save(self, transcript: Transcript) -> None:
+        """Write a transcript so that it is on disk, whole, when this returns."""
+        write_whole(self._transcripts / f"{transcript.trial.id}.json", json.dumps(to_json(transcript)))
+
+    def transcript(self, trial_id: str) -> Transcript:
+        """Read one transcript; raises FalloffError when it is damaged."""
+        return _read_transcript((self._transcripts / f"{trial_id}.json").read_text(), trial_id)
+
+    def transcripts(self) -> Iterator[Transcript]:
+        """All transcripts by id, from the folder or from its `transcripts.zip`."""
+        archive = self.path / "transcripts.zip"
+        if archive.exists():
+            with zipfile.ZipFile(archive) as packed:
+                for name in sorted(packed.namelist()):
+                    yield _read_transcript(packed.read(name).decode(), name)
+        for trial_id in sorted(self.finished()):
+            yield self.transcript(trial_id)
+
+    def note(self, event: str, **details: Any) -> None:
+        """Append a line to the journal; it is on disk when this returns."""
+        line = json.dumps({"event": event, "at": time.time(), **details})
+        with open(self.path / "journal.jsonl", "a", encoding="utf-8") as journal:
+            # A kill may have cut the last line short; it must not swallow this one.
+            journal.write(line + "\n" if _ends_with_newline(self.path / "journal.jsonl") else "\n" + line + "\n")
+            journal.flush()
+            os.fsync(journal.fileno())
+
+    def notes(self) -> List[Dict[str, Any]]:
+        """The journal's lines that are whole, in order."""
+        file = self.path / "journal.jsonl"
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        return [note for note in map(_whole_line, lines) if note]
+
+    def stopped_by(self) -> str:
+        """Which rule ended the campaign; `interrupted` when none did."""
+        notes = [note for note in self.notes() if note["event"] in ("session", "ended")]
+        return notes[-1]["by"] if notes and notes[-1]["event"] == "ended" else "interrupted"
+
+    def write_provenance(self, provenance: Mapping[str, Any]) -> None:
+        """Keep where the campaign ran; every session adds its own."""
+        file = self.path / "provenance.json"
+        sessions = json.loads(file.read_text())["sessions"] if file.exists() else []
+        write_whole(file, json.dumps({"sessions": [*sessions, provenance]}, indent=1))
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Replace a file's content so that a crash leaves the old or the new, never a mixture."""
+    part = file.with_name(file.name + ".part")
+    with open(part, "w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(part, file)
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def pack(source: Path, target: Path) -> None:
+    """Copy a campaign's folder with its transcripts in one compressed file, always the same bytes."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in ("trials.json", "journal.jsonl", "provenance.json"):
+        write_whole(target / name, (source / name).read_text(encoding="utf-8"))
+    with zipfile.ZipFile(target / "transcripts.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+        for file in sorted((source / "transcripts").glob("*.json")):
+            packed.writestr(zipfile.ZipInfo(file.stem, date_time=(1980, 1, 1, 0, 0, 0)), file.read_bytes())
+
+
+def _read_transcript(text: str, name: str) -> Transcript:
+    try:
+        return transcript_from_json(json.loads(text))
+    except (ValueError, KeyError, TypeError) as error:
+        raise FalloffError(f"transcript {name} is damaged ({error}); delete it and run the campaign again") from None
+
+
+def _whole_line(line: str) -> Dict[str, Any]:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return {}
+
+
+def _ends_with_newline(file: Path) -> bool:
+    if not file.exists() or file.stat().st_size == 0:
+        return True
+    with open(file, "rb") as stream:
+        stream.seek(-1, os.SEEK_END)
+        return stream.read(1) == b"\n"

@@ -1,0 +1,183 @@
+"""The frozen records that travel from a campaign to a dataset.
+
+A `Trial` is resolved data; a runner turns it into `Command`s; a testbed executes them into
+a `Transcript`; the runner's `parse` turns that into `Reading`s. Nothing here touches a tool.
+"""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+
+Scalar = Any  # str, int, float or bool: what JSON and TOML both know
+Settings = Mapping[str, Scalar]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One execution of one runner: a point of the campaign within a block.
+
+    `role` is `point` (a point of the design), `before` or `after` (the reference
+    measurement that brackets a block), `survey` (the testbed measures itself) or
+    `warm_up` (discarded). Blocks count from 1; block 0 is what precedes the first.
+    `point` is flat and complete: the levels of all factors and every fixed setting.
+    """
+
+    id: str
+    role: str
+    runner: str
+    block: int
+    order: int
+    point: Settings
+
+
+@dataclass(frozen=True)
+class Command:
+    """One program to execute, as an argv list whose first word names a tool.
+
+    With `ranks` it is an MPI program started on the first `ranks` nodes, one process on
+    each; otherwise it runs on node `node` (nodes count from 1). `files` are written into
+    its working folder first. A `background` command is a server: it has started when
+    `listens` (a TCP port) accepts connections, and it ends with the trial.
+    `in_quota` is whether the node's CPU quota holds for it.
+    """
+
+    argv: Tuple[str, ...]
+    ranks: int = 0
+    node: int = 1
+    files: Mapping[str, str] = field(default_factory=dict)
+    timeout_s: float = 60.0
+    background: bool = False
+    listens: int = 0
+    in_quota: bool = True
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What one command did: its tool, full argv, output, exit code and times.
+
+    `argv` is what was executed, launchers included; `tool` is the command's own first word.
+    `exit_code` is None when the command was stopped at its limit (`timed_out`).
+    `start` is in seconds since the epoch, `wall_s` in seconds.
+    """
+
+    tool: str
+    argv: Tuple[str, ...]
+    stdout: str
+    stderr: str
+    exit_code: Optional[int]
+    start: float
+    wall_s: float
+    timed_out: bool = False
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """All that is known of one trial, written to disk before anything is parsed.
+
+    `requested` and `effective` hold the same keys: what the testbed was asked for, and
+    what it read back afterwards. `counters` are per-node lists (bytes sent, received ...)
+    over the trial. `fault` is the testbed's own failure, in a sentence, or empty.
+    """
+
+    trial: Trial
+    testbed: str
+    evidence: str
+    executions: Tuple[Execution, ...]
+    requested: Settings
+    effective: Settings
+    counters: Mapping[str, List[float]] = field(default_factory=dict)
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A named number with its unit; a list holds one number for each node."""
+
+    name: str
+    value: Any
+    unit: str
+
+
+@dataclass(frozen=True)
+class Runner:
+    """How one benchmark tool is driven and read; both functions are pure.
+
+    `commands(point)` gives the commands of a trial; `parse(transcript)` gives its readings
+    or raises `Unreadable` with the reason. `needs` names the tools that a node must have.
+    """
+
+    name: str
+    needs: Tuple[str, ...]
+    commands: Callable[[Settings], List[Command]]
+    parse: Callable[[Transcript], List[Reading]]
+
+
+class FalloffError(Exception):
+    """A fault that the user can mend: the message says what, where and the remedy."""
+
+
+class Unreadable(FalloffError):
+    """A tool's output that does not carry the result it should; the message says why."""
+
+
+class InvalidRun(Unreadable):
+    """The tool ran to its end and says itself that the result must not be used."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A trial's verdict on itself: `ok`, or why it has no readings."""
+
+    status: str
+    reason: str
+    readings: Tuple[Reading, ...] = ()
+
+
+def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) -> Outcome:
+    """Decide whether a transcript is a valid measurement, and read it if so.
+
+    The status is `ok`, `fault` (the testbed failed), `timeout`, `failed` (exit code),
+    `invalid` (asked for one thing, got another; or the tool's own check failed) or
+    `unreadable`.
+    """
+    if transcript.fault:
+        return Outcome("fault", transcript.fault)
+    for execution in transcript.executions:
+        if execution.timed_out:
+            return Outcome("timeout", f"{execution.tool} still ran after {execution.wall_s:.0f} s and was stopped")
+        if execution.exit_code != 0:
+            last = (execution.stderr.strip() or execution.stdout.strip()).splitlines()[-1:]
+            said = f": {last[0].strip()[:200]}" if last else ""
+            return Outcome("failed", f"{execution.tool} ended with exit code {execution.exit_code}{said}")
+    mismatches = mismatch(transcript.requested, transcript.effective)
+    if mismatches:
+        return Outcome("invalid", "; ".join(mismatches))
+    try:
+        return Outcome("ok", "", tuple(parse(transcript)))
+    except InvalidRun as error:
+        return Outcome("invalid", str(error))
+    except Unreadable as error:
+        return Outcome("unreadable", str(error))
+
+
+def mismatch(requested: Settings, effective: Settings) -> List[str]:
+    """List every setting that was not what was asked for; empty when all agree."""
+    return [
+        f"{name} is {effective.get(name, 'unknown')}, {value} was asked for"
+        for name, value in sorted(requested.items())
+        if effective.get(name) != value
+    ]
+
+
+def to_json(record: Any) -> Dict[str, Any]:
+    """A record as plain JSON data (tuples become lists)."""
+    return asdict(record)
+
+
+def transcript_from_json(data: Mapping[str, Any]) -> Transcript:
+    """The inverse of `to_json` for a transcript; raises KeyError or TypeError when it is not one."""
+    fields = dict(data)
+    fields["trial"] = Trial(**fields["trial"])
+    fields["executions"] = tuple(
+        Execution(**{**execution, "argv": tuple(execution["argv"])}) for execution in fields["executions"]
+    )
+    return Transcript(**fields)

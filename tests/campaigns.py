@@ -1,0 +1,51 @@
+"""A small campaign for tests of the engine, and a tool for it that any machine has."""
+
+import copy
+
+import runners
+from runners.plan import resolve
+from runners.record import Command, Reading, Runner, Unreadable
+
+CAMPAIGN = {
+    "name": "small",
+    "title": "A small campaign",
+    "runner": "echo",
+    "seed": 7,
+    "factors": {"interconnect": ["gige", "10gige"], "nodes": [1, 2, 4]},
+    "levels": {"nodes": {"1": {"N": 100}, "2": {"N": 140}, "4": {"N": 200}}},
+    "settings": {"say": "3.5", "seconds": "0"},
+    "bracket": {"runner": "echo", "over": "nodes", "say": "1.0", "seconds": "0"},
+    "warm_up": [{"interconnect": "gige", "nodes": 2}],
+    "design": {"margin": 0.05, "primary": ["gige", "10gige"], "control": "gige", "baseline_nodes": 2},
+    "stopping": {"blocks": 3},
+    "presets": {"quick": {"time_budget_s": 30}},
+}
+TESTBED = {"name": "local", "kind": "local", "nodes": 4}
+INTERCONNECTS = {"gige": {"rate_bit_s": 1e9}, "10gige": {"rate_bit_s": 1e10}}
+
+
+def small_plan(preset: str = "", **changes):
+    """The small campaign resolved, with some of its keys changed."""
+    campaign = {**copy.deepcopy(CAMPAIGN), **changes}
+    return resolve(campaign, TESTBED, INTERCONNECTS, preset)
+
+
+def _commands(point):
+    script = 'sleep "$2" && echo "$1"'
+    return [Command(("sh", "-c", script, "sh", point["say"], point["seconds"]), timeout_s=point.get("timeout_s", 5))]
+
+
+def _parse(transcript):
+    text = transcript.executions[-1].stdout.strip()
+    try:
+        return [Reading("hpl_rate", float(text), "Gflop/s")]
+    except ValueError:
+        raise Unreadable(f"{text!r} is not a number") from None
+
+
+ECHO = Runner("echo", ("sh",), _commands, _parse)
+
+
+def use_echo(monkeypatch) -> None:
+    """Let the engine find the echo runner."""
+    monkeypatch.setattr(runners.campaign, "runner_named", lambda name: ECHO)

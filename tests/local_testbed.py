@@ -1,0 +1,40 @@
+"""A testbed for tests of the engine: runs real commands on this machine, no network in between."""
+
+import subprocess
+import time
+from contextlib import contextmanager
+
+from runners.record import Command, Execution, Transcript, Trial
+
+
+class LocalTestbed:
+    """Executes a trial's commands one after another; `effective` can be made to differ."""
+
+    name, evidence = "local", "emulated"
+
+    def __init__(self, effective: dict | None = None) -> None:
+        self.effective = effective or {}
+        self.executed: list[str] = []
+
+    def provenance(self) -> dict:
+        return {"nodes": []}
+
+    def run(self, trial: Trial, commands: list[Command]) -> Transcript:
+        self.executed.append(trial.id)
+        executions = tuple(self._execute(command) for command in commands)
+        requested = {"interconnect": trial.point.get("interconnect", "")}
+        return Transcript(trial, self.name, self.evidence, executions, requested, {**requested, **self.effective})
+
+    def _execute(self, command: Command) -> Execution:
+        start = time.time()
+        try:
+            done = subprocess.run(command.argv, capture_output=True, text=True, timeout=command.timeout_s)
+            said, code = (done.stdout, done.stderr), done.returncode
+        except subprocess.TimeoutExpired:
+            said, code = ("", ""), None
+        return Execution(command.argv[0], command.argv, *said, code, start, time.time() - start, code is None)
+
+
+@contextmanager
+def open_testbed(description: dict, interconnects: dict):
+    yield LocalTestbed()

@@ -1,0 +1,105 @@
+"""Campaign descriptions become the trials they mean, the same ones every time."""
+
+import copy
+from collections import Counter
+
+import pytest
+from campaigns import CAMPAIGN, INTERCONNECTS, TESTBED, small_plan
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.plan import plan_from_json, plan_to_json, resolve, with_blocks
+from runners.record import FalloffError
+
+
+@given(seed=st.integers(0, 10**9), blocks=st.integers(1, 5))
+def test_a_block_is_one_trial_of_every_point(seed, blocks):
+    """Whatever the seed, each block holds each of the six points exactly once, between its brackets."""
+    plan = small_plan(seed=seed, stopping={"blocks": blocks})
+    assert len(plan.blocks) == blocks
+    for block in plan.blocks:
+        assert [t.role for t in block] == ["before"] * 3 + ["point"] * 6 + ["after"] * 3
+        counts = Counter((t.point["interconnect"], t.point["nodes"]) for t in block if t.role == "point")
+        assert set(counts.values()) == {1} and len(counts) == 6
+
+
+def test_levels_entail_settings():
+    """A point carries the fixed settings and those of its own node count."""
+    for trial in small_plan().blocks[0]:
+        if trial.role == "point":
+            assert trial.point["N"] == {1: 100, 2: 140, 4: 200}[trial.point["nodes"]]
+            assert trial.point["say"] == "3.5"
+
+
+def test_blocks_are_in_different_orders():
+    """The order is random between blocks, and the same when resolved again."""
+    orders = [[t.point for t in block] for block in small_plan(stopping={"blocks": 4}).blocks]
+    assert any(order != orders[0] for order in orders[1:])
+    assert orders == [[t.point for t in block] for block in small_plan(stopping={"blocks": 4}).blocks]
+
+
+def test_ids_are_unique_and_sorted_as_they_run():
+    """The transcripts' file names sort in the order in which the trials ran."""
+    ids = [trial.id for trial in small_plan().trials()]
+    assert ids == sorted(set(ids))
+
+
+def test_plan_survives_its_file():
+    """trials.json holds the whole plan."""
+    plan = small_plan("quick")
+    assert plan_from_json(plan_to_json(plan)) == plan
+    assert plan.stopping.time_budget_s == 30
+
+
+def test_more_blocks_keep_the_digest_and_the_first_blocks():
+    """A campaign can be extended: what is there stays valid."""
+    plan = small_plan()
+    longer = with_blocks(plan, CAMPAIGN, 8)
+    assert longer.digest == plan.digest
+    assert longer.blocks[:3] == plan.blocks and len(longer.blocks) == 8
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": 8},
+        {"settings": {"say": "3.6", "seconds": "0"}},
+        {"factors": {"interconnect": ["gige", "10gige"], "nodes": [1, 2]}},
+        {"design": {**CAMPAIGN["design"], "margin": 0.1}},
+    ],
+)
+def test_what_changes_the_trials_changes_the_digest(change):
+    """Another seed, setting, level or margin is another campaign."""
+    assert small_plan(**change).digest != small_plan().digest
+
+
+def test_the_testbed_is_part_of_the_digest():
+    """The same campaign on a changed testbed or link does not mix with the old one."""
+    faster = {**INTERCONNECTS, "gige": {"rate_bit_s": 2e9}}
+    assert resolve(CAMPAIGN, TESTBED, faster).digest != small_plan().digest
+    assert resolve(CAMPAIGN, {**TESTBED, "nodes": 8}, INTERCONNECTS).digest != small_plan().digest
+
+
+def test_all_faults_are_named_at_once():
+    """A description with several faults is refused with all of them and the known names."""
+    broken = copy.deepcopy(CAMPAIGN)
+    broken["factors"] = {"interconnect": ["gige", "myrinet"], "nodes": [1, 64]}
+    broken["stopping"] = {"blocks": 0, "patience": 3}
+    with pytest.raises(FalloffError) as refusal:
+        resolve(broken, TESTBED, INTERCONNECTS)
+    for part in ("myrinet", "64 nodes", "blocks", "patience", "gige, 10gige"):
+        assert part in str(refusal.value)
+
+
+@pytest.mark.parametrize("key", ["name", "runner", "factors", "stopping"])
+def test_a_missing_part_is_named(key):
+    """A description without one of its parts is refused by that part's name."""
+    broken = {name: value for name, value in CAMPAIGN.items() if name != key}
+    with pytest.raises(FalloffError, match=key):
+        resolve(broken, TESTBED, INTERCONNECTS)
+
+
+def test_an_unknown_preset_is_refused():
+    """The refusal says which presets there are."""
+    with pytest.raises(FalloffError, match="quick"):
+        small_plan("quik")
