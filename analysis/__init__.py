@@ -1,0 +1,1 @@
+"""Turn raw transcripts into datasets, models, verdicts and figures."""

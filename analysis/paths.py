@@ -1,0 +1,15 @@
+"""Where things are: the one module that knows the repository's root."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT / "data"
+CAMPAIGNS = DATA / "campaigns"
+TESTBEDS = DATA / "testbeds"
+INTERCONNECTS = DATA / "interconnects.toml"
+SCHEMA = DATA / "schema.toml"
+PUBLISHED = DATA / "published"
+REFERENCE = DATA / "reference"
+RAW = DATA / "raw"
+DATASETS = DATA / "datasets"
+REPORT = ROOT / "build" / "report"

@@ -1,0 +1,54 @@
+"""The one dataset schema, read from `data/schema.toml`, and the check that lists all faults at once."""
+
+import tomllib
+from functools import cache
+
+import xarray as xr
+
+from runners.record import FalloffError
+
+from analysis.paths import SCHEMA
+
+KINDS = {"text": "OUT", "whole": "iu", "number": "fiu"}
+
+
+@cache
+def schema() -> dict:
+    """Coordinates, variables and attributes with their dims, types, units and long names."""
+    return tomllib.loads(SCHEMA.read_text(encoding="utf-8"))
+
+
+def faults(dataset: xr.Dataset) -> list[str]:
+    """Every way in which a dataset departs from the schema, one sentence each; empty when none does."""
+    found = []
+    for section, present in (("coordinates", dataset.coords), ("variables", dataset.data_vars)):
+        known = schema()[section]
+        found += [f"{section}: '{name}' is missing" for name in known if name not in present]
+        found += [f"{section}: '{name}' is not in the schema" for name in present if name not in known]
+        for name in known.keys() & present.keys():
+            found += _faults_of(name, present[name], known[name])
+    found += [f"attribute '{name}' is missing" for name in schema()["attributes"] if name not in dataset.attrs]
+    return sorted(found)
+
+
+def check(dataset: xr.Dataset) -> xr.Dataset:
+    """Return the dataset unchanged; raises FalloffError with all of its faults."""
+    found = faults(dataset)
+    if found:
+        raise FalloffError("the dataset does not follow data/schema.toml: " + "; ".join(found))
+    return dataset
+
+
+def _faults_of(name: str, array: xr.DataArray, wanted: dict) -> list[str]:
+    found = []
+    if list(array.dims) != wanted["dims"]:
+        found.append(f"'{name}' has dimensions {list(array.dims)}, not {wanted['dims']}")
+    if array.dtype.kind not in KINDS[wanted["type"]]:
+        found.append(f"'{name}' is {array.dtype}, not {wanted['type']}")
+    for attribute in ("units", "long_name"):
+        if array.attrs.get(attribute) != wanted.get(attribute):
+            found.append(f"'{name}' has {attribute} {array.attrs.get(attribute)!r}, not {wanted.get(attribute)!r}")
+    if "values" in wanted:
+        strange = sorted(set(array.values.tolist()) - set(wanted["values"]))
+        found += [f"'{name}' holds {value!r}, which is not one of {wanted['values']}" for value in strange]
+    return found

@@ -1,0 +1,125 @@
+"""From a campaign's folder of raw transcripts to a dataset, and datasets on disk."""
+
+import json
+import os
+from datetime import datetime, timezone
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from runners import runner_named
+from runners.journal import Folder
+from runners.record import FalloffError, Outcome, Transcript, judge
+
+from analysis.schema import check, schema
+
+
+def assemble(folder: Path) -> xr.Dataset:
+    """Read every transcript of a campaign again and lay the readings out by the schema.
+
+    Returns a dataset with dims `trial` (sorted by block and order) and `node`; trials without a
+    valid reading are NaN with a status and a reason. Raises FalloffError when the folder is no
+    campaign's, holds no transcript, or a transcript is damaged.
+    """
+    source = Folder(folder)
+    plan = source.plan()
+    transcripts = sorted(source.transcripts(), key=lambda t: (t.trial.block, t.trial.order))
+    if not transcripts:
+        raise FalloffError(f"{folder} holds no finished trial yet")
+    outcomes = [judge(t, runner_named(t.trial.runner).parse) for t in transcripts]
+    nodes = np.arange(1, plan.testbed["nodes"] + 1)
+    rows = [_row(transcript, outcome) for transcript, outcome in zip(transcripts, outcomes)]
+    known = schema()
+    dataset = xr.Dataset(
+        {name: _array(name, known["variables"][name], rows, nodes) for name in known["variables"]},
+        {name: _array(name, known["coordinates"][name], rows, nodes) for name in known["coordinates"]},
+    )
+    starts = dataset.start.values[np.isfinite(dataset.start.values)]
+    dataset.attrs = {
+        "campaign": plan.name,
+        "title": plan.title,
+        "campaign_hash": plan.digest,
+        "started": _iso(starts.min()) if starts.size else "",
+        "ended": _iso((dataset.start + dataset.wall_time).max().item()) if starts.size else "",
+        "stopped_by": source.stopped_by(),
+        "design": json.dumps(plan.design),
+        "interconnects": json.dumps(plan.interconnects),
+        "testbed_settings": json.dumps(plan.testbed),
+        "settings": json.dumps(_shared_settings(transcripts)),
+        "provenance": (source.path / "provenance.json").read_text(encoding="utf-8"),
+    }
+    return check(dataset)
+
+
+def save(dataset: xr.Dataset, file: Path) -> None:
+    """Write a dataset as netCDF-4; the file is replaced in one step, never left half-written."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(file.name + ".part")
+    compressed = {name: {"zlib": True} for name, array in dataset.data_vars.items() if array.dtype.kind == "f"}
+    dataset.to_netcdf(part, engine="h5netcdf", encoding=compressed)
+    os.replace(part, file)
+
+
+def load(file: Path) -> xr.Dataset:
+    """Read a dataset and check it against the schema; raises FalloffError when it is not one."""
+    try:
+        with xr.open_dataset(file, engine="h5netcdf") as opened:
+            return check(opened.load())
+    except FileNotFoundError:
+        raise FalloffError(f"there is no dataset {file}") from None
+    except (OSError, ValueError) as error:
+        raise FalloffError(f"{file} is not a readable netCDF-4 dataset: {error}") from None
+
+
+def _row(transcript: Transcript, outcome: Outcome) -> dict:
+    """Everything that one trial contributes, by schema name."""
+    executions = transcript.executions
+    trial = transcript.trial
+    return {
+        **trial.point,
+        **transcript.counters,
+        "trial_id": trial.id,
+        "role": trial.role,
+        "runner": trial.runner,
+        "block": trial.block,
+        "order": trial.order,
+        "evidence": transcript.evidence,
+        "testbed": transcript.testbed,
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "start": min((e.start for e in executions), default=np.nan),
+        "wall_time": max((e.start + e.wall_s for e in executions), default=np.nan)
+        - min((e.start for e in executions), default=np.nan),
+        **{reading.name: reading.value for reading in outcome.readings},
+    }
+
+
+def _array(name: str, wanted: dict, rows: list[dict], nodes: np.ndarray) -> tuple:
+    """One schema entry as (dims, values, attributes) over all trials."""
+    attributes = {key: wanted[key] for key in ("units", "long_name") if key in wanted}
+    if wanted["dims"] == ["node"]:
+        return wanted["dims"], nodes, attributes
+    if wanted["dims"] == ["trial", "node"]:
+        values = np.full((len(rows), len(nodes)), np.nan)
+        for row, per_node in zip(values, (r.get(name, []) for r in rows)):
+            row[: len(per_node)] = per_node
+    elif wanted["type"] == "text":
+        values = np.array([row.get(name, "") for row in rows], dtype=str)
+    elif wanted["type"] == "whole":
+        values = np.array([row[name] for row in rows], dtype=int)
+    else:
+        values = np.array([row.get(name, np.nan) for row in rows], dtype=float)
+    return wanted["dims"], values, attributes
+
+
+def _shared_settings(transcripts: list[Transcript]) -> dict:
+    """The settings that have the same value in all points of the design."""
+    points = [t.trial.point for t in transcripts if t.trial.role == "point"]
+    return {
+        key: value for key, value in (points[0] if points else {}).items() if all(p.get(key) == value for p in points)
+    }
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
