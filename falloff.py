@@ -1,0 +1,273 @@
+"""The command line of Falloff, and the few functions by which notebooks run campaigns."""
+
+import argparse
+import json
+import signal
+import sys
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from analysis import paths
+from runners import campaign as engine
+from runners import runner_named
+from runners.journal import Folder, pack
+from runners.plan import Plan, resolve, with_blocks
+from runners.record import FalloffError
+
+PRESETS = ("quick", "full", "stored")
+
+
+def read_toml(file: Path, kind: str) -> dict[str, Any]:
+    """A description as a dict; raises FalloffError when there is none of that name or it is not TOML."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        known = ", ".join(sorted(other.stem for other in file.parent.glob("*.toml")))
+        raise FalloffError(f"there is no {kind} {file.stem!r}; there are: {known}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FalloffError(f"{file} is not valid TOML: {error}") from None
+
+
+def plan_campaign(campaign: str, testbed: str = "emulated", preset: str = "quick", blocks: int = 0) -> Plan:
+    """Resolve a campaign for a testbed, both by name; `blocks` overrides the preset's stopping rule."""
+    description = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
+    machine = read_toml(paths.TESTBEDS / f"{testbed}.toml", "testbed")
+    networks = read_toml(paths.INTERCONNECTS, "interconnects")
+    plan = resolve(description, machine, networks, preset)
+    return with_blocks(plan, description, blocks) if blocks else plan
+
+
+def folder_of(plan: Plan, out: Path = paths.RAW) -> Folder:
+    """Where a plan's transcripts are kept: the name carries the digest, so versions never mix."""
+    return Folder(out / f"{plan.name}-{plan.testbed['name']}-{plan.digest[:8]}")
+
+
+def run_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False, listen: engine.Listener | None = None) -> Path:
+    """Run what is missing of a plan and return its folder; a finished campaign is left as it is.
+
+    With `fresh` an earlier folder is moved aside, not deleted. Raises FalloffError when the
+    testbed cannot be had here.
+    """
+    folder = folder_of(plan, out)
+    if fresh and folder.path.exists():
+        folder.path.rename(folder.path.with_name(f"{folder.path.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"))
+    if not engine.is_finished(plan, folder):
+        testbed = testbed_module(plan.testbed)
+        obstacles = testbed.unavailable(plan.testbed)
+        if obstacles:
+            raise FalloffError("\n".join(obstacles))
+        with testbed.open_testbed(plan.testbed, plan.interconnects) as opened:
+            engine.run(plan, opened, folder, listen or (lambda event: None), half_width)
+    from analysis import store
+
+    store.save(store.assemble(folder.path), paths.DATASETS / f"{folder.path.name}.nc")
+    return folder.path
+
+
+def testbed_module(description: dict[str, Any]) -> Any:
+    """The module that knows this kind of testbed."""
+    from importlib import import_module
+
+    try:
+        return import_module(f"runners.testbeds.{description['kind']}")
+    except (KeyError, ModuleNotFoundError):
+        raise FalloffError(f"testbed {description.get('name')!r} needs a known 'kind'") from None
+
+
+def half_width(folder: Folder) -> float | None:
+    """Half the 95 % interval of the primary contrast's fall so far, as a fraction; None while there is none."""
+    from analysis import contrasts, derive, store
+
+    interval = contrasts.contrasts(derive.points(store.assemble(folder.path)))[0].verdict.interval_95
+    return None if interval is None else (interval[1] - interval[0]) / 2
+
+
+def measured_again(preset: str) -> tuple[Path | None, list[str]]:
+    """Run the main campaign for a report; its folder, or None and the reasons why it was left out."""
+    try:
+        return run_campaign(plan_campaign("hpl_scaling", preset=preset), listen=progress()), []
+    except FalloffError as error:
+        return None, str(error).splitlines()
+
+
+def make_report(preset: str) -> int:
+    """Run what the preset asks for and write the report; always ends with a report if one can be made."""
+    from analysis import report, store
+
+    folder, left_out = (None, []) if preset == "stored" else measured_again(preset)
+    for line in left_out:
+        print(f"left out: {line}", file=sys.stderr)
+    stored = store.assemble(paths.REFERENCE / "hpl_scaling")
+    today = store.assemble(folder) if folder else None
+    if today is not None and preset == "full":
+        stored, today = today, None
+    made = report.build(stored, today, paths.REPORT, left_out)
+    print(f"Report: {made.html} and {made.pdf}")
+    return 0
+
+
+def parse_file(tool: str, file: Path) -> int:
+    """Print the readings of any existing output of a tool as JSON."""
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise FalloffError(f"cannot read {file}: {error.strerror}") from None
+    print(json.dumps({"tool": tool, "file": str(file), "results": runner_named(tool).results(text)}, indent=2))
+    return 0
+
+
+def fit_table(model: str, file: Path, x: str, y: str) -> int:
+    """Print a model's fit to two columns of a CSV file as JSON."""
+    import pandas as pd
+
+    from analysis import fit, models
+
+    try:
+        table = pd.read_csv(file)
+    except (OSError, ValueError) as error:
+        raise FalloffError(f"cannot read {file} as CSV: {error}") from None
+    absent = [column for column in (x, y) if column not in table]
+    if absent:
+        raise FalloffError(f"{file} has no column {absent[0]!r}; it has: {', '.join(table.columns)}")
+    print(json.dumps(fit.fit(models.named(model), table[x], table[y]).as_json(), indent=2))
+    return 0
+
+
+def doctor() -> int:
+    """Say what is here and what is missing, with the one command that mends it; 1 if anything is missing."""
+    from runners import tools
+
+    plan = plan_campaign("hpl_scaling")
+    configured = plan.testbed.get("tools", {})
+    needed = sorted({need for trial in plan.trials() for need in runner_named(trial.runner).needs} | {"mpirun"})
+    missing = False
+    for tool in needed:
+        try:
+            print(f"  here     {tool}: {tools.find(tool, configured)}")
+        except FalloffError as error:
+            missing = True
+            print(f"  MISSING  {error}")
+    obstacles = testbed_module(plan.testbed).unavailable(plan.testbed)
+    for obstacle in obstacles:
+        print(f"  MISSING  {obstacle}")
+    if not obstacles:
+        print(f"  here     testbed {plan.testbed['name']}: {plan.testbed['nodes']} nodes can be emulated")
+    print(
+        "Something is missing: without it, reports are built from the stored reference."
+        if missing or obstacles
+        else "All is here: `make report` runs the experiments on this machine."
+    )
+    return int(missing or bool(obstacles))
+
+
+def progress() -> engine.Listener:
+    """Draw the engine's events: a bar with ETA on a terminal, otherwise a line for each trial."""
+    from tqdm.auto import tqdm
+
+    bar = tqdm(total=0, unit="trial", disable=None, leave=False, bar_format="{l_bar}{bar}| {n}/{total} {desc}")
+    failed: list[str] = []
+
+    def listen(event: engine.Event) -> None:
+        bar.total, bar.n = event.total, event.done
+        if event.kind == "started":
+            bar.set_description_str(f"{describe(event.trial)}, {remaining(event.eta_s)}")
+        elif event.kind == "finished":
+            if event.outcome.status != "ok":
+                failed.append(f"{describe(event.trial)}: {event.outcome.status}, {event.outcome.reason}")
+            if bar.disable:
+                said = f"[{event.done}/{event.total}] {describe(event.trial)}: {event.outcome.status}"
+                print(f"{said}, {remaining(event.eta_s)}", flush=True)
+        elif event.kind == "ended":
+            bar.close()
+            print(f"Campaign ended by: {event.message}; {event.done} trials are there, {len(failed)} without a result")
+            print("".join(f"  {line}\n" for line in failed), end="", flush=True)
+
+    return listen
+
+
+def describe(trial: Any) -> str:
+    """A trial in a few words."""
+    point = trial.point
+    where = f"{point['nodes']} nodes" if "nodes" in point else f"node {point.get('sender')} to {point.get('receiver')}"
+    return f"block {trial.block}, {trial.role}, {trial.runner} on {point.get('interconnect', '?')}, {where}"
+
+
+def remaining(seconds: float | None) -> str:
+    return "time left unknown" if seconds is None else f"about {seconds / 60:.1f} min left"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line's grammar."""
+    top = argparse.ArgumentParser(prog="falloff", description="Does a cluster's efficiency fall off with its interconnect?")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="run a campaign, or what is missing of it")
+    run.add_argument("campaign", help="a name in data/campaigns")
+    run.add_argument("--testbed", default="emulated", help="a name in data/testbeds (default: emulated)")
+    run.add_argument("--preset", default="full", help="the campaign's stopping rule: quick or full (default)")
+    run.add_argument("--repeats", type=positive, default=0, metavar="K", help="exactly K blocks instead")
+    run.add_argument("--fresh", action="store_true", help="start anew; earlier trials are moved aside")
+    run.add_argument("--pack", type=Path, metavar="FOLDER", help="also copy the campaign there, compressed")
+
+    report = commands.add_parser("report", help="run the experiments and write the report")
+    report.add_argument("--preset", choices=PRESETS, default="quick", help="default: quick")
+
+    commands.add_parser("doctor", help="what is here, what is missing, and the remedy")
+
+    parse = commands.add_parser("parse", help="the readings of a tool's existing output, as JSON")
+    parse.add_argument("tool", help="hpl, dgemm, iperf3 or ping")
+    parse.add_argument("file", type=Path)
+
+    fit = commands.add_parser("fit", help="fit a model to two columns of a CSV file, as JSON")
+    fit.add_argument("model", help="a name in analysis/models")
+    fit.add_argument("file", type=Path)
+    fit.add_argument("--x", required=True, metavar="COLUMN")
+    fit.add_argument("--y", required=True, metavar="COLUMN")
+    return top
+
+
+def positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Do what a parsed command line asks for; the exit code."""
+    match arguments.command:
+        case "run":
+            plan = plan_campaign(arguments.campaign, arguments.testbed, arguments.preset, arguments.repeats)
+            folder = run_campaign(plan, fresh=arguments.fresh, listen=progress())
+            if arguments.pack:
+                pack(folder, arguments.pack)
+            print(f"Campaign: {folder}")
+            return 0
+        case "report":
+            return make_report(arguments.preset)
+        case "doctor":
+            return doctor()
+        case "parse":
+            return parse_file(arguments.tool, arguments.file)
+        case "fit":
+            return fit_table(arguments.model, arguments.file, arguments.x, arguments.y)
+
+
+def main() -> int:
+    """Run the command line; a user's mistake ends in a line or two and exit code 1, never in a traceback."""
+    # A SIGTERM unwinds like Ctrl-C, so that the testbed is torn down.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return execute(parser().parse_args())
+    except FalloffError as error:
+        print(f"falloff: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nInterrupted: finished trials are kept; the same command goes on from there.", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
