@@ -22,14 +22,14 @@ test: setup
 	@$(BIN)/python -m pytest
 
 bench: setup
-	@$(BIN)/python -m tests.bench
+	@$(BIN)/python tests/bench.py
 
 lab: setup
 	@$(BIN)/jupyter lab notebooks
 
 # The reference campaign that is shipped: every block at full size, packed with its transcripts.
 reference: setup
-	@$(BIN)/falloff run hpl_scaling --preset full --pack data/reference/hpl_scaling
+	@$(BIN)/falloff run hpl_scaling --preset full --pack data/reference/hpl_scaling-emulated
 
 setup: $(VENV)/.installed tools
 

@@ -1,109 +1,55 @@
-"""The command line of Falloff, and the few functions by which notebooks run campaigns."""
+"""The command line of Falloff."""
 
 import argparse
 import json
 import signal
 import sys
-import time
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from analysis import paths
 from runners import campaign as engine
 from runners import runner_named
-from runners.journal import Folder, pack
-from runners.plan import Plan, resolve, with_blocks
+from runners.journal import pack
 from runners.record import FalloffError
 
+# What takes long to import is imported where it is used: `falloff parse` should answer at once.
 PRESETS = ("quick", "full", "stored")
 
 
-def read_toml(file: Path, kind: str) -> dict[str, Any]:
-    """A description as a dict; raises FalloffError when there is none of that name or it is not TOML."""
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        known = ", ".join(sorted(other.stem for other in file.parent.glob("*.toml")))
-        raise FalloffError(f"there is no {kind} {file.stem!r}; there are: {known}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FalloffError(f"{file} is not valid TOML: {error}") from None
-
-
-def plan_campaign(campaign: str, testbed: str = "emulated", preset: str = "quick", blocks: int = 0) -> Plan:
-    """Resolve a campaign for a testbed, both by name; `blocks` overrides the preset's stopping rule."""
-    description = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
-    machine = read_toml(paths.TESTBEDS / f"{testbed}.toml", "testbed")
-    networks = read_toml(paths.INTERCONNECTS, "interconnects")
-    plan = resolve(description, machine, networks, preset)
-    return with_blocks(plan, description, blocks) if blocks else plan
-
-
-def folder_of(plan: Plan, out: Path = paths.RAW) -> Folder:
-    """Where a plan's transcripts are kept: the name carries the digest, so versions never mix."""
-    return Folder(out / f"{plan.name}-{plan.testbed['name']}-{plan.digest[:8]}")
-
-
-def run_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False, listen: engine.Listener | None = None) -> Path:
-    """Run what is missing of a plan and return its folder; a finished campaign is left as it is.
-
-    With `fresh` an earlier folder is moved aside, not deleted. Raises FalloffError when the
-    testbed cannot be had here.
-    """
-    folder = folder_of(plan, out)
-    if fresh and folder.path.exists():
-        folder.path.rename(folder.path.with_name(f"{folder.path.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"))
-    if not engine.is_finished(plan, folder):
-        testbed = testbed_module(plan.testbed)
-        obstacles = testbed.unavailable(plan.testbed)
-        if obstacles:
-            raise FalloffError("\n".join(obstacles))
-        with testbed.open_testbed(plan.testbed, plan.interconnects) as opened:
-            engine.run(plan, opened, folder, listen or (lambda event: None), half_width)
+def run(arguments: argparse.Namespace) -> int:
+    """Run a campaign and keep its dataset beside the transcripts."""
+    import experiment
     from analysis import store
 
-    store.save(store.assemble(folder.path), paths.DATASETS / f"{folder.path.name}.nc")
-    return folder.path
-
-
-def testbed_module(description: dict[str, Any]) -> Any:
-    """The module that knows this kind of testbed."""
-    from importlib import import_module
-
-    try:
-        return import_module(f"runners.testbeds.{description['kind']}")
-    except (KeyError, ModuleNotFoundError):
-        raise FalloffError(f"testbed {description.get('name')!r} needs a known 'kind'") from None
-
-
-def half_width(folder: Folder) -> float | None:
-    """Half the 95 % interval of the primary contrast's fall so far, as a fraction; None while there is none."""
-    from analysis import contrasts, derive, store
-
-    interval = contrasts.contrasts(derive.points(store.assemble(folder.path)))[0].verdict.interval_95
-    return None if interval is None else (interval[1] - interval[0]) / 2
-
-
-def measured_again(preset: str) -> tuple[Path | None, list[str]]:
-    """Run the main campaign for a report; its folder, or None and the reasons why it was left out."""
-    try:
-        return run_campaign(plan_campaign("hpl_scaling", preset=preset), listen=progress()), []
-    except FalloffError as error:
-        return None, str(error).splitlines()
+    plan = experiment.plan_campaign(arguments.campaign, arguments.testbed, arguments.preset, arguments.repeats)
+    folder = experiment.run_campaign(plan, fresh=arguments.fresh, listen=progress())
+    dataset = paths.DATASETS / f"{folder.name}.nc"
+    store.save(store.assemble(folder), dataset)
+    if arguments.pack:
+        pack(folder, arguments.pack)
+    print(f"Transcripts: {folder}\nDataset: {dataset}")
+    return 0
 
 
 def make_report(preset: str) -> int:
-    """Run what the preset asks for and write the report; always ends with a report if one can be made."""
+    """Run what the preset asks for and write the report; where it cannot run, from stored data that say so."""
+    import experiment
     from analysis import report, store
 
-    folder, left_out = (None, []) if preset == "stored" else measured_again(preset)
+    today, left_out = None, []
+    if preset != "stored":
+        try:
+            plan = experiment.plan_campaign("hpl_scaling", preset=preset)
+            today = store.assemble(experiment.run_campaign(plan, listen=progress()))
+        except FalloffError as error:
+            left_out = str(error).splitlines()
     for line in left_out:
         print(f"left out: {line}", file=sys.stderr)
-    stored = store.assemble(paths.REFERENCE / "hpl_scaling")
-    today = store.assemble(folder) if folder else None
-    if today is not None and preset == "full":
-        stored, today = today, None
-    made = report.build(stored, today, paths.REPORT, left_out)
+    reference = experiment.stored("hpl_scaling")
+    if preset == "full" and today is not None:
+        reference, today = today, None
+    made = report.build(reference, today, paths.REPORT, left_out)
     print(f"Report: {made.html} and {made.pdf}")
     return 0
 
@@ -137,9 +83,10 @@ def fit_table(model: str, file: Path, x: str, y: str) -> int:
 
 def doctor() -> int:
     """Say what is here and what is missing, with the one command that mends it; 1 if anything is missing."""
+    import experiment
     from runners import tools
 
-    plan = plan_campaign("hpl_scaling")
+    plan = experiment.plan_campaign("hpl_scaling")
     configured = plan.testbed.get("tools", {})
     needed = sorted({need for trial in plan.trials() for need in runner_named(trial.runner).needs} | {"mpirun"})
     missing = False
@@ -149,7 +96,7 @@ def doctor() -> int:
         except FalloffError as error:
             missing = True
             print(f"  MISSING  {error}")
-    obstacles = testbed_module(plan.testbed).unavailable(plan.testbed)
+    obstacles = experiment.testbed_module(plan.testbed).unavailable(plan.testbed)
     for obstacle in obstacles:
         print(f"  MISSING  {obstacle}")
     if not obstacles:
@@ -239,12 +186,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Do what a parsed command line asks for; the exit code."""
     match arguments.command:
         case "run":
-            plan = plan_campaign(arguments.campaign, arguments.testbed, arguments.preset, arguments.repeats)
-            folder = run_campaign(plan, fresh=arguments.fresh, listen=progress())
-            if arguments.pack:
-                pack(folder, arguments.pack)
-            print(f"Campaign: {folder}")
-            return 0
+            return run(arguments)
         case "report":
             return make_report(arguments.preset)
         case "doctor":

@@ -4,7 +4,7 @@ import statistics
 import time
 from collections import defaultdict
 from dataclasses import asdict, dataclass
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 from runners import provenance, runner_named
 from runners.journal import Folder
@@ -16,7 +16,7 @@ from runners.record import Outcome, Transcript, Trial, judge
 class Event:
     """What the engine reports: `started`, `finished` or `kept` trials, and the campaign's `ended`.
 
-    `done` of `total` trials are there; `eta_s` is None until there is something to go by.
+    `done` of `total` trials are there; `eta_s` is None until every kind of trial has been timed once.
     """
 
     kind: str
@@ -31,11 +31,15 @@ class Event:
 Listener = Callable[[Event], None]
 
 
+def ignore(event: Event) -> None:
+    """The listener of those who want to hear nothing."""
+
+
 def run(
     plan: Plan,
     testbed: Any,
     folder: Folder,
-    listen: Listener = lambda event: None,
+    listen: Listener = ignore,
     half_width: Callable[[Folder], Optional[float]] = lambda folder: None,
 ) -> str:
     """Run what is missing of a plan on an open testbed and say which rule ended it.
@@ -95,7 +99,7 @@ def _too_late(plan: Plan, block: Tuple[Trial, ...], progress: "_Progress") -> bo
     if not budget or block is plan.blocks[0]:
         return False
     to_come = progress.expected(block)
-    return bool(to_come) and progress.spent_s + to_come > budget
+    return to_come is not None and to_come > 0 and progress.spent_s + to_come > budget
 
 
 class _Progress:
@@ -112,17 +116,12 @@ class _Progress:
             if note["event"] == "trial" and note["id"] in self._kind:
                 self._count(note["id"], note["seconds"])
 
-    def expected(self, trials: Any) -> float:
-        """Seconds that the missing ones of these trials are expected to take."""
-        everything = [seconds for kind in self._seconds.values() for seconds in kind]
-        if not everything:
-            return 0.0
-        usual = statistics.mean(everything)
-        return sum(
-            statistics.mean(self._seconds.get(self._kind[trial.id], [usual]))
-            for trial in trials
-            if trial.id in self.missing
-        )
+    def expected(self, trials: Iterable[Trial]) -> Optional[float]:
+        """Seconds that the missing ones of these trials will take; None while their kind was never timed."""
+        kinds = [self._kind[trial.id] for trial in trials if trial.id in self.missing]
+        if not all(kind in self._seconds for kind in kinds):
+            return None
+        return sum(statistics.mean(self._seconds[kind]) for kind in kinds)
 
     def kept(self, trial: Trial) -> None:
         self._tell("kept", trial)
@@ -143,9 +142,9 @@ class _Progress:
         self.spent_s += seconds
 
     def _tell(self, kind: str, trial: Optional[Trial], outcome: Optional[Outcome] = None, message: str = "") -> None:
-        eta = self.expected(self._trials) or None
-        budget = self._plan.stopping.time_budget_s
-        if eta and budget:
-            eta = min(eta, max(budget - self.spent_s, 0.0))
+        eta = self.expected(self._trials)
+        if self._plan.stopping.time_budget_s:
+            left = max(self._plan.stopping.time_budget_s - self.spent_s, 0.0)
+            eta = left if eta is None else min(eta, left)
         done = len(self._trials) - len(self.missing)
         self._listen(Event(kind, trial, outcome, done, len(self._trials), eta, message))

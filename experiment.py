@@ -1,0 +1,138 @@
+"""From names to a dataset: resolves a campaign for a testbed, runs what is missing of it, reads it."""
+
+import json
+import time
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from analysis import contrasts, derive, paths, store
+from runners import campaign as engine
+from runners.journal import Folder
+from runners.plan import Plan, resolve, with_blocks
+from runners.record import FalloffError
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What a notebook's parameters cell may say.
+
+    `preset` is `stored` (read the shipped reference campaign), `quick` or `full` (run what is
+    missing); `blocks` overrides the preset's stopping rule unless it is 0; transcripts, dataset
+    and figures go to the folder `out`.
+    """
+
+    campaign: str
+    testbed: str
+    preset: str
+    blocks: int
+    out: str
+
+    @classmethod
+    def check(cls, names: Mapping[str, Any]) -> "Parameters":
+        """Take the parameters from a notebook's `globals()`; raises FalloffError naming every fault.
+
+        papermill itself only warns of an unknown parameter and checks no types.
+        """
+        known = {field.name: field.type for field in fields(cls)}
+        given = {name: value for name, value in names.items() if _is_parameter(name, value)}
+        faults = [f"{name!r} is unknown" for name in given if name not in known]
+        faults += [f"{name!r} is missing" for name in known if name not in given]
+        faults += [
+            f"{name} = {given[name]!r} is not {kind.__name__}"
+            for name, kind in known.items()
+            if name in given and type(given[name]) is not kind
+        ]
+        if not faults and (given["blocks"] < 0 or (given["blocks"] and given["preset"] == "stored")):
+            faults.append(f"blocks = {given['blocks']} must be 0 for the stored preset, and never negative")
+        if faults:
+            raise FalloffError(f"parameters: {'; '.join(faults)}. There are: {', '.join(known)}")
+        return cls(**given)
+
+
+def dataset(parameters: Parameters, listen: engine.Listener | None = None) -> xr.Dataset:
+    """The dataset that a notebook's parameters ask for; also saved in its folder `out`."""
+    if parameters.preset == "stored":
+        found = stored(parameters.campaign, parameters.testbed)
+    else:
+        plan = plan_campaign(parameters.campaign, parameters.testbed, parameters.preset, parameters.blocks)
+        found = store.assemble(run_campaign(plan, Path(parameters.out), listen=listen))
+    store.save(found, Path(parameters.out) / f"{parameters.campaign}-{parameters.testbed}.nc")
+    return found
+
+
+def stored(campaign: str, testbed: str = "emulated") -> xr.Dataset:
+    """The reference campaign that is shipped; raises FalloffError when there is none of that name."""
+    folder = paths.REFERENCE / f"{campaign}-{testbed}"
+    if not folder.exists():
+        known = ", ".join(sorted(other.name for other in paths.REFERENCE.iterdir() if other.is_dir()))
+        raise FalloffError(f"no reference campaign {folder.name!r} is stored; there are: {known or 'none'}")
+    return store.assemble(folder)
+
+
+def read_toml(file: Path, kind: str) -> dict[str, Any]:
+    """A description as a dict; raises FalloffError when there is none of that name or it is not TOML."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        known = ", ".join(sorted(other.stem for other in file.parent.glob("*.toml")))
+        raise FalloffError(f"there is no {kind} {file.stem!r}; there are: {known}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FalloffError(f"{file} is not valid TOML: {error}") from None
+
+
+def plan_campaign(campaign: str, testbed: str = "emulated", preset: str = "quick", blocks: int = 0) -> Plan:
+    """Resolve a campaign for a testbed, both by name; `blocks` overrides the preset's stopping rule."""
+    description = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
+    machine = read_toml(paths.TESTBEDS / f"{testbed}.toml", "testbed")
+    networks = read_toml(paths.INTERCONNECTS, "interconnects")
+    plan = resolve(description, machine, networks, preset)
+    return with_blocks(plan, description, blocks) if blocks else plan
+
+
+def folder_of(plan: Plan, out: Path = paths.RAW) -> Folder:
+    """Where a plan's transcripts are kept: the name carries the digest, so versions never mix."""
+    return Folder(out / f"{plan.name}-{plan.testbed['name']}-{plan.digest[:8]}")
+
+
+def run_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False, listen: engine.Listener | None = None) -> Path:
+    """Run what is missing of a plan and return its folder; a finished campaign is left as it is.
+
+    With `fresh` an earlier folder is moved aside, not deleted. Raises FalloffError when the
+    testbed cannot be had here.
+    """
+    folder = folder_of(plan, out)
+    if fresh and folder.path.exists():
+        folder.path.rename(folder.path.with_name(f"{folder.path.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"))
+    if not engine.is_finished(plan, folder):
+        testbed = testbed_module(plan.testbed)
+        obstacles = testbed.unavailable(plan.testbed)
+        if obstacles:
+            raise FalloffError("\n".join(obstacles))
+        with testbed.open_testbed(plan.testbed, plan.interconnects) as opened:
+            engine.run(plan, opened, folder, listen or engine.ignore, half_width)
+    return folder.path
+
+
+def testbed_module(description: dict[str, Any]) -> Any:
+    """The module that knows this kind of testbed."""
+    try:
+        return import_module(f"runners.testbeds.{description['kind']}")
+    except (KeyError, ModuleNotFoundError):
+        raise FalloffError(f"testbed {description.get('name')!r} needs a known 'kind'") from None
+
+
+def half_width(folder: Folder) -> float | None:
+    """Half the 95 % interval of the primary contrast's fall so far, as a fraction; None while there is none."""
+    interval = contrasts.contrasts(derive.points(store.assemble(folder.path)))[0].verdict.interval_95
+    return None if interval is None else (interval[1] - interval[0]) / 2
+
+
+def _is_parameter(name: str, value: Any) -> bool:
+    """Whether a notebook's global was set by its parameters cell: plain data under a public name."""
+    return not name.startswith("_") and name not in ("In", "Out") and isinstance(value, (str, int, float, list, dict))

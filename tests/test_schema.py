@@ -1,0 +1,89 @@
+"""One schema: what a campaign's transcripts become, and every fault of a dataset named at once."""
+
+import pytest
+from campaigns import small_plan, use_echo
+from local_testbed import LocalTestbed
+from synthetic import campaign
+
+import runners.campaign as engine
+from analysis import schema, store
+from runners.journal import Folder, pack
+from runners.record import FalloffError
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A finished small campaign on disk."""
+    use_echo(monkeypatch)
+    monkeypatch.setattr(store, "runner_named", engine.runner_named)
+    folder = Folder(tmp_path / "small")
+    engine.run(small_plan(), LocalTestbed(), folder)
+    return folder
+
+
+def test_transcripts_become_a_dataset_in_the_order_of_the_run(folder):
+    """Every trial is a row, in the order in which it ran, with its readings and units."""
+    dataset = store.assemble(folder.path)
+    assert schema.faults(dataset) == []
+    assert dataset.trial_id.values.tolist() == [trial.id for trial in small_plan().trials()]
+    assert (dataset.status == "ok").all() and dataset.attrs["stopped_by"] == "blocks"
+    assert set(dataset.hpl_rate.where(dataset.role == "point", drop=True).values) == {3.5}
+    assert dataset.hpl_rate.attrs["units"] == "Gflop/s"
+
+
+def test_a_failed_trial_is_a_row_with_a_reason(folder, monkeypatch):
+    """A transcript that a (stricter) parser refuses becomes NaN with a reason; no row is dropped."""
+    victim = small_plan().blocks[1][5].id
+    file = folder.path / "transcripts" / f"{victim}.json"
+    file.write_text(file.read_text().replace('"3.5\\n"', '"three\\n"'))
+    dataset = store.assemble(folder.path)
+    row = dataset.isel(trial=dataset.trial_id.values.tolist().index(victim))
+    assert row.status == "unreadable" and "three" in row.reason.item() and row.hpl_rate.isnull()
+    assert dataset.sizes["trial"] == len(small_plan().trials())
+
+
+def test_dataset_survives_its_file(folder, tmp_path):
+    """netCDF-4 and back: the same values, units and attributes, and no half-written file left."""
+    dataset = store.assemble(folder.path)
+    store.save(dataset, tmp_path / "small.nc")
+    assert store.load(tmp_path / "small.nc").identical(dataset)
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_packed_campaign_is_the_same_campaign(folder, tmp_path):
+    """The compressed copy gives the same dataset, and packing twice gives the same bytes."""
+    pack(folder.path, tmp_path / "packed")
+    first = (tmp_path / "packed" / "transcripts.zip").read_bytes()
+    pack(folder.path, tmp_path / "packed")
+    assert (tmp_path / "packed" / "transcripts.zip").read_bytes() == first
+    assert store.assemble(tmp_path / "packed").identical(store.assemble(folder.path))
+
+
+def test_all_faults_of_a_dataset_are_named_at_once():
+    """Wrong units, a missing variable, a stranger and a strange value: four faults, four sentences."""
+    dataset = campaign(blocks=2).drop_vars("goodput")
+    dataset["hpl_rate"].attrs["units"] = "Mflop/s"
+    dataset["colour"] = ("trial", [1.0] * dataset.sizes["trial"])
+    dataset["status"][0] = "no"
+    faults = " ".join(schema.faults(dataset))
+    assert all(word in faults for word in ("goodput", "Mflop/s", "colour", "'no'"))
+    with pytest.raises(FalloffError, match="colour"):
+        schema.check(dataset)
+
+
+def test_what_is_no_dataset_is_refused(tmp_path):
+    """A missing and a broken file are refused with their name, not with a traceback of the library."""
+    broken = tmp_path / "broken.nc"
+    broken.write_bytes(b"\x89HDF nonsense")
+    for file in (broken, tmp_path / "absent.nc"):
+        with pytest.raises(FalloffError, match=file.name):
+            store.load(file)
+
+
+def test_an_empty_campaign_is_refused(tmp_path):
+    """A folder without a plan, and a plan without a trial, say what they are."""
+    with pytest.raises(FalloffError, match="not a campaign"):
+        store.assemble(tmp_path)
+    Folder(tmp_path / "c").create_or_check(small_plan())
+    with pytest.raises(FalloffError, match="no finished trial"):
+        store.assemble(tmp_path / "c")
