@@ -98,17 +98,29 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class Result:
+    """One result in an output of unknown origin: the settings that the output itself names, and
+    its readings, or why they must not be used."""
+
+    readings: Tuple[Reading, ...]
+    settings: Settings = field(default_factory=dict)
+    refused: str = ""
+
+
+@dataclass(frozen=True)
 class Runner:
-    """How one benchmark tool is driven and read; both functions are pure.
+    """How one benchmark tool is driven and read; all functions are pure.
 
     `commands(point)` gives the commands of a trial; `parse(transcript)` gives its readings
-    or raises `Unreadable` with the reason. `needs` names the tools that a node must have.
+    or raises `Unreadable` with the reason; `results(text)` reads any complete output of the tool,
+    also one that no campaign of ours made. `needs` names the tools that a node must have.
     """
 
     name: str
     needs: Tuple[str, ...]
     commands: Callable[[Settings], List[Command]]
     parse: Callable[[Transcript], List[Reading]]
+    results: Callable[[str], List[Result]]
 
 
 class FalloffError(Exception):

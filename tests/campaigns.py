@@ -4,7 +4,7 @@ import copy
 
 import runners
 from runners.plan import resolve
-from runners.record import Command, Reading, Runner, Unreadable
+from runners.record import Command, Reading, Result, Runner, Unreadable
 
 CAMPAIGN = {
     "name": "small",
@@ -35,15 +35,18 @@ def _commands(point):
     return [Command(("sh", "-c", script, "sh", point["say"], point["seconds"]), timeout_s=point.get("timeout_s", 5))]
 
 
-def _parse(transcript):
-    text = transcript.executions[-1].stdout.strip()
+def _results(text):
     try:
-        return [Reading("hpl_rate", float(text), "Gflop/s")]
+        return [Result((Reading("hpl_rate", float(text), "Gflop/s"),))]
     except ValueError:
-        raise Unreadable(f"{text!r} is not a number") from None
+        raise Unreadable(f"{text.strip()!r} is not a number") from None
 
 
-ECHO = Runner("echo", ("sh",), _commands, _parse)
+def _parse(transcript):
+    return list(_results(transcript.executions[-1].stdout)[0].readings)
+
+
+ECHO = Runner("echo", ("sh",), _commands, _parse, _results)
 
 
 def use_echo(monkeypatch) -> None:

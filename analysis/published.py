@@ -1,0 +1,64 @@
+"""What the sources printed (data/published), with unit and source beside every number.
+
+The FortiSwitch paper's result figures are lost: there is no published rate on either network.
+"""
+
+import tomllib
+from typing import Any
+
+import pandas as pd
+
+from analysis.paths import PUBLISHED
+
+
+def smith_table1() -> pd.DataFrame:
+    """Table 1 of the FortiSwitch paper: P, Q, nodes, printed_n (hundreds), N and source of the 15 cases."""
+    return pd.read_csv(PUBLISHED / "smith_table1.csv")
+
+
+def smith() -> dict[str, Any]:
+    """Facts of the Smith cluster and the paper's statements; a number is a table of value, unit and where."""
+    return _toml("smith.toml")
+
+
+def smith_deck() -> dict[str, Any]:
+    """Appendix B: `printed` text, the `deck` it holds in HPL.dat's fields, and what is `garbled`."""
+    return _toml("smith_appendix_b.toml")
+
+
+def bonding_blog() -> pd.DataFrame:
+    """The blog's four results: nodes, links_per_node, rate_gflop_s, efficiency_percent and source."""
+    return pd.read_csv(PUBLISHED / "bonding_blog.csv")
+
+
+def bonding_blog_facts() -> dict[str, Any]:
+    """The blog's source and cluster."""
+    return _toml("bonding_blog.toml")
+
+
+def memory_share(table: pd.DataFrame, memory_per_node: float) -> pd.Series:
+    """Share of all nodes' memory that each case's N x N matrix of 8-byte numbers fills.
+
+    `table` has columns N and nodes; `memory_per_node` is in bytes.
+    """
+    return 8 * table["N"] ** 2 / (table["nodes"] * memory_per_node)
+
+
+def implied_rpeak(results: pd.DataFrame, units: float) -> pd.DataFrame:
+    """Bounds `low` and `high` in Gflop/s of the Rpeak a node that each printed rate and efficiency imply.
+
+    Rpeak = rate / (efficiency x nodes); both printed numbers may be off by `units` of their last
+    digit (0.01 Gflop/s and 0.1 %).
+    """
+    rate, efficiency = results["rate_gflop_s"], results["efficiency_percent"] / 100
+    slack_rate, slack_efficiency = 0.01 * units, 0.001 * units
+    return pd.DataFrame(
+        {
+            "low": (rate - slack_rate) / (efficiency + slack_efficiency) / results["nodes"],
+            "high": (rate + slack_rate) / (efficiency - slack_efficiency) / results["nodes"],
+        }
+    )
+
+
+def _toml(name: str) -> dict[str, Any]:
+    return tomllib.loads((PUBLISHED / name).read_text(encoding="utf-8"))

@@ -1,0 +1,60 @@
+"""DGEMM on all nodes at once: the ceiling against which a node's share of HPL's rate is judged."""
+
+import re
+from typing import List
+
+from runners.record import Command, InvalidRun, Reading, Result, Runner, Settings, Transcript, Unreadable
+
+# Order of the updated matrix: 32 MiB, far beyond the caches, as HPL's trailing matrix is.
+ORDER = 2048
+
+# Starting the ranks and the untimed pass, at a small share of a core.
+_START_S = 60.0
+
+_HEAD = re.compile(r"^dgemm: n = (\d+), k = (\d+), window \S+ s, (\d+) ranks$", re.M)
+_RANK = re.compile(r"^ *(\d+) +(\d+\.\d{6}) +(\d+\.\d{6}) +(\d+)$", re.M)
+_END = re.compile(r"^end of dgemm$", re.M)
+
+
+def commands(point: Settings) -> List[Command]:
+    """One dgemm over all nodes of the point, with HPL's block size as inner dimension."""
+    argv = ("dgemm", str(ORDER), str(point["K"]), str(point["duration_s"]))
+    return [Command(argv, ranks=point["nodes"], timeout_s=point["duration_s"] + _START_S)]
+
+
+def parse(transcript: Transcript) -> List[Reading]:
+    """The readings of the output; raises InvalidRun when something else ran than the point asks for,
+    otherwise as `results` does."""
+    (result,) = results(transcript.executions[-1].stdout)
+    for name, value in result.settings.items():
+        wanted = transcript.trial.point.get(name, value)
+        if value != wanted:
+            raise InvalidRun(f"dgemm ran with {name} {value}, {wanted} was asked for")
+    return list(result.readings)
+
+
+def results(text: str) -> List[Result]:
+    """dgemm_rate in Gflop/s, a list with one rate for each node in rank order; `nodes` and `K` as printed.
+
+    Raises Unreadable when the output is cut off or contradicts itself.
+    """
+    head = _HEAD.search(text)
+    if not head or not _END.search(text):
+        raise Unreadable(
+            "dgemm did not print its first and last line: the run was stopped or its output cut off"
+        )
+    order, inner, nodes = (int(number) for number in head.groups())
+    ranks = _RANK.findall(text)
+    if [int(rank) for rank, *_ in ranks] != list(range(nodes)):
+        raise Unreadable(f"dgemm ran on {nodes} ranks but reports {len(ranks)}")
+    for rank, rate, seconds, repetitions in ranks:
+        expected = 2 * order**2 * inner * int(repetitions) / float(seconds) / 1e9
+        if abs(float(rate) / expected - 1) > 1e-4:
+            raise Unreadable(
+                f"rank {rank} reports {rate} Gflop/s where its work and time give {expected:.6f}"
+            )
+    rates = [float(rate) for _, rate, *_ in ranks]
+    return [Result((Reading("dgemm_rate", rates, "Gflop/s"),), {"nodes": nodes, "K": inner})]
+
+
+RUNNER = Runner("dgemm", ("dgemm",), commands, parse, results)
