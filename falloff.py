@@ -11,7 +11,7 @@ from analysis import paths
 from runners import campaign as engine
 from runners import runner_named
 from runners.journal import pack
-from runners.record import FalloffError
+from runners.record import FalloffError, to_json
 
 # What takes long to import is imported where it is used: `falloff parse` should answer at once.
 PRESETS = ("quick", "full", "stored")
@@ -60,7 +60,10 @@ def parse_file(tool: str, file: Path) -> int:
         text = file.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise FalloffError(f"cannot read {file}: {error.strerror}") from None
-    print(json.dumps({"tool": tool, "file": str(file), "results": runner_named(tool).results(text)}, indent=2))
+    results = [to_json(result) for result in runner_named(tool).results(text)]
+    if not results:
+        raise FalloffError(f"{file} holds no result of {tool}")
+    print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
     return 0
 
 
@@ -77,7 +80,7 @@ def fit_table(model: str, file: Path, x: str, y: str) -> int:
     absent = [column for column in (x, y) if column not in table]
     if absent:
         raise FalloffError(f"{file} has no column {absent[0]!r}; it has: {', '.join(table.columns)}")
-    print(json.dumps(fit.fit(models.named(model), table[x], table[y]).as_json(), indent=2))
+    print(json.dumps(fit.fit(models.find(model), table[x], table[y]).as_json(), indent=2))
     return 0
 
 

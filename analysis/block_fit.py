@@ -1,0 +1,67 @@
+"""Fit a model to the curve of every block: the block is the unit of repetition."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from runners.record import FalloffError
+
+from analysis.fit import minimise
+from analysis.intervals import t_interval
+from analysis.models import Model
+
+
+@dataclass(frozen=True)
+class BlockFit:
+    """A model fitted to every block; means and t intervals over the blocks.
+
+    `by_block` has shape (blocks, parameters); `left_out` counts blocks with a missing point.
+    With a single block the standard errors and intervals are NaN.
+    """
+
+    model: Model
+    by_block: np.ndarray
+    estimates: Mapping[str, float]
+    standard_errors: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]]
+    blocks: int
+    left_out: int
+    interval_kind: str = "t interval over blocks"
+
+    def band(self, x) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean curve and pointwise 95 % interval over the blocks: (mean, low, high), each of shape (x,)."""
+        x = np.asarray(x, float)
+        curves = np.array([self.model.function(x, *parameters) for parameters in self.by_block])
+        mean, _, low, high = t_interval(curves)
+        return mean, low, high
+
+
+def fit_blocks(model: Model, x, table) -> BlockFit:
+    """Fit `model` to every row of `table`, shape (block, x): the block is the unit of repetition.
+
+    A row with a missing (NaN) point is left out, so that all curves rest on the same x.
+    Raises FalloffError when no row is whole, and as `fit` does.
+    """
+    table = np.asarray(table, float)
+    whole = np.isfinite(table).all(axis=1)
+    if not whole.any():
+        raise FalloffError(
+            f"The {model.title} model has nothing to fit: none of {len(table)} blocks is complete."
+        )
+    by_block = np.array([_estimates(model, x, row) for row in table[whole]])
+    mean, error, low, high = t_interval(by_block)
+    return BlockFit(
+        model=model,
+        by_block=by_block,
+        estimates=dict(zip(model.parameters, mean.tolist())),
+        standard_errors=dict(zip(model.parameters, error.tolist())),
+        intervals=dict(zip(model.parameters, zip(low.tolist(), high.tolist()))),
+        blocks=int(whole.sum()),
+        left_out=int((~whole).sum()),
+    )
+
+
+def _estimates(model, x, y):
+    _, result = minimise(model, x, y)
+    return [result.params[name].value for name in model.parameters]

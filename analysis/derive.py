@@ -1,0 +1,133 @@
+"""From an HPL campaign's trials to its points: rate and share of DGEMM by block, network and nodes."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from runners.record import FalloffError
+
+LABELS = {
+    "rate": ("Gflop/s", "HPL rate"),
+    "dgemm": ("Gflop/s", "DGEMM rate of the same nodes, mean of before and after the block"),
+    "share": ("1", "share of DGEMM"),
+    "drift": ("1", "relative change of the DGEMM rate within the block"),
+    "bytes_sent": ("B", "bytes sent by all nodes' interfaces"),
+    "broadcast_bytes": ("B", "least traffic of HPL's panel broadcasts"),
+    "N": ("1", "order of the matrix"),
+    "NB": ("1", "block size of the matrix"),
+    "P": ("1", "rows of the process grid"),
+    "Q": ("1", "columns of the process grid"),
+}
+
+
+def points(dataset: xr.Dataset) -> xr.Dataset:
+    """Lay a campaign's HPL trials out over dims (block, interconnect, nodes).
+
+    Variables: `rate` [Gflop/s], `share` of DGEMM [1], `bytes_sent` and `broadcast_bytes` [B], the
+    settings `N`, `NB`, `P`, `Q`, and `reason`, which is empty where `rate` is valid and says
+    otherwise why it is NaN; over (block, nodes) `dgemm` [Gflop/s], the sum over the n nodes; over
+    (block) `drift` [1], `block_valid` and `block_reason`. A block is invalid, and all its values
+    NaN, when DGEMM drifted beyond the design's `drift_limit` or was not measured on both sides.
+    A node count without its own DGEMM has a rate but no share. The attributes are the dataset's;
+    `evidence` is a scalar coordinate. Raises FalloffError when there is no HPL trial or the
+    evidence is of several kinds.
+    """
+    found = _hpl(dataset)
+    dgemm, drift = _dgemm(dataset, found)
+    limit = json.loads(dataset.attrs["design"])["drift_limit"]
+    block_reason = xr.apply_ufunc(_block_fault, drift, limit, vectorize=True, output_dtypes=[object])
+    block_valid = block_reason == ""
+    reason = _point_reason(found).where(block_valid, block_reason)
+    rate = found.rate.where(reason == "")
+    dgemm = dgemm.where(block_valid)
+    result = found.assign(
+        rate=rate,
+        dgemm=dgemm,
+        share=rate / dgemm,
+        drift=drift,
+        block_valid=block_valid,
+        block_reason=block_reason,
+        reason=reason,
+    )
+    for name, (units, long_name) in LABELS.items():
+        result[name].attrs = {"units": units, "long_name": long_name}
+    return result.assign_coords(evidence=_evidence(dataset)).assign_attrs(dataset.attrs)
+
+
+def broadcast_bytes(N, Q):
+    """The least number of bytes that HPL's panel broadcasts send, over all nodes of a grid with Q columns.
+
+    The panel that starts at row r has N - r rows of NB doubles and reaches each of the Q - 1 other
+    process columns once, whatever the broadcast's shape: 8 (Q - 1) sum NB (N - r) >= 4 (Q - 1) N^2.
+    Row swaps, pivots, headers and what is sent twice come on top.
+    """
+    return 4 * (Q - 1) * N**2
+
+
+def _hpl(dataset):
+    """The HPL trials over (block, interconnect, nodes) in the design's order; what did not run is NaN."""
+    trials = dataset.isel(trial=np.flatnonzero((dataset.role == "point") & (dataset.runner == "hpl")))
+    if not trials.sizes["trial"]:
+        raise FalloffError(
+            f"Campaign {dataset.attrs['campaign']} holds no HPL trial yet; run at least one block."
+        )
+    columns = {
+        name: trials[name].values
+        for name in ("block", "interconnect", "nodes", "N", "NB", "P", "Q", "reason")
+    }
+    columns["rate"] = trials.hpl_rate.values
+    columns["bytes_sent"] = trials.bytes_sent.sum("node", min_count=1).values
+    factors = json.loads(dataset.attrs["design"])["factors"]
+    table = (
+        pd.DataFrame(columns).astype({"nodes": int}).set_index(["block", "interconnect", "nodes"]).to_xarray()
+    )
+    table = table.reindex(interconnect=factors["interconnect"], nodes=factors["nodes"])
+    return table.assign(
+        reason=table.reason.fillna("not run"), broadcast_bytes=broadcast_bytes(table.N, table.Q)
+    )
+
+
+def _dgemm(dataset, found):
+    """DGEMM of n nodes at once over (block, nodes), and its relative change within each block."""
+    trials = dataset.isel(
+        trial=np.flatnonzero((dataset.runner == "dgemm") & dataset.role.isin(["before", "after"]))
+    )
+    columns = {name: trials[name].values for name in ("role", "block", "nodes")}
+    columns["rate"] = trials.dgemm_rate.sum("node", min_count=1).values
+    table = (
+        pd.DataFrame(columns).astype({"nodes": int}).set_index(["role", "block", "nodes"]).rate.to_xarray()
+    )
+    rate = table.reindex(role=["before", "after"], block=found.block, nodes=found.nodes)
+    measured_twice = rate.notnull().all("role")
+    per_node = rate.where(measured_twice).sum("nodes", min_count=1) / rate.nodes.where(measured_twice).sum(
+        "nodes"
+    )
+    drift = per_node.sel(role="after", drop=True) / per_node.sel(role="before", drop=True) - 1
+    return rate.mean("role", skipna=False), drift
+
+
+def _block_fault(drift, limit):
+    if np.isnan(drift):
+        return "DGEMM was not measured both before and after the block"
+    if abs(drift) > limit:
+        return f"DGEMM drifted by {drift:+.1%} within the block, beyond {limit:.0%}"
+    return ""
+
+
+def _point_reason(found):
+    """The trial's own reason, or that its traffic cannot have crossed the nodes' interfaces."""
+    elsewhere = (found.reason == "") & (found.bytes_sent < found.broadcast_bytes)
+    return xr.where(
+        elsewhere, "fewer bytes crossed the nodes' interfaces than HPL's panels hold", found.reason
+    )
+
+
+def _evidence(dataset):
+    kinds = sorted(set(dataset.evidence.values.tolist()))
+    if len(kinds) > 1:
+        raise FalloffError(
+            f"The dataset mixes evidence ({', '.join(kinds)}); select one kind before deriving points."
+        )
+    return kinds[0]

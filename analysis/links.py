@@ -1,0 +1,60 @@
+"""What the testbed measured of itself: each link's goodput and round-trip time, and what limits it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+ETHERNET_OVERHEAD = 38  # bytes a frame adds: preamble 8, header 14, check sequence 4, gap 12
+TCP_HEADERS = 52  # bytes inside the MTU: IPv4 20, TCP 20, timestamp option 12
+LINK_BOUND = 0.97  # from this part of the wire limit on, the link is what limits
+
+
+def wire_limit(rate_bit_s, mtu):
+    """The most TCP payload [bit/s] that Ethernet of this rate [bit/s] and MTU [B] carries, in full frames."""
+    return rate_bit_s * (mtu - TCP_HEADERS) / (mtu + ETHERNET_OVERHEAD)
+
+
+def links(dataset: xr.Dataset) -> pd.DataFrame:
+    """One row for each link of the survey, indexed by (interconnect, sender, receiver).
+
+    Columns: `goodput` and `goodput_in_quota` [bit/s], `round_trip_time` and `round_trip_time_in_quota`
+    [s], `wire_limit` [bit/s] and `limit`: `link-bound` when the goodput outside the quota is at least
+    0.97 of the wire limit, else `host-bound`; empty when it was not measured. NaN where not measured;
+    an unshaped interconnect has no wire limit.
+    """
+    survey = dataset.isel(trial=np.flatnonzero(dataset.role == "survey"))
+    keys = ["interconnect", "sender", "receiver"]
+    readings = ["goodput", "round_trip_time"]
+    trials = pd.DataFrame({name: survey[name].values for name in (*keys, "in_quota", *readings)})
+    trials = trials.astype({"sender": int, "receiver": int})
+    outside, inside = (trials[trials.in_quota == flag].groupby(keys)[readings].median() for flag in (0, 1))
+    table = outside.join(inside.add_suffix("_in_quota"), how="outer")
+    limits = _wire_limits(dataset)
+    table["wire_limit"] = table.index.get_level_values("interconnect").map(limits).astype(float)
+    table["limit"] = np.where(table.goodput >= LINK_BOUND * table.wire_limit, "link-bound", "host-bound")
+    table.loc[table.goodput.isna(), "limit"] = ""
+    return table.reindex(list(limits), level="interconnect")
+
+
+def networks(dataset: xr.Dataset) -> pd.DataFrame:
+    """One row for each interconnect of the survey: medians over its links.
+
+    Columns as in `links`, with `injection_limit` [bit/s], the goodput inside the quota, and `limit`,
+    which is `link-bound` only when every measured link is.
+    """
+    by_interconnect = links(dataset).groupby("interconnect", sort=False)
+    table = by_interconnect.median(numeric_only=True).rename(columns={"goodput_in_quota": "injection_limit"})
+    table["limit"] = by_interconnect.limit.agg(_common_limit)
+    return table
+
+
+def _wire_limits(dataset):
+    interconnects = json.loads(dataset.attrs["interconnects"])
+    return {name: wire_limit(it.get("rate_bit_s", np.nan), it["mtu"]) for name, it in interconnects.items()}
+
+
+def _common_limit(limits):
+    measured = set(limits) - {""}
+    return measured.pop() if len(measured) == 1 else "host-bound" if measured else ""

@@ -1,0 +1,45 @@
+"""Models of a curve y(x): one short file each, found by its name."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+
+from runners.record import FalloffError
+
+
+@dataclass(frozen=True)
+class Model:
+    """A curve: `function(x, ...)` whose further arguments name the parameters.
+
+    `equation` is LaTeX and `source` says where it is from. `bounds` holds (lowest, highest) for
+    each parameter; `guess(x, y)` gives a start value for each from arrays of shape (points,).
+    """
+
+    name: str
+    title: str
+    equation: str
+    source: str
+    function: Callable[..., np.ndarray]
+    bounds: Mapping[str, tuple[float, float]]
+    guess: Callable[[np.ndarray, np.ndarray], Mapping[str, float]]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters, in the order of the function's signature."""
+        return tuple(inspect.signature(self.function).parameters)[1:]
+
+
+def names() -> list[str]:
+    """The names of all models: the files in this folder."""
+    return sorted(file.stem for file in Path(__file__).parent.glob("[!_]*.py"))
+
+
+def find(name: str) -> Model:
+    """The model called `name`; raises FalloffError naming the ones that exist."""
+    if name not in names():
+        raise FalloffError(f"There is no model {name!r}; there are {', '.join(names())}.")
+    return import_module(f"{__name__}.{name}").MODEL

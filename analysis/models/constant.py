@@ -1,0 +1,26 @@
+"""A curve that does not depend on x."""
+
+import numpy as np
+
+from analysis.models import Model
+
+
+def constant(x, c):
+    """y(x) = c, in the unit of y and the shape of x."""
+    return np.full_like(x, c, dtype=float)
+
+
+def guess(x, y):
+    """The mean, which is also the least-squares solution."""
+    return {"c": np.mean(y)}
+
+
+MODEL = Model(
+    name="constant",
+    title="constant",
+    equation=r"y = c",
+    source="the null model: no dependence on x",
+    function=constant,
+    bounds={"c": (-np.inf, np.inf)},
+    guess=guess,
+)

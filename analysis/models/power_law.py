@@ -1,0 +1,30 @@
+"""A curve that is straight on doubly logarithmic axes."""
+
+import numpy as np
+
+from analysis.models import Model
+
+
+def power_law(x, a, b):
+    """y(x) = a x^b for x > 0; a in the unit of y (its value at x = 1), b without unit."""
+    return a * x**b
+
+
+def guess(x, y):
+    """The straight line through log y over log x, from the positive points."""
+    positive = (x > 0) & (y > 0)
+    if len(np.unique(x[positive])) < 2:
+        return {"a": np.mean(y), "b": 0.0}
+    slope, intercept = np.polyfit(np.log(x[positive]), np.log(y[positive]), 1)
+    return {"a": np.exp(intercept), "b": slope}
+
+
+MODEL = Model(
+    name="power_law",
+    title="power law",
+    equation=r"y = a \, x^{b}",
+    source="empirical; on rates over node counts b = 1 is linear scaling",
+    function=power_law,
+    bounds={"a": (-np.inf, np.inf), "b": (-np.inf, np.inf)},
+    guess=guess,
+)

@@ -1,0 +1,208 @@
+"""A synthetic campaign in the dataset's own schema: planted falls, block effects, noise, faults."""
+
+import json
+from itertools import product
+
+import numpy as np
+import xarray as xr
+
+from analysis.schema import check, schema
+
+INTERCONNECTS = {
+    "gige": {
+        "name": "Gigabit Ethernet",
+        "short": "GigE",
+        "rate_bit_s": 1e9,
+        "mtu": 1500,
+        "source": "synthetic",
+    },
+    "10gige": {
+        "name": "10 Gigabit Ethernet",
+        "short": "10GE",
+        "rate_bit_s": 1e10,
+        "mtu": 1500,
+        "source": "synthetic",
+    },
+    "unshaped": {"name": "unshaped control", "short": "control", "mtu": 1500, "source": "synthetic"},
+}
+GOODPUT = {
+    "gige": (0.94e9, 0.94e9),
+    "10gige": (9.2e9, 2.1e9),
+    "unshaped": (13.6e9, 2.2e9),
+}  # outside, inside quota
+ROUND_TRIP = {"gige": (60e-6, 90e-6), "10gige": (40e-6, 80e-6), "unshaped": (30e-6, 75e-6)}
+NODE_RATE = 4.35  # Gflop/s of one node's DGEMM
+
+
+def campaign(
+    blocks=12,
+    falls=None,
+    noise=0.02,
+    block_effect=0.03,
+    nodes=(1, 2, 4, 8),
+    margin=0.05,
+    seed=1,
+    failed=(),
+    drifting=(),
+    unbracketed=(),
+):
+    """A dataset as `analysis.store.assemble` makes it, from a known truth.
+
+    `falls` maps an interconnect to its planted relative fall at the largest node count
+    against n = 2 (none elsewhere); `noise` and `block_effect` are log-scale standard
+    deviations of a run and of a block. `failed` holds (block, interconnect, nodes) of HPL
+    runs without a reading; the DGEMM rate of `drifting` blocks loses 5 % within the block;
+    `unbracketed` blocks have no DGEMM measurement after them.
+    """
+    falls = {"gige": 0.13} if falls is None else falls
+    random = np.random.default_rng(seed)
+    trials = _survey(max(nodes))
+    for block in range(1, blocks + 1):
+        effect = np.exp(random.normal(0, block_effect))
+        trials += [_dgemm("before", block, n, effect, max(nodes), random) for n in nodes]
+        design = list(product(INTERCONNECTS, nodes))
+        for index in random.permutation(len(design)):
+            interconnect, n = design[index]
+            rate = (
+                effect
+                * rate_without_noise(interconnect, n, falls, max(nodes))
+                * np.exp(random.normal(0, noise))
+            )
+            trials.append(_hpl(block, interconnect, n, rate, max(nodes), (block, interconnect, n) in failed))
+        slower = effect * (0.95 if block in drifting else 1.0)
+        after = [_dgemm("after", block, n, slower, max(nodes), random) for n in nodes]
+        trials += [{**trial, **_no_reading()} for trial in after] if block in unbracketed else after
+    design_before_the_run = {
+        "margin": margin,
+        "primary": ["gige", "10gige"],
+        "control": "unshaped",
+        "baseline_nodes": 2,
+        "drift_limit": 0.03,
+        "factors": {"interconnect": list(INTERCONNECTS), "nodes": list(nodes)},
+    }
+    return _dataset(trials, design_before_the_run)
+
+
+def rate_without_noise(interconnect, n, falls, largest):
+    """The planted HPL rate [Gflop/s]: a common share of DGEMM, less this interconnect's loss above n = 2."""
+    share = 0.98 / (1 + 0.03 * (n - 1))
+    lost = (1 - falls.get(interconnect, 0.0)) ** max(np.log(n / 2) / np.log(largest / 2), 0.0)
+    return NODE_RATE * n * share * lost
+
+
+def _hpl(block, interconnect, n, rate, largest, failed):
+    size = int(48 * np.sqrt(n)) * 64
+    work = 2 / 3 * size**3 + 3 / 2 * size**2
+    sent = 1.1 * 4 * size**2 * (n - 1) / n
+    trial = {
+        "role": "point",
+        "runner": "hpl",
+        "block": block,
+        "interconnect": interconnect,
+        "nodes": n,
+        "N": size,
+        "NB": 64,
+        "P": 1,
+        "Q": n,
+        "status": "ok",
+        "reason": "",
+        "hpl_rate": rate,
+        "hpl_time": work / rate / 1e9,
+        "hpl_residual": 0.004,
+        "wall_time": work / rate / 1e9 + 2,
+        "bytes_sent": _on_nodes(sent, n, largest),
+        "bytes_received": _on_nodes(sent, n, largest),
+        "cpu_time": _on_nodes(work / rate / 1e10, n, largest),
+    }
+    return {**trial, **_no_reading()} if failed else trial
+
+
+def _dgemm(role, block, n, effect, largest, random):
+    rates = np.full(largest, np.nan)
+    rates[:n] = NODE_RATE * effect * np.exp(random.normal(0, 0.003, n))
+    return {
+        "role": role,
+        "runner": "dgemm",
+        "block": block,
+        "interconnect": "unshaped",
+        "nodes": n,
+        "status": "ok",
+        "reason": "",
+        "dgemm_rate": rates,
+        "wall_time": 3.0,
+    }
+
+
+def _survey(largest):
+    ring = [(node, node % largest + 1, 0) for node in range(1, largest + 1)]
+    trials = []
+    for interconnect, (sender, receiver, in_quota) in product(INTERCONNECTS, [*ring, (1, 2, 1)]):
+        link = {
+            "role": "survey",
+            "block": 0,
+            "interconnect": interconnect,
+            "sender": sender,
+            "receiver": receiver,
+            "in_quota": in_quota,
+            "status": "ok",
+            "reason": "",
+            "wall_time": 2.0,
+        }
+        trials.append(
+            {**link, "runner": "iperf3", "goodput": GOODPUT[interconnect][in_quota], "retransmits": 0}
+        )
+        round_trip = ROUND_TRIP[interconnect][in_quota]
+        trials.append({**link, "runner": "ping", "round_trip_time": round_trip, "ping_loss": 0})
+    return trials
+
+
+def _no_reading():
+    empty = {"hpl_rate": np.nan, "hpl_time": np.nan, "hpl_residual": np.nan, "dgemm_rate": np.nan}
+    return {**empty, "status": "failed", "reason": "planted fault"}
+
+
+def _on_nodes(value, n, largest):
+    return np.where(np.arange(largest) < n, value, np.nan)
+
+
+def _dataset(trials, design):
+    largest = max(design["factors"]["nodes"])
+    ids = [
+        {"trial_id": f"t{order:05d}", "order": order, "start": 1.7e9 + 30 * order}
+        for order in range(len(trials))
+    ]
+    always = {"evidence": "emulated", "testbed": "emulated"}
+    rows = [{**always, **identity, **trial} for identity, trial in zip(ids, trials)]
+    coordinates, variables = (
+        {name: _array(name, wanted, rows, largest) for name, wanted in schema()[section].items()}
+        for section in ("coordinates", "variables")
+    )
+    attributes = {
+        "campaign": "hpl_scaling",
+        "title": "Synthetic HPL campaign",
+        "campaign_hash": "0" * 64,
+        "started": "2026-01-01T00:00:00+00:00",
+        "ended": "2026-01-01T01:00:00+00:00",
+        "stopped_by": "blocks",
+        "design": json.dumps(design),
+        "interconnects": json.dumps(INTERCONNECTS),
+        "testbed_settings": json.dumps({"name": "emulated", "kind": "emulated", "nodes": largest}),
+        "settings": json.dumps({"NB": 64, "BCAST": 1, "DEPTH": 1}),
+        "provenance": "{}",
+    }
+    return check(xr.Dataset(variables, coordinates, attributes))
+
+
+def _array(name, wanted, rows, largest):
+    attributes = {key: wanted[key] for key in ("units", "long_name") if key in wanted}
+    if wanted["dims"] == ["node"]:
+        return ["node"], np.arange(1, largest + 1), attributes
+    values = [row.get(name, "" if wanted["type"] == "text" else np.nan) for row in rows]
+    if wanted["dims"] == ["trial", "node"]:
+        return (
+            wanted["dims"],
+            np.array([np.broadcast_to(value, largest) for value in values], float),
+            attributes,
+        )
+    kind = {"text": str, "whole": int, "number": float}[wanted["type"]]
+    return wanted["dims"], np.array(values, kind), attributes

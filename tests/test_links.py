@@ -1,0 +1,60 @@
+"""The testbed's survey of its own links."""
+
+import numpy as np
+import pytest
+from synthetic import campaign
+
+from analysis.links import links, networks, wire_limit
+
+
+def test_wire_limit_of_gigabit_ethernet():
+    """TCP with timestamps carries 941.5 Mbit/s at MTU 1500, and 990 with jumbo frames."""
+    assert wire_limit(1e9, 1500) == pytest.approx(941.5e6, rel=1e-4)
+    assert wire_limit(1e9, 9000) == pytest.approx(990.0e6, rel=1e-3)
+
+
+def test_links_are_judged_outside_the_quota():
+    """A link that reaches its wire limit is link-bound, whatever a throttled node can send."""
+    table = links(campaign(blocks=1))
+    assert len(table) == 3 * 8
+    assert set(table.loc["gige"].limit) == set(table.loc["10gige"].limit) == {"link-bound"}
+    assert table.goodput_in_quota.notna().sum() == 3
+
+
+def test_an_unshaped_link_is_host_bound():
+    """Without a wire limit the host is what limits."""
+    table = links(campaign(blocks=1)).loc["unshaped"]
+    assert table.wire_limit.isna().all() and set(table.limit) == {"host-bound"}
+
+
+def test_one_slow_link_makes_its_network_host_bound():
+    """A network is link-bound only when all of its links are; an unmeasured link says nothing."""
+    dataset = campaign(blocks=1)
+    fast = (dataset.interconnect == "10gige") & (dataset.in_quota == 0) & (dataset.runner == "iperf3")
+    of_link = fast & (dataset.sender == 3)
+    slow = links(dataset.assign(goodput=dataset.goodput.where(~of_link, 9.0e9)))
+    assert (
+        slow.loc[("10gige", 3, 4)].limit == "host-bound" and slow.loc[("10gige", 4, 5)].limit == "link-bound"
+    )
+    assert (
+        networks(dataset.assign(goodput=dataset.goodput.where(~of_link, 9.0e9))).limit["10gige"]
+        == "host-bound"
+    )
+    lost = dataset.assign(goodput=dataset.goodput.where(~of_link, np.nan))
+    assert links(lost).loc[("10gige", 3, 4)].limit == ""
+    assert networks(lost).limit["10gige"] == "link-bound"
+
+
+def test_the_injection_limit_is_what_a_throttled_node_sends():
+    """It is the goodput inside the quota, by network in the campaign's order."""
+    table = networks(campaign(blocks=1))
+    assert table.index.tolist() == ["gige", "10gige", "unshaped"]
+    assert table.injection_limit["10gige"] == pytest.approx(2.1e9)
+    assert table.goodput["10gige"] == pytest.approx(9.2e9)
+
+
+def test_a_campaign_without_a_survey_has_no_links():
+    """Nothing measured is an empty table, not a fault."""
+    dataset = campaign(blocks=1)
+    bare = dataset.isel(trial=dataset.role != "survey")
+    assert links(bare).empty and networks(bare).empty
