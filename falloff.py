@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -202,8 +201,6 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def main() -> int:
     """Run the command line; a user's mistake ends in a line or two and exit code 1, never in a traceback."""
-    # A SIGTERM unwinds like Ctrl-C, so that the testbed is torn down.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return execute(parser().parse_args())
     except FalloffError as error:

@@ -67,7 +67,7 @@ def resolve(
         "seed": campaign["seed"],
         "design": campaign["design"],
         "testbed": testbed,
-        "interconnects": networks,
+        "interconnects": {name: _physical(network) for name, network in networks.items()},
         "trials": [to_json(trial) for trial in (*preamble, *_block(campaign, 1))],
     }
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
@@ -132,6 +132,11 @@ def _faults(
     if too_many:
         faults.append(f"{max(too_many)} nodes are asked for, testbed {testbed.get('name')} has {available}")
     return faults
+
+
+def _physical(interconnect: Mapping[str, Any]) -> Dict[str, Any]:
+    """What of an interconnect decides a measurement: its numbers, not how it is called or where they are from."""
+    return {key: value for key, value in interconnect.items() if key not in ("name", "short", "source")}
 
 
 def _points(campaign: Mapping[str, Any]) -> List[Settings]:

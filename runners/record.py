@@ -55,7 +55,8 @@ class Execution:
     """What one command did: its tool, full argv, output, exit code and times.
 
     `argv` is what was executed, launchers included; `tool` is the command's own first word.
-    `exit_code` is None when the command was stopped at its limit (`timed_out`).
+    `exit_code` is None when the command was stopped at its limit (`timed_out`); a server that
+    the testbed itself ended has 0.
     `start` is in seconds since the epoch, `wall_s` in seconds.
     """
 

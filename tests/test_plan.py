@@ -80,6 +80,12 @@ def test_the_testbed_is_part_of_the_digest():
     assert resolve(CAMPAIGN, {**TESTBED, "nodes": 8}, INTERCONNECTS).digest != small_plan().digest
 
 
+def test_a_better_source_is_no_new_campaign():
+    """How an interconnect is called and where its numbers are from may be corrected at any time."""
+    renamed = {**INTERCONNECTS, "gige": {**INTERCONNECTS["gige"], "name": "Gigabit", "source": "elsewhere"}}
+    assert resolve(CAMPAIGN, TESTBED, renamed).digest == small_plan().digest
+
+
 def test_all_faults_are_named_at_once():
     """A description with several faults is refused with all of them and the known names."""
     broken = copy.deepcopy(CAMPAIGN)

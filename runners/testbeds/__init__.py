@@ -1,0 +1,1 @@
+"""Where commands are executed: one module for each kind of testbed."""

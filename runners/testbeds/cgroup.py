@@ -1,0 +1,166 @@
+"""The CPU quota of a node, and a handle on every process of a testbed, by cgroup version 1 or 2."""
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, List, Set, Tuple
+
+from runners.record import FalloffError
+
+# The kernel refuses a shorter slice (min_cfs_quota_period in kernel/sched).
+SHORTEST_SLICE_US = 1000
+
+_PATIENCE_S = 10.0
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """Where the machine's cgroups are mounted: `cpu` limits CPU time, `accounting` counts it.
+
+    In version 2 both are the one tree; in version 1 they may be mounted apart.
+    """
+
+    version: int
+    cpu: Path
+    accounting: Path
+
+    def folders(self, group: str) -> Tuple[Path, ...]:
+        """The folders of a group, each tree once."""
+        return tuple(sorted({self.cpu / group, self.accounting / group}))
+
+
+def find(mounts: Path = Path("/proc/self/mounts")) -> Hierarchy:
+    """The cgroup tree that holds the cpu controller, writable.
+
+    Raises FalloffError with the remedy when there is none.
+    """
+    version_1: Dict[str, Path] = {}
+    version_2 = None
+    for line in mounts.read_text(encoding="utf-8").splitlines():
+        _, folder, kind, options = line.split()[:4]
+        if kind == "cgroup":
+            version_1.update((option, Path(folder)) for option in options.split(","))
+        elif kind == "cgroup2" and "cpu" in (Path(folder) / "cgroup.controllers").read_text().split():
+            version_2 = Path(folder)
+    if version_2:
+        hierarchy = Hierarchy(2, version_2, version_2)
+    elif {"cpu", "cpuacct"} <= set(version_1):
+        hierarchy = Hierarchy(1, version_1["cpu"], version_1["cpuacct"])
+    else:
+        raise FalloffError("no cgroup cpu controller is mounted: mount -t cgroup2 none /sys/fs/cgroup")
+    for folder in hierarchy.folders(""):
+        if not os.access(folder, os.W_OK):
+            raise FalloffError(f"{folder} is not writable: run as root, where cgroups are mounted writable")
+    return hierarchy
+
+
+def quota_us(share: float, period_us: int) -> int:
+    """CPU time in us that a node may use in each period, for a share of one core (0 < share <= 1).
+
+    Raises FalloffError when the kernel would refuse so short a slice.
+    """
+    if not 0 < share <= 1:
+        raise FalloffError(f"cpu.share is {share}: it must be above 0 and at most 1, the part of one core")
+    quota = round(share * period_us)
+    if quota < SHORTEST_SLICE_US:
+        raise FalloffError(
+            f"cpu.share {share} of a period of {period_us} us is a slice of {quota} us, the kernel takes no "
+            f"less than {SHORTEST_SLICE_US}: set cpu.period_us to {round(SHORTEST_SLICE_US / share)} or more"
+        )
+    return quota
+
+
+def create(hierarchy: Hierarchy, group: str) -> None:
+    """Make a group that will hold other groups but no processes of its own (version 2 demands that)."""
+    for folder in hierarchy.folders(group):
+        folder.mkdir()
+    if hierarchy.version == 2:
+        for folder in (hierarchy.cpu, hierarchy.cpu / group):
+            (folder / "cgroup.subtree_control").write_text("+cpu")
+
+
+def create_leaf(hierarchy: Hierarchy, group: str) -> None:
+    """Make a group for processes, without a limit."""
+    for folder in hierarchy.folders(group):
+        folder.mkdir()
+
+
+def limit(hierarchy: Hierarchy, group: str, quota: int, period: int) -> None:
+    """Let a group use `quota` us of CPU time in every `period` us."""
+    folder = hierarchy.cpu / group
+    if hierarchy.version == 2:
+        (folder / "cpu.max").write_text(f"{quota} {period}")
+    else:
+        (folder / "cpu.cfs_period_us").write_text(str(period))
+        (folder / "cpu.cfs_quota_us").write_text(str(quota))
+
+
+def share(hierarchy: Hierarchy, group: str) -> float:
+    """The part of one core that a group may use, read back; inf when it has no limit."""
+    folder = hierarchy.cpu / group
+    if hierarchy.version == 2:
+        quota, period = (folder / "cpu.max").read_text().split()
+    else:
+        quota, period = (folder / "cpu.cfs_quota_us").read_text(), (folder / "cpu.cfs_period_us").read_text()
+    return float("inf") if quota.strip() in ("max", "-1") else int(quota) / int(period)
+
+
+def cpu_time(hierarchy: Hierarchy, group: str) -> float:
+    """CPU time in s that the processes of a group have used since it was made."""
+    if hierarchy.version == 2:
+        lines = (hierarchy.accounting / group / "cpu.stat").read_text().splitlines()
+        return int(dict(line.split() for line in lines)["usage_usec"]) / 1e6
+    return int((hierarchy.accounting / group / "cpuacct.usage").read_text()) / 1e9
+
+
+def entrances(hierarchy: Hierarchy, group: str) -> List[Path]:
+    """The files into which a process writes its id to join a group."""
+    return [folder / "cgroup.procs" for folder in hierarchy.folders(group)]
+
+
+def processes(hierarchy: Hierarchy, group: str) -> Set[int]:
+    """The ids of all processes in a group and in the groups below it."""
+    listings = (listing for folder in hierarchy.folders(group) for listing in folder.rglob("cgroup.procs"))
+    return {int(process) for listing in listings for process in listing.read_text().split()}
+
+
+def kill(hierarchy: Hierarchy, group: str) -> None:
+    """Kill every process in a group and below it, those too that are being forked meanwhile.
+
+    Raises FalloffError when one does not die.
+    """
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        left = processes(hierarchy, group)
+        if not left:
+            return
+        if time.monotonic() > deadline:
+            raise FalloffError(f"processes {sorted(left)} of {group} survive SIGKILL: restart the machine")
+        for process in left:
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.002)
+
+
+def remove(hierarchy: Hierarchy, group: str) -> None:
+    """Remove a group and all below it; it must be free of processes. It need not be there."""
+    for top in hierarchy.folders(group):
+        for folder, _, _ in os.walk(top, topdown=False):
+            _remove_folder(Path(folder))
+
+
+def _remove_folder(folder: Path) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            folder.rmdir()
+            return
+        except OSError:
+            # A process that is gone from the list may hold its group for another moment.
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.002)

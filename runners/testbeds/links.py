@@ -1,0 +1,152 @@
+"""Links between nodes: veth pairs to a bridge, shaped at both ends, with TCP and offloads pinned."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from runners.testbeds import netns
+
+# The bridge is in a namespace of its own, so every testbed can use the same addresses.
+SUBNET = "10.81.0.0/24"
+INTERFACE = "eth0"
+SWITCH = "switch"
+
+SYSCTLS = Path("/proc/sys/net/ipv4")
+TCP_SWITCHES = ("tcp_no_metrics_save", "tcp_slow_start_after_idle")
+TCP_BUFFERS = ("tcp_rmem", "tcp_wmem")
+OFFLOADS = ("tso", "gso", "gro")
+UNSHAPED = "unshaped"
+
+# The shaper's queue, as deep as the packet memory that a switch has for a port: 8 ms at 1 Gbit/s.
+# A smaller one loses the start of a TCP flow to drops, a larger one is only delay.
+_QUEUE = "1mb"
+# Holds two of the 64 KiB super-packets that segmentation offload passes down: at one, 10 Gbit/s is
+# never reached.
+_BURST = "128k"
+
+# Bytes of a frame that are on the wire but not in what tc counts: preamble 8, checksum 4, gap 12.
+_UNCOUNTED = 24
+_HEADER = 14
+_SMALLEST_ON_WIRE = 84
+
+
+@dataclass(frozen=True)
+class Link:
+    """What is asked of every link: bit/s on the wire (None: unshaped), MTU in bytes, TCP and offloads.
+
+    `tcp` has congestion_control, no_metrics_save, slow_start_after_idle, rmem and wmem;
+    `offloads` has tso, gso and gro.
+    """
+
+    rate_bit_s: Optional[float]
+    mtu: int
+    tcp: Mapping[str, Any]
+    offloads: Mapping[str, bool]
+
+    @property
+    def super_packets(self) -> bool:
+        """Whether tc sees packets of many frames, to be cut up behind it."""
+        return self.offloads["tso"] or self.offloads["gso"]
+
+    @property
+    def tbf_rate_bit_s(self) -> Any:
+        """The rate for tc, in whole bytes as tc keeps it, with which frames leave as fast as on Ethernet.
+
+        tc counts MTU + 14 bytes for a full frame that occupies MTU + 38 on the wire, so the rate is
+        smaller by that ratio. Without super-packets tc adds the difference to every frame itself.
+        """
+        if self.rate_bit_s is None:
+            return UNSHAPED
+        counted = self.mtu + _HEADER
+        ratio = counted / (counted + _UNCOUNTED) if self.super_packets else 1.0
+        return int(self.rate_bit_s * ratio / 8) * 8
+
+    @property
+    def qdisc(self) -> str:
+        """The queueing discipline in tc's words."""
+        if self.rate_bit_s is None:
+            return "noqueue"
+        stab = "" if self.super_packets else f"stab overhead {_UNCOUNTED} mpu {_SMALLEST_ON_WIRE} "
+        return f"{stab}tbf rate {self.tbf_rate_bit_s}bit burst {_BURST} limit {_QUEUE}"
+
+    def settings(self) -> Dict[str, Any]:
+        """What must be found on every link when it is read back."""
+        asked = {f"tcp_{key}": value for key, value in self.tcp.items()}
+        return {
+            "tbf_rate_bit_s": self.tbf_rate_bit_s,
+            "mtu": self.mtu,
+            "congestion_control": asked["tcp_congestion_control"],
+            **{key: bool(asked[key]) for key in TCP_SWITCHES},
+            **{key: " ".join(map(str, asked[key])) for key in TCP_BUFFERS},
+            **{key: bool(self.offloads[key]) for key in OFFLOADS},
+        }
+
+
+def address(node: int) -> str:
+    """The address of a node (nodes count from 1)."""
+    return SUBNET.replace("0/24", str(node))
+
+
+def name(node: int) -> str:
+    """The hostname of a node, and of its folder and its port on the switch."""
+    return f"n{node}"
+
+
+def spaces(state: Path, nodes: int) -> List[Path]:
+    """The namespaces of the nodes."""
+    return [state / name(node) for node in range(1, nodes + 1)]
+
+
+def ends(state: Path, nodes: int) -> List[Tuple[Path, List[str]]]:
+    """Every namespace with the interfaces in it that end a link."""
+    ports = [name(node) for node in range(1, nodes + 1)]
+    return [*((space, [INTERFACE]) for space in spaces(state, nodes)), (state / SWITCH, ports)]
+
+
+def build(state: Path, nodes: int) -> None:
+    """Make the namespaces of the nodes and of the switch, and wire them up."""
+    switch = state / SWITCH
+    for space in (switch, *spaces(state, nodes)):
+        netns.create(space)
+    wiring = ["link add bridge type bridge", "link set bridge up"]
+    for space in spaces(state, nodes):
+        wiring.append(f"link add {space.name} type veth peer name {INTERFACE} netns {space}/net")
+        wiring.append(f"link set {space.name} master bridge up")
+    netns.run([batch("ip", switch, wiring)])
+    netns.run([batch("ip", space, _plug(node)) for node, space in enumerate(spaces(state, nodes), start=1)])
+
+
+def configure(state: Path, nodes: int, link: Link) -> None:
+    """Give every link the rate, MTU and offloads, and every node the TCP settings, of `link`."""
+    settings = link.settings()
+    for space in spaces(state, nodes):
+        with netns.entered(space):
+            for key in TCP_SWITCHES:
+                (SYSCTLS / key).write_text(str(int(settings[key])))
+            for key in TCP_BUFFERS:
+                (SYSCTLS / key).write_text(settings[key])
+    # Congestion control by route: outside the first namespace the kernel lets tcp_congestion_control
+    # be set only to what the whole machine's tcp_allowed_congestion_control names.
+    route = f"route replace {SUBNET} dev {INTERFACE} congctl {settings['congestion_control']}"
+    features = [word for key in OFFLOADS for word in (key, "on" if settings[key] else "off")]
+    invocations = []
+    for space, devices in ends(state, nodes):
+        mtus = [f"link set {device} mtu {link.mtu}" for device in devices]
+        shapers = [f"qdisc replace dev {device} root {link.qdisc}" for device in devices]
+        invocations.append(batch("ip", space, mtus if space.name == SWITCH else [*mtus, route]))
+        invocations.append(batch("tc", space, shapers))
+        invocations += [netns.Invocation(space, ["ethtool", "-K", device, *features]) for device in devices]
+    netns.run(invocations)
+
+
+def _plug(node: int) -> List[str]:
+    return [
+        "link set lo up",
+        f"address add {address(node)}/24 dev {INTERFACE} noprefixroute",
+        f"link set {INTERFACE} up",
+    ]
+
+
+def batch(tool: str, space: Path, lines: List[str]) -> netns.Invocation:
+    """Several commands of `ip` or `tc` in one process; with -json each prints one line."""
+    return netns.Invocation(space, [tool, "-json", "-batch", "-"], "\n".join(lines) + "\n")

@@ -1,0 +1,38 @@
+"""The mpirun command line for nodes that share a kernel but have no sshd."""
+
+from typing import List, Sequence
+
+_PARAMETERS = {
+    # TCP between nodes, whatever faster transport Open MPI would find on the one machine below.
+    "pml": "ob1",
+    "btl": "tcp,self",
+    "plm": "rsh",
+    "plm_rsh_no_tree_spawn": "1",
+    # Ranks that wait must not take the processor that other nodes share with them.
+    "mpi_yield_when_idle": "1",
+}
+
+
+def mpirun(
+    ranks: int, addresses: Sequence[str], subnet: str, agent: str, program: Sequence[str]
+) -> List[str]:
+    """mpirun for one rank on each of the first `ranks` addresses, all traffic on `subnet`.
+
+    Nodes are listed by address, so that no resolver is asked for their names. The tool's own name is
+    bare: called by a path, mpirun sends a shell script to the agent instead of plain words.
+    """
+    parameters = {
+        **_PARAMETERS,
+        "plm_rsh_agent": agent,
+        "btl_tcp_if_include": subnet,
+        "oob_tcp_if_include": subnet,
+    }
+    return [
+        "mpirun",
+        "--allow-run-as-root",
+        "--noprefix",
+        *("--bind-to", "none", "--map-by", "node"),
+        *(word for name, value in parameters.items() for word in ("--mca", name, value)),
+        *("--host", ",".join(addresses[:ranks]), "-np", str(ranks)),
+        *program,
+    ]

@@ -1,0 +1,87 @@
+"""The CPU quota of every node, made afresh for each trial."""
+
+from dataclasses import dataclass
+from os import sched_getaffinity
+from pathlib import Path
+from typing import List, Mapping
+
+from runners.testbeds import cgroup, links
+
+
+@dataclass(frozen=True)
+class Quotas:
+    """The cgroups of a testbed: one for each node, limited, and one to launch from, not limited.
+
+    `quota_us` of CPU time in every `period_us`, on one processor a node.
+    """
+
+    hierarchy: cgroup.Hierarchy
+    state: Path
+    nodes: range
+    quota_us: int
+    period_us: int
+
+    @property
+    def share(self) -> float:
+        """The part of one core that each node may use."""
+        return self.quota_us / self.period_us
+
+    @property
+    def entrances(self) -> List[Path]:
+        """What a process joins that launches others outside the quota."""
+        return cgroup.entrances(self.hierarchy, f"{group(self.state)}/launch")
+
+    def build(self) -> None:
+        """Make all cgroups."""
+        cgroup.create(self.hierarchy, group(self.state))
+        cgroup.create_leaf(self.hierarchy, f"{group(self.state)}/launch")
+        for node in self.nodes:
+            self._make(node)
+
+    def renew(self) -> None:
+        """Make the nodes' cgroups again, empty, their CPU time at zero.
+
+        The kernel gives each quota's timer a random phase when its cgroup is made. One that lived
+        through a campaign would make that luck a constant; renewed it is noise from trial to trial.
+        """
+        for node in self.nodes:
+            cgroup.remove(self.hierarchy, self._of(node))
+            self._make(node)
+
+    def read_back(self) -> List[float]:
+        """The share of each node as the kernel has it."""
+        return [cgroup.share(self.hierarchy, self._of(node)) for node in self.nodes]
+
+    def cpu_times(self) -> List[float]:
+        """CPU time in s that each node has used inside its quota since it was renewed."""
+        return [cgroup.cpu_time(self.hierarchy, self._of(node)) for node in self.nodes]
+
+    def kill(self) -> None:
+        """Kill every process of the testbed."""
+        cgroup.kill(self.hierarchy, group(self.state))
+
+    def processor(self, node: int) -> int:
+        """The processor that a node stays on."""
+        here = sorted(sched_getaffinity(0))
+        return here[(node - 1) % len(here)]
+
+    def _of(self, node: int) -> str:
+        return f"{group(self.state)}/{links.name(node)}"
+
+    def _make(self, node: int) -> None:
+        cgroup.create_leaf(self.hierarchy, self._of(node))
+        cgroup.limit(self.hierarchy, self._of(node), self.quota_us, self.period_us)
+        doors = cgroup.entrances(self.hierarchy, self._of(node))
+        lines = [self.processor(node), *doors]
+        (self.state / links.name(node) / "quota").write_text("\n".join(map(str, lines)))
+
+
+def group(state: Path) -> str:
+    """The cgroup that holds all of a testbed's processes."""
+    return f"falloff-{state.name}"
+
+
+def quotas(state: Path, nodes: range, cpu: Mapping[str, float]) -> Quotas:
+    """The quotas that `cpu` (share, period_us) of a testbed's description asks for; nothing is made yet."""
+    quota, period = cgroup.quota_us(cpu["share"], cpu["period_us"]), cpu["period_us"]
+    return Quotas(cgroup.find(), state, nodes, quota, period)
