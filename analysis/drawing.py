@@ -1,0 +1,123 @@
+"""The marks that figures are made of: points, intervals, curves, verdicts and axes."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import xarray as xr
+from matplotlib import ticker
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+
+from analysis import style
+from analysis.block_fit import BlockFit
+from analysis.contrasts import Contrast
+from analysis.intervals import t_interval
+from analysis.scaling import short_names
+from analysis.verdict import Agreement
+
+
+def new_figure(height: float) -> tuple[Figure, Axes]:
+    """A figure of the report's width and this height [inches] with its only axes."""
+    figure = Figure(figsize=(style.WIDTH, height))
+    return figure, figure.subplots()
+
+
+def series(points: xr.Dataset) -> Iterator[tuple[str, float, str]]:
+    """Each interconnect with its place left or right of the middle (..., -1, 0, 1, ...) and its name."""
+    names, interconnects = short_names(points), points.interconnect.values
+    for position, interconnect in enumerate(interconnects):
+        yield interconnect, position - (len(interconnects) - 1) / 2, names[interconnect]
+
+
+def runs(axes: Axes, interconnect: str, x: np.ndarray, values: xr.DataArray, label: str) -> None:
+    """Every run of an interconnect, values over (block, nodes) at the places x, and its legend entry."""
+    look = style.look(interconnect)
+    values = values.transpose("block", "nodes").values
+    everywhere = np.broadcast_to(x, values.shape)
+    axes.plot(
+        everywhere.ravel(), values.ravel(), look.marker, color=look.color, alpha=0.45, markersize=3.5, mew=0
+    )
+    axes.plot([], [], look.marker, color=look.color, linestyle=look.line, label=label)
+
+
+def intervals(axes: Axes, interconnect: str, x: np.ndarray, values: xr.DataArray) -> None:
+    """Mean and 95 % t interval over the blocks at each node count."""
+    look = style.look(interconnect)
+    for place, n in zip(x, values.nodes):
+        blocks = values.sel(nodes=n).dropna("block").values
+        if len(blocks) > 1:
+            mean, _, low, high = t_interval(blocks)
+            axes.errorbar(
+                place,
+                mean,
+                [[mean - low], [high - mean]],
+                fmt=look.marker,
+                color=look.color,
+                mfc="white",
+                capsize=3,
+                zorder=3,
+            )
+
+
+def curve(axes: Axes, interconnect: str, fit: BlockFit, nodes: xr.DataArray, scale: Callable) -> None:
+    """The fitted curve and its 95 % band; `scale(n, y)` turns the model's y into the axis's."""
+    look = style.look(interconnect)
+    n = np.geomspace(float(nodes.min()), float(nodes.max()), 80)
+    mean, low, high = (scale(n, y) for y in fit.band(n))
+    axes.plot(n, mean, linestyle=look.line, color=look.color)
+    axes.fill_between(n, low, high, color=look.color, alpha=0.15, linewidth=0)
+
+
+def node_axis(axes: Axes, ticks: Sequence[int]) -> None:
+    """A horizontal axis of node counts on which doubling is a step, with the counts themselves as ticks."""
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(ticks, [str(int(n)) for n in ticks])
+    axes.xaxis.set_minor_locator(ticker.NullLocator())
+    axes.set_xlabel("nodes")
+
+
+def judgement(axes: Axes, row: int, contrast: Contrast, look: style.Look) -> None:
+    """The contrast's mean, intervals and word, above its blocks."""
+    verdict = contrast.verdict
+    axes.text(1.02, row, verdict.kind, weight="bold", va="center", transform=axes.get_yaxis_transform())
+    if verdict.interval_90 is None:
+        return
+    for interval, width, name in ((verdict.interval_95, 1.2, "95 %"), (verdict.interval_90, 4, "90 %")):
+        ends = 100 * np.array(interval)
+        axes.plot(ends, [row, row], color=look.color, linewidth=width, label=f"{name} interval")
+    axes.plot(
+        100 * verdict.fall, row, look.marker, color="white", mec=look.color, mew=1.5, markersize=7, zorder=3
+    )
+
+
+def today_mark(axes: Axes, row: int, agreement: Agreement) -> None:
+    """Another run's mean and the reference's prediction interval for it, above the contrast's own."""
+    if agreement.interval is None:
+        return
+    look, place = style.TODAY, row - 0.27
+    ends = 100 * (1 - np.array(agreement.interval))
+    axes.plot(ends, [place, place], look.line, color=look.color, linewidth=1.2, label="expected today")
+    axes.plot(100 * (1 - agreement.today), place, look.marker, color=look.color, label="today")
+
+
+def log_ticks(axis: Axis) -> None:
+    """Ticks at 1, 2 and 5 of every decade, as plain numbers."""
+    axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(ticker.NullLocator())
+
+
+def rows(axes: Axes, names: Sequence[str]) -> None:
+    """A vertical axis of named rows, the first on top."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.grid(False, axis="y")
+
+
+def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
+    """One legend under the axes that names each kind of mark once."""
+    marks = {}
+    for handle, label in zip(*axes.get_legend_handles_labels()):
+        marks.setdefault(label, handle)
+    figure.legend(marks.values(), marks.keys(), loc="outside lower center", ncols=columns)

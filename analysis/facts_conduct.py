@@ -1,0 +1,38 @@
+"""How a campaign was conducted: what ran, where, when, and what went wrong."""
+
+import json
+
+import pandas as pd
+import xarray as xr
+
+
+def campaign(dataset: xr.Dataset) -> dict:
+    """Name, hash, dates and size of a campaign, and the commit of the code that ran it (None: not known)."""
+    keys = ("campaign", "title", "campaign_hash", "started", "ended", "stopped_by")
+    machine = host(dataset)
+    return {
+        **{key: dataset.attrs[key] for key in keys},
+        "commit": machine.get("git_commit"),
+        "dirty": machine.get("git_dirty"),
+        "warm_ups": int((dataset.role == "warm_up").sum()),
+        "trials": dataset.sizes["trial"],
+    }
+
+
+def host(dataset: xr.Dataset) -> dict:
+    """The machine of the campaign's last session; empty when it is not recorded."""
+    sessions = json.loads(dataset.attrs["provenance"]).get("sessions", [])
+    return sessions[-1]["host"] if sessions else {}
+
+
+def faults(dataset: xr.Dataset, points: xr.Dataset) -> dict:
+    """Every trial without a valid reading, and every block and point that the analysis left out; and why."""
+    columns = ["trial_id", "runner", "interconnect", "status", "reason"]
+    trials = pd.DataFrame({name: dataset[name].values for name in columns}).query("status != 'ok'")
+    blocks = points.block_reason.to_series().rename("reason")
+    kept = points.reason.where(points.block_valid, "").to_series().rename("reason")
+    return {
+        "trials": trials.to_dict("records"),
+        "blocks": blocks[blocks != ""].reset_index().to_dict("records"),
+        "points": kept[~kept.isin(["", *trials.reason])].reset_index().to_dict("records"),
+    }

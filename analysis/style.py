@@ -1,0 +1,72 @@
+"""How figures look: one colour, marker and line per interconnect, told apart in black and white too."""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import matplotlib as mpl
+import seaborn as sns
+
+from runners.record import FalloffError
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour (from Okabe and Ito's colour-blind safe palette), marker and line style of one series."""
+
+    color: str
+    marker: str
+    line: str | tuple
+
+
+LOOKS = {
+    "gige": Look("#D55E00", "o", "-"),
+    "10gige": Look("#0072B2", "s", "--"),
+    "unshaped": Look("#6E6E6E", "^", ":"),
+}
+PUBLISHED_MARKERS = {"gige": "x", "10gige": "+"}
+TODAY = Look("#CC79A7", "D", ":")
+INK, FAINT, MARGIN = "#222222", "#B0B0B0", "#E4EEE4"
+
+WIDTH = 5.4  # inches: less than a page's column, so that labels stay readable on a phone
+
+RULES = {
+    "figure.constrained_layout.use": True,
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so it looks the same everywhere
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.labelsize": 9,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "grid.color": "#E6E6E6",
+    "grid.linewidth": 0.6,
+    "axes.edgecolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4.5,
+    "svg.hashsalt": "falloff",
+    "svg.fonttype": "path",
+}
+
+
+def look(interconnect: str) -> Look:
+    """The look of an interconnect; raises FalloffError when it has none yet."""
+    try:
+        return LOOKS[interconnect]
+    except KeyError:
+        raise FalloffError(
+            f"interconnect {interconnect!r} has no colour; add a row to LOOKS in analysis/style.py"
+        ) from None
+
+
+@contextmanager
+def styled():
+    """Draw with the project's settings and leave the caller's as they were."""
+    with sns.axes_style("whitegrid"), mpl.rc_context(RULES):
+        yield
+
+
+def save(figure: mpl.figure.Figure, file) -> None:
+    """Write a figure as SVG whose bytes depend on its content only."""
+    with mpl.rc_context(RULES):
+        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})

@@ -1,0 +1,51 @@
+-- Numbers figures and tables, and turns empty links such as [](#fig:share) into "Figure 2".
+-- HTML gets the numbers here; Typst numbers captions itself and only needs its own reference.
+
+local NAMES = { fig = "Figure", tbl = "Table" }
+local counts = { fig = 0, tbl = 0 }
+local labels = {}
+
+local function kind(identifier)
+  return NAMES[identifier:match("^(%a+):")] and identifier:match("^(%a+):")
+end
+
+local function number(element)
+  local found = kind(element.identifier)
+  if not found then return nil end
+  counts[found] = counts[found] + 1
+  labels[element.identifier] = NAMES[found] .. "\u{a0}" .. counts[found]
+  if FORMAT:match("html") and element.caption.long[1] then
+    local caption = element.caption.long[1].content
+    caption:insert(1, pandoc.Space())
+    caption:insert(1, pandoc.Strong(labels[element.identifier] .. "."))
+  end
+  return element
+end
+
+local function resolve(link)
+  local identifier = link.target:match("^#(.+)")
+  if #link.content > 0 or not identifier or not kind(identifier) then return nil end
+  if not labels[identifier] then error("the text refers to " .. identifier .. ", which is not there") end
+  if FORMAT == "typst" then return pandoc.RawInline("typst", "@" .. identifier) end
+  link.content = { pandoc.Str(labels[identifier]) }
+  return link
+end
+
+-- ::: summary becomes a call of the template's own box in Typst; HTML styles the div by its class.
+local function box(div)
+  if FORMAT ~= "typst" or not div.classes:includes("summary") then return nil end
+  div.content:insert(1, pandoc.RawBlock("typst", "#summary["))
+  div.content:insert(pandoc.RawBlock("typst", "]"))
+  return div.content
+end
+
+-- A table wider than a phone scrolls inside its own frame.
+local function frame(element)
+  if not FORMAT:match("html") then return nil end
+  return pandoc.Div({ element }, pandoc.Attr("", { "frame" }))
+end
+
+function Pandoc(document)
+  document = document:walk({ traverse = "topdown", Figure = number, Table = number })
+  return document:walk({ Link = resolve, Div = box, Table = frame })
+end

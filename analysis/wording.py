@@ -1,0 +1,118 @@
+"""How the report's text writes numbers and names: the template's filters. What is not known is a dash."""
+
+import re
+from datetime import datetime
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from analysis.publish import TEMPLATES
+
+UNKNOWN = "—"
+HARD_SPACE = "\u00a0"
+MINUS = "\u2212"
+TINY = 1e-5
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number with so many significant digits; an exponent only where it is tiny."""
+    if value is None:
+        return UNKNOWN
+    if 0 < abs(value) < TINY:
+        return f"{value:.{digits - 1}e}".replace("-", MINUS)
+    rounded = float(f"{value:.{digits - 1}e}")
+    exponent = int(f"{rounded:e}".split("e")[1])
+    return f"{rounded:.{max(digits - 1 - exponent, 0)}f}".replace("-", MINUS)
+
+
+def fixed(value: float | None, decimals: int) -> str:
+    """A number with so many decimals; a negative zero loses its sign."""
+    if value is None:
+        return UNKNOWN
+    text = f"{value:.{decimals}f}"
+    return text.lstrip("-") if float(text) == 0 else text.replace("-", MINUS)
+
+
+def percent(fraction: float | None, decimals: int = 1) -> str:
+    """A fraction as a percentage."""
+    return UNKNOWN if fraction is None else f"{fixed(100 * fraction, decimals)}{HARD_SPACE}%"
+
+
+def percent_range(interval: tuple[float, float] | None, decimals: int = 1) -> str:
+    """An interval of fractions as percentages."""
+    if interval is None:
+        return UNKNOWN
+    low, high = interval
+    return f"{between((100 * low, 100 * high), decimals)}{HARD_SPACE}%"
+
+
+def between(interval: tuple[float, float] | None, decimals: int) -> str:
+    """An interval with so many decimals."""
+    return (
+        UNKNOWN
+        if interval is None
+        else f"{HARD_SPACE}to{HARD_SPACE}".join(fixed(end, decimals) for end in interval)
+    )
+
+
+def gigabit(bit_s: float | None) -> str:
+    """A rate in bit/s as Gbit/s."""
+    return UNKNOWN if bit_s is None else f"{number(bit_s / 1e9)}{HARD_SPACE}Gbit/s"
+
+
+def micro(seconds: float | None) -> str:
+    """A time in seconds as whole microseconds."""
+    return UNKNOWN if seconds is None else f"{fixed(1e6 * seconds, 0)}{HARD_SPACE}µs"
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun, in the plural unless it is one."""
+    return f"{count}{HARD_SPACE}{noun}{'' if count == 1 else 's'}"
+
+
+def day(moment: str) -> str:
+    """The date of an ISO 8601 moment in words; a dash when there is none."""
+    if not moment:
+        return UNKNOWN
+    date = datetime.fromisoformat(moment)
+    return f"{date.day}{HARD_SPACE}{date:%B %Y}"
+
+
+def plain(text) -> str:
+    """Text from outside as Markdown that shows it as it is, on one line."""
+    return re.sub(r"([\\`*_{}\[\]()#+\-.!|<>$~^@\"'=:&])", r"\\\1", " ".join(str(text).split()))
+
+
+def flat(tree: dict, prefix: str = "") -> dict:
+    """A nested table as one of dotted names."""
+    rows = {}
+    for key, value in tree.items():
+        rows |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return rows
+
+
+def templates() -> Environment:
+    """The templates with these filters; a fact that a template names and nobody has is an error."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        comment_start_string="<#",  # {# begins an identifier in Markdown
+        comment_end_string="#>",
+    )
+    for filter_ in (
+        number,
+        fixed,
+        percent,
+        percent_range,
+        between,
+        gigabit,
+        micro,
+        counted,
+        day,
+       
+        plain,
+        flat,
+    ):
+        environment.filters[filter_.__name__] = filter_
+    return environment

@@ -1,0 +1,166 @@
+"""Figures show every point and unit, and a network looks the same wherever it appears."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex, to_rgb
+from synthetic import INTERCONNECTS, campaign
+
+from analysis import figures, style
+from analysis.facts_published import smith_balance
+from analysis.scaling import analyse, short_names
+from runners.record import FalloffError
+
+REFERENCE = campaign(blocks=4, noise=0.01, failed=[(2, "gige", 8)])
+SCALING = analyse(REFERENCE, campaign(blocks=2, noise=0.01, seed=9))
+NAMES = short_names(REFERENCE)
+
+
+def share_fits():
+    return {fitted.interconnect: fitted.blocks for fitted in SCALING.fits if fitted.response == "n × share"}
+
+
+def draw():
+    """All figures, by name, freshly drawn."""
+    smith = {name: pd.Series(cases) for name, cases in smith_balance(REFERENCE).items()}
+    return {
+        "rate": figures.rate_over_nodes(SCALING.points, SCALING.rate_curves),
+        "share": figures.share_over_nodes(SCALING.points, share_fits()),
+        "falls": figures.falls(SCALING.points, SCALING.contrasts, SCALING.today),
+        "links": figures.link_goodput(SCALING.links, NAMES),
+        "balance": figures.balance_over_nodes(SCALING.balance, smith, NAMES),
+    }
+
+
+FIGURES = draw()
+
+
+def heights(figure):
+    """The y values of all marks and lines in a figure."""
+    return np.concatenate([np.asarray(line.get_ydata(), float) for line in figure.axes[0].lines])
+
+
+def places(figure):
+    """The x values of all marks and lines in a figure."""
+    return np.concatenate([np.asarray(line.get_xdata(), float) for line in figure.axes[0].lines])
+
+
+def contains_all(shown, wanted):
+    return all(np.isclose(shown, value, rtol=1e-9).any() for value in wanted)
+
+
+def test_rate_figure_shows_every_run():
+    """Each valid HPL rate is a mark."""
+    rates = SCALING.points.rate.values.ravel()
+    assert contains_all(heights(FIGURES["rate"]), rates[np.isfinite(rates)])
+
+
+def test_share_figure_shows_every_run():
+    """Each valid share of DGEMM is a mark, in percent."""
+    shares = 100 * SCALING.points.share.values.ravel()
+    assert contains_all(heights(FIGURES["share"]), shares[np.isfinite(shares)])
+
+
+def test_fall_figure_shows_every_block():
+    """Each block's fall is a mark: all four against the control, three where a run failed."""
+    for contrast, blocks in zip(SCALING.contrasts, (3, 3, 4)):
+        assert contrast.verdict.blocks == blocks
+        falls = figures._falls(SCALING.points, contrast, {"baseline_nodes": 2})
+        assert len(falls) == blocks and contains_all(places(FIGURES["falls"]), falls)
+
+
+def test_link_figure_shows_every_link():
+    """Each measured goodput is a mark, in Gbit/s."""
+    wanted = SCALING.links[["goodput", "goodput_in_quota"]].stack().dropna() / 1e9
+    assert contains_all(places(FIGURES["links"]), wanted)
+
+
+def test_balance_figure_shows_all_published_cases():
+    """All 15 of the paper's cases stand beside the emulated ones."""
+    cases = smith_balance(REFERENCE)["gige"]
+    assert len(cases) == 15 and contains_all(heights(FIGURES["balance"]), cases.values())
+
+
+def test_fall_figure_says_the_verdicts():
+    """The word of each verdict stands beside its row."""
+    said = [text.get_text() for text in FIGURES["falls"].axes[0].texts]
+    assert said == [contrast.verdict.kind for contrast in SCALING.contrasts]
+
+
+def test_today_is_a_mark_of_its_own():
+    """Today's mean is shown where there is one, in a colour of its own, and nowhere else."""
+
+    def marks(figure):
+        colors = [
+            to_hex(line.get_color())
+            for line in figure.axes[0].lines
+            if line.get_marker() == style.TODAY.marker
+        ]
+        return colors.count(to_hex(style.TODAY.color))
+
+    assert marks(FIGURES["falls"]) == len(SCALING.contrasts)
+    assert marks(figures.falls(SCALING.points, SCALING.contrasts)) == 0
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_axes_say_what_they_show(name):
+    """Axes have labels, and the one that is no count and no name has a unit."""
+    axes = FIGURES[name].axes[0]
+    assert any("[" in label and "]" in label for label in (axes.get_xlabel(), axes.get_ylabel()))
+
+
+@pytest.mark.parametrize("interconnect", INTERCONNECTS)
+def test_a_network_has_one_colour_everywhere(interconnect):
+    """Whatever carries a network's short name in a legend has that network's colour."""
+    found = set()
+    for name in ("rate", "share", "balance"):
+        for legend in (FIGURES[name].axes[0].get_legend(), *FIGURES[name].legends):
+            if legend is not None:
+                found |= {
+                    to_hex(handle.get_color())
+                    for handle, text in zip(legend.legend_handles, legend.get_texts())
+                    if text.get_text().split(",")[0] == NAMES[interconnect]
+                }
+    assert found == {to_hex(style.look(interconnect).color)}
+
+
+def test_networks_differ_in_black_and_white():
+    """Without colour, marker and line tell the networks apart."""
+    looks = [style.look(name) for name in INTERCONNECTS]
+    assert len({look.marker for look in looks}) == len({look.line for look in looks}) == len(looks)
+
+
+def test_colours_differ_for_the_colour_blind():
+    """No two networks' colours come close when red and green are one channel (as in deuteranopia)."""
+    seen = [
+        np.array([(r + g) / 2, b]) for r, g, b in (to_rgb(style.look(name).color) for name in INTERCONNECTS)
+    ]
+    distances = [np.linalg.norm(a - b) for i, a in enumerate(seen) for b in seen[:i]]
+    assert min(distances) > 0.1
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_same_data_same_bytes(name):
+    """Two drawings of the same data are the same SVG file, without a date."""
+    first, second = io.BytesIO(), io.BytesIO()
+    style.save(FIGURES[name], first)
+    style.save(draw()[name], second)
+    assert first.getvalue() == second.getvalue()
+    assert b"dc:date" not in first.getvalue()
+
+
+def test_one_block_is_drawn_without_intervals():
+    """A single block has points and curves, no band, no interval."""
+    single = analyse(campaign(blocks=1))
+    shown = figures.falls(single.points, single.contrasts)
+    assert [text.get_text() for text in shown.axes[0].texts] == ["undecided"] * len(single.contrasts)
+    rates = single.points.rate.values.ravel()
+    assert contains_all(heights(figures.rate_over_nodes(single.points, single.rate_curves)), rates)
+
+
+def test_an_interconnect_without_a_look_is_refused_with_the_remedy():
+    """A new interconnect needs its own colour, and the message says where."""
+    with pytest.raises(FalloffError, match="analysis/style.py"):
+        style.look("carrier pigeon")

@@ -1,0 +1,191 @@
+"""The report says what the data say, in both forms, without an outside request, in the same bytes."""
+
+import re
+
+import pytest
+from synthetic import campaign
+
+from analysis import report
+from analysis.publish import TEMPLATES, to_html
+from analysis.wording import plain
+
+REFERENCE = campaign(blocks=6, noise=0.01)
+TODAY = campaign(blocks=2, noise=0.01, seed=3)
+KNOWN = report.facts(REFERENCE)
+REMEDY = "mpirun is missing: apt-get install openmpi-bin"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The report of a reference and today's run."""
+    return report.build(REFERENCE, TODAY, tmp_path_factory.mktemp("report"), [])
+
+
+@pytest.fixture(scope="module")
+def html(built):
+    return built.html.read_text(encoding="utf-8")
+
+
+def text(known, *left_out):
+    """The report's Markdown, hard spaces as spaces and without the escapes of data."""
+    return report.text(known, list(left_out)).replace("\u00a0", " ").replace("\\", "")
+
+
+def first_page(known, *left_out):
+    """What the summary box on the first page holds."""
+    return text(known, *left_out).split(":::")[1]
+
+
+def primary(known):
+    return known["contrasts"][0]
+
+
+def test_both_forms_are_written(built, html):
+    """There is one whole HTML page and one PDF."""
+    assert html.lstrip().startswith("<!DOCTYPE html>") and html.rstrip().endswith("</html>")
+    assert built.pdf.read_bytes().startswith(b"%PDF-")
+
+
+def test_html_asks_nothing_of_the_outside(html):
+    """Style sheet, figures and mathematics are inside: no script, no link element, nothing remote."""
+    assert not re.findall(r"<(?:script|link|iframe)\b", html)
+    assert not re.findall(r"(?:src|srcset|poster|data)\s*=\s*[\"'](?!data:)", html)
+    assert not re.findall(r"@import|url\(\s*[\"']?(?!data:)", html)
+
+
+def test_html_carries_figures_with_descriptions_and_mathml(html):
+    """Every figure is embedded and described for those who cannot see it."""
+    images = re.findall(r"<img[^>]*>", html)
+    assert len(images) == 5
+    assert all("data:image/svg+xml" in image for image in images)
+    assert all(re.search(r"(?:alt|aria-label)=\"[^\"]{20,}\"", image) for image in images)
+    assert "<math" in html
+
+
+def test_html_knows_the_dark_and_the_phone(html):
+    """The page adapts to a dark scheme and to a narrow screen."""
+    assert "prefers-color-scheme: dark" in html and "width=device-width" in html
+
+
+def test_rebuilding_gives_the_same_bytes(built, tmp_path):
+    """The same data give the same files, whatever the day and the folder."""
+    again = report.build(REFERENCE, TODAY, tmp_path, [])
+    assert again.html.read_bytes() == built.html.read_bytes()
+    assert again.pdf.read_bytes() == built.pdf.read_bytes()
+
+
+def test_every_reference_is_numbered(html):
+    """No link to a figure or table is left without its number."""
+    linked = re.findall(r"<a href=\"#(?:fig|tbl):[^>]*>([^<]*)</a>", html)
+    assert linked and all(re.fullmatch(r"(?:Figure|Table)\u00a0\d+", label) for label in linked)
+
+
+@pytest.mark.parametrize("template", sorted(TEMPLATES.glob("*.md.j2")), ids=lambda file: file.name)
+def test_no_number_is_typed_into_the_prose(template):
+    """Outside of formulas, the only digits in the templates' text are the levels of the intervals."""
+    prose = re.sub(
+        r"\{\{.*?\}\}|\{%.*?%\}|<#.*?#>", "", template.read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    prose = re.sub(r"\$\$.*?\$\$|\$[^$\n]+\$", "", prose, flags=re.DOTALL)
+    assert set(re.findall(r"\d+(?:\.\d+)?(?: %)?", prose)) <= {"90 %", "95 %"}
+
+
+@pytest.mark.parametrize(("planted", "word"), [(0.20, "falls off"), (0.12, "falls off"), (0.0, "flat")])
+def test_prose_follows_the_data(planted, word):
+    """Another fall gives another number and another verdict in the text, those of the facts."""
+    data = campaign(blocks=6, noise=0.004, falls={"gige": planted})
+    facts = report.facts(data)
+    known, said = primary(facts), first_page(facts)
+    assert known["kind"] == word and known["fall"] == pytest.approx(planted, abs=0.02)
+    amount = f"{100 * known['fall']:.1f} %".replace("-", "\u2212")
+    low, high = (f"{100 * end:.1f}".replace("-", "\u2212") for end in known["interval_90"])
+    sentence = next(line for line in said.splitlines() if line.startswith("- **GigE against 10GE"))
+    for part in (word, amount, f"{low} to {high} %", "6 blocks", "margin 5 %", "emulated evidence"):
+        assert part in sentence
+
+
+def test_undecided_says_how_many_blocks_would_decide():
+    """Neither word of a verdict is used, and the number of blocks is the facts'."""
+    data = campaign(blocks=3, noise=0.03, falls={"gige": 0.07}, seed=6)
+    facts = report.facts(data)
+    known, said = primary(facts), first_page(facts).splitlines()
+    assert known["kind"] == "undecided"
+    sentence = next(line for line in said if line.startswith("- **GigE against 10GE"))
+    assert "is undecided" in sentence and f"{known['blocks_needed']} blocks would decide" in sentence
+
+
+def test_a_single_block_has_no_interval():
+    """Without an interval the text makes none up."""
+    said = first_page(report.facts(campaign(blocks=1)))
+    assert (
+        "interval" not in said.replace("has no interval", "")
+        and "undecided" in said
+        and "nan" not in said.lower()
+    )
+
+
+def test_fast_network_is_named_with_its_injection_limit():
+    """A verdict about a network that a node cannot fill says how far it reaches; GigE's does not."""
+    said = first_page(KNOWN).splitlines()
+    limits = {
+        line.split(" against ")[0].strip("- *"): "injection-limited at 2.10 Gbit/s" in line
+        for line in said
+        if " against " in line
+    }
+    assert limits == {"GigE": False, "10GE": True}
+
+
+def test_today_is_judged_and_the_verdicts_are_the_references(html):
+    """The first page says whether today agrees, and whose verdicts are shown."""
+    known = report.facts(REFERENCE, TODAY)
+    assert known["today"]["contrasts"][0]["agrees"] and known["today"]["contrasts"][0]["blocks"] == 2
+    assert "Today’s run agrees with the reference" in html.replace("\n", " ")
+    assert known["contrasts"] == KNOWN["contrasts"]
+
+
+def test_a_different_day_is_said_to_differ():
+    """A fall that the reference does not predict is called what it is."""
+    other = campaign(blocks=2, noise=0.01, falls={"gige": 0.5})
+    assert "does not agree with the" in first_page(report.facts(REFERENCE, other))
+
+
+def test_without_a_run_of_today_nothing_is_said_of_it():
+    """No section, no mark and no sentence about a run that there was not."""
+    assert "oday" not in text(KNOWN)
+
+
+def test_first_page_says_stored_and_why():
+    """Where nothing could be measured, the first page says so with the remedy."""
+    said = first_page(KNOWN, REMEDY)
+    assert "stored reference" in said and REMEDY in said
+    assert "stored" not in first_page(KNOWN)
+
+
+def test_sections_without_data_vanish():
+    """Without a survey there is neither a section on links nor one on the balance, and no figure of them."""
+    surveyed = text(KNOWN)
+    blind = text(report.facts(REFERENCE.isel(trial=(REFERENCE.role != "survey").values)))
+    for section in ("# Links", "# Balance", "figures/links.svg", "figures/balance.svg"):
+        assert section in surveyed and section not in blind
+
+
+def test_failed_trials_and_invalid_blocks_are_listed():
+    """The appendix names what has no result, with the reason, and nothing when all went well."""
+    said = text(report.facts(campaign(blocks=4, failed=[(3, "gige", 8)], drifting=[2])))
+    assert "planted fault" in said and "Block 2 was left out: DGEMM drifted" in said
+    assert "trials gave a valid result" in text(KNOWN)
+
+
+def test_the_papers_limits_are_stated():
+    """Wherever the paper is, so are its confound and the loss of its curves."""
+    said = " ".join(text(KNOWN).split())
+    assert "RDMA on 10GE, TCP on Gigabit Ethernet" in said and "curves are lost" in said
+    assert "not the paper's curves" in said
+
+
+def test_what_tools_print_is_text_and_never_markup(tmp_path):
+    """A reason with the signs of Markdown and HTML is shown as it is."""
+    hostile = 'died: a|b <script>x</script> *bold* [link](there) {{ 1 }} "quoted"'
+    page = to_html(f"- {plain(hostile)}", tmp_path)
+    assert "<script" not in page and "<em>" not in page and "<a " not in page
+    assert "died: a|b &lt;script&gt;x&lt;/script&gt; *bold* [link](there) {{ 1 }}" in page

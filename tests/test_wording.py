@@ -1,0 +1,58 @@
+"""Numbers in prose: right digits, real minus signs, and a dash for what is not known."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis import wording
+
+
+@given(st.floats(1e-4, 1e9), st.integers(1, 6), st.sampled_from([1, -1]))
+def test_number_keeps_its_significant_digits(size, digits, sign):
+    """What is written is within half a unit of the last significant digit."""
+    written = float(wording.number(sign * size, digits).replace(wording.MINUS, "-"))
+    assert math.isclose(written, sign * size, rel_tol=0.5000001 * 10 ** (1 - digits))
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (4.3051, "4.31"),
+        (0.9996, "1.00"),
+        (15.0, "15.0"),
+        (0.0, "0.00"),
+        (1.5e-25, "1.50e\u221225"),
+        (None, "—"),
+    ],
+)
+def test_number_in_examples(value, written):
+    """Rounding up a digit keeps the digits that mean something; a tiny number is not a row of zeros."""
+    assert wording.number(value) == written
+
+
+def test_percent_of_a_rounded_zero_has_no_sign():
+    """-0.0004 is 0.0 %, and what is below keeps a real minus."""
+    assert wording.percent(-0.0004) == "0.0\u00a0%"
+    assert wording.percent_range((-0.012, 0.034)) == "\u22121.2\u00a0to\u00a03.4\u00a0%"
+
+
+@pytest.mark.parametrize("filter_", [wording.percent, wording.percent_range, wording.gigabit, wording.micro])
+def test_the_unknown_is_a_dash(filter_):
+    """No filter turns what is not known into a number."""
+    assert filter_(None) == "—"
+
+
+def test_counts_and_dates_read_as_words():
+    """One block, two blocks, and a date without a clock."""
+    assert wording.counted(1, "block") == "1\u00a0block" and wording.counted(2, "block") == "2\u00a0blocks"
+    assert wording.day("2026-11-21T12:47:47+00:00") == "21\u00a0November 2026"
+
+
+def test_flat_names_what_is_nested():
+    """Nested settings become dotted names; empty tables vanish, lists stay."""
+    assert wording.flat({"tcp": {"rmem": [1, 2]}, "tools": {}, "nodes": 8}) == {
+        "tcp.rmem": [1, 2],
+        "nodes": 8,
+    }
