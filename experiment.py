@@ -13,6 +13,7 @@ import xarray as xr
 
 from analysis import contrasts, derive, paths, store
 from runners import campaign as engine
+from runners import runner_named, tools
 from runners.journal import Folder
 from runners.plan import Plan, resolve, with_blocks
 from runners.record import FalloffError
@@ -110,13 +111,28 @@ def run_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False, listen:
     if fresh and folder.path.exists():
         folder.path.rename(folder.path.with_name(f"{folder.path.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"))
     if not engine.is_finished(plan, folder):
-        testbed = testbed_module(plan.testbed)
-        obstacles = testbed.unavailable(plan.testbed)
-        if obstacles:
-            raise FalloffError("\n".join(obstacles))
-        with testbed.open_testbed(plan.testbed, plan.interconnects) as opened:
+        missing = obstacles(plan)
+        if missing:
+            raise FalloffError("\n".join(missing))
+        with testbed_module(plan.testbed).open_testbed(plan.testbed, plan.interconnects) as opened:
             engine.run(plan, opened, folder, listen or engine.ignore, half_width)
     return folder.path
+
+
+def obstacles(plan: Plan) -> list[str]:
+    """Why a plan cannot run here, a line each with the remedy: the testbed's reasons and missing tools."""
+    found = testbed_module(plan.testbed).unavailable(plan.testbed)
+    for tool in tools_of(plan):
+        try:
+            tools.find(tool, plan.testbed.get("tools", {}))
+        except FalloffError as error:
+            found.append(str(error))
+    return found
+
+
+def tools_of(plan: Plan) -> list[str]:
+    """The names of the tools that a plan's runners need."""
+    return sorted({need for trial in plan.trials() for need in runner_named(trial.runner).needs})
 
 
 def testbed_module(description: dict[str, Any]) -> Any:

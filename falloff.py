@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def make_report(preset: str) -> int:
+def make_report(preset: str, out: Path) -> int:
     """Run what the preset asks for and write the report; where it cannot run, from stored data that say so."""
     import experiment
     from analysis import report, store
@@ -48,7 +48,7 @@ def make_report(preset: str) -> int:
     reference = experiment.stored("hpl_scaling")
     if preset == "full" and today is not None:
         reference, today = today, None
-    made = report.build(reference, today, paths.REPORT, left_out)
+    made = report.build(reference, today, out, left_out)
     print(f"Report: {made.html} and {made.pdf}")
     return 0
 
@@ -84,31 +84,25 @@ def fit_table(model: str, file: Path, x: str, y: str) -> int:
 
 
 def doctor() -> int:
-    """Say what is here and what is missing, with the one command that mends it; 1 if anything is missing."""
+    """Say what is here and what is missing, with the remedies; 1 if anything is missing."""
     import experiment
     from runners import tools
 
     plan = experiment.plan_campaign("hpl_scaling")
-    configured = plan.testbed.get("tools", {})
-    needed = sorted({need for trial in plan.trials() for need in runner_named(trial.runner).needs} | {"mpirun"})
-    missing = False
-    for tool in needed:
+    missing = experiment.obstacles(plan)
+    for tool in experiment.tools_of(plan):
         try:
-            print(f"  here     {tool}: {tools.find(tool, configured)}")
-        except FalloffError as error:
-            missing = True
-            print(f"  MISSING  {error}")
-    obstacles = experiment.testbed_module(plan.testbed).unavailable(plan.testbed)
-    for obstacle in obstacles:
+            print(f"  here     {tool}: {tools.find(tool, plan.testbed.get('tools', {}))}")
+        except FalloffError:
+            pass  # it is among the obstacles
+    for obstacle in missing:
         print(f"  MISSING  {obstacle}")
-    if not obstacles:
-        print(f"  here     testbed {plan.testbed['name']}: {plan.testbed['nodes']} nodes can be emulated")
-    print(
-        "Something is missing: without it, reports are built from the stored reference."
-        if missing or obstacles
-        else "All is here: `make report` runs the experiments on this machine."
-    )
-    return int(missing or bool(obstacles))
+    if missing:
+        print("`make setup` installs what it may. Until then reports are built from the stored reference.")
+    else:
+        print(f"  here     testbed {plan.testbed['name']}: {plan.testbed['nodes']} nodes on this machine")
+        print("All is here: `make report` runs the experiments on this machine.")
+    return int(bool(missing))
 
 
 def progress() -> engine.Listener:
@@ -162,6 +156,7 @@ def parser() -> argparse.ArgumentParser:
 
     report = commands.add_parser("report", help="run the experiments and write the report")
     report.add_argument("--preset", choices=PRESETS, default="quick", help="default: quick")
+    report.add_argument("--out", type=Path, default=paths.REPORT, metavar="FOLDER", help="default: build/report")
 
     commands.add_parser("doctor", help="what is here, what is missing, and the remedy")
 
@@ -190,7 +185,7 @@ def execute(arguments: argparse.Namespace) -> int:
         case "run":
             return run(arguments)
         case "report":
-            return make_report(arguments.preset)
+            return make_report(arguments.preset, arguments.out)
         case "doctor":
             return doctor()
         case "parse":

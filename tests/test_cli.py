@@ -1,0 +1,83 @@
+"""The command line as a user meets it: readings as JSON, refusals in a line or two, never a traceback."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+HPL = ROOT / "tests" / "transcripts" / "hpl"
+
+
+def falloff(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess:
+    """Run the installed command."""
+    command = Path(sys.executable).with_name("falloff")
+    return subprocess.run([str(command), *arguments], capture_output=True, text=True, cwd=cwd)
+
+
+def test_parse_prints_every_result_of_an_existing_output(tmp_path):
+    """Somebody's HPL.out gives its rows with settings, readings and units, from any folder."""
+    done = falloff("parse", "hpl", str(HPL / "2.0-several-rows.txt"), cwd=tmp_path)
+    results = json.loads(done.stdout)["results"]
+    assert done.returncode == 0 and len(results) > 1
+    for result in results:
+        rate = {reading["name"]: reading for reading in result["readings"]}["hpl_rate"]
+        assert rate["value"] > 0 and rate["unit"] == "Gflop/s" and result["settings"]["N"] > 0
+
+
+def test_parse_names_the_reason_of_a_failed_run():
+    """A run whose residual check failed has its settings and the reason, and no rate."""
+    (result,) = json.loads(falloff("parse", "hpl", str(HPL / "2.0-failed.txt")).stdout)["results"]
+    assert result["readings"] == [] and "FAILED" in result["refused"]
+
+
+def test_fit_prints_estimates_with_intervals(tmp_path):
+    """A line through two columns of a CSV file: the truth lies in the printed intervals."""
+    table = tmp_path / "mine.csv"
+    noise = [1.01, 0.99, 1.02, 0.98, 1.0, 1.01]
+    rows = [f"{n},{3 * n**0.9 * e}" for n, e in zip((1, 2, 4, 8, 16, 32), noise)]
+    table.write_text("nodes,rate\n" + "\n".join(rows) + "\n")
+    done = json.loads(falloff("fit", "power_law", str(table), "--x", "nodes", "--y", "rate").stdout)
+    for name, truth in zip(done["estimates"], (3, 0.9)):
+        low, high = done["intervals_95"][name]
+        assert low < truth < high
+    assert done["aicc"] is not None and done["n"] == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("parse", "hpl", "tests/transcripts/hpl/2.0-interrupted.txt"), "did not reach 'End of Tests.'"),
+        (("parse", "hpl", "README.md"), "not an output of HPL"),
+        (("parse", "hpl", "no-such-file"), "cannot read no-such-file"),
+        (("parse", "linpack", "README.md"), "there is no runner 'linpack'"),
+        (("run", "nothing"), "there are: hpl_scaling"),
+        (("run", "hpl_scaling", "--testbed", "mars"), "there is no testbed 'mars'"),
+        (("run", "hpl_scaling", "--preset", "huge"), "preset 'huge' is unknown"),
+        (("fit", "parabola", "README.md", "--x", "a", "--y", "b"), "README.md"),
+        (("fit", "constant", "data/published/smith_table1.csv", "--x", "P", "--y", "colour"), "no column 'colour'"),
+    ],
+)
+def test_mistakes_are_answered_in_a_line_or_two(arguments, said):
+    """Exit code 1, the reason on stderr, nothing on stdout, no traceback."""
+    done = falloff(*arguments)
+    assert done.returncode == 1 and done.stdout == ""
+    assert said in done.stderr and "Traceback" not in done.stderr and len(done.stderr.splitlines()) <= 2
+
+
+def test_doctor_tells_what_is_here():
+    """Every tool of the main campaign is named, with its path or its remedy."""
+    done = falloff("doctor")
+    assert all(tool in done.stdout for tool in ("xhpl", "dgemm", "iperf3", "ping"))
+    assert (done.returncode == 0) == ("MISSING" not in done.stdout)
+
+
+def test_stored_report_is_written_without_running_anything(tmp_path):
+    """`falloff report --preset stored` ends with the line that says where the report is."""
+    done = falloff("report", "--preset", "stored", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    html, pdf = tmp_path / "falloff.html", tmp_path / "falloff.pdf"
+    assert done.stdout.splitlines()[-1] == f"Report: {html} and {pdf}"
+    assert html.read_text().lstrip().startswith("<!DOCTYPE html>") and pdf.read_bytes().startswith(b"%PDF")

@@ -1,0 +1,92 @@
+"""From names to a dataset: what a notebook or the command line asks for, and what is refused."""
+
+import pytest
+
+import experiment
+from analysis import paths
+from runners.journal import Folder
+from runners.record import FalloffError
+
+GOOD = {"campaign": "hpl_scaling", "testbed": "emulated", "preset": "stored", "blocks": 0, "out": "build"}
+
+
+def test_good_parameters_are_taken():
+    """Plain data under the known names; modules, functions and private names around them do not matter."""
+    around = {"In": ["x"], "Out": {}, "_": 3, "experiment": experiment, "print": print}
+    assert experiment.Parameters.check({**GOOD, **around}) == experiment.Parameters(**GOOD)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"block": 3}, "'block' is unknown"),
+        ({"blocks": "3"}, "blocks = '3' is not int"),
+        ({"blocks": True}, "blocks = True is not int"),
+        ({"blocks": -1, "preset": "quick"}, "never negative"),
+        ({"blocks": 4}, "must be 0 for the stored preset"),
+        ({"campaign": 7, "testbeds": "x"}, "campaign = 7 is not str"),
+    ],
+)
+def test_wrong_parameters_are_refused_before_anything_runs(change, said):
+    """papermill takes any name and type; the first call of a notebook does not, and lists what there is."""
+    with pytest.raises(FalloffError) as refusal:
+        experiment.Parameters.check({**GOOD, **change})
+    assert said in str(refusal.value) and "There are: campaign" in str(refusal.value)
+
+
+def test_unknown_names_say_what_there_is():
+    """A typo in a campaign, a testbed or a reference is answered with the known names."""
+    with pytest.raises(FalloffError, match="there are: hpl_scaling"):
+        experiment.plan_campaign("hpl_scalling")
+    with pytest.raises(FalloffError, match="emulated"):
+        experiment.plan_campaign("hpl_scaling", "emulatd")
+    with pytest.raises(FalloffError, match="hpl_scaling-emulated"):
+        experiment.stored("hpl")
+
+
+def test_broken_toml_is_named(tmp_path, monkeypatch):
+    """A campaign file with a slip of the pen is refused with its name and place."""
+    (tmp_path / "mine.toml").write_text("name = \n")
+    monkeypatch.setattr(paths, "CAMPAIGNS", tmp_path)
+    with pytest.raises(FalloffError, match=r"mine\.toml is not valid TOML.*line 1"):
+        experiment.plan_campaign("mine")
+
+
+def test_shipped_campaigns_resolve():
+    """Every campaign in data/campaigns resolves on the emulated testbed, for each of its presets."""
+    for file in paths.CAMPAIGNS.glob("*.toml"):
+        presets = experiment.read_toml(file, "campaign").get("presets", {})
+        for preset in ["", *presets]:
+            assert experiment.plan_campaign(file.stem, preset=preset).blocks
+
+
+def test_hpl_problems_grow_with_the_nodes():
+    """N grows with the square root of n (within a block of the matrix), on grids of n processes."""
+    for trial in experiment.plan_campaign("hpl_scaling").blocks[0]:
+        if trial.role == "point":
+            p = trial.point
+            assert p["P"] * p["Q"] == p["nodes"] and p["N"] % p["NB"] == 0
+            assert abs(p["N"] - 2560 * p["nodes"] ** 0.5) < p["NB"]
+
+
+def test_fresh_moves_the_old_trials_aside(tmp_path, monkeypatch):
+    """`--fresh` loses nothing: the earlier folder is still there under another name."""
+    plan = experiment.plan_campaign("hpl_scaling")
+    folder = experiment.folder_of(plan, tmp_path)
+    folder.create_or_check(plan)
+    (folder.path / "transcripts" / "precious.json").write_text("{}")
+    monkeypatch.setattr(experiment, "obstacles", lambda plan: ["not today"])
+    with pytest.raises(FalloffError, match="not today"):
+        experiment.run_campaign(plan, tmp_path, fresh=True)
+    assert [file.name for file in tmp_path.rglob("precious.json")] == ["precious.json"]
+    assert not (folder.path / "transcripts" / "precious.json").exists()
+
+
+def test_the_reference_is_complete():
+    """At least 12 blocks, every trial of them there, run as the campaign file now says."""
+    dataset = experiment.stored("hpl_scaling")
+    plan = experiment.plan_campaign("hpl_scaling", preset="full")
+    folder = Folder(paths.REFERENCE / "hpl_scaling-emulated")
+    assert folder.plan().digest == plan.digest and folder.stopped_by() == "blocks"
+    assert dataset.block.max() >= 12
+    assert set(dataset.trial_id.values) == {trial.id for trial in folder.plan().trials()}
