@@ -24,8 +24,9 @@ class Parameters:
     """What a notebook's parameters cell may say.
 
     `preset` is `stored` (read the shipped reference campaign), `quick` or `full` (run what is
-    missing); `blocks` overrides the preset's stopping rule unless it is 0; transcripts, dataset
-    and figures go to the folder `out`.
+    missing); `blocks` overrides the preset's stopping rule unless it is 0; dataset and figures go
+    to the folder `out`, relative to the repository. Transcripts stay in data/raw, so that a run
+    goes on wherever it was started.
     """
 
     campaign: str
@@ -33,6 +34,11 @@ class Parameters:
     preset: str
     blocks: int
     out: str
+
+    @property
+    def folder(self) -> Path:
+        """The folder `out` as a path."""
+        return paths.ROOT / self.out
 
     @classmethod
     def check(cls, names: Mapping[str, Any]) -> "Parameters":
@@ -62,8 +68,8 @@ def dataset(parameters: Parameters, listen: engine.Listener | None = None) -> xr
         found = stored(parameters.campaign, parameters.testbed)
     else:
         plan = plan_campaign(parameters.campaign, parameters.testbed, parameters.preset, parameters.blocks)
-        found = store.assemble(run_campaign(plan, Path(parameters.out), listen=listen))
-    store.save(found, Path(parameters.out) / f"{parameters.campaign}-{parameters.testbed}.nc")
+        found = store.assemble(run_campaign(plan, listen=listen))
+    store.save(found, parameters.folder / f"{parameters.campaign}-{parameters.testbed}.nc")
     return found
 
 

@@ -36,15 +36,15 @@ def make_report(preset: str, out: Path) -> int:
     import experiment
     from analysis import report, store
 
-    today, left_out = None, []
+    today, left_out = None, ["nothing was to be measured (preset stored): the preset quick measures on this machine"]
     if preset != "stored":
         try:
             plan = experiment.plan_campaign("hpl_scaling", preset=preset)
-            today = store.assemble(experiment.run_campaign(plan, listen=progress()))
+            today, left_out = store.assemble(experiment.run_campaign(plan, listen=progress())), []
         except FalloffError as error:
             left_out = str(error).splitlines()
-    for line in left_out:
-        print(f"left out: {line}", file=sys.stderr)
+            for line in left_out:
+                print(f"left out: {line}", file=sys.stderr)
     reference = experiment.stored("hpl_scaling")
     if preset == "full" and today is not None:
         reference, today = today, None

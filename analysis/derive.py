@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from analysis.links import networks
 from runners.record import FalloffError
 
 LABELS = {
@@ -28,7 +29,9 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     Variables: `rate` [Gflop/s], `share` of DGEMM [1], `bytes_sent` and `broadcast_bytes` [B], the
     settings `N`, `NB`, `P`, `Q`, and `reason`, which is empty where `rate` is valid and says
     otherwise why it is NaN; over (block, nodes) `dgemm` [Gflop/s], the sum over the n nodes; over
-    (block) `drift` [1], `block_valid` and `block_reason`. A block is invalid, and all its values
+    (block) `drift` [1], `block_valid` and `block_reason`; over (interconnect), from the survey where
+    there is one, `goodput` and `injection_limit` [bit/s] and `limit` (`link-bound`, `host-bound`), since
+    only link-bound points speak of a link. A block is invalid, and all its values
     NaN, when DGEMM drifted beyond the design's `drift_limit` or was not measured on both sides.
     A node count without its own DGEMM has a rate but no share. The attributes are the dataset's;
     `evidence` is a scalar coordinate. Raises FalloffError when there is no HPL trial or the
@@ -53,6 +56,7 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     )
     for name, (units, long_name) in LABELS.items():
         result[name].attrs = {"units": units, "long_name": long_name}
+    result = result.merge(_limits(dataset, result.interconnect.values))
     return result.assign_coords(evidence=_evidence(dataset)).assign_attrs(dataset.attrs)
 
 
@@ -122,6 +126,21 @@ def _point_reason(found):
     return xr.where(
         elsewhere, "fewer bytes crossed the nodes' interfaces than HPL's panels hold", found.reason
     )
+
+
+def _limits(dataset, interconnects):
+    """What the survey says of each interconnect's links; NaN and empty where it was not surveyed."""
+    surveyed = networks(dataset).reindex(interconnects)
+    columns = {
+        "goodput": ("interconnect", surveyed.goodput, {"units": "bit/s", "long_name": "TCP payload received"}),
+        "injection_limit": (
+            "interconnect",
+            surveyed.injection_limit,
+            {"units": "bit/s", "long_name": "TCP payload that a node sends inside its CPU quota"},
+        ),
+        "limit": ("interconnect", surveyed.limit.fillna("").astype(str)),
+    }
+    return xr.Dataset(columns, {"interconnect": interconnects})
 
 
 def _evidence(dataset):

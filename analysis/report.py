@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import xarray as xr
+from matplotlib.figure import Figure
 
 from analysis import facts as all_facts
 from analysis import figures, publish, style
@@ -33,6 +34,11 @@ def facts(reference: xr.Dataset, today: xr.Dataset | None = None) -> dict:
     return all_facts.collect(analyse(reference, today), today)
 
 
+def verdicts(known: dict) -> str:
+    """The verdicts in words, a Markdown list, from the facts; the report's first page says the same."""
+    return templates().get_template("verdicts.md.j2").render(known)
+
+
 def text(known: dict, left_out: list[str]) -> str:
     """The report's Markdown from its facts; figures are files in `figures/`; `left_out` as for `build`."""
     return templates().get_template("report.md.j2").render(known, left_out=left_out)
@@ -45,9 +51,7 @@ def build(reference: xr.Dataset, today: xr.Dataset | None, out: Path, left_out: 
     The same data give the same bytes. Raises FalloffError when a dataset holds no HPL trial.
     """
     scaling = analyse(reference, today)
-    (out / "figures").mkdir(parents=True, exist_ok=True)
-    for name, figure in _draw(scaling).items():
-        style.save(figure, out / "figures" / f"{name}.svg")
+    style.save_all(draw(scaling), out / "figures")
     markdown = text(all_facts.collect(scaling, today), left_out)
     made = Report(out / "falloff.html", out / "falloff.pdf")
     made.html.write_text(publish.to_html(markdown, out), encoding="utf-8")
@@ -55,8 +59,8 @@ def build(reference: xr.Dataset, today: xr.Dataset | None, out: Path, left_out: 
     return made
 
 
-def _draw(scaling: Scaling) -> dict:
-    """The figures that the data allow, by name."""
+def draw(scaling: Scaling) -> dict[str, Figure]:
+    """The figures that the data allow, by name: rate, share, falls, links and balance."""
     names = short_names(scaling.dataset)
     shares = {f.interconnect: f.blocks for f in scaling.fits if f.response == "n × share" and f.blocks}
     drawn = {

@@ -1,7 +1,9 @@
 """How figures look: one colour, marker and line per interconnect, told apart in black and white too."""
 
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import matplotlib as mpl
 import seaborn as sns
@@ -70,3 +72,12 @@ def save(figure: mpl.figure.Figure, file) -> None:
     """Write a figure as SVG whose bytes depend on its content only."""
     with mpl.rc_context(RULES):
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+
+
+def save_all(drawn: Mapping[str, mpl.figure.Figure], folder: Path) -> dict[str, Path]:
+    """Write each figure into a folder under its name; the files by name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {name: folder / f"{name}.svg" for name in drawn}
+    for name, file in files.items():
+        save(drawn[name], file)
+    return files

@@ -60,7 +60,7 @@ def resolve(
     if faults:
         raise FalloffError(f"campaign {campaign.get('name', '?')}: " + "; ".join(faults))
     stopping = Stopping(**{**campaign["stopping"], **campaign.get("presets", {}).get(preset, {})})
-    networks = {name: interconnects[name] for name in campaign["factors"]["interconnect"]}
+    networks = {name: interconnects[name] for name in _interconnects(campaign)}
     preamble = _preamble(campaign)
     blocks = tuple(_block(campaign, number) for number in range(1, stopping.blocks + 1))
     identity = {
@@ -124,7 +124,7 @@ def _faults(
     faults += [f"stopping rule {rule!r} is unknown; there are {', '.join(known)}" for rule in rules if rule not in known]
     if not isinstance(rules.get("blocks"), int) or rules["blocks"] < 1:
         faults.append("stopping needs 'blocks', a whole number from 1")
-    for name in campaign["factors"].get("interconnect", []):
+    for name in _interconnects(campaign):
         if name not in interconnects:
             faults.append(f"interconnect {name!r} is unknown; there are {', '.join(interconnects)}")
     available = testbed.get("nodes")
@@ -132,6 +132,12 @@ def _faults(
     if too_many:
         faults.append(f"{max(too_many)} nodes are asked for, testbed {testbed.get('name')} has {available}")
     return faults
+
+
+def _interconnects(campaign: Mapping[str, Any]) -> List[str]:
+    """The interconnects that the design compares, then those that only its bracket uses."""
+    used = [*campaign["factors"].get("interconnect", []), campaign.get("bracket", {}).get("interconnect")]
+    return [name for name in dict.fromkeys(used) if name is not None]
 
 
 def _physical(interconnect: Mapping[str, Any]) -> Dict[str, Any]:

@@ -127,6 +127,10 @@ class Runner:
 class FalloffError(Exception):
     """A fault that the user can mend: the message says what, where and the remedy."""
 
+    def _render_traceback_(self) -> List[str]:
+        """What Jupyter shows instead of a traceback."""
+        return [f"falloff: {self}"]
+
 
 class Unreadable(FalloffError):
     """A tool's output that does not carry the result it should; the message says why."""

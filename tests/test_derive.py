@@ -134,3 +134,13 @@ def test_a_campaign_without_hpl_is_refused():
     dataset = campaign(blocks=1)
     with pytest.raises(FalloffError, match="no HPL trial"):
         points(dataset.isel(trial=dataset.role == "survey"))
+
+
+def test_points_carry_what_limits_their_links():
+    """Every point knows its links' goodput and injection limit; without a survey they are unknown, not zero."""
+    dataset = campaign()
+    found = points(dataset)
+    assert (found.goodput > 0).all() and (found.injection_limit > 0).all()
+    assert found.limit.sel(interconnect="gige") == "link-bound"
+    unsurveyed = points(dataset.isel(trial=(dataset.role != "survey").values))
+    assert unsurveyed.goodput.isnull().all() and (unsurveyed.limit == "").all()
