@@ -1,8 +1,9 @@
 # make report   set up what is missing, run the experiments, write build/report/falloff.{html,pdf}
-# make test     the tests                make lab    JupyterLab in the environment
-# make bench    how fast the parts are   make lock   renew the lock file from pyproject.toml
+# make test     the tests                make lab        JupyterLab in the environment
+# make bench    how fast the parts are   make reference  run and pack the reference campaign anew
+# make setup    only set up              make lock       renew the lock files from pyproject.toml
 #
-# PRESET=quick (default) | full | stored     CAMPAIGN_FLAGS, e.g. PRESET=full make report
+# PRESET=quick (default), full or stored: PRESET=full make report
 
 PYTHON ?= python3
 PRESET ?= quick
@@ -11,8 +12,9 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
                 --no-emit-find-links --no-annotate --no-header --quiet
+REFERENCE := data/reference/hpl_scaling-emulated
 
-.PHONY: report test bench lab setup tools reference lock clean
+.PHONY: report test bench lab reference setup packages tools lock clean
 .DELETE_ON_ERROR:
 
 report: setup
@@ -27,19 +29,20 @@ bench: setup
 lab: setup
 	@$(BIN)/jupyter lab notebooks
 
-# The reference campaign that is shipped: every block at full size, packed with its transcripts.
+# What is shipped: the full campaign with its transcripts, and the figure that README shows of it.
 reference: setup
-	@$(BIN)/falloff run hpl_scaling --preset full --pack data/reference/hpl_scaling-emulated
+	@$(BIN)/falloff run hpl_scaling --preset full --fresh --pack $(REFERENCE)
+	@$(BIN)/falloff report --preset stored
+	@cp build/report/figures/share.svg docs/hpl_share.svg
 
-setup: $(VENV)/.installed tools
+setup: packages $(VENV)/.installed tools
 
 # Debian packages where we may install them; what is missing is named by `falloff doctor`.
-build/.packages: debian-packages.txt install-packages
+packages:
 	@mkdir -p build
-	@./install-packages debian-packages.txt
-	@touch $@
+	@./install-packages debian-packages.txt build/apt.log
 
-$(VENV)/.installed: requirements.lock requirements-uv.lock pyproject.toml | build/.packages
+$(VENV)/.installed: requirements.lock requirements-uv.lock pyproject.toml | packages
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Falloff needs Python 3.11 or newer: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@echo "Setting up the Python environment in $(VENV)"
@@ -49,13 +52,13 @@ $(VENV)/.installed: requirements.lock requirements-uv.lock pyproject.toml | buil
 	@$(UV) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# xhpl and dgemm, built once and cached; without a compiler or the source the stored reference serves.
-tools: build/.packages $(VENV)/.installed
+# xhpl and dgemm, built once; where that cannot be, the stored reference serves.
+tools: packages $(VENV)/.installed
 	@$(BIN)/python -m runners.build || true
 
 lock:
-	@$(BIN)/uv pip compile pyproject.toml --all-extras $(LOCK_OPTIONS) --output-file requirements.lock
-	@echo uv | $(BIN)/uv pip compile - $(LOCK_OPTIONS) --output-file requirements-uv.lock
+	@$(UV) compile pyproject.toml --all-extras $(LOCK_OPTIONS) --output-file requirements.lock
+	@echo uv | $(UV) compile - $(LOCK_OPTIONS) --output-file requirements-uv.lock
 
 clean:
 	rm -rf build $(VENV)
