@@ -11,7 +11,7 @@ from pathlib import Path
 from runners.record import Command, Trial
 from runners.testbeds.emulated import open_testbed
 
-FOREVER = ("bash", "-c", "touch running.$HOSTNAME; setsid sleep 1000 & sleep 1000")
+FOREVER = ("bash", "-c", "setsid sleep 1000 & touch running.$HOSTNAME; sleep 1000")
 
 
 def main(folder: Path) -> None:
