@@ -14,6 +14,7 @@ def campaign(dataset: xr.Dataset) -> dict:
         **{key: dataset.attrs[key] for key in keys},
         "commit": machine.get("git_commit"),
         "dirty": machine.get("git_dirty"),
+        "extensions": int(dataset.attrs["extensions"]),
         "warm_ups": int((dataset.role == "warm_up").sum()),
         "trials": dataset.sizes["trial"],
     }

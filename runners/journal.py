@@ -91,6 +91,16 @@ class Folder:
         notes = [note for note in self.notes() if note["event"] in ("session", "ended")]
         return notes[-1]["by"] if notes and notes[-1]["event"] == "ended" else "interrupted"
 
+    def extensions(self) -> int:
+        """How often trials were added after a stopping rule had ended the campaign."""
+        count, ended = 0, False
+        for note in self.notes():
+            if note["event"] == "trial" and ended:
+                count += 1
+            if note["event"] in ("trial", "ended"):
+                ended = note["event"] == "ended"
+        return count
+
     def write_provenance(self, provenance: Mapping[str, Any]) -> None:
         """Keep where the campaign ran; every session adds its own."""
         file = self.path / "provenance.json"

@@ -184,6 +184,7 @@ def _dataset(trials, design):
         "started": "2026-01-01T00:00:00+00:00",
         "ended": "2026-01-01T01:00:00+00:00",
         "stopped_by": "blocks",
+        "extensions": 0,
         "design": json.dumps(design),
         "interconnects": json.dumps(INTERCONNECTS),
         "testbed_settings": json.dumps({"name": "emulated", "kind": "emulated", "nodes": largest}),

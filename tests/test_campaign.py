@@ -42,7 +42,7 @@ def test_a_second_run_has_nothing_to_do(tmp_path):
     engine.run(plan, LocalTestbed(), folder)
     again = LocalTestbed()
     engine.run(plan, again, folder)
-    assert again.executed == []
+    assert again.executed == [] and folder.extensions() == 0
 
 
 def test_only_what_is_missing_is_run(tmp_path):
@@ -54,6 +54,7 @@ def test_only_what_is_missing_is_run(tmp_path):
     again = LocalTestbed()
     engine.run(with_blocks(plan, CAMPAIGN, 4), again, folder)
     assert again.executed == [lost, *(t.id for t in with_blocks(plan, CAMPAIGN, 4).blocks[3])]
+    assert folder.extensions() == 1
 
 
 def test_another_campaign_does_not_mix(tmp_path):
