@@ -116,7 +116,7 @@ def _block_fault(drift, limit):
     if np.isnan(drift):
         return "DGEMM was not measured both before and after the block"
     if abs(drift) > limit:
-        return f"DGEMM drifted by {drift:+.1%} within the block, beyond {limit:.0%}"
+        return f"DGEMM drifted by {100 * drift:+.1f} % within the block, beyond {100 * limit:g} %"
     return ""
 
 

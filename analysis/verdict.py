@@ -174,9 +174,9 @@ def _blocks_needed(mean, sd, n, limit):
 
 def _explanation(kind, mean, limit, needed, margin):
     if kind == "flat":
-        return f"The 90 % interval of the fall lies inside the margin of {margin:.1%}."
+        return f"The 90 % interval of the fall lies inside the margin of {100 * margin:g} %."
     if kind == "falls off":
-        return f"The lower 95 % bound of the fall exceeds the margin of {margin:.1%}."
+        return f"The lower 95 % bound of the fall exceeds the margin of {100 * margin:g} %."
     if needed:
         return f"At the same mean and standard deviation, {needed} blocks would decide."
     if mean > limit:
