@@ -1,6 +1,7 @@
 """The command line as a user meets it: readings as JSON, refusals in a line or two, never a traceback."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +12,11 @@ ROOT = Path(__file__).resolve().parent.parent
 HPL = ROOT / "tests" / "transcripts" / "hpl"
 
 
-def falloff(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess:
-    """Run the installed command."""
+def falloff(*arguments: str, cwd: Path = ROOT, **surroundings: str) -> subprocess.CompletedProcess:
+    """Run the installed command, with some environment variables changed."""
     command = Path(sys.executable).with_name("falloff")
-    return subprocess.run([str(command), *arguments], capture_output=True, text=True, cwd=cwd)
+    environment = {**os.environ, **surroundings}
+    return subprocess.run([str(command), *arguments], capture_output=True, text=True, cwd=cwd, env=environment)
 
 
 def test_parse_prints_every_result_of_an_existing_output(tmp_path):
@@ -81,3 +83,13 @@ def test_stored_report_is_written_without_running_anything(tmp_path):
     html, pdf = tmp_path / "falloff.html", tmp_path / "falloff.pdf"
     assert done.stdout.splitlines()[-1] == f"Report: {html} and {pdf}"
     assert html.read_text().lstrip().startswith("<!DOCTYPE html>") and pdf.read_bytes().startswith(b"%PDF")
+
+
+def test_without_the_tools_there_is_a_report_that_says_so(tmp_path):
+    """Where nothing can be run: a line with the remedy for what was left out, and the stored reference."""
+    done = falloff("report", "--preset", "quick", "--out", str(tmp_path), PATH=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "left out: " in done.stderr and "Traceback" not in done.stderr
+    assert done.stdout.splitlines()[-1].startswith("Report: ")
+    page = (tmp_path / "falloff.html").read_text(encoding="utf-8")
+    assert "Built from the stored reference" in page and ("apt-get" in page or "root" in page)
