@@ -40,13 +40,13 @@ def tell(what: str, times: list[float], per: int = 1, unit: str = "ms") -> None:
     """One line: the median, with the range, in ms or s."""
     scale = {"ms": 1e3, "s": 1.0}[unit] / per
     low, middle, high = min(times) * scale, statistics.median(times) * scale, max(times) * scale
-    print(f"{what:<58} {middle:9.2f} {unit}  ({low:.2f} to {high:.2f}, {ROUNDS} rounds)")
+    print(f"{what:<58} {middle:9.2f} {unit}  ({low:.2f} to {high:.2f}, {ROUNDS} rounds)", flush=True)
 
 
 def engine_overhead() -> None:
-    """A campaign of 100 blocks whose tool takes no time: transcript, fsyncs, journal, events."""
+    """A campaign of 10 blocks whose tool takes no time: transcript, fsyncs, journal, events."""
     engine.runner_named = lambda name: campaigns.ECHO
-    plan = campaigns.small_plan(stopping={"blocks": 100})
+    plan = campaigns.small_plan(stopping={"blocks": 10})
 
     def run():
         with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
