@@ -13,7 +13,7 @@ from analysis import style
 from analysis.block_fit import BlockFit
 from analysis.contrasts import Contrast
 from analysis.intervals import t_interval
-from analysis.scaling import short_names
+from analysis.studies.scaling import short_names
 from analysis.verdict import Agreement
 
 

@@ -8,10 +8,11 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import facts as all_facts
-from analysis import figures, publish, style
-from analysis.facts_published import smith_balance
-from analysis.scaling import Scaling, analyse, short_names
+from analysis import publish, style
+from analysis.facts import scaling as scaling_facts
+from analysis.facts.published import smith_balance
+from analysis.figures import scaling as figures
+from analysis.studies.scaling import Scaling, analyse, short_names
 from analysis.wording import templates
 
 UNDATED = 0  # s since 1970: a dataset in which nothing ran has no date
@@ -31,7 +32,7 @@ def facts(reference: xr.Dataset, today: xr.Dataset | None = None) -> dict:
     `reference` is the campaign whose verdicts are shown, `today` a run to judge against it.
     Raises FalloffError when one of them holds no HPL trial.
     """
-    return all_facts.collect(analyse(reference, today), today)
+    return scaling_facts.collect(analyse(reference, today), today)
 
 
 def verdicts(known: dict) -> str:
@@ -52,7 +53,7 @@ def build(reference: xr.Dataset, today: xr.Dataset | None, out: Path, left_out: 
     """
     scaling = analyse(reference, today)
     style.save_all(draw(scaling), out / "figures")
-    markdown = text(all_facts.collect(scaling, today), left_out)
+    markdown = text(scaling_facts.collect(scaling, today), left_out)
     made = Report(out / "falloff.html", out / "falloff.pdf")
     made.html.write_text(publish.to_html(markdown, out), encoding="utf-8")
     made.pdf.write_bytes(publish.to_pdf(markdown, out, _timestamp(reference if today is None else today)))

@@ -8,9 +8,10 @@ import pytest
 from matplotlib.colors import to_hex, to_rgb
 from synthetic import INTERCONNECTS, campaign
 
-from analysis import figures, style
-from analysis.facts_published import smith_balance
-from analysis.scaling import analyse, short_names
+from analysis import style
+from analysis.figures import scaling as figures
+from analysis.facts.published import smith_balance
+from analysis.studies.scaling import analyse, short_names
 from runners.record import FalloffError
 
 REFERENCE = campaign(blocks=4, noise=0.01, failed=[(2, "gige", 8)])

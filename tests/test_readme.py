@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import experiment
-from analysis import facts, report, scaling, style
+from analysis import report, style
+from analysis.facts import scaling as facts
+from analysis.studies import scaling
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -12,10 +12,10 @@ import numpy as np
 import xarray as xr
 
 from analysis.contrasts import Contrast
-from analysis.facts_conduct import campaign, faults, host
-from analysis.facts_published import published_sources, smith_balance
+from analysis.facts.conduct import campaign, faults, host
+from analysis.facts.published import published_sources, smith_balance
 from analysis.links import LINK_BOUND
-from analysis.scaling import Fitted, Scaling, short_names
+from analysis.studies.scaling import Fitted, Scaling, short_names
 from analysis.verdict import Agreement
 
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from analysis import drawing, style
 from analysis.block_fit import BlockFit
 from analysis.contrasts import Contrast, differences, log_ratios
-from analysis.scaling import short_names
+from analysis.studies.scaling import short_names
 from analysis.verdict import Agreement
 
 
