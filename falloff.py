@@ -8,9 +8,9 @@ from typing import Any
 
 from analysis import paths
 from runners import campaign as engine
-from runners import runner_named
+from runners import foreign, runner_named
 from runners.journal import pack
-from runners.record import FalloffError, to_json
+from runners.record import FalloffError, Unreadable, to_json
 
 # What takes long to import is imported where it is used: `falloff parse` should answer at once.
 PRESETS = ("quick", "full", "stored")
@@ -55,14 +55,14 @@ def make_report(preset: str, out: Path) -> int:
 
 def parse_file(tool: str, file: Path) -> int:
     """Print the readings of any existing output of a tool as JSON."""
+    runner, text = runner_named(tool), foreign.read(file)
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise FalloffError(f"cannot read {file}: {error.strerror}") from None
-    results = [to_json(result) for result in runner_named(tool).results(text)]
-    if not results:
-        raise FalloffError(f"{file} holds no result of {tool}")
-    print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
+        results = runner.results(text)
+    except Unreadable as reason:
+        what, said = foreign.describe(text, tool) or str(reason), foreign.complaint(text)
+        quote = f"; it says: {said}" if said else ""
+        raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
+    print(json.dumps({"tool": tool, "file": str(file), "results": [to_json(result) for result in results]}, indent=2))
     return 0
 
 
@@ -161,7 +161,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("doctor", help="what is here, what is missing, and the remedy")
 
     parse = commands.add_parser("parse", help="the readings of a tool's existing output, as JSON")
-    parse.add_argument("tool", help="hpl, dgemm, iperf3 or ping")
+    parse.add_argument("tool", help="hpl, hpcc, dgemm, iperf3 or ping")
     parse.add_argument("file", type=Path)
 
     fit = commands.add_parser("fit", help="fit a model to two columns of a CSV file, as JSON")

@@ -11,8 +11,8 @@ ORDER = 2048
 # Starting the ranks and the untimed pass, at a small share of a core.
 _START_S = 60.0
 
-_HEAD = re.compile(r"^dgemm: n = (\d+), k = (\d+), window \S+ s, (\d+) ranks$", re.M)
-_RANK = re.compile(r"^ *(\d+) +(\d+\.\d{6}) +(\d+\.\d{6}) +(\d+)$", re.M)
+_HEAD = re.compile(r"^dgemm: n = (\d{1,18}), k = (\d{1,18}), window \S+ s, (\d{1,18}) ranks$", re.M)
+_RANK = re.compile(r"^ *(\d{1,18}) +(\d+\.\d{6}) +(\d+\.\d{6}) +(\d{1,18})$", re.M)
 _END = re.compile(r"^end of dgemm$", re.M)
 
 
@@ -57,4 +57,4 @@ def results(text: str) -> List[Result]:
     return [Result((Reading("dgemm_rate", rates, "Gflop/s"),), {"nodes": nodes, "K": inner})]
 
 
-RUNNER = Runner("dgemm", ("dgemm",), commands, parse, results)
+RUNNER = Runner("dgemm", commands, parse, results)

@@ -6,6 +6,7 @@ without a word (an unknown broadcast, say) is refused here.
 """
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping
 
@@ -13,6 +14,9 @@ from runners.record import FalloffError
 
 # HPL_MAX_PARAM of HPL's own reader.
 MOST_VALUES = 20
+
+# Longer than any number that means something here, shorter than Python's limit.
+_NUMBER = re.compile(r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?", re.ASCII)
 
 _HEADER = (
     "HPLinpack benchmark input file",
@@ -97,7 +101,9 @@ def render(settings: Mapping[str, Any]) -> str:
 def read(text: str) -> Dict[str, Any]:
     """The fields of an HPL.dat: the inverse of `render`.
 
-    The first four lines say where output goes and are not read: a run prints to stdout.
+    A line's values come first, parted by blanks or tabs; as in HPL, those beyond the count, the comment
+    after them and all lines after the 31st (HPCC's, say) have no meaning. The first four lines say where
+    output goes and are not read: a run prints to stdout.
     Raises FalloffError with the number of the line that cannot be read.
     """
     rows = text.splitlines()
@@ -107,12 +113,12 @@ def read(text: str) -> Dict[str, Any]:
         where = f"HPL.dat, line {number}"
         wanted = count if line.kind == "list" else 1
         words = rows[number - 1].split()[:wanted] if number <= len(rows) else []
-        try:
-            values = [float(word) if line.field == "THRESHOLD" else int(word) for word in words]
-        except ValueError:
-            raise FalloffError(
-                f"{where}: '{' '.join(words)}' where a number for {line.field} belongs"
-            ) from None
+        if not words and number <= len(rows):
+            raise FalloffError(f"{where} is blank: HPL counts lines, so it would misread all that follow")
+        wrong = [word for word in words if not _NUMBER.fullmatch(word)]
+        if wrong:
+            raise FalloffError(f"{where}: '{wrong[0][:40]}' where a number for {line.field} belongs")
+        values = [float(word) if line.field == "THRESHOLD" else _whole(word) for word in words]
         if len(values) < wanted:
             raise FalloffError(f"{where}: {len(values)} of {wanted} values for {line.field}")
         _require_in_range(line, values, where)
@@ -121,6 +127,11 @@ def read(text: str) -> Dict[str, Any]:
         else:
             deck[line.field] = values[0] if wanted == 1 else values
     return deck
+
+
+def _whole(word: str) -> Any:
+    """A whole number as int; anything else as float, for `_require_in_range` to refuse."""
+    return int(word) if word.lstrip("+-").isdecimal() else float(word)
 
 
 def _listed(value: Any) -> List[Any]:

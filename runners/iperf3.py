@@ -63,6 +63,8 @@ def _document(text: str) -> Any:
         if error.msg == "Extra data":
             raise Unreadable("more than one iperf3 report in one output") from None
         raise Unreadable(f"iperf3's report is not whole JSON (line {error.lineno}: {error.msg})") from None
+    except (ValueError, RecursionError):  # a number of thousands of digits, brackets without end
+        raise Unreadable("iperf3's report is not one that iperf3 writes") from None
     if not isinstance(document, dict):
         raise Unreadable("iperf3's report is not a JSON object")
     return document
@@ -79,4 +81,4 @@ def _number(report: Any, part: str, name: str) -> float:
     return value
 
 
-RUNNER = Runner("iperf3", ("iperf3",), commands, parse, results)
+RUNNER = Runner("iperf3", commands, parse, results)

@@ -12,9 +12,9 @@ INTERVAL_S = 0.02
 # ping waits up to 10 s for replies after its last request.
 _MARGIN_S = 20.0
 
-_REPLY = re.compile(r"bytes from .*icmp_seq=(\d+) .*time=(\d+(?:\.\d+)?) ms$", re.M)
-_SUMMARY = re.compile(r"^(\d+) packets transmitted, (\d+) received,.* packet loss, time \d+ms$", re.M)
-_END = re.compile(r"^rtt min/avg/max/mdev = \S+ ms(, pipe \d+)?$", re.M)
+_REPLY = re.compile(r"bytes from .*icmp_seq=(\d{1,18}) .*time=(\d{1,18}(?:\.\d{1,18})?) ms$", re.M)
+_SUMMARY = re.compile(r"^(\d{1,18}) packets transmitted, (\d{1,18}) received,.* packet loss, time \d{1,18}ms$", re.M)
+_END = re.compile(r"^rtt min/avg/max/mdev = \S+ ms(, pipe \d{1,18})?$", re.M)
 
 
 def commands(point: Settings) -> List[Command]:
@@ -55,4 +55,4 @@ def readings(text: str) -> List[Reading]:
     ]
 
 
-RUNNER = Runner("ping", ("ping",), commands, parse, results)
+RUNNER = Runner("ping", commands, parse, results)

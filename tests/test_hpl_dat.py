@@ -1,7 +1,10 @@
 """HPL.dat: what is written can be read back, and what HPL would misread is refused."""
 
+import re
+from pathlib import Path
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runners import hpl_dat
@@ -121,3 +124,74 @@ def test_names_the_line_that_holds_no_number():
     text = hpl_dat.render(DECK).replace("128          NBs", "many         NBs")
     with pytest.raises(FalloffError, match="line 8: 'many'"):
         hpl_dat.read(text)
+
+
+# From public repositories: dwbeserra/hpl-automation-scripts (appendix), liuquan2049/hpcc-buaa (long_lists),
+# sbm4757/Workload-interference-in-Vector-host-and-vector-engine (many_sizes), and notes on Intel's
+# benchmarks_2024.0, of unnamed origin (numbers_in_comments). What differs from DECK:
+REAL_DECKS = {
+    "appendix": {"N": 19640, "NB": 192, "P": 2, "Q": 2, "PFACT": 2},
+    "long_lists": {
+        **{"N": [10000, 200000, 39007, 39000], "NB": 1408, "P": 4, "Q": 2, "PFACT": 0, "NBMIN": 2},
+        **{"RFACT": 0, "BCAST": 0, "SWAP": 1, "SWAP_THRESHOLD": 192, "L1": 1, "U": 1},
+    },
+    "many_sizes": {
+        **{"N": [1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500], "NB": 10, "P": 2, "Q": 4, "PFACT": 2},
+        **{"BCAST": 0, "DEPTH": 0},
+    },
+    "numbers_in_comments": {
+        **{"N": 1000, "NB": 192, "PMAP": 1, "P": 4, "Q": 4, "THRESHOLD": 1.0, "PFACT": 2, "NBMIN": 2},
+        **{"BCAST": 0, "DEPTH": 0, "SWAP": 0, "SWAP_THRESHOLD": 1, "L1": 1, "U": 1, "EQUILIBRATION": 0},
+    },
+}
+
+
+@pytest.mark.parametrize("name", REAL_DECKS)
+def test_reads_real_decks(name):
+    """Lists longer than their count, numbers in comments, odd spacing and lines after the 31st do no harm."""
+    text = (Path(__file__).with_name("decks") / f"{name}.dat").read_text()
+    assert hpl_dat.read(text) == {**DECK, **REAL_DECKS[name]}
+
+
+SPACINGS = {
+    "tabs": lambda line: line.replace(" ", "\t"),
+    "many blanks": lambda line: line.replace(" ", "     "),
+    "indented": lambda line: "   " + line,
+    "trailing blanks": lambda line: line + "  \t ",
+    "crlf": lambda line: line + "\r",
+    "comment with numbers": lambda line: line + " # 1 2 3 (4 of 5)",
+    "no comment": lambda line: re.sub(r"\s+[A-Za-z#].*", "", line),
+}
+
+
+@pytest.mark.parametrize("spacing", SPACINGS)
+@settings(max_examples=30)
+@given(deck=DECKS)
+def test_spacing_and_comments_have_no_meaning(spacing, deck):
+    """Tabs, blanks, line ends and comments leave the deck as it was, as does a missing last newline."""
+    lines = hpl_dat.render(deck).splitlines()
+    assert hpl_dat.read("\n".join(map(SPACINGS[spacing], lines))) == deck
+
+
+def test_a_blank_line_is_refused():
+    """HPL counts lines: a blank one between the fields shifts all that follow."""
+    lines = hpl_dat.render(DECK).splitlines()
+    with pytest.raises(FalloffError, match="line 9 is blank"):
+        hpl_dat.read("\n".join([*lines[:8], "  ", *lines[8:]]))
+
+
+@pytest.mark.parametrize("word", ["1_000", "0x10", "1e3", "nan", "inf", "9" * 5000, "12.5", "\u0663"])
+def test_refuses_what_is_no_whole_number(word):
+    """What Python would take for a number, HPL would not."""
+    with pytest.raises(FalloffError, match="line 6"):
+        hpl_dat.read(hpl_dat.render(DECK).replace("4096 ", f"{word} ", 1))
+
+
+@given(start=st.integers(0, 900), length=st.integers(0, 60), inserted=st.text(max_size=20))
+def test_damaged_decks_raise_nothing_from_inside(start, length, inserted):
+    """Text overwritten, lost and inserted anywhere ends in a deck or in a reason."""
+    text = hpl_dat.render(DECK)
+    try:
+        hpl_dat.read(text[:start] + inserted + text[start + length :])
+    except FalloffError:
+        pass

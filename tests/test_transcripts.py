@@ -3,9 +3,10 @@
 import pytest
 import recorded
 
-CASES = sorted(
-    str(file.relative_to(recorded.FOLDER).with_suffix("")) for file in recorded.FOLDER.glob("*/*.txt")
-)
+from runners.record import Unreadable
+
+CASES = recorded.cases()
+OF_UNKNOWN_ORIGIN = [case for case in CASES if {"results", "no_result"} & set(recorded.expected(case))]
 
 
 def tool(case):
@@ -15,7 +16,7 @@ def tool(case):
 
 @pytest.mark.parametrize("case", CASES)
 def test_reads_what_is_expected(case):
-    """A whole output gives exactly the expected readings, or the expected status and reason."""
+    """A whole output of a trial gives exactly the expected readings, or the expected status and reason."""
     expected = recorded.expected(case)
     outcome = recorded.judged(tool(case), recorded.text(case), expected["point"])
     if "readings" in expected:
@@ -28,11 +29,29 @@ def test_reads_what_is_expected(case):
         assert expected["reason"] in outcome.reason
 
 
+@pytest.mark.parametrize("case", OF_UNKNOWN_ORIGIN)
+def test_lists_every_result_of_an_output_of_unknown_origin(case):
+    """Whatever else is in the file: each result with its run, or the reason against it."""
+    expected = recorded.expected(case)
+    if "results" in expected:
+        assert recorded.listed(tool(case), recorded.text(case)) == expected["results"]
+    else:
+        with pytest.raises(Unreadable) as refusal:
+            recorded.listed(tool(case), recorded.text(case))
+        assert str(refusal.value) == expected["no_result"]
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_truncated_output_never_gives_a_number(case):
-    """Cut after any line, or at every seventh byte, no output is a valid measurement."""
-    point, whole = recorded.expected(case)["point"], recorded.text(case).rstrip()
+    """Cut after any line, or at every seventh byte, no output is a valid measurement.
+
+    `complete_at` is the text with which a measurement is complete; without it that is the output's end.
+    """
+    expected, whole = recorded.expected(case), recorded.text(case).rstrip()
+    complete = expected.get("complete_at", whole)
+    whole = whole[: whole.index(complete) + len(complete)]
     lines = whole.splitlines(keepends=True)
     cuts = {len("".join(lines[:kept])) for kept in range(len(lines))} | set(range(0, len(whole), 7))
+    point = expected["point"]
     accepted = [cut for cut in sorted(cuts) if recorded.judged(tool(case), whole[:cut], point).status == "ok"]
     assert not accepted

@@ -1,0 +1,119 @@
+"""The HPC Challenge benchmarks (hpccoutf.txt of HPCC 1.x): only read, never run from here.
+
+HPCC ends its output with a summary of `name=value` lines in which -1 stands for what was not measured. The
+summary says nothing of HPL's residual check: that is taken from the part of the output that HPL printed.
+"""
+
+import re
+from decimal import Decimal
+from typing import Dict, List
+
+from runners import hpl, hpl_output
+from runners.record import (
+    Command,
+    FalloffError,
+    Reading,
+    Result,
+    Runner,
+    Settings,
+    Transcript,
+    Unreadable,
+)
+
+_TITLE = re.compile(r"^(?=This is the DARPA/DOE HPC Challenge Benchmark version )", re.M)
+_VALUE = re.compile(r"^(\w+)=(\S+)$", re.M)
+_WHOLE = re.compile(r"\d{1,18}", re.ASCII)
+_NUMBER = re.compile(r"\d{1,30}(?:\.\d{1,30})?(?:e[+-]\d\d)?", re.ASCII)
+
+# HPCC's name: our name, our unit and the power of ten from HPCC's unit to ours. Star is the mean of one
+# process while all work at once, Single is one process alone.
+_QUANTITIES = {
+    "HPL_Tflops": ("hpl_rate", "Gflop/s", 3),
+    "HPL_time": ("hpl_time", "s", 0),
+    "StarDGEMM_Gflops": ("dgemm_star_rate", "Gflop/s", 0),
+    "SingleDGEMM_Gflops": ("dgemm_single_rate", "Gflop/s", 0),
+    "PTRANS_GBs": ("ptrans_bandwidth", "B/s", 9),
+    "MPIRandomAccess_GUPs": ("random_access_rate", "update/s", 9),
+    "StarSTREAM_Triad": ("stream_triad_star_bandwidth", "B/s", 9),
+    "SingleSTREAM_Triad": ("stream_triad_single_bandwidth", "B/s", 9),
+    "MPIFFT_Gflops": ("fft_rate", "Gflop/s", 0),
+    "MinPingPongLatency_usec": ("ping_pong_latency_min", "s", -6),
+    "AvgPingPongLatency_usec": ("ping_pong_latency_mean", "s", -6),
+    "MaxPingPongLatency_usec": ("ping_pong_latency_max", "s", -6),
+    "MinPingPongBandwidth_GBytes": ("ping_pong_bandwidth_min", "B/s", 9),
+    "AvgPingPongBandwidth_GBytes": ("ping_pong_bandwidth_mean", "B/s", 9),
+    "MaxPingPongBandwidth_GBytes": ("ping_pong_bandwidth_max", "B/s", 9),
+    "NaturallyOrderedRingLatency_usec": ("natural_ring_latency", "s", -6),
+    "NaturallyOrderedRingBandwidth_GBytes": ("natural_ring_bandwidth", "B/s", 9),
+    "RandomlyOrderedRingLatency_usec": ("random_ring_latency", "s", -6),
+    "RandomlyOrderedRingBandwidth_GBytes": ("random_ring_bandwidth", "B/s", 9),
+}
+_SETTINGS = {"CommWorldProcs": "processes", "HPL_N": "N", "HPL_NB": "NB", "HPL_nprow": "P", "HPL_npcol": "Q"}
+
+
+def commands(point: Settings) -> List[Command]:
+    """Raises FalloffError: HPCC is not run from here."""
+    raise FalloffError("hpcc is only read: run it yourself, then `falloff parse hpcc hpccoutf.txt`")
+
+
+def parse(transcript: Transcript) -> List[Reading]:
+    """The readings of the one run in the output; raises Unreadable as `results`, or when there are more."""
+    found = results(transcript.executions[-1].stdout)
+    if len(found) != 1:
+        raise Unreadable(f"{len(found)} runs of HPCC in one output")
+    return list(found[0].readings)
+
+
+def results(text: str) -> List[Result]:
+    """One result for each run in the file (HPCC appends), with its processes and HPL's N, NB, P and Q.
+
+    What was not measured has no reading. Raises Unreadable when no run has a reading.
+    """
+    parts = _TITLE.split(text.replace("\r", ""))
+    runs = [part for part in parts if _TITLE.match(part) or "\nEnd of Summary section." in part]
+    found = [_result(number, run) for number, run in enumerate(runs, start=1)]
+    if not found:
+        raise Unreadable("not an output of HPCC: it has neither its title nor its summary")
+    if not any(result.readings for result in found):
+        raise Unreadable(f"an output of HPCC without a usable result: {found[-1].refused}")
+    return found
+
+
+def _result(number: int, run: str) -> Result:
+    summary = dict(_VALUE.findall(_section(run, "Summary")))
+    if not summary:
+        return Result((), {"run": number}, "HPCC did not reach the end of its summary: stopped or cut off")
+    named = {ours: summary.get(theirs, "") for theirs, ours in _SETTINGS.items()}
+    settings = {"run": number, **{name: int(text) for name, text in named.items() if _WHOLE.fullmatch(text)}}
+    if summary.get("Success", "1") != "1":
+        return Result((), settings, f"HPCC says Success={summary['Success']}: one of its parts failed")
+    try:
+        for part in hpl_output.runs(_section(run, "HPL")):
+            for row in part.rows:
+                hpl.readings(row)
+    except Unreadable as refusal:
+        return Result((), settings, f"in HPL's part, {refusal}")
+    readings = tuple(_readings(summary))
+    return Result(readings, settings, "" if readings else "nothing was measured")
+
+
+def _section(run: str, name: str) -> str:
+    """What stands between the lines that begin and end a section, or empty."""
+    head, tail = f"Begin of {name} section.\n", f"\nEnd of {name} section."
+    start = run.find(head)
+    end = run.find(tail, start)
+    return run[start + len(head) : end] if 0 <= start < end else ""
+
+
+def _readings(summary: Dict[str, str]) -> List[Reading]:
+    found = []
+    for theirs, (ours, unit, power) in _QUANTITIES.items():
+        if _NUMBER.fullmatch(summary.get(theirs, "")):
+            value = float(Decimal(summary[theirs]).scaleb(power))
+            # HPCC prints -1, and for some parts 0, where it measured nothing.
+            if value > 0:
+                found.append(Reading(ours, value, unit))
+    return found
+
+
+RUNNER = Runner("hpcc", commands, parse, results)

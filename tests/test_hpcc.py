@@ -1,0 +1,85 @@
+"""HPCC's output: its summary in our units, and no number from a run that is unfinished or wrong."""
+
+import pytest
+import recorded
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners import hpcc
+from runners.record import FalloffError
+
+TWO = recorded.text("hpcc/1.5.0-two-processes")
+ONE = recorded.text("hpcc/1.5.0-one-process")
+
+
+def readings(text):
+    """The readings of the one result in an output, as name: (value, unit)."""
+    (result,) = hpcc.results(text)
+    return {reading.name: (reading.value, reading.unit) for reading in result.readings}
+
+
+def test_gives_latencies_in_seconds_and_bandwidths_in_bytes_a_second():
+    """Microseconds, GB/s (1e9), Tflop/s and giga-updates become the units that all datasets use."""
+    found = readings(TWO)
+    assert found["ping_pong_latency_max"] == (237.52e-6, "s")
+    assert found["random_ring_bandwidth"] == (112442000.0, "B/s")
+    assert found["ptrans_bandwidth"] == (299881000.0, "B/s")
+    assert found["hpl_rate"] == (3.31961, "Gflop/s")
+    assert found["random_access_rate"] == (1225450.0, "update/s")
+
+
+def test_what_was_not_measured_has_no_reading():
+    """One process has no latency: HPCC prints -1, which is neither a number nor 0."""
+    assert not [name for name in readings(ONE) if "ping_pong" in name or "ring" in name]
+    assert "fft_rate" in readings(ONE)
+    assert "fft_rate" not in readings(ONE.replace("MPIFFT_Gflops=5.17729", "MPIFFT_Gflops=0"))
+
+
+def test_each_appended_run_is_a_result_of_its_own():
+    """HPCC appends to hpccoutf.txt: a run that was stopped lies between two whole ones."""
+    found = hpcc.results(ONE + ONE[: len(ONE) // 2] + "\n" + ONE)
+    assert [result.settings["run"] for result in found] == [1, 2, 3]
+    assert [bool(result.readings) for result in found] == [True, False, True]
+    assert "did not reach the end of its summary" in found[1].refused
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "said"),
+    [
+        ("Success=1", "Success=0", "Success=0"),
+        ("0.0039858 ...... PASSED", "31.5 ...... FAILED", "in HPL's part, the residual check FAILED"),
+        ("3.320e+00", "9.320e+00", "in HPL's part, N = 20352"),
+    ],
+)
+def test_a_run_that_computed_wrongly_gives_no_number(written, instead, said):
+    """HPCC's own verdict, HPL's residual and HPL's arithmetic each refuse the whole run."""
+    with pytest.raises(FalloffError, match=said):
+        hpcc.results(TWO.replace(written, instead))
+
+
+def test_reads_the_summary_alone():
+    """Of an output that was cut to its summary, with any line ends."""
+    summary = TWO[TWO.index("Begin of Summary") :]
+    assert readings(summary) == readings(TWO) == readings(TWO.replace("\n", "\r\n"))
+
+
+def test_is_never_run():
+    """There is no command for it; the reason says what to do."""
+    with pytest.raises(FalloffError, match="only read"):
+        hpcc.RUNNER.commands({"nodes": 2})
+
+
+@given(
+    case=st.sampled_from([ONE, TWO]),
+    place=st.floats(0, 1),
+    length=st.integers(0, 200),
+    inserted=st.text(max_size=20) | st.sampled_from(["=" + "9" * 5000, "1e+999", "Begin of HPL section.\n"]),
+)
+def test_damaged_outputs_raise_nothing_from_inside(case, place, length, inserted):
+    """Text overwritten, lost and inserted ends in results or in a reason; no reading is 0 or negative."""
+    start = int(place * len(case))
+    try:
+        found = hpcc.results(case[:start] + inserted + case[start + length :])
+    except FalloffError:
+        return
+    assert all(reading.value > 0 for result in found for reading in result.readings)
