@@ -137,8 +137,9 @@ def obstacles(plan: Plan) -> list[str]:
 
 
 def tools_of(plan: Plan) -> list[str]:
-    """The names of the tools that a plan's runners need."""
-    return sorted({need for trial in plan.trials() for need in runner_named(trial.runner).needs})
+    """The names of the tools that a plan's commands start."""
+    commands = (c for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point))
+    return sorted({command.argv[0] for command in commands})
 
 
 def testbed_module(description: dict[str, Any]) -> Any:

@@ -11,21 +11,8 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Mapping, Tuple
 
+from runners.description import Stopping, faults, interconnects_of, matching, points_of
 from runners.record import FalloffError, Settings, Trial, to_json
-
-
-@dataclass(frozen=True)
-class Stopping:
-    """When a campaign ends, always at a whole block: whichever rule is met first.
-
-    `blocks` is the largest number of blocks; `time_budget_s` (0: none) covers everything from
-    the first trial on; `precision` (0: none) is the half-width of the 95 % interval of the
-    primary contrast's fall, as a fraction.
-    """
-
-    blocks: int
-    time_budget_s: float = 0.0
-    precision: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -56,11 +43,11 @@ def resolve(
     campaign: Mapping[str, Any], testbed: Mapping[str, Any], interconnects: Mapping[str, Any], preset: str = ""
 ) -> Plan:
     """Resolve a campaign's description for a testbed; raises FalloffError naming every fault."""
-    faults = _faults(campaign, testbed, interconnects, preset)
-    if faults:
-        raise FalloffError(f"campaign {campaign.get('name', '?')}: " + "; ".join(faults))
+    found = faults(campaign, testbed, interconnects, preset)
+    if found:
+        raise FalloffError(f"campaign {campaign.get('name', '?')}: " + "; ".join(found))
     stopping = Stopping(**{**campaign["stopping"], **campaign.get("presets", {}).get(preset, {})})
-    networks = {name: interconnects[name] for name in _interconnects(campaign)}
+    networks = {name: interconnects[name] for name in interconnects_of(campaign)}
     preamble = _preamble(campaign)
     blocks = tuple(_block(campaign, number) for number in range(1, stopping.blocks + 1))
     identity = {
@@ -107,61 +94,15 @@ def plan_from_json(text: str) -> Plan:
     return Plan(**data)
 
 
-def _faults(
-    campaign: Mapping[str, Any], testbed: Mapping[str, Any], interconnects: Mapping[str, Any], preset: str
-) -> List[str]:
-    """Every reason why the description cannot be resolved, in words."""
-    wanted = ("name", "title", "runner", "seed", "factors", "settings", "design", "stopping")
-    missing = [f"'{key}' is missing" for key in wanted if key not in campaign]
-    if missing:
-        return missing
-    faults = []
-    presets = campaign.get("presets", {})
-    if preset and preset not in presets:
-        faults.append(f"preset {preset!r} is unknown; there are {', '.join(presets) or 'none'}")
-    rules = {**campaign["stopping"], **presets.get(preset, {})}
-    known = Stopping.__dataclass_fields__
-    faults += [f"stopping rule {rule!r} is unknown; there are {', '.join(known)}" for rule in rules if rule not in known]
-    if not isinstance(rules.get("blocks"), int) or rules["blocks"] < 1:
-        faults.append("stopping needs 'blocks', a whole number from 1")
-    for name in _interconnects(campaign):
-        if name not in interconnects:
-            faults.append(f"interconnect {name!r} is unknown; there are {', '.join(interconnects)}")
-    available = testbed.get("nodes")
-    too_many = [n for n in campaign["factors"].get("nodes", []) if available is not None and n > available]
-    if too_many:
-        faults.append(f"{max(too_many)} nodes are asked for, testbed {testbed.get('name')} has {available}")
-    return faults
-
-
-def _interconnects(campaign: Mapping[str, Any]) -> List[str]:
-    """The interconnects that the design compares, then those that only its bracket uses."""
-    used = [*campaign["factors"].get("interconnect", []), campaign.get("bracket", {}).get("interconnect")]
-    return [name for name in dict.fromkeys(used) if name is not None]
-
-
 def _physical(interconnect: Mapping[str, Any]) -> Dict[str, Any]:
     """What of an interconnect decides a measurement: its numbers, not how it is called or where they are from."""
     return {key: value for key, value in interconnect.items() if key not in ("name", "short", "source")}
 
 
-def _points(campaign: Mapping[str, Any]) -> List[Settings]:
-    """Every combination of levels, each with the settings that its levels entail."""
-    factors = campaign["factors"]
-    points = []
-    for levels in itertools.product(*factors.values()):
-        point: Dict[str, Any] = dict(campaign["settings"])
-        for factor, level in zip(factors, levels):
-            point[factor] = level
-            point.update(campaign.get("levels", {}).get(factor, {}).get(str(level), {}))
-        points.append(point)
-    return points
-
-
 def _block(campaign: Mapping[str, Any], number: int) -> Tuple[Trial, ...]:
     """One trial of every point in random order, bracketed by the reference measurement."""
     chance = random.Random(f"{campaign['seed']}/{number}")
-    points = _points(campaign)
+    points = points_of(campaign)
     chance.shuffle(points)
     sequence = [("point", campaign["runner"], point) for point in points]
     if "bracket" in campaign:
@@ -187,8 +128,7 @@ def _preamble(campaign: Mapping[str, Any]) -> Tuple[Trial, ...]:
             link = {"interconnect": interconnect, "sender": sender, "receiver": receiver}
             sequence.append(("survey", survey["runner"], {**fixed, **link}))
     for wanted in campaign.get("warm_up", []):
-        matching = [p for p in _points(campaign) if all(p.get(k) == v for k, v in wanted.items())]
-        sequence += [("warm_up", campaign["runner"], point) for point in matching[:1]]
+        sequence.append(("warm_up", campaign["runner"], matching(campaign, wanted)[0]))
     return _numbered(sequence, 0)
 
 

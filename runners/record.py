@@ -114,11 +114,10 @@ class Runner:
 
     `commands(point)` gives the commands of a trial; `parse(transcript)` gives its readings
     or raises `Unreadable` with the reason; `results(text)` reads any complete output of the tool,
-    also one that no campaign of ours made. `needs` names the tools that a node must have.
+    also one that no campaign of ours made.
     """
 
     name: str
-    needs: Tuple[str, ...]
     commands: Callable[[Settings], List[Command]]
     parse: Callable[[Transcript], List[Reading]]
     results: Callable[[str], List[Result]]

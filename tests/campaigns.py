@@ -46,7 +46,7 @@ def _parse(transcript):
     return list(_results(transcript.executions[-1].stdout)[0].readings)
 
 
-ECHO = Runner("echo", ("sh",), _commands, _parse, _results)
+ECHO = Runner("echo", _commands, _parse, _results)
 
 
 def use_echo(monkeypatch) -> None:

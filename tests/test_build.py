@@ -1,6 +1,7 @@
 """Building xhpl and dgemm: once, from checked sources, with errors that name the remedy."""
 
 import shutil
+import subprocess
 
 import pytest
 
@@ -41,6 +42,55 @@ def test_a_changed_input_builds_again(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "_compile", compiled)
     with pytest.raises(FalloffError, match="compiling"):
         build.build(folder)
+
+
+needs_reference = pytest.mark.skipif(
+    not (build.BUILT / "xhpl_reference").exists(), reason="the reference BLAS is missing: libblas-dev"
+)
+
+
+@needs_built
+@needs_reference
+def test_the_reference_binary_holds_the_reference_blas(tmp_path):
+    """It solves a system, and OpenBLAS is neither in it nor loaded by it, as it is by xhpl."""
+    build.require_passing(build.BUILT / "xhpl_reference", tmp_path)
+    build.require_no_openblas(build.BUILT / "xhpl_reference")
+    with pytest.raises(FalloffError, match="xhpl just built holds OpenBLAS"):
+        build.require_no_openblas(build.BUILT / "xhpl")
+
+
+@needs_built
+@needs_reference
+def test_an_alternative_does_not_replace_the_reference_blas(tmp_path):
+    """The loader finds no BLAS to load for it, so the machine's choice of libblas.so.3 does not matter."""
+    loaded = subprocess.run(["ldd", build.BUILT / "xhpl_reference"], capture_output=True, text=True).stdout
+    assert "libmpi" in loaded and "blas" not in loaded
+
+
+def test_without_the_reference_blas_only_its_binary_is_left_out(tmp_path, monkeypatch, capsys):
+    """The other programs are made, one of an earlier build goes, and the reason is said with the remedy."""
+
+    def compiled(compiler, arguments, folder):
+        (folder / arguments[arguments.index("-o") + 1]).touch()
+
+    def linked(compiler, release, top, work, programs):
+        for name in programs:
+            (work / name).touch()
+
+    monkeypatch.setattr(build, "reference_blas", lambda compiler: None)
+    monkeypatch.setattr(build, "_compiler", lambda: "true")
+    monkeypatch.setattr(build, "_compile", compiled)
+    monkeypatch.setattr(build, "_build_xhpl", linked)
+    monkeypatch.setattr(build, "require_passing", lambda *_: None)
+    monkeypatch.setattr(hpl_source, "unpack", lambda *_: tmp_path)
+    (tmp_path / "xhpl_reference").touch()
+    assert build.build(tmp_path) is True
+    assert {file.name for file in tmp_path.iterdir()} == {"dgemm", "noise", "stamp", "xhpl"}
+
+    monkeypatch.setattr(build, "build", lambda: True)
+    monkeypatch.setattr(build, "BUILT", tmp_path)
+    assert build.main() == 0
+    assert "libblas-dev" in capsys.readouterr().out
 
 
 def test_without_a_compiler_names_the_package(monkeypatch, tmp_path):

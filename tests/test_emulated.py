@@ -14,7 +14,7 @@ import pytest
 from owner import FOREVER
 
 from runners import hpl, iperf3
-from runners.record import Command, FalloffError, Trial, mismatch
+from runners.record import Command, FalloffError, Trial, judge, mismatch
 from runners.testbeds import cgroup, quota
 from runners.testbeds.emulated import open_testbed, unavailable
 
@@ -97,20 +97,52 @@ def test_connections_use_the_pinned_congestion_control(cluster):
     assert (end["sender_tcp_congestion"], end["receiver_tcp_congestion"]) == ("cubic", "cubic")
 
 
+HPL = {"nodes": 2, "N": 512, "NB": 64, "P": 1, "Q": 2, "PMAP": 0, "PFACT": 2, "NBMIN": 4, "NDIV": 2}
+HPL |= {"RFACT": 1, "BCAST": 1, "DEPTH": 1, "SWAP": 2, "SWAP_THRESHOLD": 64, "L1": 0, "U": 0}
+HPL |= {"EQUILIBRATION": 1, "ALIGNMENT": 8, "THRESHOLD": 16.0, "timeout_s": 60, "interconnect": "gige"}
+
+
+def run_hpl(cluster, point):
+    """A trial of HPL; skipped where a tool that it starts is missing."""
+    commands = hpl.commands(point)
+    for remedy in cluster.missing([command.argv[0] for command in commands]):
+        pytest.skip(remedy)
+    return run(cluster, *commands, **point)
+
+
 def test_hpl_crosses_the_links(cluster):
     """Real HPL on two nodes: its panels are in the bytes of both interfaces, and of no others."""
-    for remedy in cluster.missing(("xhpl",)):
-        pytest.skip(remedy)
-    point = {"nodes": 2, "N": 512, "NB": 64, "P": 1, "Q": 2, "PMAP": 0, "PFACT": 2, "NBMIN": 4, "NDIV": 2}
-    point |= {"RFACT": 1, "BCAST": 1, "DEPTH": 1, "SWAP": 2, "SWAP_THRESHOLD": 64, "L1": 0, "U": 0}
-    point |= {"EQUILIBRATION": 1, "ALIGNMENT": 8, "THRESHOLD": 16.0, "timeout_s": 60, "interconnect": "gige"}
-    transcript = run(cluster, *hpl.RUNNER.commands(point), **point)
+    point = HPL
+    transcript = run_hpl(cluster, point)
     assert "PASSED" in text(transcript)
     assert mismatch(transcript.requested, transcript.effective) == []
     assert transcript.effective["nodes"] == 2
     panels = 8 * point["N"] ** 2 / 2 / 2  # the lower triangle in B, half of it from each node
     assert min(transcript.counters["bytes_sent"][:2]) > panels / 2
     assert max(transcript.counters["bytes_sent"][2:]) < 5000
+
+
+def test_noise_takes_its_share_of_every_node(cluster):
+    """A daemon on each node takes a fifth of the quota while HPL runs, each at times of its own."""
+    point = {**HPL, "noise": 0.2, "cpu_share": DESCRIPTION["cpu"]["share"], "burst_s": 0.005}
+    transcript = run_hpl(cluster, point)
+    assert mismatch(transcript.requested, transcript.effective) == []
+    found = {reading.name: reading.value for reading in hpl.parse(transcript)}
+    assert found["hpl_rate"] > 0
+    for cpu, wall in zip(found["noise_cpu_time"], found["noise_wall_time"], strict=True):
+        assert cpu / wall / point["cpu_share"] == pytest.approx(0.2, rel=0.3)
+    seeds = re.findall(r"seed (\d+)", "".join(execution.stdout for execution in transcript.executions))
+    assert len(set(seeds)) == 2
+
+
+def test_hpl_without_its_daemons_is_refused(cluster):
+    """HPL that ran undisturbed is no measurement of the point that asked for noise."""
+    solver = hpl.commands(HPL)[-1]
+    point = {**HPL, "noise": 0.2, "cpu_share": 0.1, "burst_s": 0.005}
+    for remedy in cluster.missing(solver.argv[:1]):
+        pytest.skip(remedy)
+    outcome = judge(run(cluster, solver, **point), hpl.parse)
+    assert (outcome.status, outcome.readings) == ("invalid", ()) and "0 say what they took" in outcome.reason
 
 
 def spin(**where) -> Command:

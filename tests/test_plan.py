@@ -97,6 +97,39 @@ def test_all_faults_are_named_at_once():
         assert part in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"factors": {"interconnect": ["gige"], "nodes": []}}, "'nodes' needs a list of distinct levels"),
+        ({"factors": {"interconnect": ["gige"], "nodes": [1, 1]}}, "'nodes' needs a list of distinct levels"),
+        ({"factors": {"interconnect": ["gige"], "nodes": 4}}, "'nodes' needs a list of distinct levels"),
+        ({"levels": {"node": {"1": {"N": 100}}}}, "levels.node is there, but 'node' is no factor"),
+        ({"levels": {"nodes": {"1": {"N": 100}, "02": {"N": 140}, "4": {}}}}, "does not say what 2 entails"),
+        ({"bracket": {"runner": "echo", "over": "node"}}, "the bracket is over 'node', which is no factor"),
+        ({"warm_up": [{"interconnect": "gige", "nodes": 3}]}, "no point is like the warm_up's"),
+        ({"settings": {"cpu_share": 0.2}}, "cpu_share is 0.2, but a node of testbed local has 0.1"),
+    ],
+)
+def test_a_slip_in_factors_and_levels_is_named(change, said):
+    """What would otherwise leave out points or settings without a word is refused."""
+    machine = {**TESTBED, "cpu": {"share": 0.1}}
+    with pytest.raises(FalloffError) as refusal:
+        resolve({**copy.deepcopy(CAMPAIGN), **change}, machine, INTERCONNECTS)
+    assert said in str(refusal.value)
+
+
+def test_any_setting_can_be_a_factor():
+    """Numbers and words are levels like the interconnects; a level may entail settings by its number."""
+    factors = {"interconnect": ["gige"], "nodes": [2], "noise": [0.0, 0.05], "blas": ["fast", "plain"]}
+    levels = {"noise": {"0.0": {"daemons": 0}, "0.05": {"daemons": 1}}}
+    plan = small_plan(factors=factors, levels=levels)
+    points = [t.point for t in plan.blocks[0] if t.role == "point"]
+    assert Counter((p["noise"], p["blas"], p["daemons"]) for p in points) == Counter(
+        [(0.0, "fast", 0), (0.0, "plain", 0), (0.05, "fast", 1), (0.05, "plain", 1)]
+    )
+    assert plan.design["factors"] == factors
+
+
 @pytest.mark.parametrize("key", ["name", "runner", "factors", "stopping"])
 def test_a_missing_part_is_named(key):
     """A description without one of its parts is refused by that part's name."""

@@ -1,0 +1,118 @@
+"""What a campaign's description says: when it ends, its points, and what is wrong with it.
+
+A description is a plain dict, the parsed TOML of a file in data/campaigns.
+"""
+
+import itertools
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping
+
+from runners.record import Settings
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When a campaign ends, always at a whole block: whichever rule is met first.
+
+    `blocks` is the largest number of blocks; `time_budget_s` (0: none) covers everything from
+    the first trial on; `precision` (0: none) is the half-width of the 95 % interval of the
+    primary contrast's fall, as a fraction.
+    """
+
+    blocks: int
+    time_budget_s: float = 0.0
+    precision: float = 0.0
+
+
+def points_of(campaign: Mapping[str, Any]) -> List[Settings]:
+    """Every combination of levels, each with the settings that its levels entail."""
+    factors = campaign["factors"]
+    points = []
+    for levels in itertools.product(*factors.values()):
+        point: Dict[str, Any] = dict(campaign["settings"])
+        for factor, level in zip(factors, levels):
+            point[factor] = level
+            point.update(campaign.get("levels", {}).get(factor, {}).get(str(level), {}))
+        points.append(point)
+    return points
+
+
+def matching(campaign: Mapping[str, Any], wanted: Settings) -> List[Settings]:
+    """The points that have all of these settings."""
+    return [point for point in points_of(campaign) if wanted.items() <= point.items()]
+
+
+def interconnects_of(campaign: Mapping[str, Any]) -> List[str]:
+    """The interconnects that the design compares, then those that only its bracket uses."""
+    used = [*campaign["factors"].get("interconnect", []), campaign.get("bracket", {}).get("interconnect")]
+    return [name for name in dict.fromkeys(used) if name is not None]
+
+
+def faults(
+    campaign: Mapping[str, Any], testbed: Mapping[str, Any], interconnects: Mapping[str, Any], preset: str
+) -> List[str]:
+    """Every reason why a campaign cannot be resolved for a testbed, in words; empty when it can."""
+    return _misshapen(campaign) or [
+        *_faulty_stopping(campaign, preset),
+        *_faulty_levels(campaign),
+        *_unlike_testbed(campaign, testbed, interconnects),
+    ]
+
+
+def _misshapen(campaign: Mapping[str, Any]) -> List[str]:
+    """Parts that are missing, and factors without distinct levels: nothing else can be checked then."""
+    wanted = ("name", "title", "runner", "seed", "factors", "settings", "design", "stopping")
+    return [f"'{key}' is missing" for key in wanted if key not in campaign] + [
+        f"factor {factor!r} needs a list of distinct levels, not {levels!r}"
+        for factor, levels in campaign.get("factors", {}).items()
+        if not isinstance(levels, list) or not levels or len(set(levels)) < len(levels)
+    ]
+
+
+def _faulty_stopping(campaign: Mapping[str, Any], preset: str) -> List[str]:
+    presets = campaign.get("presets", {})
+    found = []
+    if preset and preset not in presets:
+        found.append(f"preset {preset!r} is unknown; there are {', '.join(presets) or 'none'}")
+    rules = {**campaign["stopping"], **presets.get(preset, {})}
+    known = Stopping.__dataclass_fields__
+    unknown = [rule for rule in rules if rule not in known]
+    found += [f"stopping rule {rule!r} is unknown; there are {', '.join(known)}" for rule in unknown]
+    if not isinstance(rules.get("blocks"), int) or rules["blocks"] < 1:
+        found.append("stopping needs 'blocks', a whole number from 1")
+    return found
+
+
+def _faulty_levels(campaign: Mapping[str, Any]) -> List[str]:
+    """What speaks of a factor or a level that is not there, or would leave out a level without a word."""
+    factors, found = campaign["factors"], []
+    for factor, entailed in campaign.get("levels", {}).items():
+        if factor not in factors:
+            found.append(f"levels.{factor} is there, but {factor!r} is no factor")
+        unsaid = [str(level) for level in factors.get(factor, []) if str(level) not in entailed]
+        found += [f"levels.{factor} does not say what {level} entails" for level in unsaid]
+    if "bracket" in campaign and campaign["bracket"]["over"] not in factors:
+        found.append(f"the bracket is over {campaign['bracket']['over']!r}, which is no factor")
+    for alike in campaign.get("warm_up", []):
+        if not matching(campaign, alike):
+            found.append(f"no point is like the warm_up's {dict(alike)}")
+    return found
+
+
+def _unlike_testbed(
+    campaign: Mapping[str, Any], testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
+) -> List[str]:
+    """What the campaign asks for and the testbed has not."""
+    found = [
+        f"interconnect {name!r} is unknown; there are {', '.join(interconnects)}"
+        for name in interconnects_of(campaign)
+        if name not in interconnects
+    ]
+    name, available = testbed.get("name"), testbed.get("nodes")
+    too_many = [n for n in campaign["factors"].get("nodes", []) if available is not None and n > available]
+    if too_many:
+        found.append(f"{max(too_many)} nodes are asked for, testbed {name} has {available}")
+    meant, has = campaign["settings"].get("cpu_share"), testbed.get("cpu", {}).get("share")
+    if None not in (meant, has) and meant != has:
+        found.append(f"cpu_share is {meant}, but a node of testbed {name} has {has} of a core")
+    return found

@@ -1,0 +1,80 @@
+"""What every shipped campaign promises: problems that HPL can run, on the tools that are built here."""
+
+import pytest
+
+import experiment
+from analysis import paths
+from runners import runner_named
+
+NAMES = sorted(file.stem for file in paths.CAMPAIGNS.glob("*.toml"))
+HPL = [name for name in NAMES if name.startswith("hpl_")]
+
+
+def points(name):
+    """The points of a campaign's first block."""
+    return [trial.point for trial in experiment.plan_campaign(name).blocks[0] if trial.role == "point"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_resolves_to_commands_for_the_emulated_testbed(name):
+    """Every trial of every preset becomes commands, none of which needs a node too many."""
+    presets = experiment.read_toml(paths.CAMPAIGNS / f"{name}.toml", "campaign")["presets"]
+    assert {"quick", "full"} <= set(presets)
+    for preset in presets:
+        plan = experiment.plan_campaign(name, preset=preset)
+        for trial in plan.trials():
+            commands = runner_named(trial.runner).commands(trial.point)
+            assert max(max(c.ranks, c.node) for c in commands) <= plan.testbed["nodes"]
+
+
+@pytest.mark.parametrize("name", HPL)
+def test_grids_hold_all_processes_and_whole_blocks(name):
+    """P x Q is the number of nodes, N a multiple of NB, and DGEMM is measured with NB."""
+    for point in points(name):
+        assert point["P"] * point["Q"] == point["nodes"] and point["N"] % point["NB"] == 0
+    for trial in experiment.plan_campaign(name).blocks[0]:
+        if trial.runner == "dgemm":
+            assert trial.point["K"] == points(name)[0]["NB"]
+
+
+@pytest.mark.parametrize("name", HPL)
+def test_what_is_compared_is_among_the_levels(name):
+    """The design's contrast, control and baseline are levels that the campaign has."""
+    design = experiment.plan_campaign(name).design
+    levels = design["factors"][design.get("compared", "interconnect")]
+    assert {*design["primary"], design["control"]} <= set(levels)
+    assert design.get("baseline_nodes", 1) in design["factors"]["nodes"] or "baseline_nodes" not in design
+
+
+def test_the_hpl_campaigns_run_the_same_hpl():
+    """One algorithm, so that a number of one campaign means the same in another."""
+    algorithm = ("NB", "PMAP", "PFACT", "NBMIN", "NDIV", "RFACT", "BCAST", "DEPTH", "SWAP", "L1", "U")
+    assert len({tuple(points(name)[0][key] for key in algorithm) for name in HPL}) == 1
+
+
+def test_noise_keeps_the_work_of_a_node():
+    """N is 1792 sqrt(n) to within a block of the matrix."""
+    for point in points("hpl_noise"):
+        assert 0 <= 1792 * point["nodes"] ** 0.5 - point["N"] < point["NB"]
+
+
+def test_sizes_are_steps_of_a_constant_factor():
+    """Each N is about sqrt(2) times the one before."""
+    sizes = sorted({point["N"] for point in points("hpl_size")})
+    assert len(sizes) >= 6
+    for smaller, larger in zip(sizes, sizes[1:]):
+        assert larger / smaller == pytest.approx(2**0.5, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("name", "tools"),
+    [
+        ("hpl_scaling", ["dgemm", "iperf3", "ping", "xhpl"]),
+        ("hpl_size", ["dgemm", "xhpl"]),
+        ("hpl_noise", ["dgemm", "noise", "xhpl"]),
+        ("hpl_blas", ["dgemm", "xhpl", "xhpl_reference"]),
+    ],
+)
+def test_a_plan_needs_the_tools_that_it_starts(name, tools):
+    """No campaign asks for a tool that it does not start, so a missing one stops only its own campaigns."""
+    assert experiment.tools_of(experiment.plan_campaign(name)) == tools
