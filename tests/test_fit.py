@@ -67,6 +67,67 @@ def test_an_interval_ends_at_a_bound():
     assert found.intervals["sigma"][0] == 0 and found.intervals["kappa"][0] == 0
 
 
+def test_negative_coherency_puts_kappa_on_its_bound_and_says_so():
+    """Growth of the rate per node asks for kappa below 0; the fit is then Amdahl's law, or linear."""
+    x = np.repeat(NODES, 6)
+    found = fit(USL, x, noisy(USL.function(x, 4.0, 0.1, -0.002), 0.001))
+    amdahl = fit(find("amdahl"), x, np.add(found.residuals, found.predict(x)))
+    assert found.at_bounds == ("kappa",) and found.as_json()["at_bounds"] == ["kappa"]
+    assert found.estimates["kappa"] == 0.0 and amdahl.at_bounds == ()
+    assert {**amdahl.estimates, "kappa": 0.0} == pytest.approx(found.estimates, rel=1e-6)
+
+
+def test_a_parameter_close_to_its_bound_is_not_on_it():
+    """A coherency that noise does not hide is reported, however small."""
+    x = np.repeat(NODES, 6)
+    found = fit(USL, x, noisy(USL.function(x, 4.0, 0.05, 1e-4), 1e-5))
+    assert found.at_bounds == () and found.estimates["kappa"] == pytest.approx(1e-4, rel=0.1)
+
+
+def test_perfect_data_are_exact_and_on_their_bounds():
+    """Linear scaling has neither contention nor coherency, no noise, no interval and no likelihood."""
+    found = fit(USL, np.repeat(NODES, 2), np.repeat(4 * NODES, 2))
+    assert found.estimates == {"gamma": pytest.approx(4.0), "sigma": 0.0, "kappa": 0.0}
+    assert found.at_bounds == ("sigma", "kappa") and found.interval_kind == "none: the model is exact"
+    assert found.aicc is None and found.aicc_refused
+
+
+def test_the_rate_of_one_node_need_not_be_measured():
+    """gamma follows from 2, 4, 8 and 16 nodes."""
+    x = np.array([2.0, 4, 8, 16])
+    found = fit(USL, x, USL.function(x, 4.0, 0.05, 0.002))
+    assert found.estimates == pytest.approx({"gamma": 4.0, "sigma": 0.05, "kappa": 0.002})
+
+
+def test_parameters_that_run_away_together_are_refused():
+    """A rate that falls from the first point on asks for an infinite gamma."""
+    with pytest.raises(FalloffError, match="do not tell the parameters .* apart"):
+        fit(USL, [2, 4, 8], [10, 4, 2])
+
+
+def test_fewer_distinct_x_than_parameters_are_refused():
+    """Repetition does not replace a third node count."""
+    with pytest.raises(FalloffError, match="at least 3 distinct x.*have 2"):
+        fit(USL, np.tile([2, 4], 10), np.tile([7, 13], 10))
+
+
+def test_a_start_replaces_the_guess():
+    """From a start far away, for some of the parameters, the optimum is the same."""
+    x = np.repeat(NODES, 3)
+    y = noisy(USL.function(x, 4.0, 0.05, 0.002), 0.01)
+    far = fit(USL, x, y, start={"sigma": 0.9, "kappa": 0.5})
+    assert far.estimates == pytest.approx(fit(USL, x, y).estimates, rel=1e-6)
+
+
+def test_x_of_several_quantities_counts_distinct_columns():
+    """Two runs are repetitions of each other when all of N, NB, P and Q are the same."""
+    x = np.array([[1000, 2000, 8000, 8000, 8000], [64] * 5, [1, 1, 1, 2, 2], [4, 4, 4, 2, 2]], float)
+    hpl = find("hpl")
+    found = fit(hpl, x, noisy(hpl.function(x, 3e4, 10.0, 0.25), 1e-4))
+    assert (found.n, found.distinct_x, found.aicc) == (5, 4, None)
+    assert found.predict(x) + found.residuals == pytest.approx(hpl.function(x, 3e4, 10.0, 0.25), rel=1e-3)
+
+
 @pytest.mark.parametrize(
     ("model", "repeats", "allowed"),
     [(CONSTANT, 1, True), (POWER_LAW, 2, True), (POWER_LAW, 1, False), (USL, 6, False)],

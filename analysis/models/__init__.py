@@ -16,7 +16,11 @@ class Model:
     """A curve: `function(x, ...)` whose further arguments name the parameters.
 
     `equation` is LaTeX and `source` says where it is from. `bounds` holds (lowest, highest) for
-    each parameter; `guess(x, y)` gives a start value for each from arrays of shape (points,).
+    each parameter. Many curves are computed at once: a parameter is a scalar or an array of shape
+    (fits, 1), the result has shape (points,) or (fits, points). `guess(x, y)` takes y of shape
+    (fits, points) and returns start values of shape (fits,) for each parameter, from which a local
+    solver finds the global optimum. x has shape (points,), or (quantities, points) for a curve of
+    several quantities.
     """
 
     name: str
@@ -25,7 +29,7 @@ class Model:
     source: str
     function: Callable[..., np.ndarray]
     bounds: Mapping[str, tuple[float, float]]
-    guess: Callable[[np.ndarray, np.ndarray], Mapping[str, float]]
+    guess: Callable[[np.ndarray, np.ndarray], Mapping[str, np.ndarray]]
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -34,7 +38,7 @@ class Model:
 
 
 def names() -> list[str]:
-    """The names of all models: the files in this folder."""
+    """The names of all models: the files in this folder, without those that serve several."""
     return sorted(file.stem for file in Path(__file__).parent.glob("[!_]*.py"))
 
 

@@ -11,12 +11,22 @@ def power_law(x, a, b):
 
 
 def guess(x, y):
-    """The straight line through log y over log x, from the positive points."""
+    """The straight line through log y over log x, from the positive points, each with weight y^2.
+
+    The weight gives a point in log y the say that it has in y. Without a slope, a is the mean.
+    """
     positive = (x > 0) & (y > 0)
-    if len(np.unique(x[positive])) < 2:
-        return {"a": np.mean(y), "b": 0.0}
-    slope, intercept = np.polyfit(np.log(x[positive]), np.log(y[positive]), 1)
-    return {"a": np.exp(intercept), "b": slope}
+    log_x, log_y = np.log(np.where(x > 0, x, 1.0)), np.log(np.where(positive, y, 1.0))
+    weight = np.where(positive, (y / np.max(np.abs(y), axis=1, keepdims=True)) ** 2, 0.0)
+    total = weight.sum(axis=1, keepdims=True)
+    weight = weight / np.where(total > 0, total, 1.0)
+    center = (weight * log_x).sum(axis=1, keepdims=True)
+    spread = (weight * (log_x - center) ** 2).sum(axis=1)
+    sloped = spread > 1e-12
+    shared = (weight * (log_x - center) * log_y).sum(axis=1)
+    slope = np.divide(shared, spread, out=np.zeros_like(spread), where=sloped)
+    level = (weight * log_y).sum(axis=1) - slope * center[:, 0]
+    return {"a": np.where(sloped, np.exp(level), y.mean(axis=1)), "b": slope}
 
 
 MODEL = Model(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analysis.models import Model
+from analysis.models import Model, _reciprocal
 
 
 def universal_scalability(n, gamma, sigma, kappa):
@@ -16,13 +16,9 @@ def universal_scalability(n, gamma, sigma, kappa):
 
 def guess(n, rate):
     """The law is linear in n / X(n): its coefficients are 1, sigma and kappa over gamma."""
-    moving = rate != 0
-    n, rate = n[moving], rate[moving]
     columns = np.column_stack([np.ones_like(n), n - 1, n * (n - 1)])
-    one, contention, coherency = np.linalg.lstsq(columns, n / rate, rcond=None)[0]
-    if one <= 0:
-        return {"gamma": np.max(rate / n, initial=0.0), "sigma": 0.0, "kappa": 0.0}
-    return {"gamma": 1 / one, "sigma": max(contention / one, 0.0), "kappa": max(coherency / one, 0.0)}
+    one, contention, coherency = _reciprocal.coefficients(n, columns, rate).T
+    return _reciprocal.of_one_node(n, rate, one, sigma=contention, kappa=coherency)
 
 
 MODEL = Model(

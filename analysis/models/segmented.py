@@ -1,0 +1,58 @@
+"""A curve that is flat up to a breakpoint and falls with every doubling beyond it."""
+
+import numpy as np
+
+from analysis.models import Model
+
+STEPS = 12  # breakpoints tried between neighbouring x, so that the best is next to the optimum
+
+
+def segmented(n, c, n0, s):
+    """y(n) = c up to n0 and c - s log2(n / n0) beyond it, for n > 0.
+
+    `c` is in the unit of y, the breakpoint `n0` in that of n; `s` is the fall per doubling of n.
+    """
+    return c - s * np.maximum(np.log2(n / n0), 0.0)
+
+
+def guess(n, y):
+    """The best of a grid of breakpoints: at a given one the model is a straight line, with s >= 0."""
+    grid = breakpoints(n)
+    level, slope, sse = lines(n, y, grid)
+    best = np.argmin(sse, axis=1)
+    row = np.arange(len(y))
+    return {"c": level[row, best], "n0": grid[best], "s": slope[row, best]}
+
+
+def breakpoints(n):
+    """Breakpoints to try, from the lowest to the last but one x, in equal ratios between neighbours."""
+    known = np.log2(np.unique(n))
+    between = known[:-2, None] + np.diff(known)[:-1, None] * np.arange(STEPS) / STEPS
+    return 2.0 ** np.append(between, known[-2:-1])
+
+
+def lines(n, y, grid):
+    """The least-squares c and s >= 0 at each breakpoint, and their sums of squares.
+
+    n of shape (points,), y (fits, points) and grid (breakpoints,) give three arrays of shape
+    (fits, breakpoints).
+    """
+    beyond = np.maximum(np.log2(n / grid[:, None]), 0.0)
+    centered = beyond - beyond.mean(axis=1, keepdims=True)
+    spread = (centered**2).sum(axis=1)
+    mean = y.mean(axis=1, keepdims=True)
+    slope = np.maximum(-(y - mean) @ centered.T / spread, 0.0)
+    sse = ((y - mean) ** 2).sum(axis=1, keepdims=True) - slope**2 * spread
+    return mean + slope * beyond.mean(axis=1), slope, sse
+
+
+MODEL = Model(
+    name="segmented",
+    title="segmented",
+    equation=r"y(n) = c - s \, \max(0, \log_2(n / n_0))",
+    source="D. J. Hudson, Fitting segmented curves whose join points have to be estimated, J. Am. Stat. "
+    "Assoc. 61 (1966), p. 1097-1129, https://doi.org/10.1080/01621459.1966.10482198, in log2 n",
+    function=segmented,
+    bounds={"c": (-np.inf, np.inf), "n0": (0.0, np.inf), "s": (0.0, np.inf)},
+    guess=guess,
+)
