@@ -2,6 +2,7 @@
 # make test     the tests                make lab        JupyterLab in the environment
 # make bench    how fast the parts are   make reference  run and pack the reference campaign anew
 # make setup    only set up              make lock       renew the lock files from pyproject.toml
+# make calibrate   the verdict's error rates in thousands of synthetic campaigns, kept in data/calibration
 #
 # PRESET=quick (default), full or stored: PRESET=full make report
 
@@ -14,7 +15,7 @@ LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-in
                 --no-emit-find-links --no-annotate --no-header --quiet
 REFERENCE := data/reference/hpl_scaling-emulated
 
-.PHONY: report test bench lab reference setup packages tools lock clean
+.PHONY: report test bench lab reference calibrate setup packages tools lock clean
 .DELETE_ON_ERROR:
 
 report: setup
@@ -34,6 +35,9 @@ reference: setup
 	@$(BIN)/falloff run hpl_scaling --preset full --fresh --pack $(REFERENCE)
 	@$(BIN)/falloff report --preset stored
 	@cp build/report/figures/share.svg docs/hpl_share.svg
+
+calibrate: setup
+	@$(BIN)/python -m analysis.calibration
 
 setup: packages $(VENV)/.installed tools
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import xarray as xr
 
-from analysis import contrasts, derive, paths, store
+from analysis import contrasts, derive, paths, stopping, store
 from runners import campaign as engine
 from runners import runner_named, tools
 from runners.journal import Folder
@@ -151,9 +151,15 @@ def testbed_module(description: dict[str, Any]) -> Any:
 
 
 def half_width(folder: Folder) -> float | None:
-    """Half the 95 % interval of the primary contrast's fall so far, as a fraction; None while there is none."""
-    interval = contrasts.contrasts(derive.points(store.assemble(folder.path)))[0].verdict.interval_95
-    return None if interval is None else (interval[1] - interval[0]) / 2
+    """Half the 95 % interval of the primary contrast's fall so far, as a fraction.
+
+    None with fewer than `stopping.FIRST_LOOK` valid blocks: the rule `precision` does not look yet.
+    """
+    verdict = contrasts.contrasts(derive.points(store.assemble(folder.path)))[0].verdict
+    if verdict.interval_95 is None or verdict.blocks < stopping.FIRST_LOOK:
+        return None
+    low, high = verdict.interval_95
+    return (high - low) / 2
 
 
 def _is_parameter(name: str, value: Any) -> bool:

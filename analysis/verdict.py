@@ -14,8 +14,21 @@ from scipy import stats
 from analysis.intervals import t_interval
 
 MOST_BLOCKS = 200  # more blocks than anybody runs: planning ends here
+LEVEL = 0.05  # of each one-sided test: the 90 % interval and a lower 95 % bound belong to it
 
 Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The decision rule applied to arrays: `kind` (text) and `p`, of the arguments' common shape.
+
+    `p` is the p-value of the nearer claim, the smaller of the two one-sided tests' p for `flat` and the
+    one-sided p for `falls off`; it is at most LEVEL exactly where the kind is not `undecided`.
+    """
+
+    kind: np.ndarray
+    p: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -28,7 +41,8 @@ class Verdict:
     would be flat) are relative; `sd` is the blocks' standard deviation of D, on the log scale.
     What a single block cannot tell is None. `blocks_needed` is, for `undecided`, the total number of blocks
     that would decide at the same mean and standard deviation, None when it exceeds MOST_BLOCKS.
-    `explanation` is one sentence. `evidence` is the kind of data (emulated, measured ...).
+    `explanation` is one sentence. `evidence` is the kind of data (emulated, measured ...). `p` is as in
+    Decision; `p_holm` is p corrected for the statements judged together, None until `multiplicity.holm`.
     """
 
     kind: str
@@ -42,6 +56,8 @@ class Verdict:
     blocks_needed: int | None
     explanation: str
     evidence: str
+    p: float | None = None
+    p_holm: float | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +93,24 @@ class Agreement:
     agrees: bool | None
 
 
+def decide(mean, sd, blocks, limit) -> Decision:
+    """The rule on means and standard deviations of D over so many blocks (> 1); arguments broadcast.
+
+    `limit` is the margin on the log scale. `flat` is tested by two one-sided t tests of |D| >= limit
+    (Schuirmann 1987), `falls off` by one of D >= -limit. Blocks without any scatter decide at once.
+    """
+    error = np.maximum(np.asarray(sd) / np.sqrt(blocks), np.finfo(float).tiny)
+    p_flat = stats.t.sf((limit - np.abs(mean)) / error, np.asarray(blocks) - 1)
+    p_falls_off = stats.t.cdf((mean + limit) / error, np.asarray(blocks) - 1)
+    kind = np.select([p_flat <= LEVEL, p_falls_off <= LEVEL], ["flat", "falls off"], "undecided")
+    return Decision(kind, np.minimum(p_flat, p_falls_off))
+
+
+def half_width(sd, blocks, confidence) -> np.ndarray:
+    """Half the t interval of the mean D, on the log scale; `blocks` > 1; arguments broadcast."""
+    return stats.t.ppf((1 + confidence) / 2, np.asarray(blocks) - 1) * sd / np.sqrt(blocks)
+
+
 def judge_fall(differences, margin: float, evidence: str) -> Verdict:
     """The verdict on the blocks' D (log scale), shape (blocks,); NaN blocks are left out."""
     differences = _finite(differences)
@@ -86,21 +120,23 @@ def judge_fall(differences, margin: float, evidence: str) -> Verdict:
         why = "A single block has no interval." if n else "No block has all of its runs at both node counts."
         return Verdict("undecided", fall, None, None, n, margin, None, None, None, why, evidence)
     mean, sd = float(differences.mean()), float(differences.std(ddof=1))
-    low, high = _interval(differences, 0.90)
-    kind = _kind(low, high, limit)
+    decision = decide(mean, sd, n, limit)
+    kind = decision.kind.item()
+    inner, outer = (float(half_width(sd, n, confidence)) for confidence in (0.90, 0.95))
     needed = _blocks_needed(mean, sd, n, limit) if kind == "undecided" else None
     return Verdict(
         kind=kind,
         fall=-math.expm1(mean),
-        interval_90=_as_fall((low, high)),
-        interval_95=_as_fall(_interval(differences, 0.95)),
+        interval_90=_as_fall((mean - inner, mean + inner)),
+        interval_95=_as_fall((mean - outer, mean + outer)),
         blocks=n,
         margin=margin,
         sd=sd,
-        flat_margin=-math.expm1(-max(abs(low), abs(high))),
+        flat_margin=-math.expm1(-abs(mean) - inner),
         blocks_needed=needed,
         explanation=_explanation(kind, mean, limit, needed, margin),
         evidence=evidence,
+        p=float(decision.p),
     )
 
 
@@ -159,16 +195,9 @@ def _as_ratio(interval):
     return math.exp(interval[0]), math.exp(interval[1])
 
 
-def _kind(low, high, limit):
-    if -limit <= low and high <= limit:
-        return "flat"
-    return "falls off" if high < -limit else "undecided"
-
-
 def _blocks_needed(mean, sd, n, limit):
     blocks = np.arange(n + 1, MOST_BLOCKS + 1)
-    half = stats.t.ppf(0.95, blocks - 1) * sd / np.sqrt(blocks)
-    decided = (abs(mean) + half <= limit) | (mean + half < -limit)
+    decided = decide(mean, sd, blocks, limit).kind != "undecided"
     return int(blocks[decided][0]) if decided.any() else None
 
 

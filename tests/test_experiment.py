@@ -3,7 +3,7 @@
 import pytest
 
 import experiment
-from analysis import paths
+from analysis import paths, stopping
 from runners.journal import Folder
 from runners.record import FalloffError
 
@@ -90,3 +90,11 @@ def test_the_reference_is_complete():
     assert folder.plan().digest == plan.digest and folder.stopped_by() == "blocks"
     assert dataset.block.max() >= 12
     assert set(dataset.trial_id.values) == {trial.id for trial in folder.plan().trials()}
+
+
+def test_precision_is_not_looked_at_too_early(monkeypatch):
+    """The half-width of the primary fall is known with enough valid blocks, and None with fewer."""
+    folder = Folder(paths.REFERENCE / "hpl_scaling-emulated")
+    assert 0 < experiment.half_width(folder) < 0.5
+    monkeypatch.setattr(stopping, "FIRST_LOOK", 100)
+    assert experiment.half_width(folder) is None

@@ -11,7 +11,14 @@ from synthetic import campaign
 
 from analysis.contrasts import contrasts, differences, log_ratios
 from analysis.derive import points
-from analysis.verdict import judge_agreement, judge_control, judge_fall, prediction_interval
+from analysis.verdict import (
+    decide,
+    half_width,
+    judge_agreement,
+    judge_control,
+    judge_fall,
+    prediction_interval,
+)
 
 MARGIN = 0.05
 LIMIT = -math.log(1 - MARGIN)
@@ -94,6 +101,50 @@ def test_flat_is_two_one_sided_tests(values):
     p, _, _ = DescrStatsW(values).ttost_mean(-LIMIT, LIMIT)
     assume(abs(p - 0.05) > 1e-9)
     assert (judge_fall(values, MARGIN, "synthetic").kind == "flat") == (p < 0.05)
+
+
+@given(samples)
+def test_p_is_of_the_nearer_claim(values):
+    """It is statsmodels' smaller p of the two claims, and at most 5 % exactly when one is made."""
+    assume(np.std(values) > 1e-6)
+    described = DescrStatsW(values)
+    flat, _, _ = described.ttost_mean(-LIMIT, LIMIT)
+    _, falls_off, _ = described.ttest_mean(-LIMIT, alternative="smaller")
+    verdict = judge_fall(values, MARGIN, "synthetic")
+    assert verdict.p == pytest.approx(min(flat, falls_off), rel=1e-6)
+    assert (verdict.p <= 0.05) == (verdict.kind != "undecided") and verdict.p_holm is None
+
+
+@given(samples)
+def test_the_verdict_is_what_its_intervals_say(values):
+    """Flat inside the margin, falling off when the lower end of the 90 % interval exceeds it."""
+    assume(np.std(values) > 1e-6)
+    verdict = judge_fall(values, MARGIN, "synthetic")
+    low, high = verdict.interval_90
+    assume(min(abs(low - MARGIN), abs(high - MARGIN), abs(low - 1 + 1 / (1 - MARGIN))) > 1e-9)
+    flat = 1 - 1 / (1 - MARGIN) <= low and high <= MARGIN
+    assert verdict.kind == ("flat" if flat else "falls off" if low > MARGIN else "undecided")
+
+
+def test_many_campaigns_are_judged_as_each_alone():
+    """The rule on arrays gives every campaign's own kind, p and interval."""
+    drawn = np.random.default_rng(5).normal(-0.05, 0.05, (200, 6))
+    mean, sd = drawn.mean(axis=1), drawn.std(axis=1, ddof=1)
+    together, half = decide(mean, sd, 6, LIMIT), half_width(sd, 6, 0.95)
+    alone = [judge_fall(values, MARGIN, "synthetic") for values in drawn]
+    assert together.kind.tolist() == [verdict.kind for verdict in alone]
+    assert set(together.kind) == {"flat", "falls off", "undecided"}
+    np.testing.assert_allclose(together.p, [verdict.p for verdict in alone])
+    np.testing.assert_allclose(1 - np.exp(mean + half), [verdict.interval_95[0] for verdict in alone])
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [(0.0, "flat"), (-0.2, "falls off"), (math.log1p(-MARGIN), "undecided")]
+)
+def test_blocks_without_scatter_decide_by_their_value(value, kind):
+    """Identical blocks have a p too; at the margin itself nothing is claimed."""
+    verdict = judge_fall([value] * 4, MARGIN, "synthetic")
+    assert verdict.kind == kind and 0 <= verdict.p <= 1
 
 
 @given(samples)
