@@ -7,7 +7,8 @@ import numpy as np
 
 from runners.record import FalloffError
 
-from analysis.fit import minimise
+from analysis.batch import refit
+from analysis.fit import fit
 from analysis.intervals import t_interval
 from analysis.models import Model
 
@@ -32,7 +33,7 @@ class BlockFit:
     def band(self, x) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean curve and pointwise 95 % interval over the blocks: (mean, low, high), each of shape (x,)."""
         x = np.asarray(x, float)
-        curves = np.array([self.model.function(x, *parameters) for parameters in self.by_block])
+        curves = self.model.function(x, *self.by_block.T[:, :, None])
         mean, _, low, high = t_interval(curves)
         return mean, low, high
 
@@ -49,7 +50,14 @@ def fit_blocks(model: Model, x, table) -> BlockFit:
         raise FalloffError(
             f"The {model.title} model has nothing to fit: none of {len(table)} blocks is complete."
         )
-    by_block = np.array([_estimates(model, x, row) for row in table[whole]])
+    fit(model, x, table[whole].mean(axis=0))  # refuses what the x cannot carry
+    fits = refit(model, x, table[whole])
+    if not fits.converged.all():
+        raise FalloffError(
+            f"The fit of the {model.title} model did not converge in {np.sum(~fits.converged)} of "
+            f"{whole.sum()} blocks; do they look like the curve at all?"
+        )
+    by_block = fits.estimates
     mean, error, low, high = t_interval(by_block)
     return BlockFit(
         model=model,
@@ -60,8 +68,3 @@ def fit_blocks(model: Model, x, table) -> BlockFit:
         blocks=int(whole.sum()),
         left_out=int((~whole).sum()),
     )
-
-
-def _estimates(model, x, y):
-    _, result = minimise(model, x, y)
-    return [result.params[name].value for name in model.parameters]

@@ -1,4 +1,4 @@
-"""From an HPL campaign's trials to its points: rate and share of DGEMM by block, network and nodes."""
+"""From an HPL campaign's trials to its points: rate and share of DGEMM by block and factor."""
 
 import json
 
@@ -24,15 +24,16 @@ LABELS = {
 
 
 def points(dataset: xr.Dataset) -> xr.Dataset:
-    """Lay a campaign's HPL trials out over dims (block, interconnect, nodes).
+    """Lay a campaign's HPL trials out over dims (block, *factors), the factors as in its design.
 
+    Factors are always `interconnect` and `nodes`, in some campaigns also `N`, `noise` or `blas`.
     Variables: `rate` [Gflop/s], `share` of DGEMM [1], `bytes_sent` and `broadcast_bytes` [B], the
-    settings `N`, `NB`, `P`, `Q`, and `reason`, which is empty where `rate` is valid and says
-    otherwise why it is NaN; over (block, nodes) `dgemm` [Gflop/s], the sum over the n nodes; over
-    (block) `drift` [1], `block_valid` and `block_reason`; over (interconnect), from the survey where
-    there is one, `goodput` and `injection_limit` [bit/s] and `limit` (`link-bound`, `host-bound`), since
-    only link-bound points speak of a link. A block is invalid, and all its values
-    NaN, when DGEMM drifted beyond the design's `drift_limit` or was not measured on both sides.
+    settings `N`, `NB`, `P`, `Q` as far as they are no factors, and `reason`, which is empty where `rate`
+    is valid and says otherwise why it is NaN; over (block, nodes) `dgemm` [Gflop/s], the sum over the
+    n nodes; over (block) `drift` [1], `block_valid` and `block_reason`; over (interconnect), from the
+    survey where there is one, `goodput` and `injection_limit` [bit/s] and `limit` (`link-bound`,
+    `host-bound`), since only link-bound points speak of a link. A block is invalid, and all its values NaN,
+    when DGEMM drifted beyond the design's `drift_limit` or was not measured on both sides.
     A node count without its own DGEMM has a rate but no share. The attributes are the dataset's;
     `evidence` is a scalar coordinate. Raises FalloffError when there is no HPL trial or the
     evidence is of several kinds.
@@ -60,6 +61,43 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     return result.assign_coords(evidence=_evidence(dataset)).assign_attrs(dataset.attrs)
 
 
+def over_factors(dataset: xr.Dataset, **columns: xr.DataArray) -> xr.Dataset:
+    """Lay values of a campaign's HPL trials out over dims (block, *factors), levels in the design's order.
+
+    Each column is over (trial), as the dataset; the trials of other roles and runners are left out, and
+    so is a column that is itself a factor. What did not run is NaN.
+    Raises FalloffError when there is no HPL trial.
+    """
+    chosen = np.flatnonzero((dataset.role == "point") & (dataset.runner == "hpl"))
+    if not len(chosen):
+        raise FalloffError(
+            f"Campaign {dataset.attrs['campaign']} holds no HPL trial yet; run at least one block."
+        )
+    factors = json.loads(dataset.attrs["design"])["factors"]
+    keys = ["block", *factors]
+    table = pd.DataFrame({name: dataset[name].values[chosen] for name in keys})
+    whole = [name for name, levels in factors.items() if all(isinstance(level, int) for level in levels)]
+    table = table.astype(dict.fromkeys(whole, int))
+    for name, column in columns.items():
+        if name not in factors:
+            table[name] = column.values[chosen]
+    return table.set_index(keys).to_xarray().reindex(factors)
+
+
+def at_only_level(points: xr.Dataset, *factors: str) -> xr.Dataset:
+    """The points at the one level of each of these factors, which stays as a scalar coordinate.
+
+    Raises FalloffError where a factor has several: the analysis would not know which to take.
+    """
+    for factor in factors:
+        if points.sizes[factor] != 1:
+            levels = ", ".join(str(level) for level in points[factor].values)
+            raise FalloffError(
+                f"Campaign {points.attrs['campaign']} needs a single level of {factor}, not {levels}."
+            )
+    return points.squeeze(factors)
+
+
 def broadcast_bytes(N, Q):
     """The least number of bytes that HPL's panel broadcasts send, over all nodes of a grid with Q columns.
 
@@ -71,25 +109,15 @@ def broadcast_bytes(N, Q):
 
 
 def _hpl(dataset):
-    """The HPL trials over (block, interconnect, nodes) in the design's order; what did not run is NaN."""
-    trials = dataset.isel(trial=np.flatnonzero((dataset.role == "point") & (dataset.runner == "hpl")))
-    if not trials.sizes["trial"]:
-        raise FalloffError(
-            f"Campaign {dataset.attrs['campaign']} holds no HPL trial yet; run at least one block."
-        )
-    columns = {
-        name: trials[name].values
-        for name in ("block", "interconnect", "nodes", "N", "NB", "P", "Q", "reason")
-    }
-    columns["rate"] = trials.hpl_rate.values
-    columns["bytes_sent"] = trials.bytes_sent.sum("node", min_count=1).values
-    factors = json.loads(dataset.attrs["design"])["factors"]
-    table = (
-        pd.DataFrame(columns).astype({"nodes": int}).set_index(["block", "interconnect", "nodes"]).to_xarray()
+    """The HPL trials' readings and settings; what did not run has that for its reason."""
+    found = over_factors(
+        dataset,
+        **{name: dataset[name] for name in ("N", "NB", "P", "Q", "reason")},
+        rate=dataset.hpl_rate,
+        bytes_sent=dataset.bytes_sent.sum("node", min_count=1),
     )
-    table = table.reindex(interconnect=factors["interconnect"], nodes=factors["nodes"])
-    return table.assign(
-        reason=table.reason.fillna("not run"), broadcast_bytes=broadcast_bytes(table.N, table.Q)
+    return found.assign(
+        reason=found.reason.fillna("not run"), broadcast_bytes=broadcast_bytes(found.N, found.Q)
     )
 
 

@@ -17,6 +17,12 @@ from analysis.studies.scaling import short_names
 from analysis.verdict import Agreement
 
 
+def new_figures(height: float, columns: int) -> tuple[Figure, np.ndarray]:
+    """A figure of the report's width and this height [inches] with so many axes side by side."""
+    figure = Figure(figsize=(style.WIDTH, height))
+    return figure, figure.subplots(1, columns, squeeze=False)[0]
+
+
 def new_figure(height: float) -> tuple[Figure, Axes]:
     """A figure of the report's width and this height [inches] with its only axes."""
     figure = Figure(figsize=(style.WIDTH, height))
@@ -30,10 +36,10 @@ def series(points: xr.Dataset) -> Iterator[tuple[str, float, str]]:
         yield interconnect, position - (len(interconnects) - 1) / 2, names[interconnect]
 
 
-def runs(axes: Axes, interconnect: str, x: np.ndarray, values: xr.DataArray, label: str) -> None:
-    """Every run of an interconnect, values over (block, nodes) at the places x, and its legend entry."""
-    look = style.look(interconnect)
-    values = values.transpose("block", "nodes").values
+def runs(axes: Axes, series: str, x: np.ndarray, values: xr.DataArray, label: str) -> None:
+    """Every run of a series, values over (block, level) at the levels' places x, and its legend entry."""
+    look = style.look(series)
+    values = values.transpose("block", ...).values
     everywhere = np.broadcast_to(x, values.shape)
     axes.plot(
         everywhere.ravel(), values.ravel(), look.marker, color=look.color, alpha=0.45, markersize=3.5, mew=0
@@ -41,40 +47,54 @@ def runs(axes: Axes, interconnect: str, x: np.ndarray, values: xr.DataArray, lab
     axes.plot([], [], look.marker, color=look.color, linestyle=look.line, label=label)
 
 
-def intervals(axes: Axes, interconnect: str, x: np.ndarray, values: xr.DataArray) -> None:
-    """Mean and 95 % t interval over the blocks at each node count."""
-    look = style.look(interconnect)
-    for place, n in zip(x, values.nodes):
-        blocks = values.sel(nodes=n).dropna("block").values
+def intervals(axes: Axes, series: str, x: np.ndarray, values: xr.DataArray) -> None:
+    """Mean and 95 % t interval over the blocks, values over (block, level) at the levels' places x."""
+    for place, level in zip(x, values.transpose(..., "block")):
+        blocks = level.dropna("block").values
         if len(blocks) > 1:
             mean, _, low, high = t_interval(blocks)
-            axes.errorbar(
-                place,
-                mean,
-                [[mean - low], [high - mean]],
-                fmt=look.marker,
-                color=look.color,
-                mfc="white",
-                capsize=3,
-                zorder=3,
-            )
+            interval(axes, series, place, mean, low, high)
 
 
-def curve(axes: Axes, interconnect: str, fit: BlockFit, nodes: xr.DataArray, scale: Callable) -> None:
+def interval(axes: Axes, series: str, x: float, mean: float, low: float, high: float) -> None:
+    """A series' mean at x with its interval, which is left out where it is not known (NaN)."""
+    look = style.look(series)
+    axes.errorbar(
+        x,
+        mean,
+        [[mean - low], [high - mean]],
+        fmt=look.marker,
+        color=look.color,
+        mfc="white",
+        capsize=3,
+        zorder=3,
+    )
+
+
+def curve(axes: Axes, series: str, fit: BlockFit, nodes: xr.DataArray, scale: Callable) -> None:
     """The fitted curve and its 95 % band; `scale(n, y)` turns the model's y into the axis's."""
-    look = style.look(interconnect)
     n = np.geomspace(float(nodes.min()), float(nodes.max()), 80)
-    mean, low, high = (scale(n, y) for y in fit.band(n))
-    axes.plot(n, mean, linestyle=look.line, color=look.color)
-    axes.fill_between(n, low, high, color=look.color, alpha=0.15, linewidth=0)
+    band(axes, series, n, *(scale(n, y) for y in fit.band(n)))
+
+
+def band(axes: Axes, series: str, x: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+    """A series' curve and its band, all of shape (x,); there is no band where it is not known (NaN)."""
+    look = style.look(series)
+    axes.plot(x, mean, linestyle=look.line, color=look.color)
+    axes.fill_between(x, low, high, color=look.color, alpha=0.15, linewidth=0)
 
 
 def node_axis(axes: Axes, ticks: Sequence[int]) -> None:
     """A horizontal axis of node counts on which doubling is a step, with the counts themselves as ticks."""
+    doubling_axis(axes, ticks, "nodes")
+
+
+def doubling_axis(axes: Axes, ticks: Sequence[int], label: str) -> None:
+    """A horizontal axis of whole numbers on which doubling is a step, with the numbers as ticks."""
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [str(int(n)) for n in ticks])
     axes.xaxis.set_minor_locator(ticker.NullLocator())
-    axes.set_xlabel("nodes")
+    axes.set_xlabel(label)
 
 
 def judgement(axes: Axes, row: int, contrast: Contrast, look: style.Look) -> None:

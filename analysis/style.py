@@ -1,4 +1,4 @@
-"""How figures look: one colour, marker and line per interconnect, told apart in black and white too."""
+"""How figures look: one colour, marker and line per series, told apart in black and white too."""
 
 from collections.abc import Mapping
 from contextlib import contextmanager
@@ -24,6 +24,12 @@ LOOKS = {
     "gige": Look("#D55E00", "o", "-"),
     "10gige": Look("#0072B2", "s", "--"),
     "unshaped": Look("#6E6E6E", "^", ":"),
+    "openblas": Look("#009E73", "D", "-"),
+    "reference": Look("#E69F00", "v", "--"),
+    # Levels of noise in ascending order, of one hue: more noise is darker.
+    "noise 1": Look("#8C96C6", "v", ":"),
+    "noise 2": Look("#88419D", "D", "--"),
+    "noise 3": Look("#4D004B", "o", "-"),
 }
 PUBLISHED_MARKERS = {"gige": "x", "10gige": "+"}
 TODAY = Look("#CC79A7", "D", ":")
@@ -51,13 +57,13 @@ RULES = {
 }
 
 
-def look(interconnect: str) -> Look:
-    """The look of an interconnect; raises FalloffError when it has none yet."""
+def look(series: str) -> Look:
+    """The look of an interconnect, a BLAS or a level of noise; raises FalloffError when it has none yet."""
     try:
-        return LOOKS[interconnect]
+        return LOOKS[series]
     except KeyError:
         raise FalloffError(
-            f"interconnect {interconnect!r} has no colour; add a row to LOOKS in analysis/style.py"
+            f"{series!r} has no colour of its own; add a row to LOOKS in analysis/style.py"
         ) from None
 
 

@@ -11,6 +11,7 @@ UNKNOWN = "—"
 HARD_SPACE = "\u00a0"
 MINUS = "\u2212"
 TINY = 1e-5
+TIME_UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -64,6 +65,16 @@ def micro(seconds: float | None) -> str:
     return UNKNOWN if seconds is None else f"{fixed(1e6 * seconds, 0)}{HARD_SPACE}µs"
 
 
+def duration(seconds: float | None) -> str:
+    """A time in seconds in the unit in which it is a plain number."""
+    return UNKNOWN if seconds is None else _in_time_unit((seconds,))
+
+
+def duration_range(interval: tuple[float, float] | None) -> str:
+    """An interval of times in seconds, in the unit of its larger end."""
+    return UNKNOWN if interval is None else _in_time_unit(interval)
+
+
 def counted(count: int, noun: str) -> str:
     """A count with its noun, in the plural unless it is one."""
     return f"{count}{HARD_SPACE}{noun}{'' if count == 1 else 's'}"
@@ -90,6 +101,11 @@ def flat(tree: dict, prefix: str = "") -> dict:
     return rows
 
 
+def finding(name: str, facts: dict) -> str:
+    """What a campaign found, in a sentence or two of Markdown; `name` is the facts' own in the report."""
+    return str(getattr(templates().get_template("findings.md.j2").module, name)(facts)).strip()
+
+
 def templates() -> Environment:
     """The templates with these filters; a fact that a template names and nobody has is an error."""
     environment = Environment(
@@ -108,6 +124,8 @@ def templates() -> Environment:
         between,
         gigabit,
         micro,
+        duration,
+        duration_range,
         counted,
         day,
        
@@ -116,3 +134,10 @@ def templates() -> Environment:
     ):
         environment.filters[filter_.__name__] = filter_
     return environment
+
+
+def _in_time_unit(seconds: tuple[float, ...]) -> str:
+    largest = max(abs(value) for value in seconds)
+    unit = next((name for name, size in TIME_UNITS.items() if largest >= size), "ns")
+    numbers = (number(value / TIME_UNITS[unit]) for value in seconds)
+    return f"{HARD_SPACE}to{HARD_SPACE}".join(numbers) + HARD_SPACE + unit

@@ -1,4 +1,4 @@
-"""A synthetic campaign in the dataset's own schema: planted falls, block effects, noise, faults."""
+"""Synthetic campaigns in the dataset's own schema: planted truth, block effects, noise, faults."""
 
 import json
 from itertools import product
@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import xarray as xr
 
+from analysis.models.hpl import operations
 from analysis.schema import check, schema
 
 INTERCONNECTS = {
@@ -32,47 +33,18 @@ GOODPUT = {
 }  # outside, inside quota
 ROUND_TRIP = {"gige": (60e-6, 90e-6), "10gige": (40e-6, 80e-6), "unshaped": (30e-6, 75e-6)}
 NODE_RATE = 4.35  # Gflop/s of one node's DGEMM
+CPU_SHARE = 0.10  # of one core, which a node has
+TAKEN = 0.9  # of what it is asked to take, a daemon takes so much
 
 
-def campaign(
-    blocks=12,
-    falls=None,
-    noise=0.02,
-    block_effect=0.03,
-    nodes=(1, 2, 4, 8),
-    margin=0.05,
-    seed=1,
-    failed=(),
-    drifting=(),
-    unbracketed=(),
-):
+def campaign(blocks=12, falls=None, nodes=(1, 2, 4, 8), margin=0.05, **chance):
     """A dataset as `analysis.store.assemble` makes it, from a known truth.
 
     `falls` maps an interconnect to its planted relative fall at the largest node count
-    against n = 2 (none elsewhere); `noise` and `block_effect` are log-scale standard
-    deviations of a run and of a block. `failed` holds (block, interconnect, nodes) of HPL
-    runs without a reading; the DGEMM rate of `drifting` blocks loses 5 % within the block;
-    `unbracketed` blocks have no DGEMM measurement after them.
+    against n = 2 (none elsewhere); for the rest see `from_design`.
     """
     falls = {"gige": 0.13} if falls is None else falls
-    random = np.random.default_rng(seed)
-    trials = _survey(max(nodes))
-    for block in range(1, blocks + 1):
-        effect = np.exp(random.normal(0, block_effect))
-        trials += [_dgemm("before", block, n, effect, max(nodes), random) for n in nodes]
-        design = list(product(INTERCONNECTS, nodes))
-        for index in random.permutation(len(design)):
-            interconnect, n = design[index]
-            rate = (
-                effect
-                * rate_without_noise(interconnect, n, falls, max(nodes))
-                * np.exp(random.normal(0, noise))
-            )
-            trials.append(_hpl(block, interconnect, n, rate, max(nodes), (block, interconnect, n) in failed))
-        slower = effect * (0.95 if block in drifting else 1.0)
-        after = [_dgemm("after", block, n, slower, max(nodes), random) for n in nodes]
-        trials += [{**trial, **_no_reading()} for trial in after] if block in unbracketed else after
-    design_before_the_run = {
+    design = {
         "margin": margin,
         "primary": ["gige", "10gige"],
         "control": "unshaped",
@@ -80,7 +52,11 @@ def campaign(
         "drift_limit": 0.03,
         "factors": {"interconnect": list(INTERCONNECTS), "nodes": list(nodes)},
     }
-    return _dataset(trials, design_before_the_run)
+
+    def rate(point):
+        return rate_without_noise(point["interconnect"], point["nodes"], falls, max(nodes))
+
+    return from_design("hpl_scaling", design, rate, blocks, **chance)
 
 
 def rate_without_noise(interconnect, n, falls, largest):
@@ -90,30 +66,69 @@ def rate_without_noise(interconnect, n, falls, largest):
     return NODE_RATE * n * share * lost
 
 
-def _hpl(block, interconnect, n, rate, largest, failed):
-    size = int(48 * np.sqrt(n)) * 64
-    work = 2 / 3 * size**3 + 3 / 2 * size**2
+def from_design(
+    name,
+    design,
+    rate,
+    blocks,
+    noise=0.02,
+    block_effect=0.03,
+    seed=1,
+    failed=(),
+    drifting=(),
+    unbracketed=(),
+    surveyed=True,
+):
+    """Blocks of a design whose points have a `rate` [Gflop/s] without noise.
+
+    `noise` and `block_effect` are log-scale standard deviations of a run and of a block. `failed` holds
+    (block, *levels) of HPL runs without a reading; the DGEMM rate of `drifting` blocks loses 5 % within
+    the block; `unbracketed` blocks have no DGEMM measurement after them.
+    """
+    random = np.random.default_rng(seed)
+    factors, nodes = design["factors"], design["factors"]["nodes"]
+    levels = list(product(*factors.values()))
+    trials = _survey(max(nodes)) if surveyed else []
+    for block in range(1, blocks + 1):
+        effect = np.exp(random.normal(0, block_effect))
+        trials += [_dgemm("before", block, n, effect, max(nodes), random) for n in nodes]
+        for index in random.permutation(len(levels)):
+            point = dict(zip(factors, levels[index]))
+            measured = effect * rate(point) * np.exp(random.normal(0, noise))
+            trials.append(_hpl(block, point, measured, max(nodes), (block, *levels[index]) in failed))
+        slower = effect * (0.95 if block in drifting else 1.0)
+        after = [_dgemm("after", block, n, slower, max(nodes), random) for n in nodes]
+        trials += [{**trial, **_no_reading()} for trial in after] if block in unbracketed else after
+    return _dataset(name, trials, design)
+
+
+def _hpl(block, point, rate, largest, failed):
+    n = point["nodes"]
+    size = point.get("N", int(48 * np.sqrt(n)) * 64)
+    time = operations(size) / rate / 1e9
     sent = 1.1 * 4 * size**2 * (n - 1) / n
     trial = {
         "role": "point",
         "runner": "hpl",
         "block": block,
-        "interconnect": interconnect,
-        "nodes": n,
         "N": size,
         "NB": 64,
         "P": 1,
         "Q": n,
+        **point,
         "status": "ok",
         "reason": "",
         "hpl_rate": rate,
-        "hpl_time": work / rate / 1e9,
+        "hpl_time": time,
         "hpl_residual": 0.004,
-        "wall_time": work / rate / 1e9 + 2,
+        "wall_time": time + 2,
         "bytes_sent": _on_nodes(sent, n, largest),
         "bytes_received": _on_nodes(sent, n, largest),
-        "cpu_time": _on_nodes(work / rate / 1e10, n, largest),
+        "cpu_time": _on_nodes(time / 10, n, largest),
     }
+    if point.get("noise"):
+        trial["noise_wall_time"] = _on_nodes(time + 1, n, largest)
+        trial["noise_cpu_time"] = TAKEN * point["noise"] * CPU_SHARE * trial["noise_wall_time"]
     return {**trial, **_no_reading()} if failed else trial
 
 
@@ -165,7 +180,7 @@ def _on_nodes(value, n, largest):
     return np.where(np.arange(largest) < n, value, np.nan)
 
 
-def _dataset(trials, design):
+def _dataset(name, trials, design):
     largest = max(design["factors"]["nodes"])
     ids = [
         {"trial_id": f"t{order:05d}", "order": order, "start": 1.7e9 + 30 * order}
@@ -178,7 +193,7 @@ def _dataset(trials, design):
         for section in ("coordinates", "variables")
     )
     attributes = {
-        "campaign": "hpl_scaling",
+        "campaign": name,
         "title": "Synthetic HPL campaign",
         "campaign_hash": "0" * 64,
         "started": "2026-01-01T00:00:00+00:00",
@@ -187,8 +202,15 @@ def _dataset(trials, design):
         "extensions": 0,
         "design": json.dumps(design),
         "interconnects": json.dumps(INTERCONNECTS),
-        "testbed_settings": json.dumps({"name": "emulated", "kind": "emulated", "nodes": largest}),
-        "settings": json.dumps({"NB": 64, "BCAST": 1, "DEPTH": 1}),
+        "testbed_settings": json.dumps(
+            {
+                "name": "emulated",
+                "kind": "emulated",
+                "nodes": largest,
+                "cpu": {"share": CPU_SHARE, "period_us": 10000},
+            }
+        ),
+        "settings": json.dumps({"NB": 64, "BCAST": 1, "DEPTH": 1, "cpu_share": CPU_SHARE, "burst_s": 0.005}),
         "provenance": "{}",
     }
     return check(xr.Dataset(variables, coordinates, attributes))

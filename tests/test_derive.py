@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from synthetic import NODE_RATE, campaign, rate_without_noise
+from synthetic_studies import blas_campaign, noise_campaign, size_campaign
 
-from analysis.derive import broadcast_bytes, points
+from analysis.derive import at_only_level, broadcast_bytes, over_factors, points
 from runners.record import FalloffError
 
 
@@ -144,3 +145,61 @@ def test_points_carry_what_limits_their_links():
     assert found.limit.sel(interconnect="gige") == "link-bound"
     unsurveyed = points(dataset.isel(trial=(dataset.role != "survey").values))
     assert unsurveyed.goodput.isnull().all() and (unsurveyed.limit == "").all()
+
+
+@pytest.mark.parametrize(
+    ("dataset", "factors"),
+    [
+        (size_campaign(blocks=1), ("interconnect", "nodes", "N")),
+        (noise_campaign(blocks=1), ("interconnect", "nodes", "noise")),
+        (blas_campaign(blocks=1), ("interconnect", "nodes", "blas", "N")),
+    ],
+    ids=["size", "noise", "blas"],
+)
+def test_points_are_laid_out_over_the_designs_factors(dataset, factors):
+    """Whatever the factors, every trial finds its place; DGEMM stays one of the nodes and the block."""
+    found = points(dataset)
+    assert found.rate.dims == found.share.dims == ("block", *factors) and found.dgemm.dims == ("block", "nodes")
+    assert found.rate.notnull().all() and (found.reason == "").all()
+    trials = dataset.isel(trial=(dataset.runner == "hpl").values)
+    for trial in range(trials.sizes["trial"]):
+        one = trials.isel(trial=trial)
+        at = {name: one[name].item() for name in ("block", *factors)}
+        assert found.rate.sel(at).item() == one.hpl_rate.item()
+
+
+def test_a_factor_is_a_coordinate_and_no_variable():
+    """The order of the matrix is a setting in one campaign and a factor in another, with the same unit."""
+    assert "N" in points(campaign(blocks=1)).data_vars
+    found = points(size_campaign(blocks=1))
+    assert "N" in found.coords and "N" not in found.data_vars
+    assert found.N.dtype.kind == "i" and found.N.attrs["units"] == "1"
+    np.testing.assert_array_equal(
+        found.broadcast_bytes.sel(block=1, interconnect="gige", nodes=4), 12 * found.N**2
+    )
+
+
+def test_a_level_that_did_not_run_is_a_point_without_a_value():
+    """A level of the design that no trial reached is NaN with its reason, in the design's order."""
+    dataset = noise_campaign(blocks=2)
+    found = points(dataset.isel(trial=(dataset.noise != 0.02).values))
+    assert found.noise.values.tolist() == [0.0, 0.01, 0.02, 0.05]
+    assert (found.reason.sel(noise=0.02) == "not run").all() and found.rate.sel(noise=0.05).notnull().all()
+
+
+def test_over_factors_lays_out_what_the_points_do_not_hold():
+    """Any value of the trials can be laid out beside the points; other roles and runners are left out."""
+    dataset = noise_campaign(blocks=2)
+    found = over_factors(dataset, wall_time=dataset.wall_time)
+    assert found.wall_time.dims == ("block", "interconnect", "nodes", "noise")
+    assert found.wall_time.sum().item() == pytest.approx(
+        dataset.wall_time.where(dataset.runner == "hpl").sum().item()
+    )
+
+
+def test_the_only_level_is_taken_and_several_are_refused():
+    """A study of one node count says so instead of taking the first."""
+    found = points(size_campaign(blocks=1))
+    assert at_only_level(found, "nodes").rate.dims == ("block", "interconnect", "N")
+    with pytest.raises(FalloffError, match="single level of interconnect, not gige, 10gige"):
+        at_only_level(found, "interconnect")

@@ -1,0 +1,94 @@
+"""Models beside each other: support by the data, prediction of the largest configuration, intervals."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from analysis.batch import refit
+from analysis.fit import Fit, fit
+from analysis.intervals import t_interval
+from analysis.models import Model
+from analysis.resample import Intervals, block_intervals
+from runners.record import FalloffError
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How well the smaller configurations predict the largest.
+
+    `error` is the mean over the blocks of predicted / measured - 1, `interval` its 95 % t interval
+    (NaN from one block); `blocks` counts the blocks that it rests on.
+    """
+
+    error: float
+    interval: tuple[float, float]
+    blocks: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One model beside others on the same data; what it was refused is None or empty, with the reason.
+
+    `pooled` is the fit to all points, with its AICc. `intervals` (95 %, by parameter) rest on whole
+    blocks, as `interval_kind` says. `refused` is not empty where the data cannot carry the model at all.
+    """
+
+    model: Model
+    pooled: Fit | None = None
+    intervals: Intervals = field(default_factory=dict)
+    interval_kind: str = ""
+    held_out: HeldOut | None = None
+    held_out_refused: str = ""
+    refused: str = ""
+
+    @property
+    def aicc(self) -> float | None:
+        """The pooled fit's AICc; the reason why there is none is in `refused` or the fit's `aicc_refused`."""
+        return self.pooled.aicc if self.pooled else None
+
+
+def compare(models: Iterable[Model], x, table) -> tuple[Comparison, ...]:
+    """Compare models of `table`, shape (block, points), whose last column is the largest configuration.
+
+    x has shape (points,), or (quantities, points) for models of several quantities. The best AICc comes
+    first; models without one follow, and those that the data cannot carry are last. Missing values are
+    NaN: the pooled fit uses every known point, the rest only blocks without a missing one.
+    """
+    x, table = np.asarray(x, float), np.asarray(table, float)
+    return tuple(sorted((_comparison(model, x, table) for model in models), key=_rank))
+
+
+def _rank(comparison):
+    return comparison.pooled is None, comparison.aicc is None, comparison.aicc or 0.0
+
+
+def _comparison(model, x, table):
+    known = np.isfinite(table)
+    whole = table[known.all(axis=1)]
+    try:
+        pooled = fit(model, np.tile(x, len(table))[..., known.ravel()], table[known])
+    except FalloffError as refusal:
+        return Comparison(model, refused=str(refusal))
+    if not len(whole):
+        reason = "none: no block is complete"
+        return Comparison(model, pooled, interval_kind=reason, held_out_refused=reason)
+    held_out, reason = _held_out(model, x, whole)
+    return Comparison(model, pooled, *block_intervals(model, x, whole), held_out, reason)
+
+
+def _held_out(model, x, table):
+    """The prediction of the last column from the others and an empty text, or None and the reason."""
+    smaller, largest = x[..., :-1], x[..., -1:]
+    try:
+        fit(model, smaller, table[:, :-1].mean(axis=0))
+    except FalloffError as refusal:
+        return None, str(refusal)
+    estimates = refit(model, smaller, table[:, :-1]).estimates
+    with np.errstate(all="ignore"):
+        errors = model.function(largest, *estimates.T[:, :, None])[:, 0] / table[:, -1] - 1
+    errors = errors[np.isfinite(errors)]
+    if not len(errors):
+        return None, "The smaller configurations give no finite error of the largest."
+    mean, _, low, high = t_interval(errors)
+    return HeldOut(float(mean), (float(low), float(high)), len(errors)), ""

@@ -1,0 +1,175 @@
+"""HPL over the order of the matrix: planted costs come back, and what cannot be known is said."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthetic import NODE_RATE
+from synthetic_studies import COSTS, size_campaign
+
+from analysis import models
+from analysis.batch import refit
+from analysis.facts import size as facts
+from analysis.figures import size as figures
+from analysis.intervals import t_interval
+from analysis.models.hpl import hpl
+from analysis.studies import size
+from runners.record import FalloffError
+
+LINK = {"GigE": 1e9, "10GE": 1e10}  # bit/s
+EXACT = size.analyse(size_campaign(blocks=3, noise=0, block_effect=0))
+NOISY = size.analyse(size_campaign(blocks=8, noise=0.015, seed=4))
+
+
+def of(study, interconnect):
+    return next(curve for curve in study.curves if curve.interconnect == interconnect)
+
+
+@pytest.mark.parametrize("interconnect", COSTS)
+def test_planted_costs_come_back(interconnect):
+    """Without noise, alpha, beta, gamma and the limit are the planted ones, up to DGEMM's own scatter."""
+    curve, planted = of(EXACT, interconnect), COSTS[interconnect]
+    for name, tolerance in (("alpha", 0.02), ("beta", 0.1), ("gamma", 0.02)):
+        assert curve.blocks.estimates[name] == pytest.approx(planted[name], rel=tolerance)
+    assert curve.asymptotes.mean() == pytest.approx(1 / planted["gamma"], rel=0.02)
+
+
+def test_intervals_hold_the_planted_costs():
+    """Of many noisy campaigns, the 95 % intervals miss as few as they say; with costs cut off at 0, more."""
+    planted = COSTS["10gige"]
+    x = size.settings(EXACT.points, EXACT.points.N)
+    scatter = np.random.default_rng(5).normal(0, 0.03, (500 * 8, x.shape[1]))
+    table = hpl(x, **planted) * np.exp(scatter)
+
+    def coverage(model):
+        by_block = refit(model, x, table).estimates.reshape(500, 8, 3)
+        _, _, low, high = t_interval(np.swapaxes(by_block, 0, 1))
+        truth = np.array(list(planted.values()))
+        return np.mean((low <= truth) & (truth <= high), axis=0)
+
+    assert ((coverage(size.HPL) > 0.92) & (coverage(size.HPL) < 0.98)).all()
+    assert coverage(models.find("hpl")).min() < 0.9
+
+
+def test_the_same_limit_is_recognised():
+    """Both networks' limits are planted the same: the ratio's interval holds 1, whatever they cost before."""
+    exact = EXACT.agreement
+    assert exact.kind == "holds" and exact.ratio == pytest.approx(1, abs=0.01)
+    assert NOISY.ratios.ratio.min() < 0.95
+
+
+def test_another_limit_is_recognised():
+    """A network that slows every operation has another limit, and the agreement is violated."""
+    costs = {**COSTS, "gige": {**COSTS["gige"], "gamma": 1.5}}
+    study = size.analyse(size_campaign(blocks=6, noise=0.003, costs=costs))
+    assert study.agreement.kind == "violated"
+    assert study.agreement.ratio == pytest.approx(1.15 / 1.5, rel=0.05)
+
+
+def test_ratios_are_those_of_the_planted_rates():
+    """At every N the ratio is the planted one, and a block's own speed does not matter."""
+    study = size.analyse(size_campaign(blocks=3, noise=0, block_effect=0.2))
+    x = size.settings(study.points, study.ratios.N)
+    wanted = hpl(x, **COSTS["gige"]) / hpl(x, **COSTS["10gige"])
+    np.testing.assert_allclose(study.ratios.ratio, wanted, rtol=1e-9)
+
+
+costs = st.tuples(st.floats(1e3, 1e9), st.floats(0, 1e3), st.floats(0.5, 3))
+
+
+@settings(deadline=None)
+@given(costs, st.floats(0.3, 0.97), st.sampled_from([(64, 1, 4), (128, 2, 4), (96, 3, 3)]))
+def test_order_of_part_is_where_the_curve_is(planted, part, grid):
+    """At the order found, the model has that part of its limit."""
+    NB, P, Q = grid
+    order = float(size.order_of_part(part, *planted, NB, P, Q))
+    reached = hpl(np.array([[order], [NB], [P], [Q]]), *planted).item() * planted[2] / (P * Q)
+    assert reached == pytest.approx(part, rel=1e-6)
+
+
+def test_a_network_that_costs_nothing_is_always_near_its_limit():
+    """Without a cost of messages and elements there is no such order, and none is made up."""
+    assert size.order_of_part(0.9, 0.0, 0.0, 1.1, 64, 1, 4) == 0
+
+
+def test_hpls_model_foretells_the_largest_size_better_than_a_power_law():
+    """The held-out error is small for the model that made the data, and large for the others."""
+    errors = {c.model.name: abs(c.held_out.error) for c in of(NOISY, "gige").comparisons}
+    assert errors["hpl"] < 0.03 < errors["power_law"] < errors["constant"]
+
+
+def test_one_block_has_estimates_and_no_interval():
+    """A single block gives a curve and a limit, no interval, and the agreement is undecided."""
+    study = size.analyse(size_campaign(blocks=1))
+    known = facts.collect(study)
+    assert study.agreement.kind == "undecided" and study.agreement.interval_95 is None
+    assert all(c["asymptote"]["estimate"] and c["asymptote"]["interval"] is None for c in known["curves"])
+    assert all(p["ratio"] and p["interval"] is None for p in known["points"])
+    figures.draw(study)
+
+
+def test_a_failed_run_costs_its_point_and_its_blocks_curve():
+    """The ratio at that N has a block less, the curve leaves the block out, and the reason is in the facts."""
+    study = size.analyse(size_campaign(blocks=4, failed={(2, "gige", 4, 2560)}))
+    assert study.ratios.blocks.sel(N=2560) == 3 and study.ratios.blocks.sel(N=3584) == 4
+    assert of(study, "gige").blocks.left_out == 1 and of(study, "10gige").blocks.left_out == 0
+    assert of(study, "gige").asymptotes.block.values.tolist() == [1, 3, 4]
+    assert study.agreement.blocks == 3
+    (trial,) = facts.collect(study)["faults"]["trials"]
+    assert trial["reason"] == "planted fault"
+
+
+def test_without_a_valid_block_everything_is_unknown():
+    """Drift leaves nothing: no number is made up, and the refusal says why."""
+    study = size.analyse(size_campaign(blocks=1, drifting=(1,)))
+    known = facts.collect(study)
+    assert all(p["ratio"] is None for p in known["points"])
+    assert all("none of 1 blocks" in c["refused"] for c in known["curves"])
+    figures.draw(study)
+
+
+def test_two_sizes_cannot_carry_the_model():
+    """Three costs from two sizes are refused in words, and the ratios remain."""
+    study = size.analyse(size_campaign(blocks=3, N=(1280, 2560)))
+    assert all(curve.blocks is None and "3" in curve.refused for curve in study.curves)
+    assert study.ratios.ratio.notnull().all() and study.agreement.kind == "undecided"
+    figures.draw(study)
+
+
+def test_a_rate_without_a_limit_is_refused():
+    """Where messages are nearly all of the time, some block's rate grows without end: no limit is made up."""
+    steep = {"alpha": 1e9, "beta": 0.0, "gamma": 1e-3}
+    study = size.analyse(size_campaign(blocks=6, noise=0.05, costs={"gige": steep, "10gige": steep}))
+    assert all("no limit in" in curve.refused for curve in study.curves)
+    assert study.agreement.kind == "undecided" and study.agreement.ratio is None
+
+
+def test_several_node_counts_are_refused():
+    """The study is of one cluster; which one, it would not know."""
+    dataset = size_campaign(blocks=1)
+    dataset.attrs["design"] = dataset.attrs["design"].replace('"nodes": [4]', '"nodes": [2, 4]')
+    with pytest.raises(FalloffError, match="single level of nodes, not 2, 4"):
+        size.analyse(dataset)
+
+
+def test_costs_are_told_in_seconds():
+    """flop over a node's DGEMM rate are seconds, and the wire's time of 8 bytes stands beside them."""
+    for curve in facts.collect(EXACT)["curves"]:
+        planted = COSTS[{"GigE": "gige", "10GE": "10gige"}[curve["network"]]]
+        assert curve["message"]["estimate"] == pytest.approx(planted["alpha"] / (NODE_RATE * 1e9), rel=0.03)
+        assert curve["element"]["estimate"] == pytest.approx(planted["beta"] / (NODE_RATE * 1e9), rel=0.1)
+        assert curve["element_on_wire"] == pytest.approx(64 / (0.94 * LINK[curve["network"]]), rel=0.01)
+
+
+def test_figures_show_every_run():
+    """Each valid share and each block's ratio is a mark."""
+    drawn = figures.draw(NOISY)
+    shown = {
+        name: np.concatenate([np.asarray(line.get_ydata(), float) for line in figure.axes[0].lines])
+        for name, figure in drawn.items()
+    }
+    for share in 100 * NOISY.points.share.values.ravel():
+        assert np.isclose(shown["size"], share).any()
+    rate = NOISY.points.rate.squeeze("nodes")
+    for ratio in (rate.sel(interconnect="gige") / rate.sel(interconnect="10gige")).values.ravel():
+        assert np.isclose(shown["size_ratio"], ratio).any()
