@@ -4,14 +4,16 @@ import json
 import time
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
-from analysis import contrasts, derive, paths, stopping, store
+from analysis import contrasts, derive, paths, planning, stopping, store
 from runners import campaign as engine
 from runners import runner_named, tools
 from runners.journal import Folder
@@ -160,6 +162,38 @@ def half_width(folder: Folder) -> float | None:
         return None
     low, high = verdict.interval_95
     return (high - low) / 2
+
+
+def effort(plan: Plan) -> tuple[Path, planning.Effort]:
+    """What a plan's trials took and how its blocks differed: in its own folder, else in the stored reference.
+
+    Raises FalloffError when neither has two valid blocks, or the campaign judges no fall.
+    """
+    if "baseline_nodes" not in plan.design:
+        raise FalloffError(f"campaign {plan.name} judges no fall over nodes: there is no power to plan")
+    stored_folder = paths.REFERENCE / f"{plan.name}-{plan.testbed['name']}"
+    for path in (folder_of(plan).path, stored_folder):
+        with suppress(FalloffError):
+            found = derive.points(store.assemble(path))
+            fall = contrasts.primary_differences(found).dropna("block").values
+            if len(fall) > 1:
+                return path, _effort(Folder(path), plan, fall)
+    raise FalloffError(
+        f"campaign {plan.name}: fewer than two valid blocks say how long one takes and how much blocks differ; "
+        f"run `falloff run {plan.name} --repeats 3` first"
+    )
+
+
+def _effort(folder: Folder, plan: Plan, fall: np.ndarray) -> planning.Effort:
+    survey = {trial.id for trial in plan.preamble}
+    seconds = {note["id"]: note["seconds"] for note in folder.notes() if note["event"] == "trial"}
+    survey_s = sum(took for trial, took in seconds.items() if trial in survey)
+    return planning.Effort(
+        block_s=(sum(seconds.values()) - survey_s) / len(fall),
+        survey_s=survey_s,
+        sd=float(fall.std(ddof=1)),
+        margin=plan.design["margin"],
+    )
 
 
 def _is_parameter(name: str, value: Any) -> bool:

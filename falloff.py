@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from analysis import paths
-from runners import campaign as engine
+from progress_bar import progress
 from runners import foreign, runner_named
 from runners.journal import pack
 from runners.record import FalloffError, Unreadable, to_json
 
 # What takes long to import is imported where it is used: `falloff parse` should answer at once.
-PRESETS = ("quick", "full", "stored")
+CAMPAIGNS = ("hpl_scaling", "hpl_size", "hpl_noise", "hpl_blas")
+# What `report` measures anew; of the rest the stored reference is shown.
+RUN_BY = {"quick": ("hpl_scaling",), "full": CAMPAIGNS, "stored": ()}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -35,20 +37,26 @@ def make_report(preset: str, out: Path) -> int:
     """Run what the preset asks for and write the report; where it cannot run, from stored data that say so."""
     import experiment
     from analysis import report, store
+    from analysis.studies import together
 
-    today, left_out = None, ["nothing was to be measured (preset stored): the preset quick measures on this machine"]
-    if preset != "stored":
+    datasets = {campaign: experiment.stored(campaign) for campaign in CAMPAIGNS}
+    today, left_out = None, []
+    if preset == "stored":
+        left_out.append("nothing was to be measured (preset stored): the preset quick measures on this machine")
+    for campaign in RUN_BY[preset]:
         try:
-            plan = experiment.plan_campaign("hpl_scaling", preset=preset)
-            today, left_out = store.assemble(experiment.run_campaign(plan, listen=progress())), []
+            plan = experiment.plan_campaign(campaign, preset=preset)
+            measured = store.assemble(experiment.run_campaign(plan, listen=progress()))
         except FalloffError as error:
-            left_out = str(error).splitlines()
-            for line in left_out:
-                print(f"left out: {line}", file=sys.stderr)
-    reference = experiment.stored("hpl_scaling")
-    if preset == "full" and today is not None:
-        reference, today = today, None
-    made = report.build(reference, today, out, left_out)
+            left_out += [line for line in str(error).splitlines() if line not in left_out]
+        else:
+            if preset == "quick":
+                today = measured  # too short for verdicts of its own: it is judged against the reference
+            else:
+                datasets[campaign] = measured
+    for line in left_out if preset != "stored" else ():
+        print(f"left out: {line}", file=sys.stderr)
+    made = report.build(together.analyse(datasets, today), today, out, left_out)
     print(f"Report: {made.html} and {made.pdf}")
     return 0
 
@@ -68,18 +76,33 @@ def parse_file(tool: str, file: Path) -> int:
 
 def fit_table(model: str, file: Path, x: str, y: str) -> int:
     """Print a model's fit to two columns of a CSV file as JSON."""
-    import pandas as pd
+    from analysis import fit, models, tables
 
-    from analysis import fit, models
-
-    try:
-        table = pd.read_csv(file)
-    except (OSError, ValueError) as error:
-        raise FalloffError(f"cannot read {file} as CSV: {error}") from None
-    absent = [column for column in (x, y) if column not in table]
-    if absent:
-        raise FalloffError(f"{file} has no column {absent[0]!r}; it has: {', '.join(table.columns)}")
+    table = tables.read(file, x, y)
     print(json.dumps(fit.fit(models.find(model), table[x], table[y]).as_json(), indent=2))
+    return 0
+
+
+def compare_models(file: Path, x: str, y: str, block: str) -> int:
+    """Print every model's comparison on blocks of a CSV file as JSON, the best supported first."""
+    from analysis import compare, models, tables
+
+    curves = [model for model in map(models.find, models.names()) if model.name != "hpl"]
+    found = compare.compare(curves, *tables.blocks(tables.read(file, x, y, block), x, y, block))
+    print(json.dumps([compare.as_json(comparison) for comparison in found], indent=2))
+    return 0
+
+
+def plan_campaign(campaign: str, testbed: str) -> int:
+    """Print what a campaign costs in hours and what it will be able to say, from what it took so far."""
+    import experiment
+    from analysis import planning
+
+    plan = experiment.plan_campaign(campaign, testbed, "full")
+    folder, effort = experiment.effort(plan)
+    blocks = sorted({3, 4, 6, 8, 12, 16, 24, 32, 48, 64, plan.stopping.blocks})
+    print(f"{campaign} on {testbed}, from the blocks in {folder}")
+    print(planning.text(effort, blocks))
     return 0
 
 
@@ -105,42 +128,6 @@ def doctor() -> int:
     return int(bool(missing))
 
 
-def progress() -> engine.Listener:
-    """Draw the engine's events: a bar with ETA on a terminal, otherwise a line for each trial."""
-    from tqdm.auto import tqdm
-
-    bar = tqdm(total=0, unit="trial", disable=None, leave=False, bar_format="{l_bar}{bar}| {n}/{total} {desc}")
-    failed: list[str] = []
-
-    def listen(event: engine.Event) -> None:
-        bar.total, bar.n = event.total, event.done
-        if event.kind == "started":
-            bar.set_description_str(f"{describe(event.trial)}, {remaining(event.eta_s)}")
-        elif event.kind == "finished":
-            if event.outcome.status != "ok":
-                failed.append(f"{describe(event.trial)}: {event.outcome.status}, {event.outcome.reason}")
-            if bar.disable:
-                said = f"[{event.done}/{event.total}] {describe(event.trial)}: {event.outcome.status}"
-                print(f"{said}, {remaining(event.eta_s)}", flush=True)
-        elif event.kind == "ended":
-            bar.close()
-            print(f"Campaign ended by: {event.message}; {event.done} trials are there, {len(failed)} without a result")
-            print("".join(f"  {line}\n" for line in failed), end="", flush=True)
-
-    return listen
-
-
-def describe(trial: Any) -> str:
-    """A trial in a few words."""
-    point = trial.point
-    where = f"{point['nodes']} nodes" if "nodes" in point else f"node {point.get('sender')} to {point.get('receiver')}"
-    return f"block {trial.block}, {trial.role}, {trial.runner} on {point.get('interconnect', '?')}, {where}"
-
-
-def remaining(seconds: float | None) -> str:
-    return "time left unknown" if seconds is None else f"about {seconds / 60:.1f} min left"
-
-
 def parser() -> argparse.ArgumentParser:
     """The command line's grammar."""
     top = argparse.ArgumentParser(prog="falloff", description="Does a cluster's efficiency fall off with its interconnect?")
@@ -155,7 +142,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--pack", type=Path, metavar="FOLDER", help="also copy the campaign there, compressed")
 
     report = commands.add_parser("report", help="run the experiments and write the report")
-    report.add_argument("--preset", choices=PRESETS, default="quick", help="default: quick")
+    report.add_argument("--preset", choices=RUN_BY, default="quick", help="default: quick")
     report.add_argument("--out", type=Path, default=paths.REPORT, metavar="FOLDER", help="default: build/report")
 
     commands.add_parser("doctor", help="what is here, what is missing, and the remedy")
@@ -169,6 +156,16 @@ def parser() -> argparse.ArgumentParser:
     fit.add_argument("file", type=Path)
     fit.add_argument("--x", required=True, metavar="COLUMN")
     fit.add_argument("--y", required=True, metavar="COLUMN")
+
+    compare = commands.add_parser("compare", help="compare all models on blocks of a CSV file, as JSON")
+    compare.add_argument("file", type=Path)
+    compare.add_argument("--x", required=True, metavar="COLUMN")
+    compare.add_argument("--y", required=True, metavar="COLUMN")
+    compare.add_argument("--block", required=True, metavar="COLUMN", help="what was measured together")
+
+    plan = commands.add_parser("plan", help="what a campaign costs in hours, and what it will be able to say")
+    plan.add_argument("campaign", help="a name in data/campaigns")
+    plan.add_argument("--testbed", default="emulated", help="a name in data/testbeds (default: emulated)")
     return top
 
 
@@ -192,6 +189,10 @@ def execute(arguments: argparse.Namespace) -> int:
             return parse_file(arguments.tool, arguments.file)
         case "fit":
             return fit_table(arguments.model, arguments.file, arguments.x, arguments.y)
+        case "compare":
+            return compare_models(arguments.file, arguments.x, arguments.y, arguments.block)
+        case "plan":
+            return plan_campaign(arguments.campaign, arguments.testbed)
 
 
 def main() -> int:

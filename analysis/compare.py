@@ -1,7 +1,7 @@
 """Models beside each other: support by the data, prediction of the largest configuration, intervals."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
@@ -92,3 +92,17 @@ def _held_out(model, x, table):
         return None, "The smaller configurations give no finite error of the largest."
     mean, _, low, high = t_interval(errors)
     return HeldOut(float(mean), (float(low), float(high)), len(errors)), ""
+
+
+def as_json(comparison: Comparison) -> dict:
+    """A comparison as plain JSON data; what it was refused is None, with the reason beside it."""
+    held_out, pooled = comparison.held_out, comparison.pooled
+    return {
+        "model": comparison.model.name,
+        "refused": comparison.refused,
+        "pooled": None if pooled is None else pooled.as_json(),
+        "intervals_95": {name: list(ends) for name, ends in comparison.intervals.items()},
+        "interval_kind": comparison.interval_kind,
+        "held_out": None if held_out is None else asdict(held_out),
+        "held_out_refused": comparison.held_out_refused,
+    }

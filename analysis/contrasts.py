@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from analysis.intervals import t_interval
+from analysis.derive import at_only_level
+from analysis.over_blocks import ratios
 from analysis.verdict import Control, Verdict, judge_control, judge_fall
+from runners.record import FalloffError
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,14 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
     return tuple(_contrast(points, *pair, design, pair == primary) for pair in [primary, *others])
 
 
-def log_ratios(points: xr.Dataset, network: str, reference: str) -> xr.DataArray:
-    """log(rate_network / rate_reference) within each block, dims (block, nodes); NaN where one is missing."""
-    rate = points.rate
-    ratio = np.log(rate.sel(interconnect=network, drop=True) / rate.sel(interconnect=reference, drop=True))
-    return ratio.rename("log_ratio").assign_attrs(units="1", long_name=f"log-ratio {network} / {reference}")
+def log_ratios(points: xr.Dataset, level, reference, along: str = "interconnect") -> xr.DataArray:
+    """log(rate_level / rate_reference) within each block, for two levels of the factor `along`.
+
+    The dims are those of `points.rate` but `along`; NaN where one of the two is missing.
+    """
+    log_rate = np.log(points.rate)
+    ratio = log_rate.sel({along: level}, drop=True) - log_rate.sel({along: reference}, drop=True)
+    return ratio.rename("log_ratio").assign_attrs(units="1", long_name=f"log-ratio {level} / {reference}")
 
 
 def differences(log_ratio: xr.DataArray, baseline_nodes: int) -> xr.DataArray:
@@ -47,18 +52,17 @@ def differences(log_ratio: xr.DataArray, baseline_nodes: int) -> xr.DataArray:
     return log_ratio.sel(nodes=largest, drop=True) - log_ratio.sel(nodes=baseline_nodes, drop=True)
 
 
-def ratios(log_ratio: xr.DataArray) -> xr.Dataset:
-    """Geometric-mean ratio and its 95 % t interval over the valid blocks at each n, dims (nodes)."""
-    rows = []
-    for n in log_ratio.nodes.values:
-        values = log_ratio.sel(nodes=n).dropna("block").values
-        mean, _, low, high = t_interval(values) if len(values) else [np.nan] * 4
-        rows.append((np.exp(mean), np.exp(low), np.exp(high), len(values)))
-    ratio, low, high, blocks = map(np.array, zip(*rows))
-    columns = {"ratio": ratio, "low": low, "high": high, "blocks": blocks}
-    return xr.Dataset(
-        {name: ("nodes", values) for name, values in columns.items()}, {"nodes": log_ratio.nodes}
-    )
+def primary_differences(points: xr.Dataset) -> xr.DataArray:
+    """D of the primary contrast, dims (block), whatever factor the design compares.
+
+    Raises FalloffError when the design judges no fall over nodes.
+    """
+    design = json.loads(points.attrs["design"])
+    if "baseline_nodes" not in design:
+        raise FalloffError(f"Campaign {points.attrs['campaign']} judges no fall over nodes.")
+    along = design.get("compared", "interconnect")
+    alone = at_only_level(points, *(set(design["factors"]) - {along, "nodes"}))
+    return differences(log_ratios(alone, *design["primary"], along), design["baseline_nodes"])
 
 
 def _contrast(points, network, reference, design, primary):

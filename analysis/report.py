@@ -4,15 +4,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import publish, style
+from analysis import calibration, planning, publish, style
+from analysis.facts import blas as blas_facts
+from analysis.facts import calibration as calibration_facts
+from analysis.facts import noise as noise_facts
 from analysis.facts import scaling as scaling_facts
-from analysis.facts.published import smith_balance
-from analysis.figures import scaling as figures
-from analysis.studies.scaling import Scaling, analyse, short_names
+from analysis.facts import size as size_facts
+from analysis.figures import blas as blas_figures
+from analysis.figures import calibration as calibration_figures
+from analysis.figures import noise as noise_figures
+from analysis.figures import scaling as scaling_figures
+from analysis.figures import size as size_figures
+from analysis.studies.together import Studies
 from analysis.wording import templates
 
 UNDATED = 0  # s since 1970: a dataset in which nothing ran has no date
@@ -26,17 +32,22 @@ class Report:
     pdf: Path
 
 
-def facts(reference: xr.Dataset, today: xr.Dataset | None = None) -> dict:
-    """Every number that prose may quote, in base units; see `analysis.facts`.
-
-    `reference` is the campaign whose verdicts are shown, `today` a run to judge against it.
-    Raises FalloffError when one of them holds no HPL trial.
-    """
-    return scaling_facts.collect(analyse(reference, today), today)
+def facts(studies: Studies, today: xr.Dataset | None = None) -> dict:
+    """Every number that prose may quote, in base units: the scaling campaign's, and each other section's
+    under its own name, None where there are no data for it. `today` is the run that was analysed with them."""
+    primary = studies.scaling.contrasts[0].verdict
+    return {
+        **scaling_facts.collect(studies.scaling, today),
+        "statements": sum(verdict.p is not None for verdict in studies.verdicts),
+        "size": size_facts.collect(studies.size) if studies.size else None,
+        "noise": noise_facts.collect(studies.noise) if studies.noise else None,
+        "blas": blas_facts.collect(studies.blas) if studies.blas else None,
+        "calibration": calibration_facts.collect(calibration.load(), calibration.results(), primary),
+    }
 
 
 def verdicts(known: dict) -> str:
-    """The verdicts in words, a Markdown list, from the facts; the report's first page says the same."""
+    """The verdicts and findings in words, a Markdown list, from the facts; the report's first page says them."""
     return templates().get_template("verdicts.md.j2").render(known)
 
 
@@ -45,38 +56,37 @@ def text(known: dict, left_out: list[str]) -> str:
     return templates().get_template("report.md.j2").render(known, left_out=left_out)
 
 
-def build(reference: xr.Dataset, today: xr.Dataset | None, out: Path, left_out: list[str]) -> Report:
+def build(studies: Studies, today: xr.Dataset | None, out: Path, left_out: list[str]) -> Report:
     """Write `falloff.html` and `falloff.pdf` and their figures into the folder `out`.
 
-    `left_out` says, in a line each, what could not be done and the remedy; the first page shows it.
-    The same data give the same bytes. Raises FalloffError when a dataset holds no HPL trial.
+    `today` is the run that was analysed with the studies. `left_out` says, in a line each, what could not be
+    done and the remedy; the first page shows it. The same data give the same bytes.
     """
-    scaling = analyse(reference, today)
-    style.save_all(draw(scaling), out / "figures")
-    markdown = text(scaling_facts.collect(scaling, today), left_out)
+    style.save_all(draw(studies), out / "figures")
+    markdown = text(facts(studies, today), left_out)
     made = Report(out / "falloff.html", out / "falloff.pdf")
     made.html.write_text(publish.to_html(markdown, out), encoding="utf-8")
-    made.pdf.write_bytes(publish.to_pdf(markdown, out, _timestamp(reference if today is None else today)))
+    dated = studies.scaling.dataset if today is None else today
+    made.pdf.write_bytes(publish.to_pdf(markdown, out, _timestamp(dated)))
     return made
 
 
-def draw(scaling: Scaling) -> dict[str, Figure]:
-    """The figures that the data allow, by name: rate, share, falls, links and balance."""
-    names = short_names(scaling.dataset)
-    shares = {f.interconnect: f.blocks for f in scaling.fits if f.response == "n × share" and f.blocks}
-    drawn = {
-        "rate": figures.rate_over_nodes(scaling.points, scaling.rate_curves),
-        "share": figures.share_over_nodes(scaling.points, shares),
-        "falls": figures.falls(scaling.points, scaling.contrasts, scaling.today),
+def draw(studies: Studies) -> dict[str, Figure]:
+    """Every figure that the data allow, by name."""
+    verdict = studies.scaling.contrasts[0].verdict
+    drawn = scaling_figures.draw(studies.scaling)
+    for study, figures in (
+        (studies.size, size_figures),
+        (studies.noise, noise_figures),
+        (studies.blas, blas_figures),
+    ):
+        drawn |= figures.draw(study) if study else {}
+    return drawn | {
+        "calibration": calibration_figures.error_rates(calibration.results()),
+        "power": calibration_figures.power_over_blocks(
+            verdict.sd, verdict.blocks, verdict.margin, planning.LARGE_FALL
+        ),
     }
-    if len(scaling.links):
-        drawn["links"] = figures.link_goodput(scaling.links, names)
-    if scaling.balance is not None:
-        smith = smith_balance(scaling.dataset)
-        drawn["balance"] = figures.balance_over_nodes(
-            scaling.balance, {name: pd.Series(cases) for name, cases in smith.items()}, names
-        )
-    return drawn
 
 
 def _timestamp(dataset: xr.Dataset) -> int:

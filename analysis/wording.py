@@ -88,6 +88,16 @@ def day(moment: str) -> str:
     return f"{date.day}{HARD_SPACE}{date:%B %Y}"
 
 
+def moment(instant: str) -> str:
+    """An ISO 8601 moment to the minute; a dash when there is none."""
+    return f"{datetime.fromisoformat(instant):%Y-%m-%d %H:%M}".replace(" ", HARD_SPACE) if instant else UNKNOWN
+
+
+def probability(p: float | None) -> str:
+    """A p-value with three decimals; what is smaller is below the least of them."""
+    return UNKNOWN if p is None else fixed(p, 3) if p >= 0.0005 else "< 0.001"
+
+
 def plain(text) -> str:
     """Text from outside as Markdown that shows it as it is, on one line."""
     return re.sub(r"([\\`*_{}\[\]()#+\-.!|<>$~^@\"'=:&])", r"\\\1", " ".join(str(text).split()))
@@ -128,7 +138,8 @@ def templates() -> Environment:
         duration_range,
         counted,
         day,
-       
+        moment,
+        probability,
         plain,
         flat,
     ):

@@ -1,59 +1,50 @@
-"""Every number that prose may quote, as plain values in base units; the template only formats them.
+"""What prose may quote of an HPL scaling campaign, and of today's run against it.
 
 Rates are in Gflop/s, goodputs in bit/s, times in s; falls, shares and margins are fractions. What
 cannot be known is None, and a section without data is None or empty.
 """
 
 import json
-import math
 from dataclasses import asdict
 
 import numpy as np
 import xarray as xr
 
+from analysis.compare import Comparison
 from analysis.contrasts import Contrast
-from analysis.facts.conduct import campaign, faults, host
+from analysis.facts.common import common
+from analysis.facts.conduct import campaign, host
+from analysis.facts.plain import known, pair
 from analysis.facts.published import published_sources, smith_balance
 from analysis.links import LINK_BOUND
-from analysis.studies.scaling import Fitted, Scaling, short_names
+from analysis.mixed import MixedFall
+from analysis.studies.scaling import Compared, Scaling, short_names
 from analysis.verdict import Agreement
 
 
 def collect(scaling: Scaling, today: xr.Dataset | None = None) -> dict:
     """All facts of a campaign, of the run of `today` against it, and of the published sources."""
+    nodes = scaling.points.nodes
+    facts = common(scaling.dataset, scaling.points)
     return {
-        "campaign": campaign(scaling.dataset),
-        "design": json.loads(scaling.dataset.attrs["design"]),
-        "names": short_names(scaling.dataset),
+        **facts,
+        "blocks": {**facts["blocks"], "least_nodes": int(nodes.min()), "most_nodes": int(nodes.max())},
         "interconnects": json.loads(scaling.dataset.attrs["interconnects"]),
-        "evidence": scaling.points.evidence.item(),
-        "blocks": _blocks(scaling.points),
-        "contrasts": [_contrast(scaling, contrast) for contrast in scaling.contrasts],
+        "contrasts": [
+            _contrast(scaling, contrast, opinion)
+            for contrast, opinion in zip(scaling.contrasts, scaling.second_opinions)
+        ],
         "points": _points(scaling.points),
-        "models": [_model(scaling, fitted) for fitted in scaling.fits],
+        "models": [_model(scaling, fitted, one) for fitted in scaling.models for one in fitted.comparisons],
         "links": _links(scaling),
         "balance": _balance(scaling),
         "today": None if today is None else _today(scaling, today),
         "published": published_sources(),
-        "faults": faults(scaling.dataset, scaling.points),
-        "settings": json.loads(scaling.dataset.attrs["settings"]),
-        "testbed": json.loads(scaling.dataset.attrs["testbed_settings"]),
         "host": host(scaling.dataset),
     }
 
 
-def _blocks(points: xr.Dataset) -> dict:
-    drift = np.abs(points.drift.values[np.isfinite(points.drift.values)])
-    return {
-        "run": points.sizes["block"],
-        "valid": int(points.block_valid.sum()),
-        "largest_drift": float(drift.max()) if drift.size else None,
-        "least_nodes": int(points.nodes.min()),
-        "most_nodes": int(points.nodes.max()),
-    }
-
-
-def _contrast(scaling: Scaling, contrast: Contrast) -> dict:
+def _contrast(scaling: Scaling, contrast: Contrast, opinion: MixedFall) -> dict:
     names, ratios = short_names(scaling.dataset), contrast.ratios
     return {
         "network": names[contrast.network],
@@ -61,13 +52,14 @@ def _contrast(scaling: Scaling, contrast: Contrast) -> dict:
         "pair": f"{names[contrast.network]} / {names[contrast.reference]}",
         "primary": contrast.primary,
         **asdict(contrast.verdict),
+        "second_opinion": asdict(opinion),
         "control": None if contrast.control is None else asdict(contrast.control),
         "injection_limit": _injection_limit(scaling, contrast.network),
         "ratios": [
             {
                 "nodes": int(n),
-                "ratio": _known(ratios.ratio.sel(nodes=n)),
-                "interval": _pair(ratios.low.sel(nodes=n), ratios.high.sel(nodes=n)),
+                "ratio": known(ratios.ratio.sel(nodes=n)),
+                "interval": pair(ratios.low.sel(nodes=n), ratios.high.sel(nodes=n)),
                 "blocks": int(ratios.blocks.sel(nodes=n)),
             }
             for n in ratios.nodes.values
@@ -98,30 +90,38 @@ def _points(points: xr.Dataset) -> list[dict]:
                     "network": names[interconnect],
                     "nodes": int(n),
                     **{key: _whole(point[key].max()) for key in ("N", "NB", "P", "Q")},
-                    "rate": _known(np.exp(np.log(point.rate).mean())),
-                    "share": _known(point.share.mean()),
+                    "rate": known(np.exp(np.log(point.rate).mean())),
+                    "share": known(point.share.mean()),
                     "blocks": int(point.rate.notnull().sum()),
                 }
             )
     return rows
 
 
-def _model(scaling: Scaling, fitted: Fitted) -> dict:
-    estimates = {} if fitted.blocks is None else fitted.blocks.estimates
+def _model(scaling: Scaling, fitted: Compared, comparison: Comparison) -> dict:
+    model, pooled, held_out = comparison.model, comparison.pooled, comparison.held_out
     return {
         "network": short_names(scaling.dataset)[fitted.interconnect],
-        "model": fitted.model.title,
-        "equation": fitted.model.equation,
-        "source": fitted.model.source,
+        "model": model.title,
+        "equation": model.equation,
+        "source": model.source,
         "response": fitted.response,
         "parameters": [
-            {"name": name, "estimate": value, "interval": _pair(*fitted.blocks.intervals[name])}
-            for name, value in estimates.items()
+            {
+                "name": name,
+                "estimate": value,
+                "interval": pair(*comparison.intervals[name]) if name in comparison.intervals else None,
+                "at_bound": name in pooled.at_bounds,
+            }
+            for name, value in (pooled.estimates.items() if pooled else ())
         ],
-        "blocks": fitted.blocks.blocks if fitted.blocks else 0,
-        "aicc": fitted.pooled.aicc if fitted.pooled else None,
-        "aicc_refused": fitted.pooled.aicc_refused if fitted.pooled else "",
-        "refused": fitted.refused,
+        "interval_kind": comparison.interval_kind,
+        "aicc": comparison.aicc,
+        "aicc_refused": pooled.aicc_refused if pooled else "",
+        "error": None if held_out is None else held_out.error,
+        "error_interval": None if held_out is None else pair(*held_out.interval),
+        "error_refused": comparison.held_out_refused,
+        "refused": comparison.refused,
     }
 
 
@@ -132,7 +132,7 @@ def _links(scaling: Scaling) -> list[dict]:
     return [
         {
             "network": names[interconnect],
-            **{key: _known(network[key]) for key in numbers},
+            **{key: known(network[key]) for key in numbers},
             "limit": network.limit,
             "injection_limited": _injection_limit(scaling, interconnect) is not None,
             "links": int(counts[interconnect]),
@@ -150,8 +150,8 @@ def _balance(scaling: Scaling) -> dict | None:
             {
                 "network": names[interconnect],
                 "nodes": int(n),
-                "bandwidth_share": _known(shares.bandwidth_share.sel(interconnect=interconnect, nodes=n)),
-                "latency_share": _known(shares.latency_share.sel(interconnect=interconnect, nodes=n)),
+                "bandwidth_share": known(shares.bandwidth_share.sel(interconnect=interconnect, nodes=n)),
+                "latency_share": known(shares.latency_share.sel(interconnect=interconnect, nodes=n)),
             }
             for interconnect in shares.interconnect.values
             for n in shares.nodes.values
@@ -190,16 +190,6 @@ def _agreement(scaling: Scaling, contrast: Contrast, agreement: Agreement) -> di
     }
 
 
-def _known(value) -> float | None:
-    value = float(value)
-    return value if math.isfinite(value) else None
-
-
-def _pair(low, high) -> tuple[float, float] | None:
-    pair = (_known(low), _known(high))
-    return None if None in pair else pair
-
-
 def _whole(value) -> int | None:
-    value = _known(value)
+    value = known(value)
     return None if value is None else int(value)

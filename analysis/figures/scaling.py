@@ -14,8 +14,25 @@ from matplotlib.figure import Figure
 from analysis import drawing, style
 from analysis.block_fit import BlockFit
 from analysis.contrasts import Contrast, differences, log_ratios
-from analysis.studies.scaling import short_names
+from analysis.facts.published import smith_balance
+from analysis.studies.scaling import Scaling, short_names
 from analysis.verdict import Agreement
+
+
+def draw(study: Scaling) -> dict[str, Figure]:
+    """The figures that the data allow, by name: rate, share, falls, links and balance."""
+    names = short_names(study.dataset)
+    drawn = {
+        "rate": rate_over_nodes(study.points, study.rate_curves),
+        "share": share_over_nodes(study.points, study.share_curves),
+        "falls": falls(study.points, study.contrasts, study.today),
+    }
+    if len(study.links):
+        drawn["links"] = link_goodput(study.links, names)
+    if study.balance is not None:
+        published = {name: pd.Series(cases) for name, cases in smith_balance(study.dataset).items()}
+        drawn["balance"] = balance_over_nodes(study.balance, published, names)
+    return drawn
 
 
 def rate_over_nodes(points: xr.Dataset, fits: Mapping[str, BlockFit]) -> Figure:

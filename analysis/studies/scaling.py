@@ -12,45 +12,47 @@ import xarray as xr
 from analysis import models
 from analysis.balance import balance
 from analysis.block_fit import BlockFit, fit_blocks
+from analysis.compare import Comparison, compare
 from analysis.contrasts import Contrast, contrasts, differences, log_ratios
 from analysis.derive import points
-from analysis.fit import Fit, fit
 from analysis.links import links, networks
+from analysis.mixed import MixedFall, mixed_fall
 from analysis.verdict import Agreement, judge_agreement
 from runners.record import FalloffError
 
-# What each model describes. The law of scalability is of a rate: n times the share is the rate in
-# units of one node's DGEMM, so that its sigma and kappa do not hold the machine's drift.
-RESPONSES = {"constant": "share", "power_law": "share", "universal_scalability": "n × share"}
+# What each model describes. A law of scalability is of a rate: n times the share is the rate in units of
+# one node's DGEMM, so that its parameters do not hold the machine's drift. HPL's own model is not among
+# them: with N proportional to sqrt(n) on one row of processes its messages and its operations grow alike.
+MODELS = {
+    "share": ("constant", "power_law", "segmented"),
+    "n × share": ("amdahl", "universal_scalability"),
+}
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """One model on one interconnect: estimates over blocks, and the fit to all points for its AICc.
-
-    Both are None where the data do not allow the fit, and `refused` says why.
-    """
+class Compared:
+    """The models of one response on one interconnect, the one with the best AICc first."""
 
     interconnect: str
-    model: models.Model
     response: str
-    blocks: BlockFit | None
-    pooled: Fit | None
-    refused: str = ""
+    comparisons: tuple[Comparison, ...]
 
 
 @dataclass(frozen=True)
 class Scaling:
     """A campaign's dataset and all that follows from it; what it has no data for is empty or None.
 
-    `rate_curves` holds the scalability law fitted to the rate [Gflop/s] of each interconnect.
-    `today` holds the agreement of another run with each contrast, in the contrasts' order.
+    `second_opinions` holds a mixed model's fall for each contrast, in the contrasts' order. `share_curves`
+    and `rate_curves` hold the scalability law fitted to n times the share and to the rate [Gflop/s] of each
+    interconnect. `today` holds the agreement of another run with each contrast, in the contrasts' order.
     """
 
     dataset: xr.Dataset
     points: xr.Dataset
     contrasts: tuple[Contrast, ...]
-    fits: tuple[Fitted, ...]
+    second_opinions: tuple[MixedFall, ...]
+    models: tuple[Compared, ...]
+    share_curves: Mapping[str, BlockFit]
     rate_curves: Mapping[str, BlockFit]
     links: pd.DataFrame
     networks: pd.DataFrame
@@ -59,21 +61,23 @@ class Scaling:
 
 
 def analyse(reference: xr.Dataset, today: xr.Dataset | None = None) -> Scaling:
-    """Derive points, contrasts, fits, links and balance; raises FalloffError when there is no HPL trial."""
+    """Derive points, contrasts, models, links and balance; raises FalloffError when there is no HPL trial."""
     derived = points(reference)
-    interconnects = derived.interconnect.values.tolist()
     surveyed = networks(reference)
     judged = contrasts(derived)
+    responses = {"share": derived.share, "n × share": derived.nodes * derived.share}
     return Scaling(
         dataset=reference,
         points=derived,
         contrasts=judged,
-        fits=tuple(
-            _fitted(derived, name, models.find(model), response)
-            for model, response in RESPONSES.items()
-            for name in interconnects
+        second_opinions=tuple(mixed_fall(derived, it.network, it.reference) for it in judged),
+        models=tuple(
+            _compared(responses[response], name, response)
+            for response in MODELS
+            for name in derived.interconnect.values.tolist()
         ),
-        rate_curves=_rate_curves(derived),
+        share_curves=_curves(responses["n × share"]),
+        rate_curves=_curves(derived.rate),
         links=links(reference),
         networks=surveyed,
         balance=balance(derived, surveyed) if len(surveyed) else None,
@@ -86,36 +90,24 @@ def short_names(dataset: xr.Dataset) -> dict[str, str]:
     return {name: it["short"] for name, it in json.loads(dataset.attrs["interconnects"]).items()}
 
 
-def _rate_curves(derived: xr.Dataset) -> dict[str, BlockFit]:
+def _curves(values: xr.DataArray) -> dict[str, BlockFit]:
     law = models.find("universal_scalability")
     curves = {}
-    for interconnect in derived.interconnect.values:
+    for interconnect in values.interconnect.values:
         with suppress(FalloffError):  # too few node counts, or no whole block: no curve
-            curves[interconnect] = fit_blocks(law, *_table(derived.rate, interconnect))
+            curves[interconnect] = fit_blocks(law, *_table(values, interconnect))
     return curves
 
 
 def _table(values: xr.DataArray, interconnect: str) -> tuple[np.ndarray, np.ndarray]:
     """Node counts, and one interconnect's values over (block, nodes)."""
-    return values.nodes.values.astype(float), values.sel(interconnect=interconnect).transpose(
-        "block", "nodes"
-    ).values
+    alone = values.sel(interconnect=interconnect).transpose("block", "nodes")
+    return alone.nodes.values.astype(float), alone.values
 
 
-def _fitted(derived: xr.Dataset, interconnect: str, model: models.Model, response: str) -> Fitted:
-    responses = {"share": derived.share, "n × share": derived.nodes * derived.share}
-    nodes, table = _table(responses[response], interconnect)
-    known = np.isfinite(table)
-    try:
-        return Fitted(
-            interconnect,
-            model,
-            response,
-            blocks=fit_blocks(model, nodes, table),
-            pooled=fit(model, np.broadcast_to(nodes, table.shape)[known], table[known]),
-        )
-    except FalloffError as error:
-        return Fitted(interconnect, model, response, None, None, str(error))
+def _compared(values: xr.DataArray, interconnect: str, response: str) -> Compared:
+    chosen = [models.find(name) for name in MODELS[response]]
+    return Compared(interconnect, response, compare(chosen, *_table(values, interconnect)))
 
 
 def _agreements(

@@ -1,0 +1,38 @@
+"""A user's own numbers: columns of a CSV file, refused with the reason where they cannot be used."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from runners.record import FalloffError
+
+
+def read(file: Path, *columns: str) -> pd.DataFrame:
+    """The columns of a CSV file; raises FalloffError when it cannot be read, lacks one, or one is no number."""
+    try:
+        table = pd.read_csv(file)
+    except (OSError, ValueError) as error:
+        raise FalloffError(f"cannot read {file} as CSV: {error}") from None
+    for column in columns:
+        if column not in table:
+            raise FalloffError(f"{file} has no column {column!r}; it has: {', '.join(map(str, table.columns))}")
+    return table[list(columns)]
+
+
+def blocks(table: pd.DataFrame, x: str, y: str, block: str) -> tuple[np.ndarray, np.ndarray]:
+    """x, shape (points,), ascending, and y over (block, points); NaN where a block has no such point.
+
+    Raises FalloffError when a block has two values at one x, or a column is no number.
+    """
+    for column in (x, y):
+        if not pd.api.types.is_numeric_dtype(table[column]):
+            raise FalloffError(f"column {column!r} holds text where numbers belong")
+    twice = table[table.duplicated([block, x])]
+    if len(twice):
+        again = twice.iloc[0]
+        raise FalloffError(
+            f"block {again[block]} has two rows at {x} = {again[x]:g}; a block has one value at each {x}"
+        )
+    wide = table.pivot(index=block, columns=x, values=y)
+    return wide.columns.to_numpy(float), wide.to_numpy(float)

@@ -1,0 +1,41 @@
+"""What a running campaign says: a bar with the time left on a terminal, otherwise a line for each trial."""
+
+from runners.campaign import Event, Listener
+from runners.record import Trial
+
+
+def progress() -> Listener:
+    """Draw the engine's events: a bar with ETA on a terminal, otherwise a line for each trial."""
+    from tqdm.auto import tqdm
+
+    bar = tqdm(total=0, unit="trial", disable=None, leave=False, bar_format="{l_bar}{bar}| {n}/{total} {desc}")
+    failed: list[str] = []
+
+    def listen(event: Event) -> None:
+        bar.total, bar.n = event.total, event.done
+        if event.kind == "started":
+            bar.set_description_str(f"{describe(event.trial)}, {remaining(event.eta_s)}")
+        elif event.kind == "finished":
+            if event.outcome.status != "ok":
+                failed.append(f"{describe(event.trial)}: {event.outcome.status}, {event.outcome.reason}")
+            if bar.disable:
+                said = f"[{event.done}/{event.total}] {describe(event.trial)}: {event.outcome.status}"
+                print(f"{said}, {remaining(event.eta_s)}", flush=True)
+        elif event.kind == "ended":
+            bar.close()
+            print(f"Campaign ended by: {event.message}; {event.done} trials are there, {len(failed)} without a result")
+            print("".join(f"  {line}\n" for line in failed), end="", flush=True)
+
+    return listen
+
+
+def describe(trial: Trial) -> str:
+    """A trial in a few words."""
+    point = trial.point
+    where = f"{point['nodes']} nodes" if "nodes" in point else f"node {point.get('sender')} to {point.get('receiver')}"
+    levels = "".join(f", {name} {point[name]}" for name in ("N", "noise", "blas") if name in point)
+    return f"block {trial.block}, {trial.role}, {trial.runner} on {point.get('interconnect', '?')}, {where}{levels}"
+
+
+def remaining(seconds: float | None) -> str:
+    return "time left unknown" if seconds is None else f"about {seconds / 60:.1f} min left"
