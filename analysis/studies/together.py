@@ -7,6 +7,10 @@ import xarray as xr
 
 from analysis.multiplicity import holm
 from analysis.studies import blas, noise, scaling, size
+from analysis.studies.blas import Blas
+from analysis.studies.noise import Noise
+from analysis.studies.scaling import Scaling
+from analysis.studies.size import Size
 from analysis.verdict import Verdict
 
 
@@ -14,10 +18,10 @@ from analysis.verdict import Verdict
 class Studies:
     """The study of each campaign that there are data for; every verdict carries Holm's p."""
 
-    scaling: scaling.Scaling
-    size: size.Size | None = None
-    noise: noise.Noise | None = None
-    blas: blas.Blas | None = None
+    scaling: Scaling
+    size: Size | None = None
+    noise: Noise | None = None
+    blas: Blas | None = None
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
