@@ -1,6 +1,6 @@
 # make report   set up what is missing, run the experiments, write build/report/falloff.{html,pdf}
 # make test     the tests                make lab        JupyterLab in the environment
-# make bench    how fast the parts are   make reference  run and pack the reference campaign anew
+# make bench    how fast the parts are   make reference  run and pack the reference campaigns anew
 # make setup    only set up              make lock       renew the lock files from pyproject.toml
 # make calibrate   the verdict's error rates in thousands of synthetic campaigns, kept in data/calibration
 #
@@ -13,7 +13,6 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
                 --no-emit-find-links --no-annotate --no-header --quiet
-REFERENCE := data/reference/hpl_scaling-emulated
 
 .PHONY: report test bench lab reference calibrate setup packages tools lock clean
 .DELETE_ON_ERROR:
@@ -30,14 +29,12 @@ bench: setup
 lab: setup
 	@$(BIN)/jupyter lab notebooks
 
-# What is shipped: the full campaign with its transcripts, and the figure that README shows of it.
+# What is shipped: the full campaigns with their transcripts, and the figure that README shows.
 reference: setup
-	@$(BIN)/falloff run hpl_scaling --preset full --fresh --pack $(REFERENCE)
+	@for campaign in hpl_scaling hpl_size hpl_noise hpl_blas; do \
+	  $(BIN)/falloff run $$campaign --preset full --fresh --pack data/reference/$$campaign-emulated || exit 1; done
 	@$(BIN)/falloff report --preset stored
 	@cp build/report/figures/share.svg docs/hpl_share.svg
-
-calibrate: setup
-	@$(BIN)/python -m analysis.calibration
 
 setup: packages $(VENV)/.installed tools
 
@@ -56,7 +53,7 @@ $(VENV)/.installed: requirements.lock requirements-uv.lock pyproject.toml | pack
 	@$(UV) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# xhpl and dgemm, built once; where that cannot be, the stored reference serves.
+# xhpl with either BLAS, dgemm and noise, built once; where that cannot be, the stored reference serves.
 tools: packages $(VENV)/.installed
 	@$(BIN)/python -m runners.build || true
 

@@ -111,11 +111,12 @@ def doctor() -> int:
     import experiment
     from runners import tools
 
-    plan = experiment.plan_campaign("hpl_scaling")
-    missing = experiment.obstacles(plan)
-    for tool in experiment.tools_of(plan):
+    plans = [experiment.plan_campaign(campaign) for campaign in CAMPAIGNS]
+    testbed = plans[0].testbed
+    missing = dict.fromkeys(obstacle for plan in plans for obstacle in experiment.obstacles(plan))
+    for tool in sorted({tool for plan in plans for tool in experiment.tools_of(plan)}):
         try:
-            print(f"  here     {tool}: {tools.find(tool, plan.testbed.get('tools', {}))}")
+            print(f"  here     {tool}: {tools.find(tool, testbed.get('tools', {}))}")
         except FalloffError:
             pass  # it is among the obstacles
     for obstacle in missing:
@@ -123,7 +124,7 @@ def doctor() -> int:
     if missing:
         print("`make setup` installs what it may. Until then reports are built from the stored reference.")
     else:
-        print(f"  here     testbed {plan.testbed['name']}: {plan.testbed['nodes']} nodes on this machine")
+        print(f"  here     testbed {testbed['name']}: {testbed['nodes']} nodes on this machine")
         print("All is here: `make report` runs the experiments on this machine.")
     return int(bool(missing))
 

@@ -23,7 +23,7 @@ LABELS = {
 }
 
 
-def points(dataset: xr.Dataset) -> xr.Dataset:
+def points(dataset: xr.Dataset, drift_limit: float | None = None) -> xr.Dataset:
     """Lay a campaign's HPL trials out over dims (block, *factors), the factors as in its design.
 
     Factors are always `interconnect` and `nodes`, in some campaigns also `N`, `noise` or `blas`.
@@ -33,14 +33,14 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     n nodes; over (block) `drift` [1], `block_valid` and `block_reason`; over (interconnect), from the
     survey where there is one, `goodput` and `injection_limit` [bit/s] and `limit` (`link-bound`,
     `host-bound`), since only link-bound points speak of a link. A block is invalid, and all its values NaN,
-    when DGEMM drifted beyond the design's `drift_limit` or was not measured on both sides.
+    when DGEMM drifted beyond `drift_limit`, the design's unless given, or was not measured on both sides.
     A node count without its own DGEMM has a rate but no share. The attributes are the dataset's;
     `evidence` is a scalar coordinate. Raises FalloffError when there is no HPL trial or the
     evidence is of several kinds.
     """
     found = _hpl(dataset)
     dgemm, drift = _dgemm(dataset, found)
-    limit = json.loads(dataset.attrs["design"])["drift_limit"]
+    limit = json.loads(dataset.attrs["design"])["drift_limit"] if drift_limit is None else drift_limit
     block_reason = xr.apply_ufunc(_block_fault, drift, limit, vectorize=True, output_dtypes=[object])
     block_valid = block_reason == ""
     reason = _point_reason(found).where(block_valid, block_reason)

@@ -13,6 +13,7 @@ from analysis import contrasts, derive, report, store
 from analysis.batch import refit
 from analysis.models import find
 from analysis.paths import REFERENCE
+from analysis.studies import together
 from analysis.solver import minimise, settle
 from curves import TRUTHS, fifteen_points, plain_loop
 from local_testbed import LocalTestbed
@@ -75,8 +76,11 @@ def analysis() -> None:
     dataset = store.assemble(folder)
     tell("reference transcripts to dataset", seconds(lambda: store.assemble(folder)), unit="s")
     tell("dataset to verdicts", seconds(lambda: contrasts.contrasts(derive.points(dataset))), unit="s")
+    datasets = {folder.name.rpartition("-")[0]: store.assemble(folder) for folder in sorted(REFERENCE.iterdir())}
+    tell("all datasets to studies", seconds(lambda: together.analyse(datasets)), unit="s")
+    studies = together.analyse(datasets)
     with tempfile.TemporaryDirectory() as out:
-        tell("report (HTML and PDF) from the dataset", seconds(lambda: report.build(dataset, None, Path(out), [])), unit="s")
+        tell("report (HTML and PDF) from the studies", seconds(lambda: report.build(studies, None, Path(out), [])), unit="s")
 
 
 def refits() -> None:

@@ -1,10 +1,12 @@
 """The command line as a user meets it: readings as JSON, refusals in a line or two, never a traceback."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import experiment
@@ -48,6 +50,33 @@ def test_fit_prints_estimates_with_intervals(tmp_path):
         low, high = done["intervals_95"][name]
         assert low < truth < high
     assert done["aicc"] is not None and done["n"] == 6
+
+
+def test_compare_ranks_the_models_of_a_table(tmp_path):
+    """Blocks of a power law put that model first; a model that they cannot carry says why."""
+    table = tmp_path / "mine.csv"
+    random = np.random.default_rng(1)
+    rows = [
+        f"{block},{n},{3 * n**0.6 * random.normal(1, 0.01)}" for block in range(6) for n in (1, 2, 4, 8, 16)
+    ]
+    table.write_text("block,nodes,rate\n" + "\n".join(rows) + "\n")
+    done = falloff("compare", str(table), "--x", "nodes", "--y", "rate", "--block", "block")
+    found = {comparison["model"]: comparison for comparison in json.loads(done.stdout)}
+    best = next(iter(found.values()))
+    low, high = best["intervals_95"]["b"]
+    assert best["model"] == "power_law" and low < 0.6 < high and "6 blocks" in best["interval_kind"]
+    assert abs(best["held_out"]["error"]) < abs(found["constant"]["held_out"]["error"])
+    assert found["segmented"]["refused"] and found["segmented"]["pooled"] is None
+
+
+def test_plan_says_hours_and_power():
+    """More blocks take longer and decide more often; the numbers rest on the stored blocks."""
+    done = falloff("plan", "hpl_scaling")
+    rows = [list(map(float, line.split())) for line in done.stdout.splitlines() if re.fullmatch(r"[ \d.]+", line)]
+    assert done.returncode == 0 and "margin 5 %" in done.stdout and len(rows) > 5
+    for column in zip(*rows):
+        assert list(column) == sorted(column)
+    assert "no power to plan" in falloff("plan", "hpl_size").stderr
 
 
 @pytest.mark.parametrize(

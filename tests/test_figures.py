@@ -19,23 +19,7 @@ SCALING = analyse(REFERENCE, campaign(blocks=2, noise=0.01, seed=9))
 NAMES = short_names(REFERENCE)
 
 
-def share_fits():
-    return {fitted.interconnect: fitted.blocks for fitted in SCALING.fits if fitted.response == "n × share"}
-
-
-def draw():
-    """All figures, by name, freshly drawn."""
-    smith = {name: pd.Series(cases) for name, cases in smith_balance(REFERENCE).items()}
-    return {
-        "rate": figures.rate_over_nodes(SCALING.points, SCALING.rate_curves),
-        "share": figures.share_over_nodes(SCALING.points, share_fits()),
-        "falls": figures.falls(SCALING.points, SCALING.contrasts, SCALING.today),
-        "links": figures.link_goodput(SCALING.links, NAMES),
-        "balance": figures.balance_over_nodes(SCALING.balance, smith, NAMES),
-    }
-
-
-FIGURES = draw()
+FIGURES = figures.draw(SCALING)
 
 
 def heights(figure):
@@ -147,7 +131,7 @@ def test_same_data_same_bytes(name):
     """Two drawings of the same data are the same SVG file, without a date."""
     first, second = io.BytesIO(), io.BytesIO()
     style.save(FIGURES[name], first)
-    style.save(draw()[name], second)
+    style.save(figures.draw(SCALING)[name], second)
     assert first.getvalue() == second.getvalue()
     assert b"dc:date" not in first.getvalue()
 

@@ -26,7 +26,7 @@ def test_notebook_runs_on_stored_data(notebook, tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     cells = nbformat.read(tmp_path / "done.ipynb", as_version=4).cells
     shown = [output for cell in cells if cell.cell_type == "code" for output in cell.outputs]
-    assert sum("image/svg+xml" in output.get("data", {}) for output in shown) >= 3
+    assert any("image/svg+xml" in output.get("data", {}) for output in shown)
     assert list(tmp_path.glob("*.nc")) and list((tmp_path / "figures").glob("*.svg"))
 
 

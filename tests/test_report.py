@@ -7,18 +7,33 @@ from synthetic import campaign
 
 from analysis import report
 from analysis.publish import TEMPLATES, to_html
+from analysis.studies import together
 from analysis.wording import plain
+from synthetic_studies import blas_campaign, noise_campaign, size_campaign
+
+
+def studies_of(dataset, today=None, **further):
+    """The studies of a scaling campaign and of further campaigns."""
+    return together.analyse({"hpl_scaling": dataset, **further}, today)
+
+
+def facts_of(dataset, today=None, **further):
+    """What a report on these campaigns may quote."""
+    return report.facts(studies_of(dataset, today, **further), today)
+
 
 REFERENCE = campaign(blocks=6, noise=0.01)
 TODAY = campaign(blocks=2, noise=0.01, seed=3)
-KNOWN = report.facts(REFERENCE)
+FURTHER = {"hpl_size": size_campaign(blocks=4), "hpl_noise": noise_campaign(blocks=4), "hpl_blas": blas_campaign(blocks=4)}
+STUDIES = studies_of(REFERENCE, TODAY, **FURTHER)
+KNOWN = facts_of(REFERENCE)
 REMEDY = "mpirun is missing: apt-get install openmpi-bin"
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """The report of a reference and today's run."""
-    return report.build(REFERENCE, TODAY, tmp_path_factory.mktemp("report"), [])
+    """The report of all campaigns and today's run."""
+    return report.build(STUDIES, TODAY, tmp_path_factory.mktemp("report"), [])
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +71,7 @@ def test_html_asks_nothing_of_the_outside(html):
 def test_html_carries_figures_with_descriptions_and_mathml(html):
     """Every figure is embedded and described for those who cannot see it."""
     images = re.findall(r"<img[^>]*>", html)
-    assert len(images) == 5
+    assert len(images) == len(report.draw(STUDIES)) == 12
     assert all("data:image/svg+xml" in image for image in images)
     assert all(re.search(r"(?:alt|aria-label)=\"[^\"]{20,}\"", image) for image in images)
     assert "<math" in html
@@ -69,7 +84,7 @@ def test_html_knows_the_dark_and_the_phone(html):
 
 def test_rebuilding_gives_the_same_bytes(built, tmp_path):
     """The same data give the same files, whatever the day and the folder."""
-    again = report.build(REFERENCE, TODAY, tmp_path, [])
+    again = report.build(STUDIES, TODAY, tmp_path, [])
     assert again.html.read_bytes() == built.html.read_bytes()
     assert again.pdf.read_bytes() == built.pdf.read_bytes()
 
@@ -94,7 +109,7 @@ def test_no_number_is_typed_into_the_prose(template):
 def test_prose_follows_the_data(planted, word):
     """Another fall gives another number and another verdict in the text, those of the facts."""
     data = campaign(blocks=6, noise=0.004, falls={"gige": planted})
-    facts = report.facts(data)
+    facts = facts_of(data)
     known, said = primary(facts), first_page(facts)
     assert known["kind"] == word and known["fall"] == pytest.approx(planted, abs=0.02)
     amount = f"{100 * known['fall']:.1f} %".replace("-", "\u2212")
@@ -107,7 +122,7 @@ def test_prose_follows_the_data(planted, word):
 def test_undecided_says_how_many_blocks_would_decide():
     """Neither word of a verdict is used, and the number of blocks is the facts'."""
     data = campaign(blocks=3, noise=0.03, falls={"gige": 0.07}, seed=6)
-    facts = report.facts(data)
+    facts = facts_of(data)
     known, said = primary(facts), first_page(facts).splitlines()
     assert known["kind"] == "undecided"
     sentence = next(line for line in said if line.startswith("- **GigE against 10GE"))
@@ -116,7 +131,7 @@ def test_undecided_says_how_many_blocks_would_decide():
 
 def test_a_single_block_has_no_interval():
     """Without an interval the text makes none up."""
-    said = first_page(report.facts(campaign(blocks=1)))
+    said = first_page(facts_of(campaign(blocks=1)))
     assert (
         "interval" not in said.replace("has no interval", "")
         and "undecided" in said
@@ -137,7 +152,7 @@ def test_fast_network_is_named_with_its_injection_limit():
 
 def test_today_is_judged_and_the_verdicts_are_the_references(html):
     """The first page says whether today agrees, and whose verdicts are shown."""
-    known = report.facts(REFERENCE, TODAY)
+    known = facts_of(REFERENCE, TODAY)
     assert known["today"]["contrasts"][0]["agrees"] and known["today"]["contrasts"][0]["blocks"] == 2
     assert "Today’s run agrees with the reference" in html.replace("\n", " ")
     assert known["contrasts"] == KNOWN["contrasts"]
@@ -146,7 +161,7 @@ def test_today_is_judged_and_the_verdicts_are_the_references(html):
 def test_a_different_day_is_said_to_differ():
     """A fall that the reference does not predict is called what it is."""
     other = campaign(blocks=2, noise=0.01, falls={"gige": 0.5})
-    assert "does not agree with the" in first_page(report.facts(REFERENCE, other))
+    assert "does not agree with the" in first_page(facts_of(REFERENCE, other))
 
 
 def test_without_a_run_of_today_nothing_is_said_of_it():
@@ -164,14 +179,59 @@ def test_first_page_says_stored_and_why():
 def test_sections_without_data_vanish():
     """Without a survey there is neither a section on links nor one on the balance, and no figure of them."""
     surveyed = text(KNOWN)
-    blind = text(report.facts(REFERENCE.isel(trial=(REFERENCE.role != "survey").values)))
+    blind = text(facts_of(REFERENCE.isel(trial=(REFERENCE.role != "survey").values)))
     for section in ("# Links", "# Balance", "figures/links.svg", "figures/balance.svg"):
         assert section in surveyed and section not in blind
 
 
+def test_further_campaigns_appear_with_their_data_only():
+    """A campaign has its section, its finding on the first page and its row among the campaigns, or nothing."""
+    whole = report.facts(STUDIES, TODAY)
+    for name, section, finding in (
+        ("size", "# Efficiency over the size", "With a large matrix"),
+        ("noise", "# Noise on every node", "A daemon that takes"),
+        ("blas", "# The library under HPL", "With OpenBLAS HPL is"),
+    ):
+        assert section in text(whole) and finding in first_page(whole) and f"| hpl_{name} |" in text(whole)
+        assert section not in text(KNOWN) and finding not in first_page(KNOWN) and f"hpl_{name}" not in text(KNOWN)
+
+
+def test_verdicts_are_corrected_for_each_other():
+    """Further statements on the same evidence raise Holm's p of a verdict, and the report counts them."""
+    alone, among = (studies_of(REFERENCE, **further) for further in ({}, FURTHER))
+    assert (len(alone.verdicts), len(among.verdicts)) == (3, 7)
+    for one, more in zip(alone.verdicts, among.verdicts):
+        assert one.p == more.p <= one.p_holm <= more.p_holm
+    assert "for the 7 statements of this report on emulated evidence" in " ".join(text(report.facts(among)).split())
+
+
+def test_blocks_left_out_for_their_drift_would_change_this():
+    """Where the drift rule left blocks out, the falls with them are given, and otherwise nothing is said."""
+    known = facts_of(campaign(blocks=6, drifting=(2, 5)))
+    everything = primary(known)["all_blocks"]
+    assert (primary(known)["blocks"], everything["blocks"]) == (4, 6)
+    said = " ".join(text(known).split())
+    assert f"whatever its drift, the falls would be {100 * everything['fall']:.1f} %" in said
+    assert "whatever its drift" not in text(KNOWN)
+
+
+def test_the_second_opinion_is_said_to_be_z_based():
+    """The mixed model's fall stands beside the verdicts with the kind of its interval."""
+    said = " ".join(text(KNOWN).split())
+    opinion = primary(KNOWN)["second_opinion"]
+    assert "z-based" in said and f"It gives {100 * opinion['fall']:.1f} %" in said
+
+
+def test_models_that_the_data_cannot_carry_are_refused_by_name():
+    """Four node counts bracket a breakpoint; the law with three parameters has no AICc."""
+    said = " ".join(text(KNOWN).split())
+    assert "model is refused on GigE" in said and "cannot carry a breakpoint; it lies between" in said
+    assert "has no AICc: 4 distinct x do not exceed 3 parameters + 1" in said
+
+
 def test_failed_trials_and_invalid_blocks_are_listed():
     """The appendix names what has no result, with the reason, and nothing when all went well."""
-    said = text(report.facts(campaign(blocks=4, failed=[(3, "gige", 8)], drifting=[2])))
+    said = text(facts_of(campaign(blocks=4, failed=[(3, "gige", 8)], drifting=[2])))
     assert "planted fault" in said and "Block 2 was left out: DGEMM drifted" in said
     assert "trials gave a valid result" in text(KNOWN)
 

@@ -28,6 +28,7 @@ def collect(study: Noise) -> dict:
         "network": short_names(study.dataset)[study.points.interconnect.item()],
         "least_nodes": int(nodes.min()),
         "most_nodes": int(nodes.max()),
+        "orders": {int(n): int(study.points.N.sel(nodes=n).max()) for n in nodes},
         "source": AMPLIFIED,
         "levels": [_level(level) for level in study.levels],
     }

@@ -31,8 +31,8 @@ def collect(scaling: Scaling, today: xr.Dataset | None = None) -> dict:
         "blocks": {**facts["blocks"], "least_nodes": int(nodes.min()), "most_nodes": int(nodes.max())},
         "interconnects": json.loads(scaling.dataset.attrs["interconnects"]),
         "contrasts": [
-            _contrast(scaling, contrast, opinion)
-            for contrast, opinion in zip(scaling.contrasts, scaling.second_opinions)
+            _contrast(scaling, *of_one)
+            for of_one in zip(scaling.contrasts, scaling.second_opinions, scaling.all_blocks)
         ],
         "points": _points(scaling.points),
         "models": [_model(scaling, fitted, one) for fitted in scaling.models for one in fitted.comparisons],
@@ -44,7 +44,7 @@ def collect(scaling: Scaling, today: xr.Dataset | None = None) -> dict:
     }
 
 
-def _contrast(scaling: Scaling, contrast: Contrast, opinion: MixedFall) -> dict:
+def _contrast(scaling: Scaling, contrast: Contrast, opinion: MixedFall, everything: Contrast) -> dict:
     names, ratios = short_names(scaling.dataset), contrast.ratios
     return {
         "network": names[contrast.network],
@@ -53,6 +53,7 @@ def _contrast(scaling: Scaling, contrast: Contrast, opinion: MixedFall) -> dict:
         "primary": contrast.primary,
         **asdict(contrast.verdict),
         "second_opinion": asdict(opinion),
+        "all_blocks": asdict(everything.verdict),
         "control": None if contrast.control is None else asdict(contrast.control),
         "injection_limit": _injection_limit(scaling, contrast.network),
         "ratios": [

@@ -42,7 +42,8 @@ class Compared:
 class Scaling:
     """A campaign's dataset and all that follows from it; what it has no data for is empty or None.
 
-    `second_opinions` holds a mixed model's fall for each contrast, in the contrasts' order. `share_curves`
+    In the contrasts' order, `second_opinions` holds a mixed model's fall for each, and `all_blocks` what it
+    would be with those blocks, too, in which DGEMM drifted beyond the limit. `share_curves`
     and `rate_curves` hold the scalability law fitted to n times the share and to the rate [Gflop/s] of each
     interconnect. `today` holds the agreement of another run with each contrast, in the contrasts' order.
     """
@@ -51,6 +52,7 @@ class Scaling:
     points: xr.Dataset
     contrasts: tuple[Contrast, ...]
     second_opinions: tuple[MixedFall, ...]
+    all_blocks: tuple[Contrast, ...]
     models: tuple[Compared, ...]
     share_curves: Mapping[str, BlockFit]
     rate_curves: Mapping[str, BlockFit]
@@ -71,6 +73,7 @@ def analyse(reference: xr.Dataset, today: xr.Dataset | None = None) -> Scaling:
         points=derived,
         contrasts=judged,
         second_opinions=tuple(mixed_fall(derived, it.network, it.reference) for it in judged),
+        all_blocks=contrasts(points(reference, drift_limit=np.inf)),
         models=tuple(
             _compared(responses[response], name, response)
             for response in MODELS
