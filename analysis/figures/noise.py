@@ -35,7 +35,7 @@ def loss_over_nodes(study: Noise) -> Figure:
                 drawing.band(axes, series, along, *(100 * (1 - end) for end in (ratio, high, low)))
         drawing.node_axis(axes, study.points.nodes.values)
         axes.set_ylabel("loss of the HPL rate to the daemon [%]")
-        axes.legend(loc="upper left")
+        drawing.legend_below(figure, axes, 3)
         return figure
 
 
