@@ -36,6 +36,10 @@ reference: setup
 	@$(BIN)/falloff report --preset stored
 	@cp build/report/figures/share.svg docs/hpl_share.svg
 
+# Of data/calibration; its settings are in calibration.toml there.
+calibrate: setup
+	@$(BIN)/python -m analysis.calibration.error_rates
+
 setup: packages $(VENV)/.installed tools
 
 # Debian packages where we may install them; what is missing is named by `falloff doctor`.

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import contrasts, derive, paths, planning, stopping, store
+from analysis import contrasts, derive, paths, store
+from analysis.calibration import stopping
+from analysis.inference import planning
 from runners import campaign as engine
 from runners import runner_named, tools
 from runners.journal import Folder

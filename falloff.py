@@ -76,7 +76,8 @@ def parse_file(tool: str, file: Path) -> int:
 
 def fit_table(model: str, file: Path, x: str, y: str) -> int:
     """Print a model's fit to two columns of a CSV file as JSON."""
-    from analysis import fit, models, tables
+    from analysis import models, tables
+    from analysis.fitting import fit
 
     table = tables.read(file, x, y)
     print(json.dumps(fit.fit(models.find(model), table[x], table[y]).as_json(), indent=2))
@@ -85,7 +86,8 @@ def fit_table(model: str, file: Path, x: str, y: str) -> int:
 
 def compare_models(file: Path, x: str, y: str, block: str) -> int:
     """Print every model's comparison on blocks of a CSV file as JSON, the best supported first."""
-    from analysis import compare, models, tables
+    from analysis import models, tables
+    from analysis.fitting import compare
 
     curves = [model for model in map(models.find, models.names()) if model.name != "hpl"]
     found = compare.compare(curves, *tables.blocks(tables.read(file, x, y, block), x, y, block))
@@ -96,7 +98,7 @@ def compare_models(file: Path, x: str, y: str, block: str) -> int:
 def plan_campaign(campaign: str, testbed: str) -> int:
     """Print what a campaign costs in hours and what it will be able to say, from what it took so far."""
     import experiment
-    from analysis import planning
+    from analysis.inference import planning
 
     plan = experiment.plan_campaign(campaign, testbed, "full")
     folder, effort = experiment.effort(plan)

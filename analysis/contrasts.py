@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 
 from analysis.derive import at_only_level
-from analysis.over_blocks import ratios
-from analysis.verdict import Control, Verdict, judge_control, judge_fall
+from analysis.inference.over_blocks import ratios
+from analysis.inference.verdict import Control, Verdict, judge_control, judge_fall
 from runners.record import FalloffError
 
 

@@ -10,11 +10,11 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
 from analysis import style
-from analysis.block_fit import BlockFit
 from analysis.contrasts import Contrast
-from analysis.intervals import t_interval
+from analysis.fitting.block_fit import BlockFit
+from analysis.inference.intervals import t_interval
+from analysis.inference.verdict import Agreement
 from analysis.studies.scaling import short_names
-from analysis.verdict import Agreement
 
 
 def new_figures(height: float, columns: int) -> tuple[Figure, np.ndarray]:

@@ -7,7 +7,8 @@ from pathlib import Path
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import calibration, planning, publish, style
+from analysis import publish, style
+from analysis.calibration import error_rates
 from analysis.facts import blas as blas_facts
 from analysis.facts import calibration as calibration_facts
 from analysis.facts import noise as noise_facts
@@ -18,6 +19,7 @@ from analysis.figures import calibration as calibration_figures
 from analysis.figures import noise as noise_figures
 from analysis.figures import scaling as scaling_figures
 from analysis.figures import size as size_figures
+from analysis.inference import planning
 from analysis.studies.together import Studies
 from analysis.wording import templates
 
@@ -42,7 +44,7 @@ def facts(studies: Studies, today: xr.Dataset | None = None) -> dict:
         "size": size_facts.collect(studies.size) if studies.size else None,
         "noise": noise_facts.collect(studies.noise) if studies.noise else None,
         "blas": blas_facts.collect(studies.blas) if studies.blas else None,
-        "calibration": calibration_facts.collect(calibration.load(), calibration.results(), primary),
+        "calibration": calibration_facts.collect(error_rates.load(), error_rates.results(), primary),
     }
 
 
@@ -82,7 +84,7 @@ def draw(studies: Studies) -> dict[str, Figure]:
     ):
         drawn |= figures.draw(study) if study else {}
     return drawn | {
-        "calibration": calibration_figures.error_rates(calibration.results()),
+        "calibration": calibration_figures.error_rates(error_rates.results()),
         "power": calibration_figures.power_over_blocks(
             verdict.sd, verdict.blocks, verdict.margin, planning.LARGE_FALL
         ),

@@ -10,11 +10,11 @@ import campaigns
 import numpy as np
 import runners.campaign as engine
 from analysis import contrasts, derive, report, store
-from analysis.batch import refit
+from analysis.fitting.batch import refit
+from analysis.fitting.solver import minimise, settle
 from analysis.models import find
 from analysis.paths import REFERENCE
 from analysis.studies import together
-from analysis.solver import minimise, settle
 from curves import TRUTHS, fifteen_points, plain_loop
 from local_testbed import LocalTestbed
 from runners import runner_named

@@ -10,11 +10,11 @@ from curves import NODES, TRUTHS, fifteen_points, plain_loop
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis import batch
-from analysis.batch import jacobian, refit
-from analysis.block_fit import fit_blocks
+from analysis.fitting import batch
+from analysis.fitting.batch import jacobian, refit
+from analysis.fitting.block_fit import fit_blocks
+from analysis.fitting.solver import minimise, settle, standard_errors
 from analysis.models import find, names
-from analysis.solver import minimise, settle, standard_errors
 from runners.record import FalloffError
 
 POWER_LAW, USL = find("power_law"), find("universal_scalability")

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.breakpoint import bracket
-from analysis.fit import fit
+from analysis.fitting.breakpoint import bracket
+from analysis.fitting.fit import fit
 from analysis.models import find
 from analysis.models.segmented import lines
 from runners.record import FalloffError

@@ -10,21 +10,22 @@ import pytest
 from matplotlib.colors import to_hex
 from synthetic import campaign
 
-from analysis import calibration, planning
+from analysis.calibration import error_rates
+from analysis.calibration.goals import AT_MOST, COVERAGE, at_the_goal, missed, worst
+from analysis.calibration.simulate import Design, Truth, differences, log_rates, run_sds
+from analysis.calibration.stopping import FIRST_LOOK, RULES, Running, blocks_judged, half_width_of_fall
 from analysis.contrasts import contrasts
 from analysis.derive import points
 from analysis.facts.calibration import collect
 from analysis.figures import calibration as figures
-from analysis.goals import AT_MOST, COVERAGE, at_the_goal, missed, worst
-from analysis.multiplicity import holm, holm_p
-from analysis.simulate import Design, Truth, differences, log_rates, run_sds
-from analysis.stopping import FIRST_LOOK, RULES, Running, blocks_judged, half_width_of_fall
-from analysis.verdict import decide, judge_fall
+from analysis.inference import planning
+from analysis.inference.multiplicity import holm, holm_p
+from analysis.inference.verdict import decide, judge_fall
 from analysis.wording import templates
 from runners.record import FalloffError
 
-STORED = calibration.load()
-RESULTS = calibration.results()
+STORED = error_rates.load()
+RESULTS = error_rates.results()
 BLOCKS = 5
 
 
@@ -143,7 +144,7 @@ def test_campaigns_without_an_interval_are_no_claim():
     """A single valid block counts as undecided and not in the coverage."""
     drawn = differences(draw(sigma=1e-6, fall=0.0, shape=(10, 4)), STORED.design)
     blocks = np.array([1] * 5 + [4] * 5)
-    rates = calibration.error_rates(Running.of(drawn), blocks, STORED.design, STORED.design.falls(0.0))
+    rates = error_rates.error_rates(Running.of(drawn), blocks, STORED.design, STORED.design.falls(0.0))
     assert (rates["campaigns"], rates["with_interval"], rates["flat"]) == (10, 5, 0.5)
 
 
@@ -152,7 +153,7 @@ def test_the_goals_hold_on_a_small_run():
     small = smaller(campaigns=2000, blocks=[4, 12])
     noises = ("normal", "heavy-tailed", "uneven")
     truths = [truth for truth in small.truths() if truth.sigma == 0.02 and truth.noise in noises]
-    rows = pd.concat(calibration.simulate(small, truth) for truth in truths)
+    rows = pd.concat(error_rates.simulate(small, truth) for truth in truths)
     rows = rows[rows.rule == "fixed"]
     for measure in ("coverage_95", "flat", "falls_off", "wrong_flat_holm", "wrong_falls_off_holm"):
         rows[f"{measure}_se"] = np.sqrt(rows[measure] * (1 - rows[measure]) / 2000)
@@ -164,11 +165,11 @@ def test_the_stored_results_are_of_the_present_code():
     """Cells simulated again with the stored seed are those of error_rates.csv."""
     truths = STORED.truths()
     for truth in (truths[1], truths[-1]):
-        again = calibration.simulate(STORED, truth).set_index(["rule", "blocks"])
+        again = error_rates.simulate(STORED, truth).set_index(["rule", "blocks"])
         same = np.isclose(RESULTS.sigma, truth.sigma, atol=1e-4) & (RESULTS.fall == truth.fall)
         kept = RESULTS[same & (RESULTS.noise == truth.noise)].set_index(["rule", "blocks"])
         assert len(kept) == len(RULES) * len(STORED.settings["blocks"])
-        for column in ("mean_blocks", "sd", *calibration.COVERAGES, *calibration.CLAIMS):
+        for column in ("mean_blocks", "sd", *error_rates.COVERAGES, *error_rates.CLAIMS):
             np.testing.assert_allclose(kept[column], again.loc[kept.index, column], rtol=1e-3, atol=3e-4)
 
 
@@ -204,16 +205,16 @@ def test_looking_at_the_data_costs_what_is_said(rule):
 
 def test_results_do_not_depend_on_the_workers(tmp_path, monkeypatch, capsys):
     """The file of several processes is, byte for byte, that of one after the other."""
-    settings = (calibration.FOLDER / "calibration.toml").read_text(encoding="utf-8")
+    settings = (error_rates.FOLDER / "calibration.toml").read_text(encoding="utf-8")
     few = {"campaigns": "50", "noises": '["normal"]', "run_sigmas": "[0.02]", "blocks": "[3]"}
     for name, value in few.items():
         settings = re.sub(rf"(?m)^{name} = [^#\n]*", f"{name} = {value} ", settings)
     (tmp_path / "calibration.toml").write_text(settings, encoding="utf-8")
-    monkeypatch.setattr(calibration, "FOLDER", tmp_path)
-    calibration.main()
-    small = calibration.load()
-    one_by_one = pd.concat([calibration.simulate(small, truth) for truth in reversed(small.truths())][::-1])
-    assert (tmp_path / "error_rates.csv").read_text(encoding="utf-8") == calibration.as_csv(one_by_one)
+    monkeypatch.setattr(error_rates, "FOLDER", tmp_path)
+    error_rates.main()
+    small = error_rates.load()
+    one_by_one = pd.concat([error_rates.simulate(small, truth) for truth in reversed(small.truths())][::-1])
+    assert (tmp_path / "error_rates.csv").read_text(encoding="utf-8") == error_rates.as_csv(one_by_one)
     assert "24 cells of 50 campaigns" in capsys.readouterr().out
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.fit import fit
+from analysis.fitting.fit import fit
 from analysis.models import find
 from tests import nist
 

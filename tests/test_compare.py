@@ -7,9 +7,9 @@ import pytest
 from curves import GRIDS, NODES, TRUTHS
 from scipy import stats
 
-from analysis.compare import compare
+from analysis.fitting.compare import compare
+from analysis.fitting.resample import block_intervals
 from analysis.models import find
-from analysis.resample import block_intervals
 
 CURVES = [find(name) for name in ("constant", "amdahl", "power_law", "universal_scalability", "segmented")]
 USL, POWER_LAW, CONSTANT = find("universal_scalability"), find("power_law"), find("constant")

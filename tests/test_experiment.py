@@ -3,7 +3,8 @@
 import pytest
 
 import experiment
-from analysis import paths, stopping
+from analysis import paths
+from analysis.calibration import stopping
 from runners.journal import Folder
 from runners.record import FalloffError
 

@@ -9,8 +9,8 @@ from matplotlib.colors import to_hex, to_rgb
 from synthetic import INTERCONNECTS, campaign
 
 from analysis import style
-from analysis.figures import scaling as figures
 from analysis.facts.published import smith_balance
+from analysis.figures import scaling as figures
 from analysis.studies.scaling import analyse, short_names
 from runners.record import FalloffError
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.block_fit import fit_blocks
-from analysis.fit import fit
+from analysis.fitting.block_fit import fit_blocks
+from analysis.fitting.fit import fit
 from analysis.models import find, names
 from runners.record import FalloffError
 

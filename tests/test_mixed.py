@@ -10,7 +10,7 @@ from synthetic import campaign
 
 from analysis.contrasts import contrasts
 from analysis.derive import points
-from analysis.mixed import mixed_fall
+from analysis.inference.mixed import mixed_fall
 
 NETWORKS = ("gige", "10gige")
 

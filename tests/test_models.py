@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
-from analysis.fit import fit
+from analysis.fitting.fit import fit
 from analysis.models import find, names
 from runners.record import FalloffError
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from analysis.multiplicity import holm, holm_p
-from analysis.verdict import judge_fall
+from analysis.inference.multiplicity import holm, holm_p
+from analysis.inference.verdict import judge_fall
 
 PATTERN = np.array([-1.5, -0.5, 0.0, 0.5, 1.5])
 CLEAR = judge_fall(-0.2 + 0.01 * PATTERN, 0.05, "emulated")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.over_blocks import ratios, summary
-from analysis.ratio_of_means import ratio_of_means
+from analysis.inference.over_blocks import ratios, summary
+from analysis.inference.ratio_of_means import ratio_of_means
 
 NAN = math.nan
 

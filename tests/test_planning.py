@@ -2,8 +2,8 @@
 
 import pytest
 
-from analysis import planning, power
-from analysis.planning import Effort
+from analysis.inference import planning, power
+from analysis.inference.planning import Effort
 
 EFFORT = Effort(block_s=180, survey_s=360, sd=0.04, margin=0.05)
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis import power
-from analysis.verdict import MOST_BLOCKS, decide
+from analysis.inference import power
+from analysis.inference.verdict import MOST_BLOCKS, decide
 
 MARGIN = 0.05
 LIMIT = -math.log(1 - MARGIN)

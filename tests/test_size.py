@@ -8,10 +8,10 @@ from synthetic import NODE_RATE
 from synthetic_studies import COSTS, size_campaign
 
 from analysis import models
-from analysis.batch import refit
 from analysis.facts import size as facts
 from analysis.figures import size as figures
-from analysis.intervals import t_interval
+from analysis.fitting.batch import refit
+from analysis.inference.intervals import t_interval
 from analysis.models.hpl import hpl
 from analysis.studies import size
 from runners.record import FalloffError

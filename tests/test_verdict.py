@@ -11,7 +11,7 @@ from synthetic import campaign
 
 from analysis.contrasts import contrasts, differences, log_ratios
 from analysis.derive import points
-from analysis.verdict import (
+from analysis.inference.verdict import (
     decide,
     half_width,
     judge_agreement,

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from analysis import planning, power
-from analysis.calibration import Calibration
-from analysis.goals import AT_MOST, COVERAGE, ERRORS, at_the_goal, missed, worst
-from analysis.stopping import RULES
-from analysis.verdict import Verdict
+from analysis.calibration.error_rates import Calibration
+from analysis.calibration.goals import AT_MOST, COVERAGE, ERRORS, at_the_goal, missed, worst
+from analysis.calibration.stopping import RULES
+from analysis.inference import planning, power
+from analysis.inference.verdict import Verdict
 
 
 def collect(calibration: Calibration, results: pd.DataFrame, primary: Verdict) -> dict:
-    """All facts: `results` is from `calibration.results`, `primary` the verdict of the report's campaign.
+    """All facts: `results` is `error_rates.results`, `primary` the verdict of the report's campaign.
 
     Without a standard deviation in `primary` (fewer than two blocks) `power` is None.
     """

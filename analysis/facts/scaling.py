@@ -10,16 +10,16 @@ from dataclasses import asdict
 import numpy as np
 import xarray as xr
 
-from analysis.compare import Comparison
 from analysis.contrasts import Contrast
 from analysis.facts.common import common
 from analysis.facts.conduct import campaign, host
 from analysis.facts.plain import known, pair
 from analysis.facts.published import published_sources, smith_balance
+from analysis.fitting.compare import Comparison
+from analysis.inference.mixed import MixedFall
+from analysis.inference.verdict import Agreement
 from analysis.links import LINK_BOUND
-from analysis.mixed import MixedFall
 from analysis.studies.scaling import Compared, Scaling, short_names
-from analysis.verdict import Agreement
 
 
 def collect(scaling: Scaling, today: xr.Dataset | None = None) -> dict:

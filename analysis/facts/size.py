@@ -6,11 +6,11 @@ from dataclasses import asdict
 import numpy as np
 import xarray as xr
 
-from analysis.compare import Comparison
 from analysis.facts.common import common
 from analysis.facts.plain import known, pair, scaled
+from analysis.fitting.compare import Comparison
+from analysis.inference.over_blocks import ratios, summary
 from analysis.links import wire_limit
-from analysis.over_blocks import ratios, summary
 from analysis.studies.scaling import short_names
 from analysis.studies.size import HPL, NEAR, Curve, Size
 

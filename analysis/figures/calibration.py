@@ -6,8 +6,9 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import drawing, power, style
-from analysis.goals import AT_MOST, COVERAGE, at_the_goal, worst
+from analysis import drawing, style
+from analysis.calibration.goals import AT_MOST, COVERAGE, at_the_goal, worst
+from analysis.inference import power
 from analysis.style import Look
 
 NOISES = {
@@ -29,7 +30,7 @@ SDS = (0.02, 0.04, 0.06, 0.10)
 def error_rates(results: pd.DataFrame) -> Figure:
     """Coverage and the two error rates [%] over blocks, by stopping rule and noise, with the goals shaded.
 
-    `results` is from `calibration.results`. Each mark is the worst of all sigmas (and, for coverage, falls).
+    `results` is `error_rates.results`. Each mark is the worst of all sigmas (and, for coverage, falls).
     """
     with style.styled():
         figure = Figure(figsize=(style.WIDTH, 5.2))

@@ -12,11 +12,11 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import drawing, style
-from analysis.block_fit import BlockFit
 from analysis.contrasts import Contrast, differences, log_ratios
 from analysis.facts.published import smith_balance
+from analysis.fitting.block_fit import BlockFit
+from analysis.inference.verdict import Agreement
 from analysis.studies.scaling import Scaling, short_names
-from analysis.verdict import Agreement
 
 
 def draw(study: Scaling) -> dict[str, Figure]:

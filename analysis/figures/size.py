@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from analysis import drawing, style
 from analysis.contrasts import log_ratios
-from analysis.over_blocks import summary
+from analysis.inference.over_blocks import summary
 from analysis.studies.scaling import short_names
 from analysis.studies.size import Curve, Size, settings
 

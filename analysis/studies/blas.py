@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 
 from analysis.derive import at_only_level, points
-from analysis.over_blocks import ratios, summary
-from analysis.verdict import Verdict, judge_fall
+from analysis.inference.over_blocks import ratios, summary
+from analysis.inference.verdict import Verdict, judge_fall
 
 CLAIMED_FACTOR = 2.0  # the blog's "doubled"
 

@@ -7,12 +7,12 @@ import numpy as np
 import xarray as xr
 
 from analysis import models
-from analysis.block_fit import BlockFit, fit_blocks
 from analysis.contrasts import differences
 from analysis.derive import at_only_level, over_factors, points
-from analysis.over_blocks import ratios
-from analysis.ratio_of_means import ratio_of_means
-from analysis.verdict import Verdict, judge_fall
+from analysis.fitting.block_fit import BlockFit, fit_blocks
+from analysis.inference.over_blocks import ratios
+from analysis.inference.ratio_of_means import ratio_of_means
+from analysis.inference.verdict import Verdict, judge_fall
 from runners.record import FalloffError
 
 

@@ -11,13 +11,13 @@ import xarray as xr
 
 from analysis import models
 from analysis.balance import balance
-from analysis.block_fit import BlockFit, fit_blocks
-from analysis.compare import Comparison, compare
 from analysis.contrasts import Contrast, contrasts, differences, log_ratios
 from analysis.derive import points
+from analysis.fitting.block_fit import BlockFit, fit_blocks
+from analysis.fitting.compare import Comparison, compare
+from analysis.inference.mixed import MixedFall, mixed_fall
+from analysis.inference.verdict import Agreement, judge_agreement
 from analysis.links import links, networks
-from analysis.mixed import MixedFall, mixed_fall
-from analysis.verdict import Agreement, judge_agreement
 from runners.record import FalloffError
 
 # What each model describes. A law of scalability is of a rate: n times the share is the rate in units of

@@ -7,13 +7,13 @@ import numpy as np
 import xarray as xr
 
 from analysis import models
-from analysis.block_fit import BlockFit, fit_blocks
-from analysis.compare import Comparison, compare
 from analysis.contrasts import log_ratios
 from analysis.derive import at_only_level, points
+from analysis.fitting.block_fit import BlockFit, fit_blocks
+from analysis.fitting.compare import Comparison, compare
+from analysis.inference.over_blocks import ratios, summary
+from analysis.inference.verdict import Control, judge_control
 from analysis.models.hpl import times
-from analysis.over_blocks import ratios, summary
-from analysis.verdict import Control, judge_control
 from runners.record import FalloffError
 
 NEAR = 0.9  # the part of the asymptote whose order is asked for

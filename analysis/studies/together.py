@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 import xarray as xr
 
-from analysis.multiplicity import holm
+from analysis.inference.multiplicity import holm
+from analysis.inference.verdict import Verdict
 from analysis.studies import blas, noise, scaling, size
 from analysis.studies.blas import Blas
 from analysis.studies.noise import Noise
 from analysis.studies.scaling import Scaling
 from analysis.studies.size import Size
-from analysis.verdict import Verdict
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from scipy import stats
 
-from analysis.verdict import LEVEL, MOST_BLOCKS
+from analysis.inference.verdict import LEVEL, MOST_BLOCKS
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(200)
 NEGLIGIBLE = 1e-13  # the probability left out at each end of the integral

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analysis import power
+from analysis.inference import power
 
 LARGE_FALL = 0.13  # about what a slow network showed; the calibration plants the same
 POWERS = (0.80, 0.90)

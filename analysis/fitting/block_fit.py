@@ -7,9 +7,9 @@ import numpy as np
 
 from runners.record import FalloffError
 
-from analysis.batch import refit
-from analysis.fit import fit
-from analysis.intervals import t_interval
+from analysis.fitting.batch import refit
+from analysis.fitting.fit import fit
+from analysis.inference.intervals import t_interval
 from analysis.models import Model
 
 

@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from analysis.batch import refit
-from analysis.fit import Fit, fit
-from analysis.intervals import t_interval
+from analysis.fitting.batch import refit
+from analysis.fitting.fit import Fit, fit
+from analysis.fitting.resample import Intervals, block_intervals
+from analysis.inference.intervals import t_interval
 from analysis.models import Model
-from analysis.resample import Intervals, block_intervals
 from runners.record import FalloffError
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis import parameter_intervals
+from analysis.fitting import parameter_intervals
+from analysis.fitting.solver import EXACT, distinct_columns, minimise, settle, standard_errors
 from analysis.models import Model
-from analysis.solver import EXACT, distinct_columns, minimise, settle, standard_errors
 
 
 @dataclass(frozen=True)

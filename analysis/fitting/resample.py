@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
-from analysis.batch import jacobian, refit
+from analysis.fitting.batch import jacobian, refit
 from analysis.models import Model
 
 RESAMPLES = 1999  # of so many, the 2.5 % quantiles are order statistics: the 50th from either end

@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 
 from analysis import paths, store
+from analysis.calibration.simulate import Design, Truth, differences, log_rates, run_sds
+from analysis.calibration.stopping import RULES, Running, blocks_judged
 from analysis.derive import points
-from analysis.multiplicity import holm_p
-from analysis.simulate import Design, Truth, differences, log_rates, run_sds
-from analysis.stopping import RULES, Running, blocks_judged
-from analysis.verdict import LEVEL, decide, half_width
+from analysis.inference.multiplicity import holm_p
+from analysis.inference.verdict import LEVEL, decide, half_width
 
 FOLDER = paths.DATA / "calibration"
 COVERAGES = ("coverage_95", "coverage_90")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from analysis.intervals import t_interval
+from analysis.inference.intervals import t_interval
 
 MOST_BLOCKS = 200  # more blocks than anybody runs: planning ends here
 LEVEL = 0.05  # of each one-sided test: the 90 % interval and a lower 95 % bound belong to it

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from analysis.verdict import LEVEL, Verdict
+from analysis.inference.verdict import LEVEL, Verdict
 
 
 def holm(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
@@ -20,7 +20,8 @@ def holm(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
     has one chance of a wrong claim, not two. (At a fall of exactly the margin it has both.)
     Controlled is the chance, at most LEVEL, that any claim on this kind of evidence is wrong. For
     step-down tests whose claims have a direction, that is proven for independent statements (Shaffer
-    1980, Annals of Statistics 8, 1342); contrasts share runs, and `analysis.calibration` measures it.
+    1980, Annals of Statistics 8, 1342); contrasts share runs, and `analysis.calibration`
+    measures it.
     """
     together = defaultdict(list)
     for index, verdict in enumerate(verdicts):

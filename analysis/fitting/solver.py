@@ -8,8 +8,8 @@ import numpy as np
 
 from runners.record import FalloffError
 
-from analysis import breakpoint
-from analysis.batch import jacobian
+from analysis.fitting import breakpoint
+from analysis.fitting.batch import jacobian
 from analysis.models import Model, segmented
 
 EXACT = 1e-9  # residuals below this part of the largest |y| are rounding, not noise

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from analysis.intervals import t_interval
+from analysis.inference.intervals import t_interval
 
 
 def summary(values: xr.DataArray) -> xr.Dataset:

@@ -11,7 +11,7 @@ import xarray as xr
 from scipy import stats
 from statsmodels.regression.mixed_linear_model import MixedLM
 
-from analysis.verdict import Interval
+from analysis.inference.verdict import Interval
 
 EXACT = 1e-9  # runs of a cell that differ by less than this part are equal but for rounding
 NO_BLOCK_VARIANCE = 0.01  # part of the runs' variance below which the blocks' is not told from zero

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.verdict import decide, half_width
+from analysis.inference.verdict import decide, half_width
 
 RULES = ("fixed", "invalid blocks", "two stages", "precision")
 

@@ -1,0 +1,1 @@
+"""How often intervals and verdicts are wrong, in thousands of synthetic campaigns."""

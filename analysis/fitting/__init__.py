@@ -1,0 +1,1 @@
+"""Fits of models to curves: one at a time with intervals, thousands at once, compared with each other."""

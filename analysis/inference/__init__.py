@@ -1,0 +1,1 @@
+"""Statements from blocks: intervals, verdicts, corrections for several of them, and their power."""
