@@ -158,6 +158,14 @@ def test_today_is_judged_and_the_verdicts_are_the_references(html):
     assert known["contrasts"] == KNOWN["contrasts"]
 
 
+def test_a_drifting_day_is_compared_all_the_same():
+    """DGEMM's drift costs a run of one block no comparison, and the text says that all blocks count."""
+    known = facts_of(campaign(blocks=6, drifting=(2,)), campaign(blocks=1, seed=3, drifting=(1,)))
+    (first, *_) = known["today"]["contrasts"]
+    assert first["blocks"] == 1 and first["agrees"] is not None
+    assert "whatever DGEMM's drift" in " ".join(text(known).split())
+
+
 def test_a_different_day_is_said_to_differ():
     """A fall that the reference does not predict is called what it is."""
     other = campaign(blocks=2, noise=0.01, falls={"gige": 0.5})
