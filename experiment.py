@@ -16,6 +16,7 @@ import xarray as xr
 from analysis import contrasts, derive, paths, store
 from analysis.calibration import stopping
 from analysis.inference import planning
+from analysis.inference.verdict import judge_fall
 from runners import campaign as engine
 from runners import runner_named, tools
 from runners.journal import Folder
@@ -159,7 +160,9 @@ def half_width(folder: Folder) -> float | None:
 
     None with fewer than `stopping.FIRST_LOOK` valid blocks: the rule `precision` does not look yet.
     """
-    verdict = contrasts.contrasts(derive.points(store.assemble(folder.path)))[0].verdict
+    found = derive.points(store.assemble(folder.path))
+    margin = json.loads(found.attrs["design"])["margin"]
+    verdict = judge_fall(contrasts.primary_differences(found).values, margin, found.evidence.item())
     if verdict.interval_95 is None or verdict.blocks < stopping.FIRST_LOOK:
         return None
     low, high = verdict.interval_95

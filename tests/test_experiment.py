@@ -97,5 +97,7 @@ def test_precision_is_not_looked_at_too_early(monkeypatch):
     """The half-width of the primary fall is known with enough valid blocks, and None with fewer."""
     folder = Folder(paths.REFERENCE / "hpl_scaling-emulated")
     assert 0 < experiment.half_width(folder) < 0.5
+    monkeypatch.setattr(stopping, "FIRST_LOOK", 2)
+    assert 0 < experiment.half_width(Folder(paths.REFERENCE / "hpl_noise-emulated")) < 0.5
     monkeypatch.setattr(stopping, "FIRST_LOOK", 100)
     assert experiment.half_width(folder) is None
