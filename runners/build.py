@@ -13,7 +13,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence
+from typing import List, Optional, Sequence
 
 from runners import hpl_source
 from runners.build_checks import require_no_openblas, require_passing
@@ -64,7 +64,7 @@ def build(folder: Path = BUILT) -> bool:
     reference = reference_blas(compiler)
     if reference:
         linked["xhpl_reference"] = (str(reference), "-lm")
-    inputs = _checksum(compiler, release, [*_INPUTS, *([reference] if reference else [])])
+    inputs = checksum(compiler, release, [*_INPUTS, *([reference] if reference else [])])
     stamp = folder / "stamp"
     programs = ("dgemm", "noise", *linked)
     if stamp.exists() and stamp.read_text() == inputs and all((folder / name).exists() for name in programs):
@@ -72,12 +72,14 @@ def build(folder: Path = BUILT) -> bool:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         work = Path(scratch)
-        _compile(compiler, ["-O2", str(_OWN_SOURCES / "dgemm.c"), "-o", "dgemm", *_LIBRARIES], work)
+        run_compiler(compiler, ["-O2", str(_OWN_SOURCES / "dgemm.c"), "-o", "dgemm", *_LIBRARIES], work)
         # As needed: it is no MPI program, and loading MPI is work of the node that it disturbs.
         lean = ["-O2", "-Wl,--as-needed"]
-        _compile(compiler, [*lean, str(_OWN_SOURCES / "noise.c"), "-o", "noise", "-lm"], work)
+        run_compiler(compiler, [*lean, str(_OWN_SOURCES / "noise.c"), "-o", "noise", "-lm"], work)
         top = hpl_source.unpack(tarball, work)
-        _build_xhpl(compiler, release, top, work, linked)
+        objects = compile_hpl(compiler, release, top, work)
+        for name, libraries in linked.items():
+            run_compiler(compiler, [*objects, "-o", name, *libraries], work)
         for name in linked:
             require_passing(work / name, work)
         if reference:
@@ -95,10 +97,10 @@ def reference_blas(compiler: str) -> Optional[Path]:
     return found if found.is_absolute() else None  # the name itself comes back when there is none
 
 
-def _build_xhpl(
-    compiler: str, release: hpl_source.Release, top: Path, work: Path, linked: Dict[str, Sequence[str]]
-) -> None:
-    """Compile HPL once and link it as each program of `linked`, which maps names to libraries."""
+def compile_hpl(
+    compiler: str, release: hpl_source.Release, top: Path, work: Path, flags: Sequence[str] = ()
+) -> List[str]:
+    """Compile HPL's sources below `top`, and the main program that a release lacks; the objects' names in `work`."""
     sources = sorted(
         path for part in ("src", "testing") for path in (top / release.folder / part).rglob("*.c")
     )
@@ -107,20 +109,18 @@ def _build_xhpl(
         hpl_source.edit(edited, changes)
     if release.own_main:
         sources.append(_OWN_SOURCES / "xhpl_main.c")
-    flags = [*_HPL_FLAGS, *(f"-I{top / include}" for include in release.includes)]
+    flags = [*_HPL_FLAGS, *flags, *(f"-I{top / include}" for include in release.includes)]
     jobs = os.cpu_count() or 1
     shares = [sources[job::jobs] for job in range(jobs)]
     with ThreadPoolExecutor(jobs) as pool:
         done = [
-            pool.submit(_compile, compiler, [*flags, "-c", *map(str, share)], work)
+            pool.submit(run_compiler, compiler, [*flags, "-c", *map(str, share)], work)
             for share in shares
             if share
         ]
     for job in done:
         job.result()
-    objects = sorted(path.name for path in work.glob("*.o"))
-    for name, libraries in linked.items():
-        _compile(compiler, [*objects, "-o", name, *libraries], work)
+    return sorted(path.name for path in work.glob("*.o"))
 
 
 def _compiler() -> str:
@@ -132,20 +132,22 @@ def _compiler() -> str:
     return compiler
 
 
-def _compile(compiler: str, arguments: Sequence[str], folder: Path) -> None:
+def run_compiler(compiler: str, arguments: Sequence[str], folder: Path) -> None:
+    """Run it in `folder`; raises FalloffError with its first complaint, and the remedy where that is known."""
     done = subprocess.run([compiler, *arguments], cwd=folder, capture_output=True, text=True)
     if done.returncode != 0:
         faults = [line for line in done.stderr.splitlines() if "error" in line or "cannot find" in line]
         first = (faults or done.stderr.splitlines() or ["no message"])[0]
         remedy = " (`apt-get install libopenblas-dev`)" if "openblas" in first or "cblas.h" in first else ""
-        raise FalloffError(f"mpicc fails: {first}{remedy}")
+        raise FalloffError(f"{Path(compiler).name} fails: {first}{remedy}")
 
 
 def _said(compiler: str, question: str) -> str:
     return subprocess.run([compiler, question], capture_output=True, text=True).stdout
 
 
-def _checksum(compiler: str, release: hpl_source.Release, files: Sequence[Path]) -> str:
+def checksum(compiler: str, release: hpl_source.Release, files: Sequence[Path]) -> str:
+    """Of all that programs are made from: the compiler, HPL's release and these files."""
     version = _said(compiler, "--version")
     parts: List[bytes] = [release.sha256.encode(), version.encode(), *(path.read_bytes() for path in files)]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()

@@ -16,7 +16,7 @@ needs_built = pytest.mark.skipif(
 @needs_built
 def test_a_second_build_does_nothing(monkeypatch):
     """With the same inputs nothing is fetched or compiled again."""
-    monkeypatch.setattr(build, "_compile", lambda *_: pytest.fail("compiled again"))
+    monkeypatch.setattr(build, "run_compiler", lambda *_: pytest.fail("compiled again"))
     monkeypatch.setattr(hpl_source, "fetch", lambda *_: pytest.fail("fetched again"))
     before = {file: file.stat().st_mtime_ns for file in build.BUILT.iterdir()}
     assert build.build() is False
@@ -39,7 +39,7 @@ def test_a_changed_input_builds_again(tmp_path, monkeypatch):
     def compiled(*_):
         raise FalloffError("compiling")
 
-    monkeypatch.setattr(build, "_compile", compiled)
+    monkeypatch.setattr(build, "run_compiler", compiled)
     with pytest.raises(FalloffError, match="compiling"):
         build.build(folder)
 
@@ -79,7 +79,7 @@ def test_without_the_reference_blas_only_its_binary_is_left_out(tmp_path, monkey
 
     monkeypatch.setattr(build, "reference_blas", lambda compiler: None)
     monkeypatch.setattr(build, "_compiler", lambda: "true")
-    monkeypatch.setattr(build, "_compile", compiled)
+    monkeypatch.setattr(build, "run_compiler", compiled)
     monkeypatch.setattr(build, "_build_xhpl", linked)
     monkeypatch.setattr(build, "require_passing", lambda *_: None)
     monkeypatch.setattr(hpl_source, "unpack", lambda *_: tmp_path)

@@ -1,0 +1,63 @@
+"""SimGrid's SMPI: the modelled platform, and the command line that runs an MPI program on it."""
+
+from pathlib import Path
+from typing import Any, List, Mapping, Sequence
+
+_PLATFORM = """<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <cluster id="cluster" prefix="node" suffix="" radical="1-{nodes}" speed="1Gf"
+           bw="{bandwidth:g}Bps" lat="{half_latency:g}s" sharing_policy="SPLITDUPLEX"{backplane}/>
+</platform>
+"""
+_BACKPLANE = ' bb_bw="{bandwidth:g}Bps" bb_lat="0s" bb_sharing_policy="SHARED"'
+
+_OPTIONS = {
+    # Time passes only by what the shim charges and by messages, never by what this machine needs.
+    "smpi/host-speed": "1Gf",
+    "smpi/simulate-computation": "no",
+    # Reading the clock or asking for a message costs nothing: each would be an event of its own.
+    "smpi/wtime": "0",
+    "smpi/iprobe": "0",
+    # Rate and latency are those of the platform, not of the cluster on which SimGrid was calibrated.
+    "smpi/bw-factor": "0:1.0",
+    "smpi/lat-factor": "0:1.0",
+    "network/weight-S": "0",
+    "network/crosstraffic": "0",
+    # Up to 64 KiB a message leaves before its receiver is ready, as with TCP's buffers.
+    "smpi/async-small-thresh": "65536",
+    "smpi/send-is-detached-thresh": "65536",
+    "smpi/display-timing": "no",
+}
+
+
+def platform(nodes: int, network: Mapping[str, Any]) -> str:
+    """The platform file of `nodes` nodes on one switch, each with a full-duplex link of its own.
+
+    `network` has `bandwidth` [B/s of payload] and `latency` [s from one node to another], and may have a
+    `backplane` [B/s] that all links share.
+    """
+    shared = _BACKPLANE.format(bandwidth=network["backplane"]) if "backplane" in network else ""
+    return _PLATFORM.format(
+        nodes=nodes, bandwidth=network["bandwidth"], half_latency=network["latency"] / 2, backplane=shared
+    )
+
+
+def hosts(nodes: int) -> str:
+    """The host file: rank r runs on node r + 1."""
+    return "".join(f"node{node}\n" for node in range(1, nodes + 1))
+
+
+def smpirun(ranks: int, clock: Path, program: Sequence[str]) -> List[str]:
+    """The command line for one rank on each node, in a folder with `platform.xml` and `hosts`.
+
+    `clock` is noclock.so: with it SMPI does not ask the kernel for CPU times that it then ignores.
+    """
+    return [
+        "smpirun",
+        *("-wrapper", f"env LD_PRELOAD={clock}"),
+        *("-np", str(ranks), "-hostfile", "hosts", "-platform", "platform.xml"),
+        *(f"--cfg={name}:{value}" for name, value in _OPTIONS.items()),
+        "--log=root.thres:warning",
+        *program,
+    ]
