@@ -5,6 +5,7 @@ trial, which leaves processes of every kind: MPI's, ranks in the quota, and one 
 """
 
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -16,6 +17,8 @@ FOREVER = ("bash", "-c", "setsid sleep 1000 & touch running.$HOSTNAME; sleep 100
 
 def main(folder: Path) -> None:
     """Open, say where, run a trial that does not end."""
+    # A shell without job control has its background jobs ignore Ctrl-C, and so do their children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     description, interconnects = json.loads((folder / "description.json").read_text())
     with open_testbed(description, interconnects) as testbed:
         (folder / "state").write_text(str(testbed.state))

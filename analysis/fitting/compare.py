@@ -67,7 +67,7 @@ def _comparison(model, x, table):
     known = np.isfinite(table)
     whole = table[known.all(axis=1)]
     try:
-        pooled = fit(model, np.tile(x, len(table))[..., known.ravel()], table[known])
+        pooled = fit(model, np.tile(x, len(table))[..., known.ravel()], table[known], profile=False)
     except FalloffError as refusal:
         return Comparison(model, refused=str(refusal))
     if not len(whole):
@@ -81,7 +81,7 @@ def _held_out(model, x, table):
     """The prediction of the last column from the others and an empty text, or None and the reason."""
     smaller, largest = x[..., :-1], x[..., -1:]
     try:
-        fit(model, smaller, table[:, :-1].mean(axis=0))
+        fit(model, smaller, table[:, :-1].mean(axis=0), profile=False)
     except FalloffError as refusal:
         return None, str(refusal)
     estimates = refit(model, smaller, table[:, :-1]).estimates

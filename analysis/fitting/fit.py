@@ -59,13 +59,13 @@ class Fit:
         }
 
 
-def fit(model: Model, x, y, start: Mapping[str, float] | None = None) -> Fit:
+def fit(model: Model, x, y, start: Mapping[str, float] | None = None, profile: bool = True) -> Fit:
     """Fit `model` to x of shape (points,), or (quantities, points), and y of shape (points,).
 
     `start` replaces the model's guess for the parameters that it names. The 95 % intervals are profile
-    likelihood where lmfit finds them, else t intervals. Raises FalloffError when the points are not
-    finite, cannot carry the model (for `segmented` with the bracket of its breakpoint), or the model
-    cannot be computed there.
+    likelihood where lmfit finds them, else t intervals; without `profile`, which takes nearly all of the
+    time, they are t intervals at once. Raises FalloffError when the points are not finite, cannot carry
+    the model (for `segmented` with the bracket of its breakpoint), or the model cannot be computed there.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
     minimizer, result = minimise(model, x, y, start)
@@ -81,7 +81,7 @@ def fit(model: Model, x, y, start: Mapping[str, float] | None = None) -> Fit:
     elif exact:
         intervals = {name: (value, value) for name, value in estimates.items()}
         kind = "none: the model is exact"
-    elif found := parameter_intervals.profile(minimizer, result, model.bounds):
+    elif profile and (found := parameter_intervals.profile(minimizer, result, model.bounds)):
         intervals, kind = found, "profile likelihood"
     else:
         intervals = parameter_intervals.student(estimates, errors, freedom, model.bounds)
