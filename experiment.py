@@ -19,6 +19,7 @@ from analysis.inference import planning
 from analysis.inference.verdict import judge_fall
 from runners import campaign as engine
 from runners import runner_named, tools
+from runners.description import for_testbed
 from runners.journal import Folder
 from runners.plan import Plan, resolve, with_blocks
 from runners.record import FalloffError
@@ -100,8 +101,8 @@ def read_toml(file: Path, kind: str) -> dict[str, Any]:
 
 def plan_campaign(campaign: str, testbed: str = "emulated", preset: str = "quick", blocks: int = 0) -> Plan:
     """Resolve a campaign for a testbed, both by name; `blocks` overrides the preset's stopping rule."""
-    description = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
     machine = read_toml(paths.TESTBEDS / f"{testbed}.toml", "testbed")
+    description = for_testbed(read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign"), machine)
     networks = read_toml(paths.INTERCONNECTS, "interconnects")
     plan = resolve(description, machine, networks, preset)
     return with_blocks(plan, description, blocks) if blocks else plan

@@ -154,7 +154,9 @@ def checksum(compiler: str, release: hpl_source.Release, files: Sequence[Path]) 
 
 
 def main() -> int:
-    """Build, and say in one line what was done; the exit code is 1 when it could not be done."""
+    """Build, and say in a line each what was done and left out; the exit code is 1 when xhpl could not be built."""
+    from runners import build_simulated  # it is made of this module's parts
+
     try:
         made = build()
     except FalloffError as error:
@@ -163,6 +165,10 @@ def main() -> int:
     print(f"xhpl, dgemm and noise {'built' if made else 'are already'} in {BUILT}")
     if not (BUILT / "xhpl_reference").exists():
         print("left out: xhpl_reference, since the reference BLAS is missing: `apt-get install libblas-dev`")
+    try:
+        build_simulated.build_simulated()
+    except FalloffError as error:
+        print(f"left out: xhpl_simulated: {error}")
     return 0
 
 

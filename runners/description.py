@@ -24,6 +24,19 @@ class Stopping:
     precision: float = 0.0
 
 
+def for_testbed(campaign: Mapping[str, Any], testbed: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A campaign as a testbed can run it: with the testbed's own `settings`, without surveys by tools that
+    are not among its `runners`, and with no more than its `blocks`. What a testbed does not name stays."""
+    runners = testbed.get("runners")
+    fitted = {**campaign, "settings": {**campaign["settings"], **testbed.get("settings", {})}}
+    if runners is not None:
+        fitted["survey"] = [survey for survey in campaign.get("survey", []) if survey["runner"] in runners]
+    if "blocks" in testbed:
+        fitted["stopping"] = {**campaign["stopping"], "blocks": testbed["blocks"]}
+        fitted["warm_up"] = []
+    return fitted
+
+
 def points_of(campaign: Mapping[str, Any]) -> List[Settings]:
     """Every combination of levels, each with the settings that its levels entail."""
     factors = campaign["factors"]

@@ -48,7 +48,8 @@ def parse(transcript: Transcript) -> List[Reading]:
         wanted = transcript.trial.point.get(name, getattr(row, name))
         if getattr(row, name) != wanted:
             raise InvalidRun(f"HPL ran with {name} {getattr(row, name)}, {wanted} was asked for")
-    return [*readings(row), *noise.readings(transcript.trial.point, transcript.executions)]
+    checked = transcript.evidence != "simulated"  # a simulation computes nothing that could be checked
+    return [*readings(row, checked), *noise.readings(transcript.trial.point, transcript.executions)]
 
 
 def results(text: str) -> List[Result]:
@@ -84,24 +85,26 @@ def _result(row: Row, origin: Settings) -> Result:
         return Result((), settings, str(refusal))
 
 
-def readings(row: Row) -> List[Reading]:
-    """hpl_rate in Gflop/s, hpl_time in s and the scaled residual of one result.
+def readings(row: Row, checked: bool = True) -> List[Reading]:
+    """hpl_rate in Gflop/s, hpl_time in s and, where it had to be `checked`, the scaled residual of one result.
 
-    Raises InvalidRun when the residual check failed or was not made, Unreadable when the
-    time is too short to have been printed or the rate contradicts size and time.
+    Raises InvalidRun when that check failed or was not made, Unreadable when the time is too short to
+    have been printed or the rate contradicts size and time.
     """
+    if checked:
+        _require_passed(row)
+    if float(row.time_text) == 0:
+        raise Unreadable(f"the time is printed as {row.time_text} s: N = {row.N} is too small to be timed")
+    require_consistent(row)
+    found = [Reading("hpl_rate", float(row.rate_text), "Gflop/s"), Reading("hpl_time", float(row.time_text), "s")]
+    return [*found, Reading("hpl_residual", row.residual, "1")] if checked else found
+
+
+def _require_passed(row: Row) -> None:
     if row.residual is None:
         raise InvalidRun("the residual was not checked: set a threshold above 0 (16 is HPL's own)")
     if row.check != "PASSED" or not math.isfinite(row.residual):
         raise InvalidRun(f"the residual check {row.check}: scaled residual {row.residual:g}")
-    if float(row.time_text) == 0:
-        raise Unreadable(f"the time is printed as {row.time_text} s: N = {row.N} is too small to be timed")
-    require_consistent(row)
-    return [
-        Reading("hpl_rate", float(row.rate_text), "Gflop/s"),
-        Reading("hpl_time", float(row.time_text), "s"),
-        Reading("hpl_residual", row.residual, "1"),
-    ]
 
 
 RUNNER = Runner("hpl", commands, parse, results)

@@ -7,8 +7,8 @@
  */
 #define _GNU_SOURCE
 #include <mpi.h>
+#include <simgrid/actor.h>
 #include <simgrid/engine.h>
-#include <simgrid/host.h>
 #include <smpi/smpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,13 +33,14 @@ void charge(double seconds)
     idle_polls = 0;
 }
 
+/* SMPI's smpi_execute would do as well, but takes the simulator a fifth longer. */
 static void compute_what_is_due(void)
 {
     double now = due;
     if (now > 0.0) {
         due = 0.0;
         computed += now;
-        smpi_execute_flops(now * sg_host_get_speed(sg_host_self()));
+        sg_actor_sleep_for(now);
     }
 }
 
