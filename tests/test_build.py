@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from runners import build, hpl_source
+from runners import build, build_simulated, hpl_source
 from runners.record import FalloffError
 
 needs_built = pytest.mark.skipif(
@@ -73,14 +73,10 @@ def test_without_the_reference_blas_only_its_binary_is_left_out(tmp_path, monkey
     def compiled(compiler, arguments, folder):
         (folder / arguments[arguments.index("-o") + 1]).touch()
 
-    def linked(compiler, release, top, work, programs):
-        for name in programs:
-            (work / name).touch()
-
     monkeypatch.setattr(build, "reference_blas", lambda compiler: None)
     monkeypatch.setattr(build, "_compiler", lambda: "true")
     monkeypatch.setattr(build, "run_compiler", compiled)
-    monkeypatch.setattr(build, "_build_xhpl", linked)
+    monkeypatch.setattr(build, "compile_hpl", lambda *_: [])
     monkeypatch.setattr(build, "require_passing", lambda *_: None)
     monkeypatch.setattr(hpl_source, "unpack", lambda *_: tmp_path)
     (tmp_path / "xhpl_reference").touch()
@@ -89,8 +85,17 @@ def test_without_the_reference_blas_only_its_binary_is_left_out(tmp_path, monkey
 
     monkeypatch.setattr(build, "build", lambda: True)
     monkeypatch.setattr(build, "BUILT", tmp_path)
+    monkeypatch.setattr(build_simulated, "build_simulated", lambda: True)
     assert build.main() == 0
     assert "libblas-dev" in capsys.readouterr().out
+
+
+def test_without_simgrid_only_the_simulation_is_left_out(monkeypatch, capsys):
+    """xhpl is there, and the reason why xhpl_simulated is not is said with the remedy."""
+    monkeypatch.setattr(build, "build", lambda: False)
+    monkeypatch.setenv("PATH", "")
+    assert build.main() == 0
+    assert "left out: xhpl_simulated: SimGrid is missing: `apt-get install libsimgrid-dev`" in capsys.readouterr().out
 
 
 def test_without_a_compiler_names_the_package(monkeypatch, tmp_path):

@@ -1,0 +1,161 @@
+"""The simulated testbed: real HPL code on a modelled cluster, the same every time, as its model says."""
+
+import shutil
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from test_hpl_dat import DECK
+
+import experiment
+from analysis import paths
+from analysis.derive import broadcast_bytes
+from runners import runner_named
+from runners.record import FalloffError, Trial, judge
+from runners.testbeds import simulated, smpi
+
+SMITH = tomllib.loads((paths.TESTBEDS / "smith.toml").read_text(encoding="utf-8"))
+NETWORKS = {"gige": {}, "10gige": {}, "unshaped": {}}
+SMALL = {**DECK, "N": 2048, "NB": 128, "P": 2, "Q": 2, "nodes": 4, "THRESHOLD": -1.0, "timeout_s": 60}
+
+needs_simgrid = pytest.mark.skipif(
+    not shutil.which("smpirun") or not shutil.which("xhpl_simulated", path=str(experiment.tools.BUILT)),
+    reason="SimGrid is not here: libsimgrid-dev",
+)
+
+
+@pytest.fixture(scope="module")
+def testbed():
+    """The Smith cluster."""
+    with simulated.open_testbed(SMITH, NETWORKS) as opened:
+        yield opened
+
+
+def trial(runner="hpl", **point):
+    """A trial of the small problem, on GigE unless the point says otherwise."""
+    return Trial("t", "point", runner, 1, 1, {**SMALL, "interconnect": "gige", **point})
+
+
+def simulate(testbed, runner="hpl", **point):
+    """The readings of one simulated trial by name, and its transcript."""
+    asked = trial(runner, **point)
+    transcript = testbed.run(asked, runner_named(runner).commands(asked.point))
+    outcome = judge(transcript, runner_named(runner).parse)
+    assert outcome.status == "ok", (outcome.reason, transcript.executions[-1].stderr[-500:])
+    return {reading.name: reading.value for reading in outcome.readings}, transcript
+
+
+@needs_simgrid
+def test_hpl_runs_with_all_of_its_messages(testbed):
+    """There is a rate without a residual, and every panel crossed the network."""
+    readings, transcript = simulate(testbed)
+    assert transcript.evidence == "simulated" and "hpl_residual" not in readings
+    sent = [sent for sent in transcript.counters["bytes_sent"] if sent == sent]
+    assert len(sent) == 4 and len(transcript.counters["bytes_sent"]) == SMITH["nodes"]
+    assert sum(sent) > broadcast_bytes(SMALL["N"], SMALL["Q"])
+
+
+@needs_simgrid
+def test_a_simulation_repeats_itself(testbed):
+    """Nothing of this machine's speed is in the result."""
+    assert simulate(testbed)[0] == simulate(testbed)[0]
+
+
+@needs_simgrid
+def test_a_slower_network_is_slower(testbed):
+    """GigE, 10GE and no network at all come in this order."""
+    rates = [simulate(testbed, interconnect=name)[0]["hpl_rate"] for name in ("gige", "10gige", "unshaped")]
+    assert rates == sorted(rates) and rates[0] < 0.7 * rates[2]
+
+
+@needs_simgrid
+@pytest.mark.parametrize("broadcast", range(6))
+@pytest.mark.parametrize("depth", [0, 1])
+def test_every_broadcast_and_look_ahead_runs(testbed, broadcast, depth):
+    """HPL.dat is read by HPL itself: its variants run, and say in their row which they are."""
+    readings, transcript = simulate(testbed, BCAST=broadcast, DEPTH=depth, N=1024)
+    assert readings["hpl_rate"] > 0 and f"WR{depth}{broadcast}" in transcript.executions[0].stdout
+
+
+@needs_simgrid
+def test_look_ahead_hides_communication(testbed):
+    """With computation enough to hide it behind, DEPTH 1 is faster than DEPTH 0."""
+    times = [simulate(testbed, DEPTH=depth, N=12000)[0]["hpl_time"] for depth in (0, 1)]
+    assert times[1] < 0.99 * times[0]
+
+
+@needs_simgrid
+def test_dgemm_is_the_models_own(testbed):
+    """The rate of every node is the asymptotic one, less what short dimensions cost."""
+    rates, _ = simulate(testbed, "dgemm", K=128, duration_s=1.0, nodes=3)
+    model = {name: rate["value"] for name, rate in SMITH["rates"].items()}
+    order = 2048  # of the matrix that dgemm updates
+    expected = model["dgemm_flop_s"] / (1 + model["dgemm_k_half"] / 128) / (1 + model["dgemm_mn_half"] / order)
+    assert rates["dgemm_rate"] == pytest.approx([expected / 1e9] * 3, rel=1e-5)
+
+
+@needs_simgrid
+def test_what_cannot_be_simulated_is_a_fault(testbed):
+    """A tool without a simulated program is named, and there is no reading."""
+    asked = trial("ping", sender=1, receiver=2, in_quota=False, count=3)
+    transcript = testbed.run(asked, runner_named("ping").commands(asked.point))
+    assert "ping cannot be simulated" in transcript.fault
+
+
+@needs_simgrid
+def test_a_simulation_beyond_its_limit_is_ended(testbed):
+    """The simulator itself is gone, not only the script that started it."""
+    asked = trial(N=40000)
+    commands = [replace(command, timeout_s=0.3) for command in runner_named("hpl").commands(asked.point)]
+    (execution,) = testbed.run(asked, commands).executions
+    assert execution.timed_out and execution.exit_code is None
+    assert str(testbed.folder) not in working_folders()
+
+
+def working_folders():
+    """The working folder of every process that can be asked."""
+    found = set()
+    for link in Path("/proc").glob("[0-9]*/cwd"):
+        try:
+            found.add(str(link.readlink()))
+        except OSError:
+            continue
+    return found
+
+
+def test_a_network_that_is_not_described_is_refused(monkeypatch):
+    """One line names the testbed and the network."""
+    monkeypatch.setattr(simulated, "unavailable", lambda description: [])
+    with pytest.raises(FalloffError, match="smith describes no network myrinet"):
+        with simulated.open_testbed(SMITH, {"myrinet": {}}):
+            pass
+
+
+def test_without_simgrid_the_remedy_is_named(monkeypatch):
+    """The package that brings it."""
+    monkeypatch.setenv("PATH", "")
+    assert "apt-get install libsimgrid-dev" in simulated.unavailable(SMITH)[0]
+
+
+def test_a_platform_has_half_the_latency_on_each_link():
+    """Two links lie between two nodes; a backplane is shared only when asked for."""
+    text = smpi.platform(3, {"bandwidth": 1e8, "latency": 40e-6})
+    assert 'radical="1-3"' in text and 'lat="2e-05s"' in text and "bb_bw" not in text
+    assert 'bb_bw="4e+08Bps"' in smpi.platform(3, {"bandwidth": 1e8, "latency": 4e-5, "backplane": 4e8})
+
+
+@pytest.mark.parametrize("campaign", ["hpl_scaling", "hpl_paper"])
+def test_a_campaign_is_fitted_to_the_testbed(campaign):
+    """No survey, no check of a residual, one block: a simulation repeats itself."""
+    plan = experiment.plan_campaign(campaign, "smith", "full")
+    assert {trial.runner for trial in plan.trials()} == {"hpl", "dgemm"} and len(plan.blocks) == 1
+    assert {t.point["THRESHOLD"] for t in plan.trials() if t.runner == "hpl"} == {-1.0}
+
+
+def test_every_rate_has_a_source_and_a_range():
+    """Nothing of the model is unsaid: value inside its range, unit, and where it is from or that it is assumed."""
+    described = [*SMITH["rates"].values(), *(e for network in SMITH["network"].values() for e in network.values())]
+    assert len(described) > 10
+    for entry in described:
+        assert entry["low"] <= entry["value"] <= entry["high"] and entry["unit"] and entry["source"]
