@@ -114,6 +114,7 @@ def doctor() -> int:
     from runners import tools
 
     plans = [experiment.plan_campaign(campaign) for campaign in CAMPAIGNS]
+    plans.append(experiment.plan_campaign("hpl_paper", "smith"))
     testbed = plans[0].testbed
     missing = dict.fromkeys(obstacle for plan in plans for obstacle in experiment.obstacles(plan))
     for tool in sorted({tool for plan in plans for tool in experiment.tools_of(plan)}):

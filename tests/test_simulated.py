@@ -159,3 +159,17 @@ def test_every_rate_has_a_source_and_a_range():
     assert len(described) > 10
     for entry in described:
         assert entry["low"] <= entry["value"] <= entry["high"] and entry["unit"] and entry["source"]
+
+
+@needs_simgrid
+@pytest.mark.parametrize("interconnect", ["gige", "10gige"])
+def test_the_stored_runs_are_the_present_models(testbed, interconnect):
+    """The paper's smallest case, simulated again, has the rate that the shipped campaign has, to the digit."""
+    stored = experiment.stored("hpl_paper", "smith")
+    (wanted,) = stored.hpl_rate.values[(stored.nodes == 2) & (stored.interconnect == interconnect) & (stored.runner == "hpl")]
+    point = next(
+        t.point
+        for t in experiment.plan_campaign("hpl_paper", "smith", "full").blocks[0]
+        if t.runner == "hpl" and t.point["nodes"] == 2 and t.point["interconnect"] == interconnect
+    )
+    assert simulate(testbed, **point)[0]["hpl_rate"] == wanted

@@ -224,13 +224,17 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
 }
 
 /*
- * HPL asks whether the panel has come, while it has columns to update or rows to swap, and then goes on
- * asking. Time would stand still in that loop (or, with SMPI's own remedy, pass in steps that are not
- * HPL's), so a node that has asked often without doing anything else is told yes: in HPL a yes is
- * followed by the MPI_Recv of the very message, and that waits for as long as it takes.
- * Often: more than the rows of a grid have steps in a swap from which a node may be absent.
+ * With look-ahead HPL asks between two blocks of columns, and between the steps of a row swap, whether the panel
+ * has come; with nothing left to do, or without look-ahead, it only goes on asking. Time would stand still in that
+ * loop (or, with SMPI's own remedy, pass in steps that are not HPL's). So a node that only waits is told yes: in
+ * HPL a yes is followed by the MPI_Recv of that very message, and that waits for it.
  */
-int patience = 0;
+int patience;
+
+void wait_from_now_on(void)
+{
+    idle_polls = patience;
+}
 
 int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *there, MPI_Status *status)
 {

@@ -35,8 +35,12 @@ extern struct rates rates;
 /* Adds seconds to what the next MPI call makes the node compute. Said of 0 s too: work was done. */
 void charge(double seconds);
 
-/* How many MPI_Iprobe in a row, with nothing else done in between, are answered as they are. */
+/*
+ * How many MPI_Iprobe in a row, with nothing done in between, are answered as they are: a node that asks
+ * more often only waits. And a sign that it does so already.
+ */
 extern int patience;
+void wait_from_now_on(void);
 
 static inline double shorter(double a, double b)
 {

@@ -50,7 +50,9 @@ void __wrap_HPL_pdpanel_init(HPL_T_grid *grid, HPL_T_palg *algo, const int m, co
         panel->DPIV[j] = pivot_row(ia + j, a->n);
     panel->DINFO = panel->DPIV + jb;
     *panel->DINFO = 0.0;
-    patience = algo->depth == 0 ? 0 : 10;
+    /* Without look-ahead HPL asks only when it waits. With it a node may be absent from all steps of a row swap
+       (log2 P of them, twice for each row of the grid when the swap is equilibrated) and asks after each. */
+    patience = algo->depth == 0 ? 0 : 2 * grid->nprow * (grid->row_hdim + 2);
 }
 
 int __wrap_HPL_pdpanel_free(HPL_T_panel *panel)
@@ -95,6 +97,8 @@ void cblas_dtrsm(const enum CBLAS_ORDER order, const enum CBLAS_SIDE side, const
                  const enum CBLAS_TRANSPOSE trans, const enum CBLAS_DIAG diag, const int m, const int n,
                  const double alpha, const double *a, const int lda, double *b, const int ldb)
 {
+    if (m == 0 || n == 0) /* only in HPL's update, after its last column, when the panel has still not come */
+        wait_from_now_on();
     if (side == CblasLeft)
         charge_dtrsm(m, n);
     else
