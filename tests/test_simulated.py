@@ -1,6 +1,9 @@
 """The simulated testbed: real HPL code on a modelled cluster, the same every time, as its model says."""
 
 import shutil
+import subprocess
+import sys
+import time
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -111,6 +114,30 @@ def test_a_simulation_beyond_its_limit_is_ended(testbed):
     (execution,) = testbed.run(asked, commands).executions
     assert execution.timed_out and execution.exit_code is None
     assert str(testbed.folder) not in working_folders()
+
+
+@needs_simgrid
+def test_the_next_start_clears_what_kill_9_left(tmp_path, monkeypatch):
+    """A killed owner's simulator and folder go when the next testbed opens."""
+    monkeypatch.setattr(simulated, "_ROOT", tmp_path / "simulated")
+    script = (
+        "import sys; from pathlib import Path; from test_simulated import SMITH, NETWORKS, simulated, trial, runner_named\n"
+        "simulated._ROOT = Path(sys.argv[1])\n"
+        "asked = trial(N=40000)\n"
+        "with simulated.open_testbed(SMITH, NETWORKS) as testbed:\n"
+        "    testbed.run(asked, runner_named('hpl').commands(asked.point))\n"
+    )
+    owner = subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "simulated")], cwd=Path(__file__).parent)
+    deadline = time.monotonic() + 30
+    while not (left := {folder for folder in working_folders() if str(tmp_path) in folder}):
+        assert time.monotonic() < deadline and owner.poll() is None
+        time.sleep(0.02)
+    owner.kill()
+    owner.wait()
+    assert left <= working_folders()
+    with simulated.open_testbed(SMITH, NETWORKS):
+        assert not left & working_folders() and not any(Path(folder).exists() for folder in left)
+    assert [entry.name for entry in (tmp_path / "simulated").iterdir()] == ["turn"]
 
 
 def working_folders():

@@ -136,7 +136,9 @@ def main() -> None:
     with ProcessPoolExecutor() as pool:
         rows = pd.concat(pool.map(partial(simulate, calibration), calibration.truths()))
     file = FOLDER / "error_rates.csv"
-    file.write_text(as_csv(rows), encoding="utf-8")
+    part = file.with_name(f"{file.name}.part")
+    part.write_text(as_csv(rows), encoding="utf-8")
+    part.replace(file)
     print(f"{len(rows)} cells of {calibration.settings['campaigns']} campaigns: {file}")
 
 

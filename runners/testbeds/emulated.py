@@ -5,9 +5,6 @@ by veth pairs to a bridge and shaped by tc at both ends of each link.
 """
 
 import shutil
-import signal
-import sys
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +31,7 @@ def open_testbed(description: Mapping[str, Any], interconnects: Mapping[str, Any
     reasons = unavailable(description)
     if reasons:
         raise FalloffError("the emulated testbed cannot run here: " + "; ".join(reasons))
-    with _sigterm_exits(), lease.held(_demolish) as state:
+    with lease.sigterm_exits(), lease.held(_demolish) as state:
         nodes = range(1, description["nodes"] + 1)
         limits = quotas(state, nodes, description["cpu"])
         links.build(state, len(nodes))
@@ -51,19 +48,6 @@ def _demolish(state: Path) -> None:
     netns.release(state)
     cgroup.remove(hierarchy, group(state))
     shutil.rmtree(state)
-
-
-@contextmanager
-def _sigterm_exits() -> Iterator[None]:
-    """Python lets only the main thread install a handler; elsewhere the program's own decides."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,9 @@
 
 import fcntl
 import secrets
+import signal
+import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Callable, Iterator, Optional
@@ -51,3 +54,19 @@ def _lock(path: Path) -> Optional[IO[str]]:
         file.close()
         return None
     return file
+
+
+@contextmanager
+def sigterm_exits() -> Iterator[None]:
+    """Make SIGTERM a SystemExit, so that what is held is let go.
+
+    Python lets only the main thread install a handler; elsewhere the program's own decides.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)

@@ -5,10 +5,11 @@ time by a model of the node (runners/src/simulated.h). The network is a fluid mo
 latency and are shared fairly; there is no loss, no incast and no protocol.
 """
 
+import os
 import re
 import shutil
+import signal
 import subprocess
-import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,10 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
 from runners import build_simulated, tools
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
-from runners.testbeds import smpi
+from runners.testbeds import lease, programs, smpi
+
+_ROOT = tools.BUILT.parent.parent / "simulated"
+_PATIENCE_S = 10.0
 
 # Which simulated program stands for which tool.
 _STANDS_FOR = {"xhpl": "xhpl_simulated", "dgemm": "dgemm_simulated"}
@@ -28,14 +32,22 @@ _TABLE = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", re.M
 
 def unavailable(description: Mapping[str, Any]) -> List[str]:
     """One line, with the remedy, for each reason why the simulation cannot run here."""
-    return [] if shutil.which("smpirun") else [build_simulated.REMEDY]
+    if not shutil.which("smpirun"):
+        return [build_simulated.REMEDY]
+    try:
+        for program in build_simulated.PROGRAMS:
+            tools.find(program, description.get("tools", {}))
+    except FalloffError as error:
+        return [str(error)]
+    return []
 
 
 @contextmanager
 def open_testbed(description: Mapping[str, Any], interconnects: Mapping[str, Any]) -> Iterator["Simulated"]:
-    """A scratch folder for the simulator, removed on leaving.
+    """A working folder for the simulator, removed on leaving; SIGTERM becomes SystemExit.
 
-    `description` is a file of data/testbeds. Raises FalloffError when SimGrid is not here, or a network that
+    What was left by a testbed whose owner was killed is removed first, the simulator that may still run
+    there too. `description` is a file of data/testbeds. Raises FalloffError when SimGrid is not here, or a network that
     is asked for is not described.
     """
     reasons = unavailable(description)
@@ -44,8 +56,41 @@ def open_testbed(description: Mapping[str, Any], interconnects: Mapping[str, Any
     unknown = [name for name in interconnects if name not in description["network"]]
     if unknown:
         raise FalloffError(f"testbed {description['name']} describes no network {', '.join(unknown)}")
-    with tempfile.TemporaryDirectory(prefix="falloff-simulated-") as folder:
-        yield Simulated(Path(folder), description)
+    _ROOT.parent.mkdir(parents=True, exist_ok=True)
+    with lease.sigterm_exits(), lease.held(_demolish, _ROOT) as folder:
+        yield Simulated(folder, description)
+
+
+def _demolish(folder: Path) -> None:
+    _kill_all_in(folder)
+    shutil.rmtree(folder)
+
+
+def _kill_all_in(folder: Path) -> None:
+    """Kill every process that works in a folder: smpirun, a shell script, and the simulator that it starts.
+
+    Raises FalloffError when one does not die.
+    """
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        left = [process for process in Path("/proc").glob("[0-9]*") if _works_in(process, folder)]
+        if not left:
+            return
+        if time.monotonic() > deadline:
+            raise FalloffError(f"processes {[entry.name for entry in left]} survive SIGKILL: restart the machine")
+        for process in left:
+            try:
+                os.kill(int(process.name), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.002)
+
+
+def _works_in(process: Path, folder: Path) -> bool:
+    try:
+        return os.readlink(process / "cwd") == str(folder)
+    except OSError:  # it ended meanwhile, or is another user's
+        return False
 
 
 @dataclass(frozen=True)
@@ -106,45 +151,16 @@ class Simulated:
         for name, text in files.items():
             (self.folder / name).write_text(text, encoding="utf-8")
         argv = smpi.smpirun(command.ranks, clock.absolute(), [str(Path(program).absolute()), *command.argv[1:]])
-        return _execute(tool, argv, self.folder, command.timeout_s)
+        environment = {"PATH": os.environ["PATH"], "TMPDIR": str(self.folder), "LC_ALL": "C"}
+        try:
+            return programs.finish(programs.start(tool, argv, self.folder, environment, ()), command.timeout_s)
+        finally:
+            _kill_all_in(self.folder)
 
 
 def plain(described: Mapping[str, Any]) -> Dict[str, float]:
     """The numbers of a table whose entries are {value, source ...}."""
     return {name: entry["value"] for name, entry in described.items()}
-
-
-def _execute(tool: str, argv: Sequence[str], folder: Path, limit_s: float) -> Execution:
-    start, begin = time.time(), time.monotonic()
-    process = subprocess.Popen(
-        argv,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    timed_out = False
-    try:
-        stdout, stderr = process.communicate(timeout=limit_s)
-    except subprocess.TimeoutExpired:
-        timed_out = True
-        _end(process)
-        stdout, stderr = process.communicate()
-    except BaseException:
-        _end(process)
-        raise
-    wall = time.monotonic() - begin
-    code = None if timed_out else process.returncode
-    return Execution(tool, tuple(argv), stdout, stderr, code, start, wall, timed_out)
-
-
-def _end(process: "subprocess.Popen[str]") -> None:
-    """End smpirun, a shell script, and the simulator that it started: the session is theirs alone."""
-    subprocess.run(["pkill", "-KILL", "-s", str(process.pid)], check=False)
-    process.wait()
 
 
 def _counters(stdout: str, nodes: int) -> Dict[str, List[float]]:
