@@ -77,7 +77,8 @@ def power_over_blocks(sd: float | None, blocks: int, margin: float, fall: float)
                 axes.plot(blocks, own, "o", color=style.INK, markersize=7, mfc="white")
             axes.set_xscale("log")
             drawing.log_ticks(axes.xaxis)
-            axes.set(title=title, xlabel="blocks", xlim=(2, 100), ylim=(0, 102))
+            # A little beyond the last number, so that it does not meet the first one of the next panel.
+            axes.set(title=title, xlabel="blocks", xlim=(2, 140), ylim=(0, 102))
         panels[0].set_ylabel("probability [%]")
         drawing.legend_below(figure, panels[0], 3)
         return figure
