@@ -19,7 +19,7 @@ from analysis.inference import planning
 from analysis.inference.verdict import judge_fall
 from runners import campaign as engine
 from runners import runner_named, tools
-from runners.description import for_testbed
+from runners.description import for_preset, for_testbed
 from runners.journal import Folder
 from runners.plan import Plan, resolve, with_blocks
 from runners.record import FalloffError
@@ -99,12 +99,21 @@ def read_toml(file: Path, kind: str) -> dict[str, Any]:
         raise FalloffError(f"{file} is not valid TOML: {error}") from None
 
 
+def read_testbed(name: str) -> dict[str, Any]:
+    """A testbed's description; one that `extends` another has all of that, but for what it says itself.
+
+    Raises FalloffError as `read_toml` does.
+    """
+    own = read_toml(paths.TESTBEDS / f"{name}.toml", "testbed")
+    return {**(read_testbed(own["extends"]) if "extends" in own else {}), **own}
+
+
 def plan_campaign(campaign: str, testbed: str = "emulated", preset: str = "quick", blocks: int = 0) -> Plan:
     """Resolve a campaign for a testbed, both by name; `blocks` overrides the preset's stopping rule."""
-    machine = read_toml(paths.TESTBEDS / f"{testbed}.toml", "testbed")
-    description = for_testbed(read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign"), machine)
-    networks = read_toml(paths.INTERCONNECTS, "interconnects")
-    plan = resolve(description, machine, networks, preset)
+    machine = read_testbed(testbed)
+    asked = for_preset(read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign"), preset)
+    description = for_testbed(asked, machine)
+    plan = resolve(description, machine, read_toml(paths.INTERCONNECTS, "interconnects"))
     return with_blocks(plan, description, blocks) if blocks else plan
 
 

@@ -2,7 +2,8 @@
 
 import statistics
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
@@ -51,16 +52,14 @@ def run(
     folder.create_or_check(plan)
     folder.write_provenance({"host": provenance.host(), "testbed": testbed.provenance()})
     folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])
-    progress = _Progress(plan, folder, listen)
-    for trial in plan.preamble:
-        _run_missing(trial, testbed, folder, progress)
+    progress = _Progress(plan, folder, listen, testbed.at_once)
+    _run_missing(plan.preamble, testbed, folder, progress)
     ended_by = "blocks"
     for block in plan.blocks:
         if _too_late(plan, block, progress):
             ended_by = "time budget"
             break
-        for trial in block:
-            _run_missing(trial, testbed, folder, progress)
+        _run_missing(block, testbed, folder, progress)
         width = half_width(folder) if plan.stopping.precision else None
         if width is not None and width <= plan.stopping.precision:
             ended_by = "precision"
@@ -78,17 +77,41 @@ def is_finished(plan: Plan, folder: Folder) -> bool:
     return bool(notes) and notes[-1].get("stopping") == asdict(plan.stopping)
 
 
-def _run_missing(trial: Trial, testbed: Any, folder: Folder, progress: "_Progress") -> None:
-    if trial.id not in progress.missing:
-        progress.kept(trial)
+def _run_missing(trials: Iterable[Trial], testbed: Any, folder: Folder, progress: "_Progress") -> None:
+    """Run those of the trials that are not there yet, in order; `at_once` of them where a testbed can.
+
+    Only this thread writes: what an interruption leaves running ends with the testbed and is not kept.
+    """
+    waiting = deque(progress.not_kept(trials))
+    if testbed.at_once == 1:
+        for trial in waiting:
+            progress.started(trial)
+            _keep(trial, *_execute(trial, testbed), folder, progress)
         return
-    progress.started(trial)
-    runner = runner_named(trial.runner)
+    running: Dict[Future, Trial] = {}
+    pool = ThreadPoolExecutor(testbed.at_once)
+    try:
+        while waiting or running:
+            while waiting and len(running) < testbed.at_once:
+                trial = waiting.popleft()
+                progress.started(trial)
+                running[pool.submit(_execute, trial, testbed)] = trial
+            for done in wait(running, return_when=FIRST_COMPLETED)[0]:
+                _keep(running.pop(done), *done.result(), folder, progress)
+    finally:
+        pool.shutdown(wait=False)
+
+
+def _execute(trial: Trial, testbed: Any) -> Tuple[Transcript, float]:
+    """The trial's transcript, and the seconds that it took."""
     begin = time.monotonic()
-    transcript: Transcript = testbed.run(trial, runner.commands(trial.point))
+    transcript = testbed.run(trial, runner_named(trial.runner).commands(trial.point))
+    return transcript, time.monotonic() - begin
+
+
+def _keep(trial: Trial, transcript: Transcript, seconds: float, folder: Folder, progress: "_Progress") -> None:
     folder.save(transcript)
-    outcome = judge(transcript, runner.parse)
-    seconds = time.monotonic() - begin
+    outcome = judge(transcript, runner_named(trial.runner).parse)
     folder.note("trial", id=trial.id, status=outcome.status, seconds=round(seconds, 4))
     progress.finished(trial, outcome, seconds)
 
@@ -105,8 +128,8 @@ def _too_late(plan: Plan, block: Tuple[Trial, ...], progress: "_Progress") -> bo
 class _Progress:
     """Keeps count of the trials and of how long each kind takes, and tells the listener."""
 
-    def __init__(self, plan: Plan, folder: Folder, listen: Listener) -> None:
-        self._plan, self._listen = plan, listen
+    def __init__(self, plan: Plan, folder: Folder, listen: Listener, at_once: int) -> None:
+        self._plan, self._listen, self._at_once = plan, listen, at_once
         self._trials = plan.trials()
         self._kind = {trial.id: (trial.runner, trial.point.get("nodes")) for trial in self._trials}
         self.missing = {trial.id for trial in self._trials} - folder.finished()
@@ -121,10 +144,14 @@ class _Progress:
         kinds = [self._kind[trial.id] for trial in trials if trial.id in self.missing]
         if not all(kind in self._seconds for kind in kinds):
             return None
-        return sum(statistics.mean(self._seconds[kind]) for kind in kinds)
+        return sum(statistics.mean(self._seconds[kind]) for kind in kinds) / self._at_once
 
-    def kept(self, trial: Trial) -> None:
-        self._tell("kept", trial)
+    def not_kept(self, trials: Iterable[Trial]) -> List[Trial]:
+        """Those of the trials that are missing; the listener hears of the others."""
+        for trial in trials:
+            if trial.id not in self.missing:
+                self._tell("kept", trial)
+        return [trial for trial in trials if trial.id in self.missing]
 
     def started(self, trial: Trial) -> None:
         self._tell("started", trial)
@@ -139,7 +166,7 @@ class _Progress:
 
     def _count(self, trial_id: str, seconds: float) -> None:
         self._seconds[self._kind[trial_id]].append(seconds)
-        self.spent_s += seconds
+        self.spent_s += seconds / self._at_once
 
     def _tell(self, kind: str, trial: Optional[Trial], outcome: Optional[Outcome] = None, message: str = "") -> None:
         eta = self.expected(self._trials)

@@ -7,7 +7,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping
 
-from runners.record import Settings
+from runners.record import FalloffError, Settings
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,14 @@ class Stopping:
 
 
 def for_testbed(campaign: Mapping[str, Any], testbed: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A campaign as a testbed can run it: with the testbed's own `settings`, without surveys by tools that
-    are not among its `runners`, and with no more than its `blocks`. What a testbed does not name stays."""
-    runners = testbed.get("runners")
+    """A campaign as a testbed can run it: with the testbed's own `settings`, on its `interconnects` alone, without
+    surveys by tools that are not among its `runners`, and with no more than its `blocks`. What a testbed does not
+    name stays; so do interconnects of which it has none, for the plan to refuse."""
+    runners, networks = testbed.get("runners"), campaign["factors"].get("interconnect", [])
     fitted = {**campaign, "settings": {**campaign["settings"], **testbed.get("settings", {})}}
+    there = [name for name in networks if name in testbed.get("interconnects", networks)]
+    if there:
+        fitted["factors"] = {**campaign["factors"], "interconnect": there}
     if runners is not None:
         fitted["survey"] = [survey for survey in campaign.get("survey", []) if survey["runner"] in runners]
     if "blocks" in testbed:
@@ -37,15 +41,42 @@ def for_testbed(campaign: Mapping[str, Any], testbed: Mapping[str, Any]) -> Mapp
     return fitted
 
 
+def for_preset(campaign: Mapping[str, Any], preset: str) -> Mapping[str, Any]:
+    """A campaign with a preset's stopping rules and, where it has `factors`, with its levels of those.
+
+    Raises FalloffError when the campaign has no such preset, or lacks a part; an empty name is the campaign as it
+    stands.
+    """
+    missing = _misshapen(campaign)
+    if missing:
+        raise FalloffError(f"campaign {campaign.get('name', '?')}: {'; '.join(missing)}")
+    presets = {"": {}, **campaign.get("presets", {})}
+    if preset not in presets:
+        raise FalloffError(
+            f"campaign {campaign.get('name', '?')}: preset {preset!r} is unknown; "
+            f"there are {', '.join(campaign.get('presets', {})) or 'none'}"
+        )
+    rules = dict(presets[preset])
+    levels = rules.pop("factors", {})
+    return {
+        **campaign,
+        "factors": {**campaign["factors"], **levels},
+        "stopping": {**campaign["stopping"], **rules},
+    }
+
+
 def points_of(campaign: Mapping[str, Any]) -> List[Settings]:
-    """Every combination of levels, each with the settings that its levels entail."""
+    """Every combination of levels, each with the settings that its levels entail.
+
+    `levels` has a table for each factor that entails any, or for several factors together: its name and
+    its keys are then theirs, with a space between.
+    """
     factors = campaign["factors"]
     points = []
     for levels in itertools.product(*factors.values()):
-        point: Dict[str, Any] = dict(campaign["settings"])
-        for factor, level in zip(factors, levels):
-            point[factor] = level
-            point.update(campaign.get("levels", {}).get(factor, {}).get(str(level), {}))
+        point: Dict[str, Any] = {**campaign["settings"], **dict(zip(factors, levels))}
+        for names, entailed in campaign.get("levels", {}).items():
+            point.update(entailed.get(" ".join(str(point.get(name)) for name in names.split()), {}))
         points.append(point)
     return points
 
@@ -62,11 +93,11 @@ def interconnects_of(campaign: Mapping[str, Any]) -> List[str]:
 
 
 def faults(
-    campaign: Mapping[str, Any], testbed: Mapping[str, Any], interconnects: Mapping[str, Any], preset: str
+    campaign: Mapping[str, Any], testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
 ) -> List[str]:
     """Every reason why a campaign cannot be resolved for a testbed, in words; empty when it can."""
     return _misshapen(campaign) or [
-        *_faulty_stopping(campaign, preset),
+        *_faulty_stopping(campaign),
         *_faulty_levels(campaign),
         *_unlike_testbed(campaign, testbed, interconnects),
     ]
@@ -82,15 +113,10 @@ def _misshapen(campaign: Mapping[str, Any]) -> List[str]:
     ]
 
 
-def _faulty_stopping(campaign: Mapping[str, Any], preset: str) -> List[str]:
-    presets = campaign.get("presets", {})
-    found = []
-    if preset and preset not in presets:
-        found.append(f"preset {preset!r} is unknown; there are {', '.join(presets) or 'none'}")
-    rules = {**campaign["stopping"], **presets.get(preset, {})}
-    known = Stopping.__dataclass_fields__
+def _faulty_stopping(campaign: Mapping[str, Any]) -> List[str]:
+    rules, known = campaign["stopping"], Stopping.__dataclass_fields__
     unknown = [rule for rule in rules if rule not in known]
-    found += [f"stopping rule {rule!r} is unknown; there are {', '.join(known)}" for rule in unknown]
+    found = [f"stopping rule {rule!r} is unknown; there are {', '.join(known)}" for rule in unknown]
     if not isinstance(rules.get("blocks"), int) or rules["blocks"] < 1:
         found.append("stopping needs 'blocks', a whole number from 1")
     return found
@@ -99,11 +125,12 @@ def _faulty_stopping(campaign: Mapping[str, Any], preset: str) -> List[str]:
 def _faulty_levels(campaign: Mapping[str, Any]) -> List[str]:
     """What speaks of a factor or a level that is not there, or would leave out a level without a word."""
     factors, found = campaign["factors"], []
-    for factor, entailed in campaign.get("levels", {}).items():
-        if factor not in factors:
-            found.append(f"levels.{factor} is there, but {factor!r} is no factor")
-        unsaid = [str(level) for level in factors.get(factor, []) if str(level) not in entailed]
-        found += [f"levels.{factor} does not say what {level} entails" for level in unsaid]
+    for names, entailed in campaign.get("levels", {}).items():
+        strange = [factor for factor in names.split() if factor not in factors]
+        found += [f"levels.{names} is there, but {factor!r} is no factor" for factor in strange]
+        levels = itertools.product(*(factors.get(factor, []) for factor in names.split()))
+        unsaid = [key for key in (" ".join(map(str, level)) for level in levels) if key not in entailed]
+        found += [f"levels.{names} does not say what {key} entails" for key in unsaid]
     if "bracket" in campaign and campaign["bracket"]["over"] not in factors:
         found.append(f"the bracket is over {campaign['bracket']['over']!r}, which is no factor")
     for alike in campaign.get("warm_up", []):

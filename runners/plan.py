@@ -40,13 +40,13 @@ class Plan:
 
 
 def resolve(
-    campaign: Mapping[str, Any], testbed: Mapping[str, Any], interconnects: Mapping[str, Any], preset: str = ""
+    campaign: Mapping[str, Any], testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
 ) -> Plan:
     """Resolve a campaign's description for a testbed; raises FalloffError naming every fault."""
-    found = faults(campaign, testbed, interconnects, preset)
+    found = faults(campaign, testbed, interconnects)
     if found:
         raise FalloffError(f"campaign {campaign.get('name', '?')}: " + "; ".join(found))
-    stopping = Stopping(**{**campaign["stopping"], **campaign.get("presets", {}).get(preset, {})})
+    stopping = Stopping(**campaign["stopping"])
     networks = {name: interconnects[name] for name in interconnects_of(campaign)}
     preamble = _preamble(campaign)
     blocks = tuple(_block(campaign, number) for number in range(1, stopping.blocks + 1))

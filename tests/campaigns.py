@@ -3,6 +3,7 @@
 import copy
 
 import runners
+from runners.description import for_preset
 from runners.plan import resolve
 from runners.record import Command, Reading, Result, Runner, Unreadable
 
@@ -27,7 +28,7 @@ INTERCONNECTS = {"gige": {"rate_bit_s": 1e9}, "10gige": {"rate_bit_s": 1e10}}
 def small_plan(preset: str = "", **changes):
     """The small campaign resolved, with some of its keys changed."""
     campaign = {**copy.deepcopy(CAMPAIGN), **changes}
-    return resolve(campaign, TESTBED, INTERCONNECTS, preset)
+    return resolve(for_preset(campaign, preset), TESTBED, INTERCONNECTS)
 
 
 def _commands(point):

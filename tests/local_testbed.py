@@ -12,8 +12,8 @@ class LocalTestbed:
 
     name, evidence = "local", "emulated"
 
-    def __init__(self, effective: dict | None = None) -> None:
-        self.effective = effective or {}
+    def __init__(self, effective: dict | None = None, at_once: int = 1) -> None:
+        self.effective, self.at_once = effective or {}, at_once
         self.executed: list[str] = []
 
     def provenance(self) -> dict:

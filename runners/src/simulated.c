@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "payload.h"
 #include "simulated.h"
 
 struct rates rates;
@@ -136,12 +138,13 @@ void __wrap_free(void *block)
 
 /* ---- MPI, through its profiling interface: before a node communicates it computes what is due ---- */
 
-static void count_message(int count, MPI_Datatype type)
+static void count_message(enum payload_call call, int count, MPI_Datatype type)
 {
     int size;
     PMPI_Type_size(type, &size);
     messages += 1.0;
     bytes += (double)count * size;
+    payload_count(call, (double)count * size);
 }
 
 int MPI_Init(int *argc, char ***argv)
@@ -157,6 +160,25 @@ int MPI_Init(int *argc, char ***argv)
     return result;
 }
 
+/* What the simulation itself took. All nodes are one process; of its memory only what is really there counts, the
+   folded piece once (RSS counts it wherever it is mapped). */
+static void print_simulators_own(void)
+{
+    struct rusage used;
+    char line[128];
+    double kib = 0.0;
+    FILE *rollup = fopen("/proc/self/smaps_rollup", "r");
+    while (rollup != NULL && fgets(line, sizeof line, rollup) != NULL)
+        if (sscanf(line, "Pss: %lf", &kib) == 1)
+            break;
+    if (rollup != NULL)
+        fclose(rollup);
+    getrusage(RUSAGE_SELF, &used);
+    printf("simulator: %.3f CPU s, %.1f MB\n",
+           used.ru_utime.tv_sec + used.ru_stime.tv_sec + (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6,
+           kib * 1024 / 1e6);
+}
+
 int MPI_Finalize(void)
 {
     int rank, ranks;
@@ -170,8 +192,11 @@ int MPI_Finalize(void)
         printf("rank      computed s  messages sent            bytes sent\n");
         for (int r = 0; r < ranks; r++)
             printf("%4d %15.6f %14.0f %21.0f\n", r, all[3 * r], all[3 * r + 1], all[3 * r + 2]);
-        printf("end of simulated\n");
+        print_simulators_own();
     }
+    payload_print(stdout);
+    if (rank == 0)
+        printf("end of simulated\n");
     __real_free(all);
     return PMPI_Finalize();
 }
@@ -185,14 +210,14 @@ double MPI_Wtime(void)
 int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
 {
     before_mpi();
-    count_message(count, type);
+    count_message(PAYLOAD_MPI_Send, count, type);
     return PMPI_Send(buffer, count, type, to, tag, comm);
 }
 
 int MPI_Ssend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
 {
     before_mpi();
-    count_message(count, type);
+    count_message(PAYLOAD_MPI_Ssend, count, type);
     return PMPI_Ssend(buffer, count, type, to, tag, comm);
 }
 
@@ -200,7 +225,7 @@ int MPI_Issend(const void *buffer, int count, MPI_Datatype type, int to, int tag
                MPI_Request *request)
 {
     before_mpi();
-    count_message(count, type);
+    count_message(PAYLOAD_MPI_Issend, count, type);
     return PMPI_Issend(buffer, count, type, to, tag, comm, request);
 }
 

@@ -60,6 +60,7 @@ class Emulated:
     interconnects: Mapping[str, Any]
 
     evidence = "emulated"
+    at_once = 1  # its nodes share one machine, and one trial must not disturb another
 
     @property
     def name(self) -> str:

@@ -50,7 +50,7 @@ def start(
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,  # Ctrl-C is for the testbed, which then ends its programs
-            preexec_fn=enter,
+            preexec_fn=enter if entrances else None,  # it must not be used where threads start programs
         )
     return Started(tool, argv, process, output, complaints, *begun)
 

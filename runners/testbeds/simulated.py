@@ -5,16 +5,18 @@ time by a model of the node (runners/src/simulated.h). The network is a fluid mo
 latency and are shared fairly; there is no loss, no incast and no protocol.
 """
 
+import math
 import os
 import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from runners import build_simulated, tools
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
@@ -67,7 +69,7 @@ def _demolish(folder: Path) -> None:
 
 
 def _kill_all_in(folder: Path) -> None:
-    """Kill every process that works in a folder: smpirun, a shell script, and the simulator that it starts.
+    """Kill every process that works in a folder or below: smpirun, a shell script, and the simulator that it starts.
 
     Raises FalloffError when one does not die.
     """
@@ -88,14 +90,14 @@ def _kill_all_in(folder: Path) -> None:
 
 def _works_in(process: Path, folder: Path) -> bool:
     try:
-        return os.readlink(process / "cwd") == str(folder)
+        return folder in (here := Path(os.readlink(process / "cwd")), *here.parents)
     except OSError:  # it ended meanwhile, or is another user's
         return False
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """The testbed while it is open: `folder` is the simulator's working folder."""
+    """The testbed while it is open: every simulation has a folder of its own in `folder`."""
 
     folder: Path
     description: Mapping[str, Any]
@@ -103,21 +105,26 @@ class Simulated:
     evidence = "simulated"
 
     @property
+    def at_once(self) -> int:
+        """How many simulations run side by side: one on each processor, since none disturbs another."""
+        return os.cpu_count() or 1
+
+    @property
     def name(self) -> str:
         """The testbed's name, as its description gives it."""
         return self.description["name"]
 
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
-        """Simulate the commands in order, up to the first that fails.
+        """Simulate the commands in order, up to the first that fails; may be called by several threads.
 
         Counters are what each rank of the last one sent, `bytes_sent` [B], on its node.
         """
         executions: List[Execution] = []
         fault = ""
         try:
-            network = plain(self.description["network"][trial.point["interconnect"]])
+            rates, network = model(self.description, trial.point["interconnect"], trial.point.get("vary", "none"))
             for command in commands:
-                executions.append(self._simulate(command, network))
+                executions.append(self._simulate(command, rates, network))
                 if executions[-1].exit_code != 0:
                     break
         except (FalloffError, OSError) as error:
@@ -136,7 +143,7 @@ class Simulated:
             "networks": {name: plain(network) for name, network in self.description["network"].items()},
         }
 
-    def _simulate(self, command: Command, network: Mapping[str, float]) -> Execution:
+    def _simulate(self, command: Command, rates: Mapping[str, float], network: Mapping[str, float]) -> Execution:
         tool = command.argv[0]
         if tool not in _STANDS_FOR or not command.ranks:
             raise FalloffError(f"{tool} cannot be simulated; there are {', '.join(_STANDS_FOR)}")
@@ -146,16 +153,46 @@ class Simulated:
             **command.files,
             "platform.xml": smpi.platform(command.ranks, network),
             "hosts": smpi.hosts(command.ranks),
-            "rates.txt": "".join(f"{name} {value:g}\n" for name, value in plain(self.description["rates"]).items()),
+            "rates.txt": "".join(f"{name} {value!r}\n" for name, value in rates.items()),
         }
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
         for name, text in files.items():
-            (self.folder / name).write_text(text, encoding="utf-8")
+            (folder / name).write_text(text, encoding="utf-8")
         argv = smpi.smpirun(command.ranks, clock.absolute(), [str(Path(program).absolute()), *command.argv[1:]])
-        environment = {"PATH": os.environ["PATH"], "TMPDIR": str(self.folder), "LC_ALL": "C"}
+        environment = {"PATH": os.environ["PATH"], "TMPDIR": str(folder), "LC_ALL": "C"}
         try:
-            return programs.finish(programs.start(tool, argv, self.folder, environment, ()), command.timeout_s)
+            return programs.finish(programs.start(tool, argv, folder, environment, ()), command.timeout_s)
         finally:
-            _kill_all_in(self.folder)
+            _kill_all_in(folder)
+            shutil.rmtree(folder)
+
+
+def model(
+    description: Mapping[str, Any], interconnect: str, vary: str = "none"
+) -> Tuple[Dict[str, float], Dict[str, float]]:
+    """The node's rates and the network as a testbed describes them, but for one of them that is varied.
+
+    `vary` is `none` or `NAME=VALUE`: a rate, or `bandwidth` or `latency` of the network, with `low` or `high` for the
+    end of its described range, or a number in its unit; or `backplane` with a number [B/s], which all links share.
+    Raises FalloffError when it is neither.
+    """
+    rates, network = dict(description["rates"]), dict(description["network"][interconnect])
+    network.setdefault("backplane", {"value": math.inf})
+    name, _, value = vary.partition("=")
+    for table in (rates, network):
+        if name in table:
+            table[name] = {"value": _varied(table[name], vary, value)}
+            return plain(rates), plain(network)
+    if vary != "none":
+        raise FalloffError(f"vary {vary!r} names none of {', '.join([*rates, *network])}")
+    return plain(rates), plain(network)
+
+
+def _varied(entry: Mapping[str, float], vary: str, value: str) -> float:
+    try:
+        return entry[value] if value in ("low", "high") else float(value)
+    except (KeyError, ValueError):
+        raise FalloffError(f"vary {vary!r} has neither a number nor an end of a described range") from None
 
 
 def plain(described: Mapping[str, Any]) -> Dict[str, float]:

@@ -1,5 +1,6 @@
 """SimGrid's SMPI: the modelled platform, and the command line that runs an MPI program on it."""
 
+import math
 from pathlib import Path
 from typing import Any, List, Mapping, Sequence
 
@@ -35,9 +36,10 @@ def platform(nodes: int, network: Mapping[str, Any]) -> str:
     """The platform file of `nodes` nodes on one switch, each with a full-duplex link of its own.
 
     `network` has `bandwidth` [B/s of payload] and `latency` [s from one node to another], and may have a
-    `backplane` [B/s] that all links share.
+    `backplane` [B/s] that all links share, unless it is infinite.
     """
-    shared = _BACKPLANE.format(bandwidth=network["backplane"]) if "backplane" in network else ""
+    backplane = network.get("backplane", math.inf)
+    shared = "" if math.isinf(backplane) else _BACKPLANE.format(bandwidth=backplane)
     return _PLATFORM.format(
         nodes=nodes, bandwidth=network["bandwidth"], half_latency=network["latency"] / 2, backplane=shared
     )
