@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from runners import runner_named
+from runners import payload, runner_named
 from runners.journal import Folder
 from runners.record import FalloffError, Outcome, Transcript, judge
 
@@ -18,7 +18,7 @@ from analysis.schema import check, schema
 def assemble(folder: Path) -> xr.Dataset:
     """Read every transcript of a campaign again and lay the readings out by the schema.
 
-    Returns a dataset with dims `trial` (sorted by block and order) and `node`; trials without a
+    Returns a dataset with dims `trial` (sorted by block and order), `node` and `size`; trials without a
     valid reading are NaN with a status and a reason. Raises FalloffError when the folder is no
     campaign's, holds no transcript, or a transcript is damaged.
     """
@@ -28,12 +28,12 @@ def assemble(folder: Path) -> xr.Dataset:
     if not transcripts:
         raise FalloffError(f"{folder} holds no finished trial yet")
     outcomes = [judge(t, runner_named(t.trial.runner).parse) for t in transcripts]
-    nodes = np.arange(1, plan.testbed["nodes"] + 1)
+    labels = {"node": np.arange(1, plan.testbed["nodes"] + 1), "size": np.array(payload.LEAST)}
     rows = [_row(transcript, outcome) for transcript, outcome in zip(transcripts, outcomes)]
     known = schema()
     dataset = xr.Dataset(
-        {name: _array(name, known["variables"][name], rows, nodes) for name in known["variables"]},
-        {name: _array(name, known["coordinates"][name], rows, nodes) for name in known["coordinates"]},
+        {name: _array(name, known["variables"][name], rows, labels) for name in known["variables"]},
+        {name: _array(name, known["coordinates"][name], rows, labels) for name in known["coordinates"]},
     )
     starts = dataset.start.values[np.isfinite(dataset.start.values)]
     dataset.attrs = {
@@ -96,15 +96,16 @@ def _row(transcript: Transcript, outcome: Outcome) -> dict:
     }
 
 
-def _array(name: str, wanted: dict, rows: list[dict], nodes: np.ndarray) -> tuple:
-    """One schema entry as (dims, values, attributes) over all trials."""
+def _array(name: str, wanted: dict, rows: list[dict], labels: dict[str, np.ndarray]) -> tuple:
+    """One schema entry as (dims, values, attributes) over all trials; `labels` are of the other dims."""
     attributes = {key: wanted[key] for key in ("units", "long_name") if key in wanted}
-    if wanted["dims"] == ["node"]:
-        return wanted["dims"], nodes, attributes
-    if wanted["dims"] == ["trial", "node"]:
-        values = np.full((len(rows), len(nodes)), np.nan)
-        for row, per_node in zip(values, (r.get(name, []) for r in rows)):
-            row[: len(per_node)] = per_node
+    last = wanted["dims"][-1]
+    if wanted["dims"] == [last] and last in labels:
+        return wanted["dims"], labels[last], attributes
+    if last in labels:
+        values = np.full((len(rows), len(labels[last])), np.nan)
+        for row, listed in zip(values, (r.get(name, []) for r in rows)):
+            row[: len(listed)] = listed
     elif wanted["type"] == "text":
         values = np.array([row.get(name, "") for row in rows], dtype=str)
     elif wanted["type"] == "whole":

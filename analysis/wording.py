@@ -11,6 +11,7 @@ UNKNOWN = "—"
 HARD_SPACE = "\u00a0"
 MINUS = "\u2212"
 TINY = 1e-5
+BYTE_UNITS = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "B": 1}
 TIME_UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 
 
@@ -58,6 +59,20 @@ def between(interval: tuple[float, float] | None, decimals: int) -> str:
 def gigabit(bit_s: float | None) -> str:
     """A rate in bit/s as Gbit/s."""
     return UNKNOWN if bit_s is None else f"{number(bit_s / 1e9)}{HARD_SPACE}Gbit/s"
+
+
+def byte_size(size: float | None) -> str:
+    """A number of bytes in the largest binary unit of which it is at least one, without closing zeros."""
+    if size is None:
+        return UNKNOWN
+    unit = next((name for name, least in BYTE_UNITS.items() if size >= least), "B")
+    text = number(size / BYTE_UNITS[unit])
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text}{HARD_SPACE}{unit}"
+
+
+def byte_range(interval: tuple[float, float] | None) -> str:
+    """An interval of bytes, each end in its own unit."""
+    return UNKNOWN if interval is None else f"{HARD_SPACE}to{HARD_SPACE}".join(map(byte_size, interval))
 
 
 def micro(seconds: float | None) -> str:
@@ -133,6 +148,8 @@ def templates() -> Environment:
         percent_range,
         between,
         gigabit,
+        byte_size,
+        byte_range,
         micro,
         duration,
         duration_range,

@@ -1,6 +1,7 @@
-"""Build the tools that no package brings (`python -m runners.build`): xhpl, dgemm and noise.
+"""Build the tools that no package brings (`python -m runners.build`): xhpl, dgemm, noise and node_rates.
 
-Where the reference BLAS is installed, xhpl_reference too: the same HPL with the plainest of BLAS.
+xhpl_payload is the same HPL that counts its messages, payload.so what counts any program's. Where the
+reference BLAS is installed, xhpl_reference too: the same HPL with the plainest of BLAS.
 
 Done once: a stamp beside the programs holds the checksum of all that they were made from.
 """
@@ -29,6 +30,9 @@ _INPUTS = (
     _OWN_SOURCES / "xhpl_main.c",
     _OWN_SOURCES / "dgemm.c",
     _OWN_SOURCES / "noise.c",
+    _OWN_SOURCES / "node_rates.c",
+    _OWN_SOURCES / "payload.c",
+    _OWN_SOURCES / "payload.h",
 )
 
 # No processor-specific flags: the time is spent in the BLAS, which chooses its kernels at run time.
@@ -60,22 +64,26 @@ def build(folder: Path = BUILT) -> bool:
     compiler = _compiler()
     tarball = os.environ.get("HPL_SOURCE")
     release = hpl_source.release(tarball)
-    linked = {"xhpl": _LIBRARIES}
+    counting = str(_OWN_SOURCES / "payload.c")
+    linked = {"xhpl": _LIBRARIES, "xhpl_payload": (counting, *_LIBRARIES)}
     reference = reference_blas(compiler)
     if reference:
         linked["xhpl_reference"] = (str(reference), "-lm")
     inputs = checksum(compiler, release, [*_INPUTS, *([reference] if reference else [])])
     stamp = folder / "stamp"
-    programs = ("dgemm", "noise", *linked)
+    programs = ("dgemm", "noise", "node_rates", "payload.so", *linked)
     if stamp.exists() and stamp.read_text() == inputs and all((folder / name).exists() for name in programs):
         return False
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         work = Path(scratch)
         run_compiler(compiler, ["-O2", str(_OWN_SOURCES / "dgemm.c"), "-o", "dgemm", *_LIBRARIES], work)
-        # As needed: it is no MPI program, and loading MPI is work of the node that it disturbs.
+        # As needed: they are no MPI programs, and loading MPI is work of the node that noise disturbs.
         lean = ["-O2", "-Wl,--as-needed"]
         run_compiler(compiler, [*lean, str(_OWN_SOURCES / "noise.c"), "-o", "noise", "-lm"], work)
+        node_rates = [*lean, "-fopenmp", str(_OWN_SOURCES / "node_rates.c"), "-o", "node_rates", *_LIBRARIES]
+        run_compiler(compiler, node_rates, work)
+        run_compiler(compiler, ["-O2", "-shared", "-fPIC", counting, "-o", "payload.so"], work)
         top = hpl_source.unpack(tarball, work)
         objects = compile_hpl(compiler, release, top, work)
         for name, libraries in linked.items():
@@ -162,7 +170,7 @@ def main() -> int:
     except FalloffError as error:
         print(f"falloff: {error}", file=sys.stderr)
         return 1
-    print(f"xhpl, dgemm and noise {'built' if made else 'are already'} in {BUILT}")
+    print(f"xhpl, dgemm, noise and node_rates {'built' if made else 'are already'} in {BUILT}")
     if not (BUILT / "xhpl_reference").exists():
         print("left out: xhpl_reference, since the reference BLAS is missing: `apt-get install libblas-dev`")
     try:

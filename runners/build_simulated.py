@@ -1,7 +1,8 @@
 """Build xhpl_simulated and dgemm_simulated: HPL's own code, and our DGEMM loop, for SimGrid's SMPI.
 
 HPL's sources are compiled as they are into an archive. Functions of the same name in simulated_hpl.c come
-first, so that the linker leaves the archive's out; four others are wrapped.
+first, so that the linker leaves the archive's out; four others are wrapped. xhpl_unmocked is the same archive
+with a real BLAS, which tells its pivots and its messages: what the simulation is compared with.
 """
 
 import os
@@ -13,15 +14,15 @@ from runners import build, hpl_source
 from runners.record import FalloffError
 from runners.tools import BUILT
 
-PROGRAMS = ("xhpl_simulated", "dgemm_simulated", "noclock.so")
+PROGRAMS = ("xhpl_simulated", "dgemm_simulated", "noclock.so", "xhpl_unmocked")
 REMEDY = "SimGrid is missing: `apt-get install libsimgrid-dev`"
 
 _HERE = Path(__file__).resolve().parent
 _SOURCES = _HERE / "src"
 _INPUTS = (
     *(_HERE / name for name in ("build_simulated.py", "build.py", "hpl_source.py")),
-    *(_SOURCES / name for name in ("simulated.h", "simulated.c", "simulated_hpl.c", "noclock.c")),
-    *(_SOURCES / name for name in ("xhpl_main.c", "dgemm.c")),
+    *(_SOURCES / name for name in ("payload.h", "simulated.h", "simulated.c", "simulated_hpl.c", "noclock.c")),
+    *(_SOURCES / name for name in ("xhpl_main.c", "dgemm.c", "pivots.c", "payload.c")),
 )
 # SMPI's headers would make every malloc its own. HPL sends rows that it has copied together, since a
 # datatype of a matrix that does not exist cannot be packed.
@@ -68,6 +69,9 @@ def build_simulated(folder: Path = BUILT) -> bool:
         build.run_compiler(
             "cc", ["-O2", "-shared", "-fPIC", str(_SOURCES / "noclock.c"), "-o", "noclock.so"], work
         )
+        told = [str(_SOURCES / name) for name in ("pivots.c", "payload.c")]
+        real = [*_OWN_FLAGS, *includes, *told, "-Wl,--wrap=HPL_bwait", "libhpl.a", "-lopenblas", "-lm"]
+        build.run_compiler(smpicc, [main, *real, "-o", "xhpl_unmocked"], work)
         for name in PROGRAMS:
             os.replace(work / name, folder / name)
     stamp.write_text(inputs)

@@ -15,6 +15,7 @@ _KINDS = (
     ("", re.compile(r"\0|\ufffd{3}"), "it is binary data"),
     ("hpcc", re.compile(r"HPC Challenge Benchmark version"), "it is an output of HPCC"),
     ("hpl", re.compile(r"HPLinpack \d"), "it is an output of HPL"),
+    ("payload", re.compile(r"^Payload: messages that all ranks sent", re.M), "it is a table of messages by size"),
     ("", re.compile(r"# of (?:problems? sizes|process grids)"), "it is an HPL.dat input deck"),
     ("", re.compile(r"Optimized LINPACK Benchmark"), "it is an output of Intel's LINPACK, not of HPL"),
     ("", re.compile(r"^HPCG-Benchmark|^Final Summary::HPCG", re.M), "it is an output of HPCG"),

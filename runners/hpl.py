@@ -3,7 +3,7 @@
 import math
 from typing import List
 
-from runners import hpl_dat, noise
+from runners import hpl_dat, noise, payload, simulated_output
 from runners.hpl_output import Row, require_consistent, rows, runs
 from runners.record import (
     Command,
@@ -17,27 +17,35 @@ from runners.record import (
     Unreadable,
 )
 
-_BINARIES = {"openblas": "xhpl", "reference": "xhpl_reference"}
+# By BLAS, and whether the payload is counted.
+_BINARIES = {
+    ("openblas", False): "xhpl",
+    ("openblas", True): "xhpl_payload",
+    ("reference", False): "xhpl_reference",
+}
 
 
 def commands(point: Settings) -> List[Command]:
     """One xhpl over all nodes of the point, one process a node, beside the daemons of `noise.commands`.
 
-    `blas` chooses among the binaries that are built here; raises FalloffError when there is none for it.
+    `blas` and `payload` choose among the binaries that are built here; raises FalloffError when there is none
+    for them.
     """
-    blas = point.get("blas", "openblas")
-    if blas not in _BINARIES:
-        raise FalloffError(f"blas {blas!r} is unknown; there are {', '.join(_BINARIES)}")
-    argv, deck = (_BINARIES[blas],), hpl_dat.render(point)
+    wanted = point.get("blas", "openblas"), point.get("payload", False)
+    if wanted not in _BINARIES:
+        there = ", ".join(f"{blas!r} with payload {counted}" for blas, counted in _BINARIES)
+        raise FalloffError(f"there is no xhpl of blas {wanted[0]!r} with payload {wanted[1]}, only {there}")
+    argv, deck = (_BINARIES[wanted],), hpl_dat.render(point)
     solver = Command(argv, ranks=point["nodes"], files={"HPL.dat": deck}, timeout_s=point["timeout_s"])
     return [*noise.commands(point), solver]
 
 
 def parse(transcript: Transcript) -> List[Reading]:
-    """The `readings` of the trial's one result.
+    """The `readings` of the trial's one result, with its payload where that was counted and, in a simulation,
+    what the simulator took.
 
     Raises InvalidRun when the run solved another problem than the point asks for; otherwise as
-    `rows`, `readings` and `noise.readings` do.
+    `rows`, `readings`, `noise.readings` and `payload.tables` do.
     """
     text = transcript.executions[-1].stdout
     found = rows(text)
@@ -49,7 +57,12 @@ def parse(transcript: Transcript) -> List[Reading]:
         if getattr(row, name) != wanted:
             raise InvalidRun(f"HPL ran with {name} {getattr(row, name)}, {wanted} was asked for")
     checked = transcript.evidence != "simulated"  # a simulation computes nothing that could be checked
-    return [*readings(row, checked), *noise.readings(transcript.trial.point, transcript.executions)]
+    return [
+        *readings(row, checked),
+        *noise.readings(transcript.trial.point, transcript.executions),
+        *_payload(text, transcript.trial.point.get("payload", False)),
+        *simulated_output.readings(text),
+    ]
 
 
 def results(text: str) -> List[Result]:
@@ -75,6 +88,14 @@ def results(text: str) -> List[Result]:
         if run.fault:
             listed.append(Result((), origin, run.fault))
     return listed
+
+
+def _payload(text: str, wanted: bool) -> List[Reading]:
+    """The readings of the output's one payload table, which may be missing unless it is `wanted`."""
+    found = payload.tables(text)
+    if len(found) > 1 or (wanted and not found):
+        raise Unreadable(f"{len(found)} payload tables where one was expected")
+    return payload.readings(found[0]) if found else []
 
 
 def _result(row: Row, origin: Settings) -> Result:

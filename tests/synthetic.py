@@ -8,6 +8,7 @@ import xarray as xr
 
 from analysis.models.hpl import operations
 from analysis.schema import check, schema
+from runners import payload
 
 INTERCONNECTS = {
     "gige": {
@@ -218,14 +219,13 @@ def _dataset(name, trials, design):
 
 def _array(name, wanted, rows, largest):
     attributes = {key: wanted[key] for key in ("units", "long_name") if key in wanted}
-    if wanted["dims"] == ["node"]:
-        return ["node"], np.arange(1, largest + 1), attributes
+    labels = {"node": np.arange(1, largest + 1), "size": np.array(payload.LEAST)}
+    last = wanted["dims"][-1]
+    if wanted["dims"] == [last] and last in labels:
+        return wanted["dims"], labels[last], attributes
     values = [row.get(name, "" if wanted["type"] == "text" else np.nan) for row in rows]
-    if wanted["dims"] == ["trial", "node"]:
-        return (
-            wanted["dims"],
-            np.array([np.broadcast_to(value, largest) for value in values], float),
-            attributes,
-        )
+    if last in labels:
+        laid_out = [np.broadcast_to(value, len(labels[last])) for value in values]
+        return wanted["dims"], np.array(laid_out, float), attributes
     kind = {"text": str, "whole": int, "number": float}[wanted["type"]]
     return wanted["dims"], np.array(values, kind), attributes

@@ -62,6 +62,8 @@ def parse(capsys, monkeypatch, tool, file):
         ("hpcc", "nothing\n", "not an output of HPCC"),
         ("iperf3", recorded.text("hpl/2.0-one-row"), "it is an output of HPL"),
         ("ping", recorded.text("iperf3/3.12-ok"), "it is an iperf3 JSON output"),
+        ("payload", recorded.text("hpl/2.0-one-row"), "it is an output of HPL"),
+        ("hpl", recorded.text("payload/1-hpl"), "it is a table of messages by size"),
     ],
 )
 def test_a_file_without_results_is_named_for_what_it_is(tool, content, said, tmp_path, capsys, monkeypatch):
@@ -110,7 +112,7 @@ def test_hpcc_is_among_the_tools(capsys, monkeypatch):
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(content=st.binary(max_size=400), tool=st.sampled_from(["hpl", "hpcc", "iperf3", "ping", "dgemm"]))
+@given(content=st.binary(max_size=400), tool=st.sampled_from(["hpl", "hpcc", "iperf3", "ping", "dgemm", "payload"]))
 def test_any_bytes_end_in_a_line(tmp_path, capsys, monkeypatch, content, tool):
     """No file of any content ends in a traceback."""
     file = tmp_path / "fuzzed"

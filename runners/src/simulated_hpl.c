@@ -4,7 +4,7 @@
  * in the archive; of the two functions that are wrapped it keeps the original too (--wrap).
  *
  * Of the numbers that HPL handles only the pivots' row numbers matter: they decide who sends which
- * rows to whom. They are drawn once and for all nodes alike; no other number is ever looked at.
+ * rows to whom. They are drawn, or given by a file, for all nodes alike; no other number is ever looked at.
  */
 #include <stdint.h>
 
@@ -16,13 +16,45 @@ void __real_free(void *block);
 
 /* ---- pivots ---- */
 
-/* The row in which column `column` of an n x n matrix finds its pivot: any that is left, with equal chance. */
-static int pivot_row(int column, int n)
+/* A row in which column `column` of an n x n matrix may find its pivot: any that is left, with equal chance. */
+static int drawn_row(int column, int n)
 {
     uint64_t x = (uint64_t)column * 0x9e3779b97f4a7c15u + 0x9e3779b97f4a7c15u; /* SplitMix64 */
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return column + (int)((x ^ (x >> 31)) % (uint64_t)(n - column));
+}
+
+/* The rows that pivots.txt in the working directory gives, `column row` a line; NULL where there is no such file. */
+static int *given_rows(int n)
+{
+    int *rows, column, row;
+    FILE *file = fopen("pivots.txt", "r");
+    if (file == NULL)
+        return NULL;
+    rows = __real_malloc((size_t)n * sizeof *rows);
+    for (column = 0; column < n; column++)
+        rows[column] = -1;
+    while (fscanf(file, "%d %d", &column, &row) == 2)
+        if (column >= 0 && column < n)
+            rows[column] = row;
+    fclose(file);
+    for (column = 0; column < n; column++)
+        if (rows[column] < column || rows[column] >= n)
+            HPL_pabort(__LINE__, "xhpl_simulated", "pivots.txt has no row from %d to %d for column %d of N = %d",
+                       column, n - 1, column, n);
+    return rows;
+}
+
+static int pivot_row(int column, int n)
+{
+    static int *given, order; /* of which N */
+    if (order != n) {
+        __real_free(given);
+        given = given_rows(n);
+        order = n;
+    }
+    return given != NULL ? given[column] : drawn_row(column, n);
 }
 
 /* Stands for the search of the pivot in this node's rows: every node of the column knows whose it is. */

@@ -1,0 +1,188 @@
+"""A node's measured rates: the program, what is made of its output, and `falloff rates`."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import recorded
+from hypothesis import given
+from hypothesis import strategies as st
+from local_testbed import LocalTestbed, open_testbed
+
+import experiment
+import falloff as cli
+from runners import build, node_rates, rates
+from runners.record import Command, Execution, FalloffError, Unreadable
+
+ROOT = Path(__file__).resolve().parent.parent
+CASE = "node_rates/1-two-threads"
+SAID = recorded.text(CASE)
+
+PROGRAM = build.BUILT / "node_rates"
+needs_built = pytest.mark.skipif(not PROGRAM.exists(), reason="node_rates is not built here: run `make setup`")
+
+
+def test_the_rates_are_those_of_the_model():
+    """Every name that the simulated node asks for, and no other."""
+    model = (ROOT / "runners" / "src" / "simulated.h").read_text()
+    assert list(node_rates.UNITS) == re.findall(r"^ +rate\((\w+)\)", model, re.M)
+
+
+@given(st.floats(1e9, 1e13), st.floats(0, 500), st.permutations([16, 32, 64, 128, 256]))
+def test_fit_recovers_what_is_true(fastest, half, lengths):
+    """Rates made by F k / (k + h) give F and h back, from any order of lengths."""
+    found = node_rates.half_length(lengths, [fastest * k / (k + half) for k in lengths])
+    assert found == (pytest.approx(fastest, rel=1e-6), pytest.approx(half, rel=1e-6, abs=1e-6))
+
+
+def test_fit_weighs_all_rates_alike():
+    """On rates that no curve meets, the sum of squared relative errors grows with any step away."""
+    measured = {16: 5.5, 64: 7.5, 256: 9.6}
+
+    def squares(fastest, half):
+        return sum((rate * (k + half) / (fastest * k) - 1) ** 2 for k, rate in measured.items())
+
+    fastest, half = node_rates.half_length(list(measured), list(measured.values()))
+    for step in (0.99, 1.01):
+        assert squares(fastest, half) < min(squares(fastest * step, half), squares(fastest, half * step))
+
+
+def test_short_loops_that_are_the_faster_ones_have_no_half_length():
+    """Disturbed rates that fall with k: h stays 0, and F lies among them."""
+    fastest, half = node_rates.half_length([16, 64, 256], [12.0, 11.0, 10.0])
+    assert half == 0 and 10 < fastest < 12
+
+
+def test_spread_is_the_range_over_the_turns():
+    """Triad's least and largest rate as they follow from the rows alone."""
+    rows = re.findall(r"triad +(\d+) +0 +0 +(\S+) +(\d+)$", SAID, re.M)
+    byte_s = sorted(24 * int(m) * int(repetitions) / float(seconds) for m, seconds, repetitions in rows)
+    spread = node_rates.spreads(SAID)["node_byte_s"]
+    assert (spread.low, spread.value, spread.high) == pytest.approx((byte_s[0], byte_s[2], byte_s[-1]))
+
+
+def without(pattern: str) -> str:
+    """The recorded output without the first line that matches."""
+    return re.sub(rf"^.*{pattern}.*\n", "", SAID, count=1, flags=re.M)
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("", "cut off"),
+        (without("^end of"), "cut off"),
+        (without("   3 +copy"), "other rows"),
+        (SAID.replace("5 turns", "4 turns"), "other rows"),
+        (re.sub(r"^   3 ", "   2 ", SAID, flags=re.M), "other rows"),
+        (SAID.replace("triad", "bogus"), "reports"),
+        (re.sub(r"(strided.* )\d+$", r"\g<1>0", SAID, flags=re.M), "reports 0 x strided"),
+        (re.sub(r"(copy.* )\d+\.\d{6}", r"\g<1>0.010000", SAID, flags=re.M), "in 0.010000 s"),
+        (re.sub(r" copy +(\d+)", r"triad \g<1>1", SAID, flags=re.M), "did not measure all"),
+    ],
+)
+def test_contradictions_are_refused(output, said):
+    """An output that is cut, doubled, renamed or faster than its own window gives no rate."""
+    with pytest.raises(Unreadable, match=said):
+        node_rates.results(output)
+
+
+def test_another_run_than_asked_for_is_invalid():
+    """Smaller arrays may have stayed in the caches: the trial does not count."""
+    point = recorded.expected(CASE)["point"]
+    outcome = recorded.judged("node_rates", SAID, {**point, "array_mib": 2 * point["array_mib"]})
+    assert outcome.status == "invalid" and "array_mib" in outcome.reason
+
+
+@needs_built
+def test_program_runs_and_its_rates_order_sensibly(monkeypatch):
+    """DGEMM gains from longer inner dimensions, and DTRSM is no faster than DGEMM.
+
+    One core copies no faster than all cores run STREAM's triad, and is slower across rows, but for noise.
+    """
+    monkeypatch.setattr(rates, "_HERE_S", 0.005)
+    monkeypatch.setattr(rates, "array_mib", lambda: 16)
+    found = node_rates.spreads(rates.run_here())
+    assert all(spread.low <= spread.value <= spread.high for spread in found.values())
+    assert found["dgemm_k_half"].high > 0 and 0 < found["dtrsm_share"].low < 1
+    assert found["core_byte_s"].low < 3 * found["node_byte_s"].high
+    assert 8 / found["core_byte_s"].high < found["strided_s"].high
+
+
+@needs_built
+@pytest.mark.parametrize("arguments", [(), ("1",), ("0", "64"), ("nan", "64"), ("0.1", "7"), ("0.1", "20000")])
+def test_program_refuses_nonsense(arguments):
+    """No window, no arrays, arrays too small for a panel or too large for the BLAS: its usage, exit code 2."""
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=10)
+    assert done.returncode == 2 and done.stdout == "" and "usage" in done.stderr
+
+
+def test_toml_can_be_pasted_into_a_testbed():
+    """Every rate with value, range, unit and a source that names machine, day and benchmarks."""
+    source = r"measured on .+ \(.+\), \d{4}-\d\d-\d\d, by falloff rates: DGEMM and STREAM"
+    found = tomllib.loads(rates.as_toml(SAID))["rates"]
+    assert list(found) == list(node_rates.UNITS)
+    for name, entry in found.items():
+        assert entry["low"] <= entry["value"] <= entry["high"] and entry["unit"] == node_rates.UNITS[name]
+        assert re.fullmatch(source, entry["source"])
+
+
+def test_arrays_are_four_times_the_last_level_caches(tmp_path):
+    """Two caches of 32 MiB, each shared by two processors, make 256 MiB; unknown caches the least size."""
+    for processor, shared in enumerate(("0-1", "0-1", "2-3", "2-3")):
+        for index, level, size, whose in ((2, 2, "1024K", str(processor)), (3, 3, "32768K", shared)):
+            cache = tmp_path / f"cpu{processor}" / "cache" / f"index{index}"
+            cache.mkdir(parents=True)
+            for name, value in (("level", level), ("size", size), ("shared_cpu_list", whose)):
+                (cache / name).write_text(f"{value}\n")
+    assert rates.array_mib(tmp_path) == 4 * 2 * 32
+    assert rates.array_mib(tmp_path / "nowhere") == 64
+
+
+def test_an_invalid_trial_on_a_testbed_is_refused(tmp_path, monkeypatch):
+    """A tool that fails there: the testbed's name and the reason, no rates."""
+    failing = tmp_path / "node_rates"
+    failing.write_text("#!/bin/sh\necho no memory >&2\nexit 1\n")
+    failing.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(FalloffError, match="testbed local .*no memory"):
+        rates.run_on(LocalTestbed(), "gige")
+
+
+def test_a_failing_program_here_is_refused(tmp_path, monkeypatch):
+    """Its exit code and what it says, in a line."""
+    failing = tmp_path / "node_rates"
+    failing.write_text("#!/bin/sh\necho no memory >&2\nexit 1\n")
+    failing.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(FalloffError, match="exit code 1: no memory"):
+        rates.run_here()
+
+
+def test_falloff_rates_prints_them(monkeypatch, capsys):
+    """The command prints every rate of the measured machine as TOML."""
+    monkeypatch.setattr(rates, "run_here", lambda: SAID)
+    monkeypatch.setattr(sys, "argv", ["falloff", "rates"])
+    assert cli.main() == 0
+    assert set(tomllib.loads(capsys.readouterr().out)["rates"]) == set(node_rates.UNITS)
+
+
+def test_falloff_rates_measures_on_a_testbed(monkeypatch, capsys):
+    """With --testbed the node of that testbed is measured: the opened testbed runs node_rates, once."""
+    asked = []
+    testbed = SimpleNamespace(open_testbed=open_testbed)
+    monkeypatch.setattr(experiment, "testbed_module", lambda description: testbed)
+    monkeypatch.setattr(LocalTestbed, "_execute", lambda self, command: asked.append(command.argv) or said(command))
+    monkeypatch.setattr(rates, "array_mib", lambda: 128)
+    monkeypatch.setattr(rates, "_ON_TESTBED_S", 0.1)
+    monkeypatch.setattr(sys, "argv", ["falloff", "rates", "--testbed", "emulated"])
+    assert cli.main() == 0 and asked == [("node_rates", "0.1", "128")]
+    assert set(tomllib.loads(capsys.readouterr().out)["rates"]) == set(node_rates.UNITS)
+
+
+def said(command: Command) -> Execution:
+    """A finished execution that printed the recorded output."""
+    return Execution(command.argv[0], command.argv, SAID, "", 0, 0.0, 1.0)
