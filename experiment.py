@@ -142,13 +142,14 @@ def run_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False, listen:
 
 def obstacles(plan: Plan) -> list[str]:
     """Why a plan cannot run here, a line each with the remedy: the testbed's reasons and missing tools."""
-    found = testbed_module(plan.testbed).unavailable(plan.testbed)
+    testbed = testbed_module(plan.testbed)
+    found = testbed.unavailable(plan.testbed)
     for tool in tools_of(plan):
         try:
-            tools.find(tool, plan.testbed.get("tools", {}))
+            tools.find(testbed.STANDS_FOR.get(tool, tool), plan.testbed.get("tools", {}))
         except FalloffError as error:
             found.append(str(error))
-    return found
+    return list(dict.fromkeys(found))
 
 
 def tools_of(plan: Plan) -> list[str]:

@@ -29,11 +29,21 @@ class Contrast:
 
 
 def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
-    """The primary contrast first, then each of its networks against the unshaped control."""
+    """The primary contrast first, then each of its networks against the control.
+
+    Raises FalloffError when one of these networks was not run.
+    """
     design = json.loads(points.attrs["design"])
-    primary = tuple(design["primary"])
-    others = [(network, design["control"]) for network in primary if network != design["control"]]
-    return tuple(_contrast(points, *pair, design, pair == primary) for pair in [primary, *others])
+    primary, control = tuple(design["primary"]), design["control"]
+    absent = {*primary, control} - set(points.interconnect.values)
+    if absent:
+        raise FalloffError(
+            f"Campaign {points.attrs['campaign']} compares networks of which {', '.join(sorted(absent))} was not run: "
+            "run it on a testbed that has them all."
+        )
+    others = [(network, control) for network in primary if network != control]
+    pairs = dict.fromkeys([primary, *others])
+    return tuple(_contrast(points, *pair, design, pair == primary) for pair in pairs)
 
 
 def log_ratios(points: xr.Dataset, level, reference, along: str = "interconnect") -> xr.DataArray:

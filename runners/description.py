@@ -33,6 +33,8 @@ def for_testbed(campaign: Mapping[str, Any], testbed: Mapping[str, Any]) -> Mapp
     there = [name for name in networks if name in testbed.get("interconnects", networks)]
     if there:
         fitted["factors"] = {**campaign["factors"], "interconnect": there}
+        warm_ups = campaign.get("warm_up", [])
+        fitted["warm_up"] = [alike for alike in warm_ups if alike.get("interconnect", there[0]) in there]
     if runners is not None:
         fitted["survey"] = [survey for survey in campaign.get("survey", []) if survey["runner"] in runners]
     if "blocks" in testbed:
@@ -149,6 +151,9 @@ def _unlike_testbed(
         if name not in interconnects
     ]
     name, available = testbed.get("name"), testbed.get("nodes")
+    asked = campaign["factors"].get("interconnect", [])
+    if asked and not set(asked) & set(testbed.get("interconnects", asked)):
+        found.append(f"testbed {name} has no interconnect {' or '.join(asked)}")
     too_many = [n for n in campaign["factors"].get("nodes", []) if available is not None and n > available]
     if too_many:
         found.append(f"{max(too_many)} nodes are asked for, testbed {name} has {available}")

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 
 from runners.record import Command, Execution, Transcript, Trial
 
+STANDS_FOR: dict = {}
+
 
 class LocalTestbed:
     """Executes a trial's commands one after another; `effective` can be made to differ."""

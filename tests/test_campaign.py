@@ -155,11 +155,11 @@ def test_kill_9_at_random_moments_loses_no_finished_trial(tmp_path):
         "lambda e: e.kind == 'finished' and print(e.trial.id, flush=True))\n"
     )
     chance, told, kills = random.Random(3), [], 0
-    for _ in range(40):
+    for attempt in range(40):
         child = subprocess.Popen(
             [sys.executable, "-c", script, str(tmp_path / "c"), str(HERE)], stdout=subprocess.PIPE, text=True
         )
-        time.sleep(chance.uniform(0.12, 0.35))
+        time.sleep(chance.uniform(0.12, 0.35) * (1 + attempt / 20))
         if child.poll() is None:
             os.kill(child.pid, signal.SIGKILL)
             kills += 1
@@ -171,6 +171,35 @@ def test_kill_9_at_random_moments_loses_no_finished_trial(tmp_path):
     assert folder.finished() == {trial.id for trial in plan.trials()}
     assert len(told) == len(set(told)), "a trial that was reported as finished ran again"
     assert all(folder.transcript(trial.id).trial == trial for trial in plan.trials())
+
+
+def test_trials_run_side_by_side_where_a_testbed_can(tmp_path):
+    """Two at once take little more than half the time, every trial is kept once, and the ETA knows."""
+    plan, seconds = small_plan(settings={"say": "3", "seconds": "0.1"}, stopping={"blocks": 1}), {}
+    for at_once in (1, 2):
+        seen, begin = [], time.monotonic()
+        engine.run(plan, LocalTestbed(at_once=at_once), Folder(tmp_path / str(at_once)), seen.append)
+        seconds[at_once] = time.monotonic() - begin
+        assert Folder(tmp_path / str(at_once)).finished() == {trial.id for trial in plan.trials()}
+        assert [e.done for e in seen if e.kind == "finished"] == list(range(1, len(plan.trials()) + 1))
+    assert seconds[2] < 0.75 * seconds[1]
+
+
+def test_an_interrupt_side_by_side_keeps_what_is_finished(tmp_path):
+    """What was still running is not kept, and runs in the next session."""
+    plan, folder = small_plan(), Folder(tmp_path / "c")
+
+    def interrupt(event):
+        if event.kind == "finished" and event.done == 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(plan, LocalTestbed(at_once=3), folder, interrupt)
+    assert len(folder.finished()) == 8 and folder.stopped_by() == "interrupted"
+    rest = LocalTestbed(at_once=3)
+    engine.run(plan, rest, folder)
+    assert len(rest.executed) == len(plan.trials()) - 8
+    assert folder.finished() == {trial.id for trial in plan.trials()}
 
 
 def test_a_torn_journal_line_does_not_swallow_the_next(tmp_path):

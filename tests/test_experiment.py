@@ -53,15 +53,6 @@ def test_broken_toml_is_named(tmp_path, monkeypatch):
         experiment.plan_campaign("mine")
 
 
-def test_shipped_campaigns_resolve():
-    """Every campaign in data/campaigns resolves on its testbed, for each of its presets."""
-    for file in paths.CAMPAIGNS.glob("*.toml"):
-        presets = experiment.read_toml(file, "campaign").get("presets", {})
-        for preset in ["", *presets]:
-            testbed = "smith" if file.stem == "hpl_paper" else "emulated"
-            assert experiment.plan_campaign(file.stem, testbed, preset).blocks
-
-
 def test_hpl_problems_grow_with_the_nodes():
     """N grows with the square root of n (within a block of the matrix), on grids of n processes."""
     for trial in experiment.plan_campaign("hpl_scaling").blocks[0]:

@@ -8,6 +8,7 @@ from campaigns import CAMPAIGN, INTERCONNECTS, TESTBED, small_plan
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runners.description import for_testbed
 from runners.plan import plan_from_json, plan_to_json, resolve, with_blocks
 from runners.record import FalloffError
 
@@ -128,6 +129,37 @@ def test_any_setting_can_be_a_factor():
         [(0.0, "fast", 0), (0.0, "plain", 0), (0.05, "fast", 1), (0.05, "plain", 1)]
     )
     assert plan.design["factors"] == factors
+
+
+def test_two_factors_together_entail_settings():
+    """A table named after two factors speaks of their combinations, and has to know them all."""
+    factors = {"interconnect": ["gige"], "nodes": [2, 4], "grid": ["row", "square"]}
+    both = {"2 row": {"P": 1}, "2 square": {"P": 1}, "4 row": {"P": 1}, "4 square": {"P": 2}}
+    plan = small_plan(factors=factors, levels={"nodes grid": both})
+    points = [t.point for t in plan.blocks[0] if t.role == "point"]
+    assert {(p["nodes"], p["grid"]): p["P"] for p in points} == {
+        (2, "row"): 1, (2, "square"): 1, (4, "row"): 1, (4, "square"): 2
+    }  # fmt: skip
+    del both["4 row"]
+    with pytest.raises(FalloffError, match="levels.nodes grid does not say what 4 row entails"):
+        small_plan(factors=factors, levels={"nodes grid": both})
+
+
+def test_a_preset_may_have_fewer_levels():
+    """Its factors replace the campaign's, whose other factors stay."""
+    plan = small_plan("quick", presets={"quick": {"factors": {"nodes": [1, 2]}, "time_budget_s": 5}})
+    assert plan.design["factors"] == {"interconnect": ["gige", "10gige"], "nodes": [1, 2]}
+    assert plan.stopping.time_budget_s == 5
+
+
+def test_a_testbed_with_fewer_networks_runs_on_those():
+    """A campaign's interconnects are those that the testbed has; with none of them it is refused in words."""
+    one = for_testbed(CAMPAIGN, {**TESTBED, "interconnects": ["10gige"]})
+    points = resolve(one, TESTBED, INTERCONNECTS).blocks[0]
+    assert {t.point["interconnect"] for t in points if t.role == "point"} == {"10gige"}
+    assert CAMPAIGN["factors"]["interconnect"] == ["gige", "10gige"]
+    with pytest.raises(FalloffError, match="testbed local has no interconnect gige or 10gige"):
+        resolve(CAMPAIGN, {**TESTBED, "interconnects": ["myrinet"]}, INTERCONNECTS)
 
 
 @pytest.mark.parametrize("key", ["name", "runner", "factors", "stopping"])

@@ -61,8 +61,10 @@ def test_hpl_runs_with_all_of_its_messages(testbed):
 
 @needs_simgrid
 def test_a_simulation_repeats_itself(testbed):
-    """Nothing of this machine's speed is in the result."""
-    assert simulate(testbed)[0] == simulate(testbed)[0]
+    """Nothing of this machine's speed is in the result, but for what the simulation itself took."""
+    once, again = (simulate(testbed)[0] for _ in range(2))
+    assert once.pop("simulator_cpu_time") > 0 and 1e6 < once.pop("simulator_memory") < 1e9
+    assert once.items() <= again.items() and once["hpl_rate"] > 0
 
 
 @needs_simgrid
@@ -70,6 +72,36 @@ def test_a_slower_network_is_slower(testbed):
     """GigE, 10GE and no network at all come in this order."""
     rates = [simulate(testbed, interconnect=name)[0]["hpl_rate"] for name in ("gige", "10gige", "unshaped")]
     assert rates == sorted(rates) and rates[0] < 0.7 * rates[2]
+
+
+@needs_simgrid
+def test_one_number_of_the_model_can_be_varied(testbed):
+    """An end of its range, or a number; a backplane that all links share; anything else is a fault."""
+    rates = {
+        vary: simulate(testbed, vary=vary)[0]["hpl_rate"]
+        for vary in ("none", "bandwidth=low", "bandwidth=55e6", "backplane=60e6", "backplane=1e12", "strided_s=high")
+    }
+    assert rates["bandwidth=55e6"] < rates["bandwidth=low"] < rates["none"]
+    assert rates["backplane=60e6"] < 0.9 * rates["none"] and rates["backplane=1e12"] == rates["none"]
+    assert 0.5 < rates["strided_s=high"] / rates["none"] < 1
+
+
+@pytest.mark.parametrize(
+    ("vary", "reason"),
+    [("luck=high", "names none of"), ("latency=much", "neither a number"), ("backplane=low", "neither a number")],
+)
+def test_a_variation_that_means_nothing_is_refused(vary, reason):
+    """The words of the point are in the refusal."""
+    with pytest.raises(FalloffError, match=f"{vary}.*{reason}"):
+        simulated.model(SMITH, "gige", vary)
+
+
+def test_a_described_end_is_what_is_varied_to():
+    """Everything else stays as described."""
+    rates, network = simulated.model(SMITH, "gige")
+    changed, same = simulated.model(SMITH, "gige", "dtrsm_share=low")
+    assert same == network and changed == {**rates, "dtrsm_share": SMITH["rates"]["dtrsm_share"]["low"]}
+    assert simulated.model(SMITH, "gige", "backplane=4e8") == (rates, {**network, "backplane": 4e8})
 
 
 @needs_simgrid
@@ -113,7 +145,7 @@ def test_a_simulation_beyond_its_limit_is_ended(testbed):
     commands = [replace(command, timeout_s=0.3) for command in runner_named("hpl").commands(asked.point)]
     (execution,) = testbed.run(asked, commands).executions
     assert execution.timed_out and execution.exit_code is None
-    assert str(testbed.folder) not in working_folders()
+    assert not any(folder.startswith(str(testbed.folder)) for folder in working_folders())
 
 
 @needs_simgrid
@@ -170,6 +202,14 @@ def test_a_platform_has_half_the_latency_on_each_link():
     text = smpi.platform(3, {"bandwidth": 1e8, "latency": 40e-6})
     assert 'radical="1-3"' in text and 'lat="2e-05s"' in text and "bb_bw" not in text
     assert 'bb_bw="4e+08Bps"' in smpi.platform(3, {"bandwidth": 1e8, "latency": 4e-5, "backplane": 4e8})
+
+
+def test_a_testbed_may_extend_another():
+    """The Smith cluster with GigE alone has all that the Smith cluster has, and runs the same campaigns."""
+    alone = experiment.read_testbed("smith_gige")
+    assert alone["rates"] == SMITH["rates"] and alone["name"] == "smith_gige"
+    plan = experiment.plan_campaign("hpl_scaling", "smith_gige", "full")
+    assert {t.point["interconnect"] for t in plan.trials() if t.role == "point"} == {"gige"}
 
 
 @pytest.mark.parametrize("campaign", ["hpl_scaling", "hpl_paper"])

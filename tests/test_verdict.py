@@ -285,3 +285,13 @@ def test_agreement_with_a_reference():
     assert same.agrees is True and (same.k, same.n) == (1, 5) and same.today == pytest.approx(0.88)
     assert judge_agreement("GigE / 10GE", reference, np.log([0.99, 1.0])).agrees is False
     assert judge_agreement("GigE / 10GE", reference, []).agrees is None
+
+
+@pytest.mark.parametrize(("fall", "kind"), [(0.02, "flat"), (-0.02, "flat"), (0.11, "falls off"), (-0.11, "undecided")])
+def test_a_simulation_is_compared_with_the_margin_as_it_is(fall, kind):
+    """One block decides, without interval or p: a simulation repeats itself; one block of a measurement does not."""
+    verdict = judge_fall([math.log1p(-fall)], 0.05, "simulated")
+    assert verdict.kind == kind and verdict.fall == pytest.approx(fall)
+    assert verdict.p is None and verdict.interval_90 is None and "In the model" in verdict.explanation
+    assert judge_fall([math.log1p(-fall)], 0.05, "emulated").kind == "undecided"
+    assert judge_fall([], 0.05, "simulated").kind == "undecided"

@@ -112,9 +112,15 @@ def half_width(sd, blocks, confidence) -> np.ndarray:
 
 
 def judge_fall(differences, margin: float, evidence: str) -> Verdict:
-    """The verdict on the blocks' D (log scale), shape (blocks,); NaN blocks are left out."""
+    """The verdict on the blocks' D (log scale), shape (blocks,); NaN blocks are left out.
+
+    A simulation repeats itself exactly: its one block is compared with the margin as it is, without
+    interval or p.
+    """
     differences = _finite(differences)
     n, limit = len(differences), -math.log1p(-margin)
+    if n and evidence == "simulated":
+        return _of_model(float(differences[0]), n, margin, limit)
     if n < 2:
         fall = None if n == 0 else -math.expm1(differences[0])
         why = "A single block has no interval." if n else "No block has all of its runs at both node counts."
@@ -138,6 +144,17 @@ def judge_fall(differences, margin: float, evidence: str) -> Verdict:
         evidence=evidence,
         p=float(decision.p),
     )
+
+
+def _of_model(difference, n, margin, limit):
+    fall = -math.expm1(difference)
+    kind = "flat" if abs(difference) <= limit else "falls off" if difference < 0 else "undecided"
+    why = {
+        "flat": f"In the model the fall lies inside the margin of {100 * margin:g} %.",
+        "falls off": f"In the model the fall lies beyond the margin of {100 * margin:g} %.",
+        "undecided": "In the model the rate rises beyond the margin, neither flat nor a fall.",
+    }[kind]
+    return Verdict(kind, fall, None, None, n, margin, None, None, None, why, "simulated")
 
 
 def judge_control(log_ratios, margin: float) -> Control:

@@ -17,7 +17,9 @@ from runners.testbeds import cgroup, launch, lease, links, netns, readback
 from runners.testbeds.available import unavailable
 from runners.testbeds.quota import Quotas, group, quotas
 
-__all__ = ["Emulated", "open_testbed", "unavailable"]
+__all__ = ["STANDS_FOR", "Emulated", "open_testbed", "unavailable"]
+
+STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
 
 
 @contextmanager

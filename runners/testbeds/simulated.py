@@ -25,8 +25,10 @@ from runners.testbeds import lease, programs, smpi
 _ROOT = tools.BUILT.parent.parent / "simulated"
 _PATIENCE_S = 10.0
 
+_CLOCK = "noclock.so"
+
 # Which simulated program stands for which tool.
-_STANDS_FOR = {"xhpl": "xhpl_simulated", "dgemm": "dgemm_simulated"}
+STANDS_FOR = {"xhpl": "xhpl_simulated", "xhpl_payload": "xhpl_simulated", "dgemm": "dgemm_simulated"}
 
 _RANK = re.compile(r"^ *\d+ +(\d+\.\d{6}) +(\d+) +(\d+)$", re.M)
 _TABLE = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", re.M | re.S)
@@ -37,7 +39,7 @@ def unavailable(description: Mapping[str, Any]) -> List[str]:
     if not shutil.which("smpirun"):
         return [build_simulated.REMEDY]
     try:
-        for program in build_simulated.PROGRAMS:
+        for program in sorted({*STANDS_FOR.values(), _CLOCK}):
             tools.find(program, description.get("tools", {}))
     except FalloffError as error:
         return [str(error)]
@@ -145,10 +147,10 @@ class Simulated:
 
     def _simulate(self, command: Command, rates: Mapping[str, float], network: Mapping[str, float]) -> Execution:
         tool = command.argv[0]
-        if tool not in _STANDS_FOR or not command.ranks:
-            raise FalloffError(f"{tool} cannot be simulated; there are {', '.join(_STANDS_FOR)}")
-        program = tools.find(_STANDS_FOR[tool], self.description.get("tools", {}))
-        clock = Path(tools.find("noclock.so", {}))
+        if tool not in STANDS_FOR or not command.ranks:
+            raise FalloffError(f"{tool} cannot be simulated; there are {', '.join(STANDS_FOR)}")
+        program = tools.find(STANDS_FOR[tool], self.description.get("tools", {}))
+        clock = Path(tools.find(_CLOCK, {}))
         files = {
             **command.files,
             "platform.xml": smpi.platform(command.ranks, network),
