@@ -1,6 +1,6 @@
 """The marks that figures are made of: points, intervals, curves, verdicts and axes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -71,6 +71,22 @@ def interval(axes: Axes, series: str, x: float, mean: float, low: float, high: f
     )
 
 
+def shares(axes: Axes, points: xr.Dataset, fits: Mapping[str, BlockFit]) -> None:
+    """Share of DGEMM [%] of every block over nodes, with block means, 95 % t intervals and fitted bands.
+
+    `points` is from `derive.points`; `fits` holds a fit of n times the share for each interconnect that
+    has one.
+    """
+    for interconnect, sidestep, short in series(points):
+        x = points.nodes.values * 2 ** (0.035 * sidestep)
+        share = 100 * points.share.sel(interconnect=interconnect)
+        runs(axes, interconnect, x, share, short)
+        intervals(axes, interconnect, x, share)
+        if interconnect in fits:
+            curve(axes, interconnect, fits[interconnect], points.nodes, lambda n, worth: 100 * worth / n)
+    node_axis(axes, points.nodes.values)
+
+
 def curve(axes: Axes, series: str, fit: BlockFit, nodes: xr.DataArray, scale: Callable) -> None:
     """The fitted curve and its 95 % band; `scale(n, y)` turns the model's y into the axis's."""
     n = np.geomspace(float(nodes.min()), float(nodes.max()), 80)
@@ -135,9 +151,10 @@ def rows(axes: Axes, names: Sequence[str]) -> None:
     axes.grid(False, axis="y")
 
 
-def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
-    """One legend under the axes that names each kind of mark once."""
+def legend_below(figure: Figure, axes: Axes | Sequence[Axes], columns: int) -> None:
+    """One legend under the axes, or under several, that names each kind of mark once."""
     marks = {}
-    for handle, label in zip(*axes.get_legend_handles_labels()):
-        marks.setdefault(label, handle)
+    for panel in np.ravel(axes):
+        for handle, label in zip(*panel.get_legend_handles_labels()):
+            marks.setdefault(label, handle)
     figure.legend(marks.values(), marks.keys(), loc="outside lower center", ncols=columns)

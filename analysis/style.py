@@ -24,12 +24,24 @@ LOOKS = {
     "gige": Look("#D55E00", "o", "-"),
     "10gige": Look("#0072B2", "s", "--"),
     "unshaped": Look("#6E6E6E", "^", ":"),
+    "gige_bonded": Look("#E69F00", "v", "-."),
+    "25gige": Look("#56B4E9", "P", (0, (6, 1, 1, 1, 1, 1))),
+    "100gige": Look("#009E73", "X", (0, (8, 2))),
+    "ddr_infiniband": Look("#CC79A7", "D", (0, (2, 1))),
     "openblas": Look("#009E73", "D", "-"),
     "reference": Look("#E69F00", "v", "--"),
     # Levels of noise in ascending order, of one hue: more noise is darker.
     "noise 1": Look("#8C96C6", "v", ":"),
     "noise 2": Look("#88419D", "D", "--"),
     "noise 3": Look("#4D004B", "o", "-"),
+    # Scenarios of contention in ascending order, of one hue: more contention is darker.
+    "scenario 1": Look("#74C476", "v", ":"),
+    "scenario 2": Look("#238B45", "D", "--"),
+    "scenario 3": Look("#00441B", "P", "-."),
+    # Few, some and most nodes, of one hue: more nodes are darker.
+    "nodes 1": Look("#6BAED6", "v", ":"),
+    "nodes 2": Look("#2171B5", "D", "--"),
+    "nodes 3": Look("#08306B", "o", "-"),
 }
 PUBLISHED_MARKERS = {"gige": "x", "10gige": "+"}
 TODAY = Look("#CC79A7", "D", ":")

@@ -1,0 +1,95 @@
+"""Synthetic simulated campaigns, from a known truth: one block, no scatter, and what the simulation took."""
+
+import json
+
+import numpy as np
+from synthetic import INTERCONNECTS, NODE_RATE, from_design, rate_without_noise
+
+RPEAK = 44.8  # Gflop/s of a node of the modelled cluster
+NETWORKS = {
+    "gige": (110e6, 40e-6),
+    "gige_bonded": (220e6, 40e-6),
+    "10gige": (1200e6, 6e-6),
+    "ddr_infiniband": (1440e6, 2e-6),
+}  # B/s, s
+SHORTS = {"gige": "GigE", "gige_bonded": "2 × GigE", "10gige": "10GE", "ddr_infiniband": "DDR IB"}
+REACHED = {"gige": 0.66, "gige_bonded": 0.73, "10gige": 0.79, "ddr_infiniband": 0.80}  # on 36 nodes
+LARGEST = 256
+
+
+def simulated(name, design, rate, testbed, failed=()):
+    """One block of a design whose points have a `rate` [Gflop/s], as a simulation gives it: without scatter.
+
+    Each run took 1e-4 N P (1 + log2 P) s of CPU time and 10 MB a node, and sent 1000 messages a second of it.
+    """
+    common = {"margin": 0.05, "primary": ["gige", "10gige"], "control": "10gige", "drift_limit": 0.03}
+    dataset = from_design(
+        name, common | design, rate, blocks=1, noise=0, block_effect=0, surveyed=False, failed=failed
+    )
+    ran = (dataset.runner == "hpl") & (dataset.status == "ok")
+    took = (1e-4 * dataset.N * dataset.P * (1 + np.log2(dataset.P))).where(ran)
+    networks = {
+        network: {"bandwidth": {"value": bandwidth}, "latency": {"value": latency}}
+        for network, (bandwidth, latency) in NETWORKS.items()
+    }
+    known = {network: {"name": short, "short": short, "mtu": 1500} for network, short in SHORTS.items()}
+    dataset["evidence"] = dataset.evidence.copy(data=np.full(dataset.sizes["trial"], "simulated"))
+    dataset["dgemm_rate"] = dataset.dgemm_rate.where(dataset.dgemm_rate.isnull(), NODE_RATE)
+    dataset["simulator_cpu_time"] = took
+    dataset["simulator_memory"] = (1e8 + 1e7 * dataset.nodes).where(ran)
+    dataset["payload_messages"] = (1000 * took / dataset.sizes["size"]).expand_dims(
+        size=dataset.size.values, axis=1
+    )
+    return dataset.assign_attrs(
+        interconnects=json.dumps(INTERCONNECTS | known),
+        testbed_settings=json.dumps(
+            {
+                "name": testbed,
+                "kind": "simulated",
+                "nodes": LARGEST,
+                "rpeak": {"value": 1e9 * RPEAK},
+                "network": networks,
+            }
+        ),
+    )
+
+
+def twin_campaign(off=1.0, falls=None, **chance):
+    """The twin of `synthetic.campaign`, `off` times as fast; `falls` maps a grid to GigE's planted fall."""
+    falls = {"row": 0.13, "table1": 0.10} if falls is None else falls
+    design = {
+        "control": "unshaped",
+        "baseline_nodes": 2,
+        "factors": {
+            "interconnect": list(INTERCONNECTS),
+            "nodes": [1, 2, 4, 8],
+            "grid": ["row", "table1"],
+            "DEPTH": [0, 1],
+        },
+    }
+
+    def rate(point):
+        planted = rate_without_noise(point["interconnect"], point["nodes"], {"gige": falls[point["grid"]]}, 8)
+        return off * planted * (1 if point["DEPTH"] else 0.9)
+
+    return simulated("hpl_agreement", design, rate, "twin", **chance)
+
+
+def twin_size_campaign(share, N, **chance):
+    """HPL over N on 4 nodes on both networks; `share` of DGEMM is the same at every point."""
+    factors = {"interconnect": ["gige", "10gige"], "nodes": [4], "N": list(N)}
+    return simulated("hpl_size", {"factors": factors}, lambda point: 4 * NODE_RATE * share, "twin", **chance)
+
+
+def beyond_campaign(kept=None, networks=tuple(NETWORKS), **chance):
+    """Efficiency over 36 to 256 nodes; `kept` maps a network to the part of REACHED that is left on 256."""
+    kept = {"gige": 0.90} if kept is None else kept
+    nodes = [36, 72, 144, LARGEST]
+    design = {"baseline_nodes": 36, "factors": {"interconnect": list(networks), "nodes": nodes}}
+
+    def rate(point):
+        n, network = point["nodes"], point["interconnect"]
+        part = kept.get(network, 1.0) ** (np.log(n / 36) / np.log(LARGEST / 36))
+        return n * RPEAK * REACHED[network] * part
+
+    return simulated("hpl_beyond", design, rate, "smith", **chance)
