@@ -31,8 +31,13 @@ lab: setup
 
 # What is shipped: the full campaigns with their transcripts, and the figure that README shows.
 reference: setup
-	@for campaign in hpl_scaling hpl_size hpl_noise hpl_blas; do \
-	  $(BIN)/falloff run $$campaign --preset full --fresh --pack data/reference/$$campaign-emulated || exit 1; done
+	@for campaign in hpl_scaling hpl_size hpl_noise hpl_blas hpl_payload; do \
+	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-emulated || exit 1; done
+	@for campaign in hpl_paper hpl_sensitivity hpl_contention hpl_beyond; do \
+	  $(BIN)/falloff run $$campaign --testbed smith --fresh --pack data/reference/$$campaign-smith || exit 1; done
+	@for campaign in hpl_agreement hpl_size; do \
+	  $(BIN)/falloff run $$campaign --testbed twin --fresh --pack data/reference/$$campaign-twin || exit 1; done
+	@$(BIN)/python -m runners.testbeds.trust
 	@$(BIN)/falloff report --preset stored
 	@cp build/report/figures/share.svg docs/hpl_share.svg
 
@@ -57,7 +62,7 @@ $(VENV)/.installed: requirements.lock requirements-uv.lock pyproject.toml | pack
 	@$(UV) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# xhpl with either BLAS, dgemm and noise, built once; where that cannot be, the stored reference serves.
+# xhpl and what is measured and simulated beside it, built once; where that cannot be, the stored reference serves.
 tools: packages $(VENV)/.installed
 	@$(BIN)/python -m runners.build || true
 

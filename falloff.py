@@ -13,9 +13,9 @@ from runners.journal import pack
 from runners.record import FalloffError, Unreadable, to_json
 
 # What takes long to import is imported where it is used: `falloff parse` should answer at once.
-CAMPAIGNS = ("hpl_scaling", "hpl_size", "hpl_noise", "hpl_blas")
-# What `report` measures anew; of the rest the stored reference is shown.
-RUN_BY = {"quick": ("hpl_scaling",), "full": CAMPAIGNS, "stored": ()}
+PRESETS = ("quick", "full", "stored")
+# What the quick report runs anew; of the rest the stored reference is shown.
+QUICK = ("hpl_scaling", "hpl_paper")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -39,24 +39,21 @@ def make_report(preset: str, out: Path) -> int:
     from analysis import report, store
     from analysis.studies import together
 
-    datasets = {campaign: experiment.stored(campaign) for campaign in CAMPAIGNS}
-    today, left_out = None, []
+    datasets = {name: experiment.stored(*source) for name, source in together.DATASETS.items()}
+    today, left_out = {}, []
     if preset == "stored":
         left_out.append("nothing was to be measured (preset stored): the preset quick measures on this machine")
-    for campaign in RUN_BY[preset]:
+    for name in {"quick": QUICK, "full": tuple(datasets), "stored": ()}[preset]:
         try:
-            plan = experiment.plan_campaign(campaign, preset=preset)
-            measured = store.assemble(experiment.run_campaign(plan, listen=progress()))
+            plan = experiment.plan_campaign(*together.DATASETS[name], preset)
+            today[name] = store.assemble(experiment.run_campaign(plan, listen=progress()))
         except FalloffError as error:
             left_out += [line for line in str(error).splitlines() if line not in left_out]
-        else:
-            if preset == "quick":
-                today = measured  # too short for verdicts of its own: it is judged against the reference
-            else:
-                datasets[campaign] = measured
+    if preset == "full":
+        datasets, today = {**datasets, **today}, {}  # else it is too short for verdicts: judged against the reference
     for line in left_out if preset != "stored" else ():
         print(f"left out: {line}", file=sys.stderr)
-    made = report.build(together.analyse(datasets, today), today, out, left_out)
+    made = report.build(together.analyse(datasets, today), out, left_out)
     print(f"Report: {made.html} and {made.pdf}")
     return 0
 
@@ -108,13 +105,45 @@ def plan_campaign(campaign: str, testbed: str) -> int:
     return 0
 
 
+def print_rates(testbed: str) -> int:
+    """Measure one node, of this machine without a testbed, and print its rates as TOML for data/testbeds."""
+    import experiment
+    from runners import rates
+
+    if testbed:
+        machine = experiment.read_testbed(testbed)
+        networks = experiment.read_toml(paths.INTERCONNECTS, "interconnects")
+        idle = dict([next(iter(networks.items()))])  # a testbed wants one, though nothing is sent
+        with experiment.testbed_module(machine).open_testbed(machine, idle) as opened:
+            said = rates.run_on(opened, *idle)
+    else:
+        said = rates.run_here()
+    print(rates.as_toml(said), end="")
+    return 0
+
+
+def profile_program(argv: list[str]) -> int:
+    """Run an MPI program and print what it sent, by call and size; its exit code, or 1 when nothing was counted."""
+    from runners import payload, profile, tools
+
+    found = profile.run(argv, Path(tools.find("payload.so", {})))
+    if not found.printed:
+        reason = "it ended before MPI_Finalize, or is no MPI program that payload.so can see (--help says which)"
+        print(f"falloff: no message of {argv[0]} was counted: {reason}", file=sys.stderr)
+        return found.exit_code or 1
+    print(found.printed)
+    for table in payload.tables(found.printed):
+        print(f"\n{profile.histogram(table)}")
+    return found.exit_code
+
+
 def doctor() -> int:
     """Say what is here and what is missing, with the remedies; 1 if anything is missing."""
     import experiment
+    from analysis.studies import together
     from runners import tools
 
-    plans = [experiment.plan_campaign(campaign) for campaign in CAMPAIGNS]
-    plans.append(experiment.plan_campaign("hpl_paper", "smith"))
+    plans = [experiment.plan_campaign(*source) for source in together.DATASETS.values()]
     testbed = plans[0].testbed
     missing = dict.fromkeys(obstacle for plan in plans for obstacle in experiment.obstacles(plan))
     for tool in sorted({tool for plan in plans for tool in experiment.tools_of(plan)}):
@@ -146,14 +175,26 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--pack", type=Path, metavar="FOLDER", help="also copy the campaign there, compressed")
 
     report = commands.add_parser("report", help="run the experiments and write the report")
-    report.add_argument("--preset", choices=RUN_BY, default="quick", help="default: quick")
+    report.add_argument("--preset", choices=PRESETS, default="quick", help="default: quick")
     report.add_argument("--out", type=Path, default=paths.REPORT, metavar="FOLDER", help="default: build/report")
 
     commands.add_parser("doctor", help="what is here, what is missing, and the remedy")
 
     parse = commands.add_parser("parse", help="the readings of a tool's existing output, as JSON")
-    parse.add_argument("tool", help="hpl, hpcc, dgemm, iperf3 or ping")
+    parse.add_argument("tool", help="hpl, hpcc, dgemm, iperf3, ping or payload")
     parse.add_argument("file", type=Path)
+
+    profile = commands.add_parser(
+        "profile",
+        help="run an MPI program and count its messages by size",
+        description="Run an MPI program and count its messages by call and size: "
+        "falloff profile -- mpirun -np 4 ./program. It needs no change, but has to call MPI's C functions (Fortran "
+        "programs under Open MPI are not seen), with the MPI that `make setup` found, and to reach MPI_Finalize. "
+        "With Open MPI's mpirun ranks on other hosts are counted too; under srun and MPICH's mpiexec they inherit "
+        "LD_PRELOAD and FALLOFF_PAYLOAD from here. Rank 0 writes below the working folder, which has to be shared. "
+        "Not counted: persistent and one-sided communication, non-blocking collectives.",
+    )
+    profile.add_argument("argv", nargs="+", metavar="PROGRAM", help="after `--`: the command line to run")
 
     fit = commands.add_parser("fit", help="fit a model to two columns of a CSV file, as JSON")
     fit.add_argument("model", help="a name in analysis/models")
@@ -166,6 +207,9 @@ def parser() -> argparse.ArgumentParser:
     compare.add_argument("--x", required=True, metavar="COLUMN")
     compare.add_argument("--y", required=True, metavar="COLUMN")
     compare.add_argument("--block", required=True, metavar="COLUMN", help="what was measured together")
+
+    rates = commands.add_parser("rates", help="measure one node's rates for the model of a simulated one, as TOML")
+    rates.add_argument("--testbed", default="", help="a name in data/testbeds (default: this machine, all its cores)")
 
     plan = commands.add_parser("plan", help="what a campaign costs in hours, and what it will be able to say")
     plan.add_argument("campaign", help="a name in data/campaigns")
@@ -191,10 +235,14 @@ def execute(arguments: argparse.Namespace) -> int:
             return doctor()
         case "parse":
             return parse_file(arguments.tool, arguments.file)
+        case "profile":
+            return profile_program(arguments.argv)
         case "fit":
             return fit_table(arguments.model, arguments.file, arguments.x, arguments.y)
         case "compare":
             return compare_models(arguments.file, arguments.x, arguments.y, arguments.block)
+        case "rates":
+            return print_rates(arguments.testbed)
         case "plan":
             return plan_campaign(arguments.campaign, arguments.testbed)
 

@@ -9,19 +9,43 @@ from matplotlib.figure import Figure
 
 from analysis import publish, style
 from analysis.calibration import error_rates
+from analysis.facts import agreement as agreement_facts
+from analysis.facts import beyond as beyond_facts
 from analysis.facts import blas as blas_facts
 from analysis.facts import calibration as calibration_facts
+from analysis.facts import conduct
+from analysis.facts import cost as cost_facts
 from analysis.facts import noise as noise_facts
+from analysis.facts import paper as paper_facts
+from analysis.facts import payload as payload_facts
 from analysis.facts import scaling as scaling_facts
 from analysis.facts import size as size_facts
+from analysis.facts import trust as trust_facts
+from analysis.figures import agreement as agreement_figures
+from analysis.figures import beyond as beyond_figures
 from analysis.figures import blas as blas_figures
 from analysis.figures import calibration as calibration_figures
+from analysis.figures import cost as cost_figures
 from analysis.figures import noise as noise_figures
+from analysis.figures import paper as paper_figures
+from analysis.figures import payload as payload_figures
 from analysis.figures import scaling as scaling_figures
 from analysis.figures import size as size_figures
 from analysis.inference import planning
 from analysis.studies.together import Studies
 from analysis.wording import templates
+
+# The sections beside the scaling campaign's, each under its name in `Studies`, the facts and the templates.
+SECTIONS = {
+    "size": (size_facts, size_figures),
+    "noise": (noise_facts, noise_figures),
+    "blas": (blas_facts, blas_figures),
+    "paper": (paper_facts, paper_figures),
+    "beyond": (beyond_facts, beyond_figures),
+    "agreement": (agreement_facts, agreement_figures),
+    "payload": (payload_facts, payload_figures),
+    "cost": (cost_facts, cost_figures),
+}
 
 UNDATED = 0  # s since 1970: a dataset in which nothing ran has no date
 
@@ -34,16 +58,16 @@ class Report:
     pdf: Path
 
 
-def facts(studies: Studies, today: xr.Dataset | None = None) -> dict:
+def facts(studies: Studies) -> dict:
     """Every number that prose may quote, in base units: the scaling campaign's, and each other section's
-    under its own name, None where there are no data for it. `today` is the run that was analysed with them."""
+    under its own name, None where there are no data for it."""
     primary = studies.scaling.contrasts[0].verdict
     return {
-        **scaling_facts.collect(studies.scaling, today),
+        **scaling_facts.collect(studies.scaling),
         "statements": sum(verdict.p is not None for verdict in studies.verdicts),
-        "size": size_facts.collect(studies.size) if studies.size else None,
-        "noise": noise_facts.collect(studies.noise) if studies.noise else None,
-        "blas": blas_facts.collect(studies.blas) if studies.blas else None,
+        **{name: collected.collect(study) if study else None for name, study, collected, _ in _sections(studies)},
+        "trust": trust_facts.collect(),
+        "campaigns": [conduct.campaign(dataset) for dataset in studies.datasets.values()],
         "calibration": calibration_facts.collect(error_rates.load(), error_rates.results(), primary),
     }
 
@@ -58,17 +82,17 @@ def text(known: dict, left_out: list[str]) -> str:
     return templates().get_template("report.md.j2").render(known, left_out=left_out)
 
 
-def build(studies: Studies, today: xr.Dataset | None, out: Path, left_out: list[str]) -> Report:
+def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
     """Write `falloff.html` and `falloff.pdf` and their figures into the folder `out`.
 
-    `today` is the run that was analysed with the studies. `left_out` says, in a line each, what could not be
-    done and the remedy; the first page shows it. The same data give the same bytes.
+    `left_out` says, in a line each, what could not be done and the remedy; the first page shows it. The same data
+    give the same bytes.
     """
     style.save_all(draw(studies), out / "figures")
-    markdown = text(facts(studies, today), left_out)
+    markdown = text(facts(studies), left_out)
     made = Report(out / "falloff.html", out / "falloff.pdf")
     made.html.write_text(publish.to_html(markdown, out), encoding="utf-8")
-    dated = studies.scaling.dataset if today is None else today
+    dated = studies.scaling.dataset if studies.scaling.today_run is None else studies.scaling.today_run
     made.pdf.write_bytes(publish.to_pdf(markdown, out, _timestamp(dated)))
     return made
 
@@ -77,18 +101,19 @@ def draw(studies: Studies) -> dict[str, Figure]:
     """Every figure that the data allow, by name."""
     verdict = studies.scaling.contrasts[0].verdict
     drawn = scaling_figures.draw(studies.scaling)
-    for study, figures in (
-        (studies.size, size_figures),
-        (studies.noise, noise_figures),
-        (studies.blas, blas_figures),
-    ):
-        drawn |= figures.draw(study) if study else {}
+    for name, study, _, figures in _sections(studies):
+        beside = (studies.scaling,) if name == "paper" else ()  # the emulated runs have a panel beside the paper's cases
+        drawn |= figures.draw(study, *beside) if study else {}
     return drawn | {
         "calibration": calibration_figures.error_rates(error_rates.results()),
         "power": calibration_figures.power_over_blocks(
             verdict.sd, verdict.blocks, verdict.margin, planning.LARGE_FALL
         ),
     }
+
+
+def _sections(studies: Studies):
+    return [(name, getattr(studies, name), *modules) for name, modules in SECTIONS.items()]
 
 
 def _timestamp(dataset: xr.Dataset) -> int:

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import xarray as xr
+
+import experiment
+from runners.testbeds import simulated
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -35,6 +39,19 @@ def test_notebook_runs_on_stored_data(notebook, tmp_path):
     shown = [output for cell in cells if cell.cell_type == "code" for output in cell.outputs]
     assert any("image/svg+xml" in output.get("data", {}) for output in shown)
     assert list(tmp_path.glob("*.nc")) and list((tmp_path / "figures").glob("*.svg"))
+
+
+@pytest.mark.skipif(
+    bool(lacking := simulated.unavailable(experiment.read_testbed("smith"))), reason="; ".join(lacking)
+)
+def test_scaling_notebook_runs_with_the_simulated_testbed(tmp_path):
+    """The same notebook and campaign, simulated: the verdicts say that they are the model's."""
+    done = papermill(ROOT / "notebooks" / "40_hpl_scaling.ipynb", tmp_path, testbed="smith", preset="quick")
+    assert done.returncode == 0, done.stderr[-2000:]
+    cells = nbformat.read(tmp_path / "done.ipynb", as_version=4).cells
+    said = [str(output.get("data", {})) for cell in cells if cell.cell_type == "code" for output in cell.outputs]
+    assert any("simulated evidence: a model" in text for text in said)
+    assert xr.open_dataset(tmp_path / "hpl_scaling-smith.nc").evidence.values[0] == "simulated"
 
 
 @pytest.mark.parametrize(

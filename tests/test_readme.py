@@ -8,7 +8,6 @@ import experiment
 from analysis import report, style
 from analysis.figures import scaling as figures
 from analysis.studies import together
-from falloff import CAMPAIGNS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -16,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 @pytest.fixture(scope="module")
 def studies():
     """The shipped campaigns, analysed."""
-    return together.analyse({campaign: experiment.stored(campaign) for campaign in CAMPAIGNS})
+    return together.analyse({name: experiment.stored(*source) for name, source in together.DATASETS.items()})
 
 
 def test_figure_is_the_references(studies, tmp_path):

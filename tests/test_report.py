@@ -14,12 +14,12 @@ from synthetic_studies import blas_campaign, noise_campaign, size_campaign
 
 def studies_of(dataset, today=None, **further):
     """The studies of a scaling campaign and of further campaigns."""
-    return together.analyse({"hpl_scaling": dataset, **further}, today)
+    return together.analyse({"hpl_scaling": dataset, **further}, {} if today is None else {"hpl_scaling": today})
 
 
 def facts_of(dataset, today=None, **further):
     """What a report on these campaigns may quote."""
-    return report.facts(studies_of(dataset, today, **further), today)
+    return report.facts(studies_of(dataset, today, **further))
 
 
 REFERENCE = campaign(blocks=6, noise=0.01)
@@ -33,7 +33,7 @@ REMEDY = "mpirun is missing: apt-get install openmpi-bin"
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """The report of all campaigns and today's run."""
-    return report.build(STUDIES, TODAY, tmp_path_factory.mktemp("report"), [])
+    return report.build(STUDIES, tmp_path_factory.mktemp("report"), [])
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_html_knows_the_dark_and_the_phone(html):
 
 def test_rebuilding_gives_the_same_bytes(built, tmp_path):
     """The same data give the same files, whatever the day and the folder."""
-    again = report.build(STUDIES, TODAY, tmp_path, [])
+    again = report.build(STUDIES, tmp_path, [])
     assert again.html.read_bytes() == built.html.read_bytes()
     assert again.pdf.read_bytes() == built.pdf.read_bytes()
 
@@ -194,7 +194,7 @@ def test_sections_without_data_vanish():
 
 def test_further_campaigns_appear_with_their_data_only():
     """A campaign has its section, its finding on the first page and its row among the campaigns, or nothing."""
-    whole = report.facts(STUDIES, TODAY)
+    whole = report.facts(STUDIES)
     for name, section, finding in (
         ("size", "# Efficiency over the size", "With a large matrix"),
         ("noise", "# Noise on every node", "A daemon that takes"),

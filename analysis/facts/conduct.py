@@ -17,6 +17,9 @@ def campaign(dataset: xr.Dataset) -> dict:
         "extensions": int(dataset.attrs["extensions"]),
         "warm_ups": int((dataset.role == "warm_up").sum()),
         "trials": dataset.sizes["trial"],
+        "testbed": dataset.testbed.values[0].item() if dataset.sizes["trial"] else "",
+        "evidence": dataset.evidence.values[0].item() if dataset.sizes["trial"] else "",
+        "failed": _failed(dataset).to_dict("records"),
     }
 
 
@@ -28,8 +31,7 @@ def host(dataset: xr.Dataset) -> dict:
 
 def faults(dataset: xr.Dataset, points: xr.Dataset) -> dict:
     """Every trial without a valid reading, and every block and point that the analysis left out; and why."""
-    columns = ["trial_id", "runner", "interconnect", "status", "reason"]
-    trials = pd.DataFrame({name: dataset[name].values for name in columns}).query("status != 'ok'")
+    trials = _failed(dataset)
     blocks = points.block_reason.to_series().rename("reason")
     kept = points.reason.where(points.block_valid, "").to_series().rename("reason")
     return {
@@ -37,3 +39,8 @@ def faults(dataset: xr.Dataset, points: xr.Dataset) -> dict:
         "blocks": blocks[blocks != ""].reset_index().to_dict("records"),
         "points": kept[~kept.isin(["", *trials.reason])].reset_index().to_dict("records"),
     }
+
+
+def _failed(dataset: xr.Dataset) -> pd.DataFrame:
+    columns = ["trial_id", "runner", "interconnect", "status", "reason"]
+    return pd.DataFrame({name: dataset[name].values for name in columns}).query("status != 'ok'")

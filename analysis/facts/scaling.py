@@ -22,8 +22,8 @@ from analysis.links import LINK_BOUND
 from analysis.studies.scaling import Compared, Scaling, short_names
 
 
-def collect(scaling: Scaling, today: xr.Dataset | None = None) -> dict:
-    """All facts of a campaign, of the run of `today` against it, and of the published sources."""
+def collect(scaling: Scaling) -> dict:
+    """All facts of a campaign, of today's run against it, and of the published sources."""
     nodes = scaling.points.nodes
     facts = common(scaling.dataset, scaling.points)
     return {
@@ -38,7 +38,7 @@ def collect(scaling: Scaling, today: xr.Dataset | None = None) -> dict:
         "models": [_model(scaling, fitted, one) for fitted in scaling.models for one in fitted.comparisons],
         "links": _links(scaling),
         "balance": _balance(scaling),
-        "today": None if today is None else _today(scaling, today),
+        "today": None if scaling.today_run is None else _today(scaling, scaling.today_run),
         "published": published_sources(),
         "host": host(scaling.dataset),
     }

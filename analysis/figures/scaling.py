@@ -65,20 +65,7 @@ def share_over_nodes(points: xr.Dataset, fits: Mapping[str, BlockFit]) -> Figure
     """
     with style.styled():
         figure, axes = drawing.new_figure(3.6)
-        for interconnect, sidestep, short in drawing.series(points):
-            x = points.nodes.values * 2 ** (0.035 * sidestep)
-            share = 100 * points.share.sel(interconnect=interconnect)
-            drawing.runs(axes, interconnect, x, share, short)
-            drawing.intervals(axes, interconnect, x, share)
-            if interconnect in fits:
-                drawing.curve(
-                    axes,
-                    interconnect,
-                    fits[interconnect],
-                    points.nodes,
-                    lambda n, nodes_worth: 100 * nodes_worth / n,
-                )
-        drawing.node_axis(axes, points.nodes.values)
+        drawing.shares(axes, points, fits)
         axes.set(ylabel="HPL rate / DGEMM rate of the same nodes [%]")
         axes.legend(loc="lower left")
         return figure

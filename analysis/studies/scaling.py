@@ -47,6 +47,7 @@ class Scaling:
     and `rate_curves` hold the scalability law fitted to n times the share and to the rate [Gflop/s] of each
     interconnect. `today` holds the agreement of another run with each contrast, in the contrasts' order and
     with all blocks of both: a short run has none to lose, and the networks' ratio does not depend on DGEMM.
+    `today_run` is that run's dataset.
     """
 
     dataset: xr.Dataset
@@ -61,6 +62,7 @@ class Scaling:
     networks: pd.DataFrame
     balance: xr.Dataset | None
     today: tuple[Agreement, ...]
+    today_run: xr.Dataset | None
 
 
 def analyse(reference: xr.Dataset, today: xr.Dataset | None = None) -> Scaling:
@@ -87,6 +89,7 @@ def analyse(reference: xr.Dataset, today: xr.Dataset | None = None) -> Scaling:
         networks=surveyed,
         balance=balance(derived, surveyed) if len(surveyed) else None,
         today=() if today is None else _agreements(everything, points(today, drift_limit=np.inf), judged),
+        today_run=today,
     )
 
 

@@ -2,26 +2,58 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import xarray as xr
 
 from analysis.inference.multiplicity import holm
 from analysis.inference.verdict import Verdict
-from analysis.studies import blas, noise, scaling, size
+from analysis.studies import agreement, beyond, blas, cost, noise, paper, payload, scaling, size
+from analysis.studies.agreement import TwinAgreement
+from analysis.studies.beyond import Beyond
 from analysis.studies.blas import Blas
+from analysis.studies.cost import Cost
 from analysis.studies.noise import Noise
+from analysis.studies.paper import Paper
+from analysis.studies.payload import Payload
 from analysis.studies.scaling import Scaling
 from analysis.studies.size import Size
+
+# The datasets of a report and where their stored references are: campaign and testbed.
+DATASETS = {
+    "hpl_scaling": ("hpl_scaling", "emulated"),
+    "hpl_size": ("hpl_size", "emulated"),
+    "hpl_noise": ("hpl_noise", "emulated"),
+    "hpl_blas": ("hpl_blas", "emulated"),
+    "hpl_payload": ("hpl_payload", "emulated"),
+    "hpl_paper": ("hpl_paper", "smith"),
+    "hpl_sensitivity": ("hpl_sensitivity", "smith"),
+    "hpl_contention": ("hpl_contention", "smith"),
+    "hpl_beyond": ("hpl_beyond", "smith"),
+    "hpl_agreement": ("hpl_agreement", "twin"),
+    "hpl_size twin": ("hpl_size", "twin"),
+}
 
 
 @dataclass(frozen=True)
 class Studies:
-    """The study of each campaign that there are data for; every verdict carries Holm's p."""
+    """The study of each experiment that there are data for; every verdict carries Holm's p.
+
+    From `paper` on they are of simulated evidence, which has no scatter and takes no part in the correction.
+    `datasets` are what they are the studies of.
+    """
+
+    datasets: Mapping[str, xr.Dataset]
 
     scaling: Scaling
     size: Size | None = None
     noise: Noise | None = None
     blas: Blas | None = None
+    paper: Paper | None = None
+    beyond: Beyond | None = None
+    agreement: TwinAgreement | None = None
+    payload: Payload | None = None
+    cost: Cost | None = None
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -33,19 +65,37 @@ class Studies:
         )
 
 
-def analyse(datasets: Mapping[str, xr.Dataset], today: xr.Dataset | None = None) -> Studies:
-    """Analyse the datasets, by campaign, and correct their verdicts within each kind of evidence.
+def analyse(datasets: Mapping[str, xr.Dataset], today: Mapping[str, xr.Dataset] = MappingProxyType({})) -> Studies:
+    """Analyse the datasets, by the names of `DATASETS`, and correct their verdicts within each kind of evidence.
 
-    `hpl_scaling` has to be there; `today` is another run of it. Raises FalloffError when a dataset
-    holds no HPL trial.
+    `hpl_scaling` has to be there; `today` holds shorter runs of it and of `hpl_paper`, to be compared with them.
+    Raises FalloffError when a dataset holds no HPL trial.
     """
-    further = {"hpl_size": size, "hpl_noise": noise, "hpl_blas": blas}
+    get = datasets.get
+    of_scaling = scaling.analyse(datasets["hpl_scaling"], today.get("hpl_scaling"))
+    of_size = _of(size, get("hpl_size"))
+    simulated = [data for data in (get("hpl_paper"), get("hpl_beyond")) if data is not None]
     return corrected(
         Studies(
-            scaling.analyse(datasets["hpl_scaling"], today),
-            *(study.analyse(datasets[name]) if name in datasets else None for name, study in further.items()),
+            datasets=datasets,
+            scaling=of_scaling,
+            size=of_size,
+            noise=_of(noise, get("hpl_noise")),
+            blas=_of(blas, get("hpl_blas")),
+            paper=_of(paper, get("hpl_paper"), get("hpl_sensitivity"), get("hpl_contention"), today.get("hpl_paper")),
+            beyond=_of(beyond, get("hpl_beyond"), get("hpl_paper")),
+            agreement=agreement.analyse(of_scaling, get("hpl_agreement"), of_size, get("hpl_size twin"))
+            if "hpl_agreement" in datasets
+            else None,
+            payload=payload.analyse(get("hpl_paper"), get("hpl_payload")),
+            cost=cost.analyse(simulated),
         )
     )
+
+
+def _of(study, dataset: xr.Dataset | None, *further: xr.Dataset | None):
+    """A study of a dataset that may be missing."""
+    return None if dataset is None else study.analyse(dataset, *further)
 
 
 def corrected(studies: Studies) -> Studies:

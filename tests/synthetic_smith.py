@@ -1,0 +1,50 @@
+"""Synthetic simulated campaigns on the paper's cluster: the truth is a formula of the model's numbers."""
+
+import json
+import tomllib
+
+import numpy as np
+import xarray as xr
+from synthetic import from_design
+
+from analysis.paths import CAMPAIGNS, TESTBEDS
+
+SMITH = tomllib.loads((TESTBEDS / "smith.toml").read_text(encoding="utf-8"))
+RPEAK = SMITH["rpeak"]["value"]
+
+
+def smith_campaign(name, factors=None, **chance):
+    """One exact block of a shipped campaign whose points have the efficiency of `planted`.
+
+    `factors` replaces levels of its own; `chance` is for `from_design`.
+    """
+    shipped = tomllib.loads((CAMPAIGNS / f"{name}.toml").read_text(encoding="utf-8"))
+    design = {**shipped["design"], "factors": {**shipped["factors"], **(factors or {})}}
+
+    def rate(point):
+        reached = planted(point["interconnect"], point["nodes"], point.get("vary", "none"))
+        return reached * point["nodes"] * RPEAK / 1e9
+
+    exact = {"blocks": 1, "noise": 0, "block_effect": 0, "surveyed": False}
+    made = from_design(name, design, rate, **exact, **chance)
+    made.attrs["testbed_settings"] = json.dumps(SMITH)
+    return made.assign_coords(evidence=xr.full_like(made.evidence, "simulated", dtype="<U9"))
+
+
+def planted(interconnect, n, vary="none"):
+    """The efficiency of n nodes: a node's own time and that of its traffic, which ceases to grow at 8 nodes.
+
+    A backplane lets each of n links have 1/n of its capacity, if that is less.
+    """
+    described = {**SMITH["rates"], **SMITH["network"][interconnect]}
+    used = {name: entry["value"] for name, entry in described.items()}
+    name, _, end = vary.partition("=")
+    if end in ("low", "high"):
+        used[name] = described[name][end]
+    elif name == "bandwidth":
+        used[name] = float(end)
+    elif name == "backplane":
+        used["bandwidth"] = min(used["bandwidth"], float(end) / n)
+    node = RPEAK / used["dgemm_flop_s"] + 3e8 / used["node_byte_s"] + 0.005 / used["dtrsm_share"]
+    traffic = 1e7 * np.log2(min(n, 8))  # bytes over a link while a node's peak would take 1 s
+    return 1 / (node + traffic / used["bandwidth"] + 100 * used["latency"])
