@@ -142,20 +142,20 @@ def run_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False, listen:
 
 def obstacles(plan: Plan) -> list[str]:
     """Why a plan cannot run here, a line each with the remedy: the testbed's reasons and missing tools."""
-    testbed = testbed_module(plan.testbed)
-    found = testbed.unavailable(plan.testbed)
+    found = testbed_module(plan.testbed).unavailable(plan.testbed)
     for tool in tools_of(plan):
         try:
-            tools.find(testbed.STANDS_FOR.get(tool, tool), plan.testbed.get("tools", {}))
+            tools.find(tool, plan.testbed.get("tools", {}))
         except FalloffError as error:
             found.append(str(error))
     return list(dict.fromkeys(found))
 
 
 def tools_of(plan: Plan) -> list[str]:
-    """The names of the tools that a plan's commands start."""
+    """The names of the tools that a plan's commands start, or what stands for them on its testbed."""
+    stands_for = testbed_module(plan.testbed).STANDS_FOR
     commands = (c for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point))
-    return sorted({command.argv[0] for command in commands})
+    return sorted({stands_for.get(command.argv[0], command.argv[0]) for command in commands})
 
 
 def testbed_module(description: dict[str, Any]) -> Any:

@@ -1,0 +1,161 @@
+"""What each command of the command line does; the functions' parameters are the commands' arguments."""
+
+import json
+import sys
+from pathlib import Path
+
+from analysis import paths
+from progress_bar import progress
+from runners import foreign, runner_named
+from runners.journal import pack
+from runners.record import FalloffError, Unreadable, to_json
+
+# What takes long to import is imported where it is used: `falloff parse` should answer at once.
+PRESETS = ("quick", "full", "stored")
+# What the quick report runs anew; of the rest the stored reference is shown.
+QUICK = ("hpl_scaling", "hpl_paper")
+
+
+def run(campaign: str, testbed: str, preset: str, repeats: int, fresh: bool, packed: Path | None) -> int:
+    """Run a campaign, keep its dataset beside the transcripts, and copy them to the folder `packed` if there is one."""
+    import experiment
+    from analysis import store
+
+    plan = experiment.plan_campaign(campaign, testbed, preset, repeats)
+    folder = experiment.run_campaign(plan, fresh=fresh, listen=progress())
+    dataset = paths.DATASETS / f"{folder.name}.nc"
+    store.save(store.assemble(folder), dataset)
+    if packed:
+        pack(folder, packed)
+    print(f"Transcripts: {folder}\nDataset: {dataset}")
+    return 0
+
+
+def make_report(preset: str, out: Path) -> int:
+    """Run what the preset asks for and write the report; where it cannot run, from stored data that say so."""
+    import experiment
+    from analysis import report, store
+    from analysis.studies import together
+
+    datasets = {name: experiment.stored(*source) for name, source in together.DATASETS.items()}
+    today, left_out = {}, []
+    if preset == "stored":
+        left_out.append("nothing was to be measured (preset stored): the preset quick measures on this machine")
+    for name in {"quick": QUICK, "full": tuple(datasets), "stored": ()}[preset]:
+        try:
+            plan = experiment.plan_campaign(*together.DATASETS[name], preset)
+            today[name] = store.assemble(experiment.run_campaign(plan, listen=progress()))
+        except FalloffError as error:
+            left_out += [line for line in str(error).splitlines() if line not in left_out]
+    if preset == "full":
+        datasets, today = {**datasets, **today}, {}  # else it is too short for verdicts: judged against the reference
+    for line in left_out if preset != "stored" else ():
+        print(f"left out: {line}", file=sys.stderr)
+    made = report.build(together.analyse(datasets, today), out, left_out)
+    print(f"Report: {made.html} and {made.pdf}")
+    return 0
+
+
+def parse_file(tool: str, file: Path) -> int:
+    """Print the readings of any existing output of a tool as JSON."""
+    runner, text = runner_named(tool), foreign.read(file)
+    try:
+        results = runner.results(text)
+    except Unreadable as reason:
+        what, said = foreign.describe(text, tool) or str(reason), foreign.complaint(text)
+        quote = f"; it says: {said}" if said else ""
+        raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
+    print(json.dumps({"tool": tool, "file": str(file), "results": [to_json(result) for result in results]}, indent=2))
+    return 0
+
+
+def fit_table(model: str, file: Path, x: str, y: str) -> int:
+    """Print a model's fit to two columns of a CSV file as JSON."""
+    from analysis import models, tables
+    from analysis.fitting import fit
+
+    table = tables.read(file, x, y)
+    print(json.dumps(fit.fit(models.find(model), table[x], table[y]).as_json(), indent=2))
+    return 0
+
+
+def compare_models(file: Path, x: str, y: str, block: str) -> int:
+    """Print every model's comparison on blocks of a CSV file as JSON, the best supported first."""
+    from analysis import models, tables
+    from analysis.fitting import compare
+
+    curves = [model for model in map(models.find, models.names()) if model.name != "hpl"]
+    found = compare.compare(curves, *tables.blocks(tables.read(file, x, y, block), x, y, block))
+    print(json.dumps([compare.as_json(comparison) for comparison in found], indent=2))
+    return 0
+
+
+def plan_campaign(campaign: str, testbed: str) -> int:
+    """Print what a campaign costs in hours and what it will be able to say, from what it took so far."""
+    import experiment
+    from analysis.inference import planning
+
+    plan = experiment.plan_campaign(campaign, testbed, "full")
+    folder, effort = experiment.effort(plan)
+    blocks = sorted({3, 4, 6, 8, 12, 16, 24, 32, 48, 64, plan.stopping.blocks})
+    print(f"{campaign} on {testbed}, from the blocks in {folder}")
+    print(planning.text(effort, blocks))
+    return 0
+
+
+def print_rates(testbed: str) -> int:
+    """Measure one node, of this machine without a testbed, and print its rates as TOML for data/testbeds."""
+    import experiment
+    from runners import rates
+
+    if testbed:
+        machine = experiment.read_testbed(testbed)
+        networks = experiment.read_toml(paths.INTERCONNECTS, "interconnects")
+        idle = dict([next(iter(networks.items()))])  # a testbed wants one, though nothing is sent
+        with experiment.testbed_module(machine).open_testbed(machine, idle) as opened:
+            said = rates.run_on(opened, *idle)
+    else:
+        said = rates.run_here()
+    print(rates.as_toml(said), end="")
+    return 0
+
+
+def profile_program(argv: list[str]) -> int:
+    """Run an MPI program and print what it sent, by call and size; its exit code, or 1 when nothing was counted."""
+    from runners import payload, profile, tools
+
+    found = profile.run(argv, Path(tools.find("payload.so", {})))
+    if not found.printed:
+        reason = "it ended before MPI_Finalize, or is no MPI program that payload.so can see (--help says which)"
+        print(f"falloff: no message of {argv[0]} was counted: {reason}", file=sys.stderr)
+        return found.exit_code or 1
+    print(found.printed)
+    for table in payload.tables(found.printed):
+        print(f"\n{profile.histogram(table)}")
+    return found.exit_code
+
+
+def doctor() -> int:
+    """Say what is here and what is missing, with the remedies; 1 if anything is missing."""
+    import experiment
+    from analysis.studies import together
+    from runners import tools
+
+    plans = [experiment.plan_campaign(*source) for source in together.DATASETS.values()]
+    testbeds = {plan.testbed["name"]: plan.testbed for plan in plans}
+    missing = dict.fromkeys(obstacle for plan in plans for obstacle in experiment.obstacles(plan))
+    for tool in sorted({tool for plan in plans for tool in experiment.tools_of(plan)}):
+        try:
+            print(f"  here     {tool}: {tools.find(tool, testbeds['emulated'].get('tools', {}))}")
+        except FalloffError:
+            pass  # it is among the obstacles
+    for name, testbed in testbeds.items():
+        if not experiment.testbed_module(testbed).unavailable(testbed):
+            print(f"  here     testbed {name}: {testbed['nodes']} nodes, {testbed['kind']} on this machine")
+    for obstacle in missing:
+        print(f"  MISSING  {obstacle}")
+    if missing:
+        print("`make setup` installs what it may. Until then reports are built from the stored reference.")
+    else:
+        print("All is here: `make report` runs the experiments on this machine.")
+    return int(bool(missing))
