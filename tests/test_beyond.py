@@ -101,3 +101,19 @@ def test_the_section_becomes_a_page(tmp_path):
     style.save_all(figures.draw(STUDY), tmp_path / "figures")
     page = to_html(FRONT + section(STUDY), tmp_path)
     assert page.count("<img") == 1 and page.count("<table") == 1 and "does not apply in the model" in page
+
+
+def test_finding_names_where_the_efficiency_applies():
+    """The networks inside the margin and those outside are told apart."""
+    known = {
+        "least_nodes": 36,
+        "margin": 0.05,
+        "evidence": "simulated",
+        "expansions": [
+            {"network": "10GE", "to_nodes": 256, "applies": True},
+            {"network": "GigE", "to_nodes": 256, "applies": False},
+            {"network": "25GE", "to_nodes": 36, "applies": None},
+        ],
+    }
+    said = wording.finding("beyond", known).replace("\u00a0", " ")
+    assert "With 256 nodes instead of 36" in said and "on 10GE and does not on GigE" in said and "25GE" not in said

@@ -231,3 +231,26 @@ def test_contention_is_labelled_as_scenarios():
     labels = [text.get_text() for text in drawn.legends[0].get_texts()]
     assert labels[0].startswith("no contention") and all(it.startswith("scenario") for it in labels[1:])
     assert "no published value" in drawn.get_suptitle()
+
+
+def test_todays_cases_are_compared_with_the_stored_ones():
+    """Equal rates are counted as such; one that differs is, too, and by how much."""
+    few = {"nodes": [2, 4, 6, 8]}
+    whole = smith_campaign("hpl_paper")
+    same = facts.collect(paper.analyse(whole, today=smith_campaign("hpl_paper", few)))["today"]
+    assert same == {"cases": 8, "same": 8, "largest": 0.0, "most_nodes": 8}
+    other = smith_campaign("hpl_paper", few)
+    other.hpl_rate[np.flatnonzero((other.nodes == 4) & (other.interconnect == "gige") & (other.runner == "hpl"))] *= 1.1
+    known = facts.collect(paper.analyse(whole, today=other))["today"]
+    assert known["same"] == 7 and known["largest"] == pytest.approx(0.1)
+    said = section(paper.analyse(whole, today=other))
+    assert "7 gave the stored rate" in said and "differ by up to 10.00 %" in said
+    assert "Today" not in section(ALONE)
+
+
+def test_finding_follows_the_data():
+    """A level curve is said to be level, and missing cases are said to be missing."""
+    said = wording.finding("paper", facts.collect(ALONE)).replace("\u00a0", " ")
+    assert "10GE goes from" in said and "level within 0.0 percentage points" in said and "simulated evidence" in said
+    few = paper.analyse(smith_campaign("hpl_paper", failed={(1, "gige", 36)}))
+    assert "cannot be told" in wording.finding("paper", facts.collect(few))
