@@ -36,3 +36,10 @@ def test_error_rates_are_the_calibrations(studies):
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     assert f"{100 * fixed['flat']['rate']:.1f} % were called flat" in text
     assert f"{100 * fixed['falls_off']['rate']:.1f} % falling off" in text
+
+
+def test_trust_is_the_comparisons(studies):
+    """README quotes the largest difference between the simulation and HPL itself, and of how many cases."""
+    trust = report.facts(studies)["trust"]
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"within {100 * trust['largest']:.2f} % of HPL itself in {trust['cases']} cases" in text
