@@ -17,7 +17,14 @@ from analysis.studies import contention, efficiency, paper, scaling, sensitivity
 from runners.record import FalloffError
 
 FRONT = "---\ntitle: T\nsubtitle: S\nlang: en\ncampaign: C\ndate: D\n---\n\n"
-WHOLE = paper.analyse(*map(smith_campaign, ("hpl_paper", "hpl_sensitivity", "hpl_contention")))
+# In the planted truth a backplane binds from the sum of all links downwards.
+LEVELS = {
+    "vary": ["none"]
+    + [f"backplane={capacity}" for capacity in ("3e9", "2e9", "1.5e9", "1.2e9", "1e9", "0.8e9", "0.65e9")]
+    + [f"bandwidth={capacity}" for capacity in ("100e6", "90e6", "80e6", "70e6", "60e6", "50e6")]
+}
+CONTENTION = smith_campaign("hpl_contention", LEVELS)
+WHOLE = paper.analyse(*map(smith_campaign, ("hpl_paper", "hpl_sensitivity")), CONTENTION)
 ALONE = paper.analyse(smith_campaign("hpl_paper"))
 EMULATED = scaling.analyse(campaign(blocks=1))
 
@@ -135,7 +142,7 @@ def test_a_target_outside_of_the_sweep_is_not_solved():
 
 def test_failed_levels_are_left_out_of_the_interpolation():
     """A level that failed is bridged by its neighbours."""
-    made = contention.analyse(smith_campaign("hpl_contention", failed={(1, "gige", 36, "backplane=1.2e9")}))
+    made = contention.analyse(smith_campaign("hpl_contention", LEVELS, failed={(1, "gige", 36, "backplane=1.2e9")}))
     whole = WHOLE.contention.scenario(contention.SHARED, 0.50).capacity
     assert made.scenario(contention.SHARED, 0.50).capacity == pytest.approx(whole, rel=1e-3)
 
