@@ -96,5 +96,5 @@ def test_blas_chooses_the_binary():
     for point, binary in ((deck, "xhpl"), (deck | {"blas": "reference"}, "xhpl_reference")):
         (command,) = hpl.commands(point)
         assert command.argv == (binary,)
-    with pytest.raises(hpl.FalloffError, match="openblas, reference"):
+    with pytest.raises(hpl.FalloffError, match="blas 'mkl'.*only 'openblas'.*'reference'"):
         hpl.commands(deck | {"blas": "mkl"})
