@@ -3,7 +3,7 @@
 import math
 from typing import List
 
-from runners import hpl_dat, noise, payload, simulated_output
+from runners import hpl_dat, hpl_phases, noise, payload, simulated_output
 from runners.hpl_output import Row, require_consistent, rows, runs
 from runners.record import (
     Command,
@@ -41,7 +41,7 @@ def commands(point: Settings) -> List[Command]:
 
 
 def parse(transcript: Transcript) -> List[Reading]:
-    """The `readings` of the trial's one result, with its payload where that was counted and, in a simulation,
+    """The `readings` of the trial's one result, with the times of its phases and its payload where that was counted and, in a simulation,
     what the simulator took.
 
     Raises InvalidRun when the run solved another problem than the point asks for; otherwise as
@@ -59,6 +59,7 @@ def parse(transcript: Transcript) -> List[Reading]:
     checked = transcript.evidence != "simulated"  # a simulation computes nothing that could be checked
     return [
         *readings(row, checked),
+        *hpl_phases.readings(text),
         *noise.readings(transcript.trial.point, transcript.executions),
         *_payload(text, transcript.trial.point.get("payload", False)),
         *simulated_output.readings(text),

@@ -121,6 +121,10 @@ def _hpl(block, point, rate, largest, failed):
         "reason": "",
         "hpl_rate": rate,
         "hpl_time": time,
+        "hpl_rfact_time": 0.05 * time,
+        "hpl_update_time": 0.9 * time,
+        "hpl_laswp_time": 0.1 * time,
+        "hpl_ptrsv_time": 0.01 * time,
         "hpl_residual": 0.004,
         "wall_time": time + 2,
         "bytes_sent": _on_nodes(sent, n, largest),
@@ -173,7 +177,9 @@ def _survey(largest):
 
 
 def _no_reading():
-    empty = {"hpl_rate": np.nan, "hpl_time": np.nan, "hpl_residual": np.nan, "dgemm_rate": np.nan}
+    readings = ("hpl_rate", "hpl_time", "hpl_residual", "dgemm_rate")
+    timers = ("hpl_rfact_time", "hpl_update_time", "hpl_laswp_time", "hpl_ptrsv_time")
+    empty = dict.fromkeys([*readings, *timers], np.nan)
     return {**empty, "status": "failed", "reason": "planted fault"}
 
 

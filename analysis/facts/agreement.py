@@ -30,6 +30,7 @@ def collect(study: TwinAgreement) -> dict:
         "points": points,
         "summary": _summary(points),
         "ratios": [{"nodes": int(n), **_compared(study.ratios, nodes=n)} for n in study.ratios.nodes.values],
+        "phases": _phases(study),
         "baseline_nodes": study.baseline_nodes,
         "most_nodes": int(study.simulated.nodes.max()),
         "emulated_fall": verdict.fall,
@@ -77,6 +78,21 @@ def _summary(points: list[dict]) -> dict:
         "mean_size": float(np.abs(errors).mean()) if errors else None,
         "range": (min(errors), max(errors)) if errors else None,
     }
+
+
+def _phases(study: TwinAgreement) -> list[dict]:
+    """Where HPL's time goes on the fewest and the most nodes of the contrast's first network, in s; empty
+    where no timer was printed."""
+    table = study.phases.sel(interconnect=study.contrast.network)
+    return [
+        {
+            "nodes": int(n),
+            "network": short_names(study.emulated.dataset)[study.contrast.network],
+            "phases": [{"phase": phase, **_compared(table, nodes=n, phase=phase)} for phase in table.phase.values],
+        }
+        for n in (table.nodes.values.min(), table.nodes.values.max())
+        if table.sel(nodes=n).emulated.notnull().all()
+    ]
 
 
 def _fall(study: TwinAgreement, depth: int) -> dict:

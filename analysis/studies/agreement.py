@@ -9,6 +9,7 @@ import xarray as xr
 from analysis.contrasts import Contrast, differences, log_ratios
 from analysis.derive import at_only_level, points
 from analysis.inference.over_blocks import summary
+from analysis.studies.phases import phases
 from analysis.studies.scaling import Scaling
 from analysis.studies.size import Size
 
@@ -24,7 +25,8 @@ class TwinAgreement:
     (interconnect, nodes), compares the shares of DGEMM on the emulated grids and at the emulated look-ahead,
     `ratios`, over (nodes), the ratios of the rates of `contrast`, the primary one, and `sizes`, over
     (interconnect, N), the shares on the same nodes over the order of the matrix (None without those
-    campaigns); each is as `compared` returns it. `falls` is the simulated fall of the contrast from
+    campaigns); `phases`, over (interconnect, nodes, phase), compares where HPL's time goes [s]. Each is as
+    `compared` returns it. `falls` is the simulated fall of the contrast from
     `baseline_nodes` to the most nodes, over (grid, DEPTH), of which `depth` is the emulated one.
     """
 
@@ -35,6 +37,7 @@ class TwinAgreement:
     contrast: Contrast
     shares: xr.Dataset
     ratios: xr.Dataset
+    phases: xr.Dataset
     falls: xr.DataArray
     emulated_size: Size | None
     sizes: xr.Dataset | None
@@ -71,6 +74,10 @@ def analyse(
         ),
         ratios=compared(
             contrast.ratios.rename(ratio="emulated"), np.exp(log_ratio.sel(as_emulated, drop=True))
+        ),
+        phases=compared(
+            summary(phases(emulated.dataset, emulated.points)).rename(mean="emulated"),
+            phases(simulated, points(simulated)).squeeze("block").sel(as_emulated, drop=True),
         ),
         falls=-np.expm1(differences(log_ratio, baseline)).rename("fall"),
         emulated_size=emulated_size,

@@ -19,7 +19,7 @@
     rate(dtrsm_share)                                                                            \
     /* bytes/s read and written by all cores: the BLAS 1 and 2 of the panel's factorisation */   \
     rate(node_byte_s)                                                                            \
-    /* bytes/s read and written by one core: HPL's own loops, which swap rows and copy blocks */ \
+    /* bytes/s read and written by one core: HPL's own loops that copy blocks */                 \
     rate(core_byte_s)                                                                            \
     /* s for one element of a matrix row: each lies in a cache line, often a page, of its own */ \
     rate(strided_s)

@@ -218,38 +218,48 @@ void HPL_dlatcpy(const int m, const int n, const double *a, const int lda, doubl
     move(m, n);
 }
 
-/* HPL_dlaswp..: the row swaps of the update. Those that exchange rows move two for each. */
+/* HPL_dlaswp..: the row swaps of the update. Every element of a row of A lies in a cache line of its own, which
+   takes longer than what U and the workspace take beside it; 03 moves rows between these two only. */
+static void visit(double rows, double columns)
+{
+    if (rows > 0 && columns > 0)
+        charge_strided(rows * columns);
+}
+
 #define MATRIX const int m, const int n, double *a, const int lda
 #define AND_U double *u, const int ldu
 #define ROWS_OF_A const int *rows
 #define ROWS_OF_U const int *to
 #define AND_W const double *w0, const double *w, const int ldw
 
-void HPL_dlaswp00N(MATRIX, ROWS_OF_A) { move(2.0 * m, n); }
-void HPL_dlaswp10N(MATRIX, ROWS_OF_A) { move(m, n); }
-void HPL_dlaswp01N(MATRIX, AND_U, ROWS_OF_A, ROWS_OF_U) { move(m, n); }
-void HPL_dlaswp01T(MATRIX, AND_U, ROWS_OF_A, ROWS_OF_U) { move(m, n); }
+void HPL_dlaswp00N(MATRIX, ROWS_OF_A) { visit(2.0 * m, n); }
+void HPL_dlaswp10N(MATRIX, ROWS_OF_A) { move(m, n); } /* columns, not rows */
+void HPL_dlaswp01N(MATRIX, AND_U, ROWS_OF_A, ROWS_OF_U) { visit(m, n); }
+void HPL_dlaswp01T(MATRIX, AND_U, ROWS_OF_A, ROWS_OF_U) { visit(m, n); }
 void HPL_dlaswp03N(const int m, const int n, AND_U, AND_W) { move(m, n); }
 void HPL_dlaswp03T(const int m, const int n, AND_U, AND_W) { move(m, n); }
-void HPL_dlaswp05N(MATRIX, const AND_U, ROWS_OF_A, ROWS_OF_U) { move(m, n); }
-void HPL_dlaswp05T(MATRIX, const AND_U, ROWS_OF_A, ROWS_OF_U) { move(m, n); }
-void HPL_dlaswp06N(MATRIX, AND_U, ROWS_OF_A) { move(2.0 * m, n); }
-void HPL_dlaswp06T(MATRIX, AND_U, ROWS_OF_A) { move(2.0 * m, n); }
+void HPL_dlaswp05N(MATRIX, const AND_U, ROWS_OF_A, ROWS_OF_U) { visit(m, n); }
+void HPL_dlaswp05T(MATRIX, const AND_U, ROWS_OF_A, ROWS_OF_U) { visit(m, n); }
+void HPL_dlaswp06N(MATRIX, AND_U, ROWS_OF_A) { visit(m, n); }
+void HPL_dlaswp06T(MATRIX, AND_U, ROWS_OF_A) { visit(m, n); }
 
 void HPL_dlaswp02N(const int m, const int n, const double *a, const int lda, double *w0, double *w, const int ldw,
                    ROWS_OF_A, ROWS_OF_U)
 {
-    move(m, n);
+    visit(m, n);
 }
 
+/* m0 rows of U go to A; m1 - m0 rows of the workspace go to U. */
 void HPL_dlaswp04N(const int m0, const int m1, const int n, AND_U, double *a, const int lda, AND_W, ROWS_OF_A,
                    ROWS_OF_U)
 {
-    move(m0 + m1, n);
+    visit(m0, n);
+    move(m1 - m0, n);
 }
 
 void HPL_dlaswp04T(const int m0, const int m1, const int n, AND_U, double *a, const int lda, AND_W, ROWS_OF_A,
                    ROWS_OF_U)
 {
-    move(m0 + m1, n);
+    visit(m0, n);
+    move(m1 - m0, n);
 }
