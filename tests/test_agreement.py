@@ -141,6 +141,18 @@ def test_the_section_becomes_a_page(whole, tmp_path):
     """Figures, tables and references are all there; without the size campaigns, theirs are not."""
     style.save_all(figures.draw(whole), tmp_path / "figures")
     page = to_html(FRONT + section(whole), tmp_path)
-    assert page.count("<img") == 2 and page.count("<table") == 3
+    assert page.count("<img") == 2 and page.count("<table") == 4
     alone = agreement.analyse(EMULATED, twin_campaign())
     assert set(figures.draw(alone)) == {"agreement"} and "size_agreement" not in section(alone)
+
+
+def test_phases_stand_beside_each_other(whole):
+    """Planted parts of the run time come back, the update without its row swaps; without timers there is no table."""
+    first = facts.collect(whole)["phases"][0]
+    assert first["nodes"] == 1
+    update, swaps = (next(p for p in first["phases"] if p["phase"] == name) for name in ("update", "row swap"))
+    assert update["emulated"] / swaps["emulated"] == pytest.approx(8) and swaps["interval"] is not None
+    silent = campaign(blocks=2, noise=0, surveyed=False)
+    silent["hpl_laswp_time"] = silent.hpl_laswp_time * np.nan
+    untimed = agreement.analyse(scaling.analyse(silent), twin_campaign(off=1.03))
+    assert facts.collect(untimed)["phases"] == [] and "timers" not in section(untimed)

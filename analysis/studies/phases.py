@@ -6,7 +6,7 @@ import xarray as xr
 from analysis.derive import over_factors
 
 # Of the process that spent most in it; `update` is what remains of the update without its row swaps.
-PHASES = ("factorisation", "update", "row swaps", "solution")
+PHASES = ("factorisation", "update", "row swap", "solution")
 
 
 def phases(dataset: xr.Dataset, points: xr.Dataset) -> xr.DataArray:
