@@ -7,7 +7,7 @@ from pathlib import Path
 from runners import hpl_dat, hpl_output
 from runners.record import FalloffError
 
-_TRIAL_DECK = {
+TRIAL_DECK = {
     "N": 200,
     "NB": 32,
     "P": 1,
@@ -31,7 +31,7 @@ _TRIAL_DECK = {
 
 def require_passing(xhpl: Path, folder: Path) -> None:
     """Solve one small system on one process (started without mpirun) and insist on its residual."""
-    (folder / "HPL.dat").write_text(hpl_dat.render(_TRIAL_DECK))
+    (folder / "HPL.dat").write_text(hpl_dat.render(TRIAL_DECK))
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run(
         [str(xhpl)], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment

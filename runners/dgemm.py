@@ -3,7 +3,16 @@
 import re
 from typing import List
 
-from runners.record import Command, InvalidRun, Reading, Result, Runner, Settings, Transcript, Unreadable
+from runners.record import (
+    Command,
+    Reading,
+    Result,
+    Runner,
+    Settings,
+    Transcript,
+    Unreadable,
+    readings_as_asked,
+)
 
 # Order of the updated matrix: 32 MiB, far beyond the caches, as HPL's trailing matrix is.
 ORDER = 2048
@@ -26,11 +35,7 @@ def parse(transcript: Transcript) -> List[Reading]:
     """The readings of the output; raises InvalidRun when something else ran than the point asks for,
     otherwise as `results` does."""
     (result,) = results(transcript.executions[-1].stdout)
-    for name, value in result.settings.items():
-        wanted = transcript.trial.point.get(name, value)
-        if value != wanted:
-            raise InvalidRun(f"dgemm ran with {name} {value}, {wanted} was asked for")
-    return list(result.readings)
+    return readings_as_asked("dgemm", result, transcript.trial.point)
 
 
 def results(text: str) -> List[Result]:

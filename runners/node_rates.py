@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from statistics import mean, median
 from typing import Dict, List, Mapping, Sequence, Tuple
 
-from runners.record import Command, InvalidRun, Reading, Result, Runner, Settings, Transcript, Unreadable
+from runners.record import (
+    Command,
+    Reading,
+    Result,
+    Runner,
+    Settings,
+    Transcript,
+    Unreadable,
+    readings_as_asked,
+)
 
 UNITS = {
     "dgemm_flop_s": "flop/s",
@@ -68,11 +77,7 @@ def parse(transcript: Transcript) -> List[Reading]:
     """The readings of the output; raises InvalidRun when something else ran than the point asks for,
     otherwise as `results` does."""
     (result,) = results(transcript.executions[-1].stdout)
-    for name, value in result.settings.items():
-        wanted = transcript.trial.point.get(name, value)
-        if value != wanted:
-            raise InvalidRun(f"node_rates ran with {name} {value}, {wanted} was asked for")
-    return list(result.readings)
+    return readings_as_asked("node_rates", result, transcript.trial.point)
 
 
 def results(text: str) -> List[Result]:

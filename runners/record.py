@@ -184,6 +184,15 @@ def mismatch(requested: Settings, effective: Settings) -> List[str]:
     ]
 
 
+def readings_as_asked(tool: str, result: Result, point: Settings) -> List[Reading]:
+    """The readings of a result whose own settings are those of the point; raises InvalidRun when one is not."""
+    for name, value in result.settings.items():
+        wanted = point.get(name, value)
+        if value != wanted:
+            raise InvalidRun(f"{tool} ran with {name} {value}, {wanted} was asked for")
+    return list(result.readings)
+
+
 def to_json(record: Any) -> Dict[str, Any]:
     """A record as plain JSON data (tuples become lists)."""
     return asdict(record)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import List, Sequence, Tuple
 
 from runners import hpl_dat, hpl_output, tools
+from runners.build_checks import TRIAL_DECK
 from runners.record import FalloffError
 from runners.testbeds import smpi
 
@@ -30,19 +31,6 @@ NETWORKS = {
 }
 GRIDS = ((2, 2), (3, 2), (4, 4))
 
-_SETTINGS = {
-    "PMAP": 0,
-    "PFACT": 1,
-    "NBMIN": 4,
-    "NDIV": 2,
-    "RFACT": 1,
-    "SWAP": 2,
-    "SWAP_THRESHOLD": 64,
-    "L1": 0,
-    "U": 0,
-    "EQUILIBRATION": 1,
-    "ALIGNMENT": 8,
-}
 _FREE = """\
 dgemm_flop_s inf
 dgemm_k_half 0
@@ -113,7 +101,7 @@ def compare(case: Case) -> Tuple[float, float]:
 def _run(program: str, case: Case, folder: Path, threshold: float, options: Sequence[str] = ()) -> str:
     nodes = case.P * case.Q
     files = {
-        "HPL.dat": hpl_dat.render({**_SETTINGS, **asdict(case), "THRESHOLD": threshold}),
+        "HPL.dat": hpl_dat.render({**TRIAL_DECK, **asdict(case), "THRESHOLD": threshold}),
         "platform.xml": smpi.platform(nodes, NETWORKS[case.network]),
         "hosts": smpi.hosts(nodes),
         "rates.txt": _FREE,
