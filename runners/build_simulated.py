@@ -58,11 +58,9 @@ def build_simulated(folder: Path = BUILT) -> bool:
         includes = [f"-I{top / include}" for include in release.includes]
         objects = build.compile_hpl(smpicc, release, top, work, _FLAGS)
         main = "xhpl_main.o" if release.own_main else "HPL_pddriver.o"
-        shutil.move(work / main, work / "main.program")
         build.run_compiler("ar", ["rcs", "libhpl.a", *(name for name in objects if name != main)], work)
         own = [str(_SOURCES / name) for name in ("simulated.c", "simulated_hpl.c")]
         wrap = "-Wl," + ",".join(f"--wrap={name}" for name in _WRAPPED)
-        shutil.move(work / "main.program", work / main)
         shared = [*_OWN_FLAGS, *includes, *own, wrap, "libhpl.a", "-lm"]
         build.run_compiler(smpicc, [main, *shared, "-o", "xhpl_simulated"], work)
         build.run_compiler(smpicc, [str(_SOURCES / "dgemm.c"), *shared, "-o", "dgemm_simulated"], work)
