@@ -104,16 +104,18 @@ def test_the_section_becomes_a_page(tmp_path):
 
 
 def test_finding_names_where_the_efficiency_applies():
-    """The networks inside the margin and those outside are told apart."""
+    """The networks inside the margin and those outside are told apart, each with the nodes that were simulated."""
     known = {
         "least_nodes": 36,
         "margin": 0.05,
         "evidence": "simulated",
         "expansions": [
             {"network": "10GE", "to_nodes": 256, "applies": True},
+            {"network": "2 x GigE", "to_nodes": 144, "applies": True},
             {"network": "GigE", "to_nodes": 256, "applies": False},
             {"network": "25GE", "to_nodes": 36, "applies": None},
         ],
     }
     said = wording.finding("beyond", known).replace("\u00a0", " ")
-    assert "With 256 nodes instead of 36" in said and "on 10GE and does not on GigE" in said and "25GE" not in said
+    assert "stays within 5 % on 10GE (up to 256 nodes); 2 x GigE (up to 144 nodes) and does not stay" in said
+    assert "on GigE (up to 256 nodes) (simulated evidence)" in said and "25GE" not in said
