@@ -18,7 +18,7 @@ from analysis.calibration import stopping
 from analysis.inference import planning
 from analysis.inference.verdict import judge_fall
 from runners import campaign as engine
-from runners import runner_named, tools
+from runners import provenance, runner_named, tools
 from runners.description import for_preset, for_testbed
 from runners.journal import Folder
 from runners.plan import Plan, resolve, with_blocks
@@ -141,8 +141,14 @@ def run_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False, listen:
 
 
 def obstacles(plan: Plan) -> list[str]:
-    """Why a plan cannot run here, a line each with the remedy: the testbed's reasons and missing tools."""
+    """Why a plan cannot run here, a line each with the remedy: the testbed's reasons, missing tools and memory."""
     found = testbed_module(plan.testbed).unavailable(plan.testbed)
+    needed, here = 8 * max((t.point.get("N", 0) for t in plan.trials()), default=0) ** 2, provenance.memory_bytes()
+    if plan.testbed["kind"] == "emulated" and here is not None and needed > here:
+        found.append(
+            f"campaign {plan.name}: its largest matrix takes {needed / 1e9:.0f} GB, and all emulated nodes share the "
+            f"{here / 1e9:.0f} GB of this machine; `--testbed smith` simulates it"
+        )
     for tool in tools_of(plan):
         try:
             tools.find(tool, plan.testbed.get("tools", {}))
@@ -185,6 +191,8 @@ def effort(plan: Plan) -> tuple[Path, planning.Effort]:
 
     Raises FalloffError when neither has two valid blocks, or the campaign judges no fall.
     """
+    if plan.testbed["kind"] == "simulated":
+        raise FalloffError(f"campaign {plan.name} on {plan.testbed['name']} repeats itself: there is no power to plan")
     if "baseline_nodes" not in plan.design:
         raise FalloffError(f"campaign {plan.name} judges no fall over nodes: there is no power to plan")
     stored_folder = paths.REFERENCE / f"{plan.name}-{plan.testbed['name']}"

@@ -154,6 +154,9 @@ def _unlike_testbed(
     asked = campaign["factors"].get("interconnect", [])
     if asked and not set(asked) & set(testbed.get("interconnects", asked)):
         found.append(f"testbed {name} has no interconnect {' or '.join(asked)}")
+    varied = [level for level in campaign["factors"].get("vary", []) if level != "none"]
+    if varied and "rates" not in testbed:
+        found.append(f"{varied[0]} varies a number of a model, and testbed {name} is no simulated one")
     too_many = [n for n in campaign["factors"].get("nodes", []) if available is not None and n > available]
     if too_many:
         found.append(f"{max(too_many)} nodes are asked for, testbed {name} has {available}")

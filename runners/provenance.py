@@ -30,7 +30,7 @@ def host() -> Dict[str, Any]:
         "cpu_clock_mhz": _number(_first_match(r"cpu MHz\s*:\s*(.+)", _read("/proc/cpuinfo"))),
         "cpu_governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "cpus": os.cpu_count(),
-        "memory_bytes": _memory_bytes(),
+        "memory_bytes": memory_bytes(),
         "python": platform.python_version(),
         "tools": {tool: _version(argv) for tool, argv in VERSION_COMMANDS.items()},
         "openblas": _library_version("libopenblas"),
@@ -59,7 +59,8 @@ def _os_name() -> Optional[str]:
     return _first_match(r'PRETTY_NAME="?([^"\n]+)', _read("/etc/os-release"))
 
 
-def _memory_bytes() -> Optional[int]:
+def memory_bytes() -> Optional[int]:
+    """The memory of this machine in bytes; None where the kernel does not say."""
     kib = _first_match(r"MemTotal:\s*(\d+) kB", _read("/proc/meminfo"))
     return int(kib) * 1024 if kib else None
 

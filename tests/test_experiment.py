@@ -93,3 +93,25 @@ def test_precision_is_not_looked_at_too_early(monkeypatch):
     assert 0 < experiment.half_width(Folder(paths.REFERENCE / "hpl_noise-emulated")) < 0.5
     monkeypatch.setattr(stopping, "FIRST_LOOK", 100)
     assert experiment.half_width(folder) is None
+
+
+def test_a_matrix_beyond_this_machines_memory_is_refused(monkeypatch):
+    """Emulated nodes share one memory: the paper's matrices are refused there, and simulated anywhere."""
+    monkeypatch.setattr(experiment.provenance, "memory_bytes", lambda: 24 * 10**9)
+    refused = experiment.obstacles(experiment.plan_campaign("hpl_paper", preset="quick"))
+    assert any("115 GB" in line and "24 GB" in line and "--testbed smith" in line for line in refused)
+    simulated = experiment.obstacles(experiment.plan_campaign("hpl_paper", "smith", "quick"))
+    emulated = experiment.obstacles(experiment.plan_campaign("hpl_scaling"))
+    assert not any("matrix takes" in line for line in [*simulated, *emulated])
+
+
+def test_a_variation_needs_a_model():
+    """An emulated cluster has no numbers to vary: such a campaign is refused, not run as if nothing were asked."""
+    with pytest.raises(FalloffError, match="testbed emulated is no simulated one"):
+        experiment.plan_campaign("hpl_contention", preset="quick")
+
+
+def test_there_is_no_power_of_a_simulation():
+    """It repeats itself, so that more blocks would say nothing."""
+    with pytest.raises(FalloffError, match="repeats itself"):
+        experiment.effort(experiment.plan_campaign("hpl_paper", "smith", "full"))
