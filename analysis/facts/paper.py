@@ -61,10 +61,11 @@ def rates(dataset: xr.Dataset, names: dict) -> list[dict]:
 
 
 def _today(study: Paper, run: xr.Dataset) -> dict:
-    """How many cases were simulated again, on how many nodes at most, and how far they are from the stored ones."""
+    """How many cases were simulated again, when, on how many nodes at most, and how far they are from the stored ones."""
     again = efficiency(at_only_level(points(run), "block"))
     apart = abs(again / study.efficiency - 1)  # over the cases that both have
     return {
+        "ended": run.attrs["ended"],
         "cases": int(apart.notnull().sum()),
         "same": int((apart == 0).sum()),
         "largest": known(apart.max()),
