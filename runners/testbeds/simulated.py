@@ -66,33 +66,32 @@ def open_testbed(description: Mapping[str, Any], interconnects: Mapping[str, Any
 
 
 def _demolish(folder: Path) -> None:
-    _kill_all_in(folder)
-    shutil.rmtree(folder)
+    """Kill every process that works in a folder or below, smpirun and the simulator that it starts, and remove it.
 
-
-def _kill_all_in(folder: Path) -> None:
-    """Kill every process that works in a folder or below: smpirun, a shell script, and the simulator that it starts.
-
-    Raises FalloffError when one does not die.
+    Goes on until neither is left: when a campaign is interrupted, the threads of its other simulations still start
+    processes and remove files of their own here. Raises FalloffError when that takes longer than the patience.
     """
     deadline = time.monotonic() + _PATIENCE_S
     while True:
-        left = [process for process in Path("/proc").glob("[0-9]*") if _works_in(process, folder)]
-        if not left:
+        left = [process.name for process in Path("/proc").glob("[0-9]*") if _works_in(process, folder)]
+        if not left and not folder.exists():
             return
         if time.monotonic() > deadline:
-            raise FalloffError(f"processes {[entry.name for entry in left]} survive SIGKILL: restart the machine")
+            survivors = f"processes {', '.join(left)} survive SIGKILL: restart the machine"
+            raise FalloffError(survivors if left else f"{folder} cannot be removed: see who owns it")
         for process in left:
             try:
-                os.kill(int(process.name), signal.SIGKILL)
+                os.kill(int(process), signal.SIGKILL)
             except ProcessLookupError:
                 pass
+        shutil.rmtree(folder, ignore_errors=True)
         time.sleep(0.002)
 
 
 def _works_in(process: Path, folder: Path) -> bool:
     try:
-        return folder in (here := Path(os.readlink(process / "cwd")), *here.parents)
+        here = Path(os.readlink(process / "cwd").removesuffix(" (deleted)"))
+        return folder in (here, *here.parents)
     except OSError:  # it ended meanwhile, or is another user's
         return False
 
@@ -165,8 +164,7 @@ class Simulated:
         try:
             return programs.finish(programs.start(tool, argv, folder, environment, ()), command.timeout_s)
         finally:
-            _kill_all_in(folder)
-            shutil.rmtree(folder)
+            _demolish(folder)
 
 
 def model(
