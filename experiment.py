@@ -113,7 +113,8 @@ def plan_campaign(campaign: str, testbed: str = "emulated", preset: str = "quick
     machine = read_testbed(testbed)
     asked = for_preset(read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign"), preset)
     description = for_testbed(asked, machine)
-    plan = resolve(description, machine, read_toml(paths.INTERCONNECTS, "interconnects"))
+    between = {**read_toml(paths.INTERCONNECTS, "interconnects"), **read_toml(paths.PATHS, "paths")}
+    plan = resolve(description, machine, between)
     return with_blocks(plan, description, blocks) if blocks else plan
 
 

@@ -61,22 +61,24 @@ def points(dataset: xr.Dataset, drift_limit: float | None = None) -> xr.Dataset:
     return result.assign_coords(evidence=_evidence(dataset)).assign_attrs(dataset.attrs)
 
 
-def over_factors(dataset: xr.Dataset, **columns: xr.DataArray) -> xr.Dataset:
-    """Lay values of a campaign's HPL trials out over dims (block, *factors), levels in the design's order.
+def over_factors(dataset: xr.Dataset, runner: str = "hpl", **columns: xr.DataArray) -> xr.Dataset:
+    """Lay values of one runner's trials out over dims (block, *factors), levels in the design's order.
 
     Each column is over (trial), as the dataset; the trials of other roles and runners are left out, and
-    so is a column that is itself a factor. What did not run is NaN.
-    Raises FalloffError when there is no HPL trial.
+    so is a column that is itself a factor. Levels that are no or yes become 0 and 1. What did not run is NaN.
+    Raises FalloffError when there is no trial of that runner.
     """
-    chosen = np.flatnonzero((dataset.role == "point") & (dataset.runner == "hpl"))
+    chosen = np.flatnonzero((dataset.role == "point") & (dataset.runner == runner))
     if not len(chosen):
+        tool = {"hpl": "HPL"}.get(runner, runner)
         raise FalloffError(
-            f"Campaign {dataset.attrs['campaign']} holds no HPL trial yet; run at least one block."
+            f"Campaign {dataset.attrs['campaign']} holds no {tool} trial yet; run at least one block."
         )
     factors = json.loads(dataset.attrs["design"])["factors"]
+    whole = [name for name, levels in factors.items() if all(isinstance(level, int) for level in levels)]
+    factors |= {name: [int(level) for level in factors[name]] for name in whole}
     keys = ["block", *factors]
     table = pd.DataFrame({name: dataset[name].values[chosen] for name in keys})
-    whole = [name for name, levels in factors.items() if all(isinstance(level, int) for level in levels)]
     table = table.astype(dict.fromkeys(whole, int))
     for name, column in columns.items():
         if name not in factors:

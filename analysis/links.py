@@ -6,14 +6,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-ETHERNET_OVERHEAD = 38  # bytes a frame adds: preamble 8, header 14, check sequence 4, gap 12
-TCP_HEADERS = 52  # bytes inside the MTU: IPv4 20, TCP 20, timestamp option 12
+from analysis.wire import wire_limit
+
 LINK_BOUND = 0.97  # from this part of the wire limit on, the link is what limits
-
-
-def wire_limit(rate_bit_s, mtu):
-    """The most TCP payload [bit/s] that Ethernet of this rate [bit/s] and MTU [B] carries, in full frames."""
-    return rate_bit_s * (mtu - TCP_HEADERS) / (mtu + ETHERNET_OVERHEAD)
 
 
 def links(dataset: xr.Dataset) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.paths import PUBLISHED
+from analysis.wire import wire_limit
 
 
 def smith_table1() -> pd.DataFrame:
@@ -34,6 +35,30 @@ def bonding_blog() -> pd.DataFrame:
 def bonding_blog_facts() -> dict[str, Any]:
     """The blog's source and cluster."""
     return _toml("bonding_blog.toml")
+
+
+def nemo_netperf() -> pd.DataFrame:
+    """The Nemo switch tests' netperf lines: path, driver, mtu [B], direction, flow and source.
+
+    `goodput_kib_s` is in 2^10 bytes/s; `cpu_local_percent` and `cpu_remote_percent` are shares of all of a
+    machine's processors. A test of both ways has two rows, one for each flow.
+    """
+    return pd.read_csv(PUBLISHED / "nemo_netperf.csv")
+
+
+def nemo() -> dict[str, Any]:
+    """What belongs to the Nemo switch tests: units, totals, frame limits, switches, and what is lost."""
+    return _toml("nemo.toml")
+
+
+def grid5000() -> dict[str, Any]:
+    """The maxima of Grid'5000's experiment 551, its bridge, buffers, kernels and statements."""
+    return _toml("grid5000.toml")
+
+
+def wire_share(table: pd.DataFrame, rate_bit_s: float) -> pd.Series:
+    """Each goodput as a share of the wire limit of its MTU; `table` has goodput_kib_s and mtu [B]."""
+    return 8 * 1024 * table["goodput_kib_s"] / wire_limit(rate_bit_s, table["mtu"])
 
 
 def memory_share(table: pd.DataFrame, memory_per_node: float) -> pd.Series:

@@ -18,9 +18,9 @@ from analysis.schema import check, schema
 def assemble(folder: Path) -> xr.Dataset:
     """Read every transcript of a campaign again and lay the readings out by the schema.
 
-    Returns a dataset with dims `trial` (sorted by block and order), `node` and `size`; trials without a
-    valid reading are NaN with a status and a reason. Raises FalloffError when the folder is no
-    campaign's, holds no transcript, or a transcript is damaged.
+    Returns a dataset with dims `trial` (sorted by block and order), `node`, `interval` (as many as the
+    longest measurement has) and `size`; trials without a valid reading are NaN with a status and a reason.
+    Raises FalloffError when the folder is no campaign's, holds no transcript, or a transcript is damaged.
     """
     source = Folder(folder)
     plan = source.plan()
@@ -28,8 +28,12 @@ def assemble(folder: Path) -> xr.Dataset:
     if not transcripts:
         raise FalloffError(f"{folder} holds no finished trial yet")
     outcomes = [judge(t, runner_named(t.trial.runner).parse) for t in transcripts]
-    labels = {"node": np.arange(1, plan.testbed["nodes"] + 1), "size": np.array(payload.LEAST)}
     rows = [_row(transcript, outcome) for transcript, outcome in zip(transcripts, outcomes)]
+    labels = {
+        "node": np.arange(1, plan.testbed["nodes"] + 1),
+        "interval": np.arange(1, max(len(row.get("goodput_interval", [])) for row in rows) + 1),
+        "size": np.array(payload.LEAST),
+    }
     known = schema()
     dataset = xr.Dataset(
         {name: _array(name, known["variables"][name], rows, labels) for name in known["variables"]},

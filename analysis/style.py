@@ -42,8 +42,19 @@ LOOKS = {
     "nodes 1": Look("#6BAED6", "v", ":"),
     "nodes 2": Look("#2171B5", "D", "--"),
     "nodes 3": Look("#08306B", "o", "-"),
+    "cubic": Look("#0072B2", "s", "-"),
+    "reno": Look("#D55E00", "o", "--"),
+    "forward": Look("#009E73", "D", "-"),
+    "reverse": Look("#CC79A7", "v", "--"),
+    "both": Look("#0072B2", "o", ":"),
+    "sending": Look("#0072B2", "s", "-"),
+    "receiving": Look("#D55E00", "o", "--"),
+    "crossover": Look("#6E6E6E", "^", ":"),
+    "switch_8996": Look("#009E73", "s", "-"),
 }
 PUBLISHED_MARKERS = {"gige": "x", "10gige": "+"}
+PUBLISHED_DEVICES = "x+1"  # marks of a source's devices, in ink, in the order in which it names them
+FAULTS = {"local": "o", "router": "^", "silent": "X", "none": "s"}  # marks: why larger frames were not carried
 TODAY = Look("#CC79A7", "D", ":")
 INK, FAINT, MARGIN = "#222222", "#B0B0B0", "#E4EEE4"
 

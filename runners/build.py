@@ -1,4 +1,5 @@
-"""Build the tools that no package brings (`python -m runners.build`): xhpl, dgemm, noise and node_rates.
+"""Build the tools that no package brings (`python -m runners.build`): xhpl, dgemm, noise, node_rates
+and delay_line.
 
 xhpl_payload is the same HPL that counts its messages, payload.so what counts any program's. Where the
 reference BLAS is installed, xhpl_reference too: the same HPL with the plainest of BLAS.
@@ -31,6 +32,7 @@ _INPUTS = (
     _OWN_SOURCES / "dgemm.c",
     _OWN_SOURCES / "noise.c",
     _OWN_SOURCES / "node_rates.c",
+    _OWN_SOURCES / "delay_line.c",
     _OWN_SOURCES / "payload.c",
     _OWN_SOURCES / "payload.h",
 )
@@ -71,7 +73,7 @@ def build(folder: Path = BUILT) -> bool:
         linked["xhpl_reference"] = (str(reference), "-lm")
     inputs = checksum(compiler, release, [*_INPUTS, *([reference] if reference else [])])
     stamp = folder / "stamp"
-    programs = ("dgemm", "noise", "node_rates", "payload.so", *linked)
+    programs = ("dgemm", "noise", "node_rates", "delay_line", "payload.so", *linked)
     if stamp.exists() and stamp.read_text() == inputs and all((folder / name).exists() for name in programs):
         return False
     folder.mkdir(parents=True, exist_ok=True)
@@ -83,6 +85,7 @@ def build(folder: Path = BUILT) -> bool:
         run_compiler(compiler, [*lean, str(_OWN_SOURCES / "noise.c"), "-o", "noise", "-lm"], work)
         node_rates = [*lean, "-fopenmp", str(_OWN_SOURCES / "node_rates.c"), "-o", "node_rates", *_LIBRARIES]
         run_compiler(compiler, node_rates, work)
+        run_compiler(compiler, [*lean, str(_OWN_SOURCES / "delay_line.c"), "-o", "delay_line"], work)
         run_compiler(compiler, ["-O2", "-shared", "-fPIC", counting, "-o", "payload.so"], work)
         top = hpl_source.unpack(tarball, work)
         objects = compile_hpl(compiler, release, top, work)
@@ -170,7 +173,7 @@ def main() -> int:
     except FalloffError as error:
         print(f"falloff: {error}", file=sys.stderr)
         return 1
-    print(f"xhpl, dgemm, noise and node_rates {'built' if made else 'are already'} in {BUILT}")
+    print(f"xhpl, dgemm, noise, node_rates and delay_line {'built' if made else 'are already'} in {BUILT}")
     if not (BUILT / "xhpl_reference").exists():
         print("left out: xhpl_reference, since the reference BLAS is missing: `apt-get install libblas-dev`")
     try:

@@ -89,8 +89,10 @@ def matching(campaign: Mapping[str, Any], wanted: Settings) -> List[Settings]:
 
 
 def interconnects_of(campaign: Mapping[str, Any]) -> List[str]:
-    """The interconnects that the design compares, then those that only its bracket uses."""
-    used = [*campaign["factors"].get("interconnect", []), campaign.get("bracket", {}).get("interconnect")]
+    """The interconnects and the paths that the design compares, each followed by what only its bracket uses."""
+    factors, bracket = campaign["factors"], campaign.get("bracket", {})
+    used = [*factors.get("interconnect", []), bracket.get("interconnect")]
+    used += [*factors.get("path", []), campaign["settings"].get("path"), bracket.get("path")]
     return [name for name in dict.fromkeys(used) if name is not None]
 
 

@@ -1,84 +1,76 @@
-"""iperf3: the goodput of one TCP stream between two nodes, as counted by the receiver."""
+"""iperf3: the goodput of TCP streams between two nodes, one way, reversed or both ways at once."""
 
-import json
-import math
-from typing import Any, List
+from typing import Any, Dict, List, Optional
 
-from runners.record import Command, Reading, Result, Runner, Settings, Transcript, Unreadable
+from runners import iperf3_output
+from runners.record import Command, InvalidRun, Reading, Runner, Settings, Transcript, Unreadable, mismatch
 
 PORT = 5201
 
 # Connecting, and the exchange of results at the end.
 _MARGIN_S = 15.0
 
+_DIRECTIONS = {"forward": (), "reverse": ("--reverse",), "both": ("--bidir",)}
+
 
 def commands(point: Settings) -> List[Command]:
-    """A server for one test on the receiver, then the client on the sender."""
-    duration, in_quota = point["duration_s"], point["in_quota"]
+    """A server for one test on the receiver, then the client on the sender; both report in JSON.
+
+    Of `point`, `sender`, `receiver` and `duration_s` are needed; `direction` (forward: the client sends),
+    `streams`, `omit_s`, `window_bytes` (0: the kernel's choice), `congestion_control` and `in_quota` are
+    iperf3's or the testbed's own choice where they are absent. Both ways at once needs iperf3 3.7 or later.
+    """
+    in_quota = point.get("in_quota", True)
+    limit = point["duration_s"] + point.get("omit_s", 0) + _MARGIN_S
     server = ("iperf3", "--server", "--one-off", "--json", "--port", str(PORT))
     address = f"{{node{point['receiver']}}}"
-    client = ("iperf3", "--client", address, "--json", "--port", str(PORT), "--time", str(duration))
-    limit = duration + _MARGIN_S
+    client = ("iperf3", "--client", address, "--json", "--port", str(PORT), "--time", str(point["duration_s"]))
     return [
         Command(
             server, node=point["receiver"], timeout_s=limit, background=True, listens=PORT, in_quota=in_quota
         ),
-        Command(client, node=point["sender"], timeout_s=limit, in_quota=in_quota),
+        Command(client + _options(point), node=point["sender"], timeout_s=limit, in_quota=in_quota),
     ]
 
 
+def _options(point: Settings) -> tuple:
+    values = {
+        "--parallel": point.get("streams"),
+        "--omit": point.get("omit_s"),
+        "--window": point.get("window_bytes"),
+        "--congestion": point.get("congestion_control"),
+    }
+    chosen = (word for option, value in values.items() if value for word in (option, str(value)))
+    return (*_DIRECTIONS[point.get("direction", "forward")], *chosen)
+
+
 def parse(transcript: Transcript) -> List[Reading]:
-    """The `readings` of the client's report; raises Unreadable as they do."""
-    clients = [execution for execution in transcript.executions if "--server" not in execution.argv]
-    return readings(clients[-1].stdout)
+    """The readings of one trial (see `iperf3_output.readings`), from the reports of both its ends.
 
-
-def results(text: str) -> List[Result]:
-    """The one result in a report."""
-    return [Result(tuple(readings(text)))]
-
-
-def readings(text: str) -> List[Reading]:
-    """goodput in bit/s at the receiver, and the sender's number of retransmitted segments.
-
-    Raises Unreadable with iperf3's own reason when it gives one, otherwise with what is missing.
+    Raises Unreadable as they do, and InvalidRun when the client's report is one of other settings.
     """
-    report = _document(text)
-    if "error" in report:
-        raise Unreadable(f"iperf3 says: {report['error']}")
-    goodput = _number(report, "sum_received", "bits_per_second")
-    retransmits = _number(report, "sum_sent", "retransmits")
-    if goodput <= 0:
-        raise Unreadable("iperf3's receiver counted no data")
-    return [Reading("goodput", goodput, "bit/s"), Reading("retransmits", retransmits, "1")]
+    server, client = (
+        [execution for execution in transcript.executions if ("--server" in execution.argv) is serves]
+        for serves in (True, False)
+    )
+    reports = iperf3_output.reports(client[-1].stdout)
+    if len(reports) > 1:
+        raise Unreadable("more than one iperf3 report in one output")
+    found = iperf3_output.readings(reports[0], _report(server[-1].stdout) if server else None)
+    made = {"protocol": "TCP", **iperf3_output.settings(reports[0])}
+    asked = {name: value for name, value in transcript.trial.point.items() if name in iperf3_output.COMPARABLE}
+    faults = mismatch({"protocol": "TCP", **asked}, made)
+    if faults:
+        raise InvalidRun("; ".join(faults))
+    return found
 
 
-def _document(text: str) -> Any:
-    """The one JSON object in `text`; raises Unreadable when there is none, half of one, or more."""
-    if not text.strip():
-        raise Unreadable("iperf3 printed nothing")
+def _report(text: str) -> Optional[Dict[str, Any]]:
+    """The server's report, or None: what is lost with it are readings that the client does not have."""
     try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        if error.msg == "Extra data":
-            raise Unreadable("more than one iperf3 report in one output") from None
-        raise Unreadable(f"iperf3's report is not whole JSON (line {error.lineno}: {error.msg})") from None
-    except (ValueError, RecursionError):  # a number of thousands of digits, brackets without end
-        raise Unreadable("iperf3's report is not one that iperf3 writes") from None
-    if not isinstance(document, dict):
-        raise Unreadable("iperf3's report is not a JSON object")
-    return document
+        return iperf3_output.reports(text)[0]
+    except Unreadable:
+        return None
 
 
-def _number(report: Any, part: str, name: str) -> float:
-    """A number of the report's `end`; raises Unreadable when the test did not get that far."""
-    try:
-        value = report["end"][part][name]
-    except (KeyError, TypeError):
-        value = None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise Unreadable(f"iperf3's report has no end.{part}.{name}: the test did not reach its end")
-    return value
-
-
-RUNNER = Runner("iperf3", commands, parse, results)
+RUNNER = Runner("iperf3", commands, parse, iperf3_output.results)

@@ -1,4 +1,4 @@
-"""Where a tool is: the path that the user configured, PATH, or the folder of tools built here."""
+"""Where a tool is: our own script, the path that the user configured, PATH, or the folder of tools built here."""
 
 import os
 import shutil
@@ -8,14 +8,19 @@ from typing import Mapping
 from runners.record import FalloffError
 
 BUILT = Path(__file__).resolve().parent.parent / "build" / "tools" / "bin"
+PROBES = Path(__file__).resolve().parent / "probes"
 
 
 def find(name: str, configured: Mapping[str, str], built: Path = BUILT) -> str:
     """The path of the tool `name`; `configured` maps names of tools to paths of the user's choice.
 
-    Raises FalloffError with the remedy when the tool is in none of the three places, or when
+    A script of runners/probes is only ever that: a program of the same name elsewhere is another one.
+    Raises FalloffError with the remedy when the tool is in none of the places, or when
     the configured path is not a program (PATH is not a silent substitute for a wrong path).
     """
+    script = shutil.which(str(PROBES / f"{name}.py"))
+    if script:
+        return script
     if name in configured:
         chosen = os.path.expanduser(configured[name])
         if not shutil.which(chosen):

@@ -8,7 +8,9 @@ BLOCKS = 3
 GRIDS = np.array([2.0 ** np.arange(10, 15), np.full(5, 64), np.full(5, 2), np.full(5, 2)])  # N, NB, P, Q
 TRUTHS = {
     "amdahl": (4.0, 0.05),
+    "bandwidth_delay": (0.9, 40.0),
     "constant": (0.8,),
+    "cpu_cost": (0.5, 2.0),
     "hpl": (5e3, 20.0, 0.23),
     "power_law": (4.0, 0.9),
     "segmented": (0.9, 4.0, 0.1),

@@ -189,35 +189,40 @@ def _on_nodes(value, n, largest):
 
 def _dataset(name, trials, design):
     largest = max(design["factors"]["nodes"])
+    testbed = {
+        "name": "emulated",
+        "kind": "emulated",
+        "nodes": largest,
+        "cpu": {"share": CPU_SHARE, "period_us": 10000},
+    }
+    settings = {"NB": 64, "BCAST": 1, "DEPTH": 1, "cpu_share": CPU_SHARE, "burst_s": 0.005}
+    return assembled(name, trials, design, INTERCONNECTS, testbed, settings)
+
+
+def assembled(name, trials, design, interconnects, testbed, settings):
+    """A dataset of `trials` in their order, each a dict by schema name; values of nodes are lists or arrays."""
     ids = [
         {"trial_id": f"t{order:05d}", "order": order, "start": 1.7e9 + 30 * order}
         for order in range(len(trials))
     ]
-    always = {"evidence": "emulated", "testbed": "emulated"}
+    always = {"evidence": "emulated", "testbed": testbed["name"]}
     rows = [{**always, **identity, **trial} for identity, trial in zip(ids, trials)]
     coordinates, variables = (
-        {name: _array(name, wanted, rows, largest) for name, wanted in schema()[section].items()}
+        {key: _array(key, wanted, rows, testbed["nodes"]) for key, wanted in schema()[section].items()}
         for section in ("coordinates", "variables")
     )
     attributes = {
         "campaign": name,
-        "title": "Synthetic HPL campaign",
+        "title": "Synthetic campaign",
         "campaign_hash": "0" * 64,
         "started": "2026-01-01T00:00:00+00:00",
         "ended": "2026-01-01T01:00:00+00:00",
         "stopped_by": "blocks",
         "extensions": 0,
         "design": json.dumps(design),
-        "interconnects": json.dumps(INTERCONNECTS),
-        "testbed_settings": json.dumps(
-            {
-                "name": "emulated",
-                "kind": "emulated",
-                "nodes": largest,
-                "cpu": {"share": CPU_SHARE, "period_us": 10000},
-            }
-        ),
-        "settings": json.dumps({"NB": 64, "BCAST": 1, "DEPTH": 1, "cpu_share": CPU_SHARE, "burst_s": 0.005}),
+        "interconnects": json.dumps(interconnects),
+        "testbed_settings": json.dumps(testbed),
+        "settings": json.dumps(settings),
         "provenance": "{}",
     }
     return check(xr.Dataset(variables, coordinates, attributes))
@@ -225,7 +230,11 @@ def _dataset(name, trials, design):
 
 def _array(name, wanted, rows, largest):
     attributes = {key: wanted[key] for key in ("units", "long_name") if key in wanted}
-    labels = {"node": np.arange(1, largest + 1), "size": np.array(payload.LEAST)}
+    labels = {
+        "node": np.arange(1, largest + 1),
+        "interval": np.arange(1, 3),
+        "size": np.array(payload.LEAST),
+    }
     last = wanted["dims"][-1]
     if wanted["dims"] == [last] and last in labels:
         return wanted["dims"], labels[last], attributes

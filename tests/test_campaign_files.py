@@ -1,20 +1,23 @@
-"""What every shipped campaign promises: problems that HPL can run, on the tools that are built here."""
+"""What every shipped campaign promises: HPL's problems, TCP's paths, on the tools that are built here."""
 
 import pytest
 
 import experiment
 from analysis import paths
 from runners import runner_named
+from runners.testbeds import topology
 
 NAMES = sorted(file.stem for file in paths.CAMPAIGNS.glob("*.toml"))
 SMITH = ("hpl_paper", "hpl_sensitivity", "hpl_contention", "hpl_beyond")  # the paper's nodes, more than are emulated
 SIMULATED = {**dict.fromkeys(SMITH, "smith"), "hpl_agreement": "twin"}
 HPL = [name for name in NAMES if name.startswith("hpl_")]
+TCP = [name for name in NAMES if name not in HPL]
 
 
 def plan_of(name, preset="full"):
     """A campaign on the testbed that it is for."""
-    return experiment.plan_campaign(name, SIMULATED.get(name, "emulated"), preset)
+    testbed = SIMULATED.get(name, "emulated" if name in HPL else "paths")
+    return experiment.plan_campaign(name, testbed, preset)
 
 
 def points(name):
@@ -62,6 +65,34 @@ def test_the_hpl_campaigns_run_the_same_hpl():
     assert len({tuple(points(name)[0][key] for key in algorithm) for name in set(HPL) - set(SIMULATED)}) == 1
 
 
+@pytest.mark.parametrize("name", TCP)
+def test_tcp_runs_for_whole_seconds_between_nodes_of_its_path(name):
+    """iperf3 drops fractions of seconds; sender and receiver are nodes of every path of the campaign."""
+    plan = plan_of(name)
+    for point in points(name):
+        assert isinstance(point.get("duration_s", 0), int) and isinstance(point.get("omit_s", 0), int)
+        nodes = topology.graph(plan.interconnects[point["path"]]).nodes
+        assert {point["sender"], point.get("receiver", point["sender"])} <= set(nodes)
+
+
+@pytest.mark.parametrize("name", TCP)
+def test_hosts_have_no_larger_mtu_than_silent_switches_let_pass(name):
+    """TCP would stall where a switch drops full frames without a word; only frame_limits looks for that."""
+    plan = plan_of(name)
+    for point in points(name):
+        silent = plan.interconnects[point["path"]].get("switches", {}).values()
+        assert name == "frame_limits" or point.get("mtu", 0) <= min(silent, default=float("inf"))
+
+
+def test_the_mtu_that_is_predicted_lies_between_others():
+    """It is run in every preset, with at least one MTU on either side and three in all beside it."""
+    for preset in ("quick", "full"):
+        design = plan_of("tcp_cost", preset).design
+        others = [mtu for mtu in design["factors"]["mtu"] if mtu != design["left_out"]]
+        assert design["left_out"] in design["factors"]["mtu"] and len(others) >= 3
+        assert min(others) < design["left_out"] < max(others)
+
+
 def test_noise_keeps_the_work_of_a_node():
     """N is 1792 sqrt(n) to within a block of the matrix."""
     for point in points("hpl_noise"):
@@ -84,8 +115,12 @@ def test_sizes_are_steps_of_a_constant_factor():
         ("hpl_noise", ["dgemm", "noise", "xhpl"]),
         ("hpl_blas", ["dgemm", "xhpl", "xhpl_reference"]),
         ("hpl_payload", ["xhpl_payload"]),
+        ("tcp_mtu", ["iperf3"]),
+        ("tcp_cost", ["iperf3"]),
+        ("frame_limits", ["frame_limit", "iperf3"]),
+        ("packet_sizes", ["iperf3"]),
     ],
 )
 def test_a_plan_needs_the_tools_that_it_starts(name, tools):
     """No campaign asks for a tool that it does not start, so a missing one stops only its own campaigns."""
-    assert experiment.tools_of(experiment.plan_campaign(name)) == tools
+    assert experiment.tools_of(plan_of(name)) == tools

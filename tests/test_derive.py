@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from synthetic import NODE_RATE, campaign, rate_without_noise
 from synthetic_studies import blas_campaign, noise_campaign, size_campaign
+from synthetic_switch import frame_limits
 
 from analysis.derive import at_only_level, broadcast_bytes, over_factors, points
 from runners.record import FalloffError
@@ -195,6 +196,16 @@ def test_over_factors_lays_out_what_the_points_do_not_hold():
     assert found.wall_time.sum().item() == pytest.approx(
         dataset.wall_time.where(dataset.runner == "hpl").sum().item()
     )
+
+
+def test_over_factors_lays_out_another_runners_trials():
+    """The runner's own trials only; a factor that is no or yes is 0 or 1, as in the dataset."""
+    dataset = frame_limits(blocks=2)
+    found = over_factors(dataset, "frame_limit", payload=dataset.frame_payload)
+    assert found.payload.dims == ("block", "path", "load") and found["load"].values.tolist() == [0, 1]
+    assert found.payload.notnull().all()
+    with pytest.raises(FalloffError, match="holds no HPL trial"):
+        over_factors(dataset)
 
 
 def test_the_only_level_is_taken_and_several_are_refused():

@@ -39,6 +39,8 @@ def truth_of(model, seed):
         ranges = {"alpha": (2e4, 5e4), "beta": (5, 15), "gamma": (0.2, 0.3)}
     elif model.name == "segmented":
         ranges = {"c": (0.5, 2), "n0": (2.5, 7), "s": (0.1, 0.3)}
+    elif model.name == "bandwidth_delay":  # knees between 2.5 and 7
+        ranges = {"limit": (0.8, 1.2), "rtt": (25, 45)}
     else:
         ranges = {
             name: (0.5, 2) if name == "gamma" or np.isinf(low) else (0.02, 0.2)

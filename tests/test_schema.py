@@ -1,5 +1,7 @@
 """One schema: what a campaign's transcripts become, and every fault of a dataset named at once."""
 
+from dataclasses import replace
+
 import pytest
 from campaigns import small_plan, use_echo
 from local_testbed import LocalTestbed
@@ -8,7 +10,7 @@ from synthetic import campaign
 import runners.campaign as engine
 from analysis import schema, store
 from runners.journal import Folder, pack
-from runners.record import FalloffError
+from runners.record import FalloffError, Reading
 
 
 @pytest.fixture
@@ -40,6 +42,19 @@ def test_a_failed_trial_is_a_row_with_a_reason(folder, monkeypatch):
     row = dataset.isel(trial=dataset.trial_id.values.tolist().index(victim))
     assert row.status == "unreadable" and "three" in row.reason.item() and row.hpl_rate.isnull()
     assert dataset.sizes["trial"] == len(small_plan().trials())
+
+
+def test_each_trial_has_as_many_intervals_as_it_measured(folder, monkeypatch):
+    """The dimension has the length of the longest measurement; the rest of a shorter one is NaN."""
+
+    def parse(transcript):
+        return [Reading("goodput_interval", [1e9] * (transcript.trial.order % 3), "bit/s")]
+
+    monkeypatch.setattr(store, "runner_named", lambda name: replace(engine.runner_named(name), parse=parse))
+    dataset = store.assemble(folder.path)
+    assert dataset.interval.values.tolist() == [1, 2]
+    measured = dataset.goodput_interval.notnull().sum("interval")
+    assert (measured == dataset.order % 3).all()
 
 
 def test_dataset_survives_its_file(folder, tmp_path):

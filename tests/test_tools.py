@@ -1,15 +1,12 @@
 """The other runners' commands and refusals, and how a tool is found."""
 
-import json
-
 import pytest
 import recorded
 
-from runners import dgemm, iperf3, ping, tools
+from runners import dgemm, ping, tools
 from runners.record import FalloffError
 
-IPERF3_OK = recorded.text("iperf3/3.12-ok")
-LINK = {"sender": 1, "receiver": 3, "in_quota": False, "duration_s": 2, "count": 50}
+LINK = {"sender": 1, "receiver": 3, "in_quota": False, "count": 50}
 
 
 def program(path):
@@ -38,39 +35,6 @@ def test_a_missing_tool_is_refused_with_the_remedy(tmp_path, monkeypatch):
     program(tmp_path / "path" / "xhpl")
     with pytest.raises(FalloffError, match="nowhere/xhpl"):
         tools.find("xhpl", {"xhpl": "/nowhere/xhpl"}, tmp_path)
-
-
-def test_iperf3_starts_its_server_on_the_receiver_first():
-    """The server listens in the background where the client calls, both outside the quota if asked."""
-    server, client = iperf3.commands(LINK)
-    assert server.background and (server.node, client.node) == (3, 1)
-    assert "{node3}" in client.argv and str(server.listens) in client.argv
-    assert not server.in_quota and not client.in_quota
-
-
-@pytest.mark.parametrize(
-    "output, reason",
-    [
-        ("", "printed nothing"),
-        ('{"error": "unable to connect to server: Connection refused"}', "Connection refused"),
-        ('{"start": {}, "end": {}}', "end.sum_received"),
-        ('{"end": []}', "end.sum_received"),
-        ("[1]", "not a JSON object"),
-        (IPERF3_OK[: len(IPERF3_OK) // 2], "not whole JSON"),
-        (IPERF3_OK + IPERF3_OK, "more than one"),
-    ],
-)
-def test_iperf3_refuses_each_broken_report_with_its_own_reason(output, reason):
-    """No broken report becomes a throughput, least of all zero."""
-    outcome = recorded.judged("iperf3", output, LINK)
-    assert outcome.status == "unreadable" and reason in outcome.reason
-
-
-def test_iperf3_does_not_take_silence_for_a_measurement():
-    """A report whose receiver counted nothing is refused."""
-    report = json.loads(IPERF3_OK)
-    report["end"]["sum_received"]["bits_per_second"] = 0
-    assert "no data" in recorded.judged("iperf3", json.dumps(report), LINK).reason
 
 
 def test_ping_ends_within_its_limit():

@@ -10,9 +10,9 @@ from analysis.facts.common import common
 from analysis.facts.plain import known, pair, scaled
 from analysis.fitting.compare import Comparison
 from analysis.inference.over_blocks import ratios, summary
-from analysis.links import wire_limit
 from analysis.studies.scaling import short_names
 from analysis.studies.size import HPL, NEAR, Curve, Size
+from analysis.wire import wire_limit
 
 ELEMENT = 64  # bits of a matrix element
 

@@ -32,13 +32,20 @@ def bracket(x, y) -> tuple[float, float]:
     return float(low), float(known[-1] if last else known[known >= allowed[-1] * (1 - CLOSE)][0])
 
 
-def _largest_sse(x, y):
-    """The largest sum of squares of a breakpoint that is still allowed."""
-    freedom = len(y) - 3
+def largest_sse(smallest: float, y, parameters: int) -> float:
+    """The largest sum of squares that the 95 % profile interval of one of the parameters allows.
+
+    `smallest` is that of the best fit to y, shape (points,). Infinite without a degree of freedom.
+    """
+    freedom = len(y) - parameters
     if freedom < 1:
         return np.inf
-    smallest = lines(x, y[None], breakpoints(x))[2].min()
     return max(smallest * (1 + stats.f.ppf(0.95, 1, freedom) / freedom), ROUNDING * np.sum(y**2))
+
+
+def _largest_sse(x, y):
+    """The largest sum of squares of a breakpoint that is still allowed."""
+    return largest_sse(lines(x, y[None], breakpoints(x))[2].min(), y, 3)
 
 
 def require(x, y) -> None:

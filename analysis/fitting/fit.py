@@ -65,7 +65,8 @@ def fit(model: Model, x, y, start: Mapping[str, float] | None = None, profile: b
     `start` replaces the model's guess for the parameters that it names. The 95 % intervals are profile
     likelihood where lmfit finds them, else t intervals; without `profile`, which takes nearly all of the
     time, they are t intervals at once. Raises FalloffError when the points are not finite, cannot carry
-    the model (for `segmented` with the bracket of its breakpoint), or the model cannot be computed there.
+    the model (for `segmented` and `bandwidth_delay` with the bracket of its breakpoint or knee), or the
+    model cannot be computed there.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
     minimizer, result = minimise(model, x, y, start)

@@ -8,9 +8,9 @@ import numpy as np
 
 from runners.record import FalloffError
 
-from analysis.fitting import breakpoint
+from analysis.fitting import breakpoint, knee
 from analysis.fitting.batch import jacobian
-from analysis.models import Model, segmented
+from analysis.models import Model, bandwidth_delay, segmented
 
 EXACT = 1e-9  # residuals below this part of the largest |y| are rounding, not noise
 SAME = 1e-9  # sums of squares that differ by less than this part are the same
@@ -71,6 +71,8 @@ def _require_points(model, x, y):
         )
     if model is segmented.MODEL:
         breakpoint.require(x, y)
+    if model is bandwidth_delay.MODEL:
+        knee.require(x, y)
 
 
 def settle(model: Model, x, y, result) -> tuple[dict[str, float], tuple[str, ...]]:

@@ -14,6 +14,8 @@ SHORTEST_SLICE_US = 1000
 
 _PATIENCE_S = 10.0
 
+_PF_KTHREAD = 0x00200000  # include/linux/sched.h
+
 
 @dataclass(frozen=True)
 class Hierarchy:
@@ -126,14 +128,23 @@ def processes(hierarchy: Hierarchy, group: str) -> Set[int]:
     return {int(process) for listing in listings for process in listing.read_text().split()}
 
 
+def _is_of_the_kernel(process: int) -> bool:
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # it has ended: nothing to spare
+        return False
+    return bool(int(fields[6]) & _PF_KTHREAD)
+
+
 def kill(hierarchy: Hierarchy, group: str) -> None:
     """Kill every process in a group and below it, those too that are being forked meanwhile.
 
+    The kernel's own threads cannot be killed; they end with what they serve.
     Raises FalloffError when one does not die.
     """
     deadline = time.monotonic() + _PATIENCE_S
     while True:
-        left = processes(hierarchy, group)
+        left = [process for process in processes(hierarchy, group) if not _is_of_the_kernel(process)]
         if not left:
             return
         if time.monotonic() > deadline:

@@ -41,7 +41,8 @@ def execute(
     folder = state / "work"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    environment = _environment(folder, tool("mpirun"))
+    launcher = tool("mpirun") if any(command.ranks for command in commands) else ""
+    environment = _environment(folder, launcher)
     servers = []
     try:
         for command in commands:
@@ -58,7 +59,8 @@ def execute(
             if not well:
                 break
     finally:
-        executions.extend(map(programs.end, servers))
+        # The last to start ends first: a client ends before its server, which would make it fail.
+        executions.extend(map(programs.end, reversed(servers)))
         executions.sort(key=lambda execution: execution.start)
         quotas.kill()
 
@@ -96,10 +98,10 @@ def _argv(command: Command, state: Path, tool: str, quotas: Quotas) -> List[str]
 def _environment(folder: Path, mpirun: str) -> Dict[str, str]:
     """All that programs get of an environment, so that no setting of the user's leaks into a result.
 
-    Open MPI reads settings from HOME too, so that is the working folder.
+    Open MPI reads settings from HOME too, so that is the working folder. `mpirun` may be empty.
     """
     environment = {
-        "PATH": f"{os.path.dirname(mpirun)}:{_SYSTEM_PATH}",
+        "PATH": f"{os.path.dirname(mpirun)}:{_SYSTEM_PATH}" if mpirun else _SYSTEM_PATH,
         "HOME": str(folder),
         "TMPDIR": str(folder),
         "LC_ALL": "C",

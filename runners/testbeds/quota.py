@@ -1,30 +1,30 @@
-"""The CPU quota of every node, made afresh for each trial."""
+"""The cgroup of every node: it counts CPU time and, where a quota is asked for, limits it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import sched_getaffinity
 from pathlib import Path
-from typing import List, Mapping
+from typing import List, Mapping, Optional
 
 from runners.testbeds import cgroup, links
 
 
 @dataclass(frozen=True)
 class Quotas:
-    """The cgroups of a testbed: one for each node, limited, and one to launch from, not limited.
+    """The cgroups of a testbed: one for each node, on one processor, and one to launch from, not limited.
 
-    `quota_us` of CPU time in every `period_us`, on one processor a node.
+    A node has `quota_us` of CPU time in every `period_us`; None: as much as it takes.
     """
 
     hierarchy: cgroup.Hierarchy
     state: Path
     nodes: range
-    quota_us: int
-    period_us: int
+    quota_us: Optional[int] = None
+    period_us: int = 0
 
     @property
     def share(self) -> float:
-        """The part of one core that each node may use."""
-        return self.quota_us / self.period_us
+        """The part of one core that each node may use; inf when it has no quota."""
+        return float("inf") if self.quota_us is None else self.quota_us / self.period_us
 
     @property
     def entrances(self) -> List[Path]:
@@ -37,6 +37,10 @@ class Quotas:
         cgroup.create_leaf(self.hierarchy, f"{group(self.state)}/launch")
         for node in self.nodes:
             self._make(node)
+
+    def entrances_of(self, node: int) -> List[Path]:
+        """What a process joins whose CPU time is a node's."""
+        return cgroup.entrances(self.hierarchy, self._of(node))
 
     def renew(self) -> None:
         """Make the nodes' cgroups again, empty, their CPU time at zero.
@@ -53,7 +57,7 @@ class Quotas:
         return [cgroup.share(self.hierarchy, self._of(node)) for node in self.nodes]
 
     def cpu_times(self) -> List[float]:
-        """CPU time in s that each node has used inside its quota since it was renewed."""
+        """CPU time in s that each node has used since its cgroup was made."""
         return [cgroup.cpu_time(self.hierarchy, self._of(node)) for node in self.nodes]
 
     def kill(self) -> None:
@@ -70,9 +74,9 @@ class Quotas:
 
     def _make(self, node: int) -> None:
         cgroup.create_leaf(self.hierarchy, self._of(node))
-        cgroup.limit(self.hierarchy, self._of(node), self.quota_us, self.period_us)
-        doors = cgroup.entrances(self.hierarchy, self._of(node))
-        lines = [self.processor(node), *doors]
+        if self.quota_us is not None:
+            cgroup.limit(self.hierarchy, self._of(node), self.quota_us, self.period_us)
+        lines = [self.processor(node), *self.entrances_of(node)]
         (self.state / links.name(node) / "quota").write_text("\n".join(map(str, lines)))
 
 
@@ -85,3 +89,13 @@ def quotas(state: Path, nodes: range, cpu: Mapping[str, float]) -> Quotas:
     """The quotas that `cpu` (share, period_us) of a testbed's description asks for; nothing is made yet."""
     quota, period = cgroup.quota_us(cpu["share"], cpu["period_us"]), cpu["period_us"]
     return Quotas(cgroup.find(), state, nodes, quota, period)
+
+
+def unlimited(state: Path, nodes: range) -> Quotas:
+    """Cgroups that count and do not limit; nothing is made yet.
+
+    Where the tree that counts is not the one that schedules (version 1), nodes are in the first only: in the
+    second all of them together would weigh no more than any one program beside them.
+    """
+    hierarchy = cgroup.find()
+    return Quotas(replace(hierarchy, cpu=hierarchy.accounting), state, nodes)

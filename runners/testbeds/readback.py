@@ -1,8 +1,9 @@
 """What the links are really set to, and how much crossed them."""
 
 import json
+import math
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from runners.testbeds import links, netns
 
@@ -16,25 +17,38 @@ _FEATURES = {
 def settings(state: Path, nodes: int) -> Dict[str, Dict[str, Any]]:
     """The settings of each end of each link as `Link.settings` names them: a node's all, a port's own."""
     found: Dict[str, Dict[str, Any]] = {}
-    ends = links.ends(state, nodes)
+    for (place, device), values in interfaces(links.ends(state, nodes)).items():
+        found[place if device == links.INTERFACE else f"port {device}"] = values
+    for space in links.spaces(state, nodes):
+        found[space.name].update(tcp(space))
+    return found
+
+
+def interfaces(ends: Sequence[Tuple[Path, Sequence[str]]]) -> Dict[Tuple[str, str], Dict[str, Any]]:
+    """Rate, MTU and offloads of interfaces by (name of the namespace, interface), for namespaces with interfaces."""
     spaces = [space for space, _ in ends]
-    asked = ["link show", f"route show {links.SUBNET}"]
-    addressing = netns.run([links.batch("ip", space, asked) for space in spaces])
+    addressing = netns.run([netns.Invocation(space, ["ip", "-details", "-json", "link", "show"]) for space in spaces])
     queueing = netns.run([links.batch("tc", space, ["qdisc show"]) for space in spaces])
     offloading = netns.run([netns.Invocation(space, ["ethtool", "--json", "-k", "*"]) for space in spaces])
+    found = {}
     for (space, devices), ip, tc, ethtool in zip(ends, addressing, queueing, offloading):
-        interfaces, routes = (json.loads(line) for line in ip.splitlines())
-        mtus = {row["ifname"]: row["mtu"] for row in interfaces}
+        shown = {row["ifname"]: row for row in json.loads(ip)}
         qdiscs, features = json.loads(tc), {row["ifname"]: row for row in json.loads(ethtool)}
         for device in devices:
-            found[space.name if device == links.INTERFACE else f"port {device}"] = {
-                "tbf_rate_bit_s": _rate([row for row in qdiscs if row["dev"] == device]),
-                "mtu": mtus[device],
-                **{short: features[device][long]["active"] for short, long in _FEATURES.items()},
-            }
-        if space.name != links.SWITCH:
-            found[space.name].update(congestion_control=_congestion_control(routes), **_sysctls(space))
+            row = shown[device]
+            offloads = {short: features[device][long]["active"] for short, long in _FEATURES.items()}
+            # What may not grow beyond a frame is not aggregated, though the feature be on.
+            offloads["gro"] = offloads["gro"] and row.get("gro_max_size", math.inf) > row["mtu"]
+            rate = _rate([qdisc for qdisc in qdiscs if qdisc["dev"] == device])
+            found[space.name, device] = {"tbf_rate_bit_s": rate, "mtu": row["mtu"], **offloads}
     return found
+
+
+def tcp(space: Path) -> Dict[str, Any]:
+    """The TCP settings of a node as `Link.settings` names them; the congestion control is that of its routes."""
+    (shown,) = netns.run([netns.Invocation(space, ["ip", "-json", "route", "show"])])
+    controls = {route["dst"]: _congestion_control(route) for route in json.loads(shown)}
+    return {"congestion_control": agreed({to: {"": it} for to, it in controls.items()}, ""), **_sysctls(space)}
 
 
 def agreed(found: Mapping[str, Mapping[str, Any]], key: str) -> Any:
@@ -68,9 +82,8 @@ def _rate(qdiscs: List[Dict[str, Any]]) -> Any:
     return links.UNSHAPED if kinds == ["noqueue"] else " over ".join(kinds)
 
 
-def _congestion_control(routes: List[Dict[str, Any]]) -> str:
-    metrics = routes[0].get("metrics", [{}])[0] if routes else {}
-    return metrics.get("congestion", "the kernel's default")
+def _congestion_control(route: Mapping[str, Any]) -> str:
+    return route.get("metrics", [{}])[0].get("congestion", "the kernel's default")
 
 
 def _sysctls(space: Path) -> Dict[str, Any]:

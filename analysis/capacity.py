@@ -1,0 +1,92 @@
+"""What a path of data/paths.toml can carry between its nodes, by its links' rates and delays."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.wire import wire_limit
+
+Place = int | str  # a node's number, or the name of a switch or router
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One direction of a link, which has a number: what passes from `start` to `end`.
+
+    `rate` [bit/s on the wire] is infinite where it is not shaped, `delay` [s] is one way.
+    """
+
+    link: int
+    start: Place
+    end: Place
+    rate: float
+    delay: float
+
+
+@dataclass(frozen=True)
+class Way:
+    """The shortest way from a node to another, and what it can carry.
+
+    `rate` [bit/s on the wire] is that of its slowest hop; `round_trip` [s] is twice the sum of its delays,
+    without queues.
+    """
+
+    hops: tuple[Hop, ...]
+    rate: float
+    round_trip: float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most TCP payload [bit/s] of several flows, by the links of each alone and by those of all."""
+
+    own: float
+    shared: float
+
+
+def way(path: Mapping[str, Any], start: int, end: int) -> Way:
+    """The way between two nodes of a path's table; raises ValueError when there is none."""
+    hops = _shortest(list(_hops(path)), start, end)
+    return Way(hops, min(hop.rate for hop in hops), 2 * sum(hop.delay for hop in hops))
+
+
+def limits(path: Mapping[str, Any], flows: Sequence[tuple[int, int]]) -> Limits:
+    """What links allow `flows`, pairs of start and end node, that go on at the same time and share evenly.
+
+    A link that only some of them use counts to neither.
+    """
+    used = Counter(hop for start, end in flows for hop in way(path, start, end).hops)
+    own, shared = (
+        min((hop.rate for hop, users in used.items() if users == wanted), default=np.inf)
+        for wanted in (1, len(flows))
+    )
+    return Limits(own=len(flows) * wire_limit(own, path["mtu"]), shared=wire_limit(shared, path["mtu"]))
+
+
+def _hops(path: Mapping[str, Any]) -> Iterator[Hop]:
+    """Both directions of every link; data/paths.toml says what its keys mean."""
+    number = 0
+    for row in path["links"]:
+        forth = row.get("rate_bit_s", path.get("rate_bit_s", np.inf))
+        back, delay = row.get("rate_back_bit_s", forth), row.get("delay_s", 0.0)
+        for start in row["from"] if isinstance(row["from"], list) else [row["from"]]:
+            yield Hop(number, start, row["to"], forth, delay)
+            yield Hop(number, row["to"], start, back, delay)
+            number += 1
+
+
+def _shortest(hops: Sequence[Hop], start: Place, end: Place) -> tuple[Hop, ...]:
+    """The hops of the shortest way: breadth first, and over no other node, as nodes pass nothing on."""
+    frontier: list[tuple[Place, tuple[Hop, ...]]] = [(start, ())]
+    seen = {start}
+    for here, passed in frontier:  # it grows meanwhile
+        if here == end:
+            return passed
+        for hop in hops:
+            if hop.start == here and hop.end not in seen and (hop.end == end or isinstance(hop.end, str)):
+                seen.add(hop.end)
+                frontier.append((hop.end, (*passed, hop)))
+    raise ValueError(f"no way leads from {start} to {end}")

@@ -1,0 +1,25 @@
+"""Whose the machine's CPU time was: what the emulated nodes' cgroups hold, and what is nobody's."""
+
+import numpy as np
+import xarray as xr
+
+# Of the machine's CPU time. Where more of it is nobody's, work of an end may be among it, and nothing is said of
+# either end; where as much is missing, what the machine does by itself was overestimated, and so may the rest be.
+MOST_UNATTRIBUTED = 0.10
+
+ENDS = {"local": "sender", "remote": "receiver"}  # as netperf calls them: the client's machine and the other
+
+
+def unattributed(dataset: xr.Dataset) -> xr.DataArray:
+    """Share of the machine's CPU time that is nobody's, over (trial); below 0 where more was accounted for."""
+    return dataset.unattributed_cpu_time / dataset.host_cpu_time
+
+
+def of_end(dataset: xr.Dataset, end: str) -> xr.DataArray:
+    """CPU time [s] of the node at the `local` or `remote` end over (trial), by its cgroup.
+
+    NaN where it was not counted, and where more than MOST_UNATTRIBUTED of the machine's is unattributed.
+    """
+    node = dataset[ENDS[end]]
+    counted = dataset.cpu_time.where(dataset.node == node).sum("node", min_count=1)
+    return counted.where(np.abs(unattributed(dataset)) <= MOST_UNATTRIBUTED)

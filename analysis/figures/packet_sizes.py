@@ -1,0 +1,40 @@
+"""The figure of packet sizes: datagrams per second at the receiver and their loss, over the frame."""
+
+from matplotlib.figure import Figure
+
+from analysis import drawing, style
+from analysis.studies.packet_sizes import PacketSizes
+from analysis.studies.scaling import short_names
+
+SIDESTEP = 0.08  # of a doubling, between two paths
+APART = 1.4  # ticks closer than this factor would write over each other
+
+
+def packets_over_size(study: PacketSizes) -> Figure:
+    """Packets received [1/s] with the wire's limit (left) and their loss [%] (right), over the frame [B]."""
+    with style.styled():
+        found, names = study.points, short_names(study.dataset)
+        figure, (packets, loss) = drawing.new_figures(3.2, 2)
+        sizes = found.frame_bytes.values
+        for place, path in enumerate((study.reference, study.compared)):
+            x, chosen = sizes * 2 ** (SIDESTEP * (place - 0.5)), found.sel(path=path)
+            for axes, values in ((packets, chosen.received), (loss, 100 * chosen.loss)):
+                drawing.runs(axes, path, x, values, names[path])
+                drawing.intervals(axes, path, x, values)
+        packets.plot(sizes, found.limit.sel(path=study.reference), color=style.INK, linewidth=0.8, label="wire limit")
+        packets.set(yscale="log", ylabel="packets received [1/s]")
+        loss.set(ylabel="loss [%]", ylim=(0, None))
+        for axes in (packets, loss):
+            drawing.doubling_axis(axes, _apart(sizes), "frame without its FCS [B]")
+            axes.tick_params(axis="x", labelrotation=90)
+        drawing.legend_below(figure, (packets, loss), 3)
+        return figure
+
+
+def _apart(sizes) -> list[int]:
+    """The sizes, in ascending order, that are far enough from the one before to be ticks."""
+    ticks = []
+    for size in sizes:
+        if not ticks or size >= APART * ticks[-1]:
+            ticks.append(int(size))
+    return ticks

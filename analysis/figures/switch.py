@@ -1,0 +1,115 @@
+"""The published figures over the MTU, made again: throughput, CPU time and its cost, a panel for each path."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis import drawing, style
+from analysis.figures import frame_limits, packet_sizes, tcp_cost
+from analysis.studies.mtu import Mtu
+from analysis.studies.scaling import short_names
+from analysis.studies.switch import Switch
+
+SIDESTEP = 90  # B of MTU between two directions
+GIGA, NANO = 1e9, 1e-9
+MACHINES = {"local": "machine 1", "remote": "machine 2"}
+
+
+def draw(study: Switch) -> dict[str, Figure]:
+    """The figures of all campaigns that there are data for: switch_throughput, switch_cpu and switch_cost, then
+    tcp_cost, frame_limits and packet_sizes."""
+    drawn = {
+        "switch_throughput": throughput(study.mtu),
+        "switch_cpu": cpu(study.mtu),
+        "switch_cost": cost(study.mtu),
+    }
+    further = {
+        "tcp_cost": (tcp_cost.cost_over_mtu, study.cost),
+        "frame_limits": (frame_limits.largest_frames, study.limits),
+        "packet_sizes": (packet_sizes.packets_over_size, study.sizes),
+    }
+    return drawn | {name: function(data) for name, (function, data) in further.items() if data}
+
+
+def throughput(study: Mtu) -> Figure:
+    """Total goodput [Gbit/s] with the wire limit (above) and mean CPU of both machines [%] over the MTU."""
+    mean_cpu = (study.points.cpu_local + study.points.cpu_remote) / 2
+    beside = study.published.assign(mean=study.published[["cpu_local", "cpu_remote"]].mean(axis=1))
+    return _grid(
+        study,
+        [
+            ("total goodput\n[Gbit/s]", study.points.total / GIGA, beside.total / GIGA),
+            ("CPU, mean of both\n[%]", 100 * mean_cpu, 100 * beside["mean"]),
+        ],
+        limits=True,
+    )
+
+
+def cpu(study: Mtu) -> Figure:
+    """CPU of each machine [%] over the MTU: emulated of a processor, published of a whole machine."""
+    return _of_machines(study, "cpu", "CPU, {}\n[%]", 100)
+
+
+def cost(study: Mtu) -> Figure:
+    """CPU time per byte [ns/B] of each machine over the MTU: emulated of a processor, published of a machine."""
+    return _of_machines(study, "cost", "cost, {}\n[ns/B]", 1 / NANO)
+
+
+def _of_machines(study: Mtu, quantity: str, label: str, factor: float) -> Figure:
+    names = {f"{quantity}_{end}": machine for end, machine in MACHINES.items()}
+    return _grid(
+        study,
+        [
+            (label.format(machine), factor * study.points[name], factor * study.published[name])
+            for name, machine in names.items()
+        ],
+    )
+
+
+def _grid(study: Mtu, rows, limits=False) -> Figure:
+    """A column of panels for each path. Rows are (label, values over (block, path, mtu, direction), published).
+
+    With `limits` the first row has the wire limit, one way and both ways.
+    """
+    with style.styled():
+        found, names = study.points, short_names(study.dataset)
+        paths = found.path.values.tolist()
+        figure = Figure(figsize=(style.WIDTH, 1.1 + 1.6 * len(rows)))
+        grid = figure.subplots(len(rows), len(paths), squeeze=False, sharex=True, sharey="row")
+        for panels, (label, values, published) in zip(grid, rows):
+            panels[0].set_ylabel(label)
+            for axes, path in zip(panels, paths):
+                _directions(axes, values.sel(path=path))
+                _published(axes, study, path, published)
+                axes.set_ylim(0, None)
+        for axes, path in zip(grid[0], paths):
+            axes.set_title(names[path])
+            if limits:
+                for limit in np.unique(found.limit.sel(path=path), axis=1).T / GIGA:
+                    axes.plot(found.mtu, limit, color=style.INK, linewidth=0.8, label="wire limit")
+        for axes in grid[-1]:
+            axes.set_xticks([found.mtu.min(), found.mtu.max()])
+            axes.set_xlabel("MTU [B]", labelpad=-4)
+        drawing.legend_below(figure, grid.ravel(), 3)
+        return figure
+
+
+def _directions(axes: Axes, values) -> None:
+    directions = values.direction.values.tolist()
+    for place, direction in enumerate(directions):
+        x = values.mtu.values + SIDESTEP * (place - (len(directions) - 1) / 2)
+        chosen = values.sel(direction=direction)
+        drawing.runs(axes, direction, x, chosen, f"emulated, {direction}")
+        drawing.intervals(axes, direction, x, chosen)
+
+
+def _published(axes: Axes, study: Mtu, path: str, values) -> None:
+    """The source's points, each device with its own mark; both ways in the colour of both ways."""
+    for mark, device in zip(style.PUBLISHED_DEVICES, study.published.device.unique()):
+        for direction in ("forward", "both"):
+            chosen = study.published.query("path == @path and device == @device and direction == @direction")
+            look = style.look(direction)
+            axes.plot(chosen.mtu, values[chosen.index], mark, color=style.INK, mec=look.color, mew=1.5, markersize=7)
+            if len(chosen):
+                label = f"published, {device}"
+                axes.plot([], [], mark, linestyle="", color=style.INK, mew=1.5, markersize=7, label=label)

@@ -1,0 +1,151 @@
+"""Everything that is derived from the campaign over long paths: windows, congestion control and repeats."""
+
+import json
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import xarray as xr
+
+from analysis.capacity import way
+from analysis.derive import over_factors
+from analysis.fitting import knee
+from analysis.fitting.block_fit import BlockFit, fit_blocks
+from analysis.inference.reproducibility import Reproducibility, judge_repeats
+from analysis.inference.verdict import Control, judge_control
+from analysis.models import bandwidth_delay
+from analysis.wire import wire_limit
+from runners.record import FalloffError
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Goodput over the socket buffer on one path, with one congestion control, in one direction.
+
+    `goodput` [bit/s] is over (block, window_bytes). `wire_limit` [bit/s] and `round_trip` [s] are of the
+    path's description; `measured_round_trip` [s] is what the sending kernel saw with the smallest buffer,
+    which fills no queue: the median over the blocks, NaN where it is not known.
+    `fitted` is the bandwidth-delay model of every block and `knee` its (estimate, low, high) [B of buffer
+    asked for], a 95 % t interval over the blocks; where the data do not carry it, `fitted` is None, and
+    `refused` says why. `bracket` [B] holds every knee that all points together allow (95 % profile), between
+    the smallest and the largest buffer. `repeats` judges the largest.
+    """
+
+    path: str
+    congestion_control: str
+    direction: str
+    goodput: xr.DataArray
+    wire_limit: float
+    round_trip: float
+    measured_round_trip: float
+    bracket: tuple[float, float]
+    repeats: Reproducibility
+    fitted: BlockFit | None = None
+    knee: tuple[float, float, float] = (np.nan, np.nan, np.nan)
+    refused: str = ""
+
+    @property
+    def product(self) -> float:
+        """The window [B] that theory asks for: the wire limit times the round trip of the description."""
+        return bandwidth_delay.knee(self.wire_limit, self.round_trip)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A congestion control against the design's control at the largest buffer, on a path in a direction.
+
+    `agreement` is of the geometric-mean ratio of their goodputs in the same blocks.
+    """
+
+    path: str
+    direction: str
+    congestion_control: str
+    agreement: Control
+
+
+@dataclass(frozen=True)
+class LongPath:
+    """The campaign's dataset and all that follows from it.
+
+    `points` is over (block, *factors): `goodput` [bit/s] and `round_trip` [s], the sending kernel's mean;
+    buffers that no trial got, such as larger ones than the machine grants, are left out.
+    """
+
+    dataset: xr.Dataset
+    points: xr.Dataset
+    margin: float
+    control: str
+    curves: tuple[Curve, ...]
+    contrasts: tuple[Contrast, ...]
+
+    @property
+    def largest_window(self) -> int:
+        """The largest buffer asked for [B]."""
+        return int(self.points.window_bytes.max())
+
+
+def analyse(dataset: xr.Dataset) -> LongPath:
+    """Derive points, curves and contrasts; raises FalloffError when there is no iperf3 trial."""
+    points = over_factors(dataset, runner="iperf3", goodput=dataset.goodput, round_trip=dataset.rtt_mean)
+    points = _measured(points.sortby("window_bytes"))
+    design, paths = json.loads(dataset.attrs["design"]), json.loads(dataset.attrs["interconnects"])
+    settings = json.loads(dataset.attrs["settings"])
+    pair = settings["sender"], settings["receiver"]
+    levels = product(*(points[name].values for name in ("path", "congestion_control", "direction")))
+    return LongPath(
+        dataset=dataset,
+        points=points,
+        margin=design["margin"],
+        control=design["control"],
+        curves=tuple(_curve(points, paths, pair, design["margin"], *map(str, level)) for level in levels),
+        contrasts=_contrasts(points, design),
+    )
+
+
+def _measured(points: xr.Dataset) -> xr.Dataset:
+    """The points at buffers with a goodput; all where there is none at all."""
+    there = points.goodput.notnull().any([name for name in points.goodput.dims if name != "window_bytes"])
+    return points.sel(window_bytes=there) if there.any() else points
+
+
+def _curve(points, paths, pair, margin, path, congestion_control, direction) -> Curve:
+    own = points.sel(path=path, congestion_control=congestion_control, direction=direction)
+    goodput = own.goodput.transpose("block", "window_bytes")
+    window = goodput.window_bytes.values.astype(float)
+    start, end = pair if direction == "forward" else pair[::-1]
+    travelled = way(paths[path], start, end)
+    known = {
+        "path": path,
+        "congestion_control": congestion_control,
+        "direction": direction,
+        "goodput": goodput,
+        "wire_limit": wire_limit(travelled.rate, paths[path]["mtu"]),
+        "round_trip": travelled.round_trip,
+        "measured_round_trip": float(own.round_trip.isel(window_bytes=0).median()),
+        "bracket": _bracket(window, goodput.values),
+        "repeats": judge_repeats(goodput.isel(window_bytes=-1).values, margin),
+    }
+    try:
+        fitted = fit_blocks(bandwidth_delay.MODEL, window, goodput.values)
+    except FalloffError as error:
+        return Curve(**known, refused=str(error))
+    return Curve(**known, fitted=fitted, knee=knee.over_blocks(fitted.by_block))
+
+
+def _bracket(window, goodput) -> tuple[float, float]:
+    """The knees that all points together allow; NaN without a point."""
+    measured = np.isfinite(goodput)
+    if not measured.any():
+        return np.nan, np.nan
+    return knee.bracket(np.broadcast_to(window, goodput.shape)[measured], goodput[measured])
+
+
+def _contrasts(points, design) -> tuple[Contrast, ...]:
+    log = np.log(points.goodput.isel(window_bytes=-1))
+    others = log.drop_sel(congestion_control=design["control"])
+    ratios = others - log.sel(congestion_control=design["control"], drop=True)
+    ratios = ratios.stack(place=["path", "direction", "congestion_control"]).transpose("place", "block")
+    return tuple(
+        Contrast(*place, judge_control(blocks, design["margin"]))
+        for place, blocks in zip(ratios.place.values.tolist(), ratios.values)
+    )

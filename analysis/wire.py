@@ -1,0 +1,34 @@
+"""What Ethernet leaves of its rate to TCP: headers, gaps and check sequences of full frames."""
+
+PREAMBLE, GAP, ETHERNET_HEADER, CHECK_SEQUENCE = 8, 12, 14, 4  # bytes of each frame (IEEE 802.3)
+IPV4_HEADER, TCP_HEADER, TIMESTAMPS = 20, 20, 12  # bytes inside the MTU (RFC 791, 9293, 7323 with padding)
+OUTSIDE_MTU = PREAMBLE + GAP + ETHERNET_HEADER + CHECK_SEQUENCE
+INSIDE_MTU = IPV4_HEADER + TCP_HEADER + TIMESTAMPS
+
+
+def tcp_payload(mtu):
+    """Bytes of user data in a full TCP segment with timestamps over IPv4, for an MTU [B]: its MSS."""
+    return mtu - INSIDE_MTU
+
+
+def wire_limit(rate_bit_s, mtu):
+    """The most TCP payload [bit/s] that Ethernet of this rate [bit/s] and MTU [B] carries, in full frames.
+
+    For one direction alone: acknowledgements of a transfer the other way share the wire with it.
+    """
+    return rate_bit_s * tcp_payload(mtu) / (mtu + OUTSIDE_MTU)
+
+
+def wire_limit_both_ways(rate_bit_s, mtu):
+    """The most TCP payload [bit/s] of each direction while the other carries as much.
+
+    An acknowledgement without data for every second full segment (RFC 9293, section 3.8.6.3) shares the wire
+    with it. Where the kernel sends fewer, more is possible, up to `wire_limit`.
+    """
+    two_segments = 2 * (mtu + OUTSIDE_MTU)
+    return wire_limit(rate_bit_s, mtu) * two_segments / (two_segments + INSIDE_MTU + OUTSIDE_MTU)
+
+
+def packet_limit(rate_bit_s, frame_bytes):
+    """The most frames per second on Ethernet of this rate [bit/s]; `frame_bytes` is a frame without its FCS."""
+    return rate_bit_s / (8 * (frame_bytes + PREAMBLE + GAP + CHECK_SEQUENCE))

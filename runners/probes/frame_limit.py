@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""The largest frame that a path carries, by bisection with echo requests that must not be fragmented.
+
+usage: frame_limit ADDRESS LEAST MOST REQUESTS   (payloads in bytes, requests of a batch)
+
+Each payload is tried with batches of requests until more than half of all were answered (`carried`), a
+whole first batch was not, or five batches leave it `unclear`, which ends the search. What was not carried
+failed at the `local` interface's MTU, at a `router` that said so, or by `silent` loss.
+A reply is as large as its request, so a switch that drops frames silently does so in either direction;
+but Linux replies may be fragmented, so a router on the way back is seen from the other end only.
+"""
+
+import fcntl
+import os
+import re
+import socket
+import struct
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, List, Tuple
+
+CARRIED, LOCAL, ROUTER, SILENT, UNCLEAR = "carried", "local", "router", "silent", "unclear"
+
+_ICMP_HEADER = 8  # of which ping counts the bytes in a reply, as those of its payload
+
+_BATCHES = 5
+_INTERVAL_S = "0.02"  # as in runners/ping.py: one reply is back before the next request leaves
+_WAIT_S = "1"  # for replies to the last request; ping also tries so long when the interface's queue is full
+
+_SIOCGIFMTU = 0x8921  # Linux's request for an interface's MTU
+_ROUTES, _ROUTE_IS_UP = Path("/proc/net/route"), 0x1
+
+_REPLY = re.compile(r"^((\d+) bytes from \S+ icmp_[rs]eq=(\d+) .*)$", re.M)
+_SENT = re.compile(r"^(\d+) packets transmitted, ", re.M)
+_COMPLAINT = re.compile(r"^(?:ping: |From ).*$", re.M)
+_FULL = re.compile(r"ping: sendmsg: No buffer space available$")  # lost in the sender's own queue: only a loss
+_TOO_LONG = re.compile(r"ping: local error: [Mm]essage too long, mtu=(\d+)$")
+_NEEDED = re.compile(r"From (\S+)(?: \(\S+\))? icmp_[rs]eq=\d+ Frag needed and DF set \(mtu = (\d+)\)$")
+
+
+class Unusable(Exception):
+    """Why nothing can be measured here, in a sentence."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where requests start: the address and MTU [B] of the interface towards the target."""
+
+    address: str
+    mtu: int
+
+
+@dataclass(frozen=True)
+class Try:
+    """A payload [B], its requests and whole replies, the outcome, and ping's first complaint."""
+
+    payload: int
+    requests: int
+    replies: int
+    outcome: str
+    said: str = ""
+
+
+def read(output: str, payload: int, source: Source) -> Try:
+    """What ping's output (stdout, then stderr) says of a batch; raises Unusable when it was not sent.
+
+    A reply counts when it is as long as its request, and once.
+    """
+    summary = _SENT.search(output)
+    replies = _REPLY.findall(output)
+    complaints = [line for line, size, _ in replies if int(size) != payload + _ICMP_HEADER]
+    complaints += _COMPLAINT.findall(output)
+    said = complaints[0] if complaints else ""
+    faults = {_fault(complaint, source) for complaint in complaints} or {SILENT}
+    requests = int(summary[1]) if summary else 0
+    if not requests and not faults & {LOCAL, ROUTER}:  # early versions do not count what the kernel refused
+        raise Unusable(said or "ping's summary is missing")
+    whole = len({sequence for _, size, sequence in replies if int(size) == payload + _ICMP_HEADER})
+    if 2 * whole > requests:
+        return Try(payload, requests, whole, CARRIED)
+    outcome = next((fault for fault in (UNCLEAR, ROUTER, LOCAL) if fault in faults), SILENT)
+    return Try(payload, requests, whole, UNCLEAR if whole else outcome, said)
+
+
+def _fault(complaint: str, source: Source) -> str:
+    """Where a request was lost, by one of ping's complaints.
+
+    Early versions of ping report the local limit as if the own address had answered. An MTU below the
+    interface's is what a router told the kernel before, or what the route was given.
+    """
+    if _FULL.match(complaint):
+        return SILENT
+    too_long, needed = _TOO_LONG.match(complaint), _NEEDED.match(complaint)
+    if too_long:
+        return LOCAL if int(too_long[1]) >= source.mtu else ROUTER
+    if needed:
+        return LOCAL if needed[1] == source.address and int(needed[2]) >= source.mtu else ROUTER
+    return UNCLEAR
+
+
+def attempt(send: Callable[[int], Try], payload: int) -> Try:
+    """Batches of `send` until a payload is carried or not, or `unclear` after five."""
+    requests = replies = 0
+    for _ in range(_BATCHES):
+        batch = send(payload)
+        requests, replies = requests + batch.requests, replies + batch.replies
+        if 2 * replies > requests:
+            return Try(payload, requests, replies, CARRIED)
+        if not replies:
+            return batch
+    return Try(payload, requests, replies, UNCLEAR, batch.said)
+
+
+def search(send: Callable[[int], Try], least: int, most: int) -> List[Try]:
+    """The tries, in their order, that find the largest payload from `least` to `most` that is carried.
+
+    They end early when `least` is not carried, `most` is, or a payload stays unclear.
+    """
+    tries = [attempt(send, least)]
+    if tries[0].outcome != CARRIED:
+        return tries
+    tries.append(attempt(send, most))
+    while tries[-1].outcome != UNCLEAR and most - least > 1 and tries[1].outcome != CARRIED:
+        middle = (least + most) // 2
+        tries.append(attempt(send, middle))
+        if tries[-1].outcome == CARRIED:
+            least = middle
+        else:
+            most = middle
+    return tries
+
+
+def source_towards(address: str) -> Source:
+    """The address and interface from which this node reaches an address; raises Unusable when it does not.
+
+    The interface is the route's, since the address may be on another one (a node's only address on `lo`).
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as connection:
+        try:
+            connection.connect((address, 9))  # a datagram socket: nothing is sent
+        except OSError as error:
+            raise Unusable(f"there is no way to {address}: {error.strerror}") from None
+        own = connection.getsockname()[0]
+        request = struct.pack("40s", _interface(_ROUTES.read_text(encoding="ascii"), address).encode())
+        (mtu,) = struct.unpack_from("i", fcntl.ioctl(connection, _SIOCGIFMTU, request), 16)
+        return Source(own, mtu)
+
+
+def _interface(routes: str, address: str) -> str:
+    """The interface of the most specific route to an address, of the routes that /proc/net/route prints.
+
+    Raises Unusable when no route of the main table leads there.
+    """
+    (target,) = struct.unpack("=I", socket.inet_aton(address))  # numbers as the table has them: in the host's order
+    found = []
+    for line in routes.splitlines()[1:]:
+        name, destination, _, flags, _, _, metric, mask, *_ = line.split()
+        bits, prefix = int(mask, 16), int(destination, 16)
+        if target & bits == prefix and int(flags, 16) & _ROUTE_IS_UP:
+            found.append((bin(bits).count("1"), -int(metric), name))
+    if not found:
+        raise Unusable(f"no route of the main table leads to {address}")
+    return max(found)[2]
+
+
+def version() -> str:
+    """ping's name for itself; raises Unusable unless it is that of iputils, which can forbid fragments."""
+    said = _ping(["-V"])
+    if "iputils" not in said:
+        first = (said.strip().splitlines() or ["nothing"])[0]
+        raise Unusable(f"this needs the ping of iputils, which can forbid fragments; `ping -V` says: {first}")
+    return said.splitlines()[0].split(",")[-1].replace("ping from", "").strip()
+
+
+def _ping(arguments: List[str]) -> str:
+    try:
+        done = subprocess.run(
+            ["ping", *arguments], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}
+        )
+    except FileNotFoundError:
+        raise Unusable("ping is not on PATH: install iputils") from None
+    return done.stdout + done.stderr
+
+
+def _arguments(words: List[str]) -> Tuple[str, int, int, int]:
+    try:
+        address, least, most, requests = words[0], *map(int, words[1:])
+    except (ValueError, IndexError):
+        raise Unusable("usage: frame_limit ADDRESS LEAST MOST REQUESTS") from None
+    if not 0 <= least < most <= 65507 or requests < 1:
+        raise Unusable("payloads are from 0 to 65507 bytes, LEAST below MOST, and REQUESTS at least 1")
+    return address, least, most, requests
+
+
+def table(tries: List[Try]) -> str:
+    """The lines of a table, headings included."""
+    rows = [f"{t.payload:7} {t.requests:9} {t.replies:8}  {t.outcome:7}  {t.said}".rstrip() for t in tries]
+    return "\n".join(["payload  requests  replies  outcome  said", *rows])
+
+
+def main(words: List[str]) -> None:
+    """Search and print the table; raises Unusable when nothing can be measured."""
+    address, least, most, requests = _arguments(words)
+    ping, source = version(), source_towards(address)
+    options = ["-4", "-n", "-M", "do", "-c", str(requests), "-i", _INTERVAL_S, "-W", _WAIT_S]
+
+    def send(payload: int) -> Try:
+        return read(_ping([*options, "-s", str(payload), address]), payload, source)
+
+    print(f"frame_limit: {source.address} to {address}, payloads from {least} to {most} B, "
+          f"{requests} requests a batch, interface MTU {source.mtu} B, {ping}")  # fmt: skip
+    print(table(search(send, least, most)))
+    print("end of frame_limit")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except Unusable as reason:
+        sys.exit(f"frame_limit: {reason}")

@@ -1,0 +1,146 @@
+"""A path as a graph of nodes, switches and routers: from its table of data/paths.toml to links and routes.
+
+Every node has one address, whichever links it has, and reaches the others by a route to each. So a node may
+have several links, and a route may lead over any of them.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from runners.record import FalloffError
+
+_PATH_KEYS = {"name", "short", "source", "rate_bit_s", "mtu", "offloads", "switches", "routers", "links"}
+_LINK_KEYS = {"from", "to", "rate_bit_s", "rate_back_bit_s", "delay_s", "mtu"}
+
+
+@dataclass(frozen=True)
+class Link:
+    """A full-duplex link between two places; `rates` [bit/s on the wire, None: not shaped] are of what each sends.
+
+    `delay_s` [s] is one way. `mtu` [B] bounds that of both ends, None: it does not.
+    """
+
+    places: Tuple[str, str]
+    rates: Tuple[Optional[float], Optional[float]]
+    delay_s: float = 0.0
+    mtu: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of a link: which link, and which of its two places."""
+
+    link: int
+    side: int
+
+
+@dataclass(frozen=True)
+class Route:
+    """How a place reaches a node: out of which end, and the router that it hands packets to (None: nobody)."""
+
+    node: int
+    out: End
+    via: Optional[str]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Switches and routers by name with their MTU [B], and links; a node is a place named n1, n2 ..."""
+
+    switches: Mapping[str, int]
+    routers: Mapping[str, int]
+    links: Tuple[Link, ...]
+
+    @property
+    def places(self) -> List[str]:
+        """All places: nodes in order, then switches, then routers."""
+        return [*map(name, self.nodes), *self.switches, *self.routers]
+
+    @property
+    def nodes(self) -> range:
+        """The numbers of the nodes, from 1."""
+        return range(1, 1 + len({place for link in self.links for place in link.places if self.is_node(place)}))
+
+    def is_node(self, place: str) -> bool:
+        """Whether a place is a node, and no switch or router."""
+        return place not in self.switches and place not in self.routers
+
+    def ends(self, place: str) -> List[End]:
+        """The ends of links at a place."""
+        return [
+            End(number, side)
+            for number, link in enumerate(self.links)
+            for side, here in enumerate(link.places)
+            if here == place
+        ]
+
+    def place(self, end: End) -> str:
+        """Where an end is."""
+        return self.links[end.link].places[end.side]
+
+    def all_ends(self) -> List[End]:
+        """The ends at all places, in the order of the places."""
+        return [end for place in self.places for end in self.ends(place)]
+
+    def label(self, end: End) -> str:
+        """The name of an end for people: its place, with the other place unless it is a node's only one."""
+        place, other = self.place(end), self.links[end.link].places[1 - end.side]
+        return place if self.is_node(place) and len(self.ends(place)) == 1 else f"{place} to {other}"
+
+    def routes(self, start: str) -> List[Route]:
+        """The shortest way from a node or router to every other node; nodes and the start itself pass nothing on."""
+        found: Dict[str, Route] = {}
+        # Places to go on from: the end that led out of the start, and the router met first.
+        frontier: List[Tuple[str, Optional[End], Optional[str]]] = [(start, None, None)]
+        seen = {start}
+        for here, first, via in frontier:  # it grows meanwhile: breadth first
+            for end in self.ends(here):
+                there = self.links[end.link].places[1 - end.side]
+                if there in seen:
+                    continue
+                seen.add(there)
+                out = first or end
+                if self.is_node(there):
+                    found[there] = Route(int(there[1:]), out, via)
+                else:
+                    frontier.append((there, out, via or (there if there in self.routers else None)))
+        return [found[name(node)] for node in self.nodes if name(node) in found]
+
+
+def name(node: int) -> str:
+    """The name of a node as a place."""
+    return f"n{node}"
+
+
+def graph(path: Mapping[str, Any]) -> Graph:
+    """The graph of a path's table; raises FalloffError naming what is wrong with it."""
+    title = path.get("name", "?")
+    _refuse(title, set(path) - _PATH_KEYS, "unknown key")
+    links = [link for row in path.get("links", []) for link in _links(title, row, path.get("rate_bit_s"))]
+    made = Graph(path.get("switches", {}), path.get("routers", {}), tuple(links))
+    used = {place for link in links for place in link.places}
+    _refuse(title, {*made.switches, *made.routers} - used, "no link to")
+    _refuse(title, used - set(made.places), "links lead to what is neither declared nor a node counted from 1 on:")
+    if len(made.nodes) < 2:
+        raise FalloffError(f"path {title}: it joins fewer than two nodes")
+    return made
+
+
+def _links(title: str, row: Mapping[str, Any], rate: Optional[float]) -> List[Link]:
+    _refuse(title, set(row) - _LINK_KEYS, "unknown key of a link")
+    _refuse(title, {"from", "to"} - set(row), "a link lacks")
+    starts = row["from"] if isinstance(row["from"], list) else [row["from"]]
+    forth = row.get("rate_bit_s", rate)
+    rates = forth, row.get("rate_back_bit_s", forth)
+    return [
+        Link((_place(start), _place(row["to"])), rates, row.get("delay_s", 0.0), row.get("mtu")) for start in starts
+    ]
+
+
+def _place(end: Any) -> str:
+    return name(end) if isinstance(end, int) else end
+
+
+def _refuse(title: str, wrong: set, complaint: str) -> None:
+    if wrong:
+        raise FalloffError(f"path {title}: {complaint} {', '.join(sorted(wrong))}")

@@ -1,0 +1,33 @@
+"""What the shipped paths can carry, by their links."""
+
+import numpy as np
+import pytest
+
+from analysis.capacity import limits, way
+from analysis.paths import PATHS
+from experiment import read_toml
+
+KNOWN_PATHS = read_toml(PATHS, "paths")
+
+
+def test_the_way_is_the_slowest_link_and_all_delays():
+    """Through a bridge of 3 Gbit/s between ports of 10, and back along the asymmetric path."""
+    bridged = way(KNOWN_PATHS["two_switches_3g"], 1, 5)
+    assert (bridged.rate, len(bridged.hops)) == (3e9, 3)
+    assert way(KNOWN_PATHS["two_switches_3g"], 1, 2).rate == 10e9
+    assert way(KNOWN_PATHS["asymmetric"], 2, 1).rate == 470e6
+    assert way(KNOWN_PATHS["long_20ms"], 1, 2).round_trip == pytest.approx(0.04)
+    assert way(KNOWN_PATHS["crossover_unshaped"], 1, 2).rate == np.inf
+
+
+def test_shared_links_bound_all_flows_together():
+    """Four receivers of 1 Gbit/s behind a bridge of 3 have 4 by their own links and 3 by the bridge."""
+    found = limits(KNOWN_PATHS["fanout_3g"], [(1, node) for node in (2, 3, 4, 5)])
+    assert found.own / found.shared == pytest.approx(4 / 3)
+
+
+def test_nodes_pass_nothing_on():
+    """Two nodes that only share a third with each other have no way between them."""
+    chain = {"mtu": 1500, "links": [{"from": 1, "to": 2}, {"from": 2, "to": 3}]}
+    with pytest.raises(ValueError, match="no way leads from 1 to 3"):
+        way(chain, 1, 3)

@@ -1,0 +1,262 @@
+"""The largest frame of a path: ping's words, the bisection, the table, and a switch that drops silently."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import recorded
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runners import frame_limit, tools
+from runners.probes import frame_limit as probe
+from runners.record import Execution, FalloffError, InvalidRun, Transcript, Trial, Unreadable
+from runners.testbeds import netns
+
+HERE = probe.Source("10.9.0.1", 9000)
+HEAD = "frame_limit: 10.9.0.1 to 10.9.0.2, payloads from {} to {} B, 10 requests a batch, interface MTU 9000 B"
+LINK = {"sender": 1, "receiver": 3}
+
+
+def summary(sent, received, errors=""):
+    """The end of an output of ping."""
+    counted = f"{sent} packets transmitted, {received} received,{errors} 9% packet loss, time 9ms"
+    return f"\n--- 10.9.0.2 ping statistics ---\n{counted}\n"
+
+
+def replies(*sequence, size=1460, name="icmp_seq"):
+    """Lines of replies to requests of 1452 bytes."""
+    return "".join(f"{size} bytes from 10.9.0.2: {name}={number} ttl=64 time=0.1 ms\n" for number in sequence)
+
+
+@pytest.mark.parametrize(
+    ("output", "outcome"),
+    [
+        (replies(1, 2, 3) + summary(3, 3), "carried"),
+        (replies(1, 2, name="icmp_req") + summary(3, 2), "carried"),
+        (replies(1, 2) + summary(4, 2), "unclear"),
+        (replies(1, 1, 1) + summary(3, 3), "unclear"),
+        (summary(3, 0), "silent"),
+        (summary(3, 0) + 3 * "ping: sendmsg: No buffer space available\n", "silent"),
+        (summary(3, 0, " +3 errors,") + 3 * "ping: local error: message too long, mtu=9000\n", "local"),
+        (summary(3, 0, " +3 errors,") + 3 * "ping: local error: Message too long, mtu=9000\n", "local"),
+        (3 * "From 10.9.0.1 icmp_seq=1 Frag needed and DF set (mtu = 9000)\n" + summary(0, 0, " +3 errors,"),
+         "local"),
+        (summary(3, 0, " +3 errors,") + 3 * "ping: local error: message too long, mtu=1480\n", "router"),
+        ("From 10.9.0.3 icmp_seq=1 Frag needed and DF set (mtu = 1480)\n" + summary(3, 0, " +3 errors,")
+         + 2 * "ping: local error: message too long, mtu=1480\n", "router"),
+        ("From 10.9.0.3 (10.9.0.3) icmp_seq=1 Frag needed and DF set (mtu = 1492)\n" + summary(1, 0), "router"),
+        ("From 10.9.0.1 icmp_seq=1 Destination Host Unreachable\n" + summary(3, 0, " +3 errors,"), "unclear"),
+        ("ping: sendmsg: Operation not permitted\n" + summary(3, 0), "unclear"),
+        (replies(1, 2, 3, size=76) + summary(3, 3), "unclear"),
+    ],
+)  # fmt: skip
+def test_what_ping_says_of_a_size(output, outcome):
+    """Words of several versions of iputils: each tells where the request was lost, or that nobody knows."""
+    tried = probe.read(output, 1452, HERE)
+    assert tried.outcome == outcome
+    assert bool(tried.said) == (("ping: " in output or "From " in output or "76 bytes" in output))
+
+
+@pytest.mark.parametrize("output", ["", "ping: connect: Network is unreachable\n", summary(0, 0)])
+def test_a_batch_that_was_not_sent_is_no_outcome(output):
+    """Without a request there is a reason, not a limit."""
+    with pytest.raises(probe.Unusable):
+        probe.read(output, 1452, HERE)
+
+
+def path(limit, loss, seed, requests=10, fault="silent"):
+    """A simulated path: requests beyond the limit are lost, the others with a probability."""
+    chance = random.Random(seed)
+
+    def send(payload):
+        back = sum(chance.random() >= loss for _ in range(requests)) if payload <= limit else 0
+        outcome = "carried" if 2 * back > requests else "unclear" if back else fault
+        return probe.Try(payload, requests, back, outcome)
+
+    return send
+
+
+def printed(tries, least=frame_limit.LEAST, most=frame_limit.MOST):
+    """The probe's output."""
+    return f"{HEAD.format(least, most)}\n{probe.table(tries)}\nend of frame_limit\n"
+
+
+def values(text):
+    """The readings of an output, by name."""
+    return {reading.name: reading.value for reading in frame_limit.readings(text)}
+
+
+@settings(max_examples=300)
+@given(mtu=st.integers(68, 65535), loss=st.floats(0, 0.2), seed=st.integers())
+def test_any_limit_is_found_exactly_or_undecided(mtu, loss, seed):
+    """With up to 20 % loss no limit is off by a byte."""
+    tries = probe.search(path(mtu - 28, loss, seed), frame_limit.LEAST, frame_limit.MOST)
+    assert len(tries) <= 18
+    try:
+        found = values(printed(tries))
+    except InvalidRun as undecided:
+        assert str(undecided).startswith("undecided: ") and loss > 0
+    else:
+        fault = "none" if mtu == 65535 else "silent"
+        assert found == {
+            "frame_payload": mtu - 28, "frame_mtu": mtu, "frame_bytes_largest": mtu + 14, "frame_fault": fault
+        }  # fmt: skip
+
+
+def test_loss_seldom_leaves_a_limit_undecided():
+    """At 20 % loss the batches are repeated until most are answered: 95 of 100 searches end."""
+    ended = 0
+    for seed in range(100):
+        tries = probe.search(path(8954, 0.2, seed), 40, 65507)
+        ended += all(tried.outcome != "unclear" for tried in tries)
+    assert ended >= 95
+
+
+def test_a_size_that_is_sometimes_carried_is_undecided():
+    """Half of the replies, as over two paths with different limits, is neither of the two."""
+
+    def send(payload):
+        back = 10 if payload <= 1472 else 4
+        return probe.Try(payload, 10, back, "carried" if back > 5 else "unclear")
+
+    with pytest.raises(InvalidRun, match="undecided: 20 of 50 requests of 65507 B"):
+        frame_limit.readings(printed(probe.search(send, 40, 65507)))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("8954        10       10  carried", "8954        10        3  carried", "3 of 10 replies is not carried"),
+        ("8954        10       10  carried\n", "", "did not end"),
+        ("8955        10        0  silent\n", "", "did not end"),
+        ("8941        10       10  carried", "8941        10        0  silent", "a smaller one was not"),
+        ("8941        10       10  carried", "8941        10       10  fine", "not its own"),
+        ("end of frame_limit", "", "cut off"),
+    ],
+)  # fmt: skip
+def test_a_table_that_contradicts_itself_is_refused(before, after, said):
+    """No limit is read from a search that did not find one."""
+    text = recorded.text("frame_limit/20221126-silent")
+    assert before in text
+    last = text.rindex(before)
+    with pytest.raises(Unreadable, match=said):
+        frame_limit.readings(text[:last] + after + text[last + len(before) :])
+
+
+def test_both_directions_have_readings_of_their_own():
+    """The second probe runs on the receiver; what it finds has the suffix that other tools use."""
+    forward, reverse = frame_limit.commands({**LINK, "direction": "both"})
+    assert (forward.node, forward.argv[1]) == (1, "{node3}") and (reverse.node, reverse.argv[1]) == (3, "{node1}")
+    executions = [
+        Execution("frame_limit", (), recorded.text(f"frame_limit/20221126-{case}"), "", 0, start, 1.0)
+        for start, case in enumerate(("router", "local"))
+    ]
+    trial = Trial("t", "point", "frame_limit", 1, 1, {})
+    transcript = Transcript(trial, "here", "emulated", tuple(executions), {}, {})
+    found = {reading.name: reading.value for reading in frame_limit.parse(transcript)}
+    assert (found["frame_fault"], found["frame_fault_reverse"]) == ("router", "local")
+    assert found["frame_mtu_reverse"] == 1480
+
+
+def test_load_fills_the_path_from_before_the_search_to_after():
+    """A server, then a client that never stops by itself, then the probe; directions are checked."""
+    server, client, search = frame_limit.commands({**LINK, "load": True, "direction": "reverse"})
+    assert server.background and server.listens and (server.node, client.node, search.node) == (3, 1, 3)
+    assert client.background and client.argv[-2:] == ("--time", "0") and not search.background
+    with pytest.raises(FalloffError, match="sideways"):
+        frame_limit.commands({**LINK, "direction": "sideways"})
+
+
+def test_the_probe_is_found_by_its_name(tmp_path, monkeypatch):
+    """It is our own script, executable as it is, whatever is on PATH."""
+    other = tmp_path / "frame_limit"
+    other.write_text("#!/bin/sh\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert Path(tools.find("frame_limit", {})) == Path(probe.__file__)
+
+
+@pytest.mark.parametrize(
+    "says", ["ping: invalid option -- 'V'\nBusyBox v1.35.0 (Debian 1:1.35.0-4+deb12u1+b1) multi-call binary.",
+             "ping (GNU inetutils) 2.4\nCopyright (C) 2022 Free Software Foundation, Inc."],
+)  # fmt: skip
+def test_another_ping_is_refused(says, tmp_path):
+    """busybox's and GNU's cannot forbid fragments: the reason names what was found."""
+    program = tmp_path / "ping"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "{says}"\n')
+    program.chmod(0o755)
+    done = run(tmp_path, "127.0.0.1", "40", "100", "3")
+    assert done.returncode == 1 and done.stdout == "" and says.splitlines()[0] in done.stderr
+
+
+ROUTES = """Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
+far\t00000000\t0100090A\t0003\t0\t0\t0\t00000000\t0\t0\t0
+worse\t0000090A\t00000000\t0001\t0\t0\t9\t00FFFFFF\t0\t0\t0
+near\t0000090A\t00000000\t0001\t0\t0\t1\t00FFFFFF\t0\t0\t0
+one\t0200090A\t00000000\t0005\t0\t0\t0\tFFFFFFFF\t0\t0\t0
+down\t0300090A\t00000000\t0004\t0\t0\t0\tFFFFFFFF\t0\t0\t0
+"""
+
+
+@pytest.mark.skipif(sys.byteorder != "little", reason="the table is in the order of the host that printed it")
+@pytest.mark.parametrize(
+    ("address", "interface"), [("10.9.0.2", "one"), ("10.9.0.3", "near"), ("10.9.0.7", "near"), ("10.8.0.1", "far")]
+)
+def test_the_interface_is_the_routes(address, interface):
+    """The most specific route that is up, then the least metric; the node's own address does not matter."""
+    assert probe._interface(ROUTES, address) == interface
+    with pytest.raises(probe.Unusable, match="no route"):
+        probe._interface("\n".join(ROUTES.splitlines()[:1]), address)
+
+
+@pytest.mark.parametrize("words", [[], ["127.0.0.1"], ["127.0.0.1", "40", "x", "3"], ["127.0.0.1", "50", "40", "3"]])
+def test_wrong_arguments_are_refused(words, tmp_path):
+    """One line, and no table."""
+    done = run(tmp_path, *words)
+    assert done.returncode == 1 and done.stdout == "" and len(done.stderr.splitlines()) == 1
+
+
+def run(first_on_path, *words, space=()):
+    """Run the probe with another PATH, as on a node."""
+    environment = {**os.environ, "PATH": f"{first_on_path}:{os.environ['PATH']}"}
+    return subprocess.run([*space, probe.__file__, *words], capture_output=True, text=True, env=environment)
+
+
+@pytest.fixture
+def switch(tmp_path):
+    """Two hosts with an MTU of 9000 on a switch with one of 8982."""
+    spaces = {name: tmp_path / name for name in ("switch", "n1", "n2")}
+    try:
+        for space in spaces.values():
+            netns.create(space)
+        lines = ["link add name bridge mtu 8982 type bridge", "link set bridge up"]
+        for name in ("n1", "n2"):
+            lines.append(f"link add name {name} mtu 8982 type veth peer name eth0 mtu 9000 netns {spaces[name]}/net")
+            lines.append(f"link set {name} master bridge up")
+        batch(spaces["switch"], lines)
+        for number, name in enumerate(("n1", "n2"), start=1):
+            batch(spaces[name], [f"address add 10.9.0.{number}/24 dev eth0", "link set eth0 up"])
+        yield spaces
+    finally:
+        netns.release(tmp_path)
+
+
+def batch(space, lines):
+    """Commands of `ip` in a namespace."""
+    netns.run([netns.Invocation(space, ["ip", "-batch", "-"], "\n".join(lines) + "\n")])
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not all(map(shutil.which, ("ip", "unshare", "ping"))), reason="needs root")
+@pytest.mark.parametrize(("source", "target"), [("n1", "10.9.0.2"), ("n2", "10.9.0.1")])
+def test_a_silent_switch_is_found_exactly(switch, source, target, tmp_path):
+    """Frames of 8996 bytes pass, larger ones vanish: the limit of the published switches, from either end."""
+    done = run(tmp_path, target, "8950", "8956", "3", space=netns.inside(switch[source]))
+    assert done.returncode == 0, done.stderr
+    assert values(done.stdout) == {
+        "frame_payload": 8954, "frame_mtu": 8982, "frame_bytes_largest": 8996, "frame_fault": "silent"
+    }  # fmt: skip

@@ -1,0 +1,188 @@
+"""iperf3: what is asked of it, and that no broken report of either end becomes a number."""
+
+import json
+
+import pytest
+import recorded
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runners import iperf3, iperf3_output
+from runners.record import Execution, Transcript, Trial, Unreadable, judge
+
+LINK = {"sender": 1, "receiver": 3, "in_quota": False, "duration_s": 2}
+OK, FORWARD, BOTH = (recorded.text(f"iperf3/3.12-{case}") for case in ("ok", "forward", "both"))
+
+
+def judged(point, client, server):
+    """The judgement of a trial whose two ends printed these reports."""
+    ends = [("iperf3", "--server"), server], [("iperf3", "--client"), client]
+    executions = tuple(Execution("iperf3", argv, text, "", 0, 0.0, 1.0) for argv, text in ends)
+    trial = Trial("t1", "point", "iperf3", 1, 1, point)
+    outcome = judge(Transcript(trial, "here", "emulated", executions, {}, {}), iperf3.parse)
+    return outcome.status, {reading.name: reading.value for reading in outcome.readings}
+
+
+def rates(case):
+    """The rates of the full intervals in a recorded report that were not omitted."""
+    sums = [interval["sum"] for interval in json.loads(recorded.text(f"iperf3/3.12-{case}"))["intervals"]]
+    return [total["bits_per_second"] for total in sums if not total["omitted"] and total["seconds"] > 0.5]
+
+
+def test_the_server_listens_on_the_receiver_before_the_client_calls():
+    """The server is in the background where the client calls, both outside the quota if asked."""
+    server, client = iperf3.commands(LINK)
+    assert server.background and (server.node, client.node) == (3, 1)
+    assert "{node3}" in client.argv and str(server.listens) in client.argv
+    assert not server.in_quota and not client.in_quota
+
+
+def test_a_point_without_further_settings_is_asked_for_as_ever():
+    """The survey of the links: one stream, one way, all of the tool's own choices."""
+    client = iperf3.commands(LINK)[-1]
+    assert client.argv == (
+        *("iperf3", "--client", "{node3}", "--json", "--port", str(iperf3.PORT), "--time", "2"),
+    )
+
+
+@pytest.mark.parametrize(
+    "point, options",
+    [
+        ({"direction": "forward", "omit_s": 0, "window_bytes": 0}, ()),
+        ({"direction": "reverse"}, ("--reverse",)),
+        ({"direction": "both", "streams": 4}, ("--bidir", "--parallel", "4")),
+        ({"omit_s": 3, "window_bytes": 65536}, ("--omit", "3", "--window", "65536")),
+        ({"congestion_control": "reno"}, ("--congestion", "reno")),
+    ],
+)
+def test_each_setting_is_an_option_of_the_client(point, options):
+    """Nothing is added for a setting that is the tool's own choice; the warm-up lengthens the limit."""
+    client = iperf3.commands({**LINK, **point})[-1]
+    assert client.argv[len(iperf3.commands(LINK)[-1].argv) :] == options
+    assert client.timeout_s > LINK["duration_s"] + point.get("omit_s", 0)
+
+
+@pytest.mark.parametrize(
+    "output, reason",
+    [
+        ("", "printed nothing"),
+        ('{"error": "unable to connect to server: Connection refused"}', "Connection refused"),
+        ('{"start": {}, "end": {}}', "end.sum_received"),
+        ('{"end": []}', "end.sum_received"),
+        ("[1]", "not a JSON object"),
+        ("iperf3: error - unable to connect to server: Connection refused\n", "not a JSON object"),
+        (OK[: len(OK) // 2], "not whole JSON"),
+        (OK[len(OK) // 2 :], "not a JSON object"),
+        (OK + OK, "more than one"),
+        (BOTH.replace("_bidir_reverse", ""), "both directions one name"),  # as 3.7 to 3.10 wrote it
+        (OK.replace("952733829.4", "852733829.4"), "contradicts itself"),
+    ],
+)
+def test_each_broken_report_is_refused_with_its_own_reason(output, reason):
+    """No broken report becomes a throughput, least of all zero."""
+    outcome = recorded.judged("iperf3", output, LINK)
+    assert outcome.status == "unreadable" and reason in outcome.reason
+
+
+def test_silence_is_not_a_measurement():
+    """A report whose receiver counted nothing is refused."""
+    report = json.loads(OK)
+    report["end"]["sum_received"]["bits_per_second"] = 0
+    assert "no data" in recorded.judged("iperf3", json.dumps(report), LINK).reason
+
+
+@pytest.mark.parametrize(
+    "setting, value",
+    [("direction", "reverse"), ("streams", 4), ("duration_s", 60), ("omit_s", 3), ("congestion_control", "reno")],
+)
+def test_a_report_of_other_settings_than_asked_for_is_invalid(setting, value):
+    """A number of another measurement is not the point's."""
+    outcome = recorded.judged("iperf3", FORWARD, {**LINK, setting: value})
+    assert outcome.status == "invalid" and setting in outcome.reason
+
+
+@pytest.mark.parametrize("noise", ["\x1b[0m", "\x00\x08", "\ufeff", "warning: this is a login node\n", "\n\n  "])
+def test_text_and_control_characters_before_a_report_do_not_hide_it(noise):
+    """What a terminal or a login prints before the report changes nothing."""
+    assert recorded.listed("iperf3", noise + OK) == recorded.listed("iperf3", OK)
+
+
+def test_every_report_of_a_file_is_listed():
+    """Two whole reports and a failed one, with a line between: two results and a refusal."""
+    failed = recorded.text("iperf3/3.12-refused")
+    first, second, third = recorded.listed("iperf3", f"{FORWARD}\n$ iperf3 -R\n{failed}{BOTH}")
+    assert [first["direction"], third["direction"]] == ["forward", "both"]
+    assert "Connection refused" in second["refused"] and "goodput" not in second
+
+
+def test_before_3_0_3_a_single_stream_stands_for_the_sum():
+    """Without sums the one stream's numbers count, and those of several are refused."""
+    report = json.loads(recorded.text("iperf3/3.0.11-forward"))
+    del report["end"]["sum_sent"], report["end"]["sum_received"]
+    with_sums = recorded.listed("iperf3", recorded.text("iperf3/3.0.11-forward"))
+    assert recorded.listed("iperf3", json.dumps(report)) == with_sums
+    report["end"]["streams"] *= 2
+    with pytest.raises(Unreadable, match="sum_received"):
+        iperf3_output.results(json.dumps(report))
+
+
+def test_intervals_are_those_of_the_end_that_receives():
+    """Forward and both ways they are the server's, reversed the client's; a server's last fragment is left out."""
+    for point, case, receiver in (
+        ({"direction": "forward"}, "forward", "forward-server"),
+        ({"direction": "reverse"}, "reverse", "reverse"),
+        ({"direction": "both"}, "both", "both-server"),
+    ):
+        client, server = (recorded.text(f"iperf3/3.12-{case}{end}") for end in ("", "-server"))
+        status, found = judged(point, client, server)
+        assert status == "ok" and found["goodput_interval"] == rates(receiver)
+        assert len(found["goodput_interval"]) == 2
+    assert recorded.judged("iperf3", FORWARD, {}).readings and "goodput_interval" not in judged({}, FORWARD, "")[1]
+
+
+def test_the_round_trip_is_that_of_the_kernel_that_sends():
+    """Reversed, the server's report has it; the zero that the client writes is not taken for one."""
+    server = json.loads(recorded.text("iperf3/3.12-reverse-server"))
+    found = judged({"direction": "reverse"}, recorded.text("iperf3/3.12-reverse"), json.dumps(server))[1]
+    assert found["rtt_mean"] == server["end"]["streams"][0]["sender"]["mean_rtt"] / 1e6
+    assert "rtt_mean" not in judged({"direction": "reverse"}, recorded.text("iperf3/3.12-reverse"), "")[1]
+
+
+def test_what_a_server_lost_does_not_cost_the_clients_readings():
+    """A server's report that is cut off leaves the goodput that the client has of it."""
+    whole = recorded.text("iperf3/3.12-forward-server")
+    status, found = judged({}, FORWARD, whole[: len(whole) // 2])
+    assert status == "ok" and found["goodput"] == json.loads(whole)["end"]["sum_received"]["bits_per_second"]
+
+
+def test_the_sending_end_of_a_reversed_test_is_the_server():
+    """The CPU of the end that sends is the remote one's when the test is reversed."""
+    used = json.loads(recorded.text("iperf3/3.12-reverse"))["end"]["cpu_utilization_percent"]
+    (found,) = recorded.listed("iperf3", recorded.text("iperf3/3.12-reverse"))
+    assert (found["cpu_sender"], found["cpu_receiver"]) == (used["remote_total"] / 100, used["host_total"] / 100)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    case=st.sampled_from(["3.12-forward", "3.12-reverse", "3.12-parallel", "3.0.11-forward"]),
+    begin=st.floats(0, 1),
+    length=st.integers(0, 400),
+    instead=st.sampled_from(["", "0", "9", "e5", "-", "}", '"', "\x00", ",", "null"]),
+)
+def test_a_mutilated_report_never_gives_another_goodput(case, begin, length, instead):
+    """Whatever is cut out or written over at one place, the goodput is the report's own or there is none."""
+    text = recorded.text(f"iperf3/{case}")
+    at = int(begin * len(text))
+    try:
+        found = recorded.listed("iperf3", text[:at] + instead + text[at + length :])
+    except Unreadable:
+        return
+    (own,) = recorded.listed("iperf3", text)
+    assert [result["goodput"] for result in found if "goodput" in result] == [pytest.approx(own["goodput"], rel=2e-3)]
+
+
+@given(text=st.text(max_size=300) | st.text(alphabet='{}[]":, \n01e.startendsum', max_size=60))
+def test_any_text_is_refused_in_words(text):
+    """Nothing but Unreadable comes out of a text that is no report."""
+    with pytest.raises(Unreadable):
+        iperf3_output.results(text)

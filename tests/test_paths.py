@@ -1,0 +1,221 @@
+"""The testbed of paths on this machine, for real: what each path carries, refuses, counts and leaves behind."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from runners.record import Command, FalloffError, Trial, mismatch
+from runners.testbeds import cgroup, paths
+from runners.testbeds.network import group, network_group
+
+ROOT = Path(__file__).resolve().parent.parent
+DESCRIPTION = tomllib.loads((ROOT / "data/testbeds/paths.toml").read_text())
+DESCRIPTION["cpu"] = {"baseline_s": 0.02}
+PATHS = tomllib.loads((ROOT / "data/paths.toml").read_text())
+SLOW = {**PATHS["crossover"], "rate_bit_s": 50e6}
+TO_SWITCH = [{"from": 1, "to": "core"}, {"from": 2, "to": "core", "rate_back_bit_s": 20e6}]
+BOUNDED = {**PATHS["switch"], "links": TO_SWITCH}
+
+lacking = paths.unavailable(DESCRIPTION)
+pytestmark = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
+
+
+@pytest.fixture(scope="module")
+def testbed():
+    """The testbed with the published paths and two that are slow enough for a busy machine."""
+    with paths.open_testbed(DESCRIPTION, {**PATHS, "slow": SLOW, "bounded": BOUNDED}) as opened:
+        yield opened
+
+
+def run(testbed, path, *commands, **point):
+    """A trial of these commands on a path."""
+    transcript = testbed.run(Trial("t", "point", "none", 1, 1, {"path": path, **point}), commands)
+    assert transcript.fault == ""
+    return transcript
+
+
+def ping(testbed, path, size, sender=1, receiver=2, **point):
+    """What ping says of one echo that no router may cut in pieces, carrying `size` bytes."""
+    argv = ("ping", "-M", "do", "-c", "1", "-W", "0.3", "-s", str(size), f"{{node{receiver}}}")
+    (execution,) = run(testbed, path, Command(argv, node=sender), **point).executions
+    return execution.stdout + execution.stderr
+
+
+CARRIED, LOST = "1 received", "0 received"
+
+
+@pytest.mark.parametrize(
+    ("path", "largest"), [("crossover", 8972), ("switch", 8972), ("router", 8972), ("switch_8996", 8954)]
+)
+def test_a_path_carries_its_largest_echo_and_no_larger_one(testbed, path, largest):
+    """Both ways; ICMP has 8 bytes, IP 20: 8954 is a frame of 8996 bytes, the limit of the path so named."""
+    assert CARRIED in ping(testbed, path, largest, mtu=9000)
+    assert CARRIED in ping(testbed, path, largest, sender=2, receiver=1, mtu=9000)
+    assert LOST in ping(testbed, path, largest + 1, mtu=9000)
+
+
+def test_a_switch_drops_in_silence_and_a_sender_does_not(testbed):
+    """Nobody tells of the frame that the switch drops; the sender's own kernel tells of what exceeds its MTU."""
+    silent = ping(testbed, "switch_8996", 8955, mtu=9000)
+    assert LOST in silent and "rror" not in silent and "oo long" not in silent
+    assert "message too long" in ping(testbed, "switch_8996", 8955, mtu=8982)
+
+
+def test_a_router_counts_down_and_says_what_is_too_large(testbed):
+    """A hop less to live, and ICMP's message with the MTU of the link behind."""
+    assert "ttl=63" in ping(testbed, "router_1500", 1472, mtu=9000)
+    assert re.search(r"Frag needed.*mtu = 1500", ping(testbed, "router_1500", 1473, mtu=9000))
+    assert "ttl=64" in ping(testbed, "switch", 1472)
+
+
+def iperf3(testbed, path, sender=1, receiver=2, omit="0", **point):
+    """Goodput [bit/s] of a second by iperf3 after `omit` seconds, its report, and the transcript."""
+    server = Command(("iperf3", "--server", "--one-off"), node=receiver, background=True, listens=5201)
+    address = f"{{node{receiver}}}"
+    client = Command(("iperf3", "--client", address, "--json", "--time", "1", "--omit", omit), node=sender)
+    transcript = run(testbed, path, server, client, **point)
+    report = json.loads(transcript.executions[-1].stdout)
+    return report["end"]["sum_received"]["bits_per_second"], report, transcript
+
+
+@pytest.mark.parametrize("mtu", [1500, 9000])
+def test_a_link_carries_what_its_wire_does(testbed, mtu):
+    """TCP with timestamps has 52 bytes of headers in the MTU, Ethernet 38 beyond it; one good try of three."""
+    shares = []
+    for _ in range(3):
+        goodput, _, transcript = iperf3(testbed, "slow", omit="1", mtu=mtu)
+        assert mismatch(transcript.requested, transcript.effective) == []
+        shares.append(goodput / (50e6 * (mtu - 52) / (mtu + 38)))
+        if 0.97 <= shares[-1] <= 1.005:
+            return
+    pytest.fail(f"shares of the wire limit: {shares}")
+
+
+def test_rates_are_by_direction(testbed):
+    """What comes to node 2 passes its slow way back from the switch; what it sends itself is not slowed down."""
+    slow, _, _ = iperf3(testbed, "bounded")
+    fast, _, _ = iperf3(testbed, "bounded", sender=2, receiver=1)
+    assert slow < 20e6 < fast
+
+
+def test_a_trial_has_its_congestion_control_and_mtu(testbed):
+    """The kernel's sockets use what the trial asks for, and the next trial has its own again."""
+    _, report, transcript = iperf3(testbed, "slow", mtu=4000, congestion_control="reno")
+    assert report["end"]["sender_tcp_congestion"] == report["end"]["receiver_tcp_congestion"] == "reno"
+    assert transcript.effective["mtu"] == 4000 and transcript.effective["congestion_control"] == "reno"
+    after = run(testbed, "slow", Command(("true",)))
+    assert after.effective["congestion_control"] == "cubic" and after.effective["mtu"] == 1500
+
+
+def test_a_window_beyond_the_machines_limit_is_a_mismatch(testbed):
+    """The kernel cuts it down without a word; the trial says so."""
+    limit = testbed.provenance()["largest_window_bytes"]
+    assert mismatch(*requested_and_effective(testbed, window_bytes=limit)) == []
+    assert mismatch(*requested_and_effective(testbed, window_bytes=limit + 1))[0].startswith("window_bytes is")
+
+
+def requested_and_effective(testbed, **point):
+    transcript = run(testbed, "slow", Command(("true",)), **point)
+    return transcript.requested, transcript.effective
+
+
+def test_a_changed_end_is_named(testbed):
+    """What a command changes behind the testbed's back shows, with the end where it is."""
+    device = testbed.use("slow").wires.device(testbed.up.graph.ends("n2")[0])
+    changed = run(testbed, "slow", Command(("ip", "link", "set", device, "mtu", "1400"), node=2))
+    assert mismatch(changed.requested, changed.effective) == ["mtu is 1500 on n1 and 1400 on n2, 1500 was asked for"]
+
+
+def test_a_path_is_kept_for_the_next_trial_and_replaced_by_another(testbed):
+    """What is the same need not be built again; of another nothing is left."""
+    first = testbed.use("slow").wires.state
+    assert testbed.use("slow").wires.state == first
+    assert testbed.use("crossover").wires.state != first
+    assert traces(first) == []
+
+
+def test_bystanders_are_counted(testbed):
+    """A switch sends its frames where they belong: nodes that take no part see next to nothing of them."""
+    (_, _, transcript) = iperf3(testbed, "switch")
+    received = transcript.counters["bytes_received"]
+    assert len(received) == 4 and received[1] > 100 * max(received[2:])
+
+
+def test_receive_work_is_the_receivers(testbed):
+    """Without a program of its own, node 2 answers pings in the threads that receive for it, and is charged."""
+    if testbed.provenance()["receiving"] != "a thread of the receiving node":
+        pytest.skip("this kernel receives in nobody's name: no threaded NAPI")
+    flood = Command(("ping", "-f", "-c", "500", "-q", "{node2}"))
+    counters = run(testbed, "crossover", flood).counters
+    assert counters["cpu_time"][1] > 0.2 * counters["cpu_time"][0] > 0
+    assert counters["host_cpu_time"] >= 0
+    parts = sum(counters["cpu_time"]) + counters["network_cpu_time"] + counters["baseline_cpu_time"]
+    assert parts + counters["unattributed_cpu_time"] == pytest.approx(counters["host_cpu_time"])
+
+
+def test_a_node_that_is_not_there_is_a_fault(testbed):
+    """Node 3 of a cable's two, and a path that nobody described."""
+    trial = Trial("t", "point", "none", 1, 1, {"path": "slow"})
+    assert "needs node 3 of 2" in testbed.run(trial, [Command(("true",), node=3)]).fault
+    strange = Trial("t", "point", "none", 1, 1, {"path": "tin cans"})
+    assert "'tin cans' is unknown; there are crossover" in testbed.run(strange, [Command(("true",))]).fault
+
+
+def traces(state: Path) -> list[str]:
+    """What is left of a network: folder, mounts, cgroups and processes."""
+    hierarchy = cgroup.find()
+    groups = group(state), network_group(state)
+    folders = [state, *(folder for own in groups for folder in hierarchy.folders(own))]
+    mounts = [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(state) in line]
+    return [*map(str, filter(Path.exists, folders)), *mounts]
+
+
+def programs(state: Path) -> set[str]:
+    """The names of what runs in a network's nodes."""
+    members = cgroup.processes(cgroup.find(), group(state))
+    return {file.read_text().strip() for file in map(Path, (f"/proc/{it}/comm" for it in members)) if file.exists()}
+
+
+OWNER = """
+import json, sys, time
+from runners.record import Command, Trial
+from runners.testbeds.paths import open_testbed
+description, paths = json.loads(sys.argv[1])
+with open_testbed(description, paths) as testbed:
+    print(testbed.use("switch").wires.state, flush=True)
+    testbed.run(Trial("t", "point", "none", 1, 1, {"path": "switch"}), [Command(("sleep", "1000"), timeout_s=1000)])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_owner_leaves_nothing_for_the_next_start(number):
+    """Processes, mounts and cgroups go with SIGTERM, and after kill -9 when the next testbed opens."""
+    given = json.dumps([DESCRIPTION, PATHS])
+    argv = [sys.executable, "-c", OWNER, given]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=ROOT) as owner:
+        state = Path(owner.stdout.readline().strip())
+        deadline = time.monotonic() + 10
+        while "sleep" not in programs(state) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert traces(state)
+        os.kill(owner.pid, number)
+    if number == signal.SIGKILL:
+        assert "sleep" in programs(state)
+        with paths.open_testbed(DESCRIPTION, PATHS):
+            pass
+    assert traces(state) == []
+
+
+def test_a_path_that_is_no_graph_is_refused_before_anything_is_made():
+    """A link to nowhere, by the name of its path."""
+    broken = {"broken": {"name": "a broken one", "links": [{"from": 1, "to": "nowhere"}]}}
+    with pytest.raises(FalloffError, match="path a broken one: .* nowhere"), paths.open_testbed(DESCRIPTION, broken):
+        pass
