@@ -108,10 +108,14 @@ def read_testbed(name: str) -> dict[str, Any]:
     return {**(read_testbed(own["extends"]) if "extends" in own else {}), **own}
 
 
-def plan_campaign(campaign: str, testbed: str = "emulated", preset: str = "quick", blocks: int = 0) -> Plan:
-    """Resolve a campaign for a testbed, both by name; `blocks` overrides the preset's stopping rule."""
-    machine = read_testbed(testbed)
-    asked = for_preset(read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign"), preset)
+def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", blocks: int = 0) -> Plan:
+    """Resolve a campaign for a testbed, both by name, or for the `testbed` that it names itself, else the emulated one.
+
+    `blocks` overrides the preset's stopping rule.
+    """
+    described = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
+    machine = read_testbed(testbed or described.get("testbed", "emulated"))
+    asked = for_preset(described, preset)
     description = for_testbed(asked, machine)
     between = {**read_toml(paths.INTERCONNECTS, "interconnects"), **read_toml(paths.PATHS, "paths")}
     plan = resolve(description, machine, between)

@@ -17,7 +17,7 @@ def parser() -> argparse.ArgumentParser:
     run = parsers.add_parser("run", help="run a campaign, or what is missing of it")
     run.set_defaults(do=commands.run)
     run.add_argument("campaign", help="a name in data/campaigns")
-    run.add_argument("--testbed", default="emulated", help="a name in data/testbeds (default: emulated)")
+    run.add_argument("--testbed", default="", help="a name in data/testbeds (default: the one that the campaign names)")
     run.add_argument("--preset", default="full", help="the campaign's stopping rule: quick or full (default)")
     run.add_argument("--repeats", type=positive, default=0, metavar="K", help="exactly K blocks instead")
     run.add_argument("--fresh", action="store_true", help="start anew; earlier trials are moved aside")
@@ -70,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
     plan = parsers.add_parser("plan", help="what a campaign costs in hours, and what it will be able to say")
     plan.set_defaults(do=commands.plan_campaign)
     plan.add_argument("campaign", help="a name in data/campaigns")
-    plan.add_argument("--testbed", default="emulated", help="a name in data/testbeds (default: emulated)")
+    plan.add_argument("--testbed", default="", help="a name in data/testbeds (default: the one that the campaign names)")
     return top
 
 
