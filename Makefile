@@ -34,9 +34,11 @@ reference: setup
 	@for campaign in hpl_scaling hpl_size hpl_noise hpl_blas hpl_payload; do \
 	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-emulated || exit 1; done
 	@for campaign in hpl_paper hpl_sensitivity hpl_contention hpl_beyond; do \
-	  $(BIN)/falloff run $$campaign --testbed smith --fresh --pack data/reference/$$campaign-smith || exit 1; done
+	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-smith || exit 1; done
 	@for campaign in hpl_agreement hpl_size; do \
 	  $(BIN)/falloff run $$campaign --testbed twin --fresh --pack data/reference/$$campaign-twin || exit 1; done
+	@for campaign in tcp_mtu tcp_cost frame_limits packet_sizes long_path long_repeats fan_out; do \
+	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-paths || exit 1; done
 	@$(BIN)/python -m runners.testbeds.trust
 	@$(BIN)/falloff report --preset stored
 	@cp build/report/figures/share.svg docs/hpl_share.svg

@@ -13,7 +13,11 @@ from runners.record import FalloffError, Unreadable, to_json
 # What takes long to import is imported where it is used: `falloff parse` should answer at once.
 PRESETS = ("quick", "full", "stored")
 # What the quick report runs anew; of the rest the stored reference is shown.
-QUICK = ("hpl_scaling", "hpl_paper")
+QUICK = ("hpl_scaling", "hpl_paper", "tcp_mtu", "long_path", "fan_out")
+
+
+# Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a byte, TCP's goodput.
+_OF_ONE_QUANTITY = ("hpl", "cpu_cost", "bandwidth_delay")
 
 
 def run(campaign: str, testbed: str, preset: str, repeats: int, fresh: bool, packed: Path | None) -> int:
@@ -84,7 +88,7 @@ def compare_models(file: Path, x: str, y: str, block: str) -> int:
     from analysis import models, tables
     from analysis.fitting import compare
 
-    curves = [model for model in map(models.find, models.names()) if model.name != "hpl"]
+    curves = [model for model in map(models.find, models.names()) if model.name not in _OF_ONE_QUANTITY]
     found = compare.compare(curves, *tables.blocks(tables.read(file, x, y, block), x, y, block))
     print(json.dumps([compare.as_json(comparison) for comparison in found], indent=2))
     return 0
@@ -98,7 +102,7 @@ def plan_campaign(campaign: str, testbed: str) -> int:
     plan = experiment.plan_campaign(campaign, testbed, "full")
     folder, effort = experiment.effort(plan)
     blocks = sorted({3, 4, 6, 8, 12, 16, 24, 32, 48, 64, plan.stopping.blocks})
-    print(f"{campaign} on {testbed}, from the blocks in {folder}")
+    print(f"{campaign} on {plan.testbed['name']}, from the blocks in {folder}")
     print(planning.text(effort, blocks))
     return 0
 

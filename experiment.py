@@ -5,7 +5,7 @@ import time
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,13 @@ def dataset(parameters: Parameters, listen: engine.Listener | None = None) -> xr
         found = store.assemble(run_campaign(plan, listen=listen))
     store.save(found, parameters.folder / f"{parameters.campaign}-{parameters.testbed}.nc")
     return found
+
+
+def beside(parameters: Parameters, campaign: str, listen: engine.Listener | None = None) -> xr.Dataset:
+    """The dataset of another campaign that a notebook shows; the quick preset reads its reference, to stay quick."""
+    preset = "stored" if parameters.preset == "quick" else parameters.preset
+    blocks = 0 if preset == "stored" else parameters.blocks
+    return dataset(replace(parameters, campaign=campaign, preset=preset, blocks=blocks), listen)
 
 
 def stored(campaign: str, testbed: str = "emulated") -> xr.Dataset:

@@ -53,6 +53,15 @@ def way(path: Mapping[str, Any], start: int, end: int) -> Way:
     return Way(hops, min(hop.rate for hop in hops), 2 * sum(hop.delay for hop in hops))
 
 
+def travelled(path: Mapping[str, Any], settings: Mapping[str, Any], direction: str) -> Way:
+    """The way that a transfer's data take between the `sender` and the `receiver` of a campaign's settings.
+
+    Forward they go from one to the other, in reverse back. Raises ValueError when there is no way.
+    """
+    ends = settings["sender"], settings["receiver"]
+    return way(path, *(ends if direction == "forward" else ends[::-1]))
+
+
 def limits(path: Mapping[str, Any], flows: Sequence[tuple[int, int]]) -> Limits:
     """What links allow `flows`, pairs of start and end node, that go on at the same time and share evenly.
 

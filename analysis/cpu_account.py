@@ -23,3 +23,13 @@ def of_end(dataset: xr.Dataset, end: str) -> xr.DataArray:
     node = dataset[ENDS[end]]
     counted = dataset.cpu_time.where(dataset.node == node).sum("node", min_count=1)
     return counted.where(np.abs(unattributed(dataset)) <= MOST_UNATTRIBUTED)
+
+
+def of_both(dataset: xr.Dataset) -> xr.DataArray:
+    """CPU time [s] of both ends' nodes over (trial), with all that is nobody's: more than theirs where a shaper works.
+
+    NaN where it was not counted.
+    """
+    taking_part = (dataset.node == dataset.sender) | (dataset.node == dataset.receiver)
+    counted = dataset.cpu_time.where(taking_part).sum("node", min_count=2)
+    return counted + dataset.unattributed_cpu_time.clip(min=0)

@@ -15,22 +15,28 @@ from analysis.facts import blas as blas_facts
 from analysis.facts import calibration as calibration_facts
 from analysis.facts import conduct
 from analysis.facts import cost as cost_facts
+from analysis.facts import fan_out as fan_out_facts
+from analysis.facts import long_path as long_path_facts
 from analysis.facts import noise as noise_facts
 from analysis.facts import paper as paper_facts
 from analysis.facts import payload as payload_facts
 from analysis.facts import scaling as scaling_facts
 from analysis.facts import size as size_facts
+from analysis.facts import switch as switch_facts
 from analysis.facts import trust as trust_facts
 from analysis.figures import agreement as agreement_figures
 from analysis.figures import beyond as beyond_figures
 from analysis.figures import blas as blas_figures
 from analysis.figures import calibration as calibration_figures
 from analysis.figures import cost as cost_figures
+from analysis.figures import fan_out as fan_out_figures
+from analysis.figures import long_path as long_path_figures
 from analysis.figures import noise as noise_figures
 from analysis.figures import paper as paper_figures
 from analysis.figures import payload as payload_figures
 from analysis.figures import scaling as scaling_figures
 from analysis.figures import size as size_figures
+from analysis.figures import switch as switch_figures
 from analysis.inference import planning
 from analysis.studies.together import Studies
 from analysis.wording import templates
@@ -45,6 +51,9 @@ SECTIONS = {
     "agreement": (agreement_facts, agreement_figures),
     "payload": (payload_facts, payload_figures),
     "cost": (cost_facts, cost_figures),
+    "switch": (switch_facts, switch_figures),
+    "long_path": (long_path_facts, long_path_figures),
+    "fan_out": (fan_out_facts, fan_out_figures),
 }
 
 UNDATED = 0  # s since 1970: a dataset in which nothing ran has no date

@@ -20,6 +20,7 @@ LABELS = {
     "share": ("1", "share of the wire limit, of both ways together"),
     "cpu_local": ("1", "processors that the client's machine used"),
     "cpu_remote": ("1", "processors that the other machine used"),
+    "cpu_mean": ("1", "processors that the machines used on average, with what is nobody's"),
     "cost_local": ("s/B", "CPU time of the client's machine per byte that it sent and received"),
     "cost_remote": ("s/B", "CPU time of the other machine per byte that it sent and received"),
     "unattributed": ("1", "share of the machine's CPU time that is nobody's"),
@@ -31,7 +32,7 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     """Lay a campaign's iperf3 trials out over dims (block, path, mtu, direction).
 
     Variables: `goodput`, `goodput_reverse` (NaN but for `both`) and `total` [bit/s], `share` of the wire limit
-    [1], `cpu_local` and `cpu_remote` [processors], `cost_local` and `cost_remote` [s/B] (NaN where too much CPU
+    [1], `cpu_local` and `cpu_remote` [processors], `cpu_mean` of both with what is nobody's, `cost_local` and `cost_remote` [s/B] (NaN where too much CPU
     time is nobody's, see `cpu_account`), `unattributed` [1], `retransmits` [1] and `reason`, which is empty
     where the trial is valid. CPU time and bytes are of the whole transfer, the warm-up at the same rate included.
     Over (path, mtu, direction) `limit` [bit/s] of all ways together, NaN without a rate, and `full` [bit/s],
@@ -51,6 +52,7 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
         total=total,
         unattributed=cpu_account.unattributed(dataset),
         retransmits=dataset.retransmits + xr.where(both, dataset.retransmits_reverse, 0),
+        cpu_mean=cpu_account.of_both(dataset).where(total > 0) / (2 * seconds),
         reason=dataset.reason,
         **{f"cpu_{end}": time / seconds for end, time in of_ends.items()},
         **{f"cost_{end}": time / (seconds * total / 8) for end, time in of_ends.items()},

@@ -88,7 +88,8 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
     these are of the client's sending, and goodput_reverse and retransmits_reverse of the server's. Where
     the reports have them: mss [B], rtt_mean [s] of the sending kernel, goodput_interval [bit/s] of the
     receiver without omitted intervals, and cpu_sender and cpu_receiver, shares of one core (both ways at
-    once: of client and server). UDP: packets, lost_packets and jitter [s].
+    once: of client and server). UDP: packets, lost_packets (not with a warm-up, whose
+    losses iperf3 counts too) and jitter [s].
     Raises Unreadable with iperf3's own reason when it gives one, otherwise with what is missing.
     """
     if "error" in report:
@@ -148,9 +149,10 @@ def _udp(report: Report) -> List[Reading]:
     packets, lost, jitter = (_number(total, "sum", key) for key in ("packets", "lost_packets", "jitter_ms"))
     if packets <= 0:
         raise Unreadable("iperf3 counted no packets")
+    warm_up = _part(report, "start", "test_start").get("omit", 0)
     return [
         Reading("packets", packets, "1"),
-        Reading("lost_packets", lost, "1"),
+        *([] if warm_up else [Reading("lost_packets", lost, "1")]),
         Reading("jitter", jitter / 1e3, "s"),
     ]
 

@@ -10,6 +10,10 @@ from runners.record import FalloffError
 BUILT = Path(__file__).resolve().parent.parent / "build" / "tools" / "bin"
 PROBES = Path(__file__).resolve().parent / "probes"
 
+# What `make setup` may not install: not free software in Debian's sense, so that it is in another section there.
+_NETPERF = "install it (Debian: section non-free) or name its path under [tools] of the testbed"
+_REMEDIES = {"netperf": _NETPERF, "netserver": _NETPERF}
+
 
 def find(name: str, configured: Mapping[str, str], built: Path = BUILT) -> str:
     """The path of the tool `name`; `configured` maps names of tools to paths of the user's choice.
@@ -30,5 +34,6 @@ def find(name: str, configured: Mapping[str, str], built: Path = BUILT) -> str:
         return chosen
     found = shutil.which(name) or shutil.which(str(built / name))
     if not found:
-        raise FalloffError(f"{name} is neither on PATH nor among the tools built here: run `make setup`")
+        remedy = _REMEDIES.get(name, "run `make setup`")
+        raise FalloffError(f"{name} is neither on PATH nor among the tools built here: {remedy}")
     return found

@@ -10,12 +10,14 @@ from analysis.wire import wire_limit
 from runners import fanout
 
 
-def long_path_campaign(blocks=10, window_share=1.0, noise=0.02, block_effect=0.01, seed=1, preset="full", slow=None):
+def long_path_campaign(
+    blocks=10, window_share=1.0, noise=0.02, block_effect=0.01, seed=1, preset="full", slow=None, campaign="long_path"
+):
     """Goodput = min(wire limit, window_share x window / round trip), with noise on the log scale.
 
-    `slow` is (probability, factor) of a slow state; it concerns whole trials.
+    `slow` is (probability, factor) of a slow state; it concerns whole trials. `campaign` may be long_repeats too.
     """
-    plan = experiment.plan_campaign("long_path", "paths", preset, blocks)
+    plan = experiment.plan_campaign(campaign, "paths", preset, blocks)
     random = np.random.default_rng(seed)
     effects = np.exp(random.normal(0, block_effect, blocks + 1))
 

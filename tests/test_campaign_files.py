@@ -8,16 +8,14 @@ from runners import runner_named
 from runners.testbeds import topology
 
 NAMES = sorted(file.stem for file in paths.CAMPAIGNS.glob("*.toml"))
-SMITH = ("hpl_paper", "hpl_sensitivity", "hpl_contention", "hpl_beyond")  # the paper's nodes, more than are emulated
-SIMULATED = {**dict.fromkeys(SMITH, "smith"), "hpl_agreement": "twin"}
+SIMULATED = ("hpl_paper", "hpl_sensitivity", "hpl_contention", "hpl_beyond", "hpl_agreement")
 HPL = [name for name in NAMES if name.startswith("hpl_")]
 TCP = [name for name in NAMES if name not in HPL]
 
 
 def plan_of(name, preset="full"):
     """A campaign on the testbed that it is for."""
-    testbed = SIMULATED.get(name, "emulated" if name in HPL else "paths")
-    return experiment.plan_campaign(name, testbed, preset)
+    return experiment.plan_campaign(name, preset=preset)
 
 
 def points(name):

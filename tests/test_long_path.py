@@ -11,10 +11,17 @@ from analysis import style, wording
 from analysis.facts import long_path as facts
 from analysis.figures import long_path as figures
 from analysis.publish import to_html
-from analysis.studies import long_path
+from analysis.studies import long_path, long_repeats
 from runners.record import FalloffError
 
-NOISY = long_path.analyse(long_path_campaign(blocks=10))
+
+
+def repeated(blocks=30, **truth):
+    """A campaign of repeats."""
+    return long_path_campaign(blocks, campaign="long_repeats", **truth)
+
+
+NOISY = long_path.analyse(long_path_campaign(blocks=4), repeated())
 FRONT = "---\ntitle: T\nsubtitle: S\nlang: en\ncampaign: C\ndate: D\n---\n\n"
 
 
@@ -74,10 +81,10 @@ def test_longer_paths_need_larger_buffers():
 def test_too_few_buffers_give_a_bracket():
     """With all buffers beyond the knee there is no estimate: the reason and a range are there, and the section."""
     dataset = long_path_campaign(blocks=4)
-    few = long_path.analyse(dataset.isel(trial=np.flatnonzero(dataset.window_bytes >= 524288)))
+    few = long_path.analyse(dataset.isel(trial=np.flatnonzero(dataset.window_bytes >= 262144)))
     curve = curve_of(few, "long_2ms")
     assert curve.fitted is None and "cannot carry a knee" in curve.refused
-    assert curve.bracket[0] == 524288
+    assert curve.bracket[0] == 262144
     assert "cannot carry a knee" in section(few).replace("\\", "")
 
 
@@ -93,18 +100,18 @@ def test_buffers_that_no_trial_got_are_left_out():
 
 def test_a_slow_state_is_not_reproducible():
     """Transfers that sometimes stay at a third are not called reproducible; steady ones are."""
-    study = long_path.analyse(long_path_campaign(blocks=30, slow=(0.3, 1 / 3)))
-    kinds = [curve.repeats.kind for curve in study.curves]
-    assert set(kinds) == {"not reproducible"}
-    assert {curve.repeats.modes.kind for curve in study.curves} == {"two modes"}
-    assert {curve.repeats.kind for curve in NOISY.curves} == {"reproducible"}
+    slow = [series.judged for series in long_repeats.analyse(repeated(slow=(0.3, 1 / 3))).series]
+    assert {judged.kind for judged in slow} == {"not reproducible"}
+    assert {judged.modes.kind for judged in slow} == {"two modes"}
+    assert {series.judged.kind for series in NOISY.repeats.series} == {"reproducible"}
 
 
 def test_few_repeats_are_undecided():
     """Three steady transfers prove nothing: no maximum and no small variation makes them reproducible."""
-    study = long_path.analyse(long_path_campaign(blocks=3))
-    assert {curve.repeats.kind for curve in study.curves} <= {"undecided"}
-    assert "undecided" in wording.finding("long_path", facts.collect(study))
+    study = long_path.analyse(long_path_campaign(blocks=1, preset="quick"), repeated(blocks=3))
+    assert {series.judged.kind for series in study.repeats.series} == {"undecided"}
+    assert "4 are undecided" in wording.finding("long_path", facts.collect(study)).replace("\u00a0", " ")
+    assert facts.collect(long_path.analyse(study.dataset))["repeats"] is None
 
 
 def test_congestion_controls_that_agree_are_the_same():
@@ -128,7 +135,7 @@ def test_published_stands_beside():
 @pytest.mark.parametrize("campaign", [{"blocks": 2}, {"blocks": 1, "preset": "quick"}], ids=str)
 def test_the_section_makes_no_number_up(campaign, tmp_path):
     """However few the data, text, tables and figures are whole."""
-    study = long_path.analyse(long_path_campaign(**campaign))
+    study = long_path.analyse(long_path_campaign(**campaign), repeated(blocks=2))
     markdown = section(study)
     assert not any(word in markdown for word in ("nan", "None", "inf "))
     style.save_all(figures.draw(study), tmp_path / "figures")
@@ -143,8 +150,9 @@ def test_figures_show_every_run():
     assert all(np.isclose(shown, value / 1e6).any() for value in NOISY.points.goodput.values.ravel()[::7])
     lines = drawn["long_path_repeats"].axes[0].lines
     repeats = np.concatenate([np.asarray(line.get_xdata(), float) for line in lines])
-    for curve in NOISY.curves:
-        assert all(np.isclose(repeats, 100 * value / curve.wire_limit).any() for value in curve.repeats.sample.values)
+    for series in NOISY.repeats.series:
+        shares = 100 * np.array(series.judged.sample.values) / series.wire_limit
+        assert all(np.isclose(repeats, share).any() for share in shares)
 
 
 def test_no_iperf3_trial_is_refused():
@@ -164,3 +172,10 @@ def test_the_design_names_a_control_that_is_run():
     """The campaign's control is one of its levels."""
     design = json.loads(NOISY.dataset.attrs["design"])
     assert design["control"] in design["factors"]["congestion_control"] and 0 < design["margin"] < 0.14
+
+
+def test_today_is_set_beside_the_reference():
+    """The knee of a short run stands beside the reference's, and the section says when it was."""
+    study = long_path.analyse(long_path_campaign(blocks=4), today=long_path_campaign(blocks=1, preset="quick"))
+    (knee,) = facts.collect(study)["today"]["knees"]
+    assert knee["now"] == pytest.approx(knee["then"], rel=0.2) and "Today's run" in section(study)

@@ -45,6 +45,8 @@ def parse(capsys, monkeypatch, tool, file):
         ("hpl", recorded.text("iperf3/3.12-ok"), "it is an iperf3 JSON output"),
         ("hpl", recorded.text("ping/20221126-ok"), "it is an output of ping"),
         ("hpl", recorded.text("dgemm/1-two-ranks"), "it is an output of dgemm"),
+        ("iperf3", recorded.text("netperf/2.7.0-stream"), "it is an output of netperf"),
+        ("netperf", recorded.text("iperf3/3.12-ok"), "it is an iperf3 JSON output"),
         ("hpl", recorded.text("hpcc/1.5.0-one-process"), "it is an output of HPCC"),
         ("hpl", '{"a": 1}', "it is JSON of another program"),
         ("hpl", "<!DOCTYPE html><html>", "it is a web page"),

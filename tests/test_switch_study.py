@@ -34,8 +34,9 @@ def test_a_full_wire_is_link_bound_in_every_direction():
     """One way the share is 1; both ways it is what the acknowledgements leave, and full all the same."""
     found = points(planted.over_mtu())
     assert found.total.dims == ("block", "path", "mtu", "direction")
+    found = found.sel(path=["crossover", "switch_8996", "router"])
     np.testing.assert_allclose(found.share.sel(direction=["forward", "reverse"]), 1)
-    both = found.share.sel(direction="both", block=1, path="switch")
+    both = found.share.sel(direction="both", block=1, path="switch_8996")
     assert both.sel(mtu=1500).item() == pytest.approx(2 * 1538 / (2 * 1538 + 90))
     assert (both.diff("mtu") > 0).all() and (stamps(found) == "link-bound").all()
 
@@ -43,8 +44,8 @@ def test_a_full_wire_is_link_bound_in_every_direction():
 @pytest.mark.parametrize(("share", "stamp"), [(0.98, "host-bound"), (0.995, "link-bound"), (1.03, "shaper")])
 def test_stamps_follow_the_share(share, stamp):
     """A path below 99 % is stamped host-bound, one beyond the limit is the shaper's fault; others are untouched."""
-    found = stamps(points(planted.over_mtu(share={"switch": share}))).sel(direction="forward")
-    assert (found.sel(path="switch") == stamp).all()
+    found = stamps(points(planted.over_mtu(share={"switch_8996": share}))).sel(direction="forward")
+    assert (found.sel(path="switch_8996") == stamp).all()
     assert (found.sel(path=["crossover", "router"]) == "link-bound").all()
 
 
@@ -91,8 +92,8 @@ def test_nobodys_cpu_time_silences_both_ends(nobodys, stated):
 
 def test_failed_trials_are_unknown():
     """Neither a goodput nor a cost is made up; the reason stays."""
-    found = points(planted.over_mtu(failed={(1, "switch", 1500, "both")}))
-    at = found.sel(block=1, path="switch", mtu=1500, direction="both")
+    found = points(planted.over_mtu(failed={(1, "router", 1500, "both")}))
+    at = found.sel(block=1, path="router", mtu=1500, direction="both")
     assert at.total.isnull() and at.cost_local.isnull() and at.reason == "planted fault"
     assert found.total.isnull().sum() == 1
 
@@ -108,11 +109,11 @@ def test_the_sources_tests_stand_beside_the_path_that_is_like_them():
     assert both.cpu_local == pytest.approx(0.6932) and both.cost_local == pytest.approx(0.6932 / 227.8e6, rel=1e-3)
 
 
-@pytest.mark.parametrize(("flooding", "paths"), [(0.0, set()), (0.001, set()), (0.9, {"switch", "switch_8996"})])
+@pytest.mark.parametrize(("flooding", "paths"), [(0.0, set()), (0.001, set()), (0.9, {"switch_8996", "switch_unshaped"})])
 def test_flooding_is_reported_with_its_path(flooding, paths):
     """Onlookers of both switches are read; what every node receives anyway is no flooding."""
     found = mtu.onlookers(planted.over_mtu(blocks=1, flooding=flooding))
-    assert found.readings == 2 * 2 * 18 and {path for path, _ in found.flooded} == paths
+    assert found.readings == 2 * 2 * 15 and {path for path, _ in found.flooded} == paths
     assert found.largest == pytest.approx(flooding, rel=0.05)
 
 
@@ -200,22 +201,22 @@ def test_the_section_makes_no_number_up(blocks, unattributed):
 
 def test_the_section_names_what_is_wrong():
     """Host-bound paths, a shaper at fault and flooding are all said."""
-    text = said(switch.analyse(planted.over_mtu(share={"switch": 0.9, "router": 1.05}, flooding=0.5)))
-    assert "18 are host-bound" in text and "18 exceed the wire limit" in text and "**flooded**" in text
+    text = said(switch.analyse(planted.over_mtu(share={"switch_8996": 0.9, "router": 1.05}, flooding=0.5)))
+    assert "15 are host-bound" in text and "15 exceed the wire limit" in text and "**flooded**" in text
 
 
 def test_the_section_becomes_both_forms(drawn, tmp_path):
-    """Six figures, the tables and their references, in HTML and in PDF."""
+    """Seven figures, the tables and their references, in HTML and in PDF."""
     style.save_all(drawn, tmp_path / "figures")
     page = to_html(FRONT + said(FULL), tmp_path)
-    assert page.count("<img") == len(drawn) == 6 and page.count("<table") == 5
+    assert page.count("<img") == len(drawn) == 7 and page.count("<table") == 5
     assert to_pdf(FRONT + said(FULL), tmp_path, 0).startswith(b"%PDF-")
 
 
 def test_figures_show_published_points_and_the_limit(drawn):
     """Every published total is a mark of its path's panel, and the limits of one way and both ways are lines."""
     panels = drawn["switch_throughput"].axes
-    for column, path in enumerate(FULL.mtu.points.path.values):
+    for column, path in enumerate(("crossover", "switch_8996", "router")):
         shown = np.concatenate([np.asarray(line.get_ydata(), float) for line in panels[column].lines])
         wanted = FULL.mtu.published.query("path == @path").total / 1e9
         assert all(np.isclose(shown, value).any() for value in wanted)

@@ -42,5 +42,5 @@ def faults(dataset: xr.Dataset, points: xr.Dataset) -> dict:
 
 
 def _failed(dataset: xr.Dataset) -> pd.DataFrame:
-    columns = ["trial_id", "runner", "interconnect", "status", "reason"]
+    columns = ["trial_id", "runner", "interconnect", "path", "status", "reason"]
     return pd.DataFrame({name: dataset[name].values for name in columns}).query("status != 'ok'")

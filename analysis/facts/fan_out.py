@@ -31,7 +31,15 @@ def collect(study: FanOut) -> dict:
         "link_bound": LINK_BOUND,
         "model": {"equation": segmented.MODEL.equation, "source": segmented.MODEL.source},
         "fans": [_fan(fan) for fan in study.fans],
+        "today": _today(study.today) if study.today else None,
         "published": {"source": source["source"], **source["bridge"]},
+    }
+
+
+def _today(study: FanOut) -> dict:
+    return {
+        "ended": study.dataset.attrs["ended"],
+        "fans": [{"direction": fan.direction, "limit": fan.verdict.limit} for fan in study.fans],
     }
 
 

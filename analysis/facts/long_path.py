@@ -10,9 +10,9 @@ from analysis.facts.conduct import campaign
 from analysis.facts.plain import known, pair, scaled
 from analysis.inference.intervals import t_interval
 from analysis.inference.modes import FEWEST
-from analysis.inference.reproducibility import Reproducibility
 from analysis.models import bandwidth_delay
 from analysis.studies.long_path import Curve, LongPath
+from analysis.studies.long_repeats import LongRepeats, Series
 from analysis.studies.scaling import short_names
 
 
@@ -30,7 +30,6 @@ def collect(study: LongPath) -> dict:
         "control": study.control,
         "windows": [int(window) for window in study.points.window_bytes.values],
         "largest_window": study.largest_window,
-        "fewest_for_modes": FEWEST,
         "model": {"equation": bandwidth_delay.MODEL.equation, "source": bandwidth_delay.MODEL.source},
         "curves": [_curve(curve, names) for curve in study.curves],
         "contrasts": [
@@ -42,6 +41,8 @@ def collect(study: LongPath) -> dict:
             }
             for contrast in study.contrasts
         ],
+        "repeats": _repeats(study.repeats) if study.repeats else None,
+        "today": _today(study, study.today) if study.today else None,
         "published": _published(),
     }
 
@@ -57,7 +58,6 @@ def _curve(curve: Curve, names: dict) -> dict:
         "product": known(curve.product),
         "refused": curve.refused,
         "bracket": pair(*curve.bracket),
-        "repeats": _repeats(curve.repeats, curve.wire_limit),
     }
     if curve.fitted is None:
         return facts
@@ -81,10 +81,43 @@ def _window_share(curve: Curve) -> dict:
     return {"window_share": known(mean), "window_share_interval": pair(low, high)}
 
 
-def _repeats(found: Reproducibility, wire_limit: float) -> dict:
+def _today(reference: LongPath, today: LongPath) -> dict:
+    """The knees of today's run beside the reference's, where both have one."""
+    known = {(curve.path, curve.congestion_control, curve.direction): curve for curve in reference.curves}
+    names = short_names(today.dataset)
+    pairs = [(known.get((it.path, it.congestion_control, it.direction)), it) for it in today.curves if it.fitted]
+    return {
+        "ended": today.dataset.attrs["ended"],
+        "knees": [
+            {"path": names[now.path], "direction": now.direction, "now": now.knee[0], "then": then.knee[0]}
+            for then, now in pairs
+            if then and then.fitted
+        ],
+    }
+
+
+def _repeats(study: LongRepeats) -> dict:
+    """Every series of repeats, each with its own verdict."""
+    names, about = short_names(study.dataset), campaign(study.dataset)
+    return {
+        "campaign": about,
+        "evidence": about["evidence"],
+        "blocks": study.blocks,
+        "window": json.loads(study.dataset.attrs["settings"])["window_bytes"],
+        "margin": study.margin,
+        "fewest_for_modes": FEWEST,
+        "series": [_series(series, names) for series in study.series],
+    }
+
+
+def _series(series: Series, names: dict) -> dict:
+    found, wire_limit = series.judged, series.wire_limit
     low, high = found.interval
     modes = found.modes
     return {
+        "path": names[series.path],
+        "congestion_control": series.congestion_control,
+        "direction": series.direction,
         "kind": found.kind,
         "n": found.sample.n,
         "missing": found.sample.missing,

@@ -26,6 +26,7 @@ def collect(study: Switch) -> dict:
     return {
         **_mtu(study.mtu),
         **{name: facts(data) if (data := getattr(study, name)) else None for name, facts in parts.items()},
+        "today": _today(study.mtu, study.today) if study.today else None,
         "source": source["source"],
         "statement": source["statement"][0]["quote"],
         "lost": source["lost"],
@@ -42,17 +43,19 @@ def _mtu(study: Mtu) -> dict:
         for mtu in found.mtu.values
     ]
     cells = [cell for row in rows for cell in row["directions"]]
+    stamped = {kind: [cell for cell in cells if cell["stamp"] == kind] for kind in STAMPS}
     return {
         **_about(study.dataset),
         "names": names,
+        "unshaped": [names[path] for path in found.path.values if found.limit.sel(path=path).isnull().all()],
         "blocks": found.sizes["block"],
         "full": FULL,
         "excess": EXCESS,
         "most_unattributed": cpu_account.MOST_UNATTRIBUTED,
         "directions": found.direction.values.tolist(),
         "points": rows,
-        "count": len(cells),
-        "stamped": {kind: [cell for cell in cells if cell["stamp"] == kind] for kind in STAMPS},
+        "count": sum(map(len, stamped.values())),
+        "stamped": stamped,
         "trials": int(found.total.notnull().sum()),
         "attributed": int(found.cost_local.notnull().sum()),
         "retransmits": int(found.retransmits.sum()),
@@ -65,6 +68,17 @@ def _mtu(study: Mtu) -> dict:
         "published": [
             {**row, "path": names.get(row["path"], row["path"])} for row in study.published.to_dict("records")
         ],
+    }
+
+
+def _today(reference: Mtu, today: Mtu) -> dict:
+    """Of the points that both have and a limit can be told of, those that the same thing limits today."""
+    then, now = xr.align(reference.stamps, today.stamps)
+    told = (then != "") & (now != "")
+    return {
+        "ended": today.dataset.attrs["ended"],
+        "points": int(told.sum()),
+        "same": int((told & (then == now)).sum()),
     }
 
 

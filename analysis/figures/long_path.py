@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from analysis import drawing, style
 from analysis.studies.long_path import Curve, LongPath
+from analysis.studies.long_repeats import LongRepeats
 from analysis.studies.scaling import short_names
 
 MBIT = 1e6
@@ -14,8 +15,9 @@ KIB = 1024
 
 
 def draw(study: LongPath) -> dict[str, Figure]:
-    """The campaign's figures by name: long_path and long_path_repeats."""
-    return {"long_path": goodput_over_window(study), "long_path_repeats": repeats(study)}
+    """The figures by name: long_path, and long_path_repeats where there are repeats."""
+    drawn = {"long_path": goodput_over_window(study)}
+    return drawn | {"long_path_repeats": repeats(study.repeats)} if study.repeats else drawn
 
 
 def goodput_over_window(study: LongPath) -> Figure:
@@ -37,22 +39,22 @@ def goodput_over_window(study: LongPath) -> Figure:
         return figure
 
 
-def repeats(study: LongPath) -> Figure:
-    """Every goodput with the largest buffer as a share of the wire limit [%], with median and two modes."""
+def repeats(study: LongRepeats) -> Figure:
+    """Every goodput as a share of the wire limit [%], a row for each series, with median and two modes."""
     with style.styled():
         names = short_names(study.dataset)
-        figure, axes = drawing.new_figure(1.2 + 0.24 * len(study.curves))
-        for row, curve in enumerate(study.curves):
-            look, found = style.look(curve.congestion_control), curve.repeats
-            shares = 100 * np.array(found.sample.values) / curve.wire_limit
+        figure, axes = drawing.new_figure(1.2 + 0.24 * len(study.series))
+        for row, series in enumerate(study.series):
+            look, found = style.look(series.congestion_control), series.judged
+            shares = 100 * np.array(found.sample.values) / series.wire_limit
             axes.plot(shares, np.full(len(shares), row), look.marker, color=look.color, alpha=0.45, mew=0,
-                      label=curve.congestion_control)  # fmt: skip
-            axes.plot(100 * found.sample.median / curve.wire_limit, row, "|", color=style.INK, markersize=11,
+                      label=series.congestion_control)  # fmt: skip
+            axes.plot(100 * found.sample.median / series.wire_limit, row, "|", color=style.INK, markersize=11,
                       label="median")  # fmt: skip
             if found.modes.kind == "two modes":
-                modes = 100 * np.array([found.modes.low, found.modes.high]) / curve.wire_limit
+                modes = 100 * np.array([found.modes.low, found.modes.high]) / series.wire_limit
                 axes.plot(modes, [row, row], "x", color=style.INK, label="two modes")
-        labels = [f"{names[it.path]}, {it.direction}, {it.congestion_control}" for it in study.curves]
+        labels = [f"{names[it.path]}, {it.direction}, {it.congestion_control}" for it in study.series]
         drawing.rows(axes, labels)
         axes.set(xlabel="goodput / wire limit [%]", xlim=(0, None))
         drawing.legend_below(figure, axes, 4)

@@ -16,10 +16,13 @@ MACHINES = {"local": "machine 1", "remote": "machine 2"}
 
 
 def draw(study: Switch) -> dict[str, Figure]:
-    """The figures of all campaigns that there are data for: switch_throughput, switch_cpu and switch_cost, then
-    tcp_cost, frame_limits and packet_sizes."""
+    """The figures of all campaigns that there are data for: switch_throughput, of paths with a rate, and
+    switch_unshaped, of those without, switch_cpu and switch_cost, then tcp_cost, frame_limits and packet_sizes."""
     drawn = {
-        "switch_throughput": throughput(study.mtu),
+        name: throughput(study.mtu, paths)
+        for name, paths in zip(("switch_throughput", "switch_unshaped"), by_rate(study.mtu))
+        if paths
+    } | {
         "switch_cpu": cpu(study.mtu),
         "switch_cost": cost(study.mtu),
     }
@@ -31,15 +34,21 @@ def draw(study: Switch) -> dict[str, Figure]:
     return drawn | {name: function(data) for name, (function, data) in further.items() if data}
 
 
-def throughput(study: Mtu) -> Figure:
+def by_rate(study: Mtu) -> tuple[list[str], list[str]]:
+    """The paths that have a rate, and those that have none; they differ too much in throughput for one axis."""
+    rated = study.points.limit.notnull().any(["mtu", "direction"])
+    return study.points.path[rated].values.tolist(), study.points.path[~rated].values.tolist()
+
+
+def throughput(study: Mtu, paths: list[str]) -> Figure:
     """Total goodput [Gbit/s] with the wire limit (above) and mean CPU of both machines [%] over the MTU."""
-    mean_cpu = (study.points.cpu_local + study.points.cpu_remote) / 2
     beside = study.published.assign(mean=study.published[["cpu_local", "cpu_remote"]].mean(axis=1))
     return _grid(
         study,
+        paths,
         [
             ("total goodput\n[Gbit/s]", study.points.total / GIGA, beside.total / GIGA),
-            ("CPU, mean of both\n[%]", 100 * mean_cpu, 100 * beside["mean"]),
+            ("CPU, mean of both\n[%]", 100 * study.points.cpu_mean, 100 * beside["mean"]),
         ],
         limits=True,
     )
@@ -56,9 +65,13 @@ def cost(study: Mtu) -> Figure:
 
 
 def _of_machines(study: Mtu, quantity: str, label: str, factor: float) -> Figure:
+    """A row for each machine, of the paths on which something is known of one."""
     names = {f"{quantity}_{end}": machine for end, machine in MACHINES.items()}
+    stated = study.points[[*names]].to_array().notnull().any(["variable", "block", "mtu", "direction"])
+    known = stated | stated.path.isin(study.published.path.unique())
     return _grid(
         study,
+        study.points.path[known].values.tolist() or study.points.path.values.tolist(),
         [
             (label.format(machine), factor * study.points[name], factor * study.published[name])
             for name, machine in names.items()
@@ -66,14 +79,13 @@ def _of_machines(study: Mtu, quantity: str, label: str, factor: float) -> Figure
     )
 
 
-def _grid(study: Mtu, rows, limits=False) -> Figure:
-    """A column of panels for each path. Rows are (label, values over (block, path, mtu, direction), published).
+def _grid(study: Mtu, paths, rows, limits=False) -> Figure:
+    """A column of panels for each of the paths. Rows are (label, values over (block, path, mtu, direction), published).
 
     With `limits` the first row has the wire limit, one way and both ways.
     """
     with style.styled():
         found, names = study.points, short_names(study.dataset)
-        paths = found.path.values.tolist()
         figure = Figure(figsize=(style.WIDTH, 1.1 + 1.6 * len(rows)))
         grid = figure.subplots(len(rows), len(paths), squeeze=False, sharex=True, sharey="row")
         for panels, (label, values, published) in zip(grid, rows):

@@ -56,6 +56,7 @@ class FanOut:
     `points` is over (block, *factors): `goodput` [bit/s] of all flows, `fairness` [1] and `sender_cpu` [1].
     `flows` has a row for each flow at the baseline's path and streams: direction, block, receivers, node,
     `goodput` [bit/s] and `share`, its part of an equal one. `baseline` holds the design's levels.
+    `today` is of a shorter run of it, made anew.
     """
 
     dataset: xr.Dataset
@@ -63,10 +64,11 @@ class FanOut:
     flows: pd.DataFrame
     baseline: Mapping[str, Any]
     fans: tuple[Fan, ...]
+    today: "FanOut | None" = None
 
 
-def analyse(dataset: xr.Dataset) -> FanOut:
-    """Derive points, flows and the fans; raises FalloffError when there is no fanout trial."""
+def analyse(dataset: xr.Dataset, today: xr.Dataset | None = None) -> FanOut:
+    """Derive points, flows and the fans, of today's run too; raises FalloffError when there is no fanout trial."""
     sender = json.loads(dataset.attrs["settings"])["sender"]
     points = over_factors(
         dataset,
@@ -87,6 +89,7 @@ def analyse(dataset: xr.Dataset) -> FanOut:
             _fan(points.sel(direction=direction), baseline, changes, path, sender)
             for direction in points.direction.values.tolist()
         ),
+        today=None if today is None else analyse(today),
     )
 
 

@@ -1,4 +1,4 @@
-"""Everything that is derived from the campaign over long paths: windows, congestion control and repeats."""
+"""Everything that is derived from the campaigns over long paths: windows, congestion control and repeats."""
 
 import json
 from dataclasses import dataclass
@@ -7,13 +7,14 @@ from itertools import product
 import numpy as np
 import xarray as xr
 
-from analysis.capacity import way
+from analysis.capacity import travelled
 from analysis.derive import over_factors
 from analysis.fitting import knee
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.inference.reproducibility import Reproducibility, judge_repeats
 from analysis.inference.verdict import Control, judge_control
 from analysis.models import bandwidth_delay
+from analysis.studies import long_repeats
+from analysis.studies.long_repeats import LongRepeats
 from analysis.wire import wire_limit
 from runners.record import FalloffError
 
@@ -28,7 +29,7 @@ class Curve:
     `fitted` is the bandwidth-delay model of every block and `knee` its (estimate, low, high) [B of buffer
     asked for], a 95 % t interval over the blocks; where the data do not carry it, `fitted` is None, and
     `refused` says why. `bracket` [B] holds every knee that all points together allow (95 % profile), between
-    the smallest and the largest buffer. `repeats` judges the largest.
+    the smallest and the largest buffer.
     """
 
     path: str
@@ -39,7 +40,6 @@ class Curve:
     round_trip: float
     measured_round_trip: float
     bracket: tuple[float, float]
-    repeats: Reproducibility
     fitted: BlockFit | None = None
     knee: tuple[float, float, float] = (np.nan, np.nan, np.nan)
     refused: str = ""
@@ -65,7 +65,8 @@ class Contrast:
 
 @dataclass(frozen=True)
 class LongPath:
-    """The campaign's dataset and all that follows from it.
+    """The campaign's dataset and all that follows from it, and the study of repeats where there are data for one.
+    `today` is of a shorter run of it, made anew.
 
     `points` is over (block, *factors): `goodput` [bit/s] and `round_trip` [s], the sending kernel's mean;
     buffers that no trial got, such as larger ones than the machine grants, are left out.
@@ -77,6 +78,8 @@ class LongPath:
     control: str
     curves: tuple[Curve, ...]
     contrasts: tuple[Contrast, ...]
+    repeats: LongRepeats | None = None
+    today: "LongPath | None" = None
 
     @property
     def largest_window(self) -> int:
@@ -84,21 +87,25 @@ class LongPath:
         return int(self.points.window_bytes.max())
 
 
-def analyse(dataset: xr.Dataset) -> LongPath:
-    """Derive points, curves and contrasts; raises FalloffError when there is no iperf3 trial."""
+def analyse(dataset: xr.Dataset, repeats: xr.Dataset | None = None, today: xr.Dataset | None = None) -> LongPath:
+    """Derive points, curves and contrasts of the campaign long_path and today's run of it, and judge long_repeats.
+
+    Raises FalloffError when one of them holds no iperf3 trial.
+    """
     points = over_factors(dataset, runner="iperf3", goodput=dataset.goodput, round_trip=dataset.rtt_mean)
     points = _measured(points.sortby("window_bytes"))
     design, paths = json.loads(dataset.attrs["design"]), json.loads(dataset.attrs["interconnects"])
     settings = json.loads(dataset.attrs["settings"])
-    pair = settings["sender"], settings["receiver"]
     levels = product(*(points[name].values for name in ("path", "congestion_control", "direction")))
     return LongPath(
         dataset=dataset,
         points=points,
         margin=design["margin"],
         control=design["control"],
-        curves=tuple(_curve(points, paths, pair, design["margin"], *map(str, level)) for level in levels),
+        curves=tuple(_curve(points, paths, settings, *map(str, level)) for level in levels),
         contrasts=_contrasts(points, design),
+        repeats=None if repeats is None else long_repeats.analyse(repeats),
+        today=None if today is None else analyse(today),
     )
 
 
@@ -108,22 +115,20 @@ def _measured(points: xr.Dataset) -> xr.Dataset:
     return points.sel(window_bytes=there) if there.any() else points
 
 
-def _curve(points, paths, pair, margin, path, congestion_control, direction) -> Curve:
+def _curve(points, paths, settings, path, congestion_control, direction) -> Curve:
     own = points.sel(path=path, congestion_control=congestion_control, direction=direction)
     goodput = own.goodput.transpose("block", "window_bytes")
     window = goodput.window_bytes.values.astype(float)
-    start, end = pair if direction == "forward" else pair[::-1]
-    travelled = way(paths[path], start, end)
+    taken = travelled(paths[path], settings, direction)
     known = {
         "path": path,
         "congestion_control": congestion_control,
         "direction": direction,
         "goodput": goodput,
-        "wire_limit": wire_limit(travelled.rate, paths[path]["mtu"]),
-        "round_trip": travelled.round_trip,
+        "wire_limit": wire_limit(taken.rate, paths[path]["mtu"]),
+        "round_trip": taken.round_trip,
         "measured_round_trip": float(own.round_trip.isel(window_bytes=0).median()),
         "bracket": _bracket(window, goodput.values),
-        "repeats": judge_repeats(goodput.isel(window_bytes=-1).values, margin),
     }
     try:
         fitted = fit_blocks(bandwidth_delay.MODEL, window, goodput.values)

@@ -8,16 +8,19 @@ import xarray as xr
 
 from analysis.inference.multiplicity import holm
 from analysis.inference.verdict import Verdict
-from analysis.studies import agreement, beyond, blas, cost, noise, paper, payload, scaling, size
+from analysis.studies import agreement, beyond, blas, cost, fan_out, long_path, noise, paper, payload, scaling, size, switch
 from analysis.studies.agreement import TwinAgreement
 from analysis.studies.beyond import Beyond
 from analysis.studies.blas import Blas
 from analysis.studies.cost import Cost
+from analysis.studies.fan_out import FanOut
+from analysis.studies.long_path import LongPath
 from analysis.studies.noise import Noise
 from analysis.studies.paper import Paper
 from analysis.studies.payload import Payload
 from analysis.studies.scaling import Scaling
 from analysis.studies.size import Size
+from analysis.studies.switch import Switch
 
 # The datasets of a report and where their stored references are: campaign and testbed.
 DATASETS = {
@@ -32,6 +35,13 @@ DATASETS = {
     "hpl_beyond": ("hpl_beyond", "smith"),
     "hpl_agreement": ("hpl_agreement", "twin"),
     "hpl_size twin": ("hpl_size", "twin"),
+    "tcp_mtu": ("tcp_mtu", "paths"),
+    "tcp_cost": ("tcp_cost", "paths"),
+    "frame_limits": ("frame_limits", "paths"),
+    "packet_sizes": ("packet_sizes", "paths"),
+    "long_path": ("long_path", "paths"),
+    "long_repeats": ("long_repeats", "paths"),
+    "fan_out": ("fan_out", "paths"),
 }
 
 
@@ -39,8 +49,8 @@ DATASETS = {
 class Studies:
     """The study of each experiment that there are data for; every verdict carries Holm's p.
 
-    From `paper` on they are of simulated evidence, which has no scatter and takes no part in the correction.
-    `datasets` are what they are the studies of.
+    From `paper` to `cost` they are of simulated evidence, which has no scatter and takes no part in the correction;
+    neither do the last three, of TCP alone, whose statements are estimates. `datasets` are what they are the studies of.
     """
 
     datasets: Mapping[str, xr.Dataset]
@@ -54,6 +64,9 @@ class Studies:
     agreement: TwinAgreement | None = None
     payload: Payload | None = None
     cost: Cost | None = None
+    switch: Switch | None = None
+    long_path: LongPath | None = None
+    fan_out: FanOut | None = None
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -68,11 +81,11 @@ class Studies:
 def analyse(datasets: Mapping[str, xr.Dataset], today: Mapping[str, xr.Dataset] = MappingProxyType({})) -> Studies:
     """Analyse the datasets, by the names of `DATASETS`, and correct their verdicts within each kind of evidence.
 
-    `hpl_scaling` has to be there; `today` holds shorter runs of it and of `hpl_paper`, to be compared with them.
-    Raises FalloffError when a dataset holds no HPL trial.
+    `hpl_scaling` has to be there; `today` holds shorter runs of some of them, to be compared with them.
+    Raises FalloffError when a dataset holds no trial of its campaign's tool.
     """
-    get = datasets.get
-    of_scaling = scaling.analyse(datasets["hpl_scaling"], today.get("hpl_scaling"))
+    get, now = datasets.get, today.get
+    of_scaling = scaling.analyse(datasets["hpl_scaling"], now("hpl_scaling"))
     of_size = _of(size, get("hpl_size"))
     simulated = [data for data in (get("hpl_paper"), get("hpl_beyond")) if data is not None]
     return corrected(
@@ -82,13 +95,18 @@ def analyse(datasets: Mapping[str, xr.Dataset], today: Mapping[str, xr.Dataset] 
             size=of_size,
             noise=_of(noise, get("hpl_noise")),
             blas=_of(blas, get("hpl_blas")),
-            paper=_of(paper, get("hpl_paper"), get("hpl_sensitivity"), get("hpl_contention"), today.get("hpl_paper")),
+            paper=_of(paper, get("hpl_paper"), get("hpl_sensitivity"), get("hpl_contention"), now("hpl_paper")),
             beyond=_of(beyond, get("hpl_beyond"), get("hpl_paper")),
             agreement=agreement.analyse(of_scaling, get("hpl_agreement"), of_size, get("hpl_size twin"))
             if "hpl_agreement" in datasets
             else None,
             payload=payload.analyse(get("hpl_paper"), get("hpl_payload")),
             cost=cost.analyse(simulated),
+            switch=_of(
+                switch, get("tcp_mtu"), get("tcp_cost"), get("frame_limits"), get("packet_sizes"), now("tcp_mtu")
+            ),
+            long_path=_of(long_path, get("long_path"), get("long_repeats"), now("long_path")),
+            fan_out=_of(fan_out, get("fan_out"), now("fan_out")),
         )
     )
 
