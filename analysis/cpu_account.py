@@ -25,10 +25,15 @@ def of_end(dataset: xr.Dataset, end: str) -> xr.DataArray:
     return counted.where(np.abs(unattributed(dataset)) <= MOST_UNATTRIBUTED)
 
 
-def of_both(dataset: xr.Dataset) -> xr.DataArray:
-    """CPU time [s] of both ends' nodes over (trial), with all that is nobody's: more than theirs where a shaper works.
+def instructions_of_end(dataset: xr.Dataset, end: str) -> xr.DataArray:
+    """Instructions of the node at the `local` or `remote` end over (trial); NaN where they were not counted."""
+    return dataset.instructions.where(dataset.node == dataset[ENDS[end]]).sum("node", min_count=1)
 
-    NaN where it was not counted.
+
+def of_both(dataset: xr.Dataset) -> xr.DataArray:
+    """CPU time [s] of both ends' nodes over (trial), with all that is nobody's.
+
+    That is more than theirs where a shaper works; NaN where it was not counted.
     """
     taking_part = (dataset.node == dataset.sender) | (dataset.node == dataset.receiver)
     counted = dataset.cpu_time.where(taking_part).sum("node", min_count=2)

@@ -23,6 +23,8 @@ LABELS = {
     "cpu_mean": ("1", "processors that the machines used on average, with what is nobody's"),
     "cost_local": ("s/B", "CPU time of the client's machine per byte that it sent and received"),
     "cost_remote": ("s/B", "CPU time of the other machine per byte that it sent and received"),
+    "instructions_local": ("1/B", "instructions of the client's machine per byte that it sent and received"),
+    "instructions_remote": ("1/B", "instructions of the other machine per byte that it sent and received"),
     "unattributed": ("1", "share of the machine's CPU time that is nobody's"),
     "retransmits": ("1", "TCP segments sent again, both ways together"),
 }
@@ -32,9 +34,10 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     """Lay a campaign's iperf3 trials out over dims (block, path, mtu, direction).
 
     Variables: `goodput`, `goodput_reverse` (NaN but for `both`) and `total` [bit/s], `share` of the wire limit
-    [1], `cpu_local` and `cpu_remote` [processors], `cpu_mean` of both with what is nobody's, `cost_local` and `cost_remote` [s/B] (NaN where too much CPU
-    time is nobody's, see `cpu_account`), `unattributed` [1], `retransmits` [1] and `reason`, which is empty
-    where the trial is valid. CPU time and bytes are of the whole transfer, the warm-up at the same rate included.
+    [1], `cpu_local` and `cpu_remote` [processors], `cpu_mean` of both with what is nobody's, `cost_local` and
+    `cost_remote` [s/B] (NaN where too much CPU time is nobody's, see `cpu_account`), `instructions_local` and
+    `instructions_remote` [1/B] (NaN where the machine cannot count them), `unattributed` [1], `retransmits` [1] and
+    `reason`, which is empty where the trial is valid. CPU time and bytes are of the whole transfer, the warm-up at the same rate included.
     Over (path, mtu, direction) `limit` [bit/s] of all ways together, NaN without a rate, and `full` [bit/s],
     which a path in full use reaches. Raises FalloffError when there is no iperf3 trial.
     """
@@ -56,6 +59,10 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
         reason=dataset.reason,
         **{f"cpu_{end}": time / seconds for end, time in of_ends.items()},
         **{f"cost_{end}": time / (seconds * total / 8) for end, time in of_ends.items()},
+        **{
+            f"instructions_{end}": cpu_account.instructions_of_end(dataset, end) / (seconds * total / 8)
+            for end in cpu_account.ENDS
+        },
     )
     found = found.assign({**_limits(dataset, found), "reason": found.reason.fillna("not run")})
     found["share"] = found.total / found.limit

@@ -16,6 +16,7 @@ TESTBED = {"name": "paths", "kind": "paths", "nodes": NODES}
 PER_BYTE = {"local": 0.1e-9, "remote": 0.2e-9}  # s/B
 PER_PACKET = {"local": 1e-6, "remote": 2e-6}  # s
 UNSHAPED = 4e9  # bit/s
+INSTRUCTIONS = 2e9  # of a second of CPU time, where they are counted
 
 
 def over_mtu(blocks=3, share=None, flooding=0.0, unattributed=0.02, noise=0.0, seed=1, failed=()):
@@ -27,9 +28,13 @@ def over_mtu(blocks=3, share=None, flooding=0.0, unattributed=0.02, noise=0.0, s
     return _tcp("tcp_mtu", blocks, share or {}, flooding, unattributed, noise, seed, failed)
 
 
-def cost(blocks=8, noise=0.02, unattributed=0.02, seed=1, step=1.0, preset="full"):
-    """Campaign tcp_cost; packets of more than a page (4096 bytes) cost `step` times as much at both ends."""
-    return _tcp("tcp_cost", blocks, {}, 0.0, unattributed, noise, seed, (), step, preset)
+def cost(blocks=8, noise=0.02, unattributed=0.02, seed=1, step=1.0, preset="full", counted=False):
+    """Campaign tcp_cost; packets of more than a page (4096 bytes) cost `step` times as much at both ends.
+
+    Instructions are `counted` in proportion to CPU time.
+    """
+    found = _tcp("tcp_cost", blocks, {}, 0.0, unattributed, noise, seed, (), step, preset)
+    return found.assign(instructions=INSTRUCTIONS * found.cpu_time) if counted else found
 
 
 def frame_limits(blocks=2, limit=8982, varying=False):

@@ -129,6 +129,19 @@ def test_the_cost_model_finds_both_parts_and_predicts():
     assert (hits >= 17).all()
 
 
+def test_instructions_take_the_place_of_cpu_time():
+    """Where all trials have them the cost is theirs, whatever CPU time is nobody's; where one lacks them it is time."""
+    counted = planted.cost(noise=0, unattributed=0.3, counted=True)
+    found = tcp_cost.analyse(counted)
+    assert found.instructions
+    for end, name in zip(found.ends, ("local", "remote")):
+        assert end.fitted.estimates["per_packet"] == pytest.approx(planted.INSTRUCTIONS * planted.PER_PACKET[name])
+    known = switch.analyse(planted.over_mtu(1), counted)
+    assert "a packet 2000 instructions" in said(known) and "CPU time per byte over the MTU" not in said(known)
+    partly = counted.assign(instructions=counted.instructions.where(counted.trial > 0))
+    assert not tcp_cost.analyse(partly).instructions
+
+
 def test_a_step_in_the_cost_is_not_predicted():
     """Packets of more than a page that cost 1.5 times as much: the left-out MTU lies outside of the interval."""
     known = facts.collect(switch.analyse(planted.over_mtu(), planted.cost(step=1.5)))

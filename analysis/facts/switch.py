@@ -124,6 +124,7 @@ def _cost(study: TcpCost) -> dict:
         "unattributed": study.unattributed,
         "most_unattributed": cpu_account.MOST_UNATTRIBUTED,
         "left_out": study.left_out,
+        "instructions": study.instructions,
         "mtus": [int(mtu) for mtu in study.points.mtu.values],
         "model": {"equation": COST.equation, "source": COST.source},
         "ends": [_end(end) for end in study.ends],

@@ -80,7 +80,8 @@ def _of_machines(study: Mtu, quantity: str, label: str, factor: float) -> Figure
 
 
 def _grid(study: Mtu, paths, rows, limits=False) -> Figure:
-    """A column of panels for each of the paths. Rows are (label, values over (block, path, mtu, direction), published).
+    """A column of panels for each of the paths; rows are (label, values over (block, path, mtu, direction),
+    published ones).
 
     With `limits` the first row has the wire limit, one way and both ways.
     """

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from analysis import models
-from analysis.cpu_account import MOST_UNATTRIBUTED
+from analysis.cpu_account import ENDS, MOST_UNATTRIBUTED
 from analysis.derive import at_only_level
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.fitting.compare import HeldOut, compare
@@ -21,7 +21,7 @@ COST = models.find("cpu_cost")
 
 @dataclass(frozen=True)
 class End:
-    """The cost at one end: `values` [s/B] over (block, mtu), and `means` of them with 95 % t intervals.
+    """The cost at one end: `values` [1/B or s/B] over (block, mtu), and `means` of them with 95 % t intervals.
 
     `fitted` is the cost model over the payload [B] of a packet; None where the data do not allow it, and
     `refused` says why. `held_out` is the error of the others' prediction of the MTU that was left out, None
@@ -41,11 +41,13 @@ class End:
 class TcpCost:
     """The campaign's dataset, its points over (block, mtu), and the cost at the `sending` and `receiving` end.
 
+    The cost is in instructions if all trials have them (`instructions`), else in seconds of CPU time.
     `unattributed` counts the trials that make no statement of an end, because too much CPU time is nobody's.
     """
 
     dataset: xr.Dataset
     points: xr.Dataset
+    instructions: bool
     left_out: int
     ends: tuple[End, ...]
     unattributed: int
@@ -58,11 +60,17 @@ def analyse(dataset: xr.Dataset) -> TcpCost:
     """
     found = at_only_level(points(dataset), "path", "direction")
     left_out = json.loads(dataset.attrs["design"])["left_out"]
+    measured = found.total.notnull()
+    counted = all(found[f"instructions_{end}"].where(measured, 0).notnull().all() for end in ENDS)
+    quantity = "instructions" if counted and measured.any() else "cost"
     return TcpCost(
         dataset=dataset,
         points=found,
+        instructions=quantity == "instructions",
         left_out=left_out,
-        ends=(_end("sending", found.cost_local, left_out), _end("receiving", found.cost_remote, left_out)),
+        ends=tuple(
+            _end(name, found[f"{quantity}_{end}"], left_out) for name, end in zip(("sending", "receiving"), ENDS)
+        ),
         unattributed=int((np.abs(found.unattributed) > MOST_UNATTRIBUTED).sum()),
     )
 

@@ -8,7 +8,20 @@ import xarray as xr
 
 from analysis.inference.multiplicity import holm
 from analysis.inference.verdict import Verdict
-from analysis.studies import agreement, beyond, blas, cost, fan_out, long_path, noise, paper, payload, scaling, size, switch
+from analysis.studies import (
+    agreement,
+    beyond,
+    blas,
+    cost,
+    fan_out,
+    long_path,
+    noise,
+    paper,
+    payload,
+    scaling,
+    size,
+    switch,
+)
 from analysis.studies.agreement import TwinAgreement
 from analysis.studies.beyond import Beyond
 from analysis.studies.blas import Blas
@@ -50,7 +63,7 @@ class Studies:
     """The study of each experiment that there are data for; every verdict carries Holm's p.
 
     From `paper` to `cost` they are of simulated evidence, which has no scatter and takes no part in the correction;
-    neither do the last three, of TCP alone, whose statements are estimates. `datasets` are what they are the studies of.
+    neither do the last three, of TCP alone, whose statements are estimates. `datasets` are what they are studies of.
     """
 
     datasets: Mapping[str, xr.Dataset]

@@ -4,8 +4,9 @@ A path is a graph of nodes, switches, routers and links, each a network namespac
 a shaped veth pair or a delay line. Each node stays on one processor, and its CPU time is counted and not limited.
 """
 
+import math
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from subprocess import CalledProcessError
@@ -13,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from runners import tools
 from runners.record import Command, Execution, FalloffError, Settings, Transcript, Trial
-from runners.testbeds import available, host, launch, lease, network, topology
+from runners.testbeds import available, host, instructions, launch, lease, network, topology
 from runners.testbeds.network import Network
 
 __all__ = ["STANDS_FOR", "Paths", "open_testbed", "unavailable"]
@@ -45,7 +46,7 @@ def open_testbed(description: Mapping[str, Any], paths: Mapping[str, Any]) -> It
     for path in paths.values():
         topology.graph(path)
     with lease.sigterm_exits(), lease.held(_demolish, ROOT) as state:
-        yield Paths(state, description, paths)
+        yield Paths(state, description, paths, instructions.are_countable())
 
 
 def _demolish(state: Path) -> None:
@@ -56,11 +57,15 @@ def _demolish(state: Path) -> None:
 
 @dataclass
 class Paths:
-    """The testbed while it is open: networks are below `state`; `up` is the one that is there, if any."""
+    """The testbed while it is open: networks are below `state`; `up` is the one that is there, if any.
+
+    `counts_instructions` is whether the machine can count them.
+    """
 
     state: Path
     description: Mapping[str, Any]
     paths: Mapping[str, Any]
+    counts_instructions: bool = False
     up: Optional[Network] = None
 
     evidence = "emulated"
@@ -90,8 +95,8 @@ class Paths:
         """Build the trial's path where it is not there yet, run the commands in order, read back and count.
 
         Commands stop at the first that fails. Servers, and whatever else still runs, end with the trial. Counters are
-        lists over nodes, bytes_sent and bytes_received [B, by all of a node's interfaces] and cpu_time [s], and the
-        numbers of `_shares`; the testbed's own failures become the transcript's `fault`.
+        lists over nodes, bytes_sent and bytes_received [B, by all of a node's interfaces], cpu_time [s] and, where they
+        can be counted, instructions, and the numbers of `_shares`; the testbed's own failures become the transcript's `fault`.
         """
         requested: Dict[str, Any] = {}
         effective: Dict[str, Any] = {}
@@ -104,9 +109,11 @@ class Paths:
             counted = [replace(command, in_quota=True) for command in commands]
             idle = host.load(self.description["cpu"]["baseline_s"])
             earlier = _count(used)
-            with host.precedence():
+            counting = instructions.counted() if self.counts_instructions else nullcontext({})
+            with host.precedence(), counting as executed:
                 launch.execute(counted, used.wires.state, used.quotas, self._tool, executions)
             counters.update(_shares(earlier, _count(used), idle))
+            counters.update(_of_nodes(executed, used))
             effective.update(used.effective())
             effective.update(_windows(requested))
             if used.wires.lines:
@@ -121,6 +128,7 @@ class Paths:
         """How receive work is attributed on this machine, and how large a window a program can be given."""
         used = self.up or self.use(next(iter(self.paths)))
         return {
+            "instructions": "counted" if self.counts_instructions else "this machine's processors do not count them",
             "receiving": "a thread of the receiving node" if used.has_threads else "whoever is interrupted",
             "largest_window_bytes": _largest_window(),
         }
@@ -136,6 +144,13 @@ class Paths:
     def _tool(self, tool: str) -> str:
         # Absolute, because it runs in another folder.
         return str(Path(tools.find(tool, self.description.get("tools", {}))).absolute())
+
+
+def _of_nodes(executed: Mapping[int, float], used: Network) -> Dict[str, List[float]]:
+    """A node's instructions are its processor's; not known where several nodes share one."""
+    processors = [used.quotas.processor(node) for node in used.graph.nodes]
+    alone = [executed.get(processor, math.nan) if processors.count(processor) == 1 else math.nan for processor in processors]
+    return {"instructions": alone} if executed else {}
 
 
 def _largest_window() -> int:
