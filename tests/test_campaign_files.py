@@ -113,7 +113,7 @@ def test_sizes_are_steps_of_a_constant_factor():
         ("hpl_noise", ["dgemm", "noise", "xhpl"]),
         ("hpl_blas", ["dgemm", "xhpl", "xhpl_reference"]),
         ("hpl_payload", ["xhpl_payload"]),
-        ("tcp_mtu", ["iperf3"]),
+        ("tcp_mtu", ["iperf3", "sleep"]),
         ("tcp_cost", ["iperf3"]),
         ("frame_limits", ["frame_limit", "iperf3"]),
         ("packet_sizes", ["iperf3"]),

@@ -2,6 +2,8 @@
 
 import math
 import os
+import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -38,8 +40,14 @@ def perf(tmp_path, monkeypatch):
     """Put a program in perf's place that, like it, prints when it is interrupted or its command has ended."""
 
     def put(output):
-        script = f"#!/bin/sh\ntrap 'printf \"%s\" \"{output}\" >&2; exit 0' INT\ncase \"$*\" in *true) kill -INT $$;; esac\n"
-        (tmp_path / "perf").write_text(script + "while :; do sleep 0.01; done\n")
+        script = f"""#!{sys.executable}
+import signal, sys
+signal.signal(signal.SIGINT, lambda *_: sys.exit({output!r}))
+if sys.argv[-1] == "true":
+    sys.exit({output!r})
+signal.pause()
+"""
+        (tmp_path / "perf").write_text(script)
         (tmp_path / "perf").chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
@@ -64,6 +72,7 @@ def test_counts_are_there_afterwards(perf):
     perf(COUNTS)
     with instructions.counted() as executed:
         while_counting = dict(executed)
+        time.sleep(0.5)  # until the stand-in has started, as perf does at once
     assert while_counting == {} and executed == {0: 7303786493.0, 1: 5.0}
 
 

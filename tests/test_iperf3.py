@@ -50,7 +50,7 @@ def test_a_point_without_further_settings_is_asked_for_as_ever():
     [
         ({"direction": "forward", "omit_s": 0, "window_bytes": 0}, ()),
         ({"direction": "reverse"}, ("--reverse",)),
-        ({"direction": "both", "streams": 4}, ("--bidir", "--parallel", "4")),
+        ({"streams": 4}, ("--parallel", "4")),
         ({"omit_s": 3, "window_bytes": 65536}, ("--omit", "3", "--window", "65536")),
         ({"congestion_control": "reno"}, ("--congestion", "reno")),
     ],
@@ -127,17 +127,54 @@ def test_before_3_0_3_a_single_stream_stands_for_the_sum():
 
 
 def test_intervals_are_those_of_the_end_that_receives():
-    """Forward and both ways they are the server's, reversed the client's; a server's last fragment is left out."""
+    """Forward they are the server's, reversed the client's; a server's last fragment is left out."""
     for point, case, receiver in (
         ({"direction": "forward"}, "forward", "forward-server"),
         ({"direction": "reverse"}, "reverse", "reverse"),
-        ({"direction": "both"}, "both", "both-server"),
     ):
         client, server = (recorded.text(f"iperf3/3.12-{case}{end}") for end in ("", "-server"))
         status, found = judged(point, client, server)
         assert status == "ok" and found["goodput_interval"] == rates(receiver)
         assert len(found["goodput_interval"]) == 2
     assert recorded.judged("iperf3", FORWARD, {}).readings and "goodput_interval" not in judged({}, FORWARD, "")[1]
+
+
+def both_ways(*ends):
+    """The judgement of a trial both ways at once, of which the `ends` (program, port, recorded case) ran."""
+    executions = [
+        Execution("iperf3", ("iperf3", program, "--port", port), recorded.text(f"iperf3/3.12-{case}"), "", 0, 0.0, 1.0)
+        for program, port, case in ends
+    ]
+    waited = Execution("sleep", ("sleep", "1"), "", "", 0, 0.0, 1.0)
+    trial = Trial("t1", "point", "iperf3", 1, 1, {"direction": "both", "duration_s": 2})
+    return judge(Transcript(trial, "here", "emulated", (*executions, waited), {}, {}), iperf3.parse)
+
+
+def test_both_ways_are_two_tests_at_once():
+    """Two servers before two clients, the first of which is reversed and in the background, then time for it to end."""
+    *servers, background, last, wait = iperf3.commands({**LINK, "direction": "both", "omit_s": 1})
+    assert [server.listens for server in servers] == [5201, 5202] and all(server.background for server in servers)
+    assert background.background and "--reverse" in background.argv and "5201" in background.argv
+    assert not last.background and "--reverse" not in last.argv and "5202" in last.argv
+    assert wait.argv[0] == "sleep" and {background.node, last.node, wait.node} == {LINK["sender"]}
+
+
+def test_each_way_has_its_own_tests_readings():
+    """Goodput and retransmits of each, intervals and round trip of the forward one, CPU time of either end's two."""
+    ends = (
+        ("--server", "5201", "reverse-server"), ("--server", "5202", "forward-server"),
+        ("--client", "5201", "reverse"), ("--client", "5202", "forward"),
+    )  # fmt: skip
+    outcome = both_ways(*ends)
+    found = {reading.name: reading.value for reading in outcome.readings}
+    forward = judged({"direction": "forward"}, FORWARD, recorded.text("iperf3/3.12-forward-server"))[1]
+    case = recorded.text("iperf3/3.12-reverse"), recorded.text("iperf3/3.12-reverse-server")
+    reverse = judged({"direction": "reverse"}, *case)[1]
+    for name in ("goodput", "retransmits"):
+        assert (found[name], found[f"{name}_reverse"]) == (forward[name], reverse[name])
+    assert found["goodput_interval"] == forward["goodput_interval"] and found["rtt_mean"] == forward["rtt_mean"]
+    assert found["cpu_sender"] == pytest.approx(forward["cpu_sender"] + reverse["cpu_receiver"])
+    assert both_ways(*ends[:3]).reason == "iperf3 did not run in every direction that was asked for"
 
 
 def test_the_round_trip_is_that_of_the_kernel_that_sends():
