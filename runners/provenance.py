@@ -16,6 +16,8 @@ VERSION_COMMANDS = {
     "gcc": ["gcc", "--version"],
     "ip": ["ip", "-V"],
     "ethtool": ["ethtool", "--version"],
+    "netperf": ["netperf", "-V"],
+    "ping": ["ping", "-V"],
 }
 
 
