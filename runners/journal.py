@@ -128,9 +128,10 @@ def pack(source: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for name in ("trials.json", "journal.jsonl", "provenance.json"):
         write_whole(target / name, (source / name).read_text(encoding="utf-8"))
-    with zipfile.ZipFile(target / "transcripts.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+    with zipfile.ZipFile(target / "transcripts.zip", "w") as packed:
         for file in sorted((source / "transcripts").glob("*.json")):
-            packed.writestr(zipfile.ZipInfo(file.stem, date_time=(1980, 1, 1, 0, 0, 0)), file.read_bytes())
+            entry = zipfile.ZipInfo(file.stem, date_time=(1980, 1, 1, 0, 0, 0))
+            packed.writestr(entry, file.read_bytes(), zipfile.ZIP_DEFLATED, 9)  # an entry has its own compression
 
 
 def _read_transcript(text: str, name: str) -> Transcript:

@@ -66,11 +66,12 @@ def test_dataset_survives_its_file(folder, tmp_path):
 
 
 def test_a_packed_campaign_is_the_same_campaign(folder, tmp_path):
-    """The compressed copy gives the same dataset, and packing twice gives the same bytes."""
+    """The copy gives the same dataset, is compressed, and packing twice gives the same bytes."""
     pack(folder.path, tmp_path / "packed")
     first = (tmp_path / "packed" / "transcripts.zip").read_bytes()
     pack(folder.path, tmp_path / "packed")
     assert (tmp_path / "packed" / "transcripts.zip").read_bytes() == first
+    assert len(first) < 0.5 * sum(len(file.read_bytes()) for file in (folder.path / "transcripts").iterdir())
     assert store.assemble(tmp_path / "packed").identical(store.assemble(folder.path))
 
 
