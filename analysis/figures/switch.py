@@ -96,13 +96,13 @@ def _grid(study: Mtu, paths, rows, limits=False) -> Figure:
                 _published(axes, study, path, published)
                 axes.set_ylim(0, None)
         for axes, path in zip(grid[0], paths):
-            axes.set_title(names[path])
+            axes.set_title(names[path].replace(" ", "\n") if len(paths) > 3 else names[path])
             if limits:
                 for limit in np.unique(found.limit.sel(path=path), axis=1).T / GIGA:
                     axes.plot(found.mtu, limit, color=style.INK, linewidth=0.8, label="wire limit")
         for axes in grid[-1]:
             axes.set_xticks([found.mtu.min(), found.mtu.max()])
-            axes.set_xlabel("MTU [B]", labelpad=-4)
+        figure.supxlabel("MTU [B]", fontsize=style.RULES["axes.labelsize"])
         drawing.legend_below(figure, grid.ravel(), 3)
         return figure
 
