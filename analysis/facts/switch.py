@@ -47,6 +47,7 @@ def _mtu(study: Mtu) -> dict:
     return {
         **_about(study.dataset),
         "names": names,
+        "devices": published.nemo()["device"],
         "unshaped": [names[path] for path in found.path.values if found.limit.sel(path=path).isnull().all()],
         "blocks": found.sizes["block"],
         "full": FULL,

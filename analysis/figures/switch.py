@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import drawing, style
+from analysis import drawing, published, style
 from analysis.figures import frame_limits, packet_sizes, tcp_cost
 from analysis.studies.mtu import Mtu
 from analysis.studies.scaling import short_names
@@ -89,21 +89,21 @@ def _grid(study: Mtu, paths, rows, limits=False) -> Figure:
         found, names = study.points, short_names(study.dataset)
         figure = Figure(figsize=(style.WIDTH, 1.1 + 1.6 * len(rows)))
         grid = figure.subplots(len(rows), len(paths), squeeze=False, sharex=True, sharey="row")
-        for panels, (label, values, published) in zip(grid, rows):
+        for panels, (label, values, printed) in zip(grid, rows):
             panels[0].set_ylabel(label)
             for axes, path in zip(panels, paths):
                 _directions(axes, values.sel(path=path))
-                _published(axes, study, path, published)
-                axes.set_ylim(0, None)
+                _published(axes, study, path, printed)
+            panels[0].set_ylim(0, None)
         for axes, path in zip(grid[0], paths):
             axes.set_title(names[path].replace(" ", "\n") if len(paths) > 3 else names[path])
-            if limits:
+            if limits and found.limit.sel(path=path).notnull().any():
                 for limit in np.unique(found.limit.sel(path=path), axis=1).T / GIGA:
                     axes.plot(found.mtu, limit, color=style.INK, linewidth=0.8, label="wire limit")
         for axes in grid[-1]:
             axes.set_xticks([found.mtu.min(), found.mtu.max()])
-        figure.supxlabel("MTU [B]", fontsize=style.RULES["axes.labelsize"])
-        drawing.legend_below(figure, grid.ravel(), 3)
+        grid[-1, len(paths) // 2].set_xlabel("MTU [B]", labelpad=-4 if len(paths) < 4 else None)
+        drawing.legend_below(figure, grid.ravel(), 2)
         return figure
 
 
@@ -118,11 +118,12 @@ def _directions(axes: Axes, values) -> None:
 
 def _published(axes: Axes, study: Mtu, path: str, values) -> None:
     """The source's points, each device with its own mark; both ways in the colour of both ways."""
+    names = published.nemo()["device"]
     for mark, device in zip(style.PUBLISHED_DEVICES, study.published.device.unique()):
         for direction in ("forward", "both"):
             chosen = study.published.query("path == @path and device == @device and direction == @direction")
             look = style.look(direction)
             axes.plot(chosen.mtu, values[chosen.index], mark, color=style.INK, mec=look.color, mew=1.5, markersize=7)
             if len(chosen):
-                label = f"published, {device}"
+                label = f"published, {names[device]}"
                 axes.plot([], [], mark, linestyle="", color=style.INK, mew=1.5, markersize=7, label=label)
