@@ -153,6 +153,9 @@ def _unlike_testbed(
         if name not in interconnects
     ]
     name, available = testbed.get("name"), testbed.get("nodes")
+    if ("path" in campaign["factors"]) != (testbed.get("kind") == "paths"):
+        between = "paths" if "path" in campaign["factors"] else "interconnects"
+        found.append(f"its nodes are joined by {between}, and those of testbed {name} are not")
     asked = campaign["factors"].get("interconnect", [])
     if asked and not set(asked) & set(testbed.get("interconnects", asked)):
         found.append(f"testbed {name} has no interconnect {' or '.join(asked)}")

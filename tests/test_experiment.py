@@ -98,7 +98,7 @@ def test_precision_is_not_looked_at_too_early(monkeypatch):
 def test_a_matrix_beyond_this_machines_memory_is_refused(monkeypatch):
     """Emulated nodes share one memory: the paper's matrices are refused there, and simulated anywhere."""
     monkeypatch.setattr(experiment.provenance, "memory_bytes", lambda: 24 * 10**9)
-    refused = experiment.obstacles(experiment.plan_campaign("hpl_paper", preset="quick"))
+    refused = experiment.obstacles(experiment.plan_campaign("hpl_paper", "emulated", "quick"))
     assert any("115 GB" in line and "24 GB" in line and "--testbed smith" in line for line in refused)
     simulated = experiment.obstacles(experiment.plan_campaign("hpl_paper", "smith", "quick"))
     emulated = experiment.obstacles(experiment.plan_campaign("hpl_scaling"))
@@ -108,7 +108,16 @@ def test_a_matrix_beyond_this_machines_memory_is_refused(monkeypatch):
 def test_a_variation_needs_a_model():
     """An emulated cluster has no numbers to vary: such a campaign is refused, not run as if nothing were asked."""
     with pytest.raises(FalloffError, match="testbed emulated is no simulated one"):
-        experiment.plan_campaign("hpl_contention", preset="quick")
+        experiment.plan_campaign("hpl_contention", "emulated", "quick")
+
+
+@pytest.mark.parametrize(
+    ("campaign", "testbed", "between"), [("tcp_mtu", "emulated", "paths"), ("hpl_scaling", "paths", "interconnects")]
+)
+def test_paths_and_interconnects_are_not_taken_for_each_other(campaign, testbed, between):
+    """Either kind of campaign on a testbed of the other kind is refused before anything is run."""
+    with pytest.raises(FalloffError, match=f"joined by {between}, and those of testbed {testbed} are not"):
+        experiment.plan_campaign(campaign, testbed)
 
 
 def test_there_is_no_power_of_a_simulation():
