@@ -1,7 +1,10 @@
 """What a running campaign says: a bar with the time left on a terminal, otherwise a line for each trial."""
 
 from runners.campaign import Event, Listener
-from runners.record import Trial
+from runners.record import Settings, Trial
+
+# The levels that tell trials on the same nodes apart.
+_TOLD = ("N", "noise", "blas", "mtu", "direction", "frame_bytes", "window_bytes", "congestion_control", "streams", "load")
 
 
 def progress() -> Listener:
@@ -32,9 +35,14 @@ def progress() -> Listener:
 def describe(trial: Trial) -> str:
     """A trial in a few words."""
     point = trial.point
-    where = f"{point['nodes']} nodes" if "nodes" in point else f"node {point.get('sender')} to {point.get('receiver')}"
-    levels = "".join(f", {name} {point[name]}" for name in ("N", "noise", "blas") if name in point)
-    return f"block {trial.block}, {trial.role}, {trial.runner} on {point.get('interconnect', '?')}, {where}{levels}"
+    network = point.get("interconnect", point.get("path", "?"))
+    where = f"{point['nodes']} nodes" if "nodes" in point else f"node {point.get('sender')} to {_far_end(point)}"
+    levels = "".join(f", {name} {point[name]}" for name in _TOLD if name in point)
+    return f"block {trial.block}, {trial.role}, {trial.runner} on {network}, {where}{levels}"
+
+
+def _far_end(point: Settings) -> str:
+    return str(point["receiver"]) if "receiver" in point else f"{point.get('receivers', '?')} others"
 
 
 def remaining(seconds: float | None) -> str:
