@@ -85,7 +85,7 @@ def test_plan_says_hours_and_power():
         (("parse", "hpl", "README.md"), "not an output of HPL"),
         (("parse", "hpl", "no-such-file"), "cannot read no-such-file"),
         (("parse", "linpack", "README.md"), "there is no runner 'linpack'"),
-        (("run", "nothing"), "there are: hpl_"),
+        (("run", "nothing"), "there are: fan_out, frame_limits, hpl_"),
         (("run", "hpl_scaling", "--testbed", "mars"), "there is no testbed 'mars'"),
         (("run", "hpl_scaling", "--preset", "huge"), "preset 'huge' is unknown"),
         (("fit", "parabola", "README.md", "--x", "a", "--y", "b"), "README.md"),

@@ -33,7 +33,7 @@ def main(folder: Path) -> None:
 def test_no_simulator_and_no_folder_outlive_an_interruption(tmp_path, sent):
     """Whatever the threads are at: starting, simulating or removing."""
     chance = random.Random(5)
-    for _ in range(3):
+    for _ in range(2):
         owner = subprocess.Popen([sys.executable, __file__, str(tmp_path)], stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + 30
         while not any(str(tmp_path) in folder for folder in working_folders()):

@@ -6,7 +6,7 @@ from dataclasses import asdict
 import numpy as np
 import xarray as xr
 
-from analysis import cpu_account, published
+from analysis import cpu_account, published, wire
 from analysis.facts.conduct import campaign
 from analysis.facts.plain import known, pair
 from analysis.inference.over_blocks import summary
@@ -50,6 +50,7 @@ def _mtu(study: Mtu) -> dict:
         "devices": published.nemo()["device"],
         "unshaped": [names[path] for path in found.path.values if found.limit.sel(path=path).isnull().all()],
         "blocks": found.sizes["block"],
+        "headers": {"inside": wire.INSIDE_MTU, "outside": wire.OUTSIDE_MTU},
         "full": FULL,
         "excess": EXCESS,
         "most_unattributed": cpu_account.MOST_UNATTRIBUTED,
