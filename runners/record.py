@@ -75,8 +75,8 @@ class Transcript:
     """All that is known of one trial, written to disk before anything is parsed.
 
     `requested` and `effective` hold the same keys: what the testbed was asked for, and
-    what it read back afterwards. `counters` are per-node lists (bytes sent, received ...)
-    over the trial. `fault` is the testbed's own failure, in a sentence, or empty.
+    what it read back afterwards. `counters` are lists over nodes (bytes sent, received ...) and
+    single numbers (CPU time of the whole machine ...) over the trial. `fault` is the testbed's own failure, in a sentence, or empty.
     """
 
     trial: Trial
@@ -85,13 +85,13 @@ class Transcript:
     executions: Tuple[Execution, ...]
     requested: Settings
     effective: Settings
-    counters: Mapping[str, List[float]] = field(default_factory=dict)
+    counters: Mapping[str, Any] = field(default_factory=dict)
     fault: str = ""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A named number with its unit; a list holds one number for each node."""
+    """A named number or text with its unit; a list holds one for each node, interval or size, as the schema says."""
 
     name: str
     value: Any
