@@ -86,7 +86,7 @@ def bottleneck(baseline, changed: Mapping[str, np.ndarray]) -> Bottleneck:
     else:
         limit = LIMITS[others[0]]
         whose = "; another receiver does too: the receivers' ports" if by_port and "receiver" in grows else ""
-        reason = f"{_listed(others)} raises the goodput by {responses[others[0]].ratio - 1:.0%}{whose}"
+        reason = f"{_listed(others)} raises the goodput by {100 * (responses[others[0]].ratio - 1):.0f} %{whose}"
     return Bottleneck(limit, reason, responses)
 
 

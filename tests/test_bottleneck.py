@@ -72,7 +72,7 @@ def verdict(**ratios):
 @pytest.mark.parametrize(
     ("ratios", "limit", "said"),
     [
-        ({"receiver": 1, "port": 2, "cpu": 1}, "link", "faster ports of the nodes raises the goodput by 100%"),
+        ({"receiver": 1, "port": 2, "cpu": 1}, "link", "faster ports of the nodes raises the goodput by 100 %"),
         ({"receiver": 1.3, "port": 2, "cpu": 1}, "link", "the receivers' ports"),
         ({"receiver": 1.3, "port": 1, "cpu": 1}, "receiver", "another receiver raises"),
         ({"receiver": 1.3, "cpu": 1}, UNDECIDED, "faster ones were not tried"),

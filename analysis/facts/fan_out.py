@@ -83,7 +83,7 @@ def _point(fan: Fan, receivers: int) -> dict:
         "interval": pair(at.low, at.high),
         "blocks": int(at.blocks),
         "fairness": known(fairness["mean"]),
-        "fairness_interval": pair(fairness.low, fairness.high),
+        "fairness_interval": pair(max(float(fairness.low), 1 / receivers), min(float(fairness.high), 1.0)),
         "own_limit": known(limits.own),
         "shared_limit": known(limits.shared),
         "limit_share": known(share),

@@ -12,6 +12,7 @@ from analysis.studies.scaling import short_names
 
 MBIT = 1e6
 KIB = 1024
+SPREAD = 0.6  # of a row, for the repeats in it
 
 
 def draw(study: LongPath) -> dict[str, Figure]:
@@ -40,14 +41,15 @@ def goodput_over_window(study: LongPath) -> Figure:
 
 
 def repeats(study: LongRepeats) -> Figure:
-    """Every goodput as a share of the wire limit [%], a row for each series, with median and two modes."""
+    """Every goodput as a share of the wire limit [%], a row for each series, sorted, with median and two modes."""
     with style.styled():
         names = short_names(study.dataset)
-        figure, axes = drawing.new_figure(1.2 + 0.24 * len(study.series))
+        figure, axes = drawing.new_figure(1.2 + 0.4 * len(study.series))
         for row, series in enumerate(study.series):
             look, found = style.look(series.congestion_control), series.judged
             shares = 100 * np.array(found.sample.values) / series.wire_limit
-            axes.plot(shares, np.full(len(shares), row), look.marker, color=look.color, alpha=0.45, mew=0,
+            in_order = row + SPREAD * (np.linspace(0, 1, len(shares)) - 0.5)  # from the least (above) to the most
+            axes.plot(shares, in_order, look.marker, color=look.color, alpha=0.45, mew=0,
                       label=series.congestion_control)  # fmt: skip
             axes.plot(100 * found.sample.median / series.wire_limit, row, "|", color=style.INK, markersize=11,
                       label="median")  # fmt: skip
@@ -56,7 +58,7 @@ def repeats(study: LongRepeats) -> Figure:
                 axes.plot(modes, [row, row], "x", color=style.INK, label="two modes")
         labels = [f"{names[it.path]}, {it.direction}, {it.congestion_control}" for it in study.series]
         drawing.rows(axes, labels)
-        axes.set(xlabel="goodput / wire limit [%]", xlim=(0, None))
+        axes.set(xlabel="goodput / wire limit [%]")
         drawing.legend_below(figure, axes, 4)
         return figure
 
