@@ -151,6 +151,15 @@ def rows(axes: Axes, names: Sequence[str]) -> None:
     axes.grid(False, axis="y")
 
 
+def apart(values: Sequence[int], factor: float) -> list[int]:
+    """Those of the ascending values that are at least `factor` times the one before, for ticks that do not collide."""
+    chosen: list[int] = []
+    for value in values:
+        if not chosen or value >= factor * chosen[-1]:
+            chosen.append(int(value))
+    return chosen
+
+
 def legend_below(figure: Figure, axes: Axes | Sequence[Axes], columns: int) -> None:
     """One legend under the axes, or under several, that names each kind of mark once."""
     marks = {}

@@ -12,6 +12,7 @@ from analysis.studies.scaling import short_names
 
 MBIT = 1e6
 KIB = 1024
+APART = 4  # the least factor between two ticks
 SPREAD = 0.6  # of a row, for the repeats in it
 
 
@@ -32,6 +33,7 @@ def goodput_over_window(study: LongPath) -> Figure:
             axes = grid[paths.index(curve.path), directions.index(curve.direction)]
             _panel(axes, curve)
             axes.set_title(f"{names[curve.path]}, {curve.direction}", loc="left")
+        for axes in grid[:, 0]:
             axes.set_ylim(0, None)
         for axes in grid[-1]:
             _window_axis(axes, study.points.window_bytes.values)
@@ -82,9 +84,9 @@ def _panel(axes: Axes, curve: Curve) -> None:
 
 
 def _window_axis(axes: Axes, windows: np.ndarray) -> None:
-    """Buffers on which doubling is a step, ticks at every fourth power of two from the smallest on."""
+    """Buffers on which doubling is a step, ticks where they are at least a factor of four apart."""
     axes.set_xscale("log", base=2)
-    shown = [window for window in windows if np.log2(window / windows[0]) % 2 == 0]
+    shown = drawing.apart(windows, APART)
     axes.set_xticks(shown, [f"{window / KIB:g}" for window in shown])
     axes.xaxis.set_minor_locator(ticker.NullLocator())
     axes.set_xlabel("socket buffer asked for [KiB]")

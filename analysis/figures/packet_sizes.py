@@ -25,16 +25,7 @@ def packets_over_size(study: PacketSizes) -> Figure:
         packets.set(yscale="log", ylabel="packets received [1/s]")
         loss.set(ylabel="loss [%]", ylim=(0, None))
         for axes in (packets, loss):
-            drawing.doubling_axis(axes, _apart(sizes), "frame without its FCS [B]")
+            drawing.doubling_axis(axes, drawing.apart(sizes, APART), "frame without its FCS [B]")
             axes.tick_params(axis="x", labelrotation=90)
         drawing.legend_below(figure, (packets, loss), 3)
         return figure
-
-
-def _apart(sizes) -> list[int]:
-    """The sizes, in ascending order, that are far enough from the one before to be ticks."""
-    ticks = []
-    for size in sizes:
-        if not ticks or size >= APART * ticks[-1]:
-            ticks.append(int(size))
-    return ticks
