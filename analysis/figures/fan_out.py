@@ -1,6 +1,7 @@
 """The published figures of the fan-out: aggregate over receivers with the links' limits, and shares."""
 
 import numpy as np
+from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -56,6 +57,7 @@ def changes(study: FanOut) -> Figure:
                 axes.errorbar(response.ratio, row, xerr=ends, fmt=look.marker, color=look.color, capsize=3)
             drawing.rows(axes, [CHANGES[change] for change in responses])
             axes.set_title(f"{fan.direction}: {fan.verdict.limit}")
+            axes.xaxis.set_major_locator(ticker.MaxNLocator(3, prune="upper"))
         for axes in panels[1:]:
             axes.set_yticklabels([])
         figure.supxlabel("goodput after the change / before [1]", fontsize=style.RULES["axes.labelsize"])
