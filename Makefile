@@ -60,7 +60,7 @@ $(VENV)/.installed: requirements.lock requirements-uv.lock pyproject.toml | pack
 	@echo "Setting up the Python environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock
-	@$(UV) install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(UV) install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.lock
 	@$(UV) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 

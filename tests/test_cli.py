@@ -119,6 +119,7 @@ def test_without_the_tools_there_is_a_report_that_says_so(tmp_path, monkeypatch,
     """Where nothing can be run: a line with the remedy for what was left out, and the stored reference."""
     monkeypatch.setattr(experiment, "folder_of", lambda plan, out: Folder(tmp_path / "campaign"))
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("analysis.publish.to_pdf", lambda *_: b"%PDF-")  # the test above sets the pages
     assert commands.make_report("quick", tmp_path) == 0
     said = capsys.readouterr()
     assert "left out: " in said.err and said.out.splitlines()[-1].startswith("Report: ")
