@@ -10,6 +10,7 @@ import time
 import tomllib
 from pathlib import Path
 
+import fake_perf
 import pytest
 
 from runners.record import Command, FalloffError, Trial, mismatch
@@ -178,9 +179,9 @@ def traces(state: Path) -> list[str]:
     return [*map(str, filter(Path.exists, folders)), *mounts]
 
 
-def programs(state: Path) -> set[str]:
-    """The names of what runs in a network's nodes."""
-    members = cgroup.processes(cgroup.find(), group(state))
+def programs(own: str) -> set[str]:
+    """The names of what runs in a cgroup."""
+    members = cgroup.processes(cgroup.find(), own)
     return {file.read_text().strip() for file in map(Path, (f"/proc/{it}/comm" for it in members)) if file.exists()}
 
 
@@ -196,19 +197,20 @@ with open_testbed(description, paths) as testbed:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_killed_owner_leaves_nothing_for_the_next_start(number):
-    """Processes, mounts and cgroups go with SIGTERM, and after kill -9 when the next testbed opens."""
+def test_a_killed_owner_leaves_nothing_for_the_next_start(number, tmp_path, monkeypatch):
+    """Processes, mounts and cgroups go with SIGTERM, and after kill -9 when the next testbed opens; so does perf."""
+    fake_perf.put(tmp_path, monkeypatch)
     given = json.dumps([DESCRIPTION, PATHS])
     argv = [sys.executable, "-c", OWNER, given]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=ROOT) as owner:
         state = Path(owner.stdout.readline().strip())
         deadline = time.monotonic() + 10
-        while "sleep" not in programs(state) and time.monotonic() < deadline:
+        while "sleep" not in programs(group(state)) and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert traces(state)
+        assert traces(state) and "perf" in programs(network_group(state))
         os.kill(owner.pid, number)
     if number == signal.SIGKILL:
-        assert "sleep" in programs(state)
+        assert "sleep" in programs(group(state)) and "perf" in programs(network_group(state))
         with paths.open_testbed(DESCRIPTION, PATHS):
             pass
     assert traces(state) == []

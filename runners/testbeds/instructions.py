@@ -4,8 +4,12 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 from contextlib import contextmanager
-from typing import Dict, Iterator
+from pathlib import Path
+from typing import Dict, Iterator, Sequence
+
+from runners.testbeds import programs
 
 _PERF = ("perf", "stat", "--all-cpus", "--no-aggr", "--field-separator", ",", "--event", "instructions")
 _PATIENCE_S = 10.0
@@ -24,19 +28,20 @@ def are_countable() -> bool:
 
 
 @contextmanager
-def counted() -> Iterator[Dict[int, float]]:
-    """Count while this is open; the dict that it gives has the instructions of each processor afterwards."""
+def counted(state: Path, entrances: Sequence[Path]) -> Iterator[Dict[int, float]]:
+    """Count while this is open; the dict that it gives has the instructions of each processor afterwards.
+
+    perf writes below `state`, and it is a member of the cgroups with these entrances, which must outlive the count.
+    """
     found: Dict[int, float] = {}
-    perf = subprocess.Popen(
-        _PERF, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=_environment(), start_new_session=True
-    )
-    try:
-        yield found
-        perf.send_signal(signal.SIGINT)  # at which it prints
-        found.update(by_processor(perf.communicate(timeout=_PATIENCE_S)[1]))
-    finally:
-        perf.kill()
-        perf.wait()
+    with tempfile.TemporaryDirectory(dir=state) as folder:
+        perf = programs.start("perf", _PERF, Path(folder), _environment(), entrances)
+        try:
+            yield found
+            perf.process.send_signal(signal.SIGINT)  # at which it prints
+            found.update(by_processor(programs.finish(perf, _PATIENCE_S).stderr))
+        finally:
+            programs.end(perf)
 
 
 def by_processor(output: str) -> Dict[int, float]:

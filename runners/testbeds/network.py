@@ -34,8 +34,13 @@ class Network:
         """CPU time [s] so far of each node: of its programs, and of the threads that receive for it."""
         return self.quotas.cpu_times()
 
+    @property
+    def entrances(self) -> List[Path]:
+        """What a process joins that outlives a trial and is no node's."""
+        return cgroup.entrances(self.quotas.hierarchy, network_group(self.wires.state))
+
     def own_cpu_time(self) -> float:
-        """CPU time [s] so far of switches, routers and delay lines."""
+        """CPU time [s] so far of switches, routers and delay lines, and of perf where it counts."""
         return cgroup.cpu_time(self.quotas.hierarchy, network_group(self.wires.state))
 
     def links(self, tcp: Mapping[str, Any], mtu: int) -> Dict[End, links.Link]:

@@ -95,8 +95,9 @@ class Paths:
         """Build the trial's path where it is not there yet, run the commands in order, read back and count.
 
         Commands stop at the first that fails. Servers, and whatever else still runs, end with the trial. Counters are
-        lists over nodes, bytes_sent and bytes_received [B, by all of a node's interfaces], cpu_time [s] and, where they
-        can be counted, instructions, and the numbers of `_shares`; the testbed's own failures become the transcript's `fault`.
+        lists over nodes, bytes_sent and bytes_received [B, by all of a node's interfaces], cpu_time [s] and, where
+        they can be counted, instructions, and the numbers of `_shares`; the testbed's own failures become the
+        transcript's `fault`.
         """
         requested: Dict[str, Any] = {}
         effective: Dict[str, Any] = {}
@@ -109,7 +110,8 @@ class Paths:
             counted = [replace(command, in_quota=True) for command in commands]
             idle = host.load(self.description["cpu"]["baseline_s"])
             earlier = _count(used)
-            counting = instructions.counted() if self.counts_instructions else nullcontext({})
+            counts = self.counts_instructions
+            counting = instructions.counted(used.wires.state, used.entrances) if counts else nullcontext({})
             with host.precedence(), counting as executed:
                 launch.execute(counted, used.wires.state, used.quotas, self._tool, executions)
             counters.update(_shares(earlier, _count(used), idle))
@@ -149,7 +151,7 @@ class Paths:
 def _of_nodes(executed: Mapping[int, float], used: Network) -> Dict[str, List[float]]:
     """A node's instructions are its processor's; not known where several nodes share one."""
     processors = [used.quotas.processor(node) for node in used.graph.nodes]
-    alone = [executed.get(processor, math.nan) if processors.count(processor) == 1 else math.nan for processor in processors]
+    alone = [executed.get(it, math.nan) if processors.count(it) == 1 else math.nan for it in processors]
     return {"instructions": alone} if executed else {}
 
 
@@ -176,9 +178,9 @@ def _count(used: Network) -> Dict[str, Any]:
 def _shares(earlier: Mapping[str, Any], later: Mapping[str, Any], idle: float) -> Dict[str, Any]:
     """What was counted in between, and whose the machine's CPU time was.
 
-    host_cpu_time [s] is that of all processors; network_cpu_time of switches, routers and delay lines;
-    baseline_cpu_time what the machine did by itself, at `idle` CPU-seconds a second, and unattributed_cpu_time the
-    rest: below 0 where the machine had too much else to do for its baseline to mean anything.
+    host_cpu_time [s] is that of all processors; network_cpu_time of switches, routers and delay lines, and of perf
+    where it counts; baseline_cpu_time what the machine did by itself, at `idle` CPU-seconds a second, and
+    unattributed_cpu_time the rest: below 0 where the machine had too much else to do for its baseline to mean anything.
     """
     grown = {key: _difference(earlier[key], later[key]) for key in earlier}
     grown["baseline_cpu_time"] = idle * grown.pop("elapsed")
