@@ -14,14 +14,12 @@ from runners.record import FalloffError, Unreadable, to_json
 PRESETS = ("quick", "full", "stored")
 # What the quick report runs anew; of the rest the stored reference is shown.
 QUICK = ("hpl_scaling", "hpl_paper", "tcp_mtu", "long_path", "fan_out")
-
-
 # Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a byte, TCP's goodput.
 _OF_ONE_QUANTITY = ("hpl", "cpu_cost", "bandwidth_delay")
 
 
 def run(campaign: str, testbed: str, preset: str, repeats: int, fresh: bool, packed: Path | None) -> int:
-    """Run a campaign, keep its dataset beside the transcripts, and copy them to the folder `packed` if there is one."""
+    """Run a campaign, keep its dataset beside the transcripts, and copy them to the folder `packed` if given."""
     import experiment
     from analysis import store
 

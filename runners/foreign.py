@@ -21,7 +21,11 @@ _KINDS = (
     ("", re.compile(r"^HPCG-Benchmark|^Final Summary::HPCG", re.M), "it is an output of HPCG"),
     ("iperf3", re.compile(r"\A\s*\{\s*\"start\""), "it is an iperf3 JSON output"),
     ("", re.compile(r"\A\s*\{\s*\""), "it is JSON of another program"),
-    ("netperf", re.compile(r"^\s*(?:MIGRATED )?(?:TCP|UDP|SCTP|OMNI) .*TEST (?:from|to) ", re.M), "it is an output of netperf"),
+    (
+        "netperf",
+        re.compile(r"^\s*(?:MIGRATED )?(?:TCP|UDP|SCTP|OMNI) .*TEST (?:from|to) ", re.M),
+        "it is an output of netperf",
+    ),
     ("frame_limit", re.compile(r"^frame_limit: .* requests a batch", re.M), "it is a search for the largest frame"),
     ("fanout", re.compile(r"^fanout: \d+ flows, ", re.M), "it is a table of iperf3 flows"),
     ("", re.compile(r"^\[ *(?:\d+|SUM)\] .*bits/sec", re.M), "it is an iperf3 output that is not JSON"),

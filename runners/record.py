@@ -74,9 +74,9 @@ class Execution:
 class Transcript:
     """All that is known of one trial, written to disk before anything is parsed.
 
-    `requested` and `effective` hold the same keys: what the testbed was asked for, and
-    what it read back afterwards. `counters` are lists over nodes (bytes sent, received ...) and
-    single numbers (CPU time of the whole machine ...) over the trial. `fault` is the testbed's own failure, in a sentence, or empty.
+    `requested` and `effective` hold the same keys: what the testbed was asked for, and what it read back afterwards.
+    `counters` are lists over nodes (bytes sent, received ...) and single numbers (CPU time of the whole machine ...)
+    over the trial. `fault` is the testbed's own failure, in a sentence, or empty.
     """
 
     trial: Trial
