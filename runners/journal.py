@@ -3,7 +3,7 @@
     trials.json        the plan
     journal.jsonl      what happened, one fsynced line each: sessions, finished trials, the end
     provenance.json    where it ran
-    transcripts/*.json one file a trial, written whole or not at all
+    transcripts/*.json one file a trial, written whole or not at all; when packed, all in one archive
 
 A trial is finished when its transcript is there; everything else can be derived from it.
 """
@@ -11,10 +11,10 @@ A trial is finished when its transcript is there; everything else can be derived
 import json
 import os
 import time
-import zipfile
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Set
+from typing import Any, Dict, Iterator, List, Mapping, Set, Union
 
+from runners import archive
 from runners.plan import Plan, plan_from_json, plan_to_json
 from runners.record import FalloffError, Transcript, to_json, transcript_from_json
 
@@ -62,12 +62,11 @@ class Folder:
         return _read_transcript((self._transcripts / f"{trial_id}.json").read_text(), trial_id)
 
     def transcripts(self) -> Iterator[Transcript]:
-        """All transcripts by id, from the folder or from its `transcripts.zip`."""
-        archive = self.path / "transcripts.zip"
-        if archive.exists():
-            with zipfile.ZipFile(archive) as packed:
-                for name in sorted(packed.namelist()):
-                    yield _read_transcript(packed.read(name).decode(), name)
+        """All transcripts by id, from the folder or from its archive; raises FalloffError when one is damaged."""
+        packed = self.path / archive.NAME
+        if packed.exists():
+            for name, text in archive.read(packed):
+                yield _read_transcript(text, name)
         for trial_id in sorted(self.finished()):
             yield self.transcript(trial_id)
 
@@ -128,13 +127,10 @@ def pack(source: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for name in ("trials.json", "journal.jsonl", "provenance.json"):
         write_whole(target / name, (source / name).read_text(encoding="utf-8"))
-    with zipfile.ZipFile(target / "transcripts.zip", "w") as packed:
-        for file in sorted((source / "transcripts").glob("*.json")):
-            entry = zipfile.ZipInfo(file.stem, date_time=(1980, 1, 1, 0, 0, 0))
-            packed.writestr(entry, file.read_bytes(), zipfile.ZIP_DEFLATED, 9)  # an entry has its own compression
+    archive.write(target / archive.NAME, (source / "transcripts").glob("*.json"))
 
 
-def _read_transcript(text: str, name: str) -> Transcript:
+def _read_transcript(text: Union[str, bytes], name: str) -> Transcript:
     try:
         return transcript_from_json(json.loads(text))
     except (ValueError, KeyError, TypeError) as error:
