@@ -1,25 +1,27 @@
-"""What a path of data/paths.toml can carry between its nodes, by its links' rates and delays."""
+"""What a path of data/paths.toml can carry between its nodes, by the rates and delays of its parts."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from analysis.wire import wire_limit
 
-Place = int | str  # a node's number, or the name of a switch or router
+Place = int | str  # a node's number, or the name of a hub, switch or router
 
 
 @dataclass(frozen=True)
 class Hop:
-    """One direction of a link, which has a number: what passes from `start` to `end`.
+    """What passes from `start` to `end`, on a link or between a hub's wire and what is on it.
 
-    `rate` [bit/s on the wire] is infinite where it is not shaped, `delay` [s] is one way.
+    All that passes `medium` shares one rate: a direction of a link, or a hub's wire both ways. `rate`
+    [bit/s on the wire] is infinite where it is not shaped; bonded nodes have that of all their wires
+    together. `delay` [s] is one way.
     """
 
-    link: int
+    medium: tuple[int, Place] | str
     start: Place
     end: Place
     rate: float
@@ -48,8 +50,11 @@ class Limits:
 
 
 def way(path: Mapping[str, Any], start: int, end: int) -> Way:
-    """The way between two nodes of a path's table; raises ValueError when there is none."""
-    hops = _shortest(list(_hops(path)), start, end)
+    """The way between two nodes of a path's table; raises ValueError when there is none.
+
+    Of bonded nodes, whose ways are alike, it is the first, at the rate of all together.
+    """
+    hops = _shortest(_hops(path), start, end)
     return Way(hops, min(hop.rate for hop in hops), 2 * sum(hop.delay for hop in hops))
 
 
@@ -67,24 +72,41 @@ def limits(path: Mapping[str, Any], flows: Sequence[tuple[int, int]]) -> Limits:
 
     A link that only some of them use counts to neither.
     """
-    used = Counter(hop for start, end in flows for hop in way(path, start, end).hops)
+    ways = [{hop.medium: hop.rate for hop in way(path, start, end).hops} for start, end in flows]
+    rates = {medium: rate for passed in ways for medium, rate in passed.items()}
+    users = Counter(medium for passed in ways for medium in passed)
     own, shared = (
-        min((hop.rate for hop, users in used.items() if users == wanted), default=np.inf)
+        min((rate for medium, rate in rates.items() if users[medium] == wanted), default=np.inf)
         for wanted in (1, len(flows))
     )
     return Limits(own=len(flows) * wire_limit(own, path["mtu"]), shared=wire_limit(shared, path["mtu"]))
 
 
-def _hops(path: Mapping[str, Any]) -> Iterator[Hop]:
-    """Both directions of every link; data/paths.toml says what its keys mean."""
+def _hops(path: Mapping[str, Any]) -> list[Hop]:
+    """Both directions of every link and of all that is on a hub; data/paths.toml says what its keys mean."""
+    hops = [*_over_links(path), *_over_hubs(path)]
+    if not path.get("bonded", False):
+        return hops
+    wires = sum(hop.start == 1 for hop in hops)
+    return [replace(hop, rate=wires * hop.rate) for hop in hops]
+
+
+def _over_links(path: Mapping[str, Any]) -> Iterator[Hop]:
     number = 0
-    for row in path["links"]:
+    for row in path.get("links", []):
         forth = row.get("rate_bit_s", path.get("rate_bit_s", np.inf))
         back, delay = row.get("rate_back_bit_s", forth), row.get("delay_s", 0.0)
         for start in row["from"] if isinstance(row["from"], list) else [row["from"]]:
-            yield Hop(number, start, row["to"], forth, delay)
-            yield Hop(number, row["to"], start, back, delay)
+            yield Hop((number, start), start, row["to"], forth, delay)
+            yield Hop((number, row["to"]), row["to"], start, back, delay)
             number += 1
+
+
+def _over_hubs(path: Mapping[str, Any]) -> Iterator[Hop]:
+    for hub, stations in path.get("hubs", {}).items():
+        for station in stations:
+            yield Hop(hub, station, hub, path["rate_bit_s"], 0.0)
+            yield Hop(hub, hub, station, path["rate_bit_s"], 0.0)
 
 
 def _shortest(hops: Sequence[Hop], start: Place, end: Place) -> tuple[Hop, ...]:

@@ -56,6 +56,11 @@ def grid5000() -> dict[str, Any]:
     return _toml("grid5000.toml")
 
 
+def beowulf() -> dict[str, Any]:
+    """What the Beowulf topology study prints of its token exchanges, its wires and statements, and what is lost."""
+    return _toml("beowulf.toml")
+
+
 def wire_share(table: pd.DataFrame, rate_bit_s: float) -> pd.Series:
     """Each goodput as a share of the wire limit of its MTU; `table` has goodput_kib_s and mtu [B]."""
     return 8 * 1024 * table["goodput_kib_s"] / wire_limit(rate_bit_s, table["mtu"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from runners import payload, runner_named
+from runners import payload, runner_named, token_output
 from runners.journal import Folder
 from runners.record import FalloffError, Outcome, Transcript, judge
 
@@ -18,8 +18,9 @@ from analysis.schema import check, schema
 def assemble(folder: Path) -> xr.Dataset:
     """Read every transcript of a campaign again and lay the readings out by the schema.
 
-    Returns a dataset with dims `trial` (sorted by block and order), `node`, `interval` (as many as the
-    longest measurement has) and `size`; trials without a valid reading are NaN with a status and a reason.
+    Returns a dataset with dims `trial` (sorted by block and order), `node`, `size`, `quantile`, and as many of
+    `interval`, `pair` and `run` as the longest measurement has; trials without a valid reading are NaN with a status
+    and a reason.
     Raises FalloffError when the folder is no campaign's, holds no transcript, or a transcript is damaged.
     """
     source = Folder(folder)
@@ -31,8 +32,11 @@ def assemble(folder: Path) -> xr.Dataset:
     rows = [_row(transcript, outcome) for transcript, outcome in zip(transcripts, outcomes)]
     labels = {
         "node": np.arange(1, plan.testbed["nodes"] + 1),
-        "interval": np.arange(1, max(len(row.get("goodput_interval", [])) for row in rows) + 1),
+        "interval": _counted(rows, "goodput_interval", 0),
         "size": np.array(payload.LEAST),
+        "pair": _counted(rows, "token_throughput", 0),
+        "run": _counted(rows, "token_throughput", 1),
+        "quantile": np.array(token_output.LEVELS),
     }
     known = schema()
     dataset = xr.Dataset(
@@ -107,9 +111,10 @@ def _array(name: str, wanted: dict, rows: list[dict], labels: dict[str, np.ndarr
     if wanted["dims"] == [last] and last in labels:
         return wanted["dims"], labels[last], attributes
     if last in labels:
-        values = np.full((len(rows), len(labels[last])), np.nan)
-        for row, listed in zip(values, (r.get(name, []) for r in rows)):
-            row[: len(listed)] = listed
+        values = np.full((len(rows), *(len(labels[dim]) for dim in wanted["dims"][1:])), np.nan)
+        for row, trial in zip(values, rows):
+            listed = np.array(trial.get(name, np.nan), dtype=float)
+            row[tuple(map(slice, listed.shape))] = listed
     elif wanted["type"] == "text":
         values = np.array([row.get(name, "") for row in rows], dtype=str)
     elif wanted["type"] == "whole":
@@ -117,6 +122,11 @@ def _array(name: str, wanted: dict, rows: list[dict], labels: dict[str, np.ndarr
     else:
         values = np.array([row.get(name, np.nan) for row in rows], dtype=float)
     return wanted["dims"], values, attributes
+
+
+def _counted(rows: list[dict], name: str, axis: int) -> np.ndarray:
+    """From 1 to the greatest length that a reading has along an axis of its list; empty where no trial has it."""
+    return np.arange(1, max(np.shape(row[name])[axis] if name in row else 0 for row in rows) + 1)
 
 
 def _shared_settings(transcripts: list[Transcript]) -> dict:

@@ -42,6 +42,14 @@ LOOKS = {
     "nodes 1": Look("#6BAED6", "v", ":"),
     "nodes 2": Look("#2171B5", "D", "--"),
     "nodes 3": Look("#08306B", "o", "-"),
+    # Ways of using two links.
+    "one_link": Look("#6E6E6E", "^", ":"),
+    "ecmp_layer2": Look("#E69F00", "v", "-."),
+    "ecmp_layer34": Look("#D55E00", "o", "-"),
+    "mptcp": Look("#0072B2", "s", "--"),
+    "mpi_striping": Look("#009E73", "D", "-"),
+    "bond_8023ad": Look("#56B4E9", "P", (0, (6, 1, 1, 1, 1, 1))),
+    "bond_balance_rr": Look("#CC79A7", "X", (0, (8, 2))),
     "cubic": Look("#0072B2", "s", "-"),
     "reno": Look("#D55E00", "o", "--"),
     "forward": Look("#009E73", "D", "-"),
@@ -51,6 +59,15 @@ LOOKS = {
     "receiving": Look("#D55E00", "o", "--"),
     "crossover": Look("#6E6E6E", "^", ":"),
     "switch_8996": Look("#009E73", "s", "-"),
+    # Topologies of the token exchanges.
+    "shared_wire": Look("#D55E00", "o", "-"),
+    "local_wire": Look("#009E73", "D", "-"),
+    "local_router": Look("#000000", "*", (0, (2, 1))),
+    "remote_switch": Look("#0072B2", "s", "--"),
+    "remote_router": Look("#56B4E9", "P", "-."),
+    "bonded": Look("#E69F00", "v", (0, (6, 1, 1, 1, 1, 1))),
+    "bonded_switch": Look("#CC79A7", "^", ":"),
+    "bonded_shared": Look("#6E6E6E", "X", (0, (8, 2))),
 }
 PUBLISHED_MARKERS = {"gige": "x", "10gige": "+"}
 PUBLISHED_DEVICES = "x+1"  # marks of a source's devices, in ink, in the order in which it names them

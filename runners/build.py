@@ -1,8 +1,8 @@
-"""Build the tools that no package brings (`python -m runners.build`): xhpl, dgemm, noise, node_rates
-and delay_line.
+"""Build the tools that no package brings (`python -m runners.build`): xhpl, dgemm, noise, node_rates,
+token, and delay_line, shared_wire and channel_bond, which are what lies between emulated nodes.
 
-xhpl_payload is the same HPL that counts its messages, payload.so what counts any program's. Where the
-reference BLAS is installed, xhpl_reference too: the same HPL with the plainest of BLAS.
+xhpl_payload is the same HPL that counts its messages, payload.so what counts any program's, and mptcp.so gives any
+program MPTCP for TCP. Where the reference BLAS is installed, xhpl_reference too: the same HPL with the plainest of BLAS.
 
 Done once: a stamp beside the programs holds the checksum of all that they were made from.
 """
@@ -33,8 +33,18 @@ _INPUTS = (
     _OWN_SOURCES / "noise.c",
     _OWN_SOURCES / "node_rates.c",
     _OWN_SOURCES / "delay_line.c",
+    _OWN_SOURCES / "shared_wire.c",
+    _OWN_SOURCES / "channel_bond.c",
+    _OWN_SOURCES / "tap.h",
+    _OWN_SOURCES / "token.c",
+    _OWN_SOURCES / "token.h",
+    _OWN_SOURCES / "token_tcp.c",
+    _OWN_SOURCES / "token_tcp.h",
+    _OWN_SOURCES / "token_coordinator.c",
+    _OWN_SOURCES / "token_mpi.c",
     _OWN_SOURCES / "payload.c",
     _OWN_SOURCES / "payload.h",
+    _OWN_SOURCES / "mptcp.c",
 )
 
 # No processor-specific flags: the time is spent in the BLAS, which chooses its kernels at run time.
@@ -51,6 +61,12 @@ _HPL_FLAGS = (
     "-DHPL_DETAILED_TIMING",
 )
 _LIBRARIES = ("-lopenblas", "-lm")
+
+# They carry frames between emulated nodes.
+_CARRIERS = ("delay_line", "shared_wire", "channel_bond")
+
+# One measurement over two transports.
+_TOKEN = {"token": ("token_tcp.c", "token_coordinator.c"), "token_mpi": ("token_mpi.c",)}
 
 # Debian's libblas-dev. An archive, linked by its path: what is linked by the name blas becomes at
 # run time the BLAS that the machine's alternatives point to, which is OpenBLAS.
@@ -73,7 +89,7 @@ def build(folder: Path = BUILT) -> bool:
         linked["xhpl_reference"] = (str(reference), "-lm")
     inputs = checksum(compiler, release, [*_INPUTS, *([reference] if reference else [])])
     stamp = folder / "stamp"
-    programs = ("dgemm", "noise", "node_rates", "delay_line", "payload.so", *linked)
+    programs = ("dgemm", "noise", "node_rates", *_CARRIERS, *_TOKEN, "payload.so", "mptcp.so", *linked)
     if stamp.exists() and stamp.read_text() == inputs and all((folder / name).exists() for name in programs):
         return False
     folder.mkdir(parents=True, exist_ok=True)
@@ -85,8 +101,13 @@ def build(folder: Path = BUILT) -> bool:
         run_compiler(compiler, [*lean, str(_OWN_SOURCES / "noise.c"), "-o", "noise", "-lm"], work)
         node_rates = [*lean, "-fopenmp", str(_OWN_SOURCES / "node_rates.c"), "-o", "node_rates", *_LIBRARIES]
         run_compiler(compiler, node_rates, work)
-        run_compiler(compiler, [*lean, str(_OWN_SOURCES / "delay_line.c"), "-o", "delay_line"], work)
+        for name in _CARRIERS:
+            run_compiler(compiler, [*lean, str(_OWN_SOURCES / f"{name}.c"), "-o", name], work)
+        for name, transport in _TOKEN.items():
+            sources = [str(_OWN_SOURCES / file) for file in ("token.c", *transport)]
+            run_compiler(compiler, [*lean, *sources, "-o", name, "-lm"], work)
         run_compiler(compiler, ["-O2", "-shared", "-fPIC", counting, "-o", "payload.so"], work)
+        run_compiler(compiler, [*lean, "-shared", "-fPIC", str(_OWN_SOURCES / "mptcp.c"), "-o", "mptcp.so", "-ldl"], work)
         top = hpl_source.unpack(tarball, work)
         objects = compile_hpl(compiler, release, top, work)
         for name, libraries in linked.items():
@@ -173,7 +194,7 @@ def main() -> int:
     except FalloffError as error:
         print(f"falloff: {error}", file=sys.stderr)
         return 1
-    print(f"xhpl, dgemm, noise, node_rates and delay_line {'built' if made else 'are already'} in {BUILT}")
+    print(f"xhpl, dgemm, noise, node_rates, token, {', '.join(_CARRIERS)} {'built' if made else 'are already'} in {BUILT}")
     if not (BUILT / "xhpl_reference").exists():
         print("left out: xhpl_reference, since the reference BLAS is missing: `apt-get install libblas-dev`")
     try:

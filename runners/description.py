@@ -159,6 +159,9 @@ def _unlike_testbed(
     asked = campaign["factors"].get("interconnect", [])
     if asked and not set(asked) & set(testbed.get("interconnects", asked)):
         found.append(f"testbed {name} has no interconnect {' or '.join(asked)}")
+    together = [way for way in campaign["factors"].get("aggregation", []) if way != "one_link"]
+    if together and testbed.get("rails", 1) < 2:
+        found.append(f"aggregation {together[0]} needs two links a node, testbed {name} has one")
     varied = [level for level in campaign["factors"].get("vary", []) if level != "none"]
     if varied and "rates" not in testbed:
         found.append(f"{varied[0]} varies a number of a model, and testbed {name} is no simulated one")

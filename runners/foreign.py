@@ -31,6 +31,7 @@ _KINDS = (
     ("", re.compile(r"^\[ *(?:\d+|SUM)\] .*bits/sec", re.M), "it is an iperf3 output that is not JSON"),
     ("ping", re.compile(r"^PING \S+ ", re.M), "it is an output of ping"),
     ("dgemm", re.compile(r"^dgemm: n = ", re.M), "it is an output of dgemm"),
+    ("token_exchange", re.compile(r"^token: \d+ pairs, ", re.M), "it is a table of token exchanges"),
     ("", re.compile(r"\A\s*<(?:!DOCTYPE|html)", re.I), "it is a web page"),
     ("", re.compile(r"\A#!.*(?:\n#.*|\n)*?\n#SBATCH"), "it is a batch script for Slurm"),
     ("", re.compile(r"(?m)^(?:slurmstepd|srun|sbatch)[\w.-]{0,99}: error: "), "it is output of a Slurm job"),

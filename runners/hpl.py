@@ -26,7 +26,8 @@ _BINARIES = {
 
 
 def commands(point: Settings) -> List[Command]:
-    """One xhpl over all nodes of the point, one process a node, beside the daemons of `noise.commands`.
+    """One xhpl over all nodes of the point, `ranks_per_node` (else one) processes on each, beside the daemons of
+    `noise.commands`.
 
     `blas` and `payload` choose among the binaries that are built here; raises FalloffError when there is none
     for them.
@@ -36,7 +37,9 @@ def commands(point: Settings) -> List[Command]:
         there = ", ".join(f"{blas!r} with payload {counted}" for blas, counted in _BINARIES)
         raise FalloffError(f"there is no xhpl of blas {wanted[0]!r} with payload {wanted[1]}, only {there}")
     argv, deck = (_BINARIES[wanted],), hpl_dat.render(point)
-    solver = Command(argv, ranks=point["nodes"], files={"HPL.dat": deck}, timeout_s=point["timeout_s"])
+    each = point.get("ranks_per_node", 1)
+    files, limit = {"HPL.dat": deck}, point["timeout_s"]
+    solver = Command(argv, ranks=point["nodes"] * each, ranks_per_node=each, files=files, timeout_s=limit)
     return [*noise.commands(point), solver]
 
 

@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
+from runners import bonding
+
 HERE = Path(__file__).resolve().parent
 
 VERSION_COMMANDS = {
@@ -33,6 +35,7 @@ def host() -> Dict[str, Any]:
         "cpu_governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "cpus": os.cpu_count(),
         "memory_bytes": memory_bytes(),
+        "bonds": bonding.here(),
         "python": platform.python_version(),
         "tools": {tool: _version(argv) for tool, argv in VERSION_COMMANDS.items()},
         "openblas": _library_version("libopenblas"),

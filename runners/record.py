@@ -33,8 +33,8 @@ class Trial:
 class Command:
     """One program to execute, as an argv list whose first word names a tool.
 
-    With `ranks` it is an MPI program started on the first `ranks` nodes, one process on
-    each; otherwise it runs on node `node` (nodes count from 1). `files` are written into
+    With `ranks` it is an MPI program of so many processes, `ranks_per_node` on each of the first
+    nodes; otherwise it runs on node `node` (nodes count from 1). `files` are written into
     its working folder first. A `background` command is a server: it has started when
     `listens` (a TCP port) accepts connections, and it ends with the trial.
     `in_quota` is whether the node's CPU quota holds for it.
@@ -42,12 +42,18 @@ class Command:
 
     argv: Tuple[str, ...]
     ranks: int = 0
+    ranks_per_node: int = 1
     node: int = 1
     files: Mapping[str, str] = field(default_factory=dict)
     timeout_s: float = 60.0
     background: bool = False
     listens: int = 0
     in_quota: bool = True
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes it takes: up to its own, or so many that all ranks have a place."""
+        return -(-self.ranks // self.ranks_per_node) if self.ranks else self.node
 
 
 @dataclass(frozen=True)

@@ -9,22 +9,25 @@ from pathlib import Path
 
 import campaigns
 import experiment
+import netpipe
 import numpy as np
 import runners.campaign as engine
 from analysis import contrasts, derive, report, store
 from analysis.fitting.batch import refit
 from analysis.fitting.solver import minimise, settle
 from analysis.models import find
-from analysis.paths import REFERENCE
+from analysis.paths import PATHS, REFERENCE
 from analysis.studies import together
 from curves import TRUTHS, fifteen_points, plain_loop
 from local_testbed import LocalTestbed
 from runners import runner_named
 from runners.journal import Folder
-from runners.record import Execution, Transcript, judge
+from runners.record import Execution, FalloffError, Transcript, judge
+from runners.testbeds.paths import open_testbed
 
 ROUNDS = 5
 REFITS = 10_000
+IN_TURN = 15  # NetPIPE and token, a third of a second each
 LOOPED = 50  # fits of the plain loop, from whose time that of all is scaled up
 
 
@@ -70,6 +73,25 @@ def parsing() -> None:
     runner = runner_named("hpl")
     kept = [t for t in Folder(REFERENCE / "hpl_scaling-emulated").transcripts() if t.trial.runner == "hpl"]
     tell("parsing and checking one HPL transcript", seconds(lambda: [judge(t, runner.parse) for t in kept]), per=len(kept))
+
+
+def token_exchange() -> None:
+    """One pair's round trip by token against NetPIPE's, in turn over the same emulated cable."""
+    description = {**experiment.read_testbed("paths"), "cpu": {"baseline_s": 0.02}}
+    try:
+        with open_testbed(description, experiment.read_toml(PATHS, "paths")) as testbed:
+            for size in (4, 8192):
+                tools = (netpipe.netpipe, netpipe.token)
+                both = [[tool(testbed, "crossover", size) for tool in tools] for _ in range(IN_TURN)]
+                theirs, ours = (1e6 * statistics.median(times) for times in zip(*both))
+                ratios = [token / other for other, token in both]
+                print(
+                    f"round trip of {size} bytes: NetPIPE {theirs:.2f} us, token {ours:.2f} us, ratio (goal: at most 1.02) "
+                    f"{statistics.median(ratios):.3f}  ({min(ratios):.3f} to {max(ratios):.3f}, {IN_TURN} rounds)",
+                    flush=True,
+                )
+    except FalloffError as error:
+        print(f"round trips of token and NetPIPE are left out: {error}")
 
 
 def analysis() -> None:
@@ -123,6 +145,7 @@ def simulation() -> None:
 if __name__ == "__main__":
     engine_overhead()
     parsing()
+    token_exchange()
     analysis()
     refits()
     simulation()

@@ -8,7 +8,7 @@ import xarray as xr
 
 from analysis.models.hpl import operations
 from analysis.schema import check, schema
-from runners import payload
+from runners import payload, token_output
 
 INTERCONNECTS = {
     "gige": {
@@ -234,13 +234,23 @@ def _array(name, wanted, rows, largest):
         "node": np.arange(1, largest + 1),
         "interval": np.arange(1, 3),
         "size": np.array(payload.LEAST),
+        "pair": _counted(rows, 0),
+        "run": _counted(rows, 1),
+        "quantile": np.array(token_output.LEVELS),
     }
     last = wanted["dims"][-1]
     if wanted["dims"] == [last] and last in labels:
         return wanted["dims"], labels[last], attributes
     values = [row.get(name, "" if wanted["type"] == "text" else np.nan) for row in rows]
     if last in labels:
-        laid_out = [np.broadcast_to(value, len(labels[last])) for value in values]
+        shape = tuple(len(labels[dim]) for dim in wanted["dims"][1:])
+        laid_out = [np.broadcast_to(value, shape) for value in values]
         return wanted["dims"], np.array(laid_out, float), attributes
     kind = {"text": str, "whole": int, "number": float}[wanted["type"]]
     return wanted["dims"], np.array(values, kind), attributes
+
+
+def _counted(rows, axis):
+    """From 1 to the length of the trials' token readings along an axis; 1 where there are none."""
+    lengths = [np.shape(row["token_throughput"])[axis] for row in rows if "token_throughput" in row]
+    return np.arange(1, max(lengths, default=1) + 1)

@@ -10,7 +10,8 @@ from runners.testbeds import topology
 NAMES = sorted(file.stem for file in paths.CAMPAIGNS.glob("*.toml"))
 SIMULATED = ("hpl_paper", "hpl_sensitivity", "hpl_contention", "hpl_beyond", "hpl_agreement")
 HPL = [name for name in NAMES if name.startswith("hpl_")]
-TCP = [name for name in NAMES if name not in HPL]
+LINK = [name for name in NAMES if name.startswith("link_")]  # over one link and two, without a path of data/paths.toml
+TCP = [name for name in NAMES if name not in HPL + LINK]
 
 
 def plan_of(name, preset="full"):
@@ -32,7 +33,7 @@ def test_resolves_to_commands_for_its_testbed(name):
         plan = plan_of(name, preset)
         for trial in plan.trials():
             commands = runner_named(trial.runner).commands(trial.point)
-            assert max(max(c.ranks, c.node) for c in commands) <= plan.testbed["nodes"]
+            assert max(command.nodes for command in commands) <= plan.testbed["nodes"]
 
 
 @pytest.mark.parametrize("name", HPL)
@@ -70,7 +71,14 @@ def test_tcp_runs_for_whole_seconds_between_nodes_of_its_path(name):
     for point in points(name):
         assert isinstance(point.get("duration_s", 0), int) and isinstance(point.get("omit_s", 0), int)
         nodes = topology.graph(plan.interconnects[point["path"]]).nodes
-        assert {point["sender"], point.get("receiver", point["sender"])} <= set(nodes)
+        assert _ends(point) <= set(nodes)
+
+
+def _ends(point):
+    """The nodes that a point names: a sender and its receiver, or the pairs that exchange tokens."""
+    if "producers" in point:
+        return {int(node) for role in ("producers", "consumers") for node in point[role].split(",")}
+    return {point["sender"], point.get("receiver", point["sender"])}
 
 
 @pytest.mark.parametrize("name", TCP)
@@ -117,6 +125,9 @@ def test_sizes_are_steps_of_a_constant_factor():
         ("tcp_cost", ["iperf3"]),
         ("frame_limits", ["frame_limit", "iperf3"]),
         ("packet_sizes", ["iperf3"]),
+        ("link_micro", ["iperf3"]),
+        ("link_hpl", ["xhpl"]),
+        ("token_exchange", ["token"]),
     ],
 )
 def test_a_plan_needs_the_tools_that_it_starts(name, tools):

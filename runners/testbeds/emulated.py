@@ -1,19 +1,20 @@
 """The emulated testbed: a cluster of network namespaces on this machine, with real TCP and real MPI.
 
 A node is a network namespace with a hostname, an address and a CPU quota of its own; nodes are joined
-by veth pairs to a bridge and shaped by tc at both ends of each link.
+by veth pairs to a bridge and shaped by tc at both ends of each link. With two `rails` each has a link to either
+of two bridges, and a trial's `aggregation` says how it uses them.
 """
 
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CalledProcessError
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, ContextManager, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from runners import tools
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
-from runners.testbeds import cgroup, launch, lease, links, netns, readback
+from runners.testbeds import aggregation, bonds, cgroup, launch, lease, links, netns, readback
 from runners.testbeds.available import unavailable
 from runners.testbeds.quota import Quotas, group, quotas
 
@@ -36,7 +37,7 @@ def open_testbed(description: Mapping[str, Any], interconnects: Mapping[str, Any
     with lease.sigterm_exits(), lease.held(_demolish) as state:
         nodes = range(1, description["nodes"] + 1)
         limits = quotas(state, nodes, description["cpu"])
-        links.build(state, len(nodes))
+        links.build(state, len(nodes), description.get("rails", 1))
         limits.build()
         launch.prepare(state, nodes)
         testbed = Emulated(state, limits, description, interconnects)
@@ -74,13 +75,24 @@ class Emulated:
         """How many nodes are up."""
         return self.description["nodes"]
 
-    def configure(self, interconnect: str) -> links.Link:
-        """Turn every link into that interconnect, and say what that is."""
+    @property
+    def rails(self) -> int:
+        """How many links each node has, each to a switch of its own."""
+        return self.description.get("rails", 1)
+
+    def configure(
+        self, interconnect: str, way: aggregation.Way = aggregation.ONE_LINK, seed: int = 0
+    ) -> Dict[str, Any]:
+        """Turn every link into that interconnect, used in that way, and say what has to be found then.
+
+        `seed` is that of the kernel's choice among several links.
+        """
         asked = self.interconnects[interconnect]
         tcp, offloads = self.description["tcp"], self.description["offloads"]
         link = links.Link(asked.get("rate_bit_s"), asked["mtu"], tcp, offloads)
-        links.configure(self.state, self.nodes, link)
-        return link
+        links.configure(self.state, self.nodes, link, self.rails)
+        routed = aggregation.configure(self.state, self.nodes, way, tcp["congestion_control"], seed)
+        return {**link.settings(), **routed}
 
     def missing(self, needs: Sequence[str]) -> List[str]:
         """The remedies for those of the needed tools that are not here."""
@@ -96,8 +108,9 @@ class Emulated:
         """Give the links the trial's interconnect, run the commands in order, read back and count.
 
         Commands stop at the first that fails. Servers, and whatever else still runs, end with the trial.
-        Counters are `bytes_sent` and `bytes_received` (B, by the node's interface) and `cpu_time`
-        (s, inside the quota). The testbed's own failures become the transcript's `fault`.
+        Counters are `bytes_sent` and `bytes_received` (B, by the node's interfaces), with several rails
+        `bytes_sent_rail_1` and so on, and `cpu_time` (s, inside the quota). The testbed's own failures become the
+        transcript's `fault`.
         """
         requested: Dict[str, Any] = {}
         effective: Dict[str, Any] = {}
@@ -105,18 +118,21 @@ class Emulated:
         executions: List[Execution] = []
         fault = ""
         try:
-            link = self.configure(trial.point["interconnect"])
-            requested.update(link.settings(), cpu_share=self.quotas.share)
-            self.quotas.renew()
-            earlier = readback.byte_counts(self.state, self.nodes)
-            launch.execute(commands, self.state, self.quotas, self._tool, executions)
-            later = readback.byte_counts(self.state, self.nodes)
-            counters.update(_counters(earlier, later, self.quotas.cpu_times()))
-            effective.update(self._effective())
-            ranks = max((command.ranks for command in commands if command.in_quota), default=0)
-            if ranks:
+            way = aggregation.way(trial.point, self.rails)
+            transport = launch.Transport(way.for_mpi, self._tool("mptcp.so") if way.is_mptcp else "")
+            with self._bonded(way):
+                # A seed of the block: the luck of the hash is the same for all that is compared within one.
+                asked = self.configure(trial.point["interconnect"], way, trial.block)
+                requested.update(asked, cpu_share=self.quotas.share)
+                self.quotas.renew()
+                earlier = self._byte_counts()
+                launch.execute(commands, self.state, self.quotas, self._tool, executions, transport)
+                counters.update(_counters(earlier, self._byte_counts()), cpu_time=self.quotas.cpu_times())
+                effective.update(self._effective())
+            nodes = max((command.nodes for command in commands if command.in_quota and command.ranks), default=0)
+            if nodes:
                 # A node whose quota was used had a rank: the hostname led it there.
-                requested["nodes"], effective["nodes"] = ranks, sum(used > 0 for used in counters["cpu_time"])
+                requested["nodes"], effective["nodes"] = nodes, sum(used > 0 for used in counters["cpu_time"])
         except (FalloffError, OSError, CalledProcessError) as error:
             fault = str(error)
         return Transcript(
@@ -128,7 +144,7 @@ class Emulated:
         spaces = {node: self.state / links.name(node) for node in self.quotas.nodes}
         ask = ["ethtool", "-i", links.INTERFACE]
         drivers = netns.run([netns.Invocation(space, ask) for space in spaces.values()])
-        ends = readback.settings(self.state, self.nodes)
+        ends = readback.settings(self.state, self.nodes, self.rails)
         return {
             "cgroup_version": self.quotas.hierarchy.version,
             "nodes": {
@@ -146,13 +162,30 @@ class Emulated:
         # Absolute, because it runs in another folder.
         return str(Path(tools.find(tool, self.description.get("tools", {}))).absolute())
 
+    def _bonded(self, way: aggregation.Way) -> ContextManager[None]:
+        return bonds.bonded(self.state, self.nodes, way.bond) if way.bond else nullcontext()
+
     def _effective(self) -> Dict[str, Any]:
-        ends = readback.settings(self.state, self.nodes)
+        ends = readback.settings(self.state, self.nodes, self.rails)
+        routed = aggregation.effective(self.state, self.nodes)
         for node, share in zip(self.quotas.nodes, self.quotas.read_back()):
-            ends[links.name(node)]["cpu_share"] = share
+            ends[links.name(node)].update(routed[links.name(node)], cpu_share=share)
         return {key: readback.agreed(ends, key) for key in ends[links.name(1)]}
 
+    def _byte_counts(self) -> "_Counts":
+        """Bytes sent and received by every node so far, on each rail."""
+        rails = range(1, self.rails + 1)
+        return [readback.byte_counts(self.state, self.nodes, links.interface(rail)) for rail in rails]
 
-def _counters(earlier: Any, later: Any, cpu_times: List[float]) -> Dict[str, List[float]]:
-    sent, received = ([after - before for before, after in zip(*pair)] for pair in zip(earlier, later))
-    return {"bytes_sent": sent, "bytes_received": received, "cpu_time": cpu_times}
+
+_Counts = List[Tuple[List[float], List[float]]]
+
+
+def _counters(earlier: _Counts, later: _Counts) -> Dict[str, List[float]]:
+    """What was sent and received in between by each node, on all rails together and, of several, sent on each."""
+    grown = [
+        [[now - then for then, now in zip(*counts)] for counts in zip(*rail)] for rail in zip(earlier, later)
+    ]
+    sent, received = ([sum(rails) for rails in zip(*way)] for way in zip(*grown))
+    on_rails = {f"bytes_sent_rail_{rail}": own for rail, (own, _) in enumerate(grown, start=1)}
+    return {"bytes_sent": sent, "bytes_received": received, **(on_rails if len(grown) > 1 else {})}

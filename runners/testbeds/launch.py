@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Dict, List, Sequence
 
@@ -14,6 +15,15 @@ from runners.testbeds.quota import Quotas
 _HERE = Path(__file__).resolve().parent
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _NODE = re.compile(r"\{node(\d+)\}")
+
+
+@dataclass(frozen=True)
+class Transport:
+    """What carries the programs' messages: the subnets or interfaces of Open MPI's, and a library that is loaded into
+    each program."""
+
+    for_mpi: Sequence[str] = (links.SUBNET,)
+    preload: str = ""
 
 
 def prepare(state: Path, nodes: range) -> None:
@@ -32,6 +42,7 @@ def execute(
     quotas: Quotas,
     tool: Callable[[str], str],
     executions: List[Execution],
+    transport: Transport = Transport(),
 ) -> None:
     """Run commands in order up to the first that fails, adding to `executions` in the order of their start.
 
@@ -48,7 +59,7 @@ def execute(
         for command in commands:
             for name, text in command.files.items():
                 (folder / name).write_text(text, encoding="utf-8")
-            argv = _argv(command, state, tool(command.argv[0]), quotas)
+            argv = _argv(command, state, tool(command.argv[0]), quotas, transport)
             started = programs.start(command.argv[0], argv, folder, environment, quotas.entrances)
             if command.background:
                 servers.append(started)
@@ -75,23 +86,25 @@ def _serves(command: Command, state: Path, started: programs.Started) -> bool:
     return False
 
 
-def _argv(command: Command, state: Path, tool: str, quotas: Quotas) -> List[str]:
+def _argv(command: Command, state: Path, tool: str, quotas: Quotas, transport: Transport) -> List[str]:
     """The whole command line: into a node, by mpirun if there are ranks, into the quota, the program.
 
     `{node3}` in an argument stands for the address of node 3.
     """
-    needed, there = max(command.ranks, command.node), len(quotas.nodes)
-    if needed > there:
+    if command.nodes > len(quotas.nodes):
+        needed, there = command.nodes, len(quotas.nodes)
         raise FalloffError(f"{command.argv[0]} needs node {needed} of {there}: raise `nodes` of the testbed")
     arguments = [_NODE.sub(lambda match: links.address(int(match[1])), word) for word in command.argv[1:]]
     python = [f"{state}/python", "-I", "-S"]  # alone: no site packages, no settings of the user's
-    program = [tool, *arguments]
+    program = ["env", f"LD_PRELOAD={transport.preload}"] if transport.preload else []
+    program += [tool, *arguments]
     if command.in_quota:
         program = [*python, f"{state}/enter_quota.py", str(state), *program]
     if command.ranks:
         agent = " ".join([*python, f"{state}/rsh.py", str(state)])
         addresses = [links.address(node) for node in quotas.nodes]
-        program = openmpi.mpirun(command.ranks, addresses, links.SUBNET, agent, program)
+        each = command.ranks_per_node
+        program = openmpi.mpirun(command.ranks, addresses, transport.for_mpi, agent, program, each)
     return netns.inside(state / links.name(1 if command.ranks else command.node)) + program
 
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from runners.testbeds import netns
 
-# The bridge is in a namespace of its own, so every testbed can use the same addresses.
+# The bridges are in a namespace of their own, so every testbed can use the same addresses.
 SUBNET = "10.81.0.0/24"
 INTERFACE = "eth0"
 SWITCH = "switch"
@@ -92,9 +92,29 @@ class Link:
         }
 
 
-def address(node: int) -> str:
-    """The address of a node (nodes count from 1)."""
-    return SUBNET.replace("0/24", str(node))
+def subnet(rail: int) -> str:
+    """The subnet of a rail (rails count from 1)."""
+    return SUBNET.replace(".0.0/", f".{rail - 1}.0/")
+
+
+def address(node: int, rail: int = 1) -> str:
+    """The address of a node (nodes count from 1) on a rail."""
+    return subnet(rail).replace("0/24", str(node))
+
+
+def interface(rail: int) -> str:
+    """A node's interface that ends its link of a rail."""
+    return f"eth{rail - 1}"
+
+
+def port(node: int, rail: int = 1) -> str:
+    """The switch's interface at the other end of it."""
+    return name(node) if rail == 1 else f"{name(node)}-{rail}"
+
+
+def bridge(rail: int = 1) -> str:
+    """The switch of a rail: one in the same namespace for each."""
+    return "bridge" if rail == 1 else f"bridge-{rail}"
 
 
 def name(node: int) -> str:
@@ -107,26 +127,30 @@ def spaces(state: Path, nodes: int) -> List[Path]:
     return [state / name(node) for node in range(1, nodes + 1)]
 
 
-def ends(state: Path, nodes: int) -> List[Tuple[Path, List[str]]]:
+def ends(state: Path, nodes: int, rails: int = 1) -> List[Tuple[Path, List[str]]]:
     """Every namespace with the interfaces in it that end a link."""
-    ports = [name(node) for node in range(1, nodes + 1)]
-    return [*((space, [INTERFACE]) for space in spaces(state, nodes)), (state / SWITCH, ports)]
+    interfaces = [interface(rail) for rail in range(1, rails + 1)]
+    ports = [port(node, rail) for rail in range(1, rails + 1) for node in range(1, nodes + 1)]
+    return [*((space, interfaces) for space in spaces(state, nodes)), (state / SWITCH, ports)]
 
 
-def build(state: Path, nodes: int) -> None:
-    """Make the namespaces of the nodes and of the switch, and wire them up."""
+def build(state: Path, nodes: int, rails: int = 1) -> None:
+    """Make the namespaces of the nodes and of the switches, one for each rail, and wire every node to each."""
     switch = state / SWITCH
     for space in (switch, *spaces(state, nodes)):
         netns.create(space)
-    wiring = ["link add bridge type bridge", "link set bridge up"]
-    for space in spaces(state, nodes):
-        wiring.append(f"link add {space.name} type veth peer name {INTERFACE} netns {space}/net")
-        wiring.append(f"link set {space.name} master bridge up")
+    wiring = []
+    for rail in range(1, rails + 1):
+        wiring += [f"link add {bridge(rail)} type bridge", f"link set {bridge(rail)} up"]
+        for node, space in enumerate(spaces(state, nodes), start=1):
+            own = port(node, rail)
+            wiring.append(f"link add {own} type veth peer name {interface(rail)} netns {space}/net")
+            wiring.append(f"link set {own} master {bridge(rail)} up")
     netns.run([batch("ip", switch, wiring)])
-    netns.run([batch("ip", space, _plug(node)) for node, space in enumerate(spaces(state, nodes), start=1)])
+    netns.run([batch("ip", space, _plug(node, rails)) for node, space in enumerate(spaces(state, nodes), start=1)])
 
 
-def configure(state: Path, nodes: int, link: Link) -> None:
+def configure(state: Path, nodes: int, link: Link, rails: int = 1) -> None:
     """Give every link the rate, MTU and offloads, and every node the TCP settings, of `link`."""
     settings = link.settings()
     for space in spaces(state, nodes):
@@ -135,26 +159,25 @@ def configure(state: Path, nodes: int, link: Link) -> None:
                 (SYSCTLS / key).write_text(str(int(settings[key])))
             for key in TCP_BUFFERS:
                 (SYSCTLS / key).write_text(settings[key])
-    # Congestion control by route: outside the first namespace the kernel lets tcp_congestion_control
-    # be set only to what the whole machine's tcp_allowed_congestion_control names.
-    route = f"route replace {SUBNET} dev {INTERFACE} congctl {settings['congestion_control']}"
     features = [word for key in OFFLOADS for word in (key, "on" if settings[key] else "off")]
     invocations = []
-    for space, devices in ends(state, nodes):
+    for space, devices in ends(state, nodes, rails):
         mtus = [f"link set {device} mtu {link.mtu}" for device in devices]
         shapers = [f"qdisc replace dev {device} root {link.qdisc}" for device in devices]
-        invocations.append(batch("ip", space, mtus if space.name == SWITCH else [*mtus, route]))
+        invocations.append(batch("ip", space, mtus))
         invocations.append(batch("tc", space, shapers))
         invocations += [netns.Invocation(space, ["ethtool", "-K", device, *features]) for device in devices]
     netns.run(invocations)
 
 
-def _plug(node: int) -> List[str]:
-    return [
-        "link set lo up",
-        f"address add {address(node)}/24 dev {INTERFACE} noprefixroute",
-        f"link set {INTERFACE} up",
-    ]
+def _plug(node: int, rails: int) -> List[str]:
+    up = [f"link set {interface(rail)} up" for rail in range(1, rails + 1)]
+    return ["link set lo up", attachment(node, 1, 1), *up]
+
+
+def attachment(node: int, to: int, rail: int) -> str:
+    """How a node's interface of a rail gets its address on the subnet of rail `to`."""
+    return f"address add {address(node, to)}/24 dev {interface(rail)} noprefixroute"
 
 
 def batch(tool: str, space: Path, lines: List[str]) -> netns.Invocation:

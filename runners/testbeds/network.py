@@ -40,7 +40,8 @@ class Network:
         return cgroup.entrances(self.quotas.hierarchy, network_group(self.wires.state))
 
     def own_cpu_time(self) -> float:
-        """CPU time [s] so far of switches, routers and delay lines, and of perf where it counts."""
+        """CPU time [s] so far of all that lies between nodes, also of programs that are hubs and bonds, and of perf where it
+        counts."""
         return cgroup.cpu_time(self.quotas.hierarchy, network_group(self.wires.state))
 
     def links(self, tcp: Mapping[str, Any], mtu: int) -> Dict[End, links.Link]:
@@ -102,11 +103,11 @@ def network_group(state: Path) -> str:
     return f"{group(state)}-network"
 
 
-def build(folder: Path, path: Mapping[str, Any], delay_line: Callable[[], str]) -> Network:
+def build(folder: Path, path: Mapping[str, Any], tool: Callable[[str], str]) -> Network:
     """Make the network of a path in a new folder below `folder`, whose name tags everything.
 
-    `delay_line` gives the program's path where one is needed. Raises FalloffError as it, `topology.graph` and
-    `wiring.build` do.
+    `tool` gives the path of a program by its name where one is needed. Raises FalloffError as it, `topology.graph`
+    and `wiring.build` do.
     """
     graph = topology.graph(path)
     state = folder / secrets.token_hex(4)
@@ -114,25 +115,24 @@ def build(folder: Path, path: Mapping[str, Any], delay_line: Callable[[], str]) 
     quotas = unlimited(state, graph.nodes)
     cgroup.create_leaf(quotas.hierarchy, network_group(state))
     entrances = cgroup.entrances(quotas.hierarchy, network_group(state))
-    outputs = state / "lines"
+    outputs = state / "carriers"
     outputs.mkdir()
 
-    def start(number: int, arguments: List[str]) -> programs.Started:
-        return programs.start(f"delay_line {number}", [delay_line(), *arguments], outputs, {}, entrances)
+    def start(program: str, arguments: List[str]) -> programs.Started:
+        return programs.start(program, [tool(program), *arguments], outputs, {}, entrances)
 
     with host.precedence():
         wires = wiring.build(state, graph, start)
     quotas.build()
     launch.prepare(state, graph.nodes)
     threads = wires.own_threads()
-    for end, own in threads.items():
-        place = graph.place(end)
+    for place, own in threads:
         node = int(place[1:]) if graph.is_node(place) else None
         for thread in own:
             _place(thread, quotas.entrances_of(node) if node else entrances)
             if node:
                 os.sched_setaffinity(thread, {quotas.processor(node)})
-    return Network(wires, quotas, path, all(threads.values()))
+    return Network(wires, quotas, path, all(own for _, own in threads))
 
 
 def _place(thread: int, entrances: List[Path]) -> None:

@@ -14,9 +14,11 @@ _PARAMETERS = {
 
 
 def mpirun(
-    ranks: int, addresses: Sequence[str], subnet: str, agent: str, program: Sequence[str]
+    ranks: int, addresses: Sequence[str], networks: Sequence[str], agent: str, program: Sequence[str], each: int = 1
 ) -> List[str]:
-    """mpirun for one rank on each of the first `ranks` addresses, all traffic on `subnet`.
+    """mpirun for `ranks` ranks, `each` on an address in turn.
+
+    Messages use all `networks`, subnets or interfaces, and mpirun's own talk the first.
 
     Nodes are listed by address, so that no resolver is asked for their names. The tool's own name is
     bare: called by a path, mpirun sends a shell script to the agent instead of plain words.
@@ -24,15 +26,19 @@ def mpirun(
     parameters = {
         **_PARAMETERS,
         "plm_rsh_agent": agent,
-        "btl_tcp_if_include": subnet,
-        "oob_tcp_if_include": subnet,
+        "btl_tcp_if_include": ",".join(networks),
+        "oob_tcp_if_include": networks[0],
     }
+    hosts = addresses[:ranks]
+    if each > 1:
+        parameters["btl"] += ",vader"  # shared memory between the ranks of a node
+        hosts = [f"{address}:{each}" for address in addresses[: -(-ranks // each)]]
     return [
         "mpirun",
         "--allow-run-as-root",
         "--noprefix",
-        *("--bind-to", "none", "--map-by", "node"),
+        *("--bind-to", "none", "--map-by", "node" if each == 1 else "slot"),
         *(word for name, value in parameters.items() for word in ("--mca", name, value)),
-        *("--host", ",".join(addresses[:ranks]), "-np", str(ranks)),
+        *("--host", ",".join(hosts), "-np", str(ranks)),
         *program,
     ]

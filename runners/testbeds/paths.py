@@ -1,7 +1,8 @@
 """The testbed of paths: nodes of this machine, joined by what data/paths.toml describes, with real TCP.
 
-A path is a graph of nodes, switches, routers and links, each a network namespace, a bridge, a forwarding namespace,
-a shaped veth pair or a delay line. Each node stays on one processor, and its CPU time is counted and not limited.
+A path is a graph of nodes, switches, routers, links and hubs, each a network namespace, a bridge, a forwarding
+namespace, a shaped veth pair or a delay line, and a program that is a shared wire. Each node stays on one processor,
+and its CPU time is counted and not limited.
 """
 
 import math
@@ -88,16 +89,16 @@ class Paths:
             network.demolish(self.up.wires.state)
             self.up = None
         if not self.up:
-            self.up = network.build(self.state, self.paths[path], lambda: self._tool("delay_line"))
+            self.up = network.build(self.state, self.paths[path], self._tool)
         return self.up
 
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
         """Build the trial's path where it is not there yet, run the commands in order, read back and count.
 
         Commands stop at the first that fails. Servers, and whatever else still runs, end with the trial. Counters are
-        lists over nodes, bytes_sent and bytes_received [B, by all of a node's interfaces], cpu_time [s] and, where
-        they can be counted, instructions, and the numbers of `_shares`; the testbed's own failures become the
-        transcript's `fault`.
+        lists over nodes, bytes_sent and bytes_received [B, by all of a node's interfaces], cpu_time [s] and, where they
+        can be counted, instructions; bytes_through [B] over hubs, switches and routers; and the numbers of `_shares`.
+        The testbed's own failures become the transcript's `fault`.
         """
         requested: Dict[str, Any] = {}
         effective: Dict[str, Any] = {}
@@ -169,6 +170,7 @@ def _count(used: Network) -> Dict[str, Any]:
     return {
         "bytes_sent": [used.wires.counter(node, "tx_bytes") for node in used.graph.nodes],
         "bytes_received": [used.wires.counter(node, "rx_bytes") for node in used.graph.nodes],
+        "bytes_through": used.wires.bytes_through(),
         "cpu_time": used.cpu_times(),
         "network_cpu_time": used.own_cpu_time(),
         **host.clock(),
@@ -178,9 +180,9 @@ def _count(used: Network) -> Dict[str, Any]:
 def _shares(earlier: Mapping[str, Any], later: Mapping[str, Any], idle: float) -> Dict[str, Any]:
     """What was counted in between, and whose the machine's CPU time was.
 
-    host_cpu_time [s] is that of all processors; network_cpu_time of switches, routers and delay lines, and of perf
-    where it counts; baseline_cpu_time what the machine did by itself, at `idle` CPU-seconds a second, and
-    unattributed_cpu_time the rest: below 0 where the machine had too much else to do for its baseline to mean anything.
+    host_cpu_time [s] is that of all processors; network_cpu_time of all between the nodes, and of perf where it counts;
+    baseline_cpu_time what the machine did by itself, at `idle` CPU-seconds a second, and unattributed_cpu_time the
+    rest: below 0 where the machine had too much else to do for its baseline to mean anything.
     """
     grown = {key: _difference(earlier[key], later[key]) for key in earlier}
     grown["baseline_cpu_time"] = idle * grown.pop("elapsed")

@@ -14,11 +14,12 @@ _FEATURES = {
 }
 
 
-def settings(state: Path, nodes: int) -> Dict[str, Dict[str, Any]]:
-    """The settings of each end of each link as `Link.settings` names them: a node's all, a port's own."""
+def settings(state: Path, nodes: int, rails: int = 1) -> Dict[str, Dict[str, Any]]:
+    """The settings of each end of each link as `Link.settings` names them: a node's with its first link."""
     found: Dict[str, Dict[str, Any]] = {}
-    for (place, device), values in interfaces(links.ends(state, nodes)).items():
-        found[place if device == links.INTERFACE else f"port {device}"] = values
+    for (place, device), values in interfaces(links.ends(state, nodes, rails)).items():
+        further = f"port {device}" if place == links.SWITCH else f"{place} {device}"
+        found[place if device == links.INTERFACE else further] = values
     for space in links.spaces(state, nodes):
         found[space.name].update(tcp(space))
     return found
@@ -62,13 +63,13 @@ def agreed(found: Mapping[str, Mapping[str, Any]], key: str) -> Any:
     return " and ".join(f"{value} on {', '.join(names)}" for value, names in holders.items())
 
 
-def byte_counts(state: Path, nodes: int) -> Tuple[List[float], List[float]]:
-    """Bytes sent and bytes received so far by each node's interface, Ethernet headers included."""
+def byte_counts(state: Path, nodes: int, interface: str = links.INTERFACE) -> Tuple[List[float], List[float]]:
+    """Bytes sent and bytes received so far by an interface of each node, Ethernet headers included."""
     sent, received = [], []
     for space in links.spaces(state, nodes):
         with netns.entered(space):
             table = Path("/proc/thread-self/net/dev").read_text()
-        row = next(line for line in table.splitlines() if line.strip().startswith(f"{links.INTERFACE}:"))
+        row = next(line for line in table.splitlines() if line.strip().startswith(f"{interface}:"))
         counts = row.partition(":")[2].split()
         received.append(float(counts[0]))
         sent.append(float(counts[8]))

@@ -1,21 +1,24 @@
-"""A path as a graph of nodes, switches and routers: from its table of data/paths.toml to links and routes.
+"""A path as a graph of nodes, hubs, switches and routers: from its table of data/paths.toml to links and routes.
 
 Every node has one address, whichever links it has, and reaches the others by a route to each. So a node may
-have several links, and a route may lead over any of them.
+have several links, and a route may lead over any of them, or over all of them in turn where they are bonded.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from runners.record import FalloffError
 
-_PATH_KEYS = {"name", "short", "source", "rate_bit_s", "mtu", "offloads", "switches", "routers", "links"}
+_PATH_KEYS = {"name", "short", "source", "rate_bit_s", "mtu", "offloads", "bonded"}
+_PATH_KEYS |= {"hubs", "switches", "routers", "links"}
 _LINK_KEYS = {"from", "to", "rate_bit_s", "rate_back_bit_s", "delay_s", "mtu"}
 
 
 @dataclass(frozen=True)
 class Link:
     """A full-duplex link between two places; `rates` [bit/s on the wire, None: not shaped] are of what each sends.
+
+    One to a hub is its station there, whose rate is the hub's.
 
     `delay_s` [s] is one way. `mtu` [B] bounds that of both ends, None: it does not.
     """
@@ -45,11 +48,17 @@ class Route:
 
 @dataclass(frozen=True)
 class Graph:
-    """Switches and routers by name with their MTU [B], and links; a node is a place named n1, n2 ..."""
+    """Switches and routers by name with their MTU [B], links, and hubs; a node is a place named n1, n2 ...
+
+    A hub has a name and a rate [bit/s on the wire], which all that are linked to it share, both ways; it is no place.
+    `bonded` is whether each node sends over its links in turn.
+    """
 
     switches: Mapping[str, int]
     routers: Mapping[str, int]
     links: Tuple[Link, ...]
+    hubs: Mapping[str, float] = field(default_factory=dict)
+    bonded: bool = False
 
     @property
     def places(self) -> List[str]:
@@ -61,9 +70,14 @@ class Graph:
         """The numbers of the nodes, from 1."""
         return range(1, 1 + len({place for link in self.links for place in link.places if self.is_node(place)}))
 
+    @property
+    def bonded_places(self) -> List[str]:
+        """The places that send over their links in turn: all nodes, or none."""
+        return list(map(name, self.nodes)) if self.bonded else []
+
     def is_node(self, place: str) -> bool:
-        """Whether a place is a node, and no switch or router."""
-        return place not in self.switches and place not in self.routers
+        """Whether a place is a node, and no switch, router or hub."""
+        return not any(place in devices for devices in (self.switches, self.routers, self.hubs))
 
     def ends(self, place: str) -> List[End]:
         """The ends of links at a place."""
@@ -77,6 +91,10 @@ class Graph:
     def place(self, end: End) -> str:
         """Where an end is."""
         return self.links[end.link].places[end.side]
+
+    def stations(self, hub: str) -> List[End]:
+        """The ends on a hub's wire, each at the place that is linked to the hub."""
+        return [End(end.link, 1 - end.side) for end in self.ends(hub)]
 
     def all_ends(self) -> List[End]:
         """The ends at all places, in the order of the places."""
@@ -114,16 +132,30 @@ def name(node: int) -> str:
 
 def graph(path: Mapping[str, Any]) -> Graph:
     """The graph of a path's table; raises FalloffError naming what is wrong with it."""
-    title = path.get("name", "?")
+    title, hubs = path.get("name", "?"), path.get("hubs", {})
     _refuse(title, set(path) - _PATH_KEYS, "unknown key")
     links = [link for row in path.get("links", []) for link in _links(title, row, path.get("rate_bit_s"))]
-    made = Graph(path.get("switches", {}), path.get("routers", {}), tuple(links))
-    used = {place for link in links for place in link.places}
+    links += [Link((_place(station), hub), (None, None)) for hub, stations in hubs.items() for station in stations]
+    rates = dict.fromkeys(hubs, path.get("rate_bit_s", 0.0))
+    made = Graph(path.get("switches", {}), path.get("routers", {}), tuple(links), rates, path.get("bonded", False))
+    _check(title, made)
+    return made
+
+
+def _check(title: str, made: Graph) -> None:
+    hubs, used = set(made.hubs), {place for link in made.links for place in link.places}
+    strange = used - {*made.places, *hubs}
     _refuse(title, {*made.switches, *made.routers} - used, "no link to")
-    _refuse(title, used - set(made.places), "links lead to what is neither declared nor a node counted from 1 on:")
+    _refuse(title, strange, "links lead to what is neither declared nor a node counted from 1 on:")
+    _refuse(title, hubs & {link.places[0] for link in made.links}, "a hub or a link starts at the hub")
+    _refuse(title, hubs & {link.places[1] for link in made.links if any(link.rates)}, "a link leads to the hub")
+    _refuse(title, {hub for hub, rate in made.hubs.items() if not rate}, "there is no rate_bit_s for the hub")
     if len(made.nodes) < 2:
         raise FalloffError(f"path {title}: it joins fewer than two nodes")
-    return made
+    if made.bonded:
+        alone = {place for place in map(name, made.nodes) if len(made.ends(place)) < 2}
+        _refuse(title, alone, "there is a single link to bond at")
+        _refuse(title, set(made.routers), "bonded nodes cannot use the router")
 
 
 def _links(title: str, row: Mapping[str, Any], rate: Optional[float]) -> List[Link]:

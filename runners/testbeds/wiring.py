@@ -1,12 +1,10 @@
-"""A graph made real: a namespace for each place, veth pairs and delay lines for links, bridges, routes."""
+"""A graph made real: a namespace for each place, veth pairs, delay lines and shared wires, bonds, bridges, routes."""
 
-import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Tuple
+from typing import Any, Callable, Iterable, List, Mapping, Tuple
 
-from runners.record import FalloffError
-from runners.testbeds import links, netns, programs
+from runners.testbeds import channel_bond, hub, links, napi, netns, programs, taps
 from runners.testbeds.topology import End, Graph, name
 
 # The largest that segments are merged to on receipt. 1: never, while the interface still has a NAPI, which veth has
@@ -15,21 +13,37 @@ _MERGED = {True: 65536, False: 1}
 # Its own talk would be counted with the frames of a trial.
 _WITHOUT_IPV6 = Path("/proc/sys/net/ipv6/conf/all/disable_ipv6")
 
+# Ends of links are numbered from 0 on, nodes' bonds from here down.
+_LAST_NUMBER = 255
+
 # TCP hands down super-packets whatever a device's offloads are, unless the device takes no more than this.
 _SEGMENTS = {True: 65535, False: 1}
 
 
 @dataclass(frozen=True)
 class Wires:
-    """A graph while it is up: below `state` a folder for each place, with its namespaces and a sysfs of its own."""
+    """A graph while it is up: below `state` a folder for each place, with its namespaces and a sysfs of its own.
+
+    `lines` are its delay lines, `others` the other programs that carry frames.
+    """
 
     state: Path
     graph: Graph
     lines: Tuple[programs.Started, ...]
+    others: Tuple[programs.Started, ...] = ()
 
     def device(self, end: End) -> str:
         """The interface of an end; no other on the machine has its name, by which the kernel's threads are known."""
         return device(self.state, end)
+
+    def outlet(self, end: End) -> str:
+        """The interface that a route out of an end leads by: the end's own, or the bond that it is part of."""
+        place = self.graph.place(end)
+        return self.bond(place) if place in self.graph.bonded_places else self.device(end)
+
+    def bond(self, node: str) -> str:
+        """The interface by which a bonded node sends over its links in turn."""
+        return _device(self.state, _LAST_NUMBER - int(node[1:]))
 
     def space(self, place: str) -> Path:
         """The folder of a place."""
@@ -43,67 +57,85 @@ class Wires:
 
     def counter(self, node: int, which: str) -> float:
         """A counter of the kernel's (`tx_bytes` ...), summed over a node's interfaces."""
-        folders = [self._sysfs(end) / "statistics" for end in self.graph.ends(name(node))]
-        return float(sum(int((folder / which).read_text()) for folder in folders))
+        return self._counted(self.graph.ends(name(node)), which)
 
-    def own_threads(self) -> Dict[End, List[int]]:
-        """Have a thread of each end receive what comes in there; their ids, none where the kernel has none.
+    def bytes_through(self) -> List[float]:
+        """What was passed on so far [B] by each hub, then each switch, then each router, in the order of the path."""
+        wires = map(self.graph.stations, self.graph.hubs)
+        ports = map(self.graph.ends, [*self.graph.switches, *self.graph.routers])
+        return [self._counted(ends, "tx_bytes") for ends in (*wires, *ports)]
+
+    def _counted(self, ends: Iterable[End], which: str) -> float:
+        return float(sum(int((self._sysfs(end) / "statistics" / which).read_text()) for end in ends))
+
+    def own_threads(self) -> List[Tuple[str, List[int]]]:
+        """Have a thread receive what comes in by an interface; the place of each, and ids, none where there is none.
 
         What stays in nobody's name is the shaper's: its timer sends in whatever program it interrupts. Softirq time
         beside a trial's CPU time, one run each on a busy machine, an upper bound: 16 % at 1 Gbit/s and MTU 9000, 26 %
         at 1500, below 2 % where nothing is shaped. Where the sender makes super-packets, veth uses no thread.
         """
-        switches = {end: self._sysfs(end) / "threaded" for end in self.graph.all_ends()}
-        for switch in switches.values():
+        switches = [
+            (place, interface, self.space(place) / "sys/class/net" / interface / "threaded")
+            for place in self.graph.places
+            for interface in self._interfaces(place)
+        ]
+        for _, _, switch in switches:
             if switch.exists():
                 switch.write_text("1")
-        running = _threads(f"napi/{self.state.name}")
-        return {end: running.get(self.device(end), []) for end in switches}
+        running = napi.threads(self.state.name)
+        return [(place, running.get(interface, [])) for place, interface, _ in switches]
+
+    def _interfaces(self, place: str) -> List[str]:
+        bonds = [self.bond(place)] if place in self.graph.bonded_places else []
+        return [*map(self.device, self.graph.ends(place)), *bonds]
 
     def _sysfs(self, end: End) -> Path:
         return self.space(self.graph.place(end)) / "sys/class/net" / self.device(end)
 
 
 def device(state: Path, end: End) -> str:
-    """The interface of an end, in 10 letters: the kernel cuts the names of its threads off behind that."""
-    return f"{state.name}{2 * end.link + end.side:02x}"
+    """The interface of an end."""
+    return _device(state, 2 * end.link + end.side)
 
 
-def build(
-    state: Path, graph: Graph, delay_line: Callable[[int, List[str]], programs.Started]
-) -> Wires:
-    """Make the namespaces and join them. `delay_line(link, arguments)` starts one for a link that has a delay.
+def _device(state: Path, number: int) -> str:
+    """The name of an interface, in 10 letters: the kernel cuts the names of its threads off behind that."""
+    return f"{state.name}{number:02x}"
 
-    Raises FalloffError when a delay line ends at once.
+
+def build(state: Path, graph: Graph, start: Callable[[str, List[str]], programs.Started]) -> Wires:
+    """Make the namespaces and join them. `start(program, arguments)` starts a program that carries frames.
+
+    Raises FalloffError when one ends at once.
     """
     for place in graph.places:
         netns.create(state / place)
     lines = []
     for number, link in enumerate(graph.links):
+        if link.places[1] in graph.hubs:
+            continue
         ends = End(number, 0), End(number, 1)
         spaces, devices = [state / place for place in link.places], [device(state, end) for end in ends]
         if link.delay_s:
-            taps = [word for space, tap in zip(spaces, devices) for word in (f"{space}/net", tap)]
-            lines.append(delay_line(number, [*taps, repr(link.delay_s)]))
-            _await(lines[-1], spaces[1], devices[1])
+            words = [word for space, tap in zip(spaces, devices) for word in (f"{space}/net", tap)]
+            line = start("delay_line", [*words, repr(link.delay_s)])
+            lines.append(taps.awaited(line, spaces[1], devices[1]))
         else:
             veth = f"link add {devices[0]} type veth peer name {devices[1]} netns {spaces[1]}/net"
             netns.run([links.batch("ip", spaces[0], [veth])])
-    wires = Wires(state, graph, tuple(lines))
+    others = []
+    for shared, rate in graph.hubs.items():
+        stations = [(state / graph.place(end), device(state, end)) for end in graph.stations(shared)]
+        others.append(hub.lay(rate, stations, start))
+    wires = Wires(state, graph, tuple(lines), tuple(others))
     for place in graph.places:
         _furnish(wires, place)
-    return wires
-
-
-def _await(line: programs.Started, space: Path, tap: str) -> None:
-    """Until the second TAP of a delay line is there."""
-    def there() -> bool:
-        with netns.entered(space):
-            return f"{tap}:" in Path("/proc/thread-self/net/dev").read_text()
-
-    if not programs.serves(line, there):
-        said = line.complaints.read_text(encoding="utf-8", errors="replace").strip() or "it made no interface"
-        raise FalloffError(f"the delay line does not start: {said}")
+    bonds = [
+        channel_bond.join(wires.space(place), wires.bond(place), list(map(wires.device, graph.ends(place))), start)
+        for place in graph.bonded_places
+    ]
+    return replace(wires, others=(*others, *filter(None, bonds)))
 
 
 def _furnish(wires: Wires, place: str) -> None:
@@ -134,11 +166,13 @@ def configure(wires: Wires, asked: Mapping[End, links.Link], mtus: Mapping[End, 
     invocations = []
     for place in wires.graph.places:
         space, ends = wires.space(place), wires.graph.ends(place)
+        interfaces = [(wires.device(end), asked[end], mtus[end]) for end in ends]
+        if place in wires.graph.bonded_places:
+            interfaces.append((wires.bond(place), replace(asked[ends[0]], rate_bit_s=None), mtus[ends[0]]))
         lines, shapers = [], []
-        for end in ends:
-            link, interface = asked[end], wires.device(end)
+        for interface, link, mtu in interfaces:
             large = link.super_packets
-            sizes = f"mtu {mtus[end]} gro_max_size {_MERGED[large]} gso_max_segs {_SEGMENTS[large]}"
+            sizes = f"mtu {mtu} gro_max_size {_MERGED[large]} gso_max_segs {_SEGMENTS[large]}"
             lines.append(f"link set {interface} {sizes}")
             shapers.append(f"qdisc replace dev {interface} root {link.qdisc}")
             features = [word for key in ("tso", "gso") for word in (key, "on" if link.offloads[key] else "off")]
@@ -162,7 +196,7 @@ def address(graph: Graph, place: str) -> str:
 def _route(wires: Wires, place: str, route: Any, control: str) -> str:
     via = f"via {address(wires.graph, route.via)}" if route.via else ""
     source = address(wires.graph, place)
-    out = f"dev {wires.device(route.out)} {'onlink' if via else ''} src {source} congctl {control}"
+    out = f"dev {wires.outlet(route.out)} {'onlink' if via else ''} src {source} congctl {control}"
     return f"route replace {links.address(route.node)} {via} {out}"
 
 
@@ -172,16 +206,3 @@ def _set_tcp(space: Path, settings: Mapping[str, Any]) -> None:
             (links.SYSCTLS / key).write_text(str(int(settings[key])))
         for key in links.TCP_BUFFERS:
             (links.SYSCTLS / key).write_text(settings[key])
-
-
-def _threads(prefix: str) -> Dict[str, List[int]]:
-    """The kernel's threads whose name starts so, by the interface in their name (`napi/INTERFACE-NUMBER`)."""
-    found: Dict[str, List[int]] = {}
-    for process in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            named = Path(f"/proc/{process}/comm").read_text().strip()
-        except OSError:  # it has ended
-            continue
-        if named.startswith(prefix):
-            found.setdefault(named.partition("/")[2][:10], []).append(int(process))
-    return found

@@ -1,0 +1,86 @@
+"""The source's claims as ratios of two topologies' throughputs in the same blocks, each with its verdict."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from analysis.inference.intervals import t_interval
+from analysis.studies.token_points import Place
+
+Asked = Mapping[str, Any]  # of a claim: which topologies, and the range
+
+SUPPORTED, CONTRADICTED, UNDECIDED, NOT_RUN = "supported", "contradicted", "undecided", "not run"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim that a ratio lies in a range, at one `rate` [bit/s] (None: nothing was run for it).
+
+    `supported`: the 90 % t interval of the geometric-mean ratio lies in [at_least, at_most] (two one-sided
+    tests at 5 %); `contradicted`: its 95 % interval lies wholly outside; else `undecided`, and `not run`
+    where a path is missing, which `reason` names. `of_bests` is the ratio of the best runs, as the source
+    took it, and `of_wires` that of what the two topologies' wires can carry. Unknown is NaN.
+    """
+
+    about: str
+    rate: float | None
+    at_least: float
+    at_most: float
+    kind: str
+    reason: str = ""
+    ratio: float = np.nan
+    interval_90: tuple[float, float] = (np.nan, np.nan)
+    interval_95: tuple[float, float] = (np.nan, np.nan)
+    of_bests: float = np.nan
+    of_wires: float = np.nan
+    blocks: int = 0
+
+
+def claims(design: Mapping[str, Asked], places: tuple[Place, ...], at: xr.Dataset) -> tuple[Claim, ...]:
+    """Judge the design's claims at each rate.
+
+    `at` holds `throughput` (block, path), `runs` (run, block, path) and `limit` (path), all in B/s.
+    """
+    judged = []
+    for about, asked in design.items():
+        ends = [{it.rate: it for it in places if it.topology == asked[end]} for end in ("of", "against")]
+        bounds = {"about": about, "at_least": asked["at_least"], "at_most": asked["at_most"]}
+        rates = sorted(ends[0].keys() & ends[1].keys())
+        for rate in rates:
+            judged.append(Claim(rate=rate, **bounds, **_judged(at, *(it[rate] for it in ends), asked)))
+        if not rates:
+            missing = " and ".join(asked[end] for end, there in zip(("of", "against"), ends) if not there)
+            reason = f"{missing} was not run" if missing else "the two were not run at the same rate"
+            judged.append(Claim(rate=None, **bounds, kind=NOT_RUN, reason=reason))
+    return tuple(judged)
+
+
+def _judged(at: xr.Dataset, of: Place, against: Place, asked: Asked) -> dict[str, Any]:
+    """What a claim has from the throughputs of its two topologies."""
+    above, below = (at.sel(path=it.path) for it in (of, against))
+    log_ratios = (np.log(above.throughput) - np.log(below.throughput)).values
+    log_ratios = log_ratios[np.isfinite(log_ratios)]
+    found = {"of_wires": float(above.limit / below.limit), "blocks": len(log_ratios)}
+    if not len(log_ratios):
+        return {**found, "kind": UNDECIDED, "reason": "no block has both readings"}
+    found["ratio"] = float(np.exp(log_ratios.mean()))
+    found["of_bests"] = float(above.runs.max() / below.runs.max())
+    if len(log_ratios) < 2:
+        return {**found, "kind": UNDECIDED, "reason": "a single block has no interval"}
+    inner, outer = (_interval(log_ratios, confidence) for confidence in (0.90, 0.95))
+    kind = _kind(inner, outer, asked["at_least"], asked["at_most"])
+    return {**found, "kind": kind, "interval_90": inner, "interval_95": outer}
+
+
+def _kind(inner: tuple[float, float], outer: tuple[float, float], at_least: float, at_most: float) -> str:
+    if at_least <= inner[0] and inner[1] <= at_most:
+        return SUPPORTED
+    return CONTRADICTED if outer[1] < at_least or outer[0] > at_most else UNDECIDED
+
+
+def _interval(log_ratios, confidence) -> tuple[float, float]:
+    _, _, low, high = np.exp(t_interval(log_ratios, confidence))
+    return float(low), float(high)

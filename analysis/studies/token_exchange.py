@@ -1,0 +1,85 @@
+"""Everything that is derived from the token campaign: latency, contention, claims and whole samples."""
+
+import json
+from dataclasses import dataclass
+
+import xarray as xr
+
+from analysis.inference.repeats import Repeats, repeats
+from analysis.studies.token_claims import Claim, claims
+from analysis.studies.token_latency import Added, Latency, added, latency
+from analysis.studies.token_pairs import Pairs, contention
+from analysis.studies.token_points import Excess, Place, places, points
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Every run on a path with the most pairs and the largest token, system throughput [B/s].
+
+    `limit` [B/s] is what the path's wires let the producers write, `busy` how many of the machine's
+    processors were on average.
+    """
+
+    place: Place
+    runs: Repeats
+    limit: float
+    busy: float
+
+
+@dataclass(frozen=True)
+class TokenExchange:
+    """The campaign's dataset and all that follows from it.
+
+    `points` are those of `token_points.points`, without the trials of `excesses`; `places` are of its paths.
+    Latencies are of one pair, contention and claims of the largest token, claims and samples of the most
+    pairs too. `today` is of a shorter run, made anew.
+    """
+
+    dataset: xr.Dataset
+    points: xr.Dataset
+    places: tuple[Place, ...]
+    excesses: tuple[Excess, ...]
+    latencies: tuple[Latency, ...]
+    added: tuple[Added, ...]
+    contention: tuple[Pairs, ...]
+    claims: tuple[Claim, ...]
+    samples: tuple[Sample, ...]
+    today: "TokenExchange | None" = None
+
+    @property
+    def most_pairs(self) -> int:
+        """The most pairs that were planned."""
+        return int(self.points.pairs.max())
+
+    @property
+    def largest_token(self) -> int:
+        """The largest token that was planned [B]."""
+        return int(self.points.token_bytes.max())
+
+
+def analyse(dataset: xr.Dataset, today: xr.Dataset | None = None) -> TokenExchange:
+    """Derive all of it, of today's run too; raises FalloffError when there is no token trial."""
+    design = json.loads(dataset.attrs["design"])
+    found, excesses = points(dataset)
+    known = places(dataset)
+    largest = found.isel(token_bytes=-1)
+    crowded = largest.isel(pairs=-1)
+    alone = found.throughput.reindex(pairs=[1]).isel(pairs=0)  # NaN where one pair was not planned
+    latencies = tuple(latency(it, alone.sel(path=it.path)) for it in known)
+    return TokenExchange(
+        dataset=dataset,
+        points=found,
+        places=known,
+        excesses=excesses,
+        latencies=latencies,
+        added=added(latencies, design["added"]["against"]),
+        contention=tuple(contention(it, largest.throughput.sel(path=it.path)) for it in known),
+        claims=claims(design["claims"], known, crowded),
+        samples=tuple(_sample(it, crowded.sel(path=it.path)) for it in known),
+        today=None if today is None else analyse(today),
+    )
+
+
+def _sample(place: Place, crowded: xr.Dataset) -> Sample:
+    runs = repeats(crowded.runs.values.ravel())
+    return Sample(place, runs, float(crowded.limit), float(crowded.busy.mean()))

@@ -1,0 +1,171 @@
+"""The token programs: pairs of processes that exchange tokens, and what happens to all when one of them ends."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from token_programs import compiled, exchange
+
+from runners.record import InvalidRun
+from runners.token_output import table
+
+LOST = "ended before the measurement did"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """token, by TCP."""
+    return compiled("token", "cc", tmp_path_factory.mktemp("built"))
+
+
+def run(program, pairs, size, runs, warm_up_s=0.02, window_s=0.1):
+    """The table of a measurement in which everybody ended well."""
+    with exchange(program, pairs) as started:
+        started.coordinate(size, runs, warm_up_s, window_s)
+        ended = started.ended(limit_s=20)
+    assert [(code, complaint) for code, _, complaint in ended] == [(0, "")] * (2 * pairs + 1)
+    return table(ended[-1][1])
+
+
+def test_all_pairs_are_counted_over_one_window(program):
+    """A row for each pair and run; the windows of a run overlap but for a tenth, and no two runs do."""
+    found = run(program, pairs=3, size=64, runs=2)
+    assert found.settings == {
+        "pairs": 3, "token_bytes": 64, "runs": 2, "warm_up_s": 0.02, "window_s": 0.1, "transport": "tcp",
+    }  # fmt: skip
+    begins = [[row.begin for row in rows] for rows in zip(*found.by_pair())]
+    assert all(max(each) - min(each) < 0.01 for each in begins)
+    assert max(begins[0]) + 0.1 < min(begins[1])
+
+
+def test_nobody_starts_before_all_are_ready(program):
+    """A producer that is held up holds up all: the windows are one time all the same."""
+    with exchange(program, 2) as started:
+        os.kill(started.producers[1].pid, signal.SIGSTOP)
+        started.coordinate(64, 1, 0.02, 0.1)
+        time.sleep(0.3)
+        os.kill(started.producers[1].pid, signal.SIGCONT)
+        ended = started.ended(limit_s=10)
+    first, second = table(ended[-1][1]).rows
+    assert abs(first.begin - second.begin) < 0.01
+
+
+def test_a_pair_goes_on_until_the_last_window_is_over(program):
+    """A producer held up in its window: the other pair exchanges long after its own, and all ends well."""
+
+    def waits(process):
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        return int(re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", status)[1])
+
+    with exchange(program, 2) as started:
+        started.coordinate(64, 1, 0, 0.3)
+        time.sleep(0.2)
+        os.kill(started.producers[1].pid, signal.SIGSTOP)
+        time.sleep(0.5)
+        before = waits(started.consumers[0])
+        time.sleep(0.1)
+        assert waits(started.consumers[0]) > before + 100
+        os.kill(started.producers[1].pid, signal.SIGCONT)
+        ended = started.ended(limit_s=10)
+    assert [code for code, *_ in ended] == [0] * 5
+
+
+def test_each_exchange_in_the_window_is_counted(program):
+    """Round trips follow each other, so that those counted fill the window; on a busy machine most of it."""
+    (rows,) = run(program, pairs=1, size=4096, runs=2).by_pair()
+    for row in rows:
+        assert 0.05 < row.exchanges * row.mean < 0.1 + row.round_trips[-1]
+
+
+def test_a_token_of_4_mib_comes_back_whole(program):
+    """Sent and received in as many pieces as it takes; more than one fits the window."""
+    (rows,) = run(program, pairs=1, size=2**22, runs=1, window_s=0.3).by_pair()
+    assert rows[0].exchanges > 1
+
+
+def test_a_window_without_an_exchange_has_no_throughput(program):
+    """Tokens of 4 MiB do not come back within a microsecond: that is said, and no 0 read."""
+    with pytest.raises(InvalidRun, match="pair 1 in run 1 completed no exchange"):
+        run(program, pairs=1, size=2**22, runs=1, warm_up_s=0, window_s=1e-6)
+
+
+@pytest.mark.parametrize("victim", ["consumer", "producer", "coordinator"])
+def test_the_death_of_one_ends_all(program, victim):
+    """Killed in mid-window, of which a minute is left: the others end within seconds, each saying whom it lost."""
+    with exchange(program, 2) as started:
+        started.coordinate(8192, 1, 0, 60)
+        time.sleep(0.3)
+        killed = {"consumer": started.consumers[1], "producer": started.producers[1]}.get(victim, started.coordinator)
+        killed.kill()
+        ended = started.ended(limit_s=4)
+    left = [end for process, end in zip(started.processes, ended) if process is not killed]
+    assert [code for code, *_ in left] == [1] * 4
+    assert all(re.fullmatch(rf"token: the \w+( of pair \d)? {LOST}\n", complaint) for *_, complaint in left)
+
+
+def test_the_coordinator_names_the_pair_that_it_lost(program):
+    """The second of two; its table has no last line."""
+    with exchange(program, 2) as started:
+        started.coordinate(8192, 1, 0, 60)
+        time.sleep(0.3)
+        started.consumers[1].kill()
+        _, said, complaint = started.ended(limit_s=4)[-1]
+    assert complaint == f"token: the producer of pair 2 {LOST}\n" and "end of token" not in said
+
+
+def test_an_end_that_never_was_there_ends_all(program):
+    """A consumer killed before it is called: its producer names the address, the others whom they lost."""
+    with exchange(program, 2) as started:
+        started.consumers[0].kill()
+        started.consumers[0].wait()
+        started.coordinate(4, 1, 0, 60)
+        ended = started.ended(limit_s=4)
+    assert re.fullmatch(r"token: 127\.0\.0\.1:\d+: Connection refused\n", ended[2][2])
+    assert [code for code, *_ in ended[1:]] == [1] * 4 and "pair 1" in ended[-1][2]
+
+
+def test_output_that_cannot_be_written_is_a_failure(program):
+    """On a full disk the table is not whole, and the coordinator says so."""
+    with open("/dev/full", "w") as full, exchange(program, 1) as started:
+        started.coordinate(4, 1, 0, 0.01, stdout=full)
+        code, _, complaint = started.ended(limit_s=5)[-1]
+    assert code == 1 and "could not be written" in complaint
+
+
+@pytest.mark.parametrize("words", [(), ("consume",), ("produce", "1", "2"), ("coordinate", "4", "1", "0", "1")])
+def test_nonsense_is_answered_with_the_usage(program, words):
+    """Exit code 2."""
+    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=5)
+    assert done.returncode == 2 and done.stderr.startswith("usage:")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [("0", "1", "0", "1"), ("1e9", "1", "0", "1"), ("4", "0", "0", "1"), ("4", "1", "-1", "1"), ("4", "1", "0", "0"),
+     ("4", "1", "nan", "1"), ("4", "1", "0", "1e3"), ("4x", "1", "0", "1")],
+)  # fmt: skip
+def test_settings_that_mean_nothing_are_refused(program, settings):
+    """No tokens, no runs, no or endless windows: before anybody is called."""
+    done = subprocess.run([program, "coordinate", *settings, "a:1,b:1"], capture_output=True, text=True, timeout=5)
+    assert done.returncode == 1 and "settings are not sound" in done.stderr
+
+
+def test_by_mpi_it_is_the_same_measurement(tmp_path):
+    """Two pairs of ranks beside one that rests: the same table, printed once."""
+    program = compiled("token_mpi", "mpicc", tmp_path)
+    if not shutil.which("mpirun"):
+        pytest.skip("no mpirun: run `make setup`")
+    asked = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_mpi_yield_when_idle")
+    alone = dict.fromkeys(asked, "1")
+    argv = ["mpirun", "--oversubscribe", "-np", "5", str(program), "8192", "2", "0.02", "0.1", "0,3", "4,1"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=30, env={**os.environ, **alone})
+    assert done.returncode == 0, done.stderr
+    found = table(done.stdout)
+    assert found.settings["transport"] == "mpi" and found.settings["pairs"] == 2
+    for rows in found.by_pair():
+        assert all(0.05 < row.exchanges * row.mean < 0.1 + row.round_trips[-1] for row in rows)

@@ -1,0 +1,140 @@
+"""Token exchanges: planted latencies and contention come back, and what exceeds the wire is left out."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from synthetic_token import token_campaign, truth
+
+from analysis.facts import token_exchange as facts
+from analysis.models import find
+from analysis.studies import token_exchange
+from analysis.studies.token_pairs import contention
+from analysis.studies.token_points import Place
+from runners.record import FalloffError
+
+TWO = ("local_wire_10m", "bonded_shared_10m")
+SOME = (*TWO, "shared_wire_10m", "remote_switch_10m", "remote_router_10m", "local_wire_100m", "bonded_100m")
+EXACT = token_exchange.analyse(token_campaign(only=SOME, noise=0, block_effect=0))
+NOISY = token_exchange.analyse(token_campaign(only=SOME))
+WIRE = Place("shared_wire_10m", "shared_wire", 1e7)
+FULL = {"local_wire": 1.0, "bonded_shared": 1.0}
+CROWDED = (1, "local_wire_10m", 7, 8192)
+PAIRS = np.array([1, 2, 3, 5, 7])
+
+
+def test_planted_latencies_come_back():
+    """Without noise alpha, beta and n1/2 of every path are the truth."""
+    for found in EXACT.latencies:
+        alpha, beta = truth(found.place.topology, found.place.rate)
+        assert found.alpha[0] == pytest.approx(alpha, rel=1e-6) and found.beta[0] == pytest.approx(beta, rel=1e-6)
+        assert found.half[0] == pytest.approx(alpha / beta, rel=1e-6)
+
+
+def test_intervals_hold_the_planted_latencies():
+    """With noise nearly all 95 % intervals hold the truth, and latencies are as well known as bandwidths."""
+    held = []
+    for found in NOISY.latencies:
+        for estimate, true in zip((found.alpha, found.beta), truth(found.place.topology, found.place.rate)):
+            held.append(estimate[1] <= true <= estimate[2])
+            assert estimate[2] - estimate[1] < 0.25 * true
+    assert np.mean(held) >= 0.8
+
+
+def test_the_misfit_says_where_time_is_no_straight_line():
+    """There is none on the truth's own line; twice the time of the largest tokens is seen."""
+    assert max(it.misfit for it in EXACT.latencies) < 1e-6
+    dataset = token_campaign(blocks=2, noise=0, only=TWO)
+    longer = dataset.token_throughput * xr.where(dataset.token_bytes == 8192, 0.5, 1.0)
+    study = token_exchange.analyse(dataset.assign(token_throughput=longer))
+    assert min(it.misfit for it in study.latencies) > 0.1
+
+
+def test_what_a_way_adds_is_the_difference_to_the_local_wire():
+    """Of each rate, block by block, and nothing is said of the local wire itself."""
+    by_path = {it.path: it for it in EXACT.added}
+    assert len(by_path) == 5 and "local_wire_10m" not in by_path
+    more = np.subtract(truth("remote_router", 1e7), truth("local_wire", 1e7))
+    found = by_path["remote_router_10m"]
+    assert found.against == "local_wire_10m" and found.blocks == 3
+    assert (found.alpha[0], found.beta[0]) == pytest.approx(tuple(more), rel=1e-6)
+    assert by_path["bonded_100m"].against == "local_wire_100m"
+
+
+def test_only_blocks_that_both_have_are_compared():
+    """A block that lacks a run of the local wire says nothing of what the others add."""
+    study = token_exchange.analyse(token_campaign(only=TWO, failed={(2, "local_wire_10m", 1, 1024)}))
+    assert [it.blocks for it in study.added] == [2] and {it.blocks for it in NOISY.added} == {3}
+
+
+def test_without_one_pair_there_is_no_latency():
+    """Tokens of several pairs at once say nothing of one pair's latency: there is a reason, and no number."""
+    dataset = token_campaign(blocks=2, only=TWO)
+    study = token_exchange.analyse(dataset.isel(trial=np.flatnonzero(dataset.pairs > 1)))
+    assert all(it.fitted is None and "nothing to fit" in it.refused for it in study.latencies)
+    assert {it.blocks for it in study.added} == {0} and facts.collect(study)["latencies"][0]["median"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "truths"),
+    [
+        ("proportional", (1.0,)),
+        ("shared_capacity", (1.0, 0.4)),
+        ("amdahl", (1.0, 0.4)),
+        ("universal_scalability", (1.0, 0.2, 0.2)),
+    ],
+)
+def test_planted_contention_is_named(name, truths):
+    """The model that made the data is the one that is supported."""
+    curve = find(name).function(PAIRS.astype(float), *truths)
+    noise = np.exp(np.random.default_rng(2).normal(0, 0.005, (6, len(PAIRS))))
+    found = contention(WIRE, xr.DataArray(curve * noise, {"pairs": PAIRS}, ("block", "pairs")))
+    assert found.best.model.name == name
+
+
+def test_few_pairs_support_no_model():
+    """Two pair counts name no model and give the reasons."""
+    study = token_exchange.analyse(token_campaign(blocks=2, preset="quick"))
+    assert all(it.best is None for it in study.contention)
+    reasons = facts.collect(study)["unranked"]
+    assert reasons and all("distinct x" in reason for reason in reasons)
+
+
+def test_shared_wires_are_full_and_own_ones_are_not():
+    """On the shared wire the throughput stays with more pairs, on a wire of their own it grows with them."""
+    crowd = EXACT.points.throughput.sel(token_bytes=8192).mean("block")
+    shared, own = (crowd.sel(path=path) for path in ("shared_wire_10m", "local_wire_10m"))
+    assert float(shared.sel(pairs=7) / shared.sel(pairs=2)) == pytest.approx(1)
+    assert float(own.sel(pairs=7) / own.sel(pairs=2)) == pytest.approx(3.5)
+
+
+def test_more_than_the_wire_is_left_out():
+    """A trial whose pairs write ten times too much is no reading anywhere."""
+    study = token_exchange.analyse(token_campaign(only=TWO, excess={CROWDED}))
+    (excess,) = study.excesses
+    assert (excess.block, excess.path, excess.pairs, excess.token_bytes) == CROWDED and excess.share > 3
+    assert study.points.runs.sel(block=1, path="local_wire_10m", pairs=7, token_bytes=8192).isnull().all()
+    sample = next(it for it in study.samples if it.place.path == "local_wire_10m")
+    assert sample.runs.missing == 2 and sample.runs.maximum < sample.limit
+    assert {claim.blocks for claim in study.claims if claim.rate} == {2}
+
+
+def test_full_wires_are_no_excess():
+    """Throughputs at what the wires carry, and an exchange of each pair that began before the window, are valid."""
+    assert not NOISY.excesses
+    full = token_exchange.analyse(token_campaign(only=TWO, noise=0, block_effect=0, use=FULL))
+    assert not full.excesses and full.points.runs.notnull().all()
+
+
+def test_a_sum_over_fewer_pairs_is_no_reading():
+    """A run in which one pair has no reading is not the throughput of all."""
+    dataset = token_campaign(blocks=2, only=TWO)
+    lost = dataset.token_throughput.where((dataset["pair"] != 2) | (dataset["run"] != 1))
+    study = token_exchange.analyse(dataset.assign(token_throughput=lost))
+    assert study.points.runs.sel(pairs=7, run=1).isnull().all() and study.points.runs.sel(pairs=1).notnull().all()
+
+
+def test_no_token_trial_is_refused():
+    """Another campaign's dataset is not one of tokens."""
+    dataset = token_campaign(blocks=1, preset="quick")
+    with pytest.raises(FalloffError, match="no token_exchange trial"):
+        token_exchange.analyse(dataset.assign_coords(runner=("trial", ["ping"] * dataset.sizes["trial"])))
