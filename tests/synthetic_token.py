@@ -63,7 +63,7 @@ def token_campaign(
             readings = {"token_throughput": written, "token_round_trip": round_trip}
             trials.append({**state, **settings, **point, **readings})
     between = {path: PATHS[path] for path in factors["path"]}
-    testbed = {"name": "paths", "kind": "paths", "nodes": 16}
+    testbed = {"name": "beowulf", "kind": "paths", "nodes": 16}
     return assembled("token_exchange", trials, {**design, "factors": factors}, between, testbed, settings)
 
 

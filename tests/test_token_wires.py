@@ -52,6 +52,6 @@ def test_the_design_speaks_of_its_own_paths():
 def test_the_presets_keep_their_time():
     """With 3 s for all but the windows of a trial quick takes 75 s at most, with 2 s full 40 minutes."""
     for preset, other, most in (("quick", 3, 75), ("full", 2, 2400)):
-        trials = experiment.plan_campaign("token_exchange", "paths", preset).trials()
+        trials = experiment.plan_campaign("token_exchange", preset=preset).trials()
         windows = sum(it.point["runs"] * (it.point["warm_up_s"] + it.point["window_s"]) for it in trials)
         assert windows + other * len(trials) <= most
