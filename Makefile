@@ -39,6 +39,9 @@ reference: setup
 	  $(BIN)/falloff run $$campaign --testbed twin --fresh --pack data/reference/$$campaign-twin || exit 1; done
 	@for campaign in tcp_mtu tcp_cost frame_limits packet_sizes long_path long_repeats fan_out; do \
 	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-paths || exit 1; done
+	@$(BIN)/falloff run token_exchange --fresh --pack data/reference/token_exchange-beowulf
+	@for campaign in link_hpl link_micro; do \
+	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-rails || exit 1; done
 	@$(BIN)/python -m runners.testbeds.trust
 	@$(BIN)/falloff report --preset stored
 	@cp build/report/figures/share.svg docs/hpl_share.svg

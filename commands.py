@@ -13,7 +13,7 @@ from runners.record import FalloffError, Unreadable, to_json
 # What takes long to import is imported where it is used: `falloff parse` should answer at once.
 PRESETS = ("quick", "full", "stored")
 # What the quick report runs anew; of the rest the stored reference is shown.
-QUICK = ("hpl_scaling", "hpl_paper", "tcp_mtu", "long_path", "fan_out")
+QUICK = ("hpl_scaling", "hpl_paper", "tcp_mtu", "long_path", "fan_out", "token_exchange", "link_hpl", "link_micro")
 # Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a byte, TCP's goodput.
 _OF_ONE_QUANTITY = ("hpl", "cpu_cost", "bandwidth_delay")
 

@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
 
     parse = parsers.add_parser("parse", help="the readings of a tool's existing output, as JSON")
     parse.set_defaults(do=commands.parse_file)
-    parse.add_argument("tool", help="hpl, hpcc, dgemm, iperf3, netperf, ping, frame_limit, fanout, udp_sizes, payload or node_rates")
+    parse.add_argument("tool", help="hpl, hpcc, dgemm, iperf3, netperf, ping, frame_limit, fanout, udp_sizes, token_exchange, payload or node_rates")
     parse.add_argument("file", type=Path)
 
     profile = parsers.add_parser(

@@ -4,7 +4,10 @@ from runners.campaign import Event, Listener
 from runners.record import Settings, Trial
 
 # The levels that tell trials on the same nodes apart.
-_TOLD = ("N", "noise", "blas", "mtu", "direction", "frame_bytes", "window_bytes", "congestion_control", "streams", "load")
+_TOLD = (
+    "aggregation", "ranks_per_node", "N", "noise", "blas", "mtu", "direction", "frame_bytes", "window_bytes",
+    "congestion_control", "streams", "load", "pairs", "token_bytes",
+)  # fmt: skip
 
 
 def progress() -> Listener:
@@ -36,13 +39,17 @@ def describe(trial: Trial) -> str:
     """A trial in a few words."""
     point = trial.point
     network = point.get("interconnect", point.get("path", "?"))
-    where = f"{point['nodes']} nodes" if "nodes" in point else f"node {point.get('sender')} to {_far_end(point)}"
     levels = "".join(f", {name} {point[name]}" for name in _TOLD if name in point)
-    return f"block {trial.block}, {trial.role}, {trial.runner} on {network}, {where}{levels}"
+    return f"block {trial.block}, {trial.role}, {trial.runner} on {network}{_where(point)}{levels}"
 
 
-def _far_end(point: Settings) -> str:
-    return str(point["receiver"]) if "receiver" in point else f"{point.get('receivers', '?')} others"
+def _where(point: Settings) -> str:
+    if "nodes" in point:
+        return f", {point['nodes']} nodes"
+    if "sender" not in point:
+        return ""
+    far_end = point["receiver"] if "receiver" in point else f"{point.get('receivers', '?')} others"
+    return f", node {point['sender']} to {far_end}"
 
 
 def remaining(seconds: float | None) -> str:

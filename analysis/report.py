@@ -16,6 +16,7 @@ from analysis.facts import calibration as calibration_facts
 from analysis.facts import conduct
 from analysis.facts import cost as cost_facts
 from analysis.facts import fan_out as fan_out_facts
+from analysis.facts import link_bonding as link_bonding_facts
 from analysis.facts import long_path as long_path_facts
 from analysis.facts import noise as noise_facts
 from analysis.facts import paper as paper_facts
@@ -23,6 +24,7 @@ from analysis.facts import payload as payload_facts
 from analysis.facts import scaling as scaling_facts
 from analysis.facts import size as size_facts
 from analysis.facts import switch as switch_facts
+from analysis.facts import token_exchange as token_exchange_facts
 from analysis.facts import trust as trust_facts
 from analysis.figures import agreement as agreement_figures
 from analysis.figures import beyond as beyond_figures
@@ -30,6 +32,7 @@ from analysis.figures import blas as blas_figures
 from analysis.figures import calibration as calibration_figures
 from analysis.figures import cost as cost_figures
 from analysis.figures import fan_out as fan_out_figures
+from analysis.figures import link_bonding as link_bonding_figures
 from analysis.figures import long_path as long_path_figures
 from analysis.figures import noise as noise_figures
 from analysis.figures import paper as paper_figures
@@ -37,6 +40,7 @@ from analysis.figures import payload as payload_figures
 from analysis.figures import scaling as scaling_figures
 from analysis.figures import size as size_figures
 from analysis.figures import switch as switch_figures
+from analysis.figures import token_exchange as token_exchange_figures
 from analysis.inference import planning
 from analysis.studies.together import Studies
 from analysis.wording import templates
@@ -54,6 +58,8 @@ SECTIONS = {
     "switch": (switch_facts, switch_figures),
     "long_path": (long_path_facts, long_path_figures),
     "fan_out": (fan_out_facts, fan_out_figures),
+    "token_exchange": (token_exchange_facts, token_exchange_figures),
+    "link_bonding": (link_bonding_facts, link_bonding_figures),
 }
 
 UNDATED = 0  # s since 1970: a dataset in which nothing ran has no date

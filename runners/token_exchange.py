@@ -38,19 +38,23 @@ def commands(point: Settings) -> List[Command]:
     """All consumers and producers as servers, then the coordinator, beside the first producer, who prints all rows.
 
     With `transport` "mpi" it is one MPI program on the nodes up to the last one needed; "tcp" where it is absent.
-    Raises FalloffError as `ends` does, and for another transport.
+    With `real_time` the ends of the pairs run before all ordinary work of their nodes, which root may ask for.
+    Raises FalloffError as `ends` does, and for another transport, or one that cannot run in real time.
     """
     pairs = ends(point)
     settings = [str(point[key]) for key in ("token_bytes", "runs", "warm_up_s", "window_s")]
     limit = point["runs"] * (point["warm_up_s"] + point["window_s"] + _MARGIN_S)
     transport = point.get("transport", "tcp")
+    real_time = ["real-time"] if point.get("real_time") else []
+    if transport == "mpi" and real_time:
+        raise FalloffError("processes of MPI wait by computing and would keep all else from running: leave `real_time` out")
     if transport == "mpi":
         ranks = [f"{producer - 1},{consumer - 1}" for producer, consumer in pairs]
         return [Command(("token_mpi", *settings, *ranks), ranks=max(map(max, pairs)), timeout_s=limit)]
     if transport != "tcp":
         raise FalloffError(f"tokens travel by tcp or mpi, not {transport!r}: correct `transport`")
     servers = [
-        Command(("token", role, str(PORT)), node=pair[end], timeout_s=limit, background=True, listens=PORT)
+        Command(("token", role, str(PORT), *real_time), node=pair[end], timeout_s=limit, background=True, listens=PORT)
         for end, role in ((1, "consume"), (0, "produce"))
         for pair in pairs
     ]

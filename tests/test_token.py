@@ -75,6 +75,24 @@ def test_a_pair_goes_on_until_the_last_window_is_over(program):
     assert [code for code, *_ in ended] == [0] * 5
 
 
+@pytest.mark.parametrize("user", [0, 65534])
+def test_in_real_time_or_not_at_all(program, user):
+    """Root's ends of pairs run before ordinary work; somebody else is told what to do."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may run in real time, or as somebody else")
+    with program.open("rb") as opened:  # its folder is root's own
+        argv = [f"/proc/self/fd/{opened.fileno()}", "consume", "0", "real-time"]
+        started = subprocess.Popen(argv, pass_fds=[opened.fileno()], stderr=subprocess.PIPE, text=True, user=user)
+    try:
+        time.sleep(0.2)
+        assert started.poll() == (1 if user else None)
+        if not user:
+            assert os.sched_getscheduler(started.pid) == os.SCHED_RR
+    finally:
+        started.kill()
+    assert ("others leave real_time out" in started.communicate()[1]) == bool(user)
+
+
 def test_each_exchange_in_the_window_is_counted(program):
     """Round trips follow each other, so that those counted fill the window; on a busy machine most of it."""
     (rows,) = run(program, pairs=1, size=4096, runs=2).by_pair()
@@ -137,7 +155,7 @@ def test_output_that_cannot_be_written_is_a_failure(program):
     assert code == 1 and "could not be written" in complaint
 
 
-@pytest.mark.parametrize("words", [(), ("consume",), ("produce", "1", "2"), ("coordinate", "4", "1", "0", "1")])
+@pytest.mark.parametrize("words", [(), ("consume",), ("produce", "1", "2"), ("consume", "1", "real-time", "2"), ("coordinate", "4", "1", "0", "1")])
 def test_nonsense_is_answered_with_the_usage(program, words):
     """Exit code 2."""
     done = subprocess.run([program, *words], capture_output=True, text=True, timeout=5)

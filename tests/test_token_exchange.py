@@ -47,6 +47,13 @@ def test_by_mpi_it_is_one_program_on_all_nodes_up_to_the_last():
     assert program.ranks == 9 and program.argv == ("token_mpi", "8192", "2", "0.1", "0.2", "0,7", "1,8")
 
 
+def test_in_real_time_are_the_ends_of_pairs_only():
+    """Not who only starts and ends the runs."""
+    *servers, coordinator = token_exchange.commands({**POINT, "real_time": True})
+    assert {command.argv[3:] for command in servers} == {("real-time",)}
+    assert "real-time" not in coordinator.argv
+
+
 @pytest.mark.parametrize(
     ("other", "said"),
     [
@@ -55,6 +62,7 @@ def test_by_mpi_it_is_one_program_on_all_nodes_up_to_the_last():
         ({"consumers": "8,1"}, "a node is in two pairs"),
         ({"producers": "1;2"}, "not numbers of nodes"),
         ({"transport": "pigeon"}, "not 'pigeon'"),
+        ({"transport": "mpi", "real_time": True}, "leave `real_time` out"),
     ],
 )
 def test_pairs_that_cannot_be_are_refused(other, said):

@@ -14,6 +14,7 @@ from analysis.studies import (
     blas,
     cost,
     fan_out,
+    link_bonding,
     long_path,
     noise,
     paper,
@@ -21,12 +22,14 @@ from analysis.studies import (
     scaling,
     size,
     switch,
+    token_exchange,
 )
 from analysis.studies.agreement import TwinAgreement
 from analysis.studies.beyond import Beyond
 from analysis.studies.blas import Blas
 from analysis.studies.cost import Cost
 from analysis.studies.fan_out import FanOut
+from analysis.studies.link_bonding import LinkBonding
 from analysis.studies.long_path import LongPath
 from analysis.studies.noise import Noise
 from analysis.studies.paper import Paper
@@ -34,6 +37,7 @@ from analysis.studies.payload import Payload
 from analysis.studies.scaling import Scaling
 from analysis.studies.size import Size
 from analysis.studies.switch import Switch
+from analysis.studies.token_exchange import TokenExchange
 
 # The datasets of a report and where their stored references are: campaign and testbed.
 DATASETS = {
@@ -55,6 +59,9 @@ DATASETS = {
     "long_path": ("long_path", "paths"),
     "long_repeats": ("long_repeats", "paths"),
     "fan_out": ("fan_out", "paths"),
+    "token_exchange": ("token_exchange", "beowulf"),
+    "link_hpl": ("link_hpl", "rails"),
+    "link_micro": ("link_micro", "rails"),
 }
 
 
@@ -63,7 +70,7 @@ class Studies:
     """The study of each experiment that there are data for; every verdict carries Holm's p.
 
     From `paper` to `cost` they are of simulated evidence, which has no scatter and takes no part in the correction;
-    neither do the last three, of TCP alone, whose statements are estimates. `datasets` are what they are studies of.
+    neither do those from `switch` to `token_exchange`, of TCP alone, whose statements are estimates. `datasets` are what they are studies of.
     """
 
     datasets: Mapping[str, xr.Dataset]
@@ -80,6 +87,8 @@ class Studies:
     switch: Switch | None = None
     long_path: LongPath | None = None
     fan_out: FanOut | None = None
+    token_exchange: TokenExchange | None = None
+    link_bonding: LinkBonding | None = None
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -88,6 +97,7 @@ class Studies:
             *(contrast.verdict for contrast in self.scaling.contrasts),
             *(level.growth for level in (self.noise.levels if self.noise else ())),
             *((self.blas.claim,) if self.blas else ()),
+            *(way.growth for way in (self.link_bonding.hpl.ways if self.link_bonding else ()) if way.growth),
         )
 
 
@@ -120,6 +130,8 @@ def analyse(datasets: Mapping[str, xr.Dataset], today: Mapping[str, xr.Dataset] 
             ),
             long_path=_of(long_path, get("long_path"), get("long_repeats"), now("long_path")),
             fan_out=_of(fan_out, get("fan_out"), now("fan_out")),
+            token_exchange=_of(token_exchange, get("token_exchange"), now("token_exchange")),
+            link_bonding=_of(link_bonding, get("link_hpl"), get("link_micro")),
         )
     )
 
@@ -132,12 +144,19 @@ def _of(study, dataset: xr.Dataset | None, *further: xr.Dataset | None):
 def corrected(studies: Studies) -> Studies:
     """The same studies with Holm's correction over all of their verdicts."""
     verdicts = iter(holm(studies.verdicts))
-    judged, levels, blas_study = studies.scaling.contrasts, studies.noise, studies.blas
+    judged, levels, blas_study, links = studies.scaling.contrasts, studies.noise, studies.blas, studies.link_bonding
     contrasts = tuple(replace(contrast, verdict=next(verdicts)) for contrast in judged)
     if levels:
         levels = replace(levels, levels=tuple(replace(it, growth=next(verdicts)) for it in levels.levels))
     if blas_study:
         blas_study = replace(blas_study, claim=next(verdicts))
+    if links:
+        ways = tuple(replace(way, growth=next(verdicts)) if way.growth else way for way in links.hpl.ways)
+        links = replace(links, hpl=replace(links.hpl, ways=ways))
     return replace(
-        studies, scaling=replace(studies.scaling, contrasts=contrasts), noise=levels, blas=blas_study
+        studies,
+        scaling=replace(studies.scaling, contrasts=contrasts),
+        noise=levels,
+        blas=blas_study,
+        link_bonding=links,
     )

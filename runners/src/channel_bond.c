@@ -42,6 +42,7 @@ int main(int argc, char **argv)
         return 2;
     }
     sigset_t unblocked = hold_signals();
+    run_in_real_time();
     enter(argv[1]);
     for (int i = 0; i < wires; i++)
         ends[1 + i] = (struct pollfd){.fd = open_wire(argv[3 + i]), .events = POLLIN};

@@ -102,6 +102,7 @@ int main(int argc, char **argv)
         return 2;
     }
     sigset_t unblocked = hold_signals();
+    run_in_real_time();
     for (; wire.count < (argc - 2) / 2; wire.count++) {
         enter(argv[2 + 2 * wire.count]);
         wire.stations[wire.count] = (struct pollfd){.fd = open_tap(argv[3 + 2 * wire.count]), .events = POLLIN};

@@ -1,9 +1,12 @@
 /*
  * Token exchange by TCP (see token.c):
  *
- * usage: token consume PORT
- *        token produce PORT
+ * usage: token consume PORT [real-time]
+ *        token produce PORT [real-time]
  *        token coordinate BYTES RUNS WARM_UP_S WINDOW_S PRODUCER,CONSUMER...   (each HOST:PORT)
+ *
+ * In real time an end of a pair runs before all ordinary work, which otherwise may keep it waiting until the scheduler's
+ * next tick. Pairs that keep all processors busy should not: nobody else would run.
  *
  * Consumers and producers wait for a caller. The coordinator calls the producers, each of which calls its consumer.
  * Whoever loses another one says so and ends with exit code 1, by which the next one loses it, and so on.
@@ -16,6 +19,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +32,12 @@ enum { CALL_WITHIN_S = 30, ANSWER_WITHIN_S = 5, LOOK_S = 1 };
 
 static int peer = -1;    /* the other end of a pair */
 static int control = -1; /* a producer's coordinator */
+
+static void run_in_real_time(void)
+{
+    if (sched_setscheduler(0, SCHED_RR, &(struct sched_param){.sched_priority = 1}))
+        fail("real time: %s; root may, others leave real_time out", strerror(errno));
+}
 
 static void set_patience(int connection, int seconds)
 {
@@ -184,12 +194,15 @@ int main(int argc, char **argv)
     const char *role = argc > 1 ? argv[1] : "";
     char order[ORDER], consumer[ORDER];
     struct settings settings;
-    if (!strcmp(role, "consume") && argc == 3) {
+    int in_real_time = argc == 4 && !strcmp(argv[3], "real-time"), an_end = argc == 3 || in_real_time;
+    if (in_real_time)
+        run_in_real_time();
+    if (!strcmp(role, "consume") && an_end) {
         peer = called_on(argv[2]);
         receive_all(peer, order, ORDER, "the producer");
         understand(order, &settings, consumer);
         consume(&settings);
-    } else if (!strcmp(role, "produce") && argc == 3) {
+    } else if (!strcmp(role, "produce") && an_end) {
         int coordinator = called_on(argv[2]);
         receive_all(coordinator, order, ORDER, "the coordinator");
         int pair = understand(order, &settings, consumer);
@@ -201,7 +214,7 @@ int main(int argc, char **argv)
     } else if (!strcmp(role, "coordinate") && argc > 6) {
         coordinate(argv + 2, argc - 6);
     } else {
-        fprintf(stderr, "usage: token consume PORT | token produce PORT\n"
+        fprintf(stderr, "usage: token consume PORT [real-time] | token produce PORT [real-time]\n"
                         "       token coordinate " SETTINGS_USAGE " PRODUCER,CONSUMER...   (each HOST:PORT)\n");
         return 2;
     }

@@ -40,7 +40,7 @@ class Network:
         return cgroup.entrances(self.quotas.hierarchy, network_group(self.wires.state))
 
     def own_cpu_time(self) -> float:
-        """CPU time [s] so far of all that lies between nodes, also of programs that are hubs and bonds, and of perf where it
+        """CPU time [s] so far of all that lies between nodes, programs that are hubs and bonds too, and of perf where it
         counts."""
         return cgroup.cpu_time(self.quotas.hierarchy, network_group(self.wires.state))
 
