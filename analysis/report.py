@@ -117,7 +117,8 @@ def draw(studies: Studies) -> dict[str, Figure]:
     verdict = studies.scaling.contrasts[0].verdict
     drawn = scaling_figures.draw(studies.scaling)
     for name, study, _, figures in _sections(studies):
-        beside = (studies.scaling,) if name == "paper" else ()  # the emulated runs have a panel beside the paper's cases
+        # The emulated runs have a panel beside the paper's cases.
+        beside = (studies.scaling,) if name == "paper" else ()
         drawn |= figures.draw(study, *beside) if study else {}
     return drawn | {
         "calibration": calibration_figures.error_rates(error_rates.results()),

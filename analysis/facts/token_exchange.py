@@ -14,7 +14,9 @@ from analysis.studies.token_claims import CONTRADICTED, NOT_RUN, SUPPORTED, UNDE
 from analysis.studies.token_exchange import Sample, TokenExchange
 from analysis.studies.token_latency import Estimate, Latency
 from analysis.studies.token_pairs import CONTENTION, DECISIVE, Pairs
-from analysis.token_readings import readings
+from analysis.token_readings import ETHERNET_MTU, readings
+
+SLOW = 0.99  # the quantile of the round trips that is given beside their median
 
 
 def collect(study: TokenExchange) -> dict:
@@ -30,6 +32,8 @@ def collect(study: TokenExchange) -> dict:
         "most_pairs": study.most_pairs,
         "largest_token": study.largest_token,
         "least_token": int(study.points.token_bytes.min()),
+        "slow": SLOW,
+        "mtu": ETHERNET_MTU,
         "excesses": [{**asdict(it), "path": names[it.path]} for it in study.excesses],
         "model": {"equation": hockney.MODEL.equation, "source": hockney.MODEL.source},
         "latencies": [_latency(it, study, names) for it in study.latencies],
@@ -71,7 +75,7 @@ def _latency(found: Latency, study: TokenExchange, names: dict) -> dict:
         "path": names[found.place.path],
         "rate": found.place.rate,
         "median": known(least.sel(quantile=0.5)),
-        "slowest": known(least.sel(quantile=0.99)),
+        "slowest": known(least.sel(quantile=SLOW)),
         "refused": found.refused,
     }
     if found.fitted is None:

@@ -70,7 +70,8 @@ class Studies:
     """The study of each experiment that there are data for; every verdict carries Holm's p.
 
     From `paper` to `cost` they are of simulated evidence, which has no scatter and takes no part in the correction;
-    neither do those from `switch` to `token_exchange`, of TCP alone, whose statements are estimates. `datasets` are what they are studies of.
+    neither do those from `switch` to `token_exchange`, of TCP alone, whose statements are estimates. `datasets` are
+    what they are studies of.
     """
 
     datasets: Mapping[str, xr.Dataset]
