@@ -5,7 +5,7 @@ a `Transcript`; the runner's `parse` turns that into `Reading`s. Nothing here to
 """
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 Scalar = Any  # str, int, float or bool: what JSON and TOML both know
 Settings = Mapping[str, Scalar]
@@ -163,7 +163,7 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) 
     """
     if transcript.fault:
         return Outcome("fault", transcript.fault)
-    for execution in transcript.executions:
+    for execution in _causes_first(transcript.executions):
         if execution.timed_out:
             return Outcome("timeout", f"{execution.tool} still ran after {execution.wall_s:.0f} s and was stopped")
         if execution.exit_code != 0:
@@ -179,6 +179,11 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) 
         return Outcome("invalid", str(error))
     except Unreadable as error:
         return Outcome("unreadable", str(error))
+
+
+def _causes_first(executions: Sequence[Execution]) -> List[Execution]:
+    """Those killed by a signal before the others: programs that lose a partner fail too, and may have begun earlier."""
+    return sorted(executions, key=lambda execution: (execution.exit_code or 0) >= 0)
 
 
 def mismatch(requested: Settings, effective: Settings) -> List[str]:

@@ -74,12 +74,14 @@ def test_the_sum_of_the_pairs_stays_within_the_wire(testbed):
         assert transcript.counters["bytes_sent"][node] > sum(own) * POINT["token_bytes"]
 
 
-def test_an_end_killed_in_mid_run_is_a_failed_trial_with_no_orphan(testbed, program):
-    """A consumer's death after half a second fails the trial, with the signal; nothing of it runs on."""
-    consumer, *others = token_exchange.commands(POINT)
-    mortal = Command(("timeout", "-s", "KILL", "0.5", str(program), *consumer.argv[1:]), node=consumer.node,
-                     background=True, listens=consumer.listens)  # fmt: skip
-    transcript, outcome = run(testbed, [mortal, *others])
+@pytest.mark.parametrize("end", [0, 2], ids=["consumer", "producer"])
+def test_an_end_killed_in_mid_run_is_a_failed_trial_with_no_orphan(testbed, program, end):
+    """The death of one end of pair 1 after half a second fails the trial, with the signal; nothing of it runs on."""
+    commands = token_exchange.commands(POINT)
+    killed = commands[end]
+    commands[end] = Command(("timeout", "-s", "KILL", "0.5", str(program), *killed.argv[1:]), node=killed.node,
+                            background=True, listens=killed.listens)  # fmt: skip
+    transcript, outcome = run(testbed, commands)
     assert outcome.status == "failed" and "exit code -9" in outcome.reason and not outcome.readings
     coordinator = transcript.executions[-1]
     assert coordinator.stderr == "token: the producer of pair 1 ended before the measurement did\n"
