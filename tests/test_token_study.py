@@ -44,9 +44,17 @@ def test_the_misfit_says_where_time_is_no_straight_line():
     """There is none on the truth's own line; twice the time of the largest tokens is seen."""
     assert max(it.misfit for it in EXACT.latencies) < 1e-6
     dataset = token_campaign(blocks=2, noise=0, only=TWO)
-    longer = dataset.token_throughput * xr.where(dataset.token_bytes == 8192, 0.5, 1.0)
-    study = token_exchange.analyse(dataset.assign(token_throughput=longer))
+    longer = dataset.token_round_trip * xr.where(dataset.token_bytes == 8192, 2.0, 1.0)
+    study = token_exchange.analyse(dataset.assign(token_round_trip=longer))
     assert min(it.misfit for it in study.latencies) > 0.1
+
+
+def test_exchanges_that_something_held_up_change_no_latency():
+    """A quarter of the exchanges ten times as long: medians are the same."""
+    dataset = token_campaign(blocks=2, noise=0, only=TWO)
+    held_up = dataset.token_round_trip * xr.where(dataset["quantile"] > 0.75, 10.0, 1.0)
+    studies = [token_exchange.analyse(each) for each in (dataset, dataset.assign(token_round_trip=held_up))]
+    assert [it.alpha for it in studies[0].latencies] == [it.alpha for it in studies[1].latencies]
 
 
 def test_what_a_way_adds_is_the_difference_to_the_local_wire():

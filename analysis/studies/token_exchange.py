@@ -64,7 +64,8 @@ def analyse(dataset: xr.Dataset, today: xr.Dataset | None = None) -> TokenExchan
     known = places(dataset)
     largest = found.isel(token_bytes=-1)
     crowded = largest.isel(pairs=-1)
-    alone = found.throughput.reindex(pairs=[1]).isel(pairs=0)  # NaN where one pair was not planned
+    # Of one pair; NaN where it was not planned.
+    alone = found.round_trip.sel(quantile=0.5).reindex(pairs=[1]).isel(pairs=0)
     latencies = tuple(latency(it, alone.sel(path=it.path)) for it in known)
     return TokenExchange(
         dataset=dataset,

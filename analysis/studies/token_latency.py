@@ -17,8 +17,9 @@ UNKNOWN: Estimate = (np.nan, np.nan, np.nan)
 
 @dataclass(frozen=True)
 class Latency:
-    """One pair on a path: `time` [s] one way over (block, token_bytes), half of the mean exchange.
+    """One pair on a path: `time` [s] one way over (block, token_bytes), half of the median exchange.
 
+    Of a median, since what else the machine does delays some exchanges by many times what an exchange takes.
     `fitted` is Hockney's model of every block, on the logarithms of the times; None where the data do not
     carry it, and `refused` says why. `alpha` [s], `beta` [s/B] and `half` = n1/2 [B] are over the blocks.
     """
@@ -66,10 +67,9 @@ class Added:
     blocks: int
 
 
-def latency(place: Place, throughput: xr.DataArray) -> Latency:
-    """Fit the model to one pair's throughput [B/s], over (block, token_bytes)."""
-    written = throughput.where(throughput > 0)  # a run without an exchange has no time
-    time = (written.token_bytes / written / 2).transpose("block", "token_bytes")
+def latency(place: Place, round_trip: xr.DataArray) -> Latency:
+    """Fit the model to one pair's median round trips [s], over (block, token_bytes)."""
+    time = (round_trip / 2).transpose("block", "token_bytes")
     try:
         fitted = fit_blocks(hockney.OF_LOGARITHMS, time.token_bytes.values, np.log(time.values))
     except FalloffError as error:
