@@ -12,7 +12,7 @@ _TOLD = (
 
 def progress() -> Listener:
     """Draw the engine's events: a bar with ETA on a terminal, otherwise a line for each trial."""
-    from tqdm.auto import tqdm
+    from tqdm import tqdm
 
     bar = tqdm(total=0, unit="trial", disable=None, leave=False, bar_format="{l_bar}{bar}| {n}/{total} {desc}")
     failed: list[str] = []
