@@ -58,6 +58,24 @@ def way(path: Mapping[str, Any], start: int, end: int) -> Way:
     return Way(hops, min(hop.rate for hop in hops), 2 * sum(hop.delay for hop in hops))
 
 
+def carriers(path: Mapping[str, Any]) -> list[str]:
+    """The hubs, then the switches, then the routers of a path's table: the order of `bytes_through`."""
+    return [place for kind in ("hubs", "switches", "routers") for place in path.get(kind, {})]
+
+
+def between(path: Mapping[str, Any], start: int, end: int) -> set[str]:
+    """The carriers on any of the shortest ways between two nodes; bonded nodes have several."""
+    hops = _hops(path)
+
+    def apart(here: Place, there: Place) -> float:
+        try:
+            return len(_shortest(hops, here, there))
+        except ValueError:
+            return np.inf
+
+    return {place for place in carriers(path) if apart(start, place) + apart(place, end) == apart(start, end)}
+
+
 def travelled(path: Mapping[str, Any], settings: Mapping[str, Any], direction: str) -> Way:
     """The way that a transfer's data take between the `sender` and the `receiver` of a campaign's settings.
 

@@ -19,7 +19,7 @@ def assemble(folder: Path) -> xr.Dataset:
     """Read every transcript of a campaign again and lay the readings out by the schema.
 
     Returns a dataset with dims `trial` (sorted by block and order), `node`, `size`, `quantile`, and as many of
-    `interval`, `pair` and `run` as the longest measurement has; trials without a valid reading are NaN with a status
+    `interval`, `pair`, `run` and `place` as the longest measurement has; trials without a valid reading are NaN with a status
     and a reason.
     Raises FalloffError when the folder is no campaign's, holds no transcript, or a transcript is damaged.
     """
@@ -36,6 +36,7 @@ def assemble(folder: Path) -> xr.Dataset:
         "size": np.array(payload.LEAST),
         "pair": _counted(rows, "token_throughput", 0),
         "run": _counted(rows, "token_throughput", 1),
+        "place": _counted(rows, "bytes_through", 0),
         "quantile": np.array(token_output.LEVELS),
     }
     known = schema()

@@ -234,8 +234,9 @@ def _array(name, wanted, rows, largest):
         "node": np.arange(1, largest + 1),
         "interval": np.arange(1, 3),
         "size": np.array(payload.LEAST),
-        "pair": _counted(rows, 0),
-        "run": _counted(rows, 1),
+        "pair": _counted(rows, "token_throughput", 0),
+        "run": _counted(rows, "token_throughput", 1),
+        "place": _counted(rows, "bytes_through", 0),
         "quantile": np.array(token_output.LEVELS),
     }
     last = wanted["dims"][-1]
@@ -250,7 +251,7 @@ def _array(name, wanted, rows, largest):
     return wanted["dims"], np.array(values, kind), attributes
 
 
-def _counted(rows, axis):
-    """From 1 to the length of the trials' token readings along an axis; 1 where there are none."""
-    lengths = [np.shape(row["token_throughput"])[axis] for row in rows if "token_throughput" in row]
+def _counted(rows, name, axis):
+    """From 1 to the length of the trials' readings of a name along an axis; 1 where there are none."""
+    lengths = [np.shape(row[name])[axis] for row in rows if name in row]
     return np.arange(1, max(lengths, default=1) + 1)

@@ -8,6 +8,7 @@ from synthetic import assembled
 
 import experiment
 from analysis import paths
+from analysis.capacity import between, carriers
 from analysis.token_wires import pairs_of, token_limit
 from runners import token_output
 from runners.description import for_preset
@@ -31,14 +32,14 @@ SPREAD = np.linspace(0.8, 1.2, len(token_output.LEVELS))  # quantiles of the rou
 
 
 def token_campaign(
-    blocks=3, noise=0.01, block_effect=0.005, seed=1, preset="full", only=(), use=None, excess=(), failed=()
+    blocks=3, noise=0.01, block_effect=0.005, seed=1, preset="full", only=(), use=None, excess=(), failed=(), astray=()
 ):
     """Throughput of a pair = size / (2 (alpha + beta size)), and of several no more than a part of what wires carry.
 
     The paths are the preset's, or `only` these.
     `noise` is of a run, on the log scale. `use` maps a topology to that part, where it is not USE. `excess` and
     `failed` hold (block, path, pairs, token_bytes) of trials whose pairs write ten times as much, and of those
-    without a reading.
+    without a reading; on the paths `astray` tokens pass by the last places alone, which are switches and routers.
     """
     described = for_preset(CAMPAIGN, preset)
     factors, settings, design = {**described["factors"]}, described["settings"], described["design"]
@@ -61,6 +62,8 @@ def token_campaign(
                 written[: point["pairs"]] = each * np.exp(chance.normal(0, noise, settings["runs"]))
             round_trip = (point["token_bytes"] / written)[..., None] * SPREAD
             readings = {"token_throughput": written, "token_round_trip": round_trip}
+            if state["status"] == "ok":
+                readings["bytes_through"] = _passed(point["path"], np.nansum(written, 1) * settings["window_s"], astray)
             trials.append({**state, **settings, **point, **readings})
     between = {path: PATHS[path] for path in factors["path"]}
     testbed = {"name": "beowulf", "kind": "paths", "nodes": 16}
@@ -77,6 +80,19 @@ def _of_a_pair(topology, use, path, pairs, token_bytes):
     alpha, beta = truth(topology, PATHS[path]["rate_bit_s"])
     alone = token_bytes / (2 * (alpha + beta * token_bytes))
     return min(alone, use * _limit(path, pairs, token_bytes) / pairs) if pairs > 1 else alone
+
+
+def _passed(path, written, astray):
+    """What every place passes on [B] of the tokens that each pair's producer wrote: 1.3 times both ways, and 1000 B."""
+    pairs = pairs_of(CAMPAIGN["settings"], np.count_nonzero(written))
+    ways = [between(PATHS[path], *pair) for pair in pairs]
+    wires = 2 if PATHS[path].get("bonded") else 1
+    passed = [
+        1000 + sum(2.6 * size / wires for size, way in zip(written, ways) if place in way)
+        for place in carriers(PATHS[path])
+    ]
+    unused = [np.nan] * (max(len(carriers(PATHS[other])) for other in CAMPAIGN["factors"]["path"]) - len(passed))
+    return [*(passed[::-1] if path in astray else passed), *unused]
 
 
 @cache

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.capacity import limits, way
+from analysis.capacity import between, limits, way
 from analysis.paths import PATHS
 from experiment import read_toml
 
@@ -24,6 +24,15 @@ def test_shared_links_bound_all_flows_together():
     """Four receivers of 1 Gbit/s behind a bridge of 3 have 4 by their own links and 3 by the bridge."""
     found = limits(KNOWN_PATHS["fanout_3g"], [(1, node) for node in (2, 3, 4, 5)])
     assert found.own / found.shared == pytest.approx(4 / 3)
+
+
+def test_what_lies_between_nodes_is_on_any_of_the_shortest_ways():
+    """One wire, two with what joins them, and both of two bonded ones; nothing between nodes on one cable."""
+    assert between(KNOWN_PATHS["local_wire_10m"], 1, 8) == {"wire_1"}
+    assert between(KNOWN_PATHS["remote_router_10m"], 1, 8) == {"wire_1", "core", "wire_7"}
+    assert between(KNOWN_PATHS["bonded_10m"], 2, 9) == {"wire_2a", "wire_2b"}
+    assert len(between(KNOWN_PATHS["bonded_switch_10m"], 1, 8)) == 6
+    assert between(KNOWN_PATHS["crossover"], 1, 2) == set()
 
 
 def test_nodes_pass_nothing_on():

@@ -126,6 +126,15 @@ def test_more_than_the_wire_is_left_out():
     assert {claim.blocks for claim in study.claims if claim.rate} == {2}
 
 
+def test_tokens_that_went_astray_are_left_out():
+    """The counters of the places tell it for every trial of a path; the described way of all others is proved."""
+    study = token_exchange.analyse(token_campaign(only=TWO[:1], astray=TWO[:1]))
+    assert study.passage.astray.sum() == study.passage.least.notnull().sum() > 0
+    assert study.points.throughput.isnull().all()
+    assert not EXACT.passage.astray.any() and EXACT.passage.least.min() == pytest.approx(1.3, rel=0.1)
+    assert 0 < EXACT.passage.beside.max() < 0.1
+
+
 def test_full_wires_are_no_excess():
     """Throughputs at what the wires carry, and an exchange of each pair that began before the window, are valid."""
     assert not NOISY.excesses

@@ -14,6 +14,7 @@ from analysis.studies.token_claims import CONTRADICTED, NOT_RUN, SUPPORTED, UNDE
 from analysis.studies.token_exchange import Sample, TokenExchange
 from analysis.studies.token_latency import Estimate, Latency
 from analysis.studies.token_pairs import CONTENTION, DECISIVE, Pairs
+from analysis.studies.token_passage import ASTRAY, Passage
 from analysis.token_readings import ETHERNET_MTU, readings
 
 SLOW = 0.99  # the quantile of the round trips that is given beside their median
@@ -35,6 +36,7 @@ def collect(study: TokenExchange) -> dict:
         "slow": SLOW,
         "mtu": ETHERNET_MTU,
         "excesses": [{**asdict(it), "path": names[it.path]} for it in study.excesses],
+        "passage": _passage(study.passage),
         "model": {"equation": hockney.MODEL.equation, "source": hockney.MODEL.source},
         "latencies": [_latency(it, study, names) for it in study.latencies],
         "added": [
@@ -59,6 +61,17 @@ def collect(study: TokenExchange) -> dict:
         "readings": [{**asdict(it), "possible": it.possible} for it in readings()],
         "today": _today(study, study.today) if study.today else None,
         "published": _published(),
+    }
+
+
+def _passage(found: Passage) -> dict:
+    """What the counters say of all trials; of none, their extremes are None."""
+    return {
+        "trials": int(found.least.notnull().sum()),
+        "least": known(found.least.min().item()),
+        "beside": known(found.beside.max().item()),
+        "astray": int(found.astray.sum()),
+        "limit": ASTRAY,
     }
 
 

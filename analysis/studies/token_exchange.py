@@ -9,6 +9,7 @@ from analysis.inference.repeats import Repeats, repeats
 from analysis.studies.token_claims import Claim, claims
 from analysis.studies.token_latency import Added, Latency, added, latency
 from analysis.studies.token_pairs import Pairs, contention
+from analysis.studies.token_passage import Passage, passage
 from analysis.studies.token_points import Excess, Place, places, points
 
 
@@ -30,7 +31,8 @@ class Sample:
 class TokenExchange:
     """The campaign's dataset and all that follows from it.
 
-    `points` are those of `token_points.points`, without the trials of `excesses`; `places` are of its paths.
+    `points` are those of `token_points.points`, without the trials of `excesses` and those that `passage` finds astray;
+    `places` are of its paths.
     Latencies are of one pair, contention and claims of the largest token, claims and samples of the most
     pairs too. `today` is of a shorter run, made anew.
     """
@@ -39,6 +41,7 @@ class TokenExchange:
     points: xr.Dataset
     places: tuple[Place, ...]
     excesses: tuple[Excess, ...]
+    passage: Passage
     latencies: tuple[Latency, ...]
     added: tuple[Added, ...]
     contention: tuple[Pairs, ...]
@@ -60,7 +63,8 @@ class TokenExchange:
 def analyse(dataset: xr.Dataset, today: xr.Dataset | None = None) -> TokenExchange:
     """Derive all of it, of today's run too; raises FalloffError when there is no token trial."""
     design = json.loads(dataset.attrs["design"])
-    found, excesses = points(dataset)
+    passed = passage(dataset)
+    found, excesses = points(dataset, passed.astray)
     known = places(dataset)
     largest = found.isel(token_bytes=-1)
     crowded = largest.isel(pairs=-1)
@@ -72,6 +76,7 @@ def analyse(dataset: xr.Dataset, today: xr.Dataset | None = None) -> TokenExchan
         points=found,
         places=known,
         excesses=excesses,
+        passage=passed,
         latencies=latencies,
         added=added(latencies, design["added"]["against"]),
         contention=tuple(contention(it, largest.throughput.sel(path=it.path)) for it in known),

@@ -42,9 +42,10 @@ def places(dataset: xr.Dataset) -> tuple[Place, ...]:
     )
 
 
-def points(dataset: xr.Dataset) -> tuple[xr.Dataset, tuple[Excess, ...]]:
+def points(dataset: xr.Dataset, astray: xr.DataArray) -> tuple[xr.Dataset, tuple[Excess, ...]]:
     """The points over (block, path, pairs, token_bytes), and the trials left out because of the wires.
 
+    So are those that are `astray`, over (trial), whose tokens took another way than described.
     `runs` [B/s], over (run, ...) too, is the tokens written by all producers x size over the common window;
     `throughput` [B/s] the mean of a trial's runs. A run in which a pair has no reading is NaN, and so are all
     runs of a trial of which one exceeds the wires. `round_trip` [s] is over (quantile, ...), the mean over a
@@ -52,6 +53,8 @@ def points(dataset: xr.Dataset) -> tuple[xr.Dataset, tuple[Excess, ...]]:
     end; `limit` [B/s], over (path, pairs, token_bytes), is what the wires carry. Raises FalloffError when
     there is no token trial.
     """
+    readings = ("token_throughput", "token_round_trip")
+    dataset = dataset.assign({name: dataset[name].where(~astray) for name in readings})
     each = dataset.token_throughput
     whole = each.notnull().sum("pair") == dataset.pairs
     runs = _laid_out(dataset, each.sum("pair").where(whole), "run")
