@@ -19,8 +19,8 @@ def assemble(folder: Path) -> xr.Dataset:
     """Read every transcript of a campaign again and lay the readings out by the schema.
 
     Returns a dataset with dims `trial` (sorted by block and order), `node`, `size`, `quantile`, and as many of
-    `interval`, `pair`, `run` and `place` as the longest measurement has; trials without a valid reading are NaN with a status
-    and a reason.
+    `interval`, `pair`, `run` and `place` as the longest measurement has; trials without a valid reading are NaN with a
+    status and a reason.
     Raises FalloffError when the folder is no campaign's, holds no transcript, or a transcript is damaged.
     """
     source = Folder(folder)

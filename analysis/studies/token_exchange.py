@@ -31,8 +31,8 @@ class Sample:
 class TokenExchange:
     """The campaign's dataset and all that follows from it.
 
-    `points` are those of `token_points.points`, without the trials of `excesses` and those that `passage` finds astray;
-    `places` are of its paths.
+    `points` are those of `token_points.points`, without the trials of `excesses` and those that `passage` finds
+    astray; `places` are of its paths.
     Latencies are of one pair, contention and claims of the largest token, claims and samples of the most
     pairs too. `today` is of a shorter run, made anew.
     """
