@@ -114,6 +114,7 @@ def _growth(verdict: Verdict) -> dict:
         "interval": interval and tuple(map(rise, interval)),
         "blocks": verdict.blocks,
         "blocks_needed": verdict.blocks_needed,
+        "p_holm": verdict.p_holm,
     }
 
 

@@ -82,7 +82,7 @@ def configure(state: Path, nodes: int, chosen: Way, congestion_control: str, see
     kernel's own, which it draws when it starts). Raises FalloffError when MPTCP is asked for and not there.
     """
     if chosen.is_mptcp and not MPTCP.exists():
-        raise FalloffError("the kernel has no MPTCP (CONFIGMPTCP): leave out aggregation mptcp")
+        raise FalloffError("the kernel has no MPTCP (CONFIG_MPTCP): leave out aggregation mptcp")
     wanted = {_HASH_POLICY: chosen.hash_policy, _HASH_SEED: seed}
     settings = {key: value for key, value in wanted.items() if _is_known(key)}
     invocations = []
