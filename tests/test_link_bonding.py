@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from synthetic import campaign as scaling_campaign
 from synthetic_paths import without
 from synthetic_rails import GAINS, LESSER, LINKS, hpl_campaign, micro_campaign
 
@@ -12,7 +13,7 @@ from analysis import rails, style, wording
 from analysis.facts import link_bonding as facts
 from analysis.figures import link_bonding as figures
 from analysis.publish import to_html
-from analysis.studies import link_bonding
+from analysis.studies import link_bonding, together
 from runners import hpl
 from runners.record import FalloffError
 
@@ -24,7 +25,7 @@ FRONT = "---\ntitle: T\nsubtitle: S\nlang: en\ncampaign: C\ndate: D\n---\n\n"
 def section(known):
     """The section's Markdown, hard spaces as spaces."""
     template = wording.templates().get_template("link_bonding.md.j2")
-    return template.render(link_bonding=known).replace("\u00a0", " ")
+    return template.render(link_bonding=known, statements=8).replace("\u00a0", " ")
 
 
 def finding(known):
@@ -147,6 +148,16 @@ def test_connections_get_the_planted_links():
         for point in way["points"]:
             assert point["links"] == pytest.approx(LINKS[way["key"]][point["streams"]], rel=0.02)
             assert (point["on_one"] == point["runs"]) == (LINKS[way["key"]][point["streams"]] == 1)
+
+
+def test_the_growths_are_corrected_with_all_other_statements():
+    """Each way's growth is a statement of the report, in the order of the ways; its p grows and is shown."""
+    datasets = {"hpl_scaling": scaling_campaign(blocks=6), "link_hpl": hpl_campaign()}
+    studies = together.analyse(datasets)
+    ways = studies.link_bonding.hpl.ways
+    assert [verdict.p for verdict in studies.verdicts[3:]] == [way.growth.p for way in STUDY.hpl.ways]
+    assert all(way.growth.p <= way.growth.p_holm for way in ways) and len(ways) == len(STUDY.hpl.ways)
+    assert "Holm's correction over the 8 statements" in section(facts.collect(studies.link_bonding))
 
 
 @pytest.mark.parametrize("campaign", [{"blocks": 2}, {"blocks": 1, "preset": "quick"}], ids=str)
