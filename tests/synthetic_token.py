@@ -1,5 +1,6 @@
 """A synthetic token campaign over the shipped campaign's own plan and paths, from a known truth."""
 
+import json
 from functools import cache
 from itertools import product
 
@@ -67,7 +68,8 @@ def token_campaign(
             trials.append({**state, **settings, **point, **readings})
     between = {path: PATHS[path] for path in factors["path"]}
     testbed = {"name": "beowulf", "kind": "paths", "nodes": 16}
-    return assembled("token_exchange", trials, {**design, "factors": factors}, between, testbed, settings)
+    dataset = assembled("token_exchange", trials, {**design, "factors": factors}, between, testbed, settings)
+    return dataset.assign_attrs(provenance=json.dumps({"sessions": [{"host": {"cpus": 2}}]}))
 
 
 def truth(topology, rate):

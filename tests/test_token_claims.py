@@ -36,7 +36,8 @@ def judged(log_ratios, at_least, at_most):
     values = np.exp(np.array([log_ratios, np.zeros(len(log_ratios))]))
     throughput = xr.DataArray(values, {"path": ["of", "against"]}, ("path", "block"))
     limit = xr.ones_like(throughput.isel(block=0))
-    at = xr.Dataset({"throughput": throughput, "runs": throughput.expand_dims("run"), "limit": limit})
+    idle = xr.zeros_like(throughput)
+    at = xr.Dataset({"throughput": throughput, "runs": throughput.expand_dims("run"), "limit": limit, "busy": idle})
     asked = {"about": {"of": "of", "against": "against", "at_least": at_least, "at_most": at_most}}
     (claim,) = token_claims.claims(asked, places, at)
     return claim
@@ -54,6 +55,20 @@ def test_the_claims_have_their_verdicts():
     lossy = token_exchange.analyse(token_campaign(only=SLOW, use={"local_wire": 0.5, "bonded_switch": 0.6}))
     assert claim_of(lossy, "local wire").kind == claim_of(lossy, "switched and routed").kind == "contradicted"
     assert claim_of(lossy, "bonded and switched").kind == "supported"
+
+
+@pytest.mark.parametrize(
+    ("use", "busy_s", "kind"),
+    [(0.5, 5.8, "host-bound"), (0.5, 3.0, "contradicted"), (0.95, 5.8, "supported")],
+)
+def test_a_busy_machine_is_no_limit_of_wires(use, busy_s, kind):
+    """Of two processors for three seconds nearly all taken, and half of what wires can: that says nothing of them."""
+    dataset = token_campaign(only=TWO, use={"local_wire": use})
+    dataset = dataset.assign(host_cpu_time=xr.full_like(dataset.host_cpu_time, busy_s))
+    study = token_exchange.analyse(dataset)
+    local = claim_of(study, "local wire")
+    assert local.kind == kind and ("local_wire" in local.reason) == (kind == "host-bound")
+    assert ("what contends there" in section(study)) == (kind == "host-bound")
 
 
 def test_what_was_not_run_is_said():
@@ -93,7 +108,7 @@ def test_the_best_stands_beside_the_sample():
     local, original = by_path["local_wire_10m"], by_path["bonded_shared_10m"]
     assert local.n == 6 and local.maximum == pytest.approx(float(runs.sel(path="local_wire_10m").max()))
     assert local.median < local.maximum
-    assert {it.busy for it in NOISY.samples} == {0.5}
+    assert {it.busy for it in NOISY.samples} == {0.25}
     assert claim_of(NOISY, "local wire").of_bests == pytest.approx(local.maximum / original.maximum)
 
 

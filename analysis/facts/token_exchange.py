@@ -10,7 +10,16 @@ from analysis.facts.plain import known, pair
 from analysis.fitting.compare import Comparison
 from analysis.models import find, hockney
 from analysis.studies.scaling import short_names
-from analysis.studies.token_claims import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED, Claim
+from analysis.studies.token_claims import (
+    CONTRADICTED,
+    HOST_BOUND,
+    LITTLE_CARRIED,
+    NEARLY_BUSY,
+    NOT_RUN,
+    SUPPORTED,
+    UNDECIDED,
+    Claim,
+)
 from analysis.studies.token_exchange import Sample, TokenExchange
 from analysis.studies.token_latency import Estimate, Latency
 from analysis.studies.token_pairs import CONTENTION, DECISIVE, Pairs
@@ -57,6 +66,7 @@ def collect(study: TokenExchange) -> dict:
         "decisive": DECISIVE,
         "claims": [_claim(it) for it in study.claims],
         "kinds": _kinds(study),
+        "host_bound": {"carried": LITTLE_CARRIED, "busy": NEARLY_BUSY},
         "samples": [_sample(it, names) for it in study.samples],
         "readings": [{**asdict(it), "possible": it.possible} for it in readings()],
         "today": _today(study, study.today) if study.today else None,
@@ -156,7 +166,7 @@ def _claim(claim: Claim) -> dict:
 def _kinds(study: TokenExchange) -> dict[str, int]:
     """How many claims have each verdict; those that were not run once, the others once at each rate."""
     kinds = [claim.kind for claim in study.claims]
-    return {kind: kinds.count(kind) for kind in (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_RUN)}
+    return {kind: kinds.count(kind) for kind in (SUPPORTED, CONTRADICTED, UNDECIDED, HOST_BOUND, NOT_RUN)}
 
 
 def _sample(sample: Sample, names: dict) -> dict:
@@ -172,6 +182,7 @@ def _sample(sample: Sample, names: dict) -> dict:
         "limit": sample.limit,
         "share": known(runs.median / sample.limit),
         "busy": known(sample.busy),
+        "host_bound": sample.host_bound,
     }
 
 

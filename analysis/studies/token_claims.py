@@ -13,6 +13,11 @@ from analysis.studies.token_points import Place
 Asked = Mapping[str, Any]  # of a claim: which topologies, and the range
 
 SUPPORTED, CONTRADICTED, UNDECIDED, NOT_RUN = "supported", "contradicted", "undecided", "not run"
+HOST_BOUND = "host-bound"
+
+# The machine limits a topology, and not its wires, when these carry less than the first while its processors are busy
+# for more than the second of the time.
+LITTLE_CARRIED, NEARLY_BUSY = 0.75, 0.85
 
 
 @dataclass(frozen=True)
@@ -20,8 +25,9 @@ class Claim:
     """A claim that a ratio lies in a range, at one `rate` [bit/s] (None: nothing was run for it).
 
     `supported`: the 90 % t interval of the geometric-mean ratio lies in [at_least, at_most] (two one-sided
-    tests at 5 %); `contradicted`: its 95 % interval lies wholly outside; else `undecided`, and `not run`
-    where a path is missing, which `reason` names. `of_bests` is the ratio of the best runs, as the source
+    tests at 5 %); `contradicted`: its 95 % interval lies wholly outside; else `undecided`. It is `host-bound`
+    whatever the ratio where the machine limits either topology, and `not run` where a path is missing; `reason`
+    names them. `of_bests` is the ratio of the best runs, as the source
     took it, and `of_wires` that of what the two topologies' wires can carry. Unknown is NaN.
     """
 
@@ -42,7 +48,8 @@ class Claim:
 def claims(design: Mapping[str, Asked], places: tuple[Place, ...], at: xr.Dataset) -> tuple[Claim, ...]:
     """Judge the design's claims at each rate.
 
-    `at` holds `throughput` (block, path), `runs` (run, block, path) and `limit` (path), all in B/s.
+    `at` holds `throughput` (block, path), `runs` (run, block, path) and `limit` (path), all in B/s, and
+    `busy` (block, path), the share of its processors' time that the machine was busy, NaN where it is not known.
     """
     judged = []
     for about, asked in design.items():
@@ -71,8 +78,17 @@ def _judged(at: xr.Dataset, of: Place, against: Place, asked: Asked) -> dict[str
     if len(log_ratios) < 2:
         return {**found, "kind": UNDECIDED, "reason": "a single block has no interval"}
     inner, outer = (_interval(log_ratios, confidence) for confidence in (0.90, 0.95))
-    kind = _kind(inner, outer, asked["at_least"], asked["at_most"])
-    return {**found, "kind": kind, "interval_90": inner, "interval_95": outer}
+    found.update(interval_90=inner, interval_95=outer)
+    limited = [place.topology for place in (of, against) if is_host_bound(at.sel(path=place.path))]
+    if limited:
+        return {**found, "kind": HOST_BOUND, "reason": f"the machine limits {' and '.join(limited)}, not the wires"}
+    return {**found, "kind": _kind(inner, outer, asked["at_least"], asked["at_most"])}
+
+
+def is_host_bound(here: xr.Dataset) -> bool:
+    """Whether the machine and not its wires limits a path; `here` is as `at` of `claims`, of one path."""
+    carried = float(here.throughput.mean() / here.limit)
+    return carried < LITTLE_CARRIED and float(here.busy.mean()) > NEARLY_BUSY
 
 
 def _kind(inner: tuple[float, float], outer: tuple[float, float], at_least: float, at_most: float) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import xarray as xr
 
 from analysis.inference.repeats import Repeats, repeats
-from analysis.studies.token_claims import Claim, claims
+from analysis.studies.token_claims import Claim, claims, is_host_bound
 from analysis.studies.token_latency import Added, Latency, added, latency
 from analysis.studies.token_pairs import Pairs, contention
 from analysis.studies.token_passage import Passage, passage
@@ -17,14 +17,15 @@ from analysis.studies.token_points import Excess, Place, places, points
 class Sample:
     """Every run on a path with the most pairs and the largest token, system throughput [B/s].
 
-    `limit` [B/s] is what the path's wires let the producers write, `busy` how many of the machine's
-    processors were on average.
+    `limit` [B/s] is what the path's wires let the producers write, `busy` the share of its processors' time
+    that the machine was; `host_bound` whether that limits it, and not the wires.
     """
 
     place: Place
     runs: Repeats
     limit: float
     busy: float
+    host_bound: bool
 
 
 @dataclass(frozen=True)
@@ -88,4 +89,4 @@ def analyse(dataset: xr.Dataset, today: xr.Dataset | None = None) -> TokenExchan
 
 def _sample(place: Place, crowded: xr.Dataset) -> Sample:
     runs = repeats(crowded.runs.values.ravel())
-    return Sample(place, runs, float(crowded.limit), float(crowded.busy.mean()))
+    return Sample(place, runs, float(crowded.limit), float(crowded.busy.mean()), is_host_bound(crowded))

@@ -49,8 +49,8 @@ def points(dataset: xr.Dataset, astray: xr.DataArray) -> tuple[xr.Dataset, tuple
     `runs` [B/s], over (run, ...) too, is the tokens written by all producers x size over the common window;
     `throughput` [B/s] the mean of a trial's runs. A run in which a pair has no reading is NaN, and so are all
     runs of a trial of which one exceeds the wires. `round_trip` [s] is over (quantile, ...), the mean over a
-    trial's pairs and runs; `busy` how many of the machine's processors were, from the trial's start to its
-    end; `limit` [B/s], over (path, pairs, token_bytes), is what the wires carry. Raises FalloffError when
+    trial's pairs and runs; `busy` the share of its processors' time that the machine was, from the trial's start to
+    its end; `limit` [B/s], over (path, pairs, token_bytes), is what the wires carry. Raises FalloffError when
     there is no token trial.
     """
     readings = ("token_throughput", "token_round_trip")
@@ -65,9 +65,16 @@ def points(dataset: xr.Dataset, astray: xr.DataArray) -> tuple[xr.Dataset, tuple
     exceeds = (share > EXCESS).any("run")
     runs = runs.where(~exceeds)
     round_trip = _laid_out(dataset, dataset.token_round_trip.mean(["pair", "run"]), "quantile")
-    busy = over_factors(dataset, runner=RUNNER, busy=dataset.host_cpu_time / dataset.wall_time).busy
+    working = dataset.host_cpu_time / dataset.wall_time / _processors(dataset)
+    busy = over_factors(dataset, runner=RUNNER, busy=working).busy
     found = xr.Dataset({"runs": runs, "throughput": runs.mean("run"), "limit": limit, "busy": busy})
     return found.assign(round_trip=round_trip.where(~exceeds)), _excesses(share.max("run").where(exceeds))
+
+
+def _processors(dataset: xr.Dataset) -> float:
+    """How many processors the machine has; NaN where it is not known."""
+    sessions = json.loads(dataset.attrs["provenance"]).get("sessions", [])
+    return sessions[-1]["host"]["cpus"] if sessions else np.nan
 
 
 def _laid_out(dataset: xr.Dataset, values: xr.DataArray, dim: str) -> xr.DataArray:
