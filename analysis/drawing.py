@@ -49,20 +49,20 @@ def runs(axes: Axes, series: str, x: np.ndarray, values: xr.DataArray, label: st
 
 def intervals(axes: Axes, series: str, x: np.ndarray, values: xr.DataArray) -> None:
     """Mean and 95 % t interval over the blocks, values over (block, level) at the levels' places x."""
-    for place, level in zip(x, values.transpose(..., "block")):
-        blocks = level.dropna("block").values
-        if len(blocks) > 1:
-            mean, _, low, high = t_interval(blocks)
-            interval(axes, series, place, mean, low, high)
+    blocks = [level[~np.isnan(level)] for level in values.transpose(..., "block").values]
+    known = [(place, *t_interval(level)) for place, level in zip(x, blocks) if len(level) > 1]
+    if known:
+        places, means, _, lows, highs = np.array(known).T
+        interval(axes, series, places, means, lows, highs)
 
 
-def interval(axes: Axes, series: str, x: float, mean: float, low: float, high: float) -> None:
-    """A series' mean at x with its interval, which is left out where it is not known (NaN)."""
+def interval(axes: Axes, series: str, x, mean, low, high) -> None:
+    """A series' mean at x, a number or several, with its interval, which is left out where it is not known (NaN)."""
     look = style.look(series)
     axes.errorbar(
         x,
         mean,
-        [[mean - low], [high - mean]],
+        np.reshape([mean - low, high - mean], (2, -1)),
         fmt=look.marker,
         color=look.color,
         mfc="white",

@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime
+from functools import cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -131,6 +132,7 @@ def finding(name: str, facts: dict) -> str:
     return str(getattr(templates().get_template("findings.md.j2").module, name)(facts)).strip()
 
 
+@cache  # it compiles a template but once
 def templates() -> Environment:
     """The templates with these filters; a fact that a template names and nobody has is an error."""
     environment = Environment(

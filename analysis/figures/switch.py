@@ -119,11 +119,11 @@ def _directions(axes: Axes, values) -> None:
 def _published(axes: Axes, study: Mtu, path: str, values) -> None:
     """The source's points, each device with its own mark; both ways in the colour of both ways."""
     names = published.nemo()["device"]
+    here = study.published[study.published.path == path]
     for mark, device in zip(style.PUBLISHED_DEVICES, study.published.device.unique()):
         for direction in ("forward", "both"):
-            chosen = study.published.query("path == @path and device == @device and direction == @direction")
-            look = style.look(direction)
-            axes.plot(chosen.mtu, values[chosen.index], mark, color=style.INK, mec=look.color, mew=1.5, markersize=7)
+            chosen = here[(here.device == device) & (here.direction == direction)]
             if len(chosen):
-                label = f"published, {names[device]}"
+                edge, label = style.look(direction).color, f"published, {names[device]}"
+                axes.plot(chosen.mtu, values[chosen.index], mark, color=style.INK, mec=edge, mew=1.5, markersize=7)
                 axes.plot([], [], mark, linestyle="", color=style.INK, mew=1.5, markersize=7, label=label)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import statsmodels.api as sm
 import xarray as xr
+from statsmodels.regression.linear_model import OLS
+from statsmodels.tools import add_constant
 
 FEWEST = 8  # trials that a law of three parameters is fitted to, at least
 SHORTEST = 1.0  # s: below it a simulation's start-up counts, of which the law knows nothing
@@ -101,7 +102,7 @@ def _trials(dataset: xr.Dataset) -> pd.DataFrame:
 
 def _law(trials: pd.DataFrame) -> Law:
     terms = np.column_stack([np.log(trials.N), np.log(searches(trials.P))])
-    fitted = sm.OLS(np.log(trials.simulator_cpu_time.values), sm.add_constant(terms)).fit()
+    fitted = OLS(np.log(trials.simulator_cpu_time.values), add_constant(terms)).fit()
     (scale, order, grid), intervals = fitted.params, fitted.conf_int()
     return Law(
         scale=math.exp(scale),
@@ -117,5 +118,5 @@ def _memory(trials: pd.DataFrame) -> Slope | None:
     known = trials.dropna(subset="simulator_memory")
     if len(known) < FEWEST or known.nodes.nunique() < 2:
         return None
-    fitted = sm.OLS(known.simulator_memory.values, sm.add_constant(known.nodes.values)).fit()
+    fitted = OLS(known.simulator_memory.values, add_constant(known.nodes.values)).fit()
     return Slope(float(fitted.params[1]), tuple(fitted.conf_int()[1].tolist()))

@@ -50,8 +50,9 @@ def analyse(dataset: xr.Dataset) -> Mtu:
 def onlookers(dataset: xr.Dataset) -> Onlookers:
     """The nodes that took no part in any of the campaign's transfers, on the paths that have such nodes."""
     seen = []
-    for at in np.flatnonzero(dataset.bytes_received.notnull().any("node")):
-        trial = dataset.isel(trial=at)
+    trials = dataset[["path", "sender", "receiver", "bytes_received"]]
+    for at in np.flatnonzero(trials.bytes_received.notnull().any("node")):
+        trial = trials.isel(trial=at)
         two = {int(trial.sender), int(trial.receiver)}
         # All, whatever they received: the threshold is below any share.
         judged = flooded(trial.bytes_received.values, two, two, threshold=-1)
