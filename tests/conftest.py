@@ -1,6 +1,23 @@
-"""How all tests run: half of hypothesis' usual examples, so that the whole suite stays within minutes."""
+"""How all tests run, and what several files share: the whole suite has to stay within minutes."""
 
+from types import SimpleNamespace
+
+import command_line
+import pytest
 from hypothesis import settings
 
-settings.register_profile("suite", max_examples=50)
+settings.register_profile("suite", max_examples=50)  # half of the usual
 settings.load_profile("suite")
+
+
+@pytest.fixture(scope="session")
+def stored(tmp_path_factory):
+    """The report of the stored references: how its command ended (`done`), its `folder`, and its `studies`."""
+    from analysis.studies import together  # not for those tests that are done before it is imported
+
+    folder, analyse, kept = tmp_path_factory.mktemp("stored"), together.analyse, []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(together, "analyse", lambda *datasets: kept.append(analyse(*datasets)) or kept[-1])
+        done = command_line.run("report", "--preset", "stored", "--out", str(folder))
+    (studies,) = kept
+    return SimpleNamespace(done=done, folder=folder, studies=studies)

@@ -17,10 +17,10 @@ def read(name: str) -> dict:
 
 
 def plan(blocks: int = 2) -> Plan:
-    """Two blocks of HPL on GigE and 10GE, at a size that takes a second or two."""
+    """Two blocks of HPL on two nodes, on GigE and 10GE, at a size that takes half a second."""
     campaign = read("campaigns/hpl_scaling.toml")
-    campaign["factors"] = {"interconnect": ["gige", "10gige"], "nodes": [1, 2]}
-    campaign["levels"]["nodes"] = {"1": {"P": 1, "Q": 1, "N": 512}, "2": {"P": 1, "Q": 2, "N": 704}}
+    campaign["factors"] = {"interconnect": ["gige", "10gige"], "nodes": [2]}
+    campaign["levels"]["nodes"] = {"2": {"P": 1, "Q": 2, "N": 704}}
     campaign["bracket"]["duration_s"] = 0.2
     campaign["stopping"] = {"blocks": blocks}
     del campaign["survey"], campaign["presets"]

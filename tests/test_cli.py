@@ -8,24 +8,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import ROOT, run
 
 import commands
 import experiment
+from analysis.studies import together
 from runners.journal import Folder
 
-ROOT = Path(__file__).resolve().parent.parent
 HPL = ROOT / "tests" / "transcripts" / "hpl"
 
 
-def falloff(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess:
-    """Run the installed command."""
+def installed(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess:
+    """Run the installed command, as a user does."""
     command = Path(sys.executable).with_name("falloff")
     return subprocess.run([str(command), *arguments], capture_output=True, text=True, cwd=cwd)
 
 
 def test_parse_prints_every_result_of_an_existing_output(tmp_path):
     """Somebody's HPL.out gives its rows with settings, readings and units, from any folder."""
-    done = falloff("parse", "hpl", str(HPL / "2.0-several-rows.txt"), cwd=tmp_path)
+    done = installed("parse", "hpl", str(HPL / "2.0-several-rows.txt"), cwd=tmp_path)
     results = json.loads(done.stdout)["results"]
     assert done.returncode == 0 and len(results) > 1
     for result in results:
@@ -35,7 +36,7 @@ def test_parse_prints_every_result_of_an_existing_output(tmp_path):
 
 def test_parse_names_the_reason_of_a_failed_run():
     """A run whose residual check failed has its settings and the reason, and no rate."""
-    (result,) = json.loads(falloff("parse", "hpl", str(HPL / "2.0-failed.txt")).stdout)["results"]
+    (result,) = json.loads(run("parse", "hpl", str(HPL / "2.0-failed.txt")).stdout)["results"]
     assert result["readings"] == [] and "FAILED" in result["refused"]
 
 
@@ -45,7 +46,7 @@ def test_fit_prints_estimates_with_intervals(tmp_path):
     noise = [1.01, 0.99, 1.02, 0.98, 1.0, 1.01]
     rows = [f"{n},{3 * n**0.9 * e}" for n, e in zip((1, 2, 4, 8, 16, 32), noise)]
     table.write_text("nodes,rate\n" + "\n".join(rows) + "\n")
-    done = json.loads(falloff("fit", "power_law", str(table), "--x", "nodes", "--y", "rate").stdout)
+    done = json.loads(run("fit", "power_law", str(table), "--x", "nodes", "--y", "rate").stdout)
     for name, truth in zip(done["estimates"], (3, 0.9)):
         low, high = done["intervals_95"][name]
         assert low < truth < high
@@ -60,7 +61,7 @@ def test_compare_ranks_the_models_of_a_table(tmp_path):
         f"{block},{n},{3 * n**0.6 * random.normal(1, 0.01)}" for block in range(6) for n in (1, 2, 4, 8, 16)
     ]
     table.write_text("block,nodes,rate\n" + "\n".join(rows) + "\n")
-    done = falloff("compare", str(table), "--x", "nodes", "--y", "rate", "--block", "block")
+    done = run("compare", str(table), "--x", "nodes", "--y", "rate", "--block", "block")
     found = {comparison["model"]: comparison for comparison in json.loads(done.stdout)}
     best = next(iter(found.values()))
     low, high = best["intervals_95"]["b"]
@@ -71,12 +72,12 @@ def test_compare_ranks_the_models_of_a_table(tmp_path):
 
 def test_plan_says_hours_and_power():
     """More blocks take longer and decide more often; the numbers rest on the stored blocks."""
-    done = falloff("plan", "hpl_scaling")
+    done = run("plan", "hpl_scaling")
     rows = [list(map(float, line.split())) for line in done.stdout.splitlines() if re.fullmatch(r"[ \d.]+", line)]
     assert done.returncode == 0 and "margin 5 %" in done.stdout and len(rows) > 5
     for column in zip(*rows):
         assert list(column) == sorted(column)
-    assert "no power to plan" in falloff("plan", "hpl_size").stderr
+    assert "no power to plan" in run("plan", "hpl_size").stderr
 
 
 @pytest.mark.parametrize(
@@ -94,29 +95,41 @@ def test_plan_says_hours_and_power():
 )
 def test_mistakes_are_answered_in_a_line_or_two(arguments, said):
     """Exit code 1, the reason on stderr, nothing on stdout, no traceback."""
-    done = falloff(*arguments)
+    done = run(*arguments)
     assert done.returncode == 1 and done.stdout == ""
     assert said in done.stderr and "Traceback" not in done.stderr and len(done.stderr.splitlines()) <= 2
 
 
+def test_a_mistake_ends_the_installed_command():
+    """Its exit code is the command's, and its only line the reason."""
+    done = installed("parse", "linpack", "README.md")
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    assert done.stderr.startswith("falloff: there is no runner 'linpack'")
+
+
 def test_doctor_tells_what_is_here():
     """Every tool of the main campaign is named, with its path or its remedy."""
-    done = falloff("doctor")
+    done = run("doctor")
     assert all(tool in done.stdout for tool in ("xhpl", "dgemm", "iperf3", "ping"))
     assert (done.returncode == 0) == ("MISSING" not in done.stdout)
 
 
-def test_stored_report_is_written_without_running_anything(tmp_path):
+def test_stored_report_is_written_without_running_anything(stored):
     """`falloff report --preset stored` ends with the line that says where the report is."""
-    done = falloff("report", "--preset", "stored", "--out", str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    html, pdf = tmp_path / "falloff.html", tmp_path / "falloff.pdf"
-    assert done.stdout.splitlines()[-1] == f"Report: {html} and {pdf}"
+    assert stored.done.returncode == 0, stored.done.stderr
+    html, pdf = stored.folder / "falloff.html", stored.folder / "falloff.pdf"
+    assert stored.done.stdout.splitlines()[-1] == f"Report: {html} and {pdf}"
     assert html.read_text().lstrip().startswith("<!DOCTYPE html>") and pdf.read_bytes().startswith(b"%PDF")
 
 
 def test_without_the_tools_there_is_a_report_that_says_so(tmp_path, monkeypatch, capsys):
-    """Where nothing can be run: a line with the remedy for what was left out, and the stored reference."""
+    """Where nothing can be run: a line with the remedy for what was left out, and the stored reference.
+
+    One campaign on each kind of testbed; the test above builds the report of all.
+    """
+    few = ("hpl_scaling", "hpl_paper", "frame_limits")
+    monkeypatch.setattr(commands, "QUICK", few)
+    monkeypatch.setattr(together, "DATASETS", {name: together.DATASETS[name] for name in few})
     monkeypatch.setattr(experiment, "folder_of", lambda plan, out: Folder(tmp_path / "campaign"))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("analysis.publish.to_pdf", lambda *_: b"%PDF-")  # the test above sets the pages

@@ -29,7 +29,7 @@ def test_kill_9_at_random_moments_then_resume(tmp_path):
     for attempt in range(7):
         child = start(tmp_path / "c")
         if attempt < 6:
-            time.sleep(chance.uniform(0.4, 3.0))
+            time.sleep(chance.uniform(0.3, 1.6))
             child.send_signal(signal.SIGKILL)
         said = child.communicate(timeout=120)[0].split("\n")
         states += [Path(line.split()[1]) for line in said if line.startswith("open ")]
@@ -47,6 +47,7 @@ def test_kill_9_at_random_moments_then_resume(tmp_path):
 
     dataset = store.assemble(tmp_path / "c")
     assert (dataset.status == "ok").all(), dataset.reason.values
-    two = dataset.isel(trial=(dataset.role == "point").values & (dataset.nodes == 2).values)
-    assert (two.bytes_sent.sum("node") >= derive.broadcast_bytes(two.N, two.Q)).all(), "HPL's bytes took another way"
-    assert set(two.interconnect.values) == {"gige", "10gige"}
+    points = dataset.isel(trial=(dataset.role == "point").values)
+    sent = points.bytes_sent.sum("node")
+    assert (sent >= derive.broadcast_bytes(points.N, points.Q)).all(), "HPL's bytes took another way"
+    assert set(points.interconnect.values) == {"gige", "10gige"}

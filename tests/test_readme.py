@@ -4,42 +4,39 @@ from pathlib import Path
 
 import pytest
 
-import experiment
-from analysis import report, style
-from analysis.figures import scaling as figures
-from analysis.studies import together
+from analysis import report
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module")
-def studies():
-    """The shipped campaigns, analysed."""
-    return together.analyse({name: experiment.stored(*source) for name, source in together.DATASETS.items()})
+def known(stored):
+    """What a report of the shipped campaigns may quote."""
+    return report.facts(stored.studies)
 
 
-def test_figure_is_the_references(studies, tmp_path):
+def test_figure_is_the_references(stored):
     """The figure in README is, byte for byte, the one that the shipped data give."""
-    files = style.save_all(figures.draw(studies.scaling), tmp_path)
-    assert files["share"].read_bytes() == (ROOT / "docs" / "hpl_share.svg").read_bytes()
+    drawn = stored.folder / "figures" / "share.svg"
+    assert drawn.read_bytes() == (ROOT / "docs" / "hpl_share.svg").read_bytes()
 
 
-def test_verdicts_are_the_references(studies):
+def test_verdicts_are_the_references(known):
     """README quotes the verdicts and findings, with their numbers, as the report words them."""
-    verdicts = report.verdicts(report.facts(studies)).replace("\u00a0", " ").replace("\\", "").strip()
+    verdicts = report.verdicts(known).replace("\u00a0", " ").replace("\\", "").strip()
     assert verdicts in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_error_rates_are_the_calibrations(studies):
+def test_error_rates_are_the_calibrations(known):
     """README quotes the worst rates of wrong claims with a fixed number of blocks."""
-    fixed = report.facts(studies)["calibration"]["rules"]["fixed"]
+    fixed = known["calibration"]["rules"]["fixed"]
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     assert f"{100 * fixed['flat']['rate']:.1f} % were called flat" in text
     assert f"{100 * fixed['falls_off']['rate']:.1f} % falling off" in text
 
 
-def test_trust_is_the_comparisons(studies):
+def test_trust_is_the_comparisons(known):
     """README quotes the largest difference between the simulation and HPL itself, and of how many cases."""
-    trust = report.facts(studies)["trust"]
+    trust = known["trust"]
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     assert f"within {100 * trust['largest']:.2f} % of HPL itself in {trust['cases']} cases" in text

@@ -4,6 +4,7 @@ import csv
 import re
 import shutil
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,24 +38,37 @@ def difference(times):
     return times[1] / times[0] - 1
 
 
+@pytest.fixture(scope="module")
+def unmocked(tmp_path_factory):
+    """HPL itself on a case, which runs but once: its output, and the folder with its pivots."""
+
+    @cache
+    def run(case):
+        folder = tmp_path_factory.mktemp("hpl")
+        return trust.unmocked(case, folder), folder
+
+    return run
+
+
 @needs_both
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.P}x{case.Q} BCAST {case.BCAST} DEPTH {case.DEPTH}")
-def test_without_computation_the_simulation_takes_hpls_own_time(case, tmp_path):
+def test_without_computation_the_simulation_takes_hpls_own_time(case, unmocked):
     """HPL solves its system and passes its check; the simulation takes as long on the same network."""
-    real = trust.unmocked(case, tmp_path)
+    real, folder = unmocked(case)
     (row,) = hpl_output.rows(real)
     assert row.check == "PASSED" and (row.N, row.P, row.Q) == (2048, case.P, case.Q)
-    assert abs(difference((trust.seconds(real), trust.seconds(trust.simulated(case, tmp_path))))) < AGREE
+    assert abs(difference((trust.seconds(real), trust.seconds(trust.simulated(case, folder))))) < AGREE
 
 
 @needs_both
-def test_the_comparison_can_fail(tmp_path, monkeypatch):
+def test_the_comparison_can_fail(unmocked, monkeypatch):
     """On a network that is 5 % slower the simulation takes so much longer, and that is seen."""
     gige = trust.NETWORKS["gige"]
     slower = {"bandwidth": gige["bandwidth"] / 1.05, "latency": gige["latency"] * 1.05}
     monkeypatch.setitem(trust.NETWORKS, "slower", slower)
-    real = trust.seconds(trust.unmocked(CASES[0], tmp_path))
-    off = difference((real, trust.seconds(trust.simulated(replace(CASES[0], network="slower"), tmp_path))))
+    real, folder = unmocked(CASES[0])
+    slower = trust.simulated(replace(CASES[0], network="slower"), folder)
+    off = difference((trust.seconds(real), trust.seconds(slower)))
     assert off == pytest.approx(0.05, abs=0.002) and off > AGREE
 
 
@@ -62,6 +76,7 @@ def test_the_comparison_can_fail(tmp_path, monkeypatch):
 @pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[4]], ids=lambda case: f"{case.P}x{case.Q}")
 def test_every_message_has_its_size(case, tmp_path):
     """Messages and bytes of every call and class of sizes are HPL's; with drawn pivots they are not."""
+    case = replace(case, N=1024)  # eight panels, which is enough of them
     real = payload.tables(trust.unmocked(case, tmp_path, check=False))
     assert payload.tables(trust.simulated(case, tmp_path)) == real
     assert sum(sent.bytes for sent in real[0]) > broadcast_bytes(case.N, case.Q)
