@@ -77,12 +77,22 @@ def test_one_node_is_the_negative_control():
     assert way_of(wrong, "mptcp")["control"]["kind"] == "some"
 
 
+def test_a_violated_control_is_said():
+    """A gain on one node, where no link is used, is chance or the machine's own; without one nothing is said."""
+    dataset = hpl_campaign()
+    alone = (dataset.nodes == 1) & (dataset.aggregation == "mptcp") & (dataset.ranks_per_node == 1)
+    faster = dataset.assign(hpl_rate=dataset.hpl_rate * (1 + 0.2 * alone))
+    said = section(facts.collect(link_bonding.analyse(faster)))
+    assert f"1 of {len(STUDY.hpl.ways)} negative controls shows a gain" in said
+    assert "negative controls show" not in section(KNOWN)
+
+
 def test_a_bonded_run_on_one_link_is_shown():
     """By a hash of addresses all runs used one link: it is counted, and said on the first page."""
     point = way_of(KNOWN, "ecmp_layer2")["points"][-1]
     assert point["on_one"] == point["runs"] == 8 and point["lesser"] == 0
     assert way_of(KNOWN, "mptcp")["points"][-1]["on_one"] == 0
-    assert "Hash of addresses used one link only** in 8 of 8 runs" in finding(KNOWN)
+    assert "On 2 nodes, **hash of addresses used one link only** in all 8 runs" in finding(KNOWN)
     assert "used one link only" not in finding(facts.collect(link_bonding.analyse(hpl_campaign(lesser=dict.fromkeys(LESSER, 0.4)))))
 
 
