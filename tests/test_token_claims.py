@@ -155,3 +155,15 @@ def test_today_is_set_beside_the_reference():
     study = token_exchange.analyse(token_campaign(only=TWO), today=today)
     (claim,) = facts.collect(study)["today"]["claims"]
     assert claim["now"]["about"] == claim["then"]["about"] and "Today's run" in section(study)
+
+
+def test_each_model_of_contention_has_its_column():
+    """Whatever their order of support, the numbers of a model are below its name."""
+    known = facts.collect(NOISY)
+    heading, *rows = [line for line in section(NOISY).splitlines() if "Model that is supported" in line or " 15 |" in line]
+    columns = [title.strip().lower() for title in heading.split("|")]
+    assert len(rows) == len(known["contention"])
+    for row, found in zip(rows, known["contention"]):
+        cells = dict(zip(columns, row.split("|")))
+        for model in found["models"]:
+            assert cells[model["title"]].strip().startswith(f"{model['behind']:.1f} (")
