@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from analysis.fitting.breakpoint import bracket
@@ -58,7 +58,8 @@ def test_the_bracket_holds_the_breakpoint_in_at_least_95_percent():
 
 @settings(max_examples=10, deadline=None)
 @given(st.floats(1.2, 4.8), st.sampled_from([0.001, 0.02, 0.05]), st.integers(0, 1000))
-def test_one_refinement_of_the_guess_is_the_global_optimum(log_n0, noise, seed):
+@example(3.90625, 0.02, 1)  # the optima of two intervals are nearly the same
+def test_the_fit_is_the_global_optimum(log_n0, noise, seed):
     """No breakpoint of a grid of 6001 has a smaller sum of squares."""
     x = np.repeat(DOUBLINGS, 2)
     y = falling(x, 2**log_n0, noise, seed)
