@@ -13,6 +13,7 @@ from analysis import rails, style, wording
 from analysis.facts import link_bonding as facts
 from analysis.figures import link_bonding as figures
 from analysis.publish import to_html
+from analysis.rails import NAMES
 from analysis.studies import link_bonding, together
 from runners import hpl
 from runners.record import FalloffError
@@ -75,6 +76,19 @@ def test_one_node_is_the_negative_control():
     gains = {way: {**GAINS[way], 1: 0.2 if way == "mptcp" else 0.0} for way in GAINS}
     wrong = facts.collect(link_bonding.analyse(hpl_campaign(gains=gains)))
     assert way_of(wrong, "mptcp")["control"]["kind"] == "some"
+
+
+def test_todays_run_stands_beside_the_reference():
+    """A shorter run made anew: each of its gains and goodputs with the reference's; without one nothing is said."""
+    short = {"blocks": 1, "preset": "quick"}
+    study = link_bonding.analyse(hpl_campaign(), micro_campaign(), hpl_campaign(**short), micro_campaign(**short))
+    known = facts.collect(study)
+    assert [(it["name"], it["nodes"]) for it in known["today"]["gains"]] == [
+        (NAMES[way], nodes) for way in ("ecmp_layer34", "mpi_striping") for nodes in (2, 4)
+    ]
+    assert all(it["now"] == pytest.approx(it["then"], abs=0.05) for it in known["today"]["gains"])
+    assert {it["streams"] for it in known["today"]["links"]} == {1, 8}
+    assert "Today's run" in section(known) and "Today's run" not in section(KNOWN)
 
 
 def test_a_violated_control_is_said():

@@ -45,6 +45,7 @@ def collect(study: LinkBonding) -> dict:
             {"ranks_per_node": ranks, **_gain_of(found)} for ranks, found in hpl.by_connection.items()
         ],
         "micro": _micro(study.micro) if study.micro else None,
+        "today": _today(study, study.today) if study.today else None,
         "published": published,
     }
 
@@ -56,6 +57,41 @@ def communication(ratio: float) -> float:
     where two links are slower.
     """
     return 2 * (1 - 1 / ratio)
+
+
+def _today(reference: LinkBonding, today: LinkBonding) -> dict:
+    """Today's gains [1], and goodputs [links] where there are any, beside the reference's at the same points."""
+    gains, links = _mean_gains(reference.hpl), _links(reference.micro)
+    return {
+        "ended": today.hpl.dataset.attrs["ended"],
+        "gains": [
+            {"name": NAMES[way], "ranks_per_node": ranks, "nodes": nodes, "now": now, "then": gains[way, ranks, nodes]}
+            for (way, ranks, nodes), now in _mean_gains(today.hpl).items()
+        ],
+        "links": [
+            {"name": NAMES[way], "streams": streams, "now": now, "then": links[way, streams]}
+            for (way, streams), now in _links(today.micro).items()
+        ]
+        if reference.micro
+        else [],
+    }
+
+
+def _mean_gains(hpl: Hpl) -> dict[tuple[str, int, int], float | None]:
+    """By way, processes a node, and nodes of which there are several."""
+    ratios = {
+        (way.aggregation, way.ranks_per_node, nodes): known(way.gains.ratio.sel(nodes=nodes))
+        for way in hpl.ways
+        for nodes in way.gains.nodes.values.tolist()
+        if nodes > 1
+    }
+    return {key: None if ratio is None else ratio - 1 for key, ratio in ratios.items()}
+
+
+def _links(micro: Micro | None) -> dict[tuple[str, int], float | None]:
+    """Goodputs in links by way and number of connections; none without data."""
+    ways = _micro(micro)["ways"] if micro else []
+    return {(way["key"], point["streams"]): point["links"] for way in ways for point in way["points"]}
 
 
 def _rates(hpl: Hpl, ranks: int) -> dict:

@@ -98,18 +98,28 @@ class Micro:
 
 @dataclass(frozen=True)
 class LinkBonding:
-    """Both campaigns; `micro` is None where it was not run."""
+    """Both campaigns; `micro` is None where it was not run, and `today` is of shorter runs, made anew."""
 
     hpl: Hpl
     micro: Micro | None = None
+    today: "LinkBonding | None" = None
 
 
-def analyse(hpl: xr.Dataset, micro: xr.Dataset | None = None) -> LinkBonding:
+def analyse(
+    hpl: xr.Dataset,
+    micro: xr.Dataset | None = None,
+    hpl_today: xr.Dataset | None = None,
+    micro_today: xr.Dataset | None = None,
+) -> LinkBonding:
     """Derive gains, growth and candidates from the campaign link_hpl, and goodputs from link_micro.
 
     Raises FalloffError when a dataset has no trial of its tool, or HPL ran over several interconnects.
     """
-    return LinkBonding(_hpl(hpl), None if micro is None else _micro(micro))
+    return LinkBonding(
+        hpl=_hpl(hpl),
+        micro=None if micro is None else _micro(micro),
+        today=None if hpl_today is None else analyse(hpl_today, micro_today),
+    )
 
 
 def _hpl(dataset: xr.Dataset) -> Hpl:

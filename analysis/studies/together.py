@@ -132,7 +132,9 @@ def analyse(datasets: Mapping[str, xr.Dataset], today: Mapping[str, xr.Dataset] 
             long_path=_of(long_path, get("long_path"), get("long_repeats"), now("long_path")),
             fan_out=_of(fan_out, get("fan_out"), now("fan_out")),
             token_exchange=_of(token_exchange, get("token_exchange"), now("token_exchange")),
-            link_bonding=_of(link_bonding, get("link_hpl"), get("link_micro")),
+            link_bonding=_of(
+                link_bonding, get("link_hpl"), get("link_micro"), now("link_hpl"), now("link_micro")
+            ),
         )
     )
 
