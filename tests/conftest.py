@@ -6,7 +6,7 @@ import command_line
 import pytest
 from hypothesis import settings
 
-settings.register_profile("suite", max_examples=50)  # half of the usual
+settings.register_profile("suite", max_examples=30)  # of the usual hundred
 settings.load_profile("suite")
 
 
