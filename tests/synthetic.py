@@ -228,6 +228,19 @@ def assembled(name, trials, design, interconnects, testbed, settings):
     return check(xr.Dataset(variables, coordinates, attributes))
 
 
+def of_plan(plan, readings):
+    """A dataset of the plan's blocks with what `readings` gives for each point and block."""
+    trials = [
+        {**trial.point, **readings(trial.point, trial.block)}
+        | {"role": "point", "runner": trial.runner, "block": trial.block, "status": "ok"}
+        for block in plan.blocks
+        for trial in block
+    ]
+    points = [trial.point for trial in plan.blocks[0]]
+    settings = {key: value for key, value in points[0].items() if all(point[key] == value for point in points)}
+    return assembled(plan.name, trials, plan.design, plan.interconnects, plan.testbed, settings)
+
+
 def _array(name, wanted, rows, largest):
     attributes = {key: wanted[key] for key in ("units", "long_name") if key in wanted}
     labels = {

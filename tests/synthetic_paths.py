@@ -2,7 +2,7 @@
 
 import numpy as np
 import xarray as xr
-from synthetic import assembled
+from synthetic import of_plan
 
 import experiment
 from analysis.capacity import limits, way
@@ -32,7 +32,7 @@ def long_path_campaign(
             value *= slow[1]
         return {"goodput": value, "rtt_mean": travelled.round_trip}
 
-    return _dataset(plan, readings)
+    return of_plan(plan, readings)
 
 
 def fan_out_campaign(blocks=8, capacities=None, noise=0.01, seed=1, preset="full"):
@@ -65,7 +65,7 @@ def fan_out_campaign(blocks=8, capacities=None, noise=0.01, seed=1, preset="full
             "wall_time": 3.0,
         }
 
-    return _dataset(plan, readings)
+    return of_plan(plan, readings)
 
 
 def without(dataset, **point):
@@ -78,16 +78,3 @@ def without(dataset, **point):
     return lost.assign(
         status=xr.where(gone, "failed", dataset.status), reason=xr.where(gone, "planted fault", dataset.reason)
     )
-
-
-def _dataset(plan, readings):
-    """The plan's blocks with what `readings` gives for each point and block."""
-    trials = [
-        {**trial.point, **readings(trial.point, trial.block)}
-        | {"role": "point", "runner": trial.runner, "block": trial.block, "status": "ok"}
-        for block in plan.blocks
-        for trial in block
-    ]
-    points = [trial.point for trial in plan.blocks[0]]
-    settings = {key: value for key, value in points[0].items() if all(point[key] == value for point in points)}
-    return assembled(plan.name, trials, plan.design, plan.interconnects, plan.testbed, settings)

@@ -1,7 +1,7 @@
 """Synthetic campaigns over one link and two from a known truth: the shipped campaigns' own plans with made-up readings."""
 
 import numpy as np
-from synthetic import assembled
+from synthetic import of_plan
 
 import experiment
 from analysis.wire import wire_limit
@@ -43,7 +43,7 @@ def hpl_campaign(blocks=8, gains=GAINS, lesser=LESSER, noise=0.01, block_effect=
             "bytes_sent_rail_2": lesser[way] * sent,
         }
 
-    return _dataset(plan, readings)
+    return of_plan(plan, readings)
 
 
 def micro_campaign(blocks=6, links=LINKS, noise=0.005, seed=1, preset="full"):
@@ -62,17 +62,4 @@ def micro_campaign(blocks=6, links=LINKS, noise=0.005, seed=1, preset="full"):
             "bytes_sent_rail_2": over_second * sent,
         }
 
-    return _dataset(plan, readings)
-
-
-def _dataset(plan, readings):
-    """The plan's blocks with what `readings` gives for each point and block."""
-    trials = [
-        {**trial.point, **readings(trial.point, trial.block)}
-        | {"role": "point", "runner": trial.runner, "block": trial.block, "status": "ok"}
-        for block in plan.blocks
-        for trial in block
-    ]
-    points = [trial.point for trial in plan.blocks[0]]
-    settings = {key: value for key, value in points[0].items() if all(point[key] == value for point in points)}
-    return assembled(plan.name, trials, plan.design, plan.interconnects, plan.testbed, settings)
+    return of_plan(plan, readings)
