@@ -20,6 +20,7 @@ LABELS = {
     "NB": ("1", "block size of the matrix"),
     "P": ("1", "rows of the process grid"),
     "Q": ("1", "columns of the process grid"),
+    "ranks_per_node": ("1", "MPI processes on each node"),
 }
 
 
@@ -28,9 +29,9 @@ def points(dataset: xr.Dataset, drift_limit: float | None = None) -> xr.Dataset:
 
     Factors are always `interconnect` and `nodes`, in some campaigns also `N`, `noise` or `blas`.
     Variables: `rate` [Gflop/s], `share` of DGEMM [1], `bytes_sent` and `broadcast_bytes` [B], the
-    settings `N`, `NB`, `P`, `Q` as far as they are no factors, and `reason`, which is empty where `rate`
-    is valid and says otherwise why it is NaN; over (block, nodes) `dgemm` [Gflop/s], the sum over the
-    n nodes; over (block) `drift` [1], `block_valid` and `block_reason`; over (interconnect), from the
+    settings `N`, `NB`, `P`, `Q`, `ranks_per_node` as far as they are no factors, and `reason`, which is
+    empty where `rate` is valid and says otherwise why it is NaN; over (block, nodes) `dgemm` [Gflop/s], the
+    sum over the n nodes; over (block) `drift` [1], `block_valid` and `block_reason`; over (interconnect), from the
     survey where there is one, `goodput` and `injection_limit` [bit/s] and `limit` (`link-bound`,
     `host-bound`), since only link-bound points speak of a link. A block is invalid, and all its values NaN,
     when DGEMM drifted beyond `drift_limit`, the design's unless given, or was not measured on both sides.
@@ -100,14 +101,14 @@ def at_only_level(points: xr.Dataset, *factors: str) -> xr.Dataset:
     return points.squeeze(factors)
 
 
-def broadcast_bytes(N, Q):
-    """The least number of bytes that HPL's panel broadcasts send, over all nodes of a grid with Q columns.
+def broadcast_bytes(N, Q, ranks_per_node=1):
+    """The least number of bytes that HPL's panel broadcasts send between nodes, over all of a grid with Q columns.
 
-    The panel that starts at row r has N - r rows of NB doubles and reaches each of the Q - 1 other
-    process columns once, whatever the broadcast's shape: 8 (Q - 1) sum NB (N - r) >= 4 (Q - 1) N^2.
-    Row swaps, pivots, headers and what is sent twice come on top.
+    The panel that starts at row r has N - r rows of NB doubles and reaches each of the other nodes once, whatever the
+    broadcast's shape. The Q processes of a row are on no fewer than M = Q / ranks_per_node nodes, rounded up:
+    8 (M - 1) sum NB (N - r) >= 4 (M - 1) N^2. Row swaps, pivots, headers and what is sent twice come on top.
     """
-    return 4 * (Q - 1) * N**2
+    return 4 * (np.ceil(Q / ranks_per_node) - 1) * N**2
 
 
 def _hpl(dataset):
@@ -117,10 +118,10 @@ def _hpl(dataset):
         **{name: dataset[name] for name in ("N", "NB", "P", "Q", "reason")},
         rate=dataset.hpl_rate,
         bytes_sent=dataset.bytes_sent.sum("node", min_count=1),
+        ranks_per_node=dataset.ranks_per_node.fillna(1),
     )
-    return found.assign(
-        reason=found.reason.fillna("not run"), broadcast_bytes=broadcast_bytes(found.N, found.Q)
-    )
+    least = broadcast_bytes(found.N, found.Q, found.ranks_per_node)
+    return found.assign(reason=found.reason.fillna("not run"), broadcast_bytes=least)
 
 
 def _dgemm(dataset, found):

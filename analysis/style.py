@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from itertools import cycle
 from pathlib import Path
 
 import matplotlib as mpl
 import seaborn as sns
-
-from runners.record import FalloffError
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,8 @@ LOOKS = {
     "bonded_switch": Look("#CC79A7", "^", ":"),
     "bonded_shared": Look("#6E6E6E", "X", (0, (8, 2))),
 }
+# For interconnects of the user's own: looks of what does not stand beside them.
+_spare = cycle(["bond_8023ad", "mpi_striping", "bond_balance_rr", "ecmp_layer2", "one_link"])
 PUBLISHED_MARKERS = {"gige": "x", "10gige": "+"}
 PUBLISHED_DEVICES = "x+1"  # marks of a source's devices, in ink, in the order in which it names them
 FAULTS = {"local": "o", "router": "^", "silent": "X", "none": "s"}  # marks: why larger frames were not carried
@@ -97,14 +99,10 @@ RULES = {
 }
 
 
+@cache
 def look(series: str) -> Look:
-    """The look of an interconnect, a BLAS or a level of noise; raises FalloffError when it has none yet."""
-    try:
-        return LOOKS[series]
-    except KeyError:
-        raise FalloffError(
-            f"{series!r} has no colour of its own; add a row to LOOKS in analysis/style.py"
-        ) from None
+    """The look of an interconnect, a BLAS or a level of noise; a name of the user's own keeps the next spare one."""
+    return LOOKS[series if series in LOOKS else next(_spare)]
 
 
 @contextmanager

@@ -123,6 +123,12 @@ def test_broadcast_bytes_are_below_the_exact_sum_of_the_panels():
     assert broadcast_bytes(N, 1) == 0
 
 
+@pytest.mark.parametrize(("each", "other_nodes"), [(1, 7), (2, 3), (3, 2), (8, 0), (16, 0)])
+def test_processes_of_a_node_need_no_network_between_them(each, other_nodes):
+    """A panel goes once to each other node of a process row, however many of its processes are there."""
+    assert broadcast_bytes(4096, 8, each) == other_nodes * broadcast_bytes(4096, 2)
+
+
 def test_evidence_is_never_mixed():
     """Two kinds of evidence in one dataset are refused."""
     dataset = campaign(blocks=2)

@@ -1,6 +1,7 @@
 """Figures show every point and unit, and a network looks the same wherever it appears."""
 
 import io
+import json
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,6 @@ from analysis import style
 from analysis.facts.published import smith_balance
 from analysis.figures import scaling as figures
 from analysis.studies.scaling import analyse, short_names
-from runners.record import FalloffError
 
 REFERENCE = campaign(blocks=4, noise=0.01, failed=[(2, "gige", 8)])
 SCALING = analyse(REFERENCE, campaign(blocks=2, noise=0.01, seed=9))
@@ -145,7 +145,20 @@ def test_one_block_is_drawn_without_intervals():
     assert contains_all(heights(figures.rate_over_nodes(single.points, single.rate_curves)), rates)
 
 
-def test_an_interconnect_without_a_look_is_refused_with_the_remedy():
-    """A new interconnect needs its own colour, and the message says where."""
-    with pytest.raises(FalloffError, match="analysis/style.py"):
-        style.look("carrier pigeon")
+def test_interconnects_of_the_users_own_have_looks():
+    """Each name keeps its own, which is no other's beside it."""
+    pigeon, drum = style.look("carrier pigeon"), style.look("talking drum")
+    assert style.look("carrier pigeon") == pigeon != drum
+    assert not {pigeon, drum} & {style.look(name) for name in ("gige", "10gige", "unshaped")}
+
+
+def test_efficiency_is_shown_where_rpeak_is_known():
+    """HPL's rate over the nodes' peak, in percent; without a peak there is no such figure."""
+    dataset = campaign(blocks=2)
+    assert "efficiency" not in figures.draw(analyse(dataset))
+    testbed = json.loads(dataset.attrs["testbed_settings"])
+    known = {**testbed, "rpeak": {"value": 5e9, "unit": "flop/s"}}
+    study = analyse(dataset.assign_attrs(testbed_settings=json.dumps(known)))
+    shown = figures.draw(study)["efficiency"]
+    percent = 20 * (study.points.rate / study.points.nodes).values.ravel()
+    assert contains_all(heights(shown), percent)

@@ -16,17 +16,20 @@ from analysis.contrasts import Contrast, differences, log_ratios
 from analysis.facts.published import smith_balance
 from analysis.fitting.block_fit import BlockFit
 from analysis.inference.verdict import Agreement
+from analysis.studies.efficiency import efficiency
 from analysis.studies.scaling import Scaling, short_names
 
 
 def draw(study: Scaling) -> dict[str, Figure]:
-    """The figures that the data allow, by name: rate, share, falls, links and balance."""
+    """The figures that the data allow, by name: rate, share, efficiency, falls, links and balance."""
     names = short_names(study.dataset)
     drawn = {
         "rate": rate_over_nodes(study.points, study.rate_curves),
         "share": share_over_nodes(study.points, study.share_curves),
         "falls": falls(study.points, study.contrasts, study.today),
     }
+    if efficiency(study.points).notnull().any():
+        drawn["efficiency"] = efficiency_over_nodes(study.points)
     if len(study.links):
         drawn["links"] = link_goodput(study.links, names)
     if study.balance is not None:
@@ -67,6 +70,24 @@ def share_over_nodes(points: xr.Dataset, fits: Mapping[str, BlockFit]) -> Figure
         figure, axes = drawing.new_figure(3.6)
         drawing.shares(axes, points, fits)
         axes.set(ylabel="HPL rate / DGEMM rate of the same nodes [%]")
+        axes.legend(loc="lower left")
+        return figure
+
+
+def efficiency_over_nodes(points: xr.Dataset) -> Figure:
+    """Share of Rpeak [%] of every block over nodes, with block means and 95 % t intervals.
+
+    `points` is from `derive.points`, of a testbed whose Rpeak is known.
+    """
+    reached = 100 * efficiency(points)
+    with style.styled():
+        figure, axes = drawing.new_figure(3.6)
+        for interconnect, sidestep, short in drawing.series(points):
+            x = points.nodes.values * 2 ** (0.035 * sidestep)
+            drawing.runs(axes, interconnect, x, reached.sel(interconnect=interconnect), short)
+            drawing.intervals(axes, interconnect, x, reached.sel(interconnect=interconnect))
+        drawing.node_axis(axes, points.nodes.values)
+        axes.set(ylabel="efficiency [% of Rpeak]", ylim=(0, None))
         axes.legend(loc="lower left")
         return figure
 

@@ -1,4 +1,4 @@
-"""Efficiency over nodes of a simulated campaign, and the shape of that curve in a few numbers."""
+"""Efficiency over nodes where Rpeak is known, and the shape of that curve in a few numbers."""
 
 import json
 
@@ -13,12 +13,18 @@ def testbed(dataset: xr.Dataset) -> dict:
     return json.loads(dataset.attrs["testbed_settings"])
 
 
+def rpeak(dataset: xr.Dataset) -> float:
+    """A node's theoretical peak [flop/s] as its testbed's description gives it, NaN where that does not know it."""
+    value = testbed(dataset).get("rpeak", {}).get("value")
+    return value if isinstance(value, (int, float)) else np.nan
+
+
 def efficiency(derived: xr.Dataset) -> xr.DataArray:
     """HPL's rate over the nodes' theoretical peak, Rmax / Rpeak, over the dims of the rate.
 
-    `derived` is from `derive.points`, of a testbed whose description gives `rpeak` [flop/s] of a node.
+    `derived` is from `derive.points`; all is NaN where its testbed's Rpeak is not known.
     """
-    reached = 1e9 * derived.rate / (derived.nodes * testbed(derived)["rpeak"]["value"])
+    reached = 1e9 * derived.rate / (derived.nodes * rpeak(derived))
     return reached.rename("efficiency").assign_attrs(units="1", long_name="Rmax / Rpeak")
 
 
