@@ -1,35 +1,22 @@
 """Run a campaign: every trial that is not there yet, block by block, until a stopping rule is met."""
 
-import statistics
 import time
-from collections import defaultdict, deque
+from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from dataclasses import asdict
+from functools import partial
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Tuple
 
 from runners import provenance, runner_named
 from runners.journal import Folder
 from runners.plan import Plan
-from runners.record import Outcome, Transcript, Trial, judge
+from runners.progress import Event, Listener, Progress, missing
+from runners.record import Transcript, Trial, judge
 
+# What `run` returns when time ran out; no stopping rule, so that the next session goes on from there.
+DEADLINE = "deadline"
 
-@dataclass(frozen=True)
-class Event:
-    """What the engine reports: `started`, `finished` or `kept` trials, and the campaign's `ended`.
-
-    `done` of `total` trials are there; `eta_s` is None until every kind of trial has been timed once.
-    """
-
-    kind: str
-    trial: Optional[Trial]
-    outcome: Optional[Outcome]
-    done: int
-    total: int
-    eta_s: Optional[float]
-    message: str = ""
-
-
-Listener = Callable[[Event], None]
+_Execute = Callable[[Trial], Tuple[Transcript, float]]
 
 
 def ignore(event: Event) -> None:
@@ -42,136 +29,114 @@ def run(
     folder: Folder,
     listen: Listener = ignore,
     half_width: Callable[[Folder], Optional[float]] = lambda folder: None,
+    deadline: Optional[float] = None,
+    session: Mapping[str, Any] = {},
+    admit: Callable[[Transcript], None] = lambda transcript: None,
 ) -> str:
     """Run what is missing of a plan on an open testbed and say which rule ended it.
 
     `half_width(folder)` is asked after each block for the half-width of the 95 % interval of
     the primary contrast (a fraction, or None while there is none), if the plan wants a precision.
-    Returns `blocks`, `precision` or `time budget`. Whatever interrupts it, finished trials stay.
+    What would not end before the `deadline` (seconds since the epoch) is left to the next session. `session` is what
+    the provenance tells of this one besides host and testbed. `admit(transcript)` raises to keep a trial out, which
+    ends the session, when it did not fail by itself but was ended from outside.
+    Returns `blocks`, `precision`, `time budget` or DEADLINE. Whatever interrupts it, finished trials stay.
     """
     folder.create_or_check(plan)
-    folder.write_provenance({"host": provenance.host(), "testbed": testbed.provenance()})
+    folder.write_provenance({"host": provenance.host(), "testbed": testbed.provenance(), **session})
     folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])
-    progress = _Progress(plan, folder, listen, testbed.at_once)
-    _run_missing(plan.preamble, testbed, folder, progress)
-    ended_by = "blocks"
-    for block in plan.blocks:
-        if _too_late(plan, block, progress):
-            ended_by = "time budget"
-            break
-        _run_missing(block, testbed, folder, progress)
-        width = half_width(folder) if plan.stopping.precision else None
-        if width is not None and width <= plan.stopping.precision:
-            ended_by = "precision"
-            break
-    folder.note("ended", by=ended_by, stopping=asdict(plan.stopping))
+    progress = Progress(plan, folder, listen, testbed.at_once, deadline)
+    ended_by = _run_in_order(plan, partial(_execute, testbed, admit), folder, progress, half_width)
+    if ended_by == DEADLINE:
+        folder.note("paused", by=DEADLINE)
+    else:
+        folder.note("ended", by=ended_by, stopping=asdict(plan.stopping))
     progress.ended(ended_by)
     return ended_by
 
 
 def is_finished(plan: Plan, folder: Folder) -> bool:
-    """Whether nothing is left to do: all trials are there, or this very stopping rule has ended it."""
-    if folder.finished().issuperset(trial.id for trial in plan.trials()):
+    """Whether nothing is left to do: all trials are there, or this very stopping rule has left the rest out."""
+    if not missing(plan.trials(), folder):
         return True
     notes = [note for note in folder.notes() if note["event"] in ("session", "ended")]
-    return bool(notes) and notes[-1].get("stopping") == asdict(plan.stopping)
+    ended = bool(notes) and notes[-1].get("stopping") == asdict(plan.stopping)
+    return ended and notes[-1]["by"] != "blocks"
 
 
-def _run_missing(trials: Iterable[Trial], testbed: Any, folder: Folder, progress: "_Progress") -> None:
+def _run_in_order(
+    plan: Plan, execute: _Execute, folder: Folder, progress: Progress, half_width: Callable[[Folder], Optional[float]]
+) -> str:
+    """Run the preamble, then block by block, and say what ended it."""
+    if not _run_missing(plan.preamble, execute, folder, progress):
+        return DEADLINE
+    for block in plan.blocks:
+        if _too_late(plan, block, progress):
+            return "time budget"
+        if not (progress.can_end(block) and _run_missing(block, execute, folder, progress)):
+            return DEADLINE
+        width = half_width(folder) if plan.stopping.precision else None
+        if width is not None and width <= plan.stopping.precision:
+            return "precision"
+    return "blocks"
+
+
+def _run_missing(trials: Iterable[Trial], execute: _Execute, folder: Folder, progress: Progress) -> bool:
     """Run those of the trials that are not there yet, in order; `at_once` of them where a testbed can.
 
-    Only this thread writes: what an interruption leaves running ends with the testbed and is not kept.
+    Returns whether the deadline left time for all. Only this thread writes: what an interruption leaves running ends
+    with the testbed and is not kept.
     """
     waiting = deque(progress.not_kept(trials))
-    if testbed.at_once == 1:
+    if progress.at_once == 1:
         for trial in waiting:
+            if not _in_time(trial, progress):
+                return False
             progress.started(trial)
-            _keep(trial, *_execute(trial, testbed), folder, progress)
-        return
+            _keep(trial, *execute(trial), folder, progress)
+        return True
     running: Dict[Future, Trial] = {}
-    pool = ThreadPoolExecutor(testbed.at_once)
+    pool = ThreadPoolExecutor(progress.at_once)
     try:
-        while waiting or running:
-            while waiting and len(running) < testbed.at_once:
+        while True:
+            while waiting and len(running) < progress.at_once and _in_time(waiting[0], progress):
                 trial = waiting.popleft()
                 progress.started(trial)
-                running[pool.submit(_execute, trial, testbed)] = trial
+                running[pool.submit(execute, trial)] = trial
+            if not running:
+                return not waiting
             for done in wait(running, return_when=FIRST_COMPLETED)[0]:
                 _keep(running.pop(done), *done.result(), folder, progress)
     finally:
         pool.shutdown(wait=False)
 
 
-def _execute(trial: Trial, testbed: Any) -> Tuple[Transcript, float]:
+def _in_time(trial: Trial, progress: Progress) -> bool:
+    """Whether a trial will be over before the deadline: at the latest when the last of its commands is stopped."""
+    commands = runner_named(trial.runner).commands(trial.point)
+    return progress.has_time_for(trial, sum(command.timeout_s for command in commands if not command.background))
+
+
+def _execute(testbed: Any, admit: Callable[[Transcript], None], trial: Trial) -> Tuple[Transcript, float]:
     """The trial's transcript, and the seconds that it took."""
     begin = time.monotonic()
     transcript = testbed.run(trial, runner_named(trial.runner).commands(trial.point))
-    return transcript, time.monotonic() - begin
+    seconds = time.monotonic() - begin
+    admit(transcript)
+    return transcript, seconds
 
 
-def _keep(trial: Trial, transcript: Transcript, seconds: float, folder: Folder, progress: "_Progress") -> None:
+def _keep(trial: Trial, transcript: Transcript, seconds: float, folder: Folder, progress: Progress) -> None:
     folder.save(transcript)
     outcome = judge(transcript, runner_named(trial.runner).parse)
     folder.note("trial", id=trial.id, status=outcome.status, seconds=round(seconds, 4))
     progress.finished(trial, outcome, seconds)
 
 
-def _too_late(plan: Plan, block: Tuple[Trial, ...], progress: "_Progress") -> bool:
+def _too_late(plan: Plan, block: Tuple[Trial, ...], progress: Progress) -> bool:
     """Whether a block that has still to run would not end within the time budget."""
     budget = plan.stopping.time_budget_s
     if not budget or block is plan.blocks[0]:
         return False
     to_come = progress.expected(block)
     return to_come is not None and to_come > 0 and progress.spent_s + to_come > budget
-
-
-class _Progress:
-    """Keeps count of the trials and of how long each kind takes, and tells the listener."""
-
-    def __init__(self, plan: Plan, folder: Folder, listen: Listener, at_once: int) -> None:
-        self._plan, self._listen, self._at_once = plan, listen, at_once
-        self._trials = plan.trials()
-        self._kind = {trial.id: (trial.runner, trial.point.get("nodes")) for trial in self._trials}
-        self.missing = {trial.id for trial in self._trials} - folder.finished()
-        self._seconds: Dict[Any, List[float]] = defaultdict(list)
-        self.spent_s = 0.0
-        for note in folder.notes():
-            if note["event"] == "trial" and note["id"] in self._kind:
-                self._count(note["id"], note["seconds"])
-
-    def expected(self, trials: Iterable[Trial]) -> Optional[float]:
-        """Seconds that the missing ones of these trials will take; None while their kind was never timed."""
-        kinds = [self._kind[trial.id] for trial in trials if trial.id in self.missing]
-        if not all(kind in self._seconds for kind in kinds):
-            return None
-        return sum(statistics.mean(self._seconds[kind]) for kind in kinds) / self._at_once
-
-    def not_kept(self, trials: Iterable[Trial]) -> List[Trial]:
-        """Those of the trials that are missing; the listener hears of the others."""
-        for trial in trials:
-            if trial.id not in self.missing:
-                self._tell("kept", trial)
-        return [trial for trial in trials if trial.id in self.missing]
-
-    def started(self, trial: Trial) -> None:
-        self._tell("started", trial)
-
-    def finished(self, trial: Trial, outcome: Outcome, seconds: float) -> None:
-        self.missing.discard(trial.id)
-        self._count(trial.id, seconds)
-        self._tell("finished", trial, outcome)
-
-    def ended(self, rule: str) -> None:
-        self._tell("ended", None, message=rule)
-
-    def _count(self, trial_id: str, seconds: float) -> None:
-        self._seconds[self._kind[trial_id]].append(seconds)
-        self.spent_s += seconds / self._at_once
-
-    def _tell(self, kind: str, trial: Optional[Trial], outcome: Optional[Outcome] = None, message: str = "") -> None:
-        eta = self.expected(self._trials)
-        if self._plan.stopping.time_budget_s:
-            left = max(self._plan.stopping.time_budget_s - self.spent_s, 0.0)
-            eta = left if eta is None else min(eta, left)
-        done = len(self._trials) - len(self.missing)
-        self._listen(Event(kind, trial, outcome, done, len(self._trials), eta, message))

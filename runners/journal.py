@@ -92,12 +92,14 @@ class Folder:
 
     def extensions(self) -> int:
         """How often trials were added after a stopping rule had ended the campaign."""
-        count, ended = 0, False
+        count, ended, seen = 0, False, set()
         for note in self.notes():
-            if note["event"] == "trial" and ended:
-                count += 1
-            if note["event"] in ("trial", "ended"):
-                ended = note["event"] == "ended"
+            if note["event"] == "ended":
+                ended = True
+            elif note["event"] == "trial" and note["id"] not in seen:  # else it was only measured again
+                seen.add(note["id"])
+                count += ended
+                ended = False
         return count
 
     def write_provenance(self, provenance: Mapping[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """What the numbers depend on besides the tools: kernel, processor, versions, the code's own commit."""
 
+import json
 import os
 import platform
 import re
@@ -11,6 +12,7 @@ from typing import Any, Dict, List, Optional
 from runners import bonding
 
 HERE = Path(__file__).resolve().parent
+COMMIT = "commit.json"
 
 VERSION_COMMANDS = {
     "mpirun": ["mpirun", "--version"],
@@ -39,9 +41,14 @@ def host() -> Dict[str, Any]:
         "python": platform.python_version(),
         "tools": {tool: _version(argv) for tool, argv in VERSION_COMMANDS.items()},
         "openblas": _library_version("libopenblas"),
-        "git_commit": _git("rev-parse", "HEAD"),
-        "git_dirty": _dirty(),
+        **code(),
     }
+
+
+def code() -> Dict[str, Any]:
+    """The commit of this code and whether it was changed since; a copy elsewhere has a file that says so."""
+    copied = _read(str(HERE.parent / COMMIT))
+    return json.loads(copied) if copied else {"git_commit": _git("rev-parse", "HEAD"), "git_dirty": _dirty()}
 
 
 def _read(file: str) -> Optional[str]:

@@ -4,8 +4,11 @@ A `Trial` is resolved data; a runner turns it into `Command`s; a testbed execute
 a `Transcript`; the runner's `parse` turns that into `Reading`s. Nothing here touches a tool.
 """
 
+import re
 from dataclasses import asdict, dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+_ADDRESS = re.compile(r"\{node(\d+)\}")
 
 Scalar = Any  # str, int, float or bool: what JSON and TOML both know
 Settings = Mapping[str, Scalar]
@@ -34,8 +37,8 @@ class Command:
     """One program to execute, as an argv list whose first word names a tool.
 
     With `ranks` it is an MPI program of so many processes, `ranks_per_node` on each of the first
-    nodes; otherwise it runs on node `node` (nodes count from 1). `files` are written into
-    its working folder first. A `background` command is a server: it has started when
+    nodes; otherwise it runs on node `node` (nodes count from 1). `{node3}` in an argument
+    stands for the address of node 3. `files` are written into its working folder first. A `background` command is a server: it has started when
     `listens` (a TCP port) accepts connections, and it ends with the trial.
     `in_quota` is whether the node's CPU quota holds for it.
     """
@@ -52,8 +55,13 @@ class Command:
 
     @property
     def nodes(self) -> int:
-        """How many nodes it takes: up to its own, or so many that all ranks have a place."""
-        return -(-self.ranks // self.ranks_per_node) if self.ranks else self.node
+        """How many nodes it takes: up to its own or those that it names, or so many that all ranks have a place."""
+        named = [int(number) for word in self.argv for number in _ADDRESS.findall(word)]
+        return max([-(-self.ranks // self.ranks_per_node) if self.ranks else self.node, *named])
+
+    def arguments(self, address: Callable[[int], str]) -> List[str]:
+        """The words after the tool's, with each node's `address` in its place."""
+        return [_ADDRESS.sub(lambda match: address(int(match[1])), word) for word in self.argv[1:]]
 
 
 @dataclass(frozen=True)
@@ -80,9 +88,10 @@ class Execution:
 class Transcript:
     """All that is known of one trial, written to disk before anything is parsed.
 
-    `requested` and `effective` hold the same keys: what the testbed was asked for, and what it read back afterwards.
-    `counters` are lists over nodes (bytes sent, received ...) and single numbers (CPU time of the whole machine ...)
-    over the trial. `fault` is the testbed's own failure, in a sentence, or empty.
+    `effective` holds what the testbed read back afterwards, of all that it was asked for (`requested`) and perhaps
+    more. `counters` are lists over nodes (bytes sent, received ...) and single numbers (CPU time of the whole machine
+    ...) over the trial. `fault` is the testbed's own failure, in a sentence, or empty; `unavailable` is why the trial
+    was not begun, naming the nodes that are lost, or empty.
     """
 
     trial: Trial
@@ -93,6 +102,7 @@ class Transcript:
     effective: Settings
     counters: Mapping[str, Any] = field(default_factory=dict)
     fault: str = ""
+    unavailable: str = ""
 
 
 @dataclass(frozen=True)
@@ -157,10 +167,11 @@ class Outcome:
 def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) -> Outcome:
     """Decide whether a transcript is a valid measurement, and read it if so.
 
-    The status is `ok`, `fault` (the testbed failed), `timeout`, `failed` (exit code),
-    `invalid` (asked for one thing, got another; or the tool's own check failed) or
-    `unreadable`.
+    The status is `ok`, `unavailable` (too few nodes are left), `fault` (the testbed failed), `timeout`, `failed`
+    (exit code), `invalid` (asked for one thing, got another; or the tool's own check failed) or `unreadable`.
     """
+    if transcript.unavailable:
+        return Outcome("unavailable", transcript.unavailable)
     if transcript.fault:
         return Outcome("fault", transcript.fault)
     for execution in _causes_first(transcript.executions):

@@ -1,7 +1,6 @@
 """A trial's commands on emulated nodes: where each runs, inside what, and in which surroundings."""
 
 import os
-import re
 import shutil
 import sys
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from runners.testbeds.quota import Quotas
 
 _HERE = Path(__file__).resolve().parent
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_NODE = re.compile(r"\{node(\d+)\}")
 
 
 @dataclass(frozen=True)
@@ -87,17 +85,13 @@ def _serves(command: Command, state: Path, started: programs.Started) -> bool:
 
 
 def _argv(command: Command, state: Path, tool: str, quotas: Quotas, transport: Transport) -> List[str]:
-    """The whole command line: into a node, by mpirun if there are ranks, into the quota, the program.
-
-    `{node3}` in an argument stands for the address of node 3.
-    """
+    """The whole command line: into a node, by mpirun if there are ranks, into the quota, the program."""
     if command.nodes > len(quotas.nodes):
         needed, there = command.nodes, len(quotas.nodes)
         raise FalloffError(f"{command.argv[0]} needs node {needed} of {there}: raise `nodes` of the testbed")
-    arguments = [_NODE.sub(lambda match: links.address(int(match[1])), word) for word in command.argv[1:]]
     python = [f"{state}/python", "-I", "-S"]  # alone: no site packages, no settings of the user's
     program = ["env", f"LD_PRELOAD={transport.preload}"] if transport.preload else []
-    program += [tool, *arguments]
+    program += [tool, *command.arguments(links.address)]
     if command.in_quota:
         program = [*python, f"{state}/enter_quota.py", str(state), *program]
     if command.ranks:

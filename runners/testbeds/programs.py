@@ -26,11 +26,17 @@ class Started:
 
 
 def start(
-    tool: str, argv: Sequence[str], folder: Path, environment: Mapping[str, str], entrances: Sequence[Path]
+    tool: str,
+    argv: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    entrances: Sequence[Path],
+    stdin: int = subprocess.DEVNULL,
 ) -> Started:
     """Start a program in `folder`, as a member of the cgroups with these entrances from its first moment.
 
-    Output goes to files: a child of it that lives on could hold a pipe open, or fill it.
+    Output goes to files: a child of it that lives on could hold a pipe open, or fill it. `stdin` is as
+    subprocess.Popen takes it.
     """
 
     def enter() -> None:
@@ -46,7 +52,7 @@ def start(
             argv,
             cwd=folder,
             env=dict(environment),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,  # Ctrl-C is for the testbed, which then ends its programs
@@ -55,10 +61,11 @@ def start(
     return Started(tool, argv, process, output, complaints, *begun)
 
 
-def finish(started: Started, limit_s: float) -> Execution:
-    """Wait for a program, at most `limit_s` seconds; then it is killed. What it started itself is not."""
+def finish(started: Started, limit_s: float, stop: Optional[Callable[[], None]] = None) -> Execution:
+    """Wait for a program, at most `limit_s` seconds; then it is stopped, by `stop` or else killed. What it started
+    itself is not."""
     process = started.process
-    timer = threading.Timer(limit_s, process.kill)
+    timer = threading.Timer(limit_s, stop or process.kill)
     timer.start()
     try:
         process.wait()
