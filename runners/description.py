@@ -7,6 +7,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping
 
+from runners import on_cluster
 from runners.record import FalloffError, Settings
 
 
@@ -40,7 +41,7 @@ def for_testbed(campaign: Mapping[str, Any], testbed: Mapping[str, Any]) -> Mapp
     if "blocks" in testbed:
         fitted["stopping"] = {**campaign["stopping"], "blocks": testbed["blocks"]}
         fitted["warm_up"] = []
-    return fitted
+    return on_cluster.fitted(fitted, testbed) if testbed.get("kind") == "cluster" else fitted
 
 
 def for_preset(campaign: Mapping[str, Any], preset: str) -> Mapping[str, Any]:
@@ -168,7 +169,8 @@ def _unlike_testbed(
     too_many = [n for n in campaign["factors"].get("nodes", []) if available is not None and n > available]
     if too_many:
         found.append(f"{max(too_many)} nodes are asked for, testbed {name} has {available}")
-    meant, has = campaign["settings"].get("cpu_share"), testbed.get("cpu", {}).get("share")
-    if None not in (meant, has) and meant != has:
-        found.append(f"cpu_share is {meant}, but a node of testbed {name} has {has} of a core")
+    meant, cpu = campaign["settings"].get("cpu_share"), testbed.get("cpu")
+    if None not in (meant, cpu) and meant != cpu.get("share"):
+        has = f"{cpu['share']} of a core" if "share" in cpu else "no quota"
+        found.append(f"cpu_share is {meant}, but a node of testbed {name} has {has}")
     return found

@@ -42,14 +42,15 @@ def run_on(testbed: Any, interconnect: str) -> str:
     return transcript.executions[-1].stdout
 
 
-def as_toml(output: str) -> str:
+def as_toml(output: str, machine: str = "") -> str:
     """A table [rates.NAME] for each rate in an output of node_rates: value, low, high, unit, source.
 
-    The value is the median over the turns of the run, low and high their range. Raises as
-    `node_rates.results` does.
+    The value is the median over the turns of the run, low and high their range; `machine` is what they are of, by
+    default this one. Raises as `node_rates.results` does.
     """
-    host = provenance.host()
-    machine = f"{host['hostname']} ({host['cpu_model']})"
+    if not machine:
+        host = provenance.host()
+        machine = f"{host['hostname']} ({host['cpu_model']})"
     source = f"measured on {machine}, {date.today()}, by falloff rates: DGEMM and STREAM"
     return "\n".join(
         f"[rates.{name}]\nvalue = {spread.value:.4g}\nlow = {spread.low:.4g}\nhigh = {spread.high:.4g}\n"

@@ -108,7 +108,7 @@ def test_all_faults_are_named_at_once():
         ({"levels": {"nodes": {"1": {"N": 100}, "02": {"N": 140}, "4": {}}}}, "does not say what 2 entails"),
         ({"bracket": {"runner": "echo", "over": "node"}}, "the bracket is over 'node', which is no factor"),
         ({"warm_up": [{"interconnect": "gige", "nodes": 3}]}, "no point is like the warm_up's"),
-        ({"settings": {"cpu_share": 0.2}}, "cpu_share is 0.2, but a node of testbed local has 0.1"),
+        ({"settings": {"cpu_share": 0.2}}, "cpu_share is 0.2, but a node of testbed local has 0.1 of a core"),
     ],
 )
 def test_a_slip_in_factors_and_levels_is_named(change, said):
@@ -174,3 +174,9 @@ def test_an_unknown_preset_is_refused():
     """The refusal says which presets there are."""
     with pytest.raises(FalloffError, match="quick"):
         small_plan("quik")
+
+
+def test_a_share_that_is_meant_needs_a_quota():
+    """A campaign whose settings are of a node with a quota is no campaign for nodes without."""
+    with pytest.raises(FalloffError, match="a node of testbed local has no quota"):
+        resolve({**CAMPAIGN, "settings": {"cpu_share": 0.1}}, {**TESTBED, "cpu": {}}, INTERCONNECTS)

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Runs a program and ends it, with all that it started, when whoever asked is gone: when standard input ends.
+
+usage: guard FOLDER PORT PROGRAM ARGUMENT...
+
+FOLDER is the program's working folder. A server of which PORT is not 0 is announced on standard error as soon as it
+listens. The exit code is the program's; 0 when it was ended so.
+"""
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Callable, List
+
+LISTENS = "falloff: it listens"
+TAKEN = 98
+
+_LISTENING = "0A"
+_SET_CHILD_SUBREAPER = 36  # prctl(2): orphans become children of this process
+_PATIENCE_S = 5.0
+_PAUSE_S = 0.01
+_PROC = Path("/proc")
+
+
+def main(folder: str, port: int, words: List[str]) -> int:
+    """Run the program to its end or ours; TAKEN without it when somebody else listens on its port."""
+    if port and not _in_time(lambda: not listening(port)):
+        print(f"port {port} is taken on this node: end what listens there", file=sys.stderr)
+        return TAKEN
+    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
+    wakes = _wakes_on(signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    program = subprocess.Popen(
+        words, cwd=folder, stdin=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "LC_ALL": "C"}
+    )
+    sources, awaited = [sys.stdin.fileno(), wakes], port
+    while program.poll() is None:
+        # It sleeps until something happens, so that it disturbs no measurement.
+        ready, _, _ = select.select(sources, [], [], _PAUSE_S if awaited else None)
+        if awaited and listening(port):
+            print(LISTENS, file=sys.stderr, flush=True)
+            awaited = 0
+        asked = wakes in ready and set(os.read(wakes, 64)) - {signal.SIGCHLD}
+        if asked or (sys.stdin.fileno() in ready and not os.read(sys.stdin.fileno(), 64)):
+            _end(program)
+            return 0
+    _end(program)
+    return program.returncode if program.returncode >= 0 else 128 - program.returncode
+
+
+def listening(port: int) -> bool:
+    """Whether somebody accepts TCP connections on this port of this node."""
+    for table in (_PROC / "self/net/tcp", _PROC / "self/net/tcp6"):
+        for row in table.read_text().splitlines()[1:] if table.exists() else ():  # a kernel without IPv6
+            local, _, state = row.split()[1:4]
+            if state == _LISTENING and int(local.rpartition(":")[2], 16) == port:
+                return True
+    return False
+
+
+def _wakes_on(*signals: int) -> int:
+    """A file descriptor from which the number of each of these signals can be read when it came."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer)
+    for number in signals:
+        signal.signal(number, lambda *_: None)
+    return reader
+
+
+def _end(program: "subprocess.Popen[bytes]") -> None:
+    """End what is left of the program and of what it started, daemons too: asked first, then killed."""
+    if not _left(program):
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(program.pid, signal.SIGTERM)
+    if not _in_time(lambda: not _left(program)):
+        _in_time(lambda: not _killed(_left(program)))
+
+
+def _left(program: "subprocess.Popen[bytes]") -> List[int]:
+    """Our children, once those that have ended are buried; children's children become ours with their parents' end."""
+    with suppress(ChildProcessError):
+        while True:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None:
+                break
+            if ended.si_pid == program.pid:
+                program.poll()  # whose exit code is still asked for
+            else:
+                os.waitpid(ended.si_pid, 0)
+    found = []
+    for stat in _PROC.glob("[0-9]*/stat"):
+        with suppress(OSError):  # it ended meanwhile
+            text = stat.read_text(errors="replace")
+            if int(text.rpartition(")")[2].split()[1]) == os.getpid():
+                found.append(int(stat.parent.name))
+    return found
+
+
+def _killed(processes: List[int]) -> List[int]:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    return processes
+
+
+def _in_time(holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_PAUSE_S)
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), sys.argv[3:]))

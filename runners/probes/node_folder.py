@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Makes a folder on a node and removes it when whoever asked for it is gone: when standard input ends.
+
+usage: node_folder FOLDER
+"""
+
+import json
+import os
+import platform
+import shutil
+import signal
+import stat
+import sys
+from pathlib import Path
+
+
+def main(folder: Path) -> None:
+    """Hold the folder; raises FileExistsError when it is another user's."""
+    for number in (signal.SIGTERM, signal.SIGHUP):  # a cancelled job, a lost connection
+        signal.signal(number, lambda *_: sys.exit(0))
+    # Several nodes may share a file system: each leaves a mark, and the last to go removes all.
+    mark = folder / f".held-by-{platform.node()}-{os.getpid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise FileExistsError(f"{folder} is not ours")
+    mark.touch()
+    print(json.dumps({"folder": str(folder)}), flush=True)
+    try:
+        sys.stdin.buffer.read()
+    finally:
+        mark.unlink(missing_ok=True)
+        if not list(folder.glob(".held-by-*")):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,122 @@
+"""The guard of programs on nodes: nothing outlives whoever started it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from runners.probes import guard
+
+GUARD = Path(guard.__file__)
+# A shell that waits for its child, both of which have to end; it tells the child's number first.
+FAMILY = "sleep 60 & echo $!; wait"
+# One that does not end when it is asked to.
+STUBBORN = "trap '' TERM; echo $$; while :; do sleep 0.1; done"
+SERVER = "import socket, sys, time; time.sleep(0.3); s = socket.create_server(('', int(sys.argv[1]))); time.sleep(60)"
+
+
+# A daemon: in a session of its own, and an orphan at once.
+DAEMON = "setsid sh -c 'sleep 60 & echo $!' >&1 & sleep 60"
+# The guard with little patience.
+HASTY = "import sys; from runners.probes import guard; guard._PATIENCE_S = 0.3; sys.exit(guard.main('.', 0, sys.argv[1:]))"
+
+
+def start(folder, *words, port=0, guarded=()):
+    """A guard with a program, and pipes to both."""
+    pipe = subprocess.PIPE
+    argv = [sys.executable, *(guarded or (str(GUARD), str(folder), str(port))), *words]
+    return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+def lives(pid: int) -> bool:
+    """Whether a process is there and no mere zombie."""
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def gone(pid: int) -> bool:
+    """Whether a process ends within seconds."""
+    deadline = time.monotonic() + 15
+    while lives(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not lives(pid)
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_the_program_decides_on_output_and_exit_code(tmp_path, code):
+    """Nothing is added to standard output, the folder is the program's, and its exit code is handed on."""
+    running = start(tmp_path, "sh", "-c", f"pwd; echo no >&2; exit {code}")
+    said = running.stdout.read(), running.stderr.read()
+    assert (*said, running.wait(15)) == (f"{tmp_path}\n", "no\n", code)
+
+
+def test_a_killed_program_fails(tmp_path):
+    """A program that a signal ended has not succeeded."""
+    running = start(tmp_path, "sh", "-c", "kill -9 $$")
+    assert running.wait(15) == 128 + signal.SIGKILL
+
+
+@pytest.mark.parametrize("way", ["input ends", signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_all_end_when_whoever_started_them_is_gone(tmp_path, way):
+    """Program and children end with standard input or a signal, and that is no failure."""
+    running = start(tmp_path, "sh", "-c", FAMILY)
+    child = int(running.stdout.readline())
+    assert lives(child)
+    if way == "input ends":
+        running.stdin.close()
+    else:
+        running.send_signal(way)
+    assert running.wait(15) == 0
+    assert not lives(child)
+
+
+def test_who_does_not_end_is_killed(tmp_path):
+    """A program that ignores being asked is gone all the same."""
+    running = start(tmp_path, "sh", "-c", STUBBORN, guarded=("-c", HASTY))
+    program = int(running.stdout.readline())
+    running.stdin.close()
+    running.wait(15)
+    assert gone(program)
+
+
+def test_a_daemon_does_not_escape(tmp_path):
+    """Neither a session of its own nor the death of its parent saves it."""
+    running = start(tmp_path, "sh", "-c", DAEMON, guarded=("-c", HASTY))
+    daemon = int(running.stdout.readline())
+    running.stdin.close()
+    assert running.wait(15) == 0
+    assert not lives(daemon)
+
+
+def test_children_do_not_outlive_their_program(tmp_path):
+    """What a program leaves behind in the background ends with it."""
+    running = start(tmp_path, "sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!")
+    assert gone(int(running.stdout.readline()))
+    assert running.wait(15) == 0
+
+
+def test_a_server_is_announced_when_it_listens(tmp_path):
+    """Not before: who is told so can connect."""
+    with socket.create_server(("", 0)) as free:
+        port = free.getsockname()[1]
+    running = start(tmp_path, sys.executable, "-c", SERVER, str(port), port=port)
+    assert running.stderr.readline().strip() == guard.LISTENS
+    socket.create_connection(("127.0.0.1", port)).close()
+    running.stdin.close()
+    assert running.wait(15) == 0
+
+
+def test_another_server_is_not_taken_for_ours(tmp_path, monkeypatch):
+    """A port that is taken is a failure with a remedy; the program is not even started."""
+    monkeypatch.setattr(guard, "_PATIENCE_S", 0.1)
+    with socket.create_server(("", 0)) as other:
+        code = guard.main(str(tmp_path), other.getsockname()[1], ["touch", "started"])
+    assert code == guard.TAKEN
+    assert not os.listdir(tmp_path)

@@ -1,0 +1,111 @@
+"""A campaign for a user's own cluster: cut or grown to the nodes and networks that are there."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners import on_cluster
+from runners.description import for_testbed
+from runners.plan import resolve
+from runners.record import FalloffError
+
+CAMPAIGN = {
+    "name": "small",
+    "title": "A small campaign",
+    "runner": "hpl",
+    "seed": 7,
+    "factors": {"interconnect": ["gige", "10gige", "unshaped"], "nodes": [1, 2, 4, 8]},
+    "levels": {"nodes": {str(n): {"P": 1, "Q": n, "N": 64 * n} for n in (1, 2, 4, 8)}},
+    "settings": {"NB": 64},
+    "bracket": {"runner": "dgemm", "over": "nodes", "interconnect": "unshaped", "K": 64},
+    "survey": [{"runner": "ping", "links": [[1, 2], [2, 3], [8, 1]]}],
+    "warm_up": [{"interconnect": "gige", "nodes": 2}, {"interconnect": "gige", "nodes": 8}],
+    "design": {"primary": ["gige", "10gige"], "control": "unshaped", "baseline_nodes": 2},
+    "stopping": {"blocks": 1},
+}
+NETWORKS = {"gige": {"rate_bit_s": 1e9}, "10gige": {"rate_bit_s": 1e10}}
+
+
+def mine(networks=NETWORKS, **further):
+    """A cluster of four nodes."""
+    described = {"networks": networks, "interconnects": list(networks)}
+    return {"name": "mine", "kind": "cluster", "nodes": 4, **described, **further}
+
+
+def plan(cluster):
+    """The campaign resolved for it."""
+    known = {"gige": {}, "10gige": {}, "unshaped": {}, **cluster["networks"]}
+    return resolve(for_testbed(CAMPAIGN, cluster), cluster, known)
+
+
+def test_no_trial_needs_what_is_not_there():
+    """Neither nodes nor networks, in no role; and all that is there takes part."""
+    trials = plan(mine()).trials()
+    assert {trial.role for trial in trials} == {"survey", "warm_up", "before", "point", "after"}
+    assert {trial.point["interconnect"] for trial in trials} == set(NETWORKS)
+    assert max(trial.point.get("nodes", 1) for trial in trials) == 4
+    surveyed = [trial.point for trial in trials if trial.role == "survey"]
+    assert {(point["sender"], point["receiver"]) for point in surveyed} == {(1, 2), (2, 3)}
+
+
+def test_the_contrast_is_of_networks_that_are_there():
+    """The campaign's own, with the one compared with for a control; else the slowest against the fastest."""
+    assert plan(mine()).design["primary"] == ["gige", "10gige"]
+    assert plan(mine()).design["control"] == "10gige"
+    others = {"roce": {"rate_bit_s": 1e11}, "tcp": {"rate_bit_s": 2.5e10}, "unknown": {}}
+    assert plan(mine(others)).design["primary"] == ["tcp", "roce"]
+
+
+def test_dgemm_has_the_block_size_of_hpl():
+    """Also where it is the testbed's."""
+    brackets = [trial.point for trial in plan(mine(settings={"NB": 192})).trials() if trial.runner == "dgemm"]
+    assert {point["K"] for point in brackets} == {192}
+
+
+def test_without_a_share_of_memory_the_problems_are_the_campaigns():
+    """Nothing grows unasked."""
+    points = [trial.point for trial in plan(mine()).trials() if trial.role == "point"]
+    assert {(it["nodes"], it["N"], it["P"], it["Q"]) for it in points} == {(n, 64 * n, 1, n) for n in (1, 2, 4)}
+
+
+def test_own_levels_hold():
+    """A user who states problems gets them."""
+    own = {"nodes": {str(n): {"P": n, "Q": 1, "N": 1000} for n in (1, 2, 4)}}
+    cluster = mine(levels=own, matrix_share=0.5, memory_bytes=1e9, ranks_per_node=2)
+    assert {trial.point["N"] for trial in plan(cluster).trials() if trial.role == "point"} == {1000}
+
+
+def test_several_processes_a_node_need_grids():
+    """A grid of the campaign's has one process a node."""
+    with pytest.raises(FalloffError, match="2 processes a node need grids"):
+        plan(mine(ranks_per_node=2))
+
+
+def test_problems_fill_the_share_of_memory():
+    """In every trial of HPL, with grids of all processes."""
+    cluster = mine(matrix_share=0.5, memory_bytes=1e9, ranks_per_node=6)
+    for trial in plan(cluster).trials():
+        if trial.role == "point":
+            point = trial.point
+            assert point["P"] * point["Q"] == 6 * point["nodes"] and point["ranks_per_node"] == 6
+            assert 0.9 < 8 * point["N"] ** 2 / (point["nodes"] * 0.5e9) <= 1
+
+
+def test_orders_that_are_a_factor_stay():
+    """Memory says nothing against the question of the campaign."""
+    campaign = {**CAMPAIGN, "factors": {**CAMPAIGN["factors"], "N": [512, 1024]}, "levels": {}}
+    cluster = mine(matrix_share=0.5, memory_bytes=1e9)
+    fitted = for_testbed(campaign, cluster)
+    assert all("N" not in entailed for entailed in fitted["levels"]["nodes"].values())
+
+
+@given(st.integers(1, 200), st.integers(1, 64), st.floats(1e6, 1e12), st.integers(16, 512))
+def test_a_problem_fits(nodes, each, filled, block):
+    """The grid has just the processes, no more rows than columns; the matrix fits, and one more block would not."""
+    found = on_cluster.problem(nodes, each, filled, block)
+    assert found["P"] * found["Q"] == nodes * each and found["P"] <= found["Q"]
+    assert found["N"] % block == 0
+    assert 8 * found["N"] ** 2 <= nodes * filled < 8 * (found["N"] + block) ** 2
+    assert not any(nodes * each % rows == 0 for rows in range(found["P"] + 1, math.isqrt(nodes * each) + 1))
