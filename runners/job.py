@@ -1,0 +1,79 @@
+"""What a job of Slurm's runs: `python3 -m runners.job FOLDER` does, on the nodes of its allocation, what is missing
+of the campaign in FOLDER.
+
+Exit code 0 says that the campaign is finished, TIME_IS_UP that there is more to do than the time left allowed.
+"""
+
+import signal
+import sys
+from functools import partial
+from pathlib import Path
+from typing import List
+
+from runners import campaign, runner_named, slurm
+from runners.journal import Folder
+from runners.plan import Plan
+from runners.progress import Event
+from runners.record import FalloffError, Transcript
+from runners.testbeds import cluster, lease
+
+TIME_IS_UP = 75  # EX_TEMPFAIL of sysexits.h: nothing is wrong, try again
+
+
+def run(folder: Folder, allocation: slurm.Allocation) -> int:
+    """Run what is missing of the folder's campaign in an allocation, and return the exit code.
+
+    Raises FalloffError when the nodes cannot be used, or lack a tool.
+    """
+    plan = folder.plan()
+    if campaign.is_finished(plan, folder):
+        return 0
+    testbed = {**plan.testbed, "hosts": list(allocation.hosts)}
+    with cluster.open_testbed(testbed, plan.interconnects) as opened:
+        lacking = opened.missing(tools_of(plan))
+        if lacking:
+            raise FalloffError("\n".join(lacking))
+        session = {"slurm": slurm.provenance(allocation)}
+        ended_by = campaign.run(
+            plan, opened, folder, tell,
+            deadline=allocation.deadline, session=session, admit=partial(refuse_if_over, allocation.job),
+        )  # fmt: skip
+    return TIME_IS_UP if ended_by == campaign.DEADLINE else 0
+
+
+def tools_of(plan: Plan) -> List[str]:
+    """The names of the tools that a plan's commands start."""
+    return sorted({c.argv[0] for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point)})
+
+
+def refuse_if_over(job: str, transcript: Transcript) -> None:
+    """Exit when a trial failed while Slurm is ending the job: its programs may be gone before we are told to stop."""
+    failed = transcript.fault or any(execution.exit_code for execution in transcript.executions)
+    if failed and slurm.job(job).state != "RUNNING":
+        sys.exit(128 + signal.SIGTERM)
+
+
+def tell(event: Event) -> None:
+    """Print a line for each finished trial and for the end."""
+    if event.kind == "finished":
+        reason = f", {event.outcome.reason}" if event.outcome.reason else ""
+        print(f"[{event.done}/{event.total}] {event.trial.id}: {event.outcome.status}{reason}", flush=True)
+    elif event.kind == "ended":
+        print(f"Ended by: {event.message}; {event.done} of {event.total} trials are there", flush=True)
+
+
+def main() -> int:
+    """Run the campaign in the folder that the command line names; a fault ends in a line and exit code 1."""
+    try:
+        with lease.sigterm_exits():
+            return run(Folder(Path(sys.argv[1]).resolve()), slurm.allocation())
+    except (FalloffError, OSError) as error:  # a full disk is one of them: what is finished is kept
+        print(f"falloff: {error}", file=sys.stderr)
+        return 1
+    except SystemExit:
+        print("falloff: told to stop, by scancel or for the time limit; finished trials are kept", file=sys.stderr)
+        raise
+
+
+if __name__ == "__main__":
+    sys.exit(main())
