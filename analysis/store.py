@@ -12,6 +12,7 @@ from runners import payload, runner_named, token_output
 from runners.journal import Folder
 from runners.record import FalloffError, Outcome, Transcript, judge
 
+from analysis import imported
 from analysis.schema import check, schema
 
 
@@ -19,8 +20,8 @@ def assemble(folder: Path) -> xr.Dataset:
     """Read every transcript of a campaign again and lay the readings out by the schema.
 
     Returns a dataset with dims `trial` (sorted by block and order), `node`, `size`, `quantile`, and as many of
-    `interval`, `pair`, `run` and `place` as the longest measurement has; trials without a valid reading are NaN with a
-    status and a reason.
+    `interval`, `message`, `pair`, `run` and `place` as the longest measurement has; trials without a valid reading
+    are NaN with a status and a reason. An imported file has a trial for each of its results.
     Raises FalloffError when the folder is no campaign's, holds no transcript, or a transcript is damaged.
     """
     source = Folder(folder)
@@ -28,12 +29,12 @@ def assemble(folder: Path) -> xr.Dataset:
     transcripts = sorted(source.transcripts(), key=lambda t: (t.trial.block, t.trial.order))
     if not transcripts:
         raise FalloffError(f"{folder} holds no finished trial yet")
-    outcomes = [judge(t, runner_named(t.trial.runner).parse) for t in transcripts]
-    rows = [_row(transcript, outcome) for transcript, outcome in zip(transcripts, outcomes)]
+    rows = [_row(*judged) for transcript in transcripts for judged in _judged(transcript)]
     labels = {
         "node": np.arange(1, plan.testbed["nodes"] + 1),
         "interval": _counted(rows, "goodput_interval", 0),
         "size": np.array(payload.LEAST),
+        "message": _counted(rows, "message_size", 0),
         "pair": _counted(rows, "token_throughput", 0),
         "run": _counted(rows, "token_throughput", 1),
         "place": _counted(rows, "bytes_through", 0),
@@ -55,6 +56,7 @@ def assemble(folder: Path) -> xr.Dataset:
         "extensions": source.extensions(),
         "design": json.dumps(plan.design),
         "interconnects": json.dumps(plan.interconnects),
+        "caveat": _caveat(plan.testbed),
         "testbed_settings": json.dumps(plan.testbed),
         "settings": json.dumps(_shared_settings(transcripts)),
         "provenance": (source.path / "provenance.json").read_text(encoding="utf-8"),
@@ -80,6 +82,14 @@ def load(file: Path) -> xr.Dataset:
         raise FalloffError(f"there is no dataset {file}") from None
     except (OSError, ValueError) as error:
         raise FalloffError(f"{file} is not a readable netCDF-4 dataset: {error}") from None
+
+
+def _judged(transcript: Transcript) -> list[tuple[Transcript, Outcome]]:
+    """A trial with its outcome; of an imported file as many as it has results."""
+    runner = runner_named(transcript.trial.runner)
+    if transcript.testbed == imported.TESTBED:
+        return imported.judged(transcript, runner.results)
+    return [(transcript, judge(transcript, runner.parse))]
 
 
 def _row(transcript: Transcript, outcome: Outcome) -> dict:
@@ -136,6 +146,13 @@ def _shared_settings(transcripts: list[Transcript]) -> dict:
     return {
         key: value for key, value in (points[0] if points else {}).items() if all(p.get(key) == value for p in points)
     }
+
+
+def _caveat(testbed: dict) -> str:
+    """With what every number from a testbed has to be read, in a sentence; empty when there is nothing to say."""
+    if testbed.get("kind") == "emulated" and "share" not in testbed.get("cpu", {}):
+        return "No CPU quota held: the nodes shared the machine's cores, so that part of a fall may be the machine's."
+    return ""
 
 
 def _iso(seconds: float) -> str:

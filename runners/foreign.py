@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Tuple
 
 from runners.record import FalloffError
 
@@ -32,6 +33,8 @@ _KINDS = (
     ("ping", re.compile(r"^PING \S+ ", re.M), "it is an output of ping"),
     ("dgemm", re.compile(r"^dgemm: n = ", re.M), "it is an output of dgemm"),
     ("token_exchange", re.compile(r"^token: \d+ pairs, ", re.M), "it is a table of token exchanges"),
+    ("osu", re.compile(r"# OSU \S+ .{1,80} Test"), "it is an output of the OSU Micro-Benchmarks"),
+    ("imb", re.compile(r"Intel ?\(R\) MPI Benchmark"), "it is an output of the Intel MPI Benchmarks"),
     ("", re.compile(r"\A\s*<(?:!DOCTYPE|html)", re.I), "it is a web page"),
     ("", re.compile(r"\A#!.*(?:\n#.*|\n)*?\n#SBATCH"), "it is a batch script for Slurm"),
     ("", re.compile(r"(?m)^(?:slurmstepd|srun|sbatch)[\w.-]{0,99}: error: "), "it is output of a Slurm job"),
@@ -46,6 +49,9 @@ _COMPLAINT = re.compile(
     re.M,
 )
 _LONGEST_QUOTE = 150
+
+# What `mpirun --tag-output` (with or without the time) and `srun --label` put before a line.
+_LABEL = re.compile(r"^(?:[^\n]{0,40}\[\d+,\d+\]<std\w+>:|\d{1,6}: )", re.M)
 
 
 def read(file: Path) -> str:
@@ -67,11 +73,26 @@ def read(file: Path) -> str:
 
 def describe(text: str, tool: str) -> str:
     """What a file without results of `tool` is, in words; empty when it is unknown or the tool's own."""
-    owner, what = next(((owner, what) for owner, mark, what in _KINDS if mark.search(text)), ("", ""))
+    owner, what = _kind(text)
     return "" if owner == tool else what
+
+
+def is_output_of(tool: str, text: str) -> bool:
+    """Whether a file is an output of `tool`, even one without a result."""
+    return _kind(text)[0] == tool
+
+
+def without_labels(text: str) -> str:
+    """The text without what launchers put before each line to name the process that printed it."""
+    return _LABEL.sub("", text)
 
 
 def complaint(text: str) -> str:
     """The first line in which something says why a program did not run to its end, or empty."""
     found = _COMPLAINT.search(text)
     return found[0].strip()[:_LONGEST_QUOTE] if found else ""
+
+
+def _kind(text: str) -> Tuple[str, str]:
+    """The tool whose output a text is, or none, and what it is in words; both empty when it is unknown."""
+    return next(((owner, what) for owner, mark, what in _KINDS if mark.search(text)), ("", ""))

@@ -247,6 +247,7 @@ def _array(name, wanted, rows, largest):
         "node": np.arange(1, largest + 1),
         "interval": np.arange(1, 3),
         "size": np.array(payload.LEAST),
+        "message": np.arange(0),
         "pair": _counted(rows, "token_throughput", 0),
         "run": _counted(rows, "token_throughput", 1),
         "place": _counted(rows, "bytes_through", 0),

@@ -1,0 +1,105 @@
+"""OSU Micro-Benchmarks (osu_latency and osu_bw of OMB 2.x to 7.x): only read, never run from here.
+
+A latency is half a round trip in microseconds. A megabyte is 10^6 bytes in every version's source; copies that
+were changed to 2^20 say so above their table.
+"""
+
+import re
+from decimal import Decimal
+from typing import List, Match, Optional
+
+from runners import foreign
+from runners.record import (
+    Command,
+    FalloffError,
+    Reading,
+    Result,
+    Runner,
+    Settings,
+    Transcript,
+    Unreadable,
+    readings_as_asked,
+)
+
+LARGEST = 2**22  # the last size unless another was asked for
+
+_TITLE = re.compile(r"^[ \t]*# OSU (\S+) (.{1,80}?) Test(?: \(?v(?:ersion )?([\w.]+)\)?)?[ \t]*\r?$", re.M | re.I)
+_TWO_SIDED = re.compile(r"MPI(-\w+)?")  # with -CUDA and the like for buffers on devices
+_COLUMNS = re.compile(r"^[ \t]*# Size[ \t]+(?:Avg )?(Latency ?\(us\)|Bandwidth ?\(MB/s\))(.*)$", re.M)
+# Lengths are limited, so that no damaged row makes a number beyond what float can hold.
+_ROW = re.compile(r"^[ \t]*(\d{1,12})[ \t]+(\d{1,15}\.\d{1,9})(?:[ \t]+(\S[^\n]*))?\n", re.M)
+_BINARY = re.compile(r"1 ?MB ?==? ?2\^20")
+
+
+def commands(point: Settings) -> List[Command]:
+    """Raises FalloffError: the benchmarks are not run from here."""
+    raise FalloffError("osu is only read: run it yourself, then `falloff import osu FILE`")
+
+
+def parse(transcript: Transcript) -> List[Reading]:
+    """The readings of the one table in the output, which goes up to the point's `largest_bytes`, else to LARGEST.
+
+    Raises Unreadable as `results`, or when there are more tables, and InvalidRun when it ends at another size.
+    """
+    found = results(transcript.executions[-1].stdout)
+    if len(found) != 1:
+        raise Unreadable(f"{len(found)} tables of OSU in one output")
+    return readings_as_asked("osu", found[0], {"largest_bytes": LARGEST, **transcript.trial.point})
+
+
+def results(text: str) -> List[Result]:
+    """One result for each table in the file, with its test, version and largest size in bytes.
+
+    The readings are lists over the sizes: message_size [B], and message_time [s] of the test `latency` or
+    message_bandwidth [B/s] of the test `bandwidth`; what was too small to be printed is None. A table may end
+    early and nothing says so: its `largest_bytes` tells. Raises Unreadable when no table can be used.
+    """
+    text = foreign.without_labels(text)
+    titles = list(_TITLE.finditer(text))
+    if not titles:
+        raise Unreadable("not an output of the OSU Micro-Benchmarks: it has no title")
+    ends = [title.start() for title in titles[1:]] + [len(text)]
+    found = [_result(title, text[title.end() : end]) for title, end in zip(titles, ends)]
+    if not any(result.readings for result in found):
+        raise Unreadable(f"an output of OSU without a usable table: {found[-1].refused}")
+    return found
+
+
+def _result(title: Match, body: str) -> Result:
+    test = title[2] if _TWO_SIDED.fullmatch(title[1]) else f"{title[1]} {title[2]}"
+    settings = {"test": test.lower(), "version": title[3] or "unknown"}
+    try:
+        readings = _readings(settings["test"], body)
+    except Unreadable as refusal:
+        return Result((), settings, str(refusal))
+    return Result(tuple(readings), {**settings, "largest_bytes": readings[0].value[-1]})
+
+
+def _readings(test: str, body: str) -> List[Reading]:
+    if test not in ("latency", "bandwidth"):
+        raise Unreadable(f"OSU's test {test!r} is not read, only latency and bandwidth between two processes")
+    columns = _COLUMNS.search(body)
+    if not columns or not columns[1].lower().startswith(test):
+        raise Unreadable("the line that names the columns and their unit is missing")
+    rows = list(_ROW.finditer(body, columns.end()))
+    if not rows:
+        raise Unreadable("OSU did not reach its first size: stopped or cut off")
+    if any("Fail" in (row[3] or "") for row in rows):
+        raise Unreadable("OSU's own validation of the data failed")
+    sizes = [int(row[1]) for row in rows]
+    if any(later <= earlier for earlier, later in zip(sizes, sizes[1:])):
+        raise Unreadable("the sizes do not ascend: several outputs are mixed")
+    if test == "latency":
+        measured = Reading("message_time", [scaled(row[2], Decimal("1e-6")) for row in rows], "s")
+    else:
+        mega = 2**20 if _BINARY.search(body, 0, columns.start()) else 10**6
+        measured = Reading("message_bandwidth", [scaled(row[2], Decimal(mega)) for row in rows], "B/s")
+    return [Reading("message_size", sizes, "B"), measured]
+
+
+def scaled(printed: str, unit: Decimal) -> Optional[float]:
+    """A printed number in our unit, or None where its digits were too few to print anything but zeros."""
+    return float(Decimal(printed) * unit) or None
+
+
+RUNNER = Runner("osu", commands, parse, results)
