@@ -1,0 +1,209 @@
+"""The doctor's checklist from canned answers of nodes: what agrees, differs or is missing, with the remedy."""
+
+import copy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners import checklist
+from runners.checklist import DIFFERS, HERE, MISSING, UNKNOWN
+
+HOSTS = ("node01", "node02", "node03")
+NETWORK = {"subnet": "10.1.0.0/24", "mtu": 9000, "rate_bit_s": 1e9, "rdma": "mlx5_0:1"}
+XHPL = {"path": "/opt/hpl/xhpl", "version": None, "digest": "0a6fef7ab9f3"}
+NODE = {
+    "kernel": "5.14.0-427",
+    "system": "Rocky Linux 9.4",
+    "python": "3.9.18",
+    "cpu_model": "AMD EPYC 7543",
+    "processors": 64,
+    "tcp": "congestion_control cubic",
+    "governor": "performance",
+    "memory_bytes": 270e9,
+    "available_bytes": 260e9,
+    "networks": {
+        "gige": {"interface": "eth0", "mtu": 9000, "rate_bit_s": 10**9, "rdma_state": "4: ACTIVE"},
+    },
+    "tools": {"xhpl": XHPL},
+}
+DESCRIPTION = {"ranks_per_node": 32, "threads": 2, "memory_bytes": 256e9}
+
+
+def nodes(**others):
+    """Three nodes alike, but for what `others` say of some: changed facts by host."""
+    facts = {host: copy.deepcopy(NODE) for host in HOSTS}
+    for host, changed in others.items():
+        facts[host].update(changed)
+    return facts
+
+
+def network(**changed):
+    """A node's networks with other values of its only one."""
+    return {"networks": {"gige": {**NODE["networks"]["gige"], **changed}}}
+
+
+def marks(lines):
+    """The marks of lines, in order."""
+    return [line.mark for line in lines]
+
+
+def test_nodes_that_are_well():
+    """Everything that is checked is `here`, with its value."""
+    facts = nodes()
+    lines = [
+        *checklist.reached(facts),
+        *checklist.alike(facts),
+        *checklist.governor(facts),
+        *checklist.sizes(DESCRIPTION, facts),
+        *checklist.network("gige", NETWORK, [], facts),
+        checklist.tool("xhpl", facts),
+    ]
+    assert set(marks(lines)) == {HERE}
+    said = "\n".join(map(str, lines))
+    for value in ("3 of 3 nodes", "5.14.0-427", "EPYC 7543", "performance", "MTU: 9000", "1 Gbit/s", "/opt/hpl/xhpl"):
+        assert value in said
+    assert str(lines[0]).startswith("  here     3 of 3")
+
+
+def test_who_does_not_answer_is_named_with_the_reason():
+    """Hosts with the same reason share a line; an old Python is one of its own; the rest go on."""
+    gone = {"error": "Connection refused"}
+    facts = {**nodes(), "node04": gone, "node05": gone, "node06": {"python": "3.6.8"}}
+    count, lost, old = checklist.reached(facts)
+    assert count.text == "3 of 6 nodes answer"
+    assert lost.mark == old.mark == MISSING
+    assert "node04, node05: Connection refused" in lost.text
+    assert "node06" in old.text and "3.6.8" in old.text and "`python`" in old.text
+    assert set(checklist.whole(facts)) == set(HOSTS)
+
+
+@pytest.mark.parametrize("fact", ["kernel", "system", "python", "cpu_model", "processors", "tcp"])
+def test_a_node_of_another_kind_is_named(fact):
+    """The odd one comes first, then what the others have; all else is still `here`."""
+    lines = checklist.alike(nodes(node02={fact: "another"}))
+    (odd,) = [line for line in lines if line.mark == DIFFERS]
+    assert "another on node02; " in odd.text and "on node01, node03" in odd.text
+    assert marks(lines).count(HERE) == len(lines) - 1
+
+
+@pytest.mark.parametrize(
+    ("governors", "mark"),
+    [
+        ((None, None, None), UNKNOWN),
+        (("performance", "performance", "performance"), HERE),
+        (("powersave", "powersave", "powersave"), DIFFERS),
+        ((None, "ondemand", None), DIFFERS),
+    ],
+)
+def test_a_clock_that_follows_the_load_is_named(governors, mark):
+    """Also when all nodes agree on it; a kernel that tells no governor is no fault."""
+    lines = checklist.governor(nodes(**{host: {"governor": name} for host, name in zip(HOSTS, governors)}))
+    assert set(marks(lines)) == {mark}
+    if mark == DIFFERS:
+        assert all("cpupower" in line.text for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"processors": 63}, "`ranks_per_node`"),
+        ({"memory_bytes": 128e9, "available_bytes": 127e9}, "`memory_bytes`"),
+        ({"available_bytes": 200e9}, "others hold"),
+    ],
+)
+def test_a_node_that_is_too_small_for_its_description(changed, said):
+    """Fewer processors than ranks and threads, less memory than described, memory that is taken: each is named."""
+    (line,) = checklist.sizes(DESCRIPTION, nodes(node03=changed))
+    assert line.mark == DIFFERS and line.text.startswith("node03: ") and said in line.text
+
+
+def test_unknown_memory_is_no_fault():
+    """What a node does not tell is not held against it."""
+    unknown = {"memory_bytes": None, "available_bytes": None}
+    assert checklist.sizes(DESCRIPTION, nodes(node01=unknown)) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "mark", "said"),
+    [
+        ({"mtu": 1500}, DIFFERS, "9000 is described, 1500 on node02"),
+        ({"rate_bit_s": 10**8}, DIFFERS, "1 Gbit/s is described, 0.1 Gbit/s on node02"),
+        ({"rdma_state": "1: DOWN"}, MISSING, "mlx5_0:1 on node02 is 1: DOWN"),
+        ({"rdma_state": None}, MISSING, "mlx5_0:1 on node02 is not there"),
+    ],
+)
+def test_a_network_that_is_not_as_described(changed, mark, said):
+    """MTU, negotiated rate and RDMA port of one node, in a line of its own."""
+    lines = checklist.network("gige", NETWORK, [], nodes(node02=network(**changed)))
+    (fault,) = [line for line in lines if line.mark != HERE]
+    assert fault.mark == mark and said in fault.text
+
+
+def test_a_network_that_a_node_is_not_on():
+    """It is missing there, by what the description finds it by."""
+    (line,) = checklist.network("gige", NETWORK, [], nodes(node01={"networks": {"gige": None}}))
+    assert line.mark == MISSING and "node01 has no address on 10.1.0.0/24" in line.text
+
+
+def test_what_the_testbed_sets_itself_is_not_held_against_a_node():
+    """An MTU among `may_set` is given to the nodes for each trial, whatever it is now."""
+    lines = checklist.network("gige", NETWORK, ["mtu"], nodes(node02=network(mtu=1500)))
+    assert set(marks(lines)) == {HERE}
+
+
+def test_rates_that_no_link_tells_are_unknown():
+    """A virtual interface negotiates nothing; that is said, and is no fault."""
+    silent = network(rate_bit_s=None)
+    lines = checklist.network("gige", NETWORK, [], nodes(node01=silent, node02=silent, node03=silent))
+    assert marks(lines) == [HERE, UNKNOWN]
+
+
+def test_undescribed_values_have_to_agree_all_the_same():
+    """Without an MTU in the description, two MTUs are still a fault."""
+    undescribed = {"subnet": "10.1.0.0/24"}
+    lines = checklist.network("gige", undescribed, [], nodes(node02=network(mtu=1500)))
+    assert marks(lines) == [DIFFERS, HERE]
+
+
+@pytest.mark.parametrize(
+    ("program", "mark"),
+    [(None, MISSING), ({**XHPL, "digest": "ffffffffffff"}, DIFFERS), ({**XHPL, "path": "/usr/bin/xhpl"}, DIFFERS)],
+)
+def test_a_tool_that_is_missing_or_another(program, mark):
+    """Also another file at the same path is another program."""
+    line = checklist.tool("xhpl", nodes(node02={"tools": {"xhpl": program}}))
+    assert line.mark == mark and "xhpl" in line.text and "node02" in line.text
+
+
+def test_rpeak_is_given_or_the_way_to_it():
+    """Stated or computed it is shown with its source; else what lacks."""
+    stated = {"rpeak": {"value": 2.8672e12, "source": "64 cores x 16 flop per cycle x 2.8 GHz (base clock)"}}
+    assert checklist.rpeak(stated).mark == HERE and "2867 Gflop/s" in checklist.rpeak(stated).text
+    for unknown in ({}, {"rpeak": {"value": "unknown"}}, {"rpeak": {"cores": 64}}):
+        assert checklist.rpeak(unknown).mark == UNKNOWN and "clock_hz" in checklist.rpeak(unknown).text
+
+
+@given(st.lists(st.text("abc", min_size=1), min_size=1, unique=True))
+def test_many_hosts_are_counted_and_few_are_named(hosts):
+    """Names and count together always make all hosts, and at most five are named."""
+    said = checklist.named(hosts)
+    shown, _, more = said.partition(" and ")
+    assert len(shown.split(", ")) + int(more.split()[0] if more else 0) == len(hosts)
+    assert len(shown.split(", ")) <= 5
+
+
+@pytest.mark.parametrize(
+    ("reason", "remedy"),
+    [
+        ("someone@node04: Permission denied (publickey).", "ssh-copy-id"),
+        ("Host key verification failed.", "by hand"),
+        ("ssh: Could not resolve hostname node04: Name or service not known", "`hosts`"),
+        ("modules openmpi/9: Unable to locate a modulefile", "`modules`"),
+        ("no answer within 60 s", "see whether it is up"),
+    ],
+)
+def test_the_remedy_is_for_the_reason(reason, remedy):
+    """What ssh says decides what is to be done."""
+    (line,) = checklist.reached({"node04": {"error": reason}})
+    assert line.mark == MISSING and reason in line.text and remedy in line.text
