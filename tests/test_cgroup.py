@@ -1,11 +1,15 @@
 """CPU quotas by cgroup version 1 and 2; version 2 in a fake tree of plain files."""
 
+import os
+import subprocess
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.record import FalloffError
-from runners.testbeds import cgroup
+from runners.testbeds import cgroup, delegated
 
 
 def mounts(folder, *lines):
@@ -64,6 +68,71 @@ def test_no_controller_is_refused_with_the_remedy(tmp_path):
     """Nothing mounted: the message says what to mount."""
     with pytest.raises(FalloffError, match="mount -t cgroup2"):
         cgroup.find(mounts(tmp_path, "/sys/fs/cgroup/memory cgroup rw,memory"))
+
+
+DELEGATED = {
+    "v2": "0::/user.slice/mine\n",
+    "settled": "0::/user.slice/mine/falloff-callers\n",
+    "v1": "3:memory:/\n2:cpuacct:/user.slice/mine\n1:cpu:/user.slice/mine\n0::/elsewhere\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("version", "listing"), [("version_2", "v2"), ("version_2", "settled"), ("version_1", "v1")]
+)
+def test_user_gets_the_group_that_is_delegated(request, tmp_path, monkeypatch, version, listing):
+    """Where the tree's root is closed: the process's own group in each tree, or the one that it was settled in."""
+    whole = request.getfixturevalue(version)
+    for folder in whole.folders("user.slice/mine"):
+        folder.mkdir(parents=True)
+        (folder / "cgroup.controllers").write_text("cpu memory")
+    monkeypatch.setattr(cgroup.os, "access", lambda folder, mode: folder.name == "mine")
+    (tmp_path / "own").write_text(DELEGATED[listing])
+    part = cgroup.find(tmp_path / "mounts", tmp_path / "own")
+    assert part.folders("") == whole.folders("user.slice/mine")
+
+
+def test_group_without_the_controller_is_of_no_use(version_2, tmp_path, monkeypatch):
+    """A group that is the user's own, of which only memory was delegated."""
+    folder = version_2.cpu / "user.slice/mine"
+    folder.mkdir(parents=True)
+    (folder / "cgroup.controllers").write_text("memory pids")
+    monkeypatch.setattr(cgroup.os, "access", lambda folder, mode: folder.name == "mine")
+    (tmp_path / "own").write_text(DELEGATED["v2"])
+    with pytest.raises(FalloffError, match="Delegate=cpu"):
+        cgroup.find(tmp_path / "mounts", tmp_path / "own")
+
+
+def test_user_without_a_group_is_told_the_ways(version_1, tmp_path, monkeypatch):
+    """No group is writable: root, a group of one's own, or no quota."""
+    monkeypatch.setattr(cgroup.os, "access", lambda folder, mode: False)
+    (tmp_path / "own").write_text(DELEGATED["v1"])
+    with pytest.raises(FalloffError, match="sudo; or .* Delegate=cpu .*; or .* testbed rootless"):
+        cgroup.find(tmp_path / "mounts", tmp_path / "own")
+
+
+def version_2_mounts() -> list[Path]:
+    """Where this machine has a tree of version 2, with or without the cpu controller."""
+    lines = map(str.split, Path("/proc/self/mounts").read_text().splitlines())
+    return [Path(folder) for _, folder, kind, *_ in lines if kind == "cgroup2" and os.access(folder, os.W_OK)]
+
+
+@pytest.mark.skipif(not version_2_mounts(), reason="no writable cgroup of version 2")
+def test_processes_of_a_divided_group_settle_below_it():
+    """The real kernel: what is in the group moves, once, and the group itself is free to be divided."""
+    group = version_2_mounts()[0] / f"falloff-test-{os.getpid()}"
+    group.mkdir()
+    child = subprocess.Popen(["sleep", "60"])
+    try:
+        (group / "cgroup.procs").write_text(str(child.pid))
+        for _ in range(2):
+            delegated.settle(group)
+            assert (group / "cgroup.procs").read_text() == ""
+            assert (group / "falloff-callers/cgroup.procs").read_text().split() == [str(child.pid)]
+    finally:
+        child.kill()
+        child.wait()
+        cgroup.remove(cgroup.Hierarchy(2, group, group), "")
 
 
 def test_version_2_group_delegates_cpu_and_limits_its_leaf(version_2):

@@ -333,9 +333,3 @@ def test_unknown_congestion_control_is_refused():
     """The kernel module that would bring it is named."""
     (line,) = unavailable({**SMALL, "tcp": {**SMALL["tcp"], "congestion_control": "vegas"}})
     assert "modprobe tcp_vegas" in line
-
-
-def test_ordinary_user_is_told_to_use_root(monkeypatch):
-    """Nothing is tried without root."""
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert unavailable(SMALL) == ["network namespaces and CPU quotas need root: run it with sudo"]

@@ -258,3 +258,11 @@ def test_what_tools_print_is_text_and_never_markup(tmp_path):
     page = to_html(f"- {plain(hostile)}", tmp_path)
     assert "<script" not in page and "<em>" not in page and "<a " not in page
     assert "died: a|b &lt;script&gt;x&lt;/script&gt; *bold* [link](there) {{ 1 }}" in page
+
+
+def test_every_verdict_carries_the_caveat():
+    """With what all of a dataset's numbers have to be read stands behind each verdict on HPL."""
+    dataset = campaign(blocks=3)
+    dataset.attrs["caveat"] = "No quota held."
+    said = report.verdicts(report.facts(studies_of(dataset))).strip().splitlines()
+    assert len(said) == 3 and all("No quota held" in line for line in said)

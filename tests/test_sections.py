@@ -53,6 +53,14 @@ def test_sections_make_no_number_up(name, chance):
     assert ("95 % interval " in finding(name, **chance)) == (chance["blocks"] > 1)
 
 
+@pytest.mark.parametrize("name", ["size", "blas"])
+def test_findings_carry_the_caveat(name):
+    """With what all of a dataset's numbers have to be read stands behind what was found."""
+    facts = known(name, blocks=4)
+    assert "quota" not in wording.finding(name, facts)
+    assert wording.finding(name, {**facts, "caveat": "No quota held."}).endswith("No quota held\\.")
+
+
 @pytest.mark.parametrize("name", CAMPAIGNS)
 def test_sections_become_both_forms(name, tmp_path):
     """Figures, tables and references are all there, in HTML and in PDF."""

@@ -17,6 +17,7 @@ def common(dataset: xr.Dataset, points: xr.Dataset) -> dict:
         "design": json.loads(dataset.attrs["design"]),
         "names": short_names(dataset),
         "evidence": points.evidence.item(),
+        "caveat": dataset.attrs.get("caveat", ""),
         "blocks": {
             "run": points.sizes["block"],
             "valid": int(points.block_valid.sum()),

@@ -30,23 +30,26 @@ _CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control
 
 
 def unavailable(description: Mapping[str, Any]) -> List[str]:
-    """One line, with the remedy, for each reason why the emulated testbed cannot run here."""
+    """One line, with the remedy, for each reason why root cannot have the emulated testbed here."""
     cpu = description["cpu"]
-    return obstacles(
-        description,
-        lambda: tools.find("mpirun", description.get("tools", {})),
-        lambda: cgroup.quota_us(cpu["share"], cpu["period_us"]),
-    )
+    checks: List[Callable[[], Any]] = [lambda: tools.find("mpirun", description.get("tools", {}))]
+    if "share" in cpu:
+        checks += [lambda: cgroup.quota_us(cpu["share"], cpu["period_us"]), cgroup.find]
+    return _obstacles(description, checks)
 
 
-def obstacles(description: Mapping[str, Any], *checks: Callable[[], Any]) -> List[str]:
-    """Why nodes and links cannot be made here, and what further checks complain of, a line each with the remedy."""
+def obstacles(description: Mapping[str, Any]) -> List[str]:
+    """Why nodes, links and cgroups cannot be made here, a line each with the remedy."""
+    return _obstacles(description, [cgroup.find])
+
+
+def _obstacles(description: Mapping[str, Any], checks: List[Callable[[], Any]]) -> List[str]:
     if os.geteuid() != 0:
         return ["network namespaces and CPU quotas need root: run it with sudo"]
     lacking = sorted({package for tool, package in _PACKAGES.items() if not shutil.which(tool)})
     if lacking:
         return [f"the tools of {', '.join(lacking)} are missing: apt-get install {' '.join(lacking)}"]
-    reasons = [*map(_complaint, (*checks, cgroup.find)), *map(_without, _FEATURES)]
+    reasons = [*map(_complaint, checks), *map(_without, _FEATURES)]
     reasons.append(_without_congestion_control(description["tcp"]["congestion_control"]))
     return [reason for reason in reasons if reason]
 

@@ -3,11 +3,12 @@
 import os
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Dict, List, Set, Tuple
 
 from runners.record import FalloffError
+from runners.testbeds import delegated
 
 # The kernel refuses a shorter slice (min_cfs_quota_period in kernel/sched).
 SHORTEST_SLICE_US = 1000
@@ -33,9 +34,10 @@ class Hierarchy:
         return tuple(sorted({self.cpu / group, self.accounting / group}))
 
 
-def find(mounts: Path = Path("/proc/self/mounts")) -> Hierarchy:
-    """The cgroup tree that holds the cpu controller, writable.
+def find(mounts: Path = Path("/proc/self/mounts"), own: Path = Path("/proc/self/cgroup")) -> Hierarchy:
+    """The cgroup tree that holds the cpu controller, or that part of it which is ours to divide.
 
+    That is the group that this process is in, where somebody has delegated it to the user.
     Raises FalloffError with the remedy when there is none.
     """
     version_1: Dict[str, Path] = {}
@@ -44,18 +46,37 @@ def find(mounts: Path = Path("/proc/self/mounts")) -> Hierarchy:
         _, folder, kind, options = line.split()[:4]
         if kind == "cgroup":
             version_1.update((option, Path(folder)) for option in options.split(","))
-        elif kind == "cgroup2" and "cpu" in (Path(folder) / "cgroup.controllers").read_text().split():
+        elif kind == "cgroup2" and _has_cpu(Path(folder)):
             version_2 = Path(folder)
     if version_2:
-        hierarchy = Hierarchy(2, version_2, version_2)
+        whole = Hierarchy(2, version_2, version_2)
     elif {"cpu", "cpuacct"} <= set(version_1):
-        hierarchy = Hierarchy(1, version_1["cpu"], version_1["cpuacct"])
+        whole = Hierarchy(1, version_1["cpu"], version_1["cpuacct"])
     else:
         raise FalloffError("no cgroup cpu controller is mounted: mount -t cgroup2 none /sys/fs/cgroup")
-    for folder in hierarchy.folders(""):
-        if not os.access(folder, os.W_OK):
-            raise FalloffError(f"{folder} is not writable: run as root, where cgroups are mounted writable")
-    return hierarchy
+    for hierarchy in (whole, _part(whole, own.read_text(encoding="utf-8"))):
+        writable = all(os.access(folder, os.W_OK) for folder in hierarchy.folders(""))
+        if writable and (hierarchy.version == 1 or _has_cpu(hierarchy.cpu)):
+            return hierarchy
+    raise FalloffError(
+        f"no cgroup of {whole.cpu} can be divided, for CPU quotas: run it with sudo; or in a cgroup of your own, as in "
+        "`systemd-run --user --scope -p Delegate=cpu falloff ...`; or without quotas, on testbed rootless"
+    )
+
+
+def _has_cpu(group: Path) -> bool:
+    """Whether a group of version 2 has the cpu controller to hand down."""
+    return "cpu" in (group / "cgroup.controllers").read_text().split()
+
+
+def _part(whole: Hierarchy, listing: str) -> Hierarchy:
+    """The groups in which the process is whose /proc/PID/cgroup is `listing`."""
+    cpu, accounting = ("", "") if whole.version == 2 else ("cpu", "cpuacct")
+    return replace(
+        whole,
+        cpu=delegated.own(whole.cpu, cpu, listing),
+        accounting=delegated.own(whole.accounting, accounting, listing),
+    )
 
 
 def quota_us(share: float, period_us: int) -> int:

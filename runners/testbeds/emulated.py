@@ -1,42 +1,65 @@
 """The emulated testbed: a cluster of network namespaces on this machine, with real TCP and real MPI.
 
-A node is a network namespace with a hostname, an address and a CPU quota of its own; nodes are joined
-by veth pairs to a bridge and shaped by tc at both ends of each link. With two `rails` each has a link to either
-of two bridges, and a trial's `aggregation` says how it uses them.
+A node is a network namespace with a hostname, an address and, if its description gives it a share of a core, a CPU
+quota of its own; nodes are joined by veth pairs to a bridge and shaped by tc at both ends of each link. With two
+`rails` each has a link to either of two bridges, and a trial's `aggregation` says how it uses them.
 """
 
-import shutil
+import os
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CalledProcessError
-from typing import Any, ContextManager, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, ContextManager, Dict, Iterator, List, Mapping, Sequence, Tuple, Union
 
 from runners import tools
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
-from runners.testbeds import aggregation, bonds, cgroup, launch, lease, links, netns, readback
-from runners.testbeds.available import unavailable
-from runners.testbeds.quota import Quotas, group, quotas
+from runners.testbeds import aggregation, available, bonds, launch, lease, links, netns
+from runners.testbeds import quota, readback, rootless, uncounted
 
 __all__ = ["STANDS_FOR", "Emulated", "open_testbed", "unavailable"]
 
 STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
 
 
+def unavailable(description: Mapping[str, Any]) -> List[str]:
+    """One line, with the remedy, for each reason why the emulated testbed cannot run here."""
+    return (available if _is_for_root(description) else rootless).unavailable(description)
+
+
 @contextmanager
-def open_testbed(description: Mapping[str, Any], interconnects: Mapping[str, Any]) -> Iterator["Emulated"]:
+def open_testbed(
+    description: Mapping[str, Any], interconnects: Mapping[str, Any]
+) -> Iterator[Union["Emulated", rootless.Rootless]]:
     """Build the nodes and take them down on leaving, whatever happens; SIGTERM becomes SystemExit.
 
     What testbeds left behind whose owner was killed is removed first. `description` is a file of
-    data/testbeds, `interconnects` is data/interconnects.toml, both parsed.
+    data/testbeds, `interconnects` is data/interconnects.toml, both parsed. Without root, or without a share of a
+    core in `cpu`, it is up in a user namespace.
     Raises FalloffError when it cannot run here, with the remedies.
     """
-    reasons = unavailable(description)
+    opened = up if _is_for_root(description) else rootless.open_testbed
+    with lease.sigterm_exits(), opened(description, interconnects) as testbed:
+        yield testbed
+
+
+def _is_for_root(description: Mapping[str, Any]) -> bool:
+    """Whether root is here and needed: nodes without a quota are the same for everybody."""
+    return os.geteuid() == 0 and "share" in description["cpu"]
+
+
+@contextmanager
+def up(
+    description: Mapping[str, Any], interconnects: Mapping[str, Any], states: Path = lease.ROOT
+) -> Iterator["Emulated"]:
+    """What `open_testbed` does, for root or root of a user namespace; state folders are made in `states`."""
+    reasons = available.unavailable(description)
     if reasons:
         raise FalloffError("the emulated testbed cannot run here: " + "; ".join(reasons))
-    with lease.sigterm_exits(), lease.held(_demolish) as state:
-        nodes = range(1, description["nodes"] + 1)
-        limits = quotas(state, nodes, description["cpu"])
+    nodes, cpu = range(1, description["nodes"] + 1), description["cpu"]
+    demolish = quota.demolish if "share" in cpu else uncounted.demolish
+    with lease.held(demolish, states) as state:
+        limits = quota.quotas(state, nodes, cpu) if "share" in cpu else uncounted.Uncounted(state, nodes)
         links.build(state, len(nodes), description.get("rails", 1))
         limits.build()
         launch.prepare(state, nodes)
@@ -45,20 +68,12 @@ def open_testbed(description: Mapping[str, Any], interconnects: Mapping[str, Any
         yield testbed
 
 
-def _demolish(state: Path) -> None:
-    hierarchy = cgroup.find()
-    cgroup.kill(hierarchy, group(state))
-    netns.release(state)
-    cgroup.remove(hierarchy, group(state))
-    shutil.rmtree(state)
-
-
 @dataclass(frozen=True)
 class Emulated:
     """The testbed while it is up: `state` is its folder, whose name tags everything it made."""
 
     state: Path
-    quotas: Quotas
+    quotas: Union[quota.Quotas, uncounted.Uncounted]
     description: Mapping[str, Any]
     interconnects: Mapping[str, Any]
 
@@ -109,8 +124,8 @@ class Emulated:
 
         Commands stop at the first that fails. Servers, and whatever else still runs, end with the trial.
         Counters are `bytes_sent` and `bytes_received` (B, by the node's interfaces), with several rails
-        `bytes_sent_rail_1` and so on, and `cpu_time` (s, inside the quota). The testbed's own failures become the
-        transcript's `fault`.
+        `bytes_sent_rail_1` and so on, and `cpu_time` (s, inside the quota; NaN where nobody counts it). The testbed's
+        own failures become the transcript's `fault`.
         """
         requested: Dict[str, Any] = {}
         effective: Dict[str, Any] = {}
@@ -131,8 +146,8 @@ class Emulated:
                 effective.update(self._effective())
             nodes = max((command.nodes for command in commands if command.in_quota and command.ranks), default=0)
             if nodes:
-                # A node whose quota was used had a rank: the hostname led it there.
-                requested["nodes"], effective["nodes"] = nodes, sum(used > 0 for used in counters["cpu_time"])
+                # A node that a program came into had a rank: the hostname led it there.
+                requested["nodes"], effective["nodes"] = nodes, self.quotas.occupied()
         except (FalloffError, OSError, CalledProcessError) as error:
             fault = str(error)
         return Transcript(
@@ -146,7 +161,7 @@ class Emulated:
         drivers = netns.run([netns.Invocation(space, ask) for space in spaces.values()])
         ends = readback.settings(self.state, self.nodes, self.rails)
         return {
-            "cgroup_version": self.quotas.hierarchy.version,
+            "cgroup_version": self.quotas.cgroup_version,
             "nodes": {
                 space.name: {
                     "address": links.address(node),

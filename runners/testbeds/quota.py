@@ -1,11 +1,12 @@
 """The cgroup of every node: it counts CPU time and, where a quota is asked for, limits it."""
 
+import shutil
 from dataclasses import dataclass, replace
 from os import sched_getaffinity
 from pathlib import Path
-from typing import List, Mapping, Optional
+from typing import List, Mapping, Optional, Sequence
 
-from runners.testbeds import cgroup, links
+from runners.testbeds import cgroup, links, netns
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,11 @@ class Quotas:
     def share(self) -> float:
         """The part of one core that each node may use; inf when it has no quota."""
         return float("inf") if self.quota_us is None else self.quota_us / self.period_us
+
+    @property
+    def cgroup_version(self) -> int:
+        """Of the cgroups that are used, 1 or 2."""
+        return self.hierarchy.version
 
     @property
     def entrances(self) -> List[Path]:
@@ -60,14 +66,17 @@ class Quotas:
         """CPU time in s that each node has used since its cgroup was made."""
         return [cgroup.cpu_time(self.hierarchy, self._of(node)) for node in self.nodes]
 
+    def occupied(self) -> int:
+        """How many nodes had a program since the trial began: it used CPU time."""
+        return sum(used > 0 for used in self.cpu_times())
+
     def kill(self) -> None:
         """Kill every process of the testbed."""
         cgroup.kill(self.hierarchy, group(self.state))
 
     def processor(self, node: int) -> int:
         """The processor that a node stays on."""
-        here = sorted(sched_getaffinity(0))
-        return here[(node - 1) % len(here)]
+        return processor(node)
 
     def _of(self, node: int) -> str:
         return f"{group(self.state)}/{links.name(node)}"
@@ -76,13 +85,32 @@ class Quotas:
         cgroup.create_leaf(self.hierarchy, self._of(node))
         if self.quota_us is not None:
             cgroup.limit(self.hierarchy, self._of(node), self.quota_us, self.period_us)
-        lines = [self.processor(node), *self.entrances_of(node)]
-        (self.state / links.name(node) / "quota").write_text("\n".join(map(str, lines)))
+        tell(self.state, node, self.entrances_of(node))
+
+
+def processor(node: int) -> int:
+    """The processor that a node stays on: all of this machine's in turn."""
+    here = sorted(sched_getaffinity(0))
+    return here[(node - 1) % len(here)]
+
+
+def tell(state: Path, node: int, entrances: Sequence[Path]) -> None:
+    """Write for enter_quota.py on which processor a node's programs stay, and what they join."""
+    (state / links.name(node) / "quota").write_text("\n".join(map(str, [processor(node), *entrances])))
 
 
 def group(state: Path) -> str:
     """The cgroup that holds all of a testbed's processes."""
     return f"falloff-{state.name}"
+
+
+def demolish(state: Path) -> None:
+    """Remove all that was made below a testbed's state folder, that, and the testbed's cgroups."""
+    hierarchy = cgroup.find()
+    cgroup.kill(hierarchy, group(state))
+    netns.release(state)
+    cgroup.remove(hierarchy, group(state))
+    shutil.rmtree(state)
 
 
 def quotas(state: Path, nodes: range, cpu: Mapping[str, float]) -> Quotas:

@@ -1,0 +1,100 @@
+"""An ordinary user for the tests: a home with what is needed, processes, and what is left of them."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from runners import tools
+from runners.journal import Folder
+from runners.plan import Plan
+from runners.record import FalloffError
+
+ROOT = Path(__file__).resolve().parent.parent
+USER = 54321  # nobody's on any machine, so that all processes of this user are the test's
+IS_ROOT = os.geteuid() == 0
+PYTHON = "/usr/bin/python3"  # the one that runs the tests may lie in root's home
+
+
+@contextmanager
+def furnished() -> Iterator[Path]:
+    """A home with a copy of `runners` and of the built tools: the checkout may be closed to others.
+
+    The test is skipped where a tool is missing, or the user may not make user namespaces.
+    """
+    with tempfile.TemporaryDirectory(prefix="ordinary-") as folder:
+        home = Path(folder)
+        shutil.copytree(ROOT / "runners", home / "runners", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "tests/ordinary_user.py", home)
+        (home / "build/tools/bin").mkdir(parents=True)
+        for tool in ("xhpl", "dgemm"):
+            try:
+                shutil.copy(tools.find(tool, {}), home / "build/tools/bin")
+            except FalloffError as error:
+                pytest.skip(str(error))
+        give(home)
+        for needed in (["unshare", "--user", "--map-root-user", "true"], [PYTHON, "--version"]):
+            attempt = subprocess.run(needed, preexec_fn=become, capture_output=True, text=True)
+            if attempt.returncode:
+                pytest.skip(attempt.stderr)
+        yield home
+
+
+def give(folder: Path) -> None:
+    """Make a folder the user's own."""
+    if IS_ROOT:
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, USER, USER)
+
+
+def become(entrances: tuple[Path, ...] = ()) -> None:
+    """Join cgroups and become the user, unless that is who runs the tests."""
+    for entrance in entrances:
+        entrance.write_text(str(os.getpid()))
+    if IS_ROOT:
+        os.setgroups([])
+        os.setgid(USER)
+        os.setuid(USER)
+
+
+def start(home: Path, wanted: Plan, enter: Callable[[], None] = become) -> subprocess.Popen:
+    """The user runs a campaign in a folder `campaign` of the home."""
+    folder = Folder(home / "campaign")
+    folder.create_or_check(wanted)
+    give(folder.path)
+    return subprocess.Popen(
+        [PYTHON, "ordinary_user.py", "campaign"],
+        cwd=home,
+        env={"HOME": str(home), "PATH": os.environ["PATH"]},
+        preexec_fn=enter,
+        process_group=0,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def processes() -> list[str]:
+    """What the user's processes run; nothing where the user is who runs the tests."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if folder.stat().st_uid == USER:
+                found.append((folder / "comm").read_text().strip())
+        except OSError:
+            pass  # it has just ended
+    return found
+
+
+def left_over() -> list[str]:
+    """The user's processes that are still there after some seconds; without any there is no namespace either."""
+    deadline = time.monotonic() + 10
+    while processes() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return processes()
