@@ -3,11 +3,12 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from analysis import paths
 from progress_bar import progress
 from runners import foreign, runner_named
-from runners.journal import pack
+from runners.journal import Folder, pack
 from runners.record import FalloffError, Unreadable, to_json
 
 # What takes long to import is imported where it is used: `falloff parse` should answer at once.
@@ -18,18 +19,40 @@ QUICK = ("hpl_scaling", "hpl_paper", "tcp_mtu", "long_path", "fan_out", "token_e
 _OF_ONE_QUANTITY = ("hpl", "cpu_cost", "bandwidth_delay")
 
 
-def run(campaign: str, testbed: str, preset: str, repeats: int, fresh: bool, packed: Path | None) -> int:
-    """Run a campaign, keep its dataset beside the transcripts, and copy them to the folder `packed` if given."""
+def run(
+    campaign: str, testbed: str, preset: str, repeats: int, fresh: bool, submit: bool, packed: Path | None
+) -> int:
+    """Run a campaign, keep its dataset beside the transcripts, and copy them to the folder `packed` if given.
+
+    With `submit` a job of Slurm's runs what is missing; when nothing is, the dataset is made.
+    """
     import experiment
     from analysis import store
 
     plan = experiment.plan_campaign(campaign, testbed, preset, repeats)
-    folder = experiment.run_campaign(plan, fresh=fresh, listen=progress())
+    number = experiment.submit_campaign(plan, fresh=fresh) if submit else ""
+    if number:
+        print(f"Submitted job {number}. `falloff status {campaign}` shows how far it is; when it is over, this command")
+        print("submits what is still missing, or makes the dataset.")
+        return 0
+    folder = experiment.run_campaign(plan, fresh=fresh and not submit, listen=progress())
     dataset = paths.DATASETS / f"{folder.name}.nc"
     store.save(store.assemble(folder), dataset)
     if packed:
         pack(folder, packed)
     print(f"Transcripts: {folder}\nDataset: {dataset}")
+    return 0
+
+
+def status(campaign: str) -> int:
+    """Print how far the campaigns in data/raw are, or those of one name, and what became of their jobs."""
+    from runners.status import text
+
+    folders = [Folder(file.parent) for file in sorted(paths.RAW.glob("*/trials.json"))]
+    told = [text(folder) for folder in folders if campaign in ("", folder.plan().name)]
+    if not told:
+        raise FalloffError(f"{paths.RAW} holds no trial of {campaign or 'any campaign'}: `falloff run` begins one")
+    print("\n".join(told))
     return 0
 
 
@@ -71,6 +94,38 @@ def parse_file(tool: str, file: Path) -> int:
     return 0
 
 
+def import_results(tool: str, files: list[Path], words: list[str], table: Path | None, testbed: str) -> int:
+    """Make a campaign of a tool's outputs and save its dataset; of HPL also its efficiency, as text and figure."""
+    import importing
+    from analysis import given_settings, imported_text, store
+
+    rows = given_settings.from_table(table) if table else []
+    found = importing.read(tool, files, given_settings.from_words(words), rows, testbed)
+    for line in found.left_out:
+        print(f"left out: {line}", file=sys.stderr)
+    folder = importing.keep(found)
+    dataset = store.assemble(folder)
+    store.save(dataset, paths.DATASETS / f"{folder.name}.nc")
+    print(imported_text.summary(dataset))
+    with_hpl = tool == "hpl" or dataset.hpl_rate.notnull().any()
+    drawn = _draw_imported(dataset, folder.name) if with_hpl else {}
+    print(f"Transcripts: {folder}\nDataset: {paths.DATASETS / folder.name}.nc")
+    for figure in drawn.values():
+        print(f"Figure: {figure}")
+    return 0
+
+
+def _draw_imported(dataset: Any, name: str) -> dict[str, Path]:
+    """Print what imported HPL results say and what they do not; the files of its figures by name."""
+    from analysis import imported_text, style
+    from analysis.figures import imported as figures
+    from analysis.studies import imported
+
+    study = imported.analyse(dataset)
+    print(imported_text.hpl(study))
+    return style.save_all(figures.draw(study), paths.DATASETS / name)
+
+
 def fit_table(model: str, file: Path, x: str, y: str) -> int:
     """Print a model's fit to two columns of a CSV file as JSON."""
     from analysis import models, tables
@@ -110,15 +165,17 @@ def print_rates(testbed: str) -> int:
     import experiment
     from runners import rates
 
+    of = ""
     if testbed:
         machine = experiment.read_testbed(testbed)
-        networks = experiment.read_toml(paths.INTERCONNECTS, "interconnects")
+        of = f"a node of {testbed}" if machine["kind"] == "cluster" else ""  # all others are of this machine
+        networks = machine.get("networks") or experiment.read_toml(paths.INTERCONNECTS, "interconnects")
         idle = dict([next(iter(networks.items()))])  # a testbed wants one, though nothing is sent
         with experiment.testbed_module(machine).open_testbed(machine, idle) as opened:
             said = rates.run_on(opened, *idle)
     else:
         said = rates.run_here()
-    print(rates.as_toml(said), end="")
+    print(rates.as_toml(said, of), end="")
     return 0
 
 
@@ -137,9 +194,14 @@ def profile_program(argv: list[str]) -> int:
     return found.exit_code
 
 
-def doctor() -> int:
-    """Say what is here and what is missing, with the remedies; 1 if anything is missing."""
+def doctor(testbed: str) -> int:
+    """Say what is here, or on the nodes of a cluster, and what is missing, with the remedies; 1 if anything is."""
     import experiment
+
+    if testbed:
+        import checkup
+
+        return checkup.report(experiment.read_testbed(testbed))
     from analysis.studies import together
     from runners import tools
 

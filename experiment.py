@@ -18,11 +18,12 @@ from analysis.calibration import stopping
 from analysis.inference import planning
 from analysis.inference.verdict import judge_fall
 from runners import campaign as engine
-from runners import provenance, runner_named, tools
+from runners import provenance, runner_named, submission, tools
 from runners.description import for_preset, for_testbed
 from runners.journal import Folder
 from runners.plan import Plan, resolve, with_blocks
 from runners.record import FalloffError
+from runners.testbeds import cluster_description
 
 
 @dataclass(frozen=True)
@@ -109,10 +110,15 @@ def read_toml(file: Path, kind: str) -> dict[str, Any]:
 def read_testbed(name: str) -> dict[str, Any]:
     """A testbed's description; one that `extends` another has all of that, but for what it says itself.
 
-    Raises FalloffError as `read_toml` does.
+    Raises FalloffError as `read_toml` does, and naming every fault in the description of a cluster.
     """
+    described = _extended(name)
+    return cluster_description.complete(described) if described.get("kind") == "cluster" else described
+
+
+def _extended(name: str) -> dict[str, Any]:
     own = read_toml(paths.TESTBEDS / f"{name}.toml", "testbed")
-    return {**(read_testbed(own["extends"]) if "extends" in own else {}), **own}
+    return {**(_extended(own["extends"]) if "extends" in own else {}), **own}
 
 
 def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", blocks: int = 0) -> Plan:
@@ -125,6 +131,8 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     asked = for_preset(described, preset)
     description = for_testbed(asked, machine)
     between = {**read_toml(paths.INTERCONNECTS, "interconnects"), **read_toml(paths.PATHS, "paths")}
+    for name, own in machine.get("networks", {}).items():
+        between[name] = {"name": name, "short": name, **between.get(name, {}), **own}
     plan = resolve(description, machine, between)
     return with_blocks(plan, description, blocks) if blocks else plan
 
@@ -140,16 +148,35 @@ def run_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False, listen:
     With `fresh` an earlier folder is moved aside, not deleted. Raises FalloffError when the
     testbed cannot be had here.
     """
-    folder = folder_of(plan, out)
-    if fresh and folder.path.exists():
-        folder.path.rename(folder.path.with_name(f"{folder.path.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"))
+    folder = _folder(plan, out, fresh)
     if not engine.is_finished(plan, folder):
+        submission.require_idle(folder)
         missing = obstacles(plan)
         if missing:
             raise FalloffError("\n".join(missing))
         with testbed_module(plan.testbed).open_testbed(plan.testbed, plan.interconnects) as opened:
+            if plan.testbed["kind"] == "cluster" and (lacking := opened.missing(tools_of(plan))):
+                raise FalloffError("\n".join(lacking))
             engine.run(plan, opened, folder, listen or engine.ignore, half_width)
     return folder.path
+
+
+def submit_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False) -> str:
+    """Leave what is missing of a plan to a job of Slurm's and return its number, empty when nothing is missing.
+
+    `fresh` is as in `run_campaign`. Raises FalloffError when there is a job of this campaign, or Slurm takes none.
+    """
+    folder = _folder(plan, out, fresh)
+    return "" if engine.is_finished(plan, folder) else submission.submit(plan, folder)
+
+
+def _folder(plan: Plan, out: Path, fresh: bool) -> Folder:
+    """A plan's folder; an earlier one is moved aside first if it is to be fresh, unless a job is using it."""
+    folder = folder_of(plan, out)
+    if fresh and folder.path.exists():
+        submission.require_idle(folder)
+        folder.path.rename(folder.path.with_name(f"{folder.path.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"))
+    return folder
 
 
 def obstacles(plan: Plan) -> list[str]:
@@ -161,6 +188,8 @@ def obstacles(plan: Plan) -> list[str]:
             f"campaign {plan.name}: its largest matrix takes {needed / 1e9:.0f} GB, and all emulated nodes share the "
             f"{here / 1e9:.0f} GB of this machine; `--testbed smith` simulates it"
         )
+    if plan.testbed["kind"] == "cluster":  # its tools are on its nodes, which are asked when it is opened
+        return found
     for tool in tools_of(plan):
         try:
             tools.find(tool, plan.testbed.get("tools", {}))

@@ -1,6 +1,7 @@
 """The command line of Falloff: its grammar, and how a mistake is answered."""
 
 import argparse
+import errno
 import sys
 from pathlib import Path
 
@@ -21,7 +22,12 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--preset", default="full", help="the campaign's stopping rule: quick or full (default)")
     run.add_argument("--repeats", type=positive, default=0, metavar="K", help="exactly K blocks instead")
     run.add_argument("--fresh", action="store_true", help="start anew; earlier trials are moved aside")
+    run.add_argument("--submit", action="store_true", help="leave what is missing to a job of Slurm's")
     run.add_argument("--pack", dest="packed", type=Path, metavar="FOLDER", help="also copy the campaign there, compressed")
+
+    status = parsers.add_parser("status", help="what of each campaign is kept and missing, and its job of Slurm's")
+    status.set_defaults(do=commands.status)
+    status.add_argument("campaign", nargs="?", default="", help="a name in data/campaigns (default: all that were run)")
 
     report = parsers.add_parser("report", help="run the experiments and write the report")
     report.set_defaults(do=commands.make_report)
@@ -30,11 +36,31 @@ def parser() -> argparse.ArgumentParser:
 
     doctor = parsers.add_parser("doctor", help="what is here, what is missing, and the remedy")
     doctor.set_defaults(do=commands.doctor)
+    doctor.add_argument("--testbed", default="", help="a cluster in data/testbeds: its nodes are asked and measured")
 
     parse = parsers.add_parser("parse", help="the readings of a tool's existing output, as JSON")
     parse.set_defaults(do=commands.parse_file)
-    parse.add_argument("tool", help="hpl, hpcc, dgemm, iperf3, netperf, ping, frame_limit, fanout, udp_sizes, token_exchange, payload or node_rates")
+    parse.add_argument("tool", help="hpl, hpcc, dgemm, iperf3, netperf, ping, frame_limit, fanout, udp_sizes, token_exchange, payload, node_rates, osu or imb")
     parse.add_argument("file", type=Path)
+
+    imported = parsers.add_parser(
+        "import",
+        help="a campaign from outputs that you already have, and HPL's efficiency",
+        description="Outputs of one tool become a campaign of measured evidence: hpl, hpcc, iperf3, netperf, ping, "
+        "osu (latency and bandwidth) or imb (PingPong). What they do not say is given by --set or --map: "
+        "interconnect, nodes or ranks_per_node, rpeak (one node's theoretical peak in flop/s) and more; what is not "
+        "given stays unknown.",
+    )
+    imported.set_defaults(do=commands.import_results)
+    imported.add_argument("tool")
+    imported.add_argument("files", nargs="+", type=Path, metavar="FILE", help="an output, or a folder of them")
+    imported.add_argument(
+        "--set", dest="words", action="append", default=[], metavar="NAME=VALUE", help="of all files, such as nodes=4"
+    )
+    imported.add_argument(
+        "--map", dest="table", type=Path, metavar="CSV", help="a column `file` (names or patterns), one for each setting"
+    )
+    imported.add_argument("--testbed", default="", help="a name in data/testbeds whose networks and Rpeak these are")
 
     profile = parsers.add_parser(
         "profile",
@@ -89,6 +115,11 @@ def main() -> int:
         return do(**arguments)
     except FalloffError as error:
         print(f"falloff: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        print(f"falloff: {error}: finished trials are kept; make room, and the same command goes on", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nInterrupted: finished trials are kept; the same command goes on from there.", file=sys.stderr)

@@ -89,6 +89,8 @@ def test_plan_says_hours_and_power():
         (("run", "nothing"), "there are: fan_out, frame_limits, hpl_"),
         (("run", "hpl_scaling", "--testbed", "mars"), "there is no testbed 'mars'"),
         (("run", "hpl_scaling", "--preset", "huge"), "preset 'huge' is unknown"),
+        (("doctor", "--testbed", "mars"), "there is no testbed 'mars'"),
+        (("doctor", "--testbed", "emulated"), "testbed emulated is no cluster"),
         (("fit", "parabola", "README.md", "--x", "a", "--y", "b"), "README.md"),
         (("fit", "constant", "data/published/smith_table1.csv", "--x", "P", "--y", "colour"), "no column 'colour'"),
     ],
