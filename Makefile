@@ -2,6 +2,7 @@
 # make test     the tests                make lab        JupyterLab in the environment
 # make bench    how fast the parts are   make reference  run and pack the reference campaigns anew
 # make setup    only set up              make lock       renew the lock files from pyproject.toml
+# make test-cluster   the tests on real ssh servers and a real Slurm between emulated nodes, as root
 # make calibrate   the verdict's error rates in thousands of synthetic campaigns, kept in data/calibration
 #
 # PRESET=quick (default), full or stored: PRESET=full make report
@@ -11,17 +12,23 @@ PRESET ?= quick
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
+# What a file of tests sets up is set up once.
+SIDE_BY_SIDE := --dist loadfile
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
                 --no-emit-find-links --no-annotate --no-header --quiet
 
-.PHONY: report test bench lab reference calibrate setup packages tools lock clean
+.PHONY: report test test-cluster bench lab reference calibrate setup packages tools lock clean
 .DELETE_ON_ERROR:
 
 report: setup
 	@$(BIN)/falloff report --preset $(PRESET)
 
 test: setup
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2
+
+test-cluster: setup
+	@tests/cluster/without-services ./install-packages debian-packages-cluster.txt build/apt-cluster.log
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 tests/cluster
 
 bench: setup
 	@$(BIN)/python tests/bench.py

@@ -9,6 +9,7 @@ from hypothesis import settings
 settings.register_profile("suite", max_examples=30)  # of the usual hundred
 settings.load_profile("suite")
 
+collect_ignore = ["cluster"]  # asked for by itself: `make test-cluster`
 
 @pytest.fixture(scope="session")
 def stored(tmp_path_factory):

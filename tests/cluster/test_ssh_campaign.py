@@ -1,0 +1,77 @@
+"""A campaign of HPL's by ssh and mpirun on real sshd: what somebody without a scheduler does."""
+
+import descriptions
+import pytest
+import user
+from kept import check_measured, statuses
+from slurm import ENVIRONMENT
+from waiting import until, until_none
+
+GIGE = 'subnet = "10.81.0.0/24"\nrate_bit_s = 1e9\n'
+ON_10GE = 'mpi = ["--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "10.81.1.0/24"]\n'
+
+
+@pytest.fixture(scope="module")
+def someone(cluster):
+    """A user on the head."""
+    return user.clone(cluster, ENVIRONMENT)
+
+
+def test_interrupted_killed_and_resumed(someone, cluster, ssh_config):
+    """Ctrl-C, SIGTERM and kill -9 while ranks run: nothing of it stays on any node, and the same command goes on."""
+    someone.describe("four", descriptions.ssh("four", ssh_config))
+    words = ("run", user.CAMPAIGN, "--testbed", "four", "--repeats", "1")
+    for how, code in (("INT", 130), ("TERM", 143), ("KILL", -9)):
+        session = someone.start(*words)
+        until(lambda: any("xhpl" in line for line in cluster.compute[1].commands()), "ranks run", 90)
+        session.signal(how)
+        ended, said = session.end()
+        assert ended == code, said
+        until_none(cluster.commands, 40)
+        assert not any(node.run(["sh", "-c", "ls -d /tmp/falloff*"]).stdout for node in cluster.all)
+    done = someone.falloff(*words)
+    assert done.returncode == 0, done.stderr
+    check_measured(someone.folder("four"))
+    assert not cluster.commands()
+
+
+def test_bytes_on_another_network_make_it_invalid(someone, ssh_config):
+    """MPI pinned to the second network where the first was asked for: no result of HPL's on several nodes counts."""
+    astray = {GIGE: GIGE + ON_10GE}
+    someone.describe("astray", descriptions.ssh("astray", ssh_config, astray))
+    found = someone.run_block("astray")
+    several = [outcome for trial, (nodes, outcome) in found.items() if nodes > 1 and trial.endswith("hpl")]
+    assert several and {outcome.status for outcome in several} == {"invalid"}, several
+    assert all(outcome.reason.startswith("fabric is") for outcome in several), several
+    assert statuses(it for it in found.values() if it[0] == 1) == {"ok"}
+
+
+def test_a_wrong_mtu_is_invalid_unless_it_may_be_set(someone, cluster, ssh_config):
+    """It is read back in any case; set only where the description allows it, and then put back."""
+    smaller = {f"{GIGE}mtu = 1500": f"{GIGE}mtu = 1400"}
+    someone.describe("as_it_is", descriptions.ssh("as_it_is", ssh_config, smaller))
+    assert statuses(someone.run_block("as_it_is").values()) == {"invalid"}
+    smaller["may_set = []"] = 'may_set = ["mtu"]'
+    someone.describe("set", descriptions.ssh("set", ssh_config, smaller))
+    assert statuses(someone.run_block("set").values()) == {"ok"}
+    assert mtus(cluster) == ["1500"] * 4
+    session = someone.start("run", user.CAMPAIGN, "--testbed", "set")
+    until(lambda: mtus(cluster) == ["1400"] * 4, "the MTU is set", 90)
+    session.signal("KILL")
+    session.end()
+    until(lambda: mtus(cluster) == ["1500"] * 4, "the MTU is put back", 40)
+
+
+def mtus(cluster):
+    """What every compute node's first interface has."""
+    return [node.run(["cat", "/sys/class/net/eth0/mtu"]).stdout.strip() for node in cluster.compute]
+
+
+def test_an_unknown_server_is_not_believed(someone, ssh_config):
+    """Known hosts are respected: the run is refused at once, and says of which host."""
+    strict = ssh_config.with_name("strict")
+    strict.write_text(ssh_config.read_text().replace("/known_hosts", "/nobody"))
+    someone.describe("unknown", descriptions.ssh("unknown", strict))
+    done = someone.falloff("run", user.CAMPAIGN, "--testbed", "unknown", limit_s=60)
+    assert done.returncode == 1
+    assert "n1" in done.stderr and "Host key verification failed" in done.stderr and "Traceback" not in done.stderr

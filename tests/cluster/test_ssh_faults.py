@@ -1,0 +1,73 @@
+"""What may befall a campaign by ssh and mpirun: a full disk, a pulled cable, a node that is dead."""
+
+import descriptions
+import pytest
+import sshd
+import user
+from kept import check_measured, outcomes, statuses
+from nodes import up
+from slurm import ENVIRONMENT
+from waiting import until, until_none
+
+from runners.journal import Folder
+
+
+@pytest.fixture(scope="module")
+def someone(cluster):
+    """A user on the head."""
+    return user.clone(cluster, ENVIRONMENT)
+
+
+def test_a_full_disk_keeps_what_is_there(someone, cluster, ssh_config):
+    """It is said in a line; with more room the same command goes on from what was kept."""
+    words = ("run", user.CAMPAIGN, "--testbed", "disk", "--repeats", "1")
+    someone.describe("disk", descriptions.ssh("disk", ssh_config))
+    raw, copy = someone.clone / "data/raw", cluster.shared / "copy"
+    raw.mkdir(exist_ok=True)
+    cluster.head.run(["mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", str(raw)])
+    try:
+        full = someone.falloff(*words)
+        assert full.returncode == 1 and "No space left" in full.stderr and "Traceback" not in full.stderr
+        assert len(cluster.head.run(["find", str(raw), "-name", "b0*.json"]).stdout.split()) in range(1, 11)
+        cluster.head.run(["mount", "-o", "remount,size=20m", str(raw)])
+        done = someone.falloff(*words)
+        assert done.returncode == 0, done.stderr
+        cluster.head.run(["cp", "-r", str(raw), str(copy)])
+    finally:
+        cluster.head.run(["umount", str(raw)])
+    (folder,) = copy.iterdir()
+    check_measured(Folder(folder))
+
+
+def test_an_unplugged_node_costs_only_what_needs_it(someone, cluster, ssh_config):
+    """A cable is pulled while four ranks run: that trial fails, the next that need four nodes are unavailable with
+    the node named, all others run; and with the cable back nothing runs on there."""
+    someone.describe("cable", descriptions.ssh("cable", ssh_config))
+    session = someone.start("run", user.CAMPAIGN, "--testbed", "cable", "--repeats", "1")
+    lost = cluster.compute[3]
+    until(lambda: any("xhpl" in line for line in lost.commands()), "ranks run", 90)
+    with cluster.unplugged(lost):
+        code, said = session.end(300)
+    assert code == 0, said
+    found = outcomes(someone.folder("cable"))
+    check_without_n4(found)
+    assert statuses(found.values()) & {"fault", "failed", "timeout"}, "the trial in which it was lost"
+    until_none(cluster.commands, 180)
+
+
+def test_a_dead_node_is_named():
+    """It is dead from the start: what needs four is unavailable, the rest runs on the others."""
+    with up(4) as nodes:
+        someone = user.clone(nodes, ENVIRONMENT)
+        someone.describe("four", descriptions.ssh("four", sshd.serve(nodes)))
+        nodes.compute[3].init.kill()
+        found = someone.run_block("four")
+        check_without_n4(found)
+        assert statuses(it for it in found.values() if it[0] == 4) == {"unavailable"}
+
+
+def check_without_n4(found):
+    """What was unavailable says that n4 is lost, and all that needs two nodes is there."""
+    unavailable = [outcome for _, outcome in found.values() if outcome.status == "unavailable"]
+    assert unavailable and all("n4" in outcome.reason and "n3" not in outcome.reason for outcome in unavailable)
+    assert statuses(it for it in found.values() if it[0] < 3) == {"ok"}, found
