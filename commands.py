@@ -160,6 +160,15 @@ def plan_campaign(campaign: str, testbed: str) -> int:
     return 0
 
 
+def print_designs(file: Path) -> int:
+    """Print what the network designs of a file are worth and cost, and what is assumed of them."""
+    import experiment
+    from analysis import design_table
+
+    print(design_table.text(experiment.read_designs(file)))
+    return 0
+
+
 def print_rates(testbed: str) -> int:
     """Measure one node, of this machine without a testbed, and print its rates as TOML for data/testbeds."""
     import experiment

@@ -3,7 +3,7 @@
 import json
 import time
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import contrasts, derive, paths, store
+from analysis import contrasts, derive, designs, paths, store
 from analysis.calibration import stopping
 from analysis.inference import planning
 from analysis.inference.verdict import judge_fall
@@ -48,13 +48,15 @@ class Parameters:
         return paths.ROOT / self.out
 
     @classmethod
-    def check(cls, names: Mapping[str, Any]) -> "Parameters":
+    def check(cls, names: Mapping[str, Any], besides: Collection[str] = ()) -> "Parameters":
         """Take the parameters from a notebook's `globals()`; raises FalloffError naming every fault.
 
-        papermill itself only warns of an unknown parameter and checks no types.
+        papermill itself only warns of an unknown parameter and checks no types. `besides` are parameters of the
+        notebook's own, which what takes them checks.
         """
         known = {field.name: field.type for field in fields(cls)}
-        given = {name: value for name, value in names.items() if _is_parameter(name, value)}
+        own = [name for name in names if name not in besides]
+        given = {name: names[name] for name in own if _is_parameter(name, names[name])}
         faults = [f"{name!r} is unknown" for name in given if name not in known]
         faults += [f"{name!r} is missing" for name in known if name not in given]
         faults += [
@@ -97,12 +99,14 @@ def stored(campaign: str, testbed: str = "emulated") -> xr.Dataset:
 
 
 def read_toml(file: Path, kind: str) -> dict[str, Any]:
-    """A description as a dict; raises FalloffError when there is none of that name or it is not TOML."""
+    """A description as a dict; raises FalloffError when there is none of that name, or it cannot be read as TOML."""
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         known = ", ".join(sorted(other.stem for other in file.parent.glob("*.toml")))
-        raise FalloffError(f"there is no {kind} {file.stem!r}; there are: {known}") from None
+        raise FalloffError(f"there is no {kind} {file.stem!r}; there are: {known or 'none'}") from None
+    except OSError as error:
+        raise FalloffError(f"cannot read {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise FalloffError(f"{file} is not valid TOML: {error}") from None
 
@@ -110,10 +114,19 @@ def read_toml(file: Path, kind: str) -> dict[str, Any]:
 def read_testbed(name: str) -> dict[str, Any]:
     """A testbed's description; one that `extends` another has all of that, but for what it says itself.
 
-    Raises FalloffError as `read_toml` does, and naming every fault in the description of a cluster.
+    One with `designs`, a name in data/designs, has the networks of these and no other. Raises FalloffError as
+    `read_toml` does, and naming every fault in the description of a cluster or in the designs.
     """
     described = _extended(name)
+    if "designs" in described:
+        designed = read_designs(paths.DESIGNS / f"{described['designs']}.toml")
+        return {**described, "network": designs.networks(designed), "networks": designs.names(designed)}
     return cluster_description.complete(described) if described.get("kind") == "cluster" else described
+
+
+def read_designs(file: Path) -> designs.Designs:
+    """The network designs of a file; raises FalloffError naming every fault in it."""
+    return designs.check(read_toml(file, "design file"))
 
 
 def _extended(name: str) -> dict[str, Any]:

@@ -89,6 +89,10 @@ def parser() -> argparse.ArgumentParser:
     compare.add_argument("--y", required=True, metavar="COLUMN")
     compare.add_argument("--block", required=True, metavar="COLUMN", help="what was measured together")
 
+    design = parsers.add_parser("design", help="what network designs are worth, and what their switches cost")
+    design.set_defaults(do=commands.print_designs)
+    design.add_argument("file", type=Path, metavar="FILE", help="TOML as data/designs/nemo.toml, which explains it")
+
     rates = parsers.add_parser("rates", help="measure one node's rates for the model of a simulated one, as TOML")
     rates.set_defaults(do=commands.print_rates)
     rates.add_argument("--testbed", default="", help="a name in data/testbeds (default: this machine, all its cores)")

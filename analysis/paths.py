@@ -6,6 +6,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "data"
 CAMPAIGNS = DATA / "campaigns"
 TESTBEDS = DATA / "testbeds"
+DESIGNS = DATA / "designs"
 INTERCONNECTS = DATA / "interconnects.toml"
 PATHS = DATA / "paths.toml"
 SCHEMA = DATA / "schema.toml"

@@ -8,10 +8,13 @@ from runners import runner_named
 from runners.testbeds import topology
 
 NAMES = sorted(file.stem for file in paths.CAMPAIGNS.glob("*.toml"))
-SIMULATED = ("hpl_paper", "hpl_sensitivity", "hpl_contention", "hpl_beyond", "hpl_agreement")
+SIMULATED = (
+    "hpl_paper", "hpl_sensitivity", "hpl_contention", "hpl_beyond", "hpl_agreement", "hpl_surface", "hpl_topology",
+)  # fmt: skip
 HPL = [name for name in NAMES if name.startswith("hpl_")]
 LINK = [name for name in NAMES if name.startswith("link_")]  # over one link and two, without a path of data/paths.toml
-TCP = [name for name in NAMES if name not in HPL + LINK]
+NODES = ["token_nodes", "topology"]  # between nodes of a cluster, without a path either
+TCP = [name for name in NAMES if name not in HPL + LINK + NODES]
 
 
 def plan_of(name, preset="full"):

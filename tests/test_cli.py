@@ -102,6 +102,19 @@ def test_mistakes_are_answered_in_a_line_or_two(arguments, said):
     assert said in done.stderr and "Traceback" not in done.stderr and len(done.stderr.splitlines()) <= 2
 
 
+def test_design_prints_a_table_with_what_is_assumed(tmp_path):
+    """A row for each design and the assumptions; a file with faults is answered with all of them, in one line."""
+    shipped = (ROOT / "data" / "designs" / "nemo.toml").read_text(encoding="utf-8")
+    done = run("design", str(ROOT / "data" / "designs" / "nemo.toml"))
+    assert done.returncode == 0 and "cisco_2to1 " in done.stdout and "Assumed:" in done.stdout
+    mine = tmp_path / "mine.toml"
+    mine.write_text(shipped.replace("price =", "cost =").replace('core = "force10_e600"', ""))
+    done = run("design", str(mine))
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    assert "edges.smc_8505t.price is missing" in done.stderr and "designs.e600_2to1.core is missing" in done.stderr
+    assert run("design", str(tmp_path)).stderr.startswith(f"falloff: cannot read {tmp_path}")
+
+
 def test_a_mistake_ends_the_installed_command():
     """Its exit code is the command's, and its only line the reason."""
     done = installed("parse", "linpack", "README.md")

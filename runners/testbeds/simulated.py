@@ -1,11 +1,10 @@
-"""The simulated testbed: HPL's own code on a modelled cluster, by SimGrid's SMPI.
+"""The simulated testbed: HPL's own code on a modelled cluster, by SimGrid's SMPI, and flows of data alone.
 
 HPL and our DGEMM loop run as they are, with all of their messages; what they would compute is charged as
 time by a model of the node (runners/src/simulated.h). The network is a fluid model: links have a rate and a
 latency and are shared fairly; there is no loss, no incast and no protocol.
 """
 
-import math
 import os
 import re
 import shutil
@@ -16,11 +15,12 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
-from runners import build_simulated, tools
+from runners import build_simulated, placement, tools
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import lease, programs, smpi
+from runners.testbeds.modelled import model, plain
 
 _ROOT = tools.BUILT.parent.parent / "simulated"
 _PATIENCE_S = 10.0
@@ -28,7 +28,15 @@ _PATIENCE_S = 10.0
 _CLOCK = "noclock.so"
 
 # Which simulated program stands for which tool.
-STANDS_FOR = {"xhpl": "xhpl_simulated", "xhpl_payload": "xhpl_simulated", "dgemm": "dgemm_simulated"}
+STANDS_FOR = {
+    "xhpl": "xhpl_simulated",
+    "xhpl_payload": "xhpl_simulated",
+    "dgemm": "dgemm_simulated",
+    "flows": "flows",
+}
+
+# What the flows' script names as its interpreter: SimGrid's package is for Debian's own Python.
+_IMPORT = ("/usr/bin/python3", "-c", "import simgrid")
 
 _RANK = re.compile(r"^ *\d+ +(\d+\.\d{6}) +(\d+) +(\d+)$", re.M)
 _TABLE = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", re.M | re.S)
@@ -41,8 +49,12 @@ def unavailable(description: Mapping[str, Any]) -> List[str]:
     try:
         for program in sorted({*STANDS_FOR.values(), _CLOCK}):
             tools.find(program, description.get("tools", {}))
+        if "flows" in description.get("runners", ()):
+            subprocess.run(_IMPORT, check=True, capture_output=True)
     except FalloffError as error:
         return [str(error)]
+    except (OSError, subprocess.CalledProcessError):
+        return ["SimGrid's Python module is missing: `apt-get install python3-simgrid`"]
     return []
 
 
@@ -118,22 +130,23 @@ class Simulated:
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
         """Simulate the commands in order, up to the first that fails; may be called by several threads.
 
-        Counters are what each rank of the last one sent, `bytes_sent` [B], on its node.
+        Of an MPI program the ranks are placed as the point's `placement` says. Counters are what each rank of the
+        last one sent, `bytes_sent` [B], on its node.
         """
         executions: List[Execution] = []
-        fault = ""
+        fault, order, point = "", [], trial.point
         try:
-            rates, network = model(self.description, trial.point["interconnect"], trial.point.get("vary", "none"))
+            rates, network = model(self.description, point["interconnect"], point.get("vary", "none"))
             for command in commands:
-                executions.append(self._simulate(command, rates, network))
+                placed = point.get("placement", "in_order"), str(point.get("random_seed"))
+                order = placement.order(command.ranks, *placed)
+                executions.append(self._simulate(command, rates, network, order))
                 if executions[-1].exit_code != 0:
                     break
         except (FalloffError, OSError) as error:
             fault = str(error)
-        counters = _counters(executions[-1].stdout, self.description["nodes"]) if executions else {}
-        return Transcript(
-            trial, self.name, self.evidence, tuple(executions), {}, {}, counters, fault
-        )
+        counters = _counters(executions[-1].stdout, self.description["nodes"], order) if executions else {}
+        return Transcript(trial, self.name, self.evidence, tuple(executions), {}, {}, counters, fault)
 
     def provenance(self) -> Dict[str, Any]:
         """The simulator's version, and the rates and networks of the model."""
@@ -144,22 +157,22 @@ class Simulated:
             "networks": {name: plain(network) for name, network in self.description["network"].items()},
         }
 
-    def _simulate(self, command: Command, rates: Mapping[str, float], network: Mapping[str, float]) -> Execution:
+    def _simulate(
+        self, command: Command, rates: Mapping[str, float], network: Mapping[str, Any], order: Sequence[int]
+    ) -> Execution:
         tool = command.argv[0]
         if tool not in STANDS_FOR or not command.ranks:
             raise FalloffError(f"{tool} cannot be simulated; there are {', '.join(STANDS_FOR)}")
-        program = tools.find(STANDS_FOR[tool], self.description.get("tools", {}))
-        clock = Path(tools.find(_CLOCK, {}))
-        files = {
-            **command.files,
-            "platform.xml": smpi.platform(command.ranks, network),
-            "hosts": smpi.hosts(command.ranks),
-            "rates.txt": "".join(f"{name} {value!r}\n" for name, value in rates.items()),
-        }
+        program = Path(tools.find(STANDS_FOR[tool], self.description.get("tools", {})))
+        argv = [str(program.absolute()), *command.argv[1:]]
+        files = {**command.files, "platform.xml": smpi.platform(command.ranks, network)}
+        if tool != "flows":
+            argv = smpi.smpirun(command.ranks, Path(tools.find(_CLOCK, {})).absolute(), argv)
+            files["hosts"] = smpi.hosts(order)
+            files["rates.txt"] = "".join(f"{name} {value!r}\n" for name, value in rates.items())
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8")
-        argv = smpi.smpirun(command.ranks, clock.absolute(), [str(Path(program).absolute()), *command.argv[1:]])
         environment = {"PATH": os.environ["PATH"], "TMPDIR": str(folder), "LC_ALL": "C"}
         try:
             return programs.finish(programs.start(tool, argv, folder, environment, ()), command.timeout_s)
@@ -167,43 +180,11 @@ class Simulated:
             _demolish(folder)
 
 
-def model(
-    description: Mapping[str, Any], interconnect: str, vary: str = "none"
-) -> Tuple[Dict[str, float], Dict[str, float]]:
-    """The node's rates and the network as a testbed describes them, but for one of them that is varied.
-
-    `vary` is `none` or `NAME=VALUE`: a rate, or `bandwidth` or `latency` of the network, with `low` or `high` for the
-    end of its described range, or a number in its unit; or `backplane` with a number [B/s], which all links share.
-    Raises FalloffError when it is neither.
-    """
-    rates, network = dict(description["rates"]), dict(description["network"][interconnect])
-    network.setdefault("backplane", {"value": math.inf})
-    name, _, value = vary.partition("=")
-    for table in (rates, network):
-        if name in table:
-            table[name] = {"value": _varied(table[name], vary, value)}
-            return plain(rates), plain(network)
-    if vary != "none":
-        raise FalloffError(f"vary {vary!r} names none of {', '.join([*rates, *network])}")
-    return plain(rates), plain(network)
-
-
-def _varied(entry: Mapping[str, float], vary: str, value: str) -> float:
-    try:
-        return entry[value] if value in ("low", "high") else float(value)
-    except (KeyError, ValueError):
-        raise FalloffError(f"vary {vary!r} has neither a number nor an end of a described range") from None
-
-
-def plain(described: Mapping[str, Any]) -> Dict[str, float]:
-    """The numbers of a table whose entries are {value, source ...}."""
-    return {name: entry["value"] for name, entry in described.items()}
-
-
-def _counters(stdout: str, nodes: int) -> Dict[str, List[float]]:
-    """Bytes that each node sent, by the shim's closing table; NaN on nodes without a rank, empty without a table."""
+def _counters(stdout: str, nodes: int, order: Sequence[int]) -> Dict[str, List[float]]:
+    """Bytes that each node sent, by the shim's closing table and the node of each rank in it; NaN on nodes without a
+    rank, empty without a table."""
     table = _TABLE.search(stdout)
     if not table:
         return {}
-    sent = [float(row[2]) for row in _RANK.findall(table[0])]
-    return {"bytes_sent": sent + [float("nan")] * (nodes - len(sent))}
+    sent = dict(zip(order, (float(row[2]) for row in _RANK.findall(table[0]))))
+    return {"bytes_sent": [sent.get(node, float("nan")) for node in range(1, nodes + 1)]}

@@ -2,7 +2,10 @@
 
 import math
 from pathlib import Path
-from typing import Any, List, Mapping, Sequence
+from typing import Any, Iterable, List, Mapping, Sequence
+
+from runners import two_level
+from runners.testbeds import tree
 
 _PLATFORM = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
@@ -33,11 +36,16 @@ _OPTIONS = {
 
 
 def platform(nodes: int, network: Mapping[str, Any]) -> str:
-    """The platform file of `nodes` nodes on one switch, each with a full-duplex link of its own.
+    """The platform file of `nodes` nodes on one switch, each with a full-duplex link of its own, or on a tree.
 
     `network` has `bandwidth` [B/s of payload] and `latency` [s from one node to another], and may have a
-    `backplane` [B/s] that all links share, unless it is infinite.
+    `backplane` [B/s] that all links share, unless it is infinite; or a `tree`, the table of `two_level.from_table`,
+    whose rates hold between the switches and whose node count is that of a whole cluster, not of this job.
+    Raises FalloffError as `two_level.from_table` does.
     """
+    if "tree" in network:
+        own = {"nodes": nodes, "node_bandwidth": network["bandwidth"], "latency": network["latency"]}
+        return tree.platform(two_level.from_table({**network["tree"], **own}))
     backplane = network.get("backplane", math.inf)
     shared = "" if math.isinf(backplane) else _BACKPLANE.format(bandwidth=backplane)
     return _PLATFORM.format(
@@ -45,9 +53,9 @@ def platform(nodes: int, network: Mapping[str, Any]) -> str:
     )
 
 
-def hosts(nodes: int) -> str:
-    """The host file: rank r runs on node r + 1."""
-    return "".join(f"node{node}\n" for node in range(1, nodes + 1))
+def hosts(order: Iterable[int]) -> str:
+    """The host file: a line for each rank with its node, counted from 1."""
+    return "".join(f"node{node}\n" for node in order)
 
 
 def smpirun(ranks: int, clock: Path, program: Sequence[str]) -> List[str]:

@@ -103,7 +103,7 @@ def _run(program: str, case: Case, folder: Path, threshold: float, options: Sequ
     files = {
         "HPL.dat": hpl_dat.render({**TRIAL_DECK, **asdict(case), "THRESHOLD": threshold}),
         "platform.xml": smpi.platform(nodes, NETWORKS[case.network]),
-        "hosts": smpi.hosts(nodes),
+        "hosts": smpi.hosts(range(1, nodes + 1)),
         "rates.txt": _FREE,
     }
     for name, text in files.items():

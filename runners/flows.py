@@ -1,0 +1,116 @@
+"""flows: what the nodes of parallel programs send to each other, all at once, over a simulated network."""
+
+import random
+import re
+from typing import Callable, Dict, List, Tuple
+
+from runners import placement
+from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Transcript, Unreadable
+from runners.record import readings_as_asked
+
+_NUMBER = r"\d\.\d{15}e[+-]\d\d"
+_HEAD = re.compile(r"^flows: (\d{1,6}) nodes, (\d{1,6}) runs, (\d{1,15}) bytes each, by SimGrid [\d.]+$", re.M)
+_ROW = re.compile(rf"^ *(\d{{1,6}}) +(\d{{1,9}}) +({_NUMBER}) +({_NUMBER})$", re.M)
+_SIMULATOR = re.compile(r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB\nend of flows$", re.M)
+
+# The mean of flows that take the same time may be above the longest by a rounding.
+_ROUNDING = 1e-12
+
+Pairs = List[Tuple[int, int]]
+
+
+def _nearest_neighbour(nodes: int, chance: random.Random) -> Pairs:
+    """Each rank to both of its neighbours in a ring, as where a domain is cut into slices."""
+    return [(rank, (rank + step) % nodes) for step in (1, -1) for rank in range(nodes)]
+
+
+def _permutation(nodes: int, chance: random.Random) -> Pairs:
+    """Each rank to another one, each from another one: any such permutation with the same probability."""
+    sinks = list(range(nodes))
+    while any(rank == sink for rank, sink in enumerate(sinks)):
+        chance.shuffle(sinks)
+    return list(enumerate(sinks))
+
+
+def _all_to_all(nodes: int, chance: random.Random) -> Pairs:
+    """One phase of an exchange of all with all: each rank to the one that is so many further, any but itself."""
+    shift = chance.randrange(1, nodes)
+    return [(rank, (rank + shift) % nodes) for rank in range(nodes)]
+
+
+def _many_to_one(nodes: int, chance: random.Random) -> Pairs:
+    """All other ranks to one, whichever."""
+    root = chance.randrange(nodes)
+    return [(rank, root) for rank in range(nodes) if rank != root]
+
+
+PATTERNS: Dict[str, Callable[[int, random.Random], Pairs]] = {
+    "nearest_neighbour": _nearest_neighbour,
+    "permutation": _permutation,
+    "all_to_all": _all_to_all,
+    "many_to_one": _many_to_one,
+}
+
+
+def pairs(point: Settings) -> List[Pairs]:
+    """The nodes (from, to) of each flow, from 1, in each of the `runs` of a point.
+
+    A run draws the pattern anew, and with `placement` shuffled the nodes of the ranks, from `random_seed`, `nodes`
+    and its number alone: on another network it is the same. Raises FalloffError for an unknown pattern or placement,
+    or fewer than two nodes.
+    """
+    nodes, pattern = point["nodes"], point["pattern"]
+    if pattern not in PATTERNS:
+        raise FalloffError(f"pattern {pattern!r} is unknown; there are {', '.join(PATTERNS)}")
+    if nodes < 2:
+        raise FalloffError(f"flows need two nodes, not {nodes}: correct `nodes`")
+    found = []
+    for run in range(1, point["runs"] + 1):
+        seed = f"{point['random_seed']}/{nodes}/{run}"
+        node = placement.order(nodes, point["placement"], seed)
+        ranks = PATTERNS[pattern](nodes, random.Random(f"{seed}/{pattern}"))
+        found.append([(node[source], node[sink]) for source, sink in ranks])
+    return found
+
+
+def commands(point: Settings) -> List[Command]:
+    """One simulation of all runs, one after the other, of flows of `flow_bytes` each; raises as `pairs` does."""
+    lines = "".join(" ".join(f"{source}-{sink}" for source, sink in run) + "\n" for run in pairs(point))
+    argv = ("flows", str(point["flow_bytes"]))
+    return [Command(argv, ranks=point["nodes"], files={"flows.txt": lines}, timeout_s=point["timeout_s"])]
+
+
+def parse(transcript: Transcript) -> List[Reading]:
+    """The readings of the table; raises InvalidRun when something else ran than the point asks for, otherwise as
+    `results` does."""
+    (result,) = results(transcript.executions[-1].stdout)
+    return readings_as_asked("flows", result, transcript.trial.point)
+
+
+def results(text: str) -> List[Result]:
+    """The one table of an output, with its settings.
+
+    flow_makespan [s] has for each run the time in which all of its flows arrived, flow_mean [s] their mean time;
+    simulator_cpu_time [s] and simulator_memory [B] are what the simulation itself took.
+    Raises Unreadable when the table is not whole or contradicts itself.
+    """
+    head, end = _HEAD.search(text), _SIMULATOR.search(text)
+    if not head or not end:
+        raise Unreadable("flows did not print its first and last line: it was stopped or its output cut off")
+    nodes, runs, size = map(int, head.groups())
+    rows = [(int(run), float(longest), float(mean)) for run, _, longest, mean in _ROW.findall(text)]
+    if [run for run, _, _ in rows] != list(range(1, runs + 1)):
+        raise Unreadable(f"flows reports {len(rows)} rows that are not those of {runs} runs")
+    if not all(0 < mean <= longest * (1 + _ROUNDING) for _, longest, mean in rows):
+        raise Unreadable("flows reports a mean time that is not between 0 and the longest")
+    readings = (
+        Reading("flow_makespan", [longest for _, longest, _ in rows], "s"),
+        Reading("flow_mean", [mean for _, _, mean in rows], "s"),
+        Reading("simulator_cpu_time", float(end[1]), "s"),
+        # Printed with one decimal in millions of bytes.
+        Reading("simulator_memory", round(1e6 * float(end[2])), "B"),
+    )
+    return [Result(readings, {"nodes": nodes, "runs": runs, "flow_bytes": size})]
+
+
+RUNNER = Runner("flows", commands, parse, results)

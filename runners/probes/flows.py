@@ -1,0 +1,62 @@
+#!/usr/bin/python3
+"""Flows between the hosts of a platform, simulated by SimGrid: when all of a run's have arrived, and on average.
+
+usage: flows BYTES   (in a folder with platform.xml and flows.txt)
+
+A line of flows.txt is a run: FROM-TO for each flow, by the hosts' numbers. All flows of a run start at once and carry
+so many bytes each; a run begins when the one before has ended. Debian's python3-simgrid is for Debian's Python alone.
+"""
+
+import sys
+import time
+from pathlib import Path
+from typing import List, Tuple
+
+from simgrid import Actor, Comm, Engine, Host, simgrid_version
+
+# A fluid: a flow has its fair share of the links on its way, and reaches it at once.
+OPTIONS = {
+    "network/model": "CM02",
+    "network/crosstraffic": "0",
+    "network/weight-S": "0",
+    "network/TCP-gamma": "0",
+}
+
+
+def read(text: str) -> List[List[Tuple[str, str]]]:
+    """The names of the hosts at both ends of each flow, of each run."""
+    return [[tuple(f"node{end}" for end in flow.split("-")) for flow in run.split()] for run in text.splitlines()]
+
+
+def simulate(runs: List[List[Tuple[str, str]]], size: int) -> None:
+    """Let the flows of each run go and print its row: makespan and mean of the flows' times, in s."""
+    for number, flows in enumerate(runs, start=1):
+        begin = Engine.clock
+        going = [Comm.sendto_async(Host.by_name(source), Host.by_name(sink), size) for source, sink in flows]
+        Comm.wait_all(going)
+        took = [flow.finish_time - begin for flow in going]
+        print(f"{number:3}  {len(took):6}  {max(took):.15e}  {sum(took) / len(took):.15e}")
+
+
+def peak_memory() -> int:
+    """The most memory that this process had, in bytes; the kernel's maxrss would be that of whoever started it."""
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
+    return 1024 * int(line.split()[1])
+
+
+def main(size: int) -> None:
+    """Simulate what is in this folder and print the table, closed by what the simulator itself took."""
+    settings = [f"--cfg={name}:{value}" for name, value in OPTIONS.items()]
+    engine = Engine(["flows", "--log=root.thres:warning", *settings])
+    engine.load_platform("platform.xml")
+    runs = read(Path("flows.txt").read_text(encoding="utf-8"))
+    print(f"flows: {len(engine.all_hosts)} nodes, {len(runs)} runs, {size} bytes each, by SimGrid {simgrid_version}")
+    print("run   flows  makespan s             mean s")
+    Actor.create("flows", engine.all_hosts[0], simulate, runs, size)
+    engine.run()
+    print(f"simulator: {time.process_time():.3f} CPU s, {peak_memory() / 1e6:.1f} MB")
+    print("end of flows")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
