@@ -38,12 +38,14 @@ lab: setup
 
 # What is shipped: the full campaigns with their transcripts, and the figure that README shows.
 reference: setup
-	@for campaign in hpl_scaling hpl_size hpl_noise hpl_blas hpl_payload; do \
+	@for campaign in hpl_scaling hpl_size hpl_noise hpl_blas hpl_payload token_nodes; do \
 	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-emulated || exit 1; done
 	@for campaign in hpl_paper hpl_sensitivity hpl_contention hpl_beyond; do \
 	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-smith || exit 1; done
-	@for campaign in hpl_agreement hpl_size; do \
+	@for campaign in hpl_agreement hpl_size hpl_surface; do \
 	  $(BIN)/falloff run $$campaign --testbed twin --fresh --pack data/reference/$$campaign-twin || exit 1; done
+	@for campaign in topology hpl_topology; do \
+	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-nemo || exit 1; done
 	@for campaign in tcp_mtu tcp_cost frame_limits packet_sizes long_path long_repeats fan_out; do \
 	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-paths || exit 1; done
 	@$(BIN)/falloff run token_exchange --fresh --pack data/reference/token_exchange-beowulf

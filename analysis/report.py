@@ -21,10 +21,13 @@ from analysis.facts import long_path as long_path_facts
 from analysis.facts import noise as noise_facts
 from analysis.facts import paper as paper_facts
 from analysis.facts import payload as payload_facts
+from analysis.facts import payoff as payoff_facts
+from analysis.facts import prediction as prediction_facts
 from analysis.facts import scaling as scaling_facts
 from analysis.facts import size as size_facts
 from analysis.facts import switch as switch_facts
 from analysis.facts import token_exchange as token_exchange_facts
+from analysis.facts import topology as topology_facts
 from analysis.facts import trust as trust_facts
 from analysis.figures import agreement as agreement_figures
 from analysis.figures import beyond as beyond_figures
@@ -37,10 +40,13 @@ from analysis.figures import long_path as long_path_figures
 from analysis.figures import noise as noise_figures
 from analysis.figures import paper as paper_figures
 from analysis.figures import payload as payload_figures
+from analysis.figures import payoff as payoff_figures
+from analysis.figures import prediction as prediction_figures
 from analysis.figures import scaling as scaling_figures
 from analysis.figures import size as size_figures
 from analysis.figures import switch as switch_figures
 from analysis.figures import token_exchange as token_exchange_figures
+from analysis.figures import topology as topology_figures
 from analysis.inference import planning
 from analysis.studies.together import Studies
 from analysis.wording import templates
@@ -60,6 +66,9 @@ SECTIONS = {
     "fan_out": (fan_out_facts, fan_out_figures),
     "token_exchange": (token_exchange_facts, token_exchange_figures),
     "link_bonding": (link_bonding_facts, link_bonding_figures),
+    "prediction": (prediction_facts, prediction_figures),
+    "payoff": (payoff_facts, payoff_figures),
+    "topology": (topology_facts, topology_figures),
 }
 
 UNDATED = 0  # s since 1970: a dataset in which nothing ran has no date

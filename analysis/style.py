@@ -68,6 +68,27 @@ LOOKS = {
     "bonded": Look("#E69F00", "v", (0, (6, 1, 1, 1, 1, 1))),
     "bonded_switch": Look("#CC79A7", "^", ":"),
     "bonded_shared": Look("#6E6E6E", "X", (0, (8, 2))),
+    # Ways of predicting HPL.
+    "analytic": Look("#56B4E9", "P", (0, (6, 1, 1, 1, 1, 1))),
+    "simulated": Look("#009E73", "D", "-"),
+    # What is uncertain where a network pays for itself.
+    "prices": Look("#E69F00", "v", "--"),
+    "efficiency": Look("#009E73", "D", "-."),
+    # Patterns of traffic.
+    "nearest_neighbour": Look("#009E73", "D", "-"),
+    "permutation": Look("#0072B2", "s", "--"),
+    "all_to_all": Look("#D55E00", "o", "-."),
+    "many_to_one": Look("#6E6E6E", "^", ":"),
+    # Network designs: a colour for each core switch.
+    "crossbar": Look("#222222", "*", "-"),
+    "cisco_dfc_2to1": Look("#0072B2", "o", "--"),
+    "cisco_2to1": Look("#D55E00", "s", "-"),
+    "e600_2to1": Look("#009E73", "D", "-."),
+    "e1200_2to1": Look("#E69F00", "^", ":"),
+    "cisco_4to1": Look("#D55E00", "v", (0, (2, 1))),
+    "e600_4to1": Look("#009E73", "P", (0, (6, 1, 1, 1, 1, 1))),
+    "cisco_7to1": Look("#D55E00", "X", (0, (8, 2))),
+    "e600_7to1": Look("#009E73", "p", (0, (1, 2))),
 }
 # For interconnects of the user's own: looks of what does not stand beside them.
 _spare = cycle(["bond_8023ad", "mpi_striping", "bond_balance_rr", "ecmp_layer2", "one_link"])

@@ -19,10 +19,13 @@ from analysis.studies import (
     noise,
     paper,
     payload,
+    payoff,
+    prediction,
     scaling,
     size,
     switch,
     token_exchange,
+    topology,
 )
 from analysis.studies.agreement import TwinAgreement
 from analysis.studies.beyond import Beyond
@@ -34,10 +37,13 @@ from analysis.studies.long_path import LongPath
 from analysis.studies.noise import Noise
 from analysis.studies.paper import Paper
 from analysis.studies.payload import Payload
+from analysis.studies.payoff import Payoff
+from analysis.studies.prediction import Prediction
 from analysis.studies.scaling import Scaling
 from analysis.studies.size import Size
 from analysis.studies.switch import Switch
 from analysis.studies.token_exchange import TokenExchange
+from analysis.studies.topology import Topology
 
 # The datasets of a report and where their stored references are: campaign and testbed.
 DATASETS = {
@@ -62,6 +68,10 @@ DATASETS = {
     "token_exchange": ("token_exchange", "beowulf"),
     "link_hpl": ("link_hpl", "rails"),
     "link_micro": ("link_micro", "rails"),
+    "topology": ("topology", "nemo"),
+    "hpl_topology": ("hpl_topology", "nemo"),
+    "token_nodes": ("token_nodes", "emulated"),
+    "hpl_surface": ("hpl_surface", "twin"),
 }
 
 
@@ -69,9 +79,9 @@ DATASETS = {
 class Studies:
     """The study of each experiment that there are data for; every verdict carries Holm's p.
 
-    From `paper` to `cost` they are of simulated evidence, which has no scatter and takes no part in the correction;
-    neither do those from `switch` to `token_exchange`, of TCP alone, whose statements are estimates. `datasets` are
-    what they are studies of.
+    From `paper` to `cost`, `payoff` and `topology` they are of simulated evidence, which has no scatter and takes no
+    part in the correction; neither do those from `switch` to `token_exchange`, of TCP alone, and `prediction`, whose
+    statements are estimates. `datasets` are what they are studies of.
     """
 
     datasets: Mapping[str, xr.Dataset]
@@ -90,6 +100,9 @@ class Studies:
     fan_out: FanOut | None = None
     token_exchange: TokenExchange | None = None
     link_bonding: LinkBonding | None = None
+    prediction: Prediction | None = None
+    payoff: Payoff | None = None
+    topology: Topology | None = None
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -135,6 +148,16 @@ def analyse(datasets: Mapping[str, xr.Dataset], today: Mapping[str, xr.Dataset] 
             link_bonding=_of(
                 link_bonding, get("link_hpl"), get("link_micro"), now("link_hpl"), now("link_micro")
             ),
+            prediction=_of(
+                prediction,
+                get("token_nodes"),
+                datasets["hpl_scaling"],
+                get("hpl_surface"),
+                get("hpl_beyond"),
+                get("hpl_sensitivity"),
+            ),
+            payoff=_of(payoff, get("hpl_paper"), get("hpl_sensitivity"), get("hpl_beyond")),
+            topology=_of(topology, get("topology"), get("hpl_topology")),
         )
     )
 

@@ -1,0 +1,197 @@
+"""Where a faster network pays: planted gains against prices, and both uncertainties apart."""
+
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from synthetic_smith import planted, smith_campaign
+
+from analysis import model_draws, prices, style, wording
+from analysis.facts import payoff as facts
+from analysis.figures import payoff as figures
+from analysis.publish import to_html
+from analysis.studies import payoff, sensitivity
+
+FRONT = "---\ntitle: T\nsubtitle: S\nlang: en\ncampaign: C\ndate: D\n---\n\n"
+PAPER, VARIED, BEYOND = (smith_campaign(f"hpl_{name}") for name in ("paper", "sensitivity", "beyond"))
+CERTAIN = {"gige.port": 100, "gige.cable": 0, "10gige.adapter": 0, "10gige.cable": 0}
+SMALLEST, LARGEST = 2, 256
+
+
+GAINS = payoff.simulated_gains(PAPER, VARIED, BEYOND)
+
+
+def study(premium=None, gains=GAINS, **typed):
+    """The synthetic gains against a certain premium on a node of 900 USD and its port of 100, or typed prices."""
+    given = typed
+    if premium is not None:
+        given = {**CERTAIN, "node.server": 900, "10gige.port": 100 + 1000 * premium}
+    return payoff.priced(gains, prices.read(given))
+
+
+def gain(nodes):
+    """The planted gain of 10GE over GigE."""
+    return planted("10gige", nodes) / planted("gige", nodes) - 1
+
+
+def section(found):
+    """The section's Markdown, hard spaces as spaces."""
+    template = wording.templates().get_template("payoff.md.j2")
+    return template.render(payoff=facts.collect(found)).replace("\u00a0", " ")
+
+
+SHIPPED = study()
+
+
+def test_gain_and_costs_are_the_planted_ones():
+    """Gain, ratio and cost of a flop/s follow from planted efficiencies and typed prices by hand."""
+    found = study(premium=0.1)
+    n = found.gains.efficiency.nodes.values.tolist()
+    assert n[0] == SMALLEST and n[-1] == LARGEST and len(n) == len(set(n))
+    np.testing.assert_allclose(found.gain.value, [gain(it) for it in n])
+    np.testing.assert_allclose(found.ratio.value, [(1 + gain(it)) / 1.1 for it in n])
+    np.testing.assert_allclose(found.worth.value, [1000 * gain(it) for it in n])
+    ratio = found.cost.sel(interconnect="gige") / found.cost.sel(interconnect="10gige")
+    np.testing.assert_allclose(ratio, found.ratio.value)
+    np.testing.assert_allclose(found.cost.sel(interconnect="gige"), [1000 / 44.8e9 / planted("gige", it) for it in n])
+
+
+@pytest.mark.parametrize(
+    ("between", "first"), [((0, 2), 2), ((2, 4), 4), ((4, 6), 6), ((6, 8), 8)], ids=str
+)
+def test_it_pays_from_the_first_case_whose_gain_exceeds_the_premium(between, first):
+    """A premium between the gains on two node counts is paid back at the larger one."""
+    least, most = (gain(n) if n else 0 for n in between)
+    assert study(premium=(least + most) / 2).from_nodes.value.item() == first
+
+
+def test_never_and_always_are_said():
+    """A premium beyond every gain is never paid back, none at all is paid back at once; the section says both."""
+    dear, free = study(premium=2), study(premium=0)
+    assert np.isinf(dear.from_nodes.to_array()).all() and not dear.chance.any()
+    assert "pays up to the largest case" in section(dear) and "never" in section(dear)
+    assert (free.from_nodes.to_array() == SMALLEST).all() and (free.chance == 1).all()
+    assert "pays in all of them" in section(free)
+    assert facts.collect(dear)["from_nodes"]["both"] == {"value": None, "low": None, "high": None, "never": 1}
+
+
+def test_certain_prices_leave_the_models_uncertainty_alone():
+    """With typed prices nothing but the model's numbers moves the ratio, and their share of its variance is all."""
+    found = study(premium=0.1)
+    assert found.premium.low == found.premium.high == found.premium.value == pytest.approx(0.1)
+    by_prices, by_both = (found.ratio.sel(uncertain=kind) for kind in ("prices", "both"))
+    np.testing.assert_allclose(by_prices.low, by_prices.high)
+    assert (by_both.low < by_both.high).all()
+    np.testing.assert_allclose(found.price_share, 0, atol=1e-12)
+    known = facts.collect(found)
+    assert known["price_share"] is None and known["assumed"] == [] and "variance" not in section(found)
+
+
+def test_a_certain_model_leaves_the_prices_uncertainty_alone():
+    """Where no number of the model moves the efficiency, the gain is certain and the variance is the prices'."""
+    idle = smith_campaign("hpl_sensitivity", {"vary": ["none", "strided_s=low", "strided_s=high"]})
+    still = study(gains=payoff.simulated_gains(PAPER, idle))
+    np.testing.assert_allclose(still.gain.low, still.gain.high)
+    np.testing.assert_allclose(still.price_share, 1)
+
+
+def test_a_nodes_rates_cancel_and_a_links_do_not():
+    """What slows both networks' nodes alike moves the gain less than it moves either efficiency."""
+    def draws(parameter):
+        levels = ["none", f"{parameter}=low", f"{parameter}=high"]
+        varied = sensitivity.analyse(smith_campaign("hpl_sensitivity", {"vary": levels}))
+        shifts = model_draws.log_shifts(varied, np.array([8, 36, 256]), 2000, np.random.default_rng(3))
+        return shifts.sel(interconnect="gige"), shifts.sel(interconnect="10gige")
+
+    slow, fast = draws("dgemm_flop_s")
+    assert xr.corr(slow, fast, "draw").min() > 0.99
+    assert ((fast - slow).std("draw") < slow.std("draw") / 2).all()
+    slow, fast = draws("bandwidth")
+    assert abs(xr.corr(slow, fast, "draw")).max() < 0.1
+
+
+def test_draws_stay_within_the_simulated_effects():
+    """One number's draws reach from its low end's effect to its high end's; larger cases have the last effect."""
+    varied = sensitivity.analyse(
+        smith_campaign("hpl_sensitivity", {"vary": ["none", "dgemm_flop_s=low", "dgemm_flop_s=high"]})
+    )
+    shifts = model_draws.log_shifts(varied, np.array([2, 4, 8, 36, 256]), 2000, np.random.default_rng(4))
+    effect = model_draws.effects(varied).sel(parameter="dgemm_flop_s")
+    for n in (2, 8, 36):
+        drawn, ends = shifts.sel(nodes=n), effect.sel(nodes=n)
+        assert (drawn >= ends.sel(side="low")).all() and (drawn <= ends.sel(side="high")).all()
+        assert (drawn.max("draw") > 0).all() and (drawn.min("draw") < 0).all()
+    np.testing.assert_allclose(shifts.sel(nodes=4), (shifts.sel(nodes=2) + shifts.sel(nodes=8)) / 2)
+    np.testing.assert_array_equal(shifts.sel(nodes=256), shifts.sel(nodes=36))
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=8))
+def test_a_lasting_gain_starts_after_the_last_loss(values):
+    """From the node count that is found on all values are above 0, and the one before it is not."""
+    nodes = 2 ** np.arange(len(values))
+    found = payoff.lasting_from(xr.DataArray(values, {"nodes": nodes}, ("nodes",))).item()
+    later = [value for n, value in zip(nodes, values) if n >= found]
+    earlier = [value for n, value in zip(nodes, values) if n < found]
+    assert all(value > 0 for value in later) and (not earlier or earlier[-1] <= 0)
+
+
+def test_both_uncertainties_together_are_wider_than_each_alone():
+    """The shipped ranges: in the logarithm the variances of prices and model add up to that of both."""
+    width = np.log(SHIPPED.ratio.high / SHIPPED.ratio.low)
+    alone = width.sel(uncertain=["prices", "efficiency"])
+    assert (width.sel(uncertain="both") > 0.99 * alone.max("uncertain")).all()
+    assert ((SHIPPED.price_share > 0) & (SHIPPED.price_share < 1)).all()
+
+
+def test_dearer_parts_lower_the_chance():
+    """The dearer the faster network, the fewer draws in which it pays, at every node count."""
+    cheap, dear = (study(**{"10gige.port": price}).chance.sel(uncertain="both") for price in (300, 900))
+    assert (cheap >= dear).all() and (cheap > dear).any()
+
+
+def test_the_same_data_give_the_same_draws():
+    """A report that is built twice says the same."""
+    xr.testing.assert_identical(payoff.analyse(PAPER, VARIED, BEYOND).ratio, SHIPPED.ratio)
+
+
+def test_without_the_cases_or_their_sensitivity_there_is_no_study():
+    """Nothing is drawn from half of the data; without larger cases the paper's are compared."""
+    assert payoff.analyse(PAPER, None) is None and payoff.analyse(None, VARIED) is None
+    assert payoff.analyse(PAPER, VARIED).gains.efficiency.nodes.max() == 36
+
+
+def test_the_section_makes_no_number_up():
+    """A case that failed on one network is left out; a number without a known effect is named."""
+    failed = smith_campaign("hpl_paper", failed={(1, "gige", 8)})
+    partial = smith_campaign("hpl_sensitivity", failed={(1, "gige", 8, "bandwidth=low")})
+    found = payoff.analyse(failed, partial)
+    said = section(found)
+    assert 8 not in found.gains.efficiency.nodes and "No effect is known of: bandwidth" in said
+    assert "larger ones" not in said and "larger ones" in section(SHIPPED)
+    for text in (said, section(SHIPPED), section(study(premium=0.1))):
+        assert not re.search(r"\b(nan|inf|None)\b", text)
+
+
+def test_typed_prices_are_said_to_be_typed():
+    """Whoever reads the section sees which prices are not the shipped ones."""
+    assert "gige.port is typed in here" in section(study(**{"gige.port": 50})).replace("\\", "")
+
+
+def test_the_figure_shows_gain_premium_and_chance():
+    """The gain's line, the premium's and one line of chances for each kind of uncertainty."""
+    left, right = figures.draw(SHIPPED)["payoff"].axes
+    curve, premium = left.lines
+    np.testing.assert_allclose(curve.get_ydata(), 100 * SHIPPED.gain.value)
+    np.testing.assert_allclose(premium.get_ydata(), 100 * SHIPPED.premium.value)
+    shown = [line.get_ydata() for line in right.lines]
+    np.testing.assert_allclose(shown, 100 * SHIPPED.chance.sel(uncertain=list(payoff.UNCERTAIN)))
+
+
+def test_the_section_becomes_a_page(tmp_path):
+    """Figure, tables and references are all there."""
+    style.save_all(figures.draw(SHIPPED), tmp_path / "figures")
+    page = to_html(FRONT + section(SHIPPED), tmp_path)
+    assert page.count("<img") == 1 and page.count("<table") == 3

@@ -1,0 +1,300 @@
+"""HPL predicted from its links: planted latencies, errors and sensitivities come back, and gaps are said."""
+
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthetic_prediction import (
+    ALPHA,
+    BETA,
+    NODES,
+    PER_SECOND,
+    PER_SECOND_A_BYTE,
+    analytic_share,
+    as_modelled,
+    emulated,
+    modelled_share,
+    surface_campaign,
+    tokens,
+)
+from synthetic_simulations import LARGEST, REACHED, beyond_campaign
+from synthetic_smith import planted, smith_campaign
+
+import experiment
+from analysis import paths, style, wording
+from analysis.facts import prediction as facts
+from analysis.facts.published import published_sources
+from analysis.figures import prediction as figures
+from analysis.publish import to_html
+from analysis.studies import prediction
+from analysis.studies.link_parameters import link_parameters
+from analysis.studies.over_draws import over_draws, resampled_blocks
+from analysis.studies.predictors import ANALYTIC, SIMULATED, TITLES
+from analysis.studies.surface import surface
+from runners.record import FalloffError
+
+DRAWS = 200
+SURFACE = surface_campaign()
+PLANTED = surface(SURFACE)
+FRONT = "---\ntitle: T\nsubtitle: S\nlang: en\ncampaign: C\ndate: D\n---\n\n"
+
+
+def analyse(ran=None, exchanged=None, simulated=SURFACE, **others):
+    """The study of synthetic datasets, by default of exact tokens and of HPL as its analytic model has it."""
+    exchanged = tokens(noise=0.01) if exchanged is None else exchanged
+    return prediction.analyse(exchanged, emulated() if ran is None else ran, simulated, draws=DRAWS, **others)
+
+
+def section(study):
+    """The section's Markdown, hard spaces as spaces and without the escapes of data."""
+    template = wording.templates().get_template("prediction.md.j2")
+    known = {"prediction": facts.collect(study), "published": published_sources()}
+    return template.render(known).replace("\u00a0", " ").replace("\\", "")
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """HPL as the surface has it, with noise, and the campaigns on the paper's cluster."""
+    return analyse(
+        emulated(as_modelled, noise=0.01),
+        beyond=beyond_campaign(),
+        sensitivity=smith_campaign("hpl_sensitivity"),
+    )
+
+
+def test_planted_latency_and_bandwidth_come_back():
+    """Without noise alpha and beta are the truth on every network, and the times are no other than the model's."""
+    found = link_parameters(tokens(), draws=DRAWS)
+    for network in ALPHA:
+        at = found.fits.sel(interconnect=network).isel(draw=0)
+        assert float(at.alpha) == pytest.approx(ALPHA[network], rel=1e-6)
+        assert float(at.beta) == pytest.approx(BETA[network], rel=1e-6)
+    assert (found.misfit < 1e-6).all()
+
+
+def test_intervals_hold_the_planted_parameters():
+    """Of several campaigns with noise of runs and blocks, nearly all 95 % intervals hold the truth."""
+    held = []
+    for seed in range(8):
+        found = link_parameters(tokens(blocks=8, noise=0.1, block_effect=0.02, seed=seed), draws=DRAWS)
+        for values, truth in ((found.fits.alpha, ALPHA), (found.fits.beta, BETA)):
+            ends = over_draws(values)
+            true = xr.DataArray(list(truth.values()), {"interconnect": list(truth)}, "interconnect")
+            held += ((ends.low <= true) & (true <= ends.high)).values.tolist()
+    assert 0.8 < np.mean(held) <= 1
+
+
+def test_more_runs_know_the_links_better():
+    """Four times the runs halve an interval, roughly."""
+    few, many = (over_draws(link_parameters(tokens(1, runs, noise=0.1)).fits.beta) for runs in (12, 48))
+    narrower = float(((many.high - many.low) / (few.high - few.low)).mean())
+    assert 0.35 < narrower < 0.7
+
+
+def test_blocks_are_resampled_too():
+    """What differs between blocks alone, and not between their runs, is in the intervals."""
+    campaigns = (tokens(blocks=6, block_effect=effect) for effect in (0, 0.1))
+    alike, apart = (over_draws(link_parameters(dataset).fits.beta) for dataset in campaigns)
+    assert alike.low.isnull().all() and (apart.high - apart.low > 0.05 * apart.value).all()
+
+
+def test_a_missing_trial_leaves_the_others():
+    """One failed trial of several blocks is left out; a size that failed in all leaves the network unknown."""
+    found = link_parameters(tokens(failed={(1, "gige", 4096)}), draws=DRAWS)
+    assert float(found.fits.alpha.sel(interconnect="gige", draw=0)) == pytest.approx(ALPHA["gige"], rel=1e-6)
+    lost = analyse(exchanged=tokens(blocks=2, noise=0.01, failed={(1, "gige", 4), (2, "gige", 4)}))
+    assert lost.errors.value.sel(interconnect="gige", nodes=[2, 4, 8]).isnull().all()
+    assert lost.errors.value.sel(interconnect="10gige").notnull().all()
+    assert not re.search(r"\b(nan|None)\b", section(lost))
+
+
+def test_a_true_model_predicts():
+    """HPL that does what its analytic model says is predicted by it within the margin, and not by another."""
+    study = analyse()
+    np.testing.assert_allclose(study.errors.value.sel(predictor=ANALYTIC), 0, atol=0.01)
+    assert (study.kinds.sel(predictor=ANALYTIC) == prediction.PREDICTS).all()
+    assert (study.kinds.sel(predictor=SIMULATED, nodes=8) == prediction.MISLEADS).all()
+
+
+def test_a_true_simulation_predicts(whole):
+    """HPL that does what the surface says, at parameters between its levels, is predicted by the simulation."""
+    np.testing.assert_allclose(whole.errors.value.sel(predictor=SIMULATED), 0, atol=0.02)
+    assert (whole.kinds.sel(predictor=SIMULATED) == prediction.PREDICTS).all()
+    assert (whole.kinds.sel(predictor=ANALYTIC, nodes=8) == prediction.MISLEADS).all()
+
+
+def test_an_error_of_the_node_is_none_of_the_network():
+    """HPL that is a quarter slower everywhere misleads everywhere; none of that is the network's."""
+    study = analyse(emulated(lambda *point: 0.75 * analytic_share(*point)))
+    np.testing.assert_allclose(study.errors.value.sel(predictor=ANALYTIC), 1 / 3, atol=0.015)
+    assert (study.kinds.sel(predictor=ANALYTIC) == prediction.MISLEADS).all()
+    assert (study.network_kinds.sel(predictor=ANALYTIC) == prediction.PREDICTS).all()
+
+
+def test_intervals_over_blocks_hold_the_truth():
+    """Of many means of 12 blocks, about as many 95 % intervals hold the true one as they say."""
+    values = xr.DataArray(np.random.default_rng(3).normal(0.7, 0.05, (12, 1000)), dims=("block", "case"))
+    found = over_draws(resampled_blocks(values, 1000, seed=1))
+    assert 0.88 < float(((found.low <= 0.7) & (0.7 <= found.high)).mean()) < 0.97
+
+
+@settings(max_examples=50)
+@given(st.floats(1e-5, 1e-3), st.floats(5e7, 8e8), st.sampled_from(NODES))
+def test_the_surface_is_right_between_its_levels(latency, bandwidth, nodes):
+    """At any latency and bandwidth inside, it misses the planted share by no more than it says."""
+    found, truth = PLANTED.at(nodes, latency, bandwidth), modelled_share(nodes, latency, bandwidth)
+    assert abs(found / truth - 1) <= float(PLANTED.error.sel(nodes=nodes)) + 1e-9
+
+
+def test_the_surfaces_error_is_seen():
+    """It is small for a smooth truth, and not for a kink that a spline cannot follow."""
+    assert (PLANTED.error < 0.03).all()
+    kinked = surface(surface_campaign(lambda n, latency, bandwidth: 0.3 if bandwidth == 2e8 else 0.6))
+    assert (kinked.error > 0.3).all()
+
+
+def test_the_surface_ends_where_the_simulations_do():
+    """Beyond the levels nothing is said, on either axis, and the section says no number of it."""
+    beyond = PLANTED.at(2, np.array([9e-6, 2e-3, 1e-4, 1e-4]), np.array([1e8, 1e8, 4e7, 9e8]))
+    assert np.isnan(beyond).all() and np.isnan(PLANTED.elasticities(2, 9e-6, 1e8)).all()
+    study = analyse(simulated=surface_campaign(latencies=(1e-3, 2e-3, 4e-3, 8e-3)))
+    assert study.errors.value.sel(predictor=SIMULATED).isnull().all()
+    assert not re.search(r"\b(nan|None)\b", section(study))
+
+
+def test_a_node_count_with_a_missing_simulation_has_no_prediction():
+    """A spline needs every point: the others stay."""
+    lost = surface_campaign(failed={(1, "gige", 4, "latency=0.0001,bandwidth=1e+08")})
+    errors = analyse(simulated=lost).errors.value.sel(predictor=SIMULATED)
+    assert errors.sel(nodes=4).isnull().all() and errors.sel(nodes=[1, 2, 8]).notnull().all()
+
+
+def test_the_shipped_campaigns_are_of_what_is_predicted():
+    """The surface is a whole grid of the very points that HPL ran at, and the tokens use the same networks."""
+    ran, exchanged, made = (
+        experiment.read_toml(paths.CAMPAIGNS / f"{name}.toml", "campaign")
+        for name in ("hpl_scaling", "token_nodes", "hpl_surface")
+    )
+    axes = [dict.fromkeys(level.split(",")[at] for level in made["factors"]["vary"]) for at in (0, 1)]
+    assert made["factors"]["vary"] == [",".join(pair) for pair in product(*axes)]
+    assert [len(axis) > 5 for axis in axes] == [True, True]
+    assert all(made[part] == ran[part] for part in ("settings", "levels"))
+    assert exchanged["factors"]["interconnect"] == ran["factors"]["interconnect"]
+
+
+def test_sensitivities_are_the_planted_ones(whole):
+    """The surface's slopes are those of its formula, the analytic model's the shares of its time."""
+    for network in ALPHA:
+        found = whole.elasticities.value.sel(predictor=SIMULATED, interconnect=network, nodes=8)
+        parts = {"latency": 7 * PER_SECOND * ALPHA[network], "bandwidth": 7 * PER_SECOND_A_BYTE * BETA[network]}
+        for name, part in parts.items():
+            assert float(found.sel(parameter=name)) == pytest.approx(part / (1 + sum(parts.values())), abs=0.02)
+        analytic = whole.elasticities.value.sel(predictor=ANALYTIC, interconnect=network, nodes=8)
+        computing = analytic_share(network, 1) / analytic_share(network, 8)
+        sending = float(analytic.sel(parameter=["bandwidth", "latency"]).sum())
+        assert sending == pytest.approx(1 - 1 / computing, rel=0.05)
+
+
+@pytest.mark.parametrize(("a_second", "a_byte", "bound"), [(2.0, 2e7, "bandwidth"), (8000.0, 2e4, "latency")])
+def test_what_binds_follows_the_truth(a_second, a_byte, bound):
+    """With dear bytes HPL is bandwidth-bound, with dear messages latency-bound."""
+
+    def share(n, latency, bandwidth):
+        return 0.9 / (1 + (n - 1) * (a_second * latency + a_byte / bandwidth))
+
+    made = surface_campaign(share)
+    rows = facts.collect(analyse(simulated=made))["elasticities"]
+    assert {row["bound"] for row in rows if row["title"] == TITLES[SIMULATED]} == {bound}
+
+
+def test_what_a_faster_network_is_worth(whole):
+    """Ratios of parameters and the gain of HPL are the planted ones, and so is the true predictor's gain."""
+    gain = whole.gain
+    assert float(gain.bandwidth.value) == pytest.approx(BETA["gige"] / BETA["10gige"], rel=0.02)
+    assert float(gain.latency.value) == pytest.approx(ALPHA["10gige"] / ALPHA["gige"], rel=0.05)
+    true = as_modelled("10gige", 8) / as_modelled("gige", 8) - 1
+    assert float(gain.hpl.value.sel(nodes=8)) == pytest.approx(true, abs=0.02)
+    assert float(gain.predicted.value.sel(nodes=8, predictor=SIMULATED)) == pytest.approx(true, abs=0.02)
+
+
+def test_the_papers_example(whole):
+    """More bandwidth and less latency gain less than the bandwidth by the analytic model, and as planted in the
+    simulation."""
+    example = whole.example
+    assert example.bandwidth == pytest.approx(1.2) and example.latency == pytest.approx(1 / 3)
+    assert ((0 < example.analytic) & (example.analytic < 0.2)).all() and LARGEST in example.analytic.nodes
+    np.testing.assert_allclose(example.simulated, REACHED["ddr_infiniband"] / REACHED["10gige"] - 1)
+    assert analyse(beyond=beyond_campaign(networks=("gige", "10gige"))).example is None
+
+
+def test_the_papers_sensitivities(whole):
+    """They are the planted slopes from end to end of the ranges."""
+    found = whole.paper_elasticities.sel(interconnect="gige", nodes=8)
+    for name, sign, width in (("bandwidth", 1, np.log(117 / 90)), ("latency", -1, np.log(60 / 30))):
+        ends = [planted("gige", 8, f"{name}={end}") for end in ("high", "low")]
+        assert float(found.sel(parameter=name)) == pytest.approx(sign * np.log(ends[0] / ends[1]) / width)
+
+
+def test_one_block_of_hpl_has_errors_without_intervals():
+    """What a single block differs from another is not known: every error is undecided, and no number is made up."""
+    study = analyse(emulated(blocks=1))
+    assert study.errors.value.notnull().all() and study.errors.low.isnull().all()
+    assert (study.kinds == prediction.UNDECIDED).all()
+    assert not re.search(r"\b(nan|None)\b", section(study))
+
+
+def test_without_the_other_campaigns_there_is_one_predictor():
+    """Only the analytic model is left, and the section stays whole."""
+    study = analyse(simulated=None)
+    said = section(study)
+    assert study.errors.predictor.values.tolist() == [ANALYTIC] and "there is one predictor" in said
+    assert "DDR" not in said and not re.search(r"\b(nan|None)\b", said)
+
+
+def test_only_common_networks_are_predicted():
+    """Tokens of one network predict that one; of none that HPL ran on, nothing can be predicted."""
+    study = analyse(exchanged=tokens(noise=0.01, networks=("10gige",)))
+    assert study.errors.interconnect.values.tolist() == ["10gige"] and study.gain is None
+    assert not re.search(r"\b(nan|None)\b", section(study))
+    with pytest.raises(FalloffError, match="no network in common"):
+        analyse(exchanged=tokens(networks=("elsewhere",)))
+
+
+@settings(max_examples=25)
+@given(st.lists(st.floats(0.1, 10), min_size=2, max_size=6))
+def test_resampled_means_lie_among_the_blocks(values):
+    """Draw 0 is the mean, no draw is beyond the blocks, and a missing block is left out."""
+    blocks = xr.DataArray([*values, np.nan], dims="block")
+    found = resampled_blocks(blocks, 50, seed=1)
+    assert float(found[0]) == pytest.approx(np.mean(values))
+    known = found.dropna("draw")
+    assert (known >= min(values) * (1 - 1e-9)).all() and (known <= max(values) * (1 + 1e-9)).all()
+
+
+def test_the_figures_show_every_prediction(whole):
+    """Each panel has both predictors' shares; both clusters have bandwidth and latency."""
+    drawn = figures.draw(whole)
+    for axes, network in zip(drawn["prediction"].axes, whole.errors.interconnect.values):
+        shown = np.concatenate([line.get_ydata() for line in axes.lines])
+        assert np.isin(100 * whole.shares.value.sel(interconnect=network), shown).all()
+    emulated_axes, paper_axes = drawn["prediction_sensitivity"].axes
+    assert len(emulated_axes.containers) == 6 and len(paper_axes.containers) == 4
+
+
+def test_the_section_becomes_a_page(whole, tmp_path):
+    """Figures, tables and references are all there."""
+    style.save_all(figures.draw(whole), tmp_path / "figures")
+    page = to_html(FRONT + section(whole), tmp_path)
+    assert page.count("<img") == 2 and page.count("<table") == 5
+
+
+def test_the_finding_follows_the_data(whole):
+    """It names how often each predictor misleads, and that nothing can be told without a prediction."""
+    known = facts.collect(whole)
+    said = wording.finding("prediction", known)
+    assert all(it["title"] in said for it in known["predictors"])
+    assert "cannot be told" in wording.finding("prediction", {**known, "predictors": []})
