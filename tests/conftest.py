@@ -1,5 +1,6 @@
 """How all tests run, and what several files share: the whole suite has to stay within minutes."""
 
+import signal
 from types import SimpleNamespace
 
 import command_line
@@ -9,7 +10,11 @@ from hypothesis import settings
 settings.register_profile("suite", max_examples=30)  # of the usual hundred
 settings.load_profile("suite")
 
+# Started in the background it is ignored, and what tests start and interrupt would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 collect_ignore = ["cluster"]  # asked for by itself: `make test-cluster`
+
 
 @pytest.fixture(scope="session")
 def stored(tmp_path_factory):

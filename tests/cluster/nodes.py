@@ -55,6 +55,10 @@ class Node:
         lines = self.run(["ps", "-e", "-ww", "-o", "args="]).stdout.splitlines()
         return [line for line in lines if not _ITS_OWN.fullmatch(line)]
 
+    def runs(self, program: str) -> bool:
+        """Whether a program of that name runs on the node; that others have it among their words does not count."""
+        return any(Path(line.split()[0]).name == program for line in self.commands())
+
 
 @dataclass(frozen=True)
 class Nodes:

@@ -23,7 +23,7 @@ def test_interrupted_killed_and_resumed(someone, cluster, ssh_config):
     words = ("run", user.CAMPAIGN, "--testbed", "four", "--repeats", "1")
     for how, code in (("INT", 130), ("TERM", 143), ("KILL", -9)):
         session = someone.start(*words)
-        until(lambda: any("xhpl" in line for line in cluster.compute[1].commands()), "ranks run", 90)
+        until(lambda: cluster.compute[1].runs("xhpl"), "ranks run", 90)
         session.signal(how)
         ended, said = session.end()
         assert ended == code, said
