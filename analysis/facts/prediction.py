@@ -56,12 +56,15 @@ def _estimate(estimate: xr.Dataset) -> dict:
 def _link(study: Prediction, interconnect: str, names: dict) -> dict:
     of = study.parameters.sel(interconnect=interconnect)
     beta = of.sel(parameter="beta")
+    rate = json.loads(study.tokens.attrs["interconnects"])[interconnect].get("rate_bit_s")
     return {
         "network": names[interconnect],
         "alpha": _estimate(of.sel(parameter="alpha")),
         # A longer time for a byte is less bandwidth.
         "bandwidth": _estimate(xr.Dataset({"value": 8 / beta.value, "low": 8 / beta.high, "high": 8 / beta.low})),
         "misfit": known(study.links.misfit.sel(interconnect=interconnect)),
+        "rate": rate,
+        "beyond_its_rate": rate is not None and float(8 / beta.high) > rate,
     }
 
 
