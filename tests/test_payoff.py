@@ -78,6 +78,15 @@ def test_never_and_always_are_said():
     assert facts.collect(dear)["from_nodes"]["both"] == {"value": None, "low": None, "high": None, "never": 1}
 
 
+@pytest.mark.parametrize(
+    ("premium", "said"), [(10.0, "pays for HPL up to 256 nodes"), (0.0001, "pays for HPL already on 2 nodes")]
+)
+def test_the_first_page_says_never_and_always_too(premium, said):
+    """In words, with a range only where the draws differ."""
+    finding = wording.finding("payoff", facts.collect(study(premium))).replace("\u00a0", " ")
+    assert said in finding and ("95 % range" in finding) == (" to " in finding.partition("(")[2])
+
+
 def test_certain_prices_leave_the_models_uncertainty_alone():
     """With typed prices nothing but the model's numbers moves the ratio, and their share of its variance is all."""
     found = study(premium=0.1)
