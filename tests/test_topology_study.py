@@ -240,3 +240,18 @@ def test_other_campaigns_are_refused():
     design = DATASET.attrs["design"].replace('"crossbar", "cisco', '"cisco')
     with pytest.raises(FalloffError, match="no network 'crossbar'"):
         topology.analyse(others.assign_attrs(design=design))
+
+
+def test_a_design_file_that_is_gone_is_named(monkeypatch, tmp_path):
+    """The dataset has no prices of its own: without the file there is a line that says which one it wants."""
+    monkeypatch.setattr(paths, "DESIGNS", tmp_path)
+    with pytest.raises(FalloffError, match="nemo.toml, which cannot be read"):
+        topology.analyse(DATASET, HPL)
+
+
+def test_the_finding_says_on_how_many_designs_hpl_ran():
+    """HPL runs on fewer designs than flows do; without HPL nothing is said of it."""
+    (designs,) = {it.designs for it in STUDY.beliefs if it.pattern == topology.HPL}
+    said = wording.finding("topology", KNOWN).replace("\u00a0", " ")
+    assert f"HPL's of {designs} design" in said
+    assert "HPL" not in wording.finding("topology", facts.collect(topology.analyse(DATASET)))

@@ -17,6 +17,7 @@ from analysis.studies.design_choices import Choice, choices
 from analysis.studies.efficiency import testbed
 from analysis.studies.flow_growth import Growth, growth
 from analysis.studies.flow_slowdown import COSTLY, FREE, Judgement, against_crossbar, judge, times
+from runners.record import FalloffError
 
 HPL = "hpl"  # stands beside the patterns of traffic
 LIKE_FLOWS = {"pattern": [HPL], "run": [1]}
@@ -105,9 +106,15 @@ def in_words(name: str) -> str:
 
 
 def _designs(dataset: xr.Dataset) -> Designs:
-    """The design file that the dataset's testbed names, whose prices are no part of the dataset."""
+    """The design file that the dataset's testbed names, whose prices are no part of the dataset.
+
+    Raises FalloffError when it is not there, or names its faults.
+    """
     file = paths.DESIGNS / f"{testbed(dataset)['designs']}.toml"
-    return check(tomllib.loads(file.read_text(encoding="utf-8")))
+    try:
+        return check(tomllib.loads(file.read_text(encoding="utf-8")))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise FalloffError(f"the dataset is of the designs in {file}, which cannot be read: {error}") from None
 
 
 def _that_fit(slowdowns: xr.Dataset, costs: pd.DataFrame) -> xr.Dataset:
