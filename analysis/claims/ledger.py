@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from analysis import paths
+from analysis import paths, published
 from analysis.claims import quantities
 from runners.record import FalloffError
 
@@ -122,8 +122,8 @@ def _keys(row: Mapping[str, Any], of: type) -> list[str]:
 
 
 def _of_source(row: Mapping[str, Any]) -> list[str]:
-    there = (paths.PUBLISHED / f"{row['source']}.toml").is_file() and row["source"] in quantities.MODULES
-    return [] if there else [f"source {row['source']!r} is not one of {', '.join(sorted(quantities.MODULES))}"]
+    known = published.sources()
+    return [] if row["source"] in known else [f"source {row['source']!r} is not one of {', '.join(known)}"]
 
 
 def _of_claim(row: Mapping[str, Any], confounds: Sequence[str]) -> list[str]:

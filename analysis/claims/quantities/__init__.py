@@ -6,11 +6,19 @@ judged as measured; nothing where the studies it needs are not there.
 
 from collections.abc import Callable
 
-from analysis.claims.quantities import beowulf, bonding_blog, grid5000, nemo, smith
+from analysis.claims.quantities import beowulf, bonding_blog, grid5000, nemo, nemo_cpu, nemo_designs, smith
 from analysis.claims.sample import Found
 from analysis.studies.together import Studies
 
-MODULES = {"beowulf": beowulf, "bonding_blog": bonding_blog, "grid5000": grid5000, "nemo": nemo, "smith": smith}
+MODULES = {
+    "beowulf": beowulf,
+    "bonding_blog": bonding_blog,
+    "grid5000": grid5000,
+    "nemo": nemo,
+    "nemo_cpu": nemo_cpu,
+    "nemo_designs": nemo_designs,
+    "smith": smith,
+}
 
 
 def find(source: str, name: str) -> Callable[[Studies], list[Found]] | None:
