@@ -20,7 +20,7 @@ class Judgement:
 
     The estimate is in the claim's unit; `kind` names the intervals, of which runs of a simulation have none: their
     `interval_95` is the range of them all, and `kind` says so. `of` says what was taken, `n` of how many `n_of`.
-    `reading` names the one that agrees with the printed number, or is nearest to it.
+    `reading` names those that agree with the printed number, or else the nearest; the estimate is the nearest's.
     """
 
     evidence: str
@@ -43,7 +43,7 @@ def judge(claim: Claim, found: Found) -> Judgement:
 
     Samples over blocks by `judge_range`, estimates with intervals of their own by the same rule. Simulated runs have no
     scatter to generalise from, so that all have to lie inside the range (supported) or outside (contradicted). Printed
-    numbers have no statistical verdict: a number alone is `printed`, one that its readings agree with `consistent`.
+    numbers have no statistical verdict: a number alone is `printed`, one that a reading of others agrees with `consistent`.
     Raises FalloffError when a ratio is not above 0.
     """
     if isinstance(found, Untestable):
@@ -105,21 +105,25 @@ def _simulated(claim: Claim, found: Sample) -> Judgement:
 
 
 def _printed(claim: Claim, found: Printed) -> Judgement:
-    """Every reading against the printed number, or against the range where none is printed or it is no rounding."""
+    """Every reading against the printed number, or against the range where none is printed or it is no rounding.
+
+    Where the number itself is computed from the printed ones, that it agrees with them is no finding: it is `printed`.
+    """
     readings = {name: value for name, value in found.readings.items() if math.isfinite(value)}
     if not readings:
         return bare(claim)
+    agreeing = [name for name, value in readings.items() if _agrees(claim, found, value)]
     aim = claim.printed if math.isfinite(claim.printed) else _middle(claim)
-    reading = min(readings, key=lambda name: (not _agrees(claim, found, readings[name]), abs(readings[name] - aim)))
-    agrees = _agrees(claim, found, readings[reading])
+    nearest = min(agreeing or readings, key=lambda name: abs(readings[name] - aim))
+    derived = "follows from the source's numbers: nothing else to check it by" if claim.printed_how else ""
     return Judgement(
         PUBLISHED,
-        CONSISTENT if agrees else INCONSISTENT,
-        estimate=readings[reading],
+        INCONSISTENT if not agreeing else PRINTED if derived else CONSISTENT,
+        estimate=readings[nearest],
         n=len(readings),
         n_of="reading",
-        reading=reading,
-        reason="" if agrees else "no reading of the printed numbers gives it",
+        reading=" or ".join(agreeing) or nearest,
+        reason=derived if agreeing else "no reading of the printed numbers gives it",
     )
 
 
