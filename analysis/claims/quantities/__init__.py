@@ -6,7 +6,16 @@ judged as measured; nothing where the studies it needs are not there.
 
 from collections.abc import Callable
 
-from analysis.claims.quantities import beowulf, bonding_blog, grid5000, nemo, nemo_cpu, nemo_designs, smith
+from analysis.claims.quantities import (
+    beowulf,
+    bonding_blog,
+    grid5000,
+    nemo,
+    nemo_cpu,
+    nemo_designs,
+    smith,
+    smith_benchmark,
+)
 from analysis.claims.sample import Found
 from analysis.studies.together import Studies
 
@@ -18,6 +27,7 @@ MODULES = {
     "nemo_cpu": nemo_cpu,
     "nemo_designs": nemo_designs,
     "smith": smith,
+    "smith_benchmark": smith_benchmark,
 }
 
 
