@@ -11,6 +11,7 @@ from analysis.inference.in_range import CONTRADICTED, SUPPORTED, UNDECIDED, UNKN
 
 NOT_TESTABLE = "not testable"
 PRINTED, CONSISTENT, INCONSISTENT = "printed", "consistent", "inconsistent"  # of printed numbers, no statistics
+NO_NUMBER = "the source prints no number of it"
 VERDICTS = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTABLE, PRINTED, CONSISTENT, INCONSISTENT)
 
 
@@ -131,7 +132,7 @@ def bare(claim: Claim) -> Judgement:
     """The judgement of a claim's printed number where nothing is there to check it by."""
     if math.isfinite(claim.printed):
         return Judgement(PUBLISHED, PRINTED, estimate=claim.printed, reason="a bare number: nothing to check it by")
-    return Judgement(PUBLISHED, NOT_TESTABLE, reason="the source prints no number of it")
+    return Judgement(PUBLISHED, NOT_TESTABLE, reason=NO_NUMBER)
 
 
 def _agrees(claim: Claim, found: Printed, value: float) -> bool:

@@ -76,6 +76,19 @@ def load(file: Path = FILE) -> Ledger:
         raise FalloffError(f"{file} cannot be read as claims: {error}") from None
 
 
+def of_source(ledger: Ledger, source: str) -> Ledger:
+    """The claims of one source, of all where it is "", with the confounds that touch them.
+
+    Raises FalloffError when it has no claim.
+    """
+    claims = tuple(claim for claim in ledger.claims if source in ("", claim.source))
+    if not claims:
+        known = ", ".join(dict.fromkeys(claim.source for claim in ledger.claims))
+        raise FalloffError(f"no claim is of a source {source!r}; there are claims of {known}")
+    touching = {name for claim in claims for name in claim.confounds}
+    return Ledger(claims, tuple(confound for confound in ledger.confounds if confound.id in touching))
+
+
 def check(tables: Mapping[str, Any], file: str = "the claims") -> Ledger:
     """The ledger of the file's tables; raises FalloffError as `load`."""
     claims, confounds = tables.get("claim", []), tables.get("confound", [])
