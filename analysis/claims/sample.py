@@ -1,6 +1,6 @@
 """What is found of a claim's quantity on one kind of evidence."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,6 +63,14 @@ class Printed:
 
 
 Found = Sample | Estimate | Untestable | Printed
+
+
+def first_of_each(found: Iterable[Found]) -> list[Found]:
+    """The first finding of each kind of evidence: a user's own data may make two studies the same kind."""
+    by_kind: dict[str, Found] = {}
+    for it in found:
+        by_kind.setdefault(it.evidence, it)
+    return list(by_kind.values())
 
 
 def sample(dataset: xr.Dataset, values, of: str, n_of: str = "block") -> Sample:

@@ -30,8 +30,8 @@ def token_capacity(studies: Studies) -> list[Found]:
     """What the study's own wires carry of its largest tokens [B/s], for each way to count the tokens written."""
     source = published.beowulf()
     rate, wire = source["throughput"]["local_wire"]["value"], source["wires"]["rate"]["value"]
-    own = [it for it in readings() if it.rate == wire]
-    return [Printed({f"what {it.wires} wires carry, counting the writes of {it.writes}": rate / it.framed for it in own})]
+    carried = {it: rate / it.framed for it in readings() if it.rate == wire}
+    return [Printed({f"on {it.wires} wires, by the writes of {it.writes}": value for it, value in carried.items()})]
 
 
 def largest_over_smaller_token(studies: Studies) -> list[Found]:
@@ -39,8 +39,9 @@ def largest_over_smaller_token(studies: Studies) -> list[Found]:
 
     def ratio(study: TokenExchange, path: dict[str, str]) -> tuple[xr.DataArray, str]:
         crowded = study.points.throughput.isel(pairs=-1).sel(path=path["local_wire"])
-        sizes = study.points.token_bytes.values[-2:]
-        return crowded.isel(token_bytes=-1) / crowded.isel(token_bytes=-2), f"tokens of {sizes[1]} B over {sizes[0]} B"
+        smaller, largest = (crowded.isel(token_bytes=at, drop=True) for at in (-2, -1))
+        less, most = study.points.token_bytes.values[-2:]
+        return largest / smaller, f"tokens of {most} B over {less} B"
 
     return _compared(studies, ("local_wire",), ratio)
 
@@ -116,10 +117,14 @@ def _crowded(study: TokenExchange) -> xr.Dataset:
     return study.points.isel(token_bytes=-1, pairs=-1)
 
 
+def _of(of: str, against: str) -> str:
+    return f"{TITLES[of]} over {TITLES[against]}"
+
+
 def _ratio(studies: Studies, of: str, against: str) -> list[Found]:
     def ratio(study: TokenExchange, path: dict[str, str]) -> tuple[xr.DataArray, str]:
         at = _crowded(study).throughput
-        return at.sel(path=path[of]) / at.sel(path=path[against]), f"{TITLES[of]} over {TITLES[against]}"
+        return at.sel(path=path[of]) / at.sel(path=path[against]), _of(of, against)
 
     return _compared(studies, (of, against), ratio)
 
@@ -128,7 +133,7 @@ def _round_trips(studies: Studies, of: str) -> list[Found]:
     def ratio(study: TokenExchange, path: dict[str, str]) -> tuple[xr.DataArray, str]:
         median = study.points.round_trip.sel(quantile=0.5).isel(token_bytes=0)
         alone = median.reindex(pairs=[1]).isel(pairs=0, drop=True)  # NaN where one pair was not planned
-        return alone.sel(path=path[of]) / alone.sel(path=path["local_wire"]), f"{TITLES[of]} over {TITLES['local_wire']}"
+        return alone.sel(path=path[of]) / alone.sel(path=path["local_wire"]), _of(of, "local_wire")
 
     # One pair's small tokens leave the machine idle: nothing there is host-bound.
     return _compared(studies, (of, "local_wire"), ratio, crowded=False)
@@ -137,7 +142,7 @@ def _round_trips(studies: Studies, of: str) -> list[Found]:
 def _compared(studies: Studies, topologies: Sequence[str], ratio, crowded: bool = True) -> list[Found]:
     """What `ratio` makes of the study and the paths of these topologies, unless these cannot be compared.
 
-    It returns values over (block) and what they are. With `crowded`, the machine must not limit any of the topologies.
+    It returns values over (block) and what they are. With `crowded`, the machine must not limit any topology.
     """
     study = studies.token_exchange
     if study is None:

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from analysis import published
-from analysis.claims.sample import Found, Printed, Untestable, origin, sample
+from analysis.claims.sample import Found, Printed, Untestable, first_of_each, origin, sample
 from analysis.studies.link_bonding import BY_PEER, Hpl
 from analysis.studies.together import Studies
 
@@ -57,8 +57,8 @@ def efficiency_on_more_nodes(studies: Studies) -> list[Found]:
         found.append(sample(hpl.dataset, _at_both(rate / rate.nodes), _of("one link")))
     if studies.paper and SINGLE in studies.paper.efficiency.interconnect:
         reached = studies.paper.efficiency.sel(interconnect=SINGLE)
-        found.append(sample(studies.paper.dataset, _at_both(reached), "the paper's cluster on Gigabit Ethernet", "case"))
-    return found
+        found.append(sample(studies.paper.dataset, _at_both(reached), _of("the HPL paper's cluster"), "case"))
+    return first_of_each(found)
 
 
 def gain_on_two_nodes(studies: Studies) -> list[Found]:
@@ -88,7 +88,7 @@ def gain_of_most_over_fewest_nodes(studies: Studies) -> list[Found]:
         most, gains = int(hpl.points.nodes.max()), _gains(hpl)
         grown = gains.reindex(nodes=[most]).isel(nodes=0) / gains.reindex(nodes=[hpl.fewest]).isel(nodes=0)
         found.append(sample(hpl.dataset, grown, f"two links over one, {most} over {hpl.fewest} nodes"))
-    return found + _simulated_growth(studies)
+    return first_of_each([*found, *_simulated_growth(studies)])
 
 
 def goodput_of_one_connection(studies: Studies) -> list[Found]:

@@ -5,15 +5,16 @@ them at either end of its range. Others are of the scaling campaign's blocks, as
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 
 from analysis import published
-from analysis.claims.sample import Found, Printed, Untestable, origin, sample
+from analysis.claims.sample import Found, Printed, Untestable, first_of_each, origin, sample
 from analysis.links import injection_limit
-from analysis.studies.efficiency import PLATEAU, efficiency
+from analysis.studies.efficiency import PLATEAU, efficiency, rpeak
 from analysis.studies.paper import Paper
 from analysis.studies.prediction_of_paper import PAIR
 from analysis.studies.scaling import Scaling
@@ -53,7 +54,15 @@ class _Curves:
         if network == self.fast and not self.driven:
             return self.untestable("its nodes, and not the links, limit what they send over 10GE")
         ratio = self.at(network, most) / self.at(network, fewest)
-        return sample(self.dataset, ratio, f"{most} over {fewest} nodes", self.n_of)
+        return self.sample(ratio, f"{most} over {fewest} nodes")
+
+    def fast_over_slow(self, nodes: int) -> xr.DataArray:
+        """Over (repeat)."""
+        return self.at(self.fast, nodes) / self.at(self.slow, nodes)
+
+    def sample(self, values: xr.DataArray, of: str) -> Found:
+        """The sample of values over (repeat)."""
+        return sample(self.dataset, values, of, self.n_of)
 
     def untestable(self, reason: str) -> Untestable:
         """That these cannot tell."""
@@ -62,39 +71,37 @@ class _Curves:
 
 def fast_over_nodes(studies: Studies) -> list[Found]:
     """10GE's rate of a node on the most nodes over that on the fewest: 1 on a straight line from no nodes on."""
-    return [it.over_nodes(it.fast, it.most, it.fewest) for it in _curves(studies)]
+    return _of_curves(studies, lambda it: it.over_nodes(it.fast, it.most, it.fewest))
 
 
 def slow_early(studies: Studies) -> list[Found]:
     """Gigabit Ethernet's efficiency on eight nodes over that on the fewest."""
-    return [it.over_nodes(it.slow, PLATEAU, it.fewest) for it in _curves(studies)]
+    return _of_curves(studies, lambda it: it.over_nodes(it.slow, PLATEAU, it.fewest))
 
 
 def slow_late(studies: Studies) -> list[Found]:
     """Gigabit Ethernet's efficiency on the most nodes over that on eight."""
-    return [it.over_nodes(it.slow, it.most, PLATEAU) for it in _curves(studies)]
+    return _of_curves(studies, lambda it: it.over_nodes(it.slow, it.most, PLATEAU))
 
 
 def slow_over_nodes(studies: Studies) -> list[Found]:
     """Gigabit Ethernet's efficiency on the most nodes over that on the fewest."""
-    return [it.over_nodes(it.slow, it.most, it.fewest) for it in _curves(studies)]
+    return _of_curves(studies, lambda it: it.over_nodes(it.slow, it.most, it.fewest))
 
 
 def fast_over_slow(studies: Studies) -> list[Found]:
-    """10GE's rate over Gigabit Ethernet's on the most nodes; where the nodes do not drive 10GE, what it gains at least."""
-    return [
-        sample(it.dataset, it.at(it.fast, it.most) / it.at(it.slow, it.most), f"on {it.most} nodes", it.n_of)
-        for it in _curves(studies)
-    ]
+    """10GE's rate over Gigabit Ethernet's on the most nodes, or less than that where its nodes do not fill 10GE."""
+    return _of_curves(studies, lambda it: it.sample(it.fast_over_slow(it.most), f"on {it.most} nodes"))
 
 
 def growth_of_fast_over_slow(studies: Studies) -> list[Found]:
     """10GE's rate over Gigabit Ethernet's on the most nodes, over the same on the fewest."""
-    found = []
-    for it in _curves(studies):
-        most, fewest = (it.at(it.fast, nodes) / it.at(it.slow, nodes) for nodes in (it.most, it.fewest))
-        found.append(sample(it.dataset, most / fewest, f"{it.most} over {it.fewest} nodes", it.n_of))
-    return found
+
+    def growth(it: _Curves) -> Found:
+        ratio = it.fast_over_slow(it.most) / it.fast_over_slow(it.fewest)
+        return it.sample(ratio, f"{it.most} over {it.fewest} nodes")
+
+    return _of_curves(studies, growth)
 
 
 def fast_efficiency(studies: Studies) -> list[Found]:
@@ -104,7 +111,7 @@ def fast_efficiency(studies: Studies) -> list[Found]:
 
 def fast_efficiency_spread(studies: Studies) -> list[Found]:
     """The difference of 10GE's largest and least efficiency on several nodes."""
-    return _of_efficiencies(studies, lambda reached: reached.max("nodes") - reached.min("nodes"), "of all node counts")
+    return _of_efficiencies(studies, lambda each: each.max("nodes") - each.min("nodes"), "of all node counts")
 
 
 def fast_on_larger_clusters(studies: Studies) -> list[Found]:
@@ -135,8 +142,10 @@ def _range(values: xr.DataArray) -> str:
     return f"{int(values.nodes[0])} to {int(values.nodes[-1])}"
 
 
-def _curves(studies: Studies) -> list[_Curves]:
-    return [*([_simulated(studies.paper)] if studies.paper else []), _in_blocks(studies.scaling)]
+def _of_curves(studies: Studies, read: Callable[[_Curves], Found]) -> list[Found]:
+    """What `read` finds in the scaling campaign's blocks, and in the paper's cases."""
+    simulated = [_simulated(studies.paper)] if studies.paper else []
+    return first_of_each(map(read, [_in_blocks(studies.scaling), *simulated]))
 
 
 def _simulated(paper: Paper) -> _Curves:
@@ -163,14 +172,15 @@ def _in_blocks(scaling: Scaling) -> _Curves:
     )
 
 
-def _of_efficiencies(studies: Studies, read, of: str) -> list[Found]:
+def _of_efficiencies(studies: Studies, read: Callable[[xr.DataArray], xr.DataArray], of: str) -> list[Found]:
     """What `read` makes of 10GE's efficiencies on several nodes, over (nodes) or over (block, nodes)."""
-    found, scaling = [], studies.scaling
+    scaling = studies.scaling
+    reached = efficiency(scaling.points).sel(interconnect=scaling.contrasts[0].reference)
+    if np.isnan(rpeak(scaling.points)):
+        found = [Untestable(origin(scaling.dataset)["evidence"], "the theoretical peak of its nodes is not known")]
+    else:
+        found = [sample(scaling.dataset, read(reached.sel(nodes=reached.nodes > 1)), of)]
     if studies.paper:
         reached = studies.paper.efficiency.sel(interconnect=studies.paper.reference)
         found.append(sample(studies.paper.dataset, read(reached), of, "model"))
-    reached = efficiency(scaling.points).sel(interconnect=scaling.contrasts[0].reference)
-    if np.isnan(reached).all() and scaling.points.share.notnull().any():
-        evidence = origin(scaling.dataset)["evidence"]
-        return [*found, Untestable(evidence, "the theoretical peak of its nodes is not known")]
-    return [*found, sample(scaling.dataset, read(reached.sel(nodes=reached.nodes > 1)), of)]
+    return first_of_each(found)

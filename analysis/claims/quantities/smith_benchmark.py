@@ -1,10 +1,12 @@
-"""The quantities that the HPL paper's claims on the benchmark itself are about: each from the studies that there are."""
+"""The quantities that the HPL paper's claims on the benchmark itself are about, each from the studies there are."""
+
+import json
 
 import numpy as np
 import xarray as xr
 
 from analysis import published
-from analysis.claims.sample import SIMULATED, Estimate, Found, Printed, origin, sample
+from analysis.claims.sample import SIMULATED, Estimate, Found, Printed, first_of_each, origin, sample
 from analysis.contrasts import differences
 from analysis.studies.payload import Profile
 from analysis.studies.prediction_of_paper import paper_elasticities
@@ -18,7 +20,7 @@ CASE = "case"
 
 
 def latency_elasticity(studies: Studies) -> list[Found]:
-    """The part by which HPL's rate falls when latency grows by a small part, over that part: -d ln rate / d ln latency."""
+    """The part of its rate that HPL loses over the part by which latency grows: -d ln rate / d ln latency."""
     return _elasticities(studies, lambda each: each.sel(parameter="latency"))
 
 
@@ -38,7 +40,7 @@ def noise_on_most_nodes(studies: Studies) -> list[Found]:
 
 
 def large_over_small_order(studies: Studies) -> list[Found]:
-    """HPL's share of DGEMM at the largest order of the matrix over that at the least, on the same nodes and on 10GE."""
+    """HPL's share of DGEMM at the largest order of the matrix over that at the least, on the same nodes with 10GE."""
     study, agreement = studies.size, studies.agreement
     if study is None:
         return []
@@ -49,7 +51,7 @@ def large_over_small_order(studies: Studies) -> list[Found]:
         twin = agreement.sizes.simulated.sel(interconnect=study.reference)
         model = studies.datasets["hpl_size twin"]
         found.append(sample(model, twin.isel(N=-1) / twin.isel(N=0), of, CASE))
-    return found
+    return first_of_each(found)
 
 
 def small_messages(studies: Studies) -> list[Found]:
@@ -65,10 +67,9 @@ def bytes_in_small_messages(studies: Studies) -> list[Found]:
 def largest_memory_share(studies: Studies) -> list[Found]:
     """The largest part of its nodes' memory that the matrix of one of Table 1's cases fills."""
     memory = published.smith()["cluster"]["memory_per_node"]["value"]
-    units = {"GB": GB, "GiB": GIB}
     table = published.smith_table1()
-    shares = {f"of {memory} {name}": published.memory_share(table, memory * unit).max() for name, unit in units.items()}
-    return [Printed(shares)]
+    largest = {name: published.memory_share(table, memory * unit).max() for name, unit in (("GB", GB), ("GiB", GIB))}
+    return [Printed({f"of {memory} {name} a node": share for name, share in largest.items()})]
 
 
 def largest_order(studies: Studies) -> list[Found]:
@@ -90,16 +91,17 @@ def bandwidth_over_wire(studies: Studies) -> list[Found]:
 
 
 def _elasticities(studies: Studies, read) -> list[Found]:
-    """What `read` makes of the elasticities, in every case of the paper that was simulated on both of its networks."""
+    """What `read` makes of the elasticities, in every case of the paper whose sensitivity was simulated."""
     varied = studies.paper.sensitivity if studies.paper else None
     if varied is None:
         return []
     found: xr.DataArray = read(paper_elasticities(varied.dataset))
-    return [sample(varied.dataset, found, f"{found.nodes.size} node counts on {found.interconnect.size} networks", CASE)]
+    of = f"{found.nodes.size} node counts on {found.interconnect.size} networks"
+    return [sample(varied.dataset, found, of, CASE)]
 
 
 def _of_payload(studies: Studies, name: str) -> list[Found]:
-    return [_share(it, name) for it in (studies.payload.profiles if studies.payload else ())]
+    return first_of_each(_share(it, name) for it in (studies.payload.profiles if studies.payload else ()))
 
 
 def _share(profile: Profile, name: str) -> Found:
