@@ -9,13 +9,14 @@ import xarray as xr
 
 from analysis import published
 from analysis.claims.sample import Found, Printed, Untestable, first_of_each, origin, sample
-from analysis.studies.link_bonding import BY_PEER, Hpl
+from analysis.studies.link_bonding import BY_PEER
 from analysis.studies.together import Studies
 
 FEWEST, MOST = 2, 4  # the blog's nodes
 ONE, TWO = 1, 2  # links a node
 RANKS = 1
 BONDED, SINGLE = "gige_bonded", "gige"  # of the simulated networks
+NOT_BY_PEER = "no campaign used two links by a hash of the peers"
 EFFICIENCY_DIGIT = 0.001  # the unit of the last printed digit of an efficiency
 
 
@@ -50,14 +51,14 @@ def efficiency_on_more_nodes(studies: Studies) -> list[Found]:
         "the rates of a node": _quotient("rate_gflop_s", ONE) * FEWEST / MOST,
         "the efficiencies": _quotient("efficiency_percent", ONE),
     }
-    found = [Printed(per_node)]
+    found, both = [Printed(per_node)], f"{MOST} over {FEWEST} nodes"
     if studies.link_bonding:
         hpl = studies.link_bonding.hpl
         rate = hpl.points.rate.sel(aggregation=hpl.baseline, ranks_per_node=RANKS)
-        found.append(sample(hpl.dataset, _at_both(rate / rate.nodes), _of("one link")))
+        found.append(sample(hpl.dataset, _four_over_two(rate / rate.nodes), f"one link, {both}"))
     if studies.paper and SINGLE in studies.paper.efficiency.interconnect:
         reached = studies.paper.efficiency.sel(interconnect=SINGLE)
-        found.append(sample(studies.paper.dataset, _at_both(reached), _of("the HPL paper's cluster"), "case"))
+        found.append(sample(studies.paper.dataset, _four_over_two(reached), f"the HPL paper's cluster, {both}", "case"))
     return first_of_each(found)
 
 
@@ -73,22 +74,14 @@ def gain_on_four_nodes(studies: Studies) -> list[Found]:
 
 def gain_of_four_over_two_nodes(studies: Studies) -> list[Found]:
     """The gain from the second link on four nodes over that on two."""
-    found = [_printed_growth()]
-    if studies.link_bonding:
-        hpl = studies.link_bonding.hpl
-        found.append(sample(hpl.dataset, _at_both(_gains(hpl)), _of("two links over one")))
-    return found
+    return [_printed_growth(), *_emulated_growth(studies, FEWEST, MOST)]
 
 
 def gain_of_most_over_fewest_nodes(studies: Studies) -> list[Found]:
     """The gain from the second link on the most nodes of a campaign over that on its fewest with a network."""
-    found = [_printed_growth()]
-    if studies.link_bonding:
-        hpl = studies.link_bonding.hpl
-        most, gains = int(hpl.points.nodes.max()), _gains(hpl)
-        grown = gains.reindex(nodes=[most]).isel(nodes=0) / gains.reindex(nodes=[hpl.fewest]).isel(nodes=0)
-        found.append(sample(hpl.dataset, grown, f"two links over one, {most} over {hpl.fewest} nodes"))
-    return first_of_each([*found, *_simulated_growth(studies)])
+    hpl = studies.link_bonding.hpl if studies.link_bonding else None
+    in_blocks = _emulated_growth(studies, hpl.fewest, int(hpl.points.nodes.max())) if hpl else []
+    return first_of_each([_printed_growth(), *in_blocks, *_simulated_growth(studies)])
 
 
 def goodput_of_one_connection(studies: Studies) -> list[Found]:
@@ -136,28 +129,32 @@ def _printed_growth() -> Printed:
 def _gain(studies: Studies, nodes: int) -> list[Found]:
     columns = {"the rates": "rate_gflop_s", "the efficiencies": "efficiency_percent"}
     printed = {name: _result(nodes, TWO)[column] / _result(nodes, ONE)[column] for name, column in columns.items()}
-    found: list[Found] = [Printed(printed)]
-    if studies.link_bonding:
-        hpl = studies.link_bonding.hpl
-        gains = _gains(hpl).reindex(nodes=[nodes]).isel(nodes=0)
-        found.append(sample(hpl.dataset, gains, f"two links over one on {nodes} nodes"))
-    return found
+    return [Printed(printed), *_of_gains(studies, lambda at: at(nodes), f"two links over one on {nodes} nodes")]
 
 
-def _gains(hpl: Hpl) -> xr.DataArray:
-    """The rate over two links, as the blog used them, over that over one: over (block, nodes)."""
+def _emulated_growth(studies: Studies, fewest: int, most: int) -> list[Found]:
+    of = f"two links over one, {most} over {fewest} nodes"
+    return _of_gains(studies, lambda at: at(most) / at(fewest), of)
+
+
+def _of_gains(studies: Studies, read, of: str) -> list[Found]:
+    """What `read` makes of the rate over two links, as the blog used them, over that over one, by number of nodes."""
+    if studies.link_bonding is None:
+        return []
+    hpl = studies.link_bonding.hpl
     way = next((it for it in hpl.ways if (it.aggregation, it.ranks_per_node) == (BY_PEER, RANKS)), None)
-    return np.nan * hpl.points.rate.isel(aggregation=0, ranks_per_node=0) if way is None else np.exp(way.log_gain)
+    if way is None:
+        return [Untestable(origin(hpl.dataset)["evidence"], NOT_BY_PEER)]
+    return [sample(hpl.dataset, read(lambda nodes: _at(np.exp(way.log_gain), nodes)), of)]
 
 
-def _at_both(values: xr.DataArray) -> xr.DataArray:
-    """Values at the blog's most nodes over those at its fewest; NaN where one was not run."""
-    there = values.reindex(nodes=[FEWEST, MOST])
-    return there.isel(nodes=1, drop=True) / there.isel(nodes=0, drop=True)
+def _at(values: xr.DataArray, nodes: int) -> xr.DataArray:
+    """Values over dim nodes on so many; NaN where that was not run."""
+    return values.reindex(nodes=[nodes]).isel(nodes=0, drop=True)
 
 
-def _of(what: str) -> str:
-    return f"{what}, {MOST} over {FEWEST} nodes"
+def _four_over_two(values: xr.DataArray) -> xr.DataArray:
+    return _at(values, MOST) / _at(values, FEWEST)
 
 
 def _simulated_growth(studies: Studies) -> list[Found]:
@@ -180,7 +177,7 @@ def _goodputs(studies: Studies, fewest: bool) -> list[Found]:
         return []
     streams = int(micro.points.streams.values[0 if fewest else -1])
     if BY_PEER not in micro.points.aggregation:
-        return [Untestable(origin(micro.dataset)["evidence"], "two links were not used by peer")]
+        return [Untestable(origin(micro.dataset)["evidence"], NOT_BY_PEER)]
     base = studies.link_bonding.hpl.baseline
     goodput = micro.points.goodput.sel(streams=streams)
     ratio = goodput.sel(aggregation=BY_PEER, drop=True) / goodput.sel(aggregation=base, drop=True)
