@@ -93,12 +93,12 @@ def check(tables: Mapping[str, Any], file: str = "the claims") -> Ledger:
     """The ledger of the file's tables; raises FalloffError as `load`."""
     claims, confounds = tables.get("claim", []), tables.get("confound", [])
     faults = [f"unknown table {name!r}" for name in tables.keys() - {"claim", "confound"}]
-    known = [row.get("id") for row in confounds]
+    known, sources = [row.get("id") for row in confounds], list(published.sources())
     for kind, rows, of in (("confound", confounds, Confound), ("claim", claims, Claim)):
         faults += _twice(kind, rows)
         for number, row in enumerate(rows, 1):
             name = f"{kind} {row.get('id', number)}"
-            found = _keys(row, of) or (_of_source(row) + (_of_claim(row, known) if of is Claim else []))
+            found = _keys(row, of) or (_of_source(row, sources) + (_of_claim(row, known) if of is Claim else []))
             faults += [f"{name}: {fault}" for fault in found]
     if faults:
         raise FalloffError("\n".join([f"{file} has {len(faults)} faults; correct them there:", *faults]))
@@ -134,9 +134,8 @@ def _keys(row: Mapping[str, Any], of: type) -> list[str]:
     ]
 
 
-def _of_source(row: Mapping[str, Any]) -> list[str]:
-    known = published.sources()
-    return [] if row["source"] in known else [f"source {row['source']!r} is not one of {', '.join(known)}"]
+def _of_source(row: Mapping[str, Any], sources: Sequence[str]) -> list[str]:
+    return [] if row["source"] in sources else [f"source {row['source']!r} is not one of {', '.join(sources)}"]
 
 
 def _of_claim(row: Mapping[str, Any], confounds: Sequence[str]) -> list[str]:

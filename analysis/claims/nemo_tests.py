@@ -1,5 +1,7 @@
 """The Nemo switch tests' printed lines, and the same ratios from the campaign that is like them (tcp_mtu)."""
 
+from functools import cache
+
 import pandas as pd
 import xarray as xr
 
@@ -13,7 +15,7 @@ EMULATED = "emulated"
 
 def line(device: str, mtu: int, direction: str = "forward", flow: str = "forward") -> pd.Series:
     """The source's netperf line of a test, with the columns of `published.nemo_netperf`."""
-    table = published.nemo_netperf()
+    table = _tests()
     chosen = (table.path == device) & (table.mtu == mtu) & (table.direction == direction) & (table.flow == flow)
     return table[chosen].iloc[0]
 
@@ -63,3 +65,8 @@ def in_words(path: str, mtu: int, direction: str = "forward") -> str:
 
 def _levels(path: str, mtu: int, direction: str = "forward") -> dict[str, str | int]:
     return {"path": path, "mtu": mtu, "direction": direction}
+
+
+@cache
+def _tests() -> pd.DataFrame:
+    return published.nemo_netperf()
