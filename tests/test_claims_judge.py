@@ -1,4 +1,4 @@
-"""Verdicts on claims: an equivalence test, its opposite, the range of simulated runs, and printed numbers' readings."""
+"""Verdicts on claims: an equivalence test, its opposite, ranges of simulated runs, readings of printed numbers."""
 
 import math
 
@@ -87,7 +87,13 @@ def test_blocks_decide(values, verdict, reason):
 
 @pytest.mark.parametrize(
     ("values", "verdict"),
-    [((1.0,), "supported"), ((2.0,), "contradicted"), ((1.0, 2.0), "undecided"), ((1.0, 1.1), "supported"), ((), "undecided")],
+    [
+        ((1.0,), "supported"),
+        ((2.0,), "contradicted"),
+        ((1.0, 2.0), "undecided"),
+        ((1.0, 1.1), "supported"),
+        ((), "undecided"),
+    ],
 )
 def test_simulated_runs_are_judged_by_their_range(values, verdict):
     """They have no scatter to generalise from: one run is enough, and one that is otherwise leaves it open."""
@@ -96,7 +102,9 @@ def test_simulated_runs_are_judged_by_their_range(values, verdict):
     assert not values or found.interval_95 == (min(values), max(values))
 
 
-@pytest.mark.parametrize(("ends", "verdict"), [((0.3, 0.4), "supported"), ((0.5, 0.6), "contradicted"), ((0.3, 0.6), "undecided")])
+@pytest.mark.parametrize(
+    ("ends", "verdict"), [((0.3, 0.4), "supported"), ((0.5, 0.6), "contradicted"), ((0.3, 0.6), "undecided")]
+)
 def test_estimates_with_intervals_of_their_own_are_judged_alike(ends, verdict):
     """By the same rule, whatever the kind of the interval; without one they are undecided."""
     estimate = Estimate("measured", 0.4, ends, ends, "exact", 9, "of", "campaign", "digest")
@@ -131,7 +139,8 @@ def test_rounding_to_the_printed_number(printed, off):
     """Whatever rounds to the last printed digit agrees, and no more."""
     number = claim(printed=printed / 100)
     assert judge(number, Printed({"x": (printed + off) / 100}, rounding=0.01)).verdict == "consistent"
-    assert judge(number, Printed({"x": (printed + off + np.sign(off or 1)) / 100}, rounding=0.01)).verdict == "inconsistent"
+    beyond = (printed + off + np.sign(off or 1)) / 100
+    assert judge(number, Printed({"x": beyond}, rounding=0.01)).verdict == "inconsistent"
 
 
 def test_what_cannot_be_judged_says_why():

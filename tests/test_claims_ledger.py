@@ -64,7 +64,7 @@ def test_all_faults_are_told_at_once():
         "confounds": ["gone"],
         "not_testable": {"guessed": "it is"},
     }
-    lines = refused({"claim": [bad, {**CLAIM, "id": "more"}, {"id": "bare"}], "confound": [CONFOUND, CONFOUND], "x": 1})
+    lines = refused({"claim": [bad, CLAIM, {"id": "bare"}], "confound": [CONFOUND, CONFOUND], "x": 1})
     said = "\n".join(lines)
     for fault in (
         "unknown table 'x'",

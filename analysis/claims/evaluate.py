@@ -17,8 +17,8 @@ from runners.record import FalloffError
 NOTHING_OF_IT = "no campaign has what it is about"
 RULE = (
     "supported: the 90 % interval lies inside the range; contradicted: the 95 % interval lies wholly outside; else "
-    "undecided. Simulated runs: all inside, all outside, else undecided. Printed numbers have no statistical verdict. "
-    "Each claim is judged by itself, without a correction for how many there are."
+    "undecided. Simulated runs: all inside, all outside, else undecided. Printed numbers have no statistical "
+    "verdict. Each claim is judged by itself, without a correction for how many there are."
 )
 _TEXTS = ("verdict", "reason", "reading", "of", "n_of", "kind", "campaign", "digest")
 _OF_CLAIM = ("source", "where", "statement", "unit", "scale", "why", "printed_how")
@@ -46,7 +46,7 @@ def evidence(studies: Studies) -> tuple[str, ...]:
 
 
 def dataset(entries: Sequence[Entry], ledger: Ledger) -> xr.Dataset:
-    """The entries over dims (claim, evidence): verdicts, estimates and intervals in the claim's unit, and their origin.
+    """The entries over dims (claim, evidence): verdicts, estimates and intervals in the claim's unit, and origins.
 
     `interval` names the intervals (t, or another kind; range: of all simulated runs). What is not known is "" or NaN;
     a bound that a claim has not is infinite. The attribute `confounds` is JSON: what else each is mixed with.
@@ -71,10 +71,12 @@ def dataset(entries: Sequence[Entry], ledger: Ledger) -> xr.Dataset:
         table[name] = ("claim", np.array([getattr(entry.claim, name) for entry in entries], float))
     table["confounds"] = ("claim", np.array([" ".join(entry.claim.confounds) for entry in entries], object))
     meanings = {confound.id: confound.meaning for confound in ledger.confounds}
+    names = [entry.claim.id for entry in entries]
+    title = "The sources' claims and what the evidence says to them"
     return xr.Dataset(
         table,
-        {"claim": np.array([entry.claim.id for entry in entries], object), "evidence": np.array(kinds, object)},
-        {"title": "The sources' claims and what the evidence says to them", "rule": RULE, "confounds": json.dumps(meanings)},
+        {"claim": np.array(names, object), "evidence": np.array(kinds, object)},
+        {"title": title, "rule": RULE, "confounds": json.dumps(meanings)},
     )
 
 

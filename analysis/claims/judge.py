@@ -42,9 +42,10 @@ class Judgement:
 def judge(claim: Claim, found: Found) -> Judgement:
     """Judge a claim by what was found.
 
-    Samples over blocks by `judge_range`, estimates with intervals of their own by the same rule. Simulated runs have no
-    scatter to generalise from, so that all have to lie inside the range (supported) or outside (contradicted). Printed
-    numbers have no statistical verdict: a number alone is `printed`, one that a reading of others agrees with `consistent`.
+    Samples over blocks by `judge_range`, estimates with intervals of their own by the same rule. Simulated runs have
+    no scatter to generalise from, so that all have to lie inside the range (supported) or outside (contradicted).
+    Printed numbers have no statistical verdict: a number alone is `printed`, one that a reading of others agrees with
+    `consistent`.
     Raises FalloffError when a ratio is not above 0.
     """
     if isinstance(found, Untestable):
@@ -108,7 +109,7 @@ def _simulated(claim: Claim, found: Sample) -> Judgement:
 def _printed(claim: Claim, found: Printed) -> Judgement:
     """Every reading against the printed number, or against the range where none is printed or it is no rounding.
 
-    Where the number itself is computed from the printed ones, that it agrees with them is no finding: it is `printed`.
+    Where the number itself is computed from the printed ones, that it agrees with them is no finding, only `printed`.
     """
     readings = {name: value for name, value in found.readings.items() if math.isfinite(value)}
     if not readings:

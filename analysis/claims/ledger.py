@@ -114,7 +114,8 @@ def _claim(row: Mapping[str, Any]) -> Claim:
 
 def _twice(kind: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     ids = [row.get("id") for row in rows]
-    return [f"{kind} {name}: its id is there {ids.count(name)} times" for name in dict.fromkeys(ids) if ids.count(name) > 1]
+    often = {name: ids.count(name) for name in ids}
+    return [f"{kind} {name}: its id is there {count} times" for name, count in often.items() if count > 1]
 
 
 def _keys(row: Mapping[str, Any], of: type) -> list[str]:

@@ -16,7 +16,7 @@ INDENT = "    "
 
 
 def table(ledger: Ledger, entries: Sequence[Entry], width: int | None = None) -> str:
-    """All claims, source by source, wrapped to `width` columns (the terminal's own if None); confounds are numbered."""
+    """All claims, source by source, wrapped to `width` columns (the terminal's if None); confounds are numbered."""
     width = width or shutil.get_terminal_size().columns
     notes = {confound.id: number for number, confound in enumerate(ledger.confounds, 1)}
     lines, source = [], ""
@@ -83,4 +83,5 @@ def _unit(claim: Claim) -> str:
 
 
 def _wrapped(line: str, width: int, indent: str = "") -> list[str]:
-    return textwrap.wrap(line, width, initial_indent=indent, subsequent_indent=indent + INDENT, break_on_hyphens=False)
+    indents = {"initial_indent": indent, "subsequent_indent": indent + INDENT}
+    return textwrap.wrap(line, width, **indents, break_on_hyphens=False)

@@ -70,7 +70,7 @@ def _row(number: int, entry: Entry, notes: dict[str, int]) -> dict:
 
 
 def _judged(claim: Claim, it: Judgement) -> dict:
-    """A judgement; the interval is the one that its verdict rests on, `level` [1] None where it is a range of runs."""
+    """A judgement; its interval is what the verdict rests on, of `level` [1], None where it is a range of runs."""
     level = None if it.kind in ("range", "") else 0.90 if it.verdict == SUPPORTED else 0.95
     return {
         "evidence": it.evidence,

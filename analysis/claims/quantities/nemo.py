@@ -1,10 +1,22 @@
 """The quantities that the Nemo switch tests' claims are about: goodputs, and what a switch passes.
 
-What the source prints comes from data/published/nemo_netperf.csv, the rest from the campaigns tcp_mtu and packet_sizes.
+What the source prints comes from data/published/nemo_netperf.csv, the rest from the campaigns tcp_mtu and
+packet_sizes.
 """
 
 from analysis import published
-from analysis.claims.nemo_tests import BASIC, JUMBO, SWITCH_JUMBO, at, host_bound, in_words, largest_mtu, line, ratio, total
+from analysis.claims.nemo_tests import (
+    BASIC,
+    JUMBO,
+    SWITCH_JUMBO,
+    at,
+    host_bound,
+    in_words,
+    largest_mtu,
+    line,
+    ratio,
+    total,
+)
 from analysis.claims.sample import Found, Printed, sample
 from analysis.studies.together import Studies
 from analysis.wire import ETHERNET_HEADER, wire_limit
@@ -30,8 +42,8 @@ def cable_both_ways(studies: Studies) -> list[Found]:
 
 def switch_both_ways(studies: Studies) -> list[Found]:
     """What each way keeps of one way's goodput when both are used at once, at 1500 through the switch."""
-    readings = {"mean flow of test 4 over test 2": total("smc_8505t", BASIC) / 2 / line("smc_8505t", BASIC).goodput_kib_s}
-    return [Printed(readings), *_kept(studies, SWITCH, BASIC)]
+    kept = total("smc_8505t", BASIC) / 2 / line("smc_8505t", BASIC).goodput_kib_s
+    return [Printed({"mean flow of test 4 over test 2": kept}), *_kept(studies, SWITCH, BASIC)]
 
 
 def switch_8505t_at_1500(studies: Studies) -> list[Found]:
@@ -135,9 +147,9 @@ def _frame(device: str) -> Printed:
 
 
 def _total(mtu: int) -> Printed:
-    """Both flows' sum in what a megabyte may mean; the source prints totals in MB/s and flows in KB/s of 2^10 bytes."""
-    sizes = {"1000 KB": 1000, "1024 KB": 1024, "10^6 bytes": 1e6 / 1024}
-    return Printed({f"sum of both flows, 1 MB = {name}": total("smc_8505t", mtu) / size for name, size in sizes.items()})
+    """Both flows' sum in what a megabyte may mean: totals are printed in MB/s, flows in KB/s of 2^10 bytes."""
+    both, sizes = total("smc_8505t", mtu), {"1000 KB": 1000, "1024 KB": 1024, "10^6 bytes": 1e6 / 1024}
+    return Printed({f"sum of both flows, 1 MB = {name}": both / size for name, size in sizes.items()})
 
 
 def _in_megabytes(studies: Studies, mtu: int) -> list[Found]:

@@ -35,7 +35,8 @@ def slowdown_of_hpl(studies: Studies) -> list[Found]:
 def _slowdown(studies: Studies, pattern: str) -> list[Found]:
     """The slowdown of every simulated run on each of the source's own designs, neighbours in order and shuffled."""
     study = studies.topology
-    own = [it for it in study.judgements if it.pattern == pattern and it.interconnect in study.proposed] if study else []
+    judged = study.judgements if study else ()
+    own = [it for it in judged if it.pattern == pattern and it.interconnect in study.proposed]
     if not own:
         return []
     text = f"slowdown on {own[0].nodes} nodes, the source's own designs, neighbours in order and shuffled"
