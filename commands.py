@@ -169,6 +169,23 @@ def print_designs(file: Path) -> int:
     return 0
 
 
+def print_claims(source: str, out: Path | None) -> int:
+    """Judge the sources' claims on the stored reference and print the ledger; save it as a dataset if asked."""
+    import experiment
+    from analysis import store
+    from analysis.claims import evaluate, ledger, text
+    from analysis.studies import together
+
+    claims = ledger.of_source(ledger.load(), source)
+    studies = together.analyse({name: experiment.stored(*at) for name, at in together.DATASETS.items()})
+    entries = evaluate.evaluate(claims, studies)
+    print(text.table(claims, entries))
+    if out:
+        store.save(evaluate.dataset(entries, claims), out)
+        print(f"Dataset: {out}")
+    return 0
+
+
 def print_rates(testbed: str) -> int:
     """Measure one node, of this machine without a testbed, and print its rates as TOML for data/testbeds."""
     import experiment

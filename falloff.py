@@ -89,6 +89,11 @@ def parser() -> argparse.ArgumentParser:
     compare.add_argument("--y", required=True, metavar="COLUMN")
     compare.add_argument("--block", required=True, metavar="COLUMN", help="what was measured together")
 
+    claims = parsers.add_parser("claims", help="the sources' claims, and what the stored evidence says to each")
+    claims.set_defaults(do=commands.print_claims)
+    claims.add_argument("--source", default="", help="a source's name in data/published/claims.toml (default: all)")
+    claims.add_argument("--out", type=Path, metavar="FILE.nc", help="also keep the ledger there as a dataset")
+
     design = parsers.add_parser("design", help="what network designs are worth, and what their switches cost")
     design.set_defaults(do=commands.print_designs)
     design.add_argument("file", type=Path, metavar="FILE", help="TOML as data/designs/nemo.toml, which explains it")

@@ -45,6 +45,14 @@ def networks(dataset: xr.Dataset) -> pd.DataFrame:
     return table
 
 
+def injection_limit(surveyed: pd.DataFrame, interconnect: str) -> float | None:
+    """The most [bit/s] that a node in its quota sends, where that and not the link is the limit; of `networks`."""
+    if interconnect not in surveyed.index:
+        return None
+    network = surveyed.loc[interconnect]
+    return float(network.injection_limit) if network.injection_limit < LINK_BOUND * network.wire_limit else None
+
+
 def _wire_limits(dataset):
     interconnects = json.loads(dataset.attrs["interconnects"])
     return {name: wire_limit(it.get("rate_bit_s", np.nan), it["mtu"]) for name, it in interconnects.items()}

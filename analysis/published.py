@@ -61,6 +61,12 @@ def beowulf() -> dict[str, Any]:
     return _toml("beowulf.toml")
 
 
+def sources() -> dict[str, dict[str, Any]]:
+    """Every source by the name of its file in data/published: author, title, kind, year, short name and more."""
+    tables = {file.stem: _toml(file.name).get("source") for file in sorted(PUBLISHED.glob("*.toml"))}
+    return {name: table for name, table in tables.items() if isinstance(table, dict) and "short" in table}
+
+
 def wire_share(table: pd.DataFrame, rate_bit_s: float) -> pd.Series:
     """Each goodput as a share of the wire limit of its MTU; `table` has goodput_kib_s and mtu [B]."""
     return 8 * 1024 * table["goodput_kib_s"] / wire_limit(rate_bit_s, table["mtu"])

@@ -7,12 +7,14 @@ from pathlib import Path
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import publish, style
+from analysis import publish, store, style
 from analysis.calibration import error_rates
+from analysis.claims import evaluate, ledger
 from analysis.facts import agreement as agreement_facts
 from analysis.facts import beyond as beyond_facts
 from analysis.facts import blas as blas_facts
 from analysis.facts import calibration as calibration_facts
+from analysis.facts import claims as claims_facts
 from analysis.facts import conduct
 from analysis.facts import cost as cost_facts
 from analysis.facts import fan_out as fan_out_facts
@@ -86,10 +88,12 @@ def facts(studies: Studies) -> dict:
     """Every number that prose may quote, in base units: the scaling campaign's, and each other section's
     under its own name, None where there are no data for it."""
     primary = studies.scaling.contrasts[0].verdict
+    claims = ledger.load()
     return {
         **scaling_facts.collect(studies.scaling),
         "statements": sum(verdict.p is not None for verdict in studies.verdicts),
         **{name: collected.collect(study) if study else None for name, study, collected, _ in _sections(studies)},
+        "claims": claims_facts.collect(claims, evaluate.evaluate(claims, studies)),
         "trust": trust_facts.collect(),
         "campaigns": [conduct.campaign(dataset) for dataset in studies.datasets.values()],
         "calibration": calibration_facts.collect(error_rates.load(), error_rates.results(), primary),
@@ -107,12 +111,14 @@ def text(known: dict, left_out: list[str]) -> str:
 
 
 def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
-    """Write `falloff.html` and `falloff.pdf` and their figures into the folder `out`.
+    """Write `falloff.html`, `falloff.pdf`, their figures and the claims' dataset `claims.nc` into the folder `out`.
 
     `left_out` says, in a line each, what could not be done and the remedy; the first page shows it. The same data
     give the same bytes.
     """
     style.save_all(draw(studies), out / "figures")
+    claims = ledger.load()
+    store.save(evaluate.dataset(evaluate.evaluate(claims, studies), claims), out / "claims.nc")
     markdown = text(facts(studies), left_out)
     made = Report(out / "falloff.html", out / "falloff.pdf")
     made.html.write_text(publish.to_html(markdown, out), encoding="utf-8")

@@ -35,6 +35,11 @@ def fixed(value: float | None, decimals: int) -> str:
     return text.lstrip("-") if float(text) == 0 else text.replace("-", MINUS)
 
 
+def exact(value: float | None) -> str:
+    """A number that somebody wrote down, with the digits that it has."""
+    return UNKNOWN if value is None else f"{value:.15g}".replace("-", MINUS)
+
+
 def percent(fraction: float | None, decimals: int = 1) -> str:
     """A fraction as a percentage."""
     return UNKNOWN if fraction is None else f"{fixed(100 * fraction, decimals)}{HARD_SPACE}%"
@@ -146,6 +151,7 @@ def templates() -> Environment:
     for filter_ in (
         number,
         fixed,
+        exact,
         percent,
         percent_range,
         between,

@@ -18,7 +18,7 @@ from analysis.facts.published import published_sources, smith_balance
 from analysis.fitting.compare import Comparison
 from analysis.inference.mixed import MixedFall
 from analysis.inference.verdict import Agreement
-from analysis.links import LINK_BOUND
+from analysis.links import injection_limit
 from analysis.studies.scaling import Compared, Scaling, short_names
 
 
@@ -55,7 +55,7 @@ def _contrast(scaling: Scaling, contrast: Contrast, opinion: MixedFall, everythi
         "second_opinion": asdict(opinion),
         "all_blocks": asdict(everything.verdict),
         "control": None if contrast.control is None else asdict(contrast.control),
-        "injection_limit": _injection_limit(scaling, contrast.network),
+        "injection_limit": injection_limit(scaling.networks, contrast.network),
         "ratios": [
             {
                 "nodes": int(n),
@@ -66,16 +66,6 @@ def _contrast(scaling: Scaling, contrast: Contrast, opinion: MixedFall, everythi
             for n in ratios.nodes.values
         ],
     }
-
-
-def _injection_limit(scaling: Scaling, interconnect: str) -> float | None:
-    """The most [bit/s] that a node in its quota sends, where that and not the link is the limit."""
-    if interconnect not in scaling.networks.index:
-        return None
-    network = scaling.networks.loc[interconnect]
-    return (
-        float(network.injection_limit) if network.injection_limit < LINK_BOUND * network.wire_limit else None
-    )
 
 
 def _points(points: xr.Dataset) -> list[dict]:
@@ -135,7 +125,7 @@ def _links(scaling: Scaling) -> list[dict]:
             "network": names[interconnect],
             **{key: known(network[key]) for key in numbers},
             "limit": network.limit,
-            "injection_limited": _injection_limit(scaling, interconnect) is not None,
+            "injection_limited": injection_limit(scaling.networks, interconnect) is not None,
             "links": int(counts[interconnect]),
         }
         for interconnect, network in scaling.networks.iterrows()

@@ -8,18 +8,10 @@ from analysis import published
 from analysis.facts.conduct import campaign
 from analysis.facts.plain import known, pair
 from analysis.fitting.compare import Comparison
+from analysis.inference.in_range import CONTRADICTED, SUPPORTED, UNDECIDED
 from analysis.models import find, hockney
 from analysis.studies.scaling import short_names
-from analysis.studies.token_claims import (
-    CONTRADICTED,
-    HOST_BOUND,
-    LITTLE_CARRIED,
-    NEARLY_BUSY,
-    NOT_RUN,
-    SUPPORTED,
-    UNDECIDED,
-    Claim,
-)
+from analysis.studies.token_claims import HOST_BOUND, LITTLE_CARRIED, NEARLY_BUSY, NOT_RUN, Claim
 from analysis.studies.token_exchange import Sample, TokenExchange
 from analysis.studies.token_latency import Estimate, Latency
 from analysis.studies.token_pairs import CONTENTION, DECISIVE, Pairs

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis.inference.intervals import t_interval
+from analysis.inference.in_range import UNDECIDED, judge_range
 from analysis.studies.token_points import Place
 
 Asked = Mapping[str, Any]  # of a claim: which topologies, and the range
 
-SUPPORTED, CONTRADICTED, UNDECIDED, NOT_RUN = "supported", "contradicted", "undecided", "not run"
-HOST_BOUND = "host-bound"
+NOT_RUN, HOST_BOUND = "not run", "host-bound"
 
 # The machine limits a topology, and not its wires, when these carry less than the first while its processors are busy
 # for more than the second of the time.
@@ -24,11 +23,10 @@ LITTLE_CARRIED, NEARLY_BUSY = 0.75, 0.85
 class Claim:
     """A claim that a ratio lies in a range, at one `rate` [bit/s] (None: nothing was run for it).
 
-    `supported`: the 90 % t interval of the geometric-mean ratio lies in [at_least, at_most] (two one-sided
-    tests at 5 %); `contradicted`: its 95 % interval lies wholly outside; else `undecided`. It is `host-bound`
-    whatever the ratio where the machine limits either topology, and `not run` where a path is missing; `reason`
-    names them. `of_bests` is the ratio of the best runs, as the source
-    took it, and `of_wires` that of what the two topologies' wires can carry. Unknown is NaN.
+    `kind` is that of `judge_range`, of the geometric-mean ratio; it is `host-bound` whatever the ratio where the
+    machine limits either topology, and `not run` where a path is missing; `reason` names them. `of_bests` is the
+    ratio of the best runs, as the source took it, and `of_wires` that of what the two topologies' wires can carry.
+    Unknown is NaN.
     """
 
     about: str
@@ -68,35 +66,27 @@ def claims(design: Mapping[str, Asked], places: tuple[Place, ...], at: xr.Datase
 def _judged(at: xr.Dataset, of: Place, against: Place, asked: Asked) -> dict[str, Any]:
     """What a claim has from the throughputs of its two topologies."""
     above, below = (at.sel(path=it.path) for it in (of, against))
-    log_ratios = (np.log(above.throughput) - np.log(below.throughput)).values
-    log_ratios = log_ratios[np.isfinite(log_ratios)]
-    found = {"of_wires": float(above.limit / below.limit), "blocks": len(log_ratios)}
-    if not len(log_ratios):
-        return {**found, "kind": UNDECIDED, "reason": "no block has both readings"}
-    found["ratio"] = float(np.exp(log_ratios.mean()))
+    ratios = (above.throughput / below.throughput).values
+    judged = judge_range(ratios, asked["at_least"], asked["at_most"], ratios=True)
+    found = {
+        "kind": judged.kind,
+        "reason": judged.reason,
+        "of_wires": float(above.limit / below.limit),
+        "ratio": judged.estimate,
+        "interval_90": judged.interval_90,
+        "interval_95": judged.interval_95,
+        "blocks": judged.n,
+    }
+    if not judged.n:
+        return {**found, "reason": "no block has both readings"}
     found["of_bests"] = float(above.runs.max() / below.runs.max())
-    if len(log_ratios) < 2:
-        return {**found, "kind": UNDECIDED, "reason": "a single block has no interval"}
-    inner, outer = (_interval(log_ratios, confidence) for confidence in (0.90, 0.95))
-    found.update(interval_90=inner, interval_95=outer)
     limited = [place.topology for place in (of, against) if is_host_bound(at.sel(path=place.path))]
-    if limited:
+    if judged.n > 1 and limited:
         return {**found, "kind": HOST_BOUND, "reason": f"the machine limits {' and '.join(limited)}, not the wires"}
-    return {**found, "kind": _kind(inner, outer, asked["at_least"], asked["at_most"])}
+    return found
 
 
 def is_host_bound(here: xr.Dataset) -> bool:
     """Whether the machine and not its wires limits a path; `here` is as `at` of `claims`, of one path."""
     carried = float(here.throughput.mean() / here.limit)
     return carried < LITTLE_CARRIED and float(here.busy.mean()) > NEARLY_BUSY
-
-
-def _kind(inner: tuple[float, float], outer: tuple[float, float], at_least: float, at_most: float) -> str:
-    if at_least <= inner[0] and inner[1] <= at_most:
-        return SUPPORTED
-    return CONTRADICTED if outer[1] < at_least or outer[0] > at_most else UNDECIDED
-
-
-def _interval(log_ratios, confidence) -> tuple[float, float]:
-    _, _, low, high = np.exp(t_interval(log_ratios, confidence))
-    return float(low), float(high)

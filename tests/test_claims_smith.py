@@ -1,0 +1,214 @@
+"""The HPL paper's claims: simulated on every variant of the model, emulated in blocks, printed by each other."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+from claimed import as_evidence, judged, scaled, studies_of
+from synthetic import campaign
+from synthetic_smith import smith_campaign
+from synthetic_studies import noise_campaign, size_campaign
+
+import experiment
+from analysis import published
+from analysis.studies import beyond, noise, paper, payload, scaling
+from analysis.studies.size import Size
+
+PAPER, SENSITIVITY, BEYOND = (smith_campaign(f"hpl_{name}") for name in ("paper", "sensitivity", "beyond"))
+BLOCKS = campaign(blocks=6, noise=0.005)
+
+
+def studies(cases=PAPER, sensitivity=SENSITIVITY, blocks=BLOCKS, larger=BEYOND):
+    datasets = {"hpl_paper": cases, "hpl_scaling": blocks, "hpl_beyond": larger}
+    return studies_of(
+        datasets,
+        paper=paper.analyse(cases, sensitivity),
+        scaling=scaling.analyse(blocks),
+        beyond=beyond.analyse(larger),
+    )
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return studies()
+
+
+@pytest.fixture(scope="module")
+def altered():
+    """10GE loses a fifth on 36 nodes and Gigabit Ethernet gains a quarter, in all variants; 256 nodes lose a tenth."""
+
+    def change(data):
+        data = scaled(data, "hpl_rate", 0.8, interconnect="10gige", nodes=36)
+        return scaled(data, "hpl_rate", 1.25, interconnect="gige", nodes=36)
+
+    larger = scaled(BEYOND, "hpl_rate", 0.9, interconnect="10gige", nodes=256)
+    return studies(change(PAPER), change(SENSITIVITY), campaign(blocks=6, noise=0.005, falls={}), larger)
+
+
+@pytest.mark.parametrize(
+    ("claim", "before", "after"),
+    [
+        ("smith_fast_straight", "supported", "contradicted"),
+        ("smith_fast_constant", "supported", "contradicted"),
+        ("smith_slow_drops", "supported", "contradicted"),
+        ("smith_drop_is_congestion", "contradicted", "supported"),
+        ("smith_fast_superior", "supported", "contradicted"),
+        ("smith_gap_grows", "supported", "contradicted"),
+        ("smith_larger_cluster", "supported", "undecided"),
+        ("smith_infiniband_on_par", "supported", "undecided"),
+    ],
+)
+def test_simulated_verdicts_follow_the_simulation(planted, altered, claim, before, after):
+    """Verdicts change with the rates; where only one case of several changes, nothing is decided."""
+    assert judged(claim, planted, "simulated").verdict == before
+    assert judged(claim, altered, "simulated").verdict == after
+
+
+def test_every_variant_of_the_model_is_judged(planted):
+    """Its numbers as they are and each of nine at both ends; one variant outside leaves the claim undecided."""
+    found = judged("smith_slow_drops", planted, "simulated")
+    assert found.n == 1 + 2 * 9 and found.interval_95[0] < found.estimate < found.interval_95[1]
+    outside = scaled(SENSITIVITY, "hpl_rate", 2.0, interconnect="gige", nodes=36, vary="latency=high")
+    found = judged("smith_slow_drops", studies(sensitivity=outside), "simulated")
+    assert found.verdict == "undecided" and "18 of 19" in found.reason
+    assert judged("smith_slow_drops", studies(sensitivity=None), "simulated").n == 1
+
+
+def test_a_decline_that_goes_on_is_told_from_one_that_ends(altered):
+    """Five per cent less on 36 nodes than on eight support the claim, a quarter more contradicts it."""
+    falling = [scaled(data, "hpl_rate", 0.95, interconnect="gige", nodes=36) for data in (PAPER, SENSITIVITY)]
+    assert judged("smith_slow_goes_on", studies(*falling), "simulated").verdict == "supported"
+    assert judged("smith_slow_goes_on", altered, "simulated").verdict == "contradicted"
+
+
+def test_the_level_that_the_model_is_calibrated_to_is_no_evidence(planted):
+    """It would be circular."""
+    found = judged("smith_fast_level", planted, "simulated")
+    assert found.verdict == "not testable" and "calibrated" in found.reason
+
+
+def test_emulated_verdicts_follow_the_blocks(planted, altered):
+    """A planted fall on Gigabit Ethernet supports the claims; on alike networks they are contradicted."""
+    assert judged("smith_gap_grows", planted).verdict == "supported"
+    assert judged("smith_gap_grows", altered).verdict == "contradicted"
+    assert judged("smith_gap_grows", planted).estimate == pytest.approx(1 / (1 - 0.13), rel=0.02)
+    assert judged("smith_slow_declines_early", planted).verdict == "supported"
+    risen = scaled(BLOCKS, "hpl_rate", 1.6, interconnect="gige", nodes=8)
+    assert judged("smith_slow_declines_early", studies(blocks=risen)).verdict == "contradicted"
+
+
+def test_eight_nodes_cannot_tell_what_comes_after(planted):
+    """The campaign ends where the claim begins."""
+    found = judged("smith_slow_goes_on", planted)
+    assert found.verdict == "not testable" and "8 nodes" in found.reason
+
+
+def test_nodes_that_cannot_fill_a_link_say_nothing_of_it(planted):
+    """Nodes in a quota send less than 10GE carries; nodes without one do not."""
+    assert "limit what they send" in judged("smith_fast_straight", planted).reason
+    free = campaign(blocks=6, noise=0.005, surveyed=False)
+    assert judged("smith_fast_straight", studies(blocks=free)).verdict == "contradicted"  # all fall alike, as planted
+
+
+def test_a_users_cluster_of_known_peak_has_an_efficiency(planted):
+    """Without a peak there is none; with one the level and the spread are judged as measured."""
+    assert "peak" in judged("smith_fast_level", planted).reason
+    study = scaling.analyse(as_evidence(BLOCKS, "measured"))
+    described = json.loads(study.points.attrs["testbed_settings"])
+    rate = study.points.rate.sel(interconnect="10gige", nodes=8).mean().item()
+    for share, verdict in ((0.8, "supported"), (0.5, "contradicted")):
+        described["rpeak"] = {"value": 1e9 * rate / 8 / share, "unit": "flop/s"}
+        points = study.points.assign_attrs(testbed_settings=json.dumps(described))
+        known = studies_of({"hpl_scaling": study.dataset}, scaling=replace(study, points=points))
+        found = judged("smith_fast_level", known, "measured")
+        assert found.verdict == verdict and found.estimate == pytest.approx(share, rel=0.02)
+        assert judged("smith_fast_constant", known, "measured").n == 6
+
+
+def test_latency_and_bandwidth_are_told_apart(planted):
+    """A rate that latency changes by half is more than moderately sensitive to it, and more than to bandwidth."""
+    assert judged("smith_latency_moderate", planted, "simulated").verdict == "supported"
+    assert judged("smith_bandwidth_first", planted, "simulated").verdict == "supported"
+    slow = scaled(SENSITIVITY, "hpl_rate", 0.5, vary="latency=high")
+    for claim in ("smith_latency_moderate", "smith_bandwidth_first"):
+        assert judged(claim, studies(sensitivity=slow), "simulated").verdict == "contradicted"
+
+
+@pytest.mark.parametrize(("most", "verdict"), [(4.5, "supported"), (1.0, "contradicted")])
+def test_a_daemon_costs_more_on_many_nodes_or_not(most, verdict):
+    """Losses that add up over nodes support the claim, and those that do not contradict it."""
+    data = noise_campaign(amplification={1: 1.0, 2: 1.0, 4: 1.0, 8: most}, noise=0.005)
+    found = judged("smith_monitoring", studies_of({"hpl_noise": data}, noise=noise.analyse(data)))
+    assert found.verdict == verdict and "8 over 1 nodes" in found.of
+
+
+@pytest.mark.parametrize(("largest", "verdict"), [(1.0, "contradicted"), (0.1, "supported")])
+def test_efficiency_over_the_order_of_the_matrix(largest, verdict):
+    """It grows as planted; a largest matrix that is ten times slower would support the paper."""
+    data = scaled(size_campaign(blocks=4, N=(896, 7168)), "hpl_rate", largest, N=7168)
+    found = judged("smith_order", studies_of({"hpl_size": data}, size=_size(data)))
+    assert found.verdict == verdict and "N = 7168 over 896" in found.of
+
+
+def _size(data):
+    """The study's points, without its models that take their time."""
+    rest = dict.fromkeys(("shares", "ratios", "curves", "agreement"))
+    return Size(data, scaling.points(data), nodes=4, network="gige", reference="10gige", **rest)
+
+
+@pytest.fixture(scope="module")
+def counted():
+    return experiment.stored("hpl_paper", "smith"), experiment.stored("hpl_payload", "emulated")
+
+
+def test_most_messages_are_small_and_most_bytes_are_not(counted):
+    """What 'traffic' counts decides: the two readings differ in the simulation. A count needs no blocks."""
+    found = studies_of(dict(zip("se", counted)), payload=payload.analyse(*counted))
+    assert judged("smith_few_small_messages", found, "simulated").verdict == "contradicted"
+    assert judged("smith_few_small_bytes", found, "simulated").verdict == "supported"
+    emulated = judged("smith_few_small_messages", found)
+    assert emulated.verdict == "supported" and emulated.kind == "count"
+    assert "8 nodes, 1 x 8 processes" in emulated.of
+
+
+def test_other_messages_are_another_verdict(counted):
+    """With a thousand times as many small messages emulated HPL's are small, too."""
+    _, data = counted
+    many = data.assign(payload_messages=data.payload_messages * xr.where(data["size"] < 4096, 1000, 1))
+    found = studies_of({"hpl_payload": many}, payload=payload.analyse(None, many))
+    assert judged("smith_few_small_messages", found).verdict == "contradicted"
+
+
+def test_printed_numbers_are_checked_by_each_other(planted):
+    """Only one reading each fits: bandwidths, an order in hundreds, decimal megabytes in jumbo frames."""
+    readings = {
+        "smith_infiniband_raw": "the ratio of bandwidths",
+        "smith_largest_order": "Appendix B's order over 100",
+        "smith_fast_bandwidth": "10^6 B in frames of 9000 B",
+    }
+    for claim, reading in readings.items():
+        found = judged(claim, planted, "published")
+        assert found.verdict == "consistent" and found.reading == reading
+    assert judged("smith_memory", planted, "published").verdict == "consistent"
+    assert judged("smith_fast_latency", planted, "published").verdict == "printed"
+
+
+def test_other_printed_numbers_are_inconsistent(planted, monkeypatch):
+    """An order that fills more than the memory, another deck, a bandwidth beyond the wire, another InfiniBand."""
+    source, deck, table = published.smith(), published.smith_deck(), published.smith_table1()
+    source["micro_benchmarks"]["10gige"]["bandwidth"]["value"] = 1300
+    deck["deck"]["N"] = [2000, 250000]
+    table.loc[0, "N"] = 290000
+    for name, value in (("smith", source), ("smith_deck", deck), ("smith_table1", table)):
+        monkeypatch.setattr(published, name, lambda value=value: value)
+    for claim in ("smith_infiniband_raw", "smith_largest_order", "smith_fast_bandwidth", "smith_memory"):
+        assert judged(claim, planted, "published").verdict == "inconsistent"
+
+
+def test_a_simulation_that_lacks_a_network_says_so():
+    """Without InfiniBand nothing is found on it."""
+    alone = smith_campaign("hpl_beyond", {"interconnect": ["gige", "10gige"]})
+    found = judged("smith_infiniband_on_par", studies(larger=alone), "simulated")
+    assert found.verdict == "not testable" and np.isnan(found.estimate)
