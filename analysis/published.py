@@ -61,6 +61,11 @@ def beowulf() -> dict[str, Any]:
     return _toml("beowulf.toml")
 
 
+def top500() -> dict[str, Any]:
+    """What the sources print of TOP500's lists, each `aggregate` with its list, unit and source; units' anchors."""
+    return _toml("top500.toml")
+
+
 def wire_share(table: pd.DataFrame, rate_bit_s: float) -> pd.Series:
     """Each goodput as a share of the wire limit of its MTU; `table` has goodput_kib_s and mtu [B]."""
     return 8 * 1024 * table["goodput_kib_s"] / wire_limit(rate_bit_s, table["mtu"])
