@@ -53,15 +53,17 @@ class OneList:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A number that a source prints of a list [1], and every reading of it from the list itself ({} without that).
+    """A number that a source prints of a list, and every reading of it from the list itself ({} without that).
 
-    `agreeing` names the readings that are the printed number to its last digit.
+    All numbers are in base units; `unit` is the one that it is printed in, `agreeing` names the readings that are the
+    printed number to its last digit, of which `rounding` is the unit.
     """
 
     id: str
     what: str
     month: str
     family: str
+    unit: str
     printed: float
     rounding: float
     source: str
@@ -82,6 +84,12 @@ class Top500:
     aggregates: tuple[Aggregate, ...]
     owners: pd.DataFrame
     threshold: float
+
+    @property
+    def shown(self) -> tuple[OneList, ...]:
+        """The lists of which the sources speak, else the last one."""
+        spoken_of = {it.month for it in self.aggregates}
+        return tuple(it for it in self.lists if it.month in spoken_of) or self.lists[-1:]
 
     @property
     def notes(self) -> list[str]:
@@ -150,6 +158,7 @@ def _aggregate(printed: dict, systems: pd.DataFrame) -> Aggregate:
         what=printed["what"],
         month=printed["list"],
         family=" ".join(filter(None, [printed.get("generation"), families().titles[printed["family"]]])),
+        unit=printed["unit"],
         printed=value,
         rounding=rounding,
         source=printed["source"],

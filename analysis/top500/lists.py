@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,11 @@ def read_folder(folder: Path) -> xr.Dataset:
     if faults:
         raise FalloffError("\n".join(faults))
     return _dataset(read, {"files": json.dumps(origin), "notes": json.dumps(notes)})
+
+
+def none(notes: Sequence[str]) -> xr.Dataset:
+    """The dataset of no list at all, with the reasons."""
+    return _dataset([], {"files": "{}", "notes": json.dumps(list(notes))})
 
 
 def _month(file: Path) -> str:
