@@ -3,7 +3,7 @@
 import math
 from datetime import date
 
-from analysis import published
+from analysis import paths, published
 from analysis.facts.plain import known, pair
 from analysis.studies.top500 import UNITS, Aggregate, FamilyOfList, OneList, Top500
 from analysis.top500.families import families
@@ -15,6 +15,7 @@ def collect(study: Top500) -> dict:
     spoken_of = list(dict.fromkeys(it.month for it in study.aggregates))
     return {
         "name": printed["name"],
+        "folder": str(paths.TOP500.relative_to(paths.ROOT)),
         "evidence": str(study.dataset.evidence.values),
         "aggregates": [_aggregate(it) for it in study.aggregates],
         "missing": [_month(it) for it in spoken_of if it not in [own.month for own in study.lists]],
@@ -33,8 +34,8 @@ def collect(study: Top500) -> dict:
 
 def _aggregate(it: Aggregate) -> dict:
     sources = {"bonding_blog": published.bonding_blog_facts(), "smith": published.smith()}
-    nearest = min(it.readings, key=lambda name: abs(it.readings[name] - it.printed)) if it.readings else None
-    reading = it.agreeing[0] if it.agreeing else nearest
+    finite = {name: value for name, value in it.readings.items() if math.isfinite(value)}
+    nearest = min(finite, key=lambda name: abs(finite[name] - it.printed)) if finite else None
     return {
         "id": it.id,
         "what": it.what,
@@ -46,8 +47,8 @@ def _aggregate(it: Aggregate) -> dict:
         "source": sources[it.source]["source"]["short"],
         "readings": {name: known(value) for name, value in it.readings.items()},
         "agreeing": list(it.agreeing),
-        "reading": reading,
-        "value": None if reading is None else known(it.readings[reading]),
+        "nearest": nearest,
+        "value": None if nearest is None else known(it.readings[nearest]),
     }
 
 

@@ -29,6 +29,7 @@ def printed_efficiencies(study: Top500) -> Figure:
         for row, it in enumerate(printed):
             _cross(axes, 100 * it.printed, row)
         drawing.rows(axes, [it.what.replace("efficiency of the ", "").removesuffix(" efficiency") for it in printed])
+        axes.set_title("; ".join(dict.fromkeys(f"{it.family}, {it.month}" for it in printed)), loc="left")
         axes.set(xlabel="efficiency, Rmax / Rpeak [%]", xlim=(0, 100))
         drawing.legend_below(figure, axes, 1)
         return figure
@@ -77,7 +78,7 @@ def _strips(axes: Axes, shown: OneList, systems: pd.DataFrame) -> None:
     for row, it in enumerate(shown.families):
         own = systems[systems.family == it.family].sort_values("rank")
         look = style.look(it.family)
-        places = row + SPREAD * (GOLDEN * np.arange(len(own)) % 1 - 0.5)
+        places = row + SPREAD * ((GOLDEN * np.arange(len(own)) + 0.5) % 1 - 0.5)  # the first in the middle
         axes.plot(100 * own.efficiency, places, look.marker, color=look.color, alpha=0.45, markersize=3, mew=0.5)
         if len(own):
             axes.plot(100 * own.efficiency.median(), row, "|", color=style.INK, markersize=14, mew=1.6, label="median")

@@ -75,7 +75,7 @@ def _systems(file: Path, content: bytes, month: str, notes: list[str]) -> pd.Dat
         systems = _columns(rows, headings, month)
     except FalloffError as error:
         raise FalloffError(f"{file}: {error}") from None
-    ranked = systems.rank.notna()
+    ranked = systems["rank"].notna()
     left_out = [f"{count} without a rank" for count in [int((~ranked).sum())] if count]
     left_out += [f"{count} whose {reason}" for reason, count in Counter(systems.reason[ranked]).items() if reason]
     notes += [f"{file.name}: of {len(systems)} rows were left out: {'; '.join(left_out)}"] if left_out else []
