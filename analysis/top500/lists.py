@@ -122,7 +122,7 @@ def _columns(rows: cells.Rows, headings: columns.Headings, month: str) -> pd.Dat
     for name, title in (("rmax", "RMax"), ("rpeak", "RPeak")):
         values, why = quantities.numbers(column(name))
         usable = values > 0
-        factor = quantities.unit(headings.units[name]) or factor or quantities.plausible_unit(_best(values), month)
+        factor = quantities.unit(headings.units[name]) or factor or _plausible_unit(values, month)
         systems[name] = np.where(usable, values, np.nan) * factor
         why = [f"{title} {text or 'is not above 0'}" for text in why]
         reason = np.where((reason == "") & ~usable, why, reason)
@@ -134,8 +134,9 @@ def _columns(rows: cells.Rows, headings: columns.Headings, month: str) -> pd.Dat
     return systems
 
 
-def _best(values: np.ndarray) -> float:
-    return float(np.nanmax(values)) if np.isfinite(values).any() else np.nan
+def _plausible_unit(values: np.ndarray, month: str) -> float:
+    """flop/s in the unit of a column whose heading names none; of no number it is not known."""
+    return quantities.plausible_unit(float(np.nanmax(values)), month) if np.isfinite(values).any() else np.nan
 
 
 def _dataset(read: list[pd.DataFrame], attributes: dict[str, str]) -> xr.Dataset:
