@@ -67,6 +67,11 @@ def sources() -> dict[str, dict[str, Any]]:
     return {name: table for name, table in tables.items() if isinstance(table, dict) and "short" in table}
 
 
+def top500() -> dict[str, Any]:
+    """What the sources print of TOP500's lists, each `aggregate` with its list, unit and source; units' anchors."""
+    return _toml("top500.toml")
+
+
 def wire_share(table: pd.DataFrame, rate_bit_s: float) -> pd.Series:
     """Each goodput as a share of the wire limit of its MTU; `table` has goodput_kib_s and mtu [B]."""
     return 8 * 1024 * table["goodput_kib_s"] / wire_limit(rate_bit_s, table["mtu"])

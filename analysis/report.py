@@ -29,6 +29,7 @@ from analysis.facts import scaling as scaling_facts
 from analysis.facts import size as size_facts
 from analysis.facts import switch as switch_facts
 from analysis.facts import token_exchange as token_exchange_facts
+from analysis.facts import top500 as top500_facts
 from analysis.facts import topology as topology_facts
 from analysis.facts import trust as trust_facts
 from analysis.figures import agreement as agreement_figures
@@ -48,6 +49,7 @@ from analysis.figures import scaling as scaling_figures
 from analysis.figures import size as size_figures
 from analysis.figures import switch as switch_figures
 from analysis.figures import token_exchange as token_exchange_figures
+from analysis.figures import top500 as top500_figures
 from analysis.figures import topology as topology_figures
 from analysis.inference import planning
 from analysis.studies.together import Studies
@@ -71,6 +73,7 @@ SECTIONS = {
     "prediction": (prediction_facts, prediction_figures),
     "payoff": (payoff_facts, payoff_figures),
     "topology": (topology_facts, topology_figures),
+    "top500": (top500_facts, top500_figures),
 }
 
 UNDATED = 0  # s since 1970: a dataset in which nothing ran has no date

@@ -89,6 +89,22 @@ LOOKS = {
     "e600_4to1": Look("#009E73", "P", (0, (6, 1, 1, 1, 1, 1))),
     "cisco_7to1": Look("#D55E00", "X", (0, (8, 2))),
     "e600_7to1": Look("#009E73", "p", (0, (1, 2))),
+    # Families of interconnects, beside gige and 10gige.
+    "faster_ethernet": Look("#009E73", "X", (0, (8, 2))),
+    "fast_ethernet": Look("#8C96C6", "h", (0, (1, 2))),
+    "infiniband": Look("#CC79A7", "D", "-"),
+    "omni_path": Look("#4D004B", "p", (0, (2, 1))),
+    "myrinet": Look("#E69F00", "v", "-."),
+    "quadrics": Look("#88419D", "<", ":"),
+    "numalink": Look("#74C476", ">", ":"),
+    "sp_switch": Look("#08306B", "d", (0, (2, 1))),
+    "cray": Look("#56B4E9", "P", (0, (6, 1, 1, 1, 1, 1))),
+    "slingshot": Look("#00441B", "8", "-."),
+    "fat_tree": Look("#6BAED6", "1", ":"),
+    "custom": Look("#6E6E6E", "^", ":"),
+    "mixed": Look("#2171B5", "2", (0, (1, 2))),
+    "other": Look("#B0B0B0", ".", ":"),
+    "not_stated": Look("#222222", "3", (0, (1, 2))),
 }
 # For interconnects of the user's own: looks of what does not stand beside them.
 _spare = cycle(["bond_8023ad", "mpi_striping", "bond_balance_rr", "ecmp_layer2", "one_link"])

@@ -25,6 +25,7 @@ from analysis.studies import (
     size,
     switch,
     token_exchange,
+    top500,
     topology,
 )
 from analysis.studies.agreement import TwinAgreement
@@ -43,6 +44,7 @@ from analysis.studies.scaling import Scaling
 from analysis.studies.size import Size
 from analysis.studies.switch import Switch
 from analysis.studies.token_exchange import TokenExchange
+from analysis.studies.top500 import Top500
 from analysis.studies.topology import Topology
 
 # The datasets of a report and where their stored references are: campaign and testbed.
@@ -81,7 +83,7 @@ class Studies:
 
     From `paper` to `cost`, `payoff` and `topology` they are of simulated evidence, which has no scatter and takes no
     part in the correction; neither do those from `switch` to `token_exchange`, of TCP alone, and `prediction`, whose
-    statements are estimates. `datasets` are what they are studies of.
+    statements are estimates. `datasets` are what they are studies of, but for `top500`, which is of published lists.
     """
 
     datasets: Mapping[str, xr.Dataset]
@@ -103,6 +105,7 @@ class Studies:
     prediction: Prediction | None = None
     payoff: Payoff | None = None
     topology: Topology | None = None
+    top500: Top500 | None = None
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -115,10 +118,15 @@ class Studies:
         )
 
 
-def analyse(datasets: Mapping[str, xr.Dataset], today: Mapping[str, xr.Dataset] = MappingProxyType({})) -> Studies:
+def analyse(
+    datasets: Mapping[str, xr.Dataset],
+    today: Mapping[str, xr.Dataset] = MappingProxyType({}),
+    lists: xr.Dataset | None = None,
+) -> Studies:
     """Analyse the datasets, by the names of `DATASETS`, and correct their verdicts within each kind of evidence.
 
     `hpl_scaling` has to be there; `today` holds shorter runs of some of them, to be compared with them.
+    `lists` are TOP500's, as `top500.lists.read_folder` gives them, be it without a system.
     Raises FalloffError when a dataset holds no trial of its campaign's tool.
     """
     get, now = datasets.get, today.get
@@ -158,6 +166,7 @@ def analyse(datasets: Mapping[str, xr.Dataset], today: Mapping[str, xr.Dataset] 
             ),
             payoff=_of(payoff, get("hpl_paper"), get("hpl_sensitivity"), get("hpl_beyond")),
             topology=_of(topology, get("topology"), get("hpl_topology")),
+            top500=_of(top500, lists),
         )
     )
 
