@@ -76,10 +76,12 @@ UNDATED = 0  # s since 1970: a dataset in which nothing ran has no date
 
 @dataclass(frozen=True)
 class Report:
-    """Where the two forms of the report lie."""
+    """Where the report and its supplement lie, each in two forms."""
 
     html: Path
     pdf: Path
+    supplement_html: Path
+    supplement_pdf: Path
 
 
 def facts(studies: Studies) -> dict:
@@ -101,23 +103,31 @@ def verdicts(known: dict) -> str:
     return templates().get_template("verdicts.md.j2").render(known)
 
 
-def text(known: dict, left_out: list[str]) -> str:
-    """The report's Markdown from its facts; figures are files in `figures/`; `left_out` as for `build`."""
-    return templates().get_template("report.md.j2").render(known, left_out=left_out)
+def text(known: dict, left_out: list[str], document: str = "report") -> str:
+    """The Markdown of a `document`, report or supplement, from the report's facts.
+
+    Figures are files in `figures/`; `left_out` as for `build`.
+    """
+    return templates().get_template(f"{document}.md.j2").render(known, everything=known, left_out=left_out)
 
 
 def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
-    """Write `falloff.html` and `falloff.pdf` and their figures into the folder `out`.
+    """Write the report (`falloff`) and its supplement (`supplement`) as HTML and PDF, and the figures, into `out`.
 
     `left_out` says, in a line each, what could not be done and the remedy; the first page shows it. The same data
     give the same bytes.
     """
     style.save_all(draw(studies), out / "figures")
-    markdown = text(facts(studies), left_out)
-    made = Report(out / "falloff.html", out / "falloff.pdf")
-    made.html.write_text(publish.to_html(markdown, out), encoding="utf-8")
+    known = facts(studies)
     dated = studies.scaling.dataset if studies.scaling.today_run is None else studies.scaling.today_run
-    made.pdf.write_bytes(publish.to_pdf(markdown, out, _timestamp(dated)))
+    made = Report(*(out / f"{name}.{form}" for name in ("falloff", "supplement") for form in ("html", "pdf")))
+    for document, html, pdf in (
+        ("report", made.html, made.pdf),
+        ("supplement", made.supplement_html, made.supplement_pdf),
+    ):
+        markdown = text(known, left_out, document)
+        html.write_text(publish.to_html(markdown, out), encoding="utf-8")
+        pdf.write_bytes(publish.to_pdf(markdown, out, _timestamp(dated)))
     return made
 
 

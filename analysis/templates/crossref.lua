@@ -31,10 +31,11 @@ local function resolve(link)
   return link
 end
 
--- ::: summary becomes a call of the template's own box in Typst; HTML styles the div by its class.
+-- ::: summary and ::: small become calls of the template's own boxes in Typst; HTML styles the div by its class.
 local function box(div)
-  if FORMAT ~= "typst" or not div.classes:includes("summary") then return nil end
-  div.content:insert(1, pandoc.RawBlock("typst", "#summary["))
+  local name = div.classes[1]
+  if FORMAT ~= "typst" or not (name == "summary" or name == "small") then return nil end
+  div.content:insert(1, pandoc.RawBlock("typst", "#" .. name .. "["))
   div.content:insert(pandoc.RawBlock("typst", "]"))
   return div.content
 end
