@@ -103,12 +103,17 @@ def verdicts(known: dict) -> str:
     return templates().get_template("verdicts.md.j2").render(known)
 
 
+def abstract(known: dict) -> str:
+    """The report's abstract, one paragraph of Markdown, from the facts."""
+    return " ".join(str(templates().get_template("abstract.md.j2").module.abstract(known)).split())
+
+
 def text(known: dict, left_out: list[str], document: str = "report") -> str:
     """The Markdown of a `document`, report or supplement, from the report's facts.
 
     Figures are files in `figures/`; `left_out` as for `build`.
     """
-    return templates().get_template(f"{document}.md.j2").render(known, everything=known, left_out=left_out)
+    return templates().get_template(f"{document}.md.j2").render(known, abstract=abstract(known), left_out=left_out)
 
 
 def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
