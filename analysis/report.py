@@ -1,5 +1,6 @@
 """The report: facts from the data, sentences from a template, figures, and both forms of the document."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -105,7 +106,8 @@ def verdicts(known: dict) -> str:
 
 def abstract(known: dict) -> str:
     """The report's abstract, one paragraph of Markdown, from the facts."""
-    return " ".join(str(templates().get_template("abstract.md.j2").module.abstract(known)).split())
+    said = str(templates().get_template("abstract.md.j2").module.abstract(known))
+    return re.sub("[ \n]+", " ", said).strip()  # hard spaces stay
 
 
 def text(known: dict, left_out: list[str], document: str = "report") -> str:
