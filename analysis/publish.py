@@ -5,12 +5,16 @@ from pathlib import Path
 import pypandoc
 import typst
 
+from analysis.paths import BIBLIOGRAPHY
+
 TEMPLATES = Path(__file__).parent / "templates"
 READ = "markdown-auto_identifiers+link_attributes+table_attributes"
 COMMON = (
     "--standalone",
     f"--lua-filter={TEMPLATES / 'crossref.lua'}",
     "--columns=10000",
+    "--citeproc",
+    f"--bibliography={BIBLIOGRAPHY}",
     "--fail-if-warnings",
 )
 HTML = ("--mathml", "--number-sections", "--embed-resources", f"--css={TEMPLATES / 'report.css'}")

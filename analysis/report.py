@@ -1,5 +1,6 @@
 """The report: facts from the data, sentences from a template, figures, and both forms of the document."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -81,10 +82,12 @@ UNDATED = 0  # s since 1970: a dataset in which nothing ran has no date
 
 @dataclass(frozen=True)
 class Report:
-    """Where the two forms of the report lie."""
+    """Where the report and its supplement lie, each in two forms."""
 
     html: Path
     pdf: Path
+    supplement_html: Path
+    supplement_pdf: Path
 
 
 def facts(studies: Studies) -> dict:
@@ -108,13 +111,23 @@ def verdicts(known: dict) -> str:
     return templates().get_template("verdicts.md.j2").render(known)
 
 
-def text(known: dict, left_out: list[str]) -> str:
-    """The report's Markdown from its facts; figures are files in `figures/`; `left_out` as for `build`."""
-    return templates().get_template("report.md.j2").render(known, left_out=left_out)
+def abstract(known: dict) -> str:
+    """The report's abstract, one paragraph of Markdown, from the facts."""
+    said = str(templates().get_template("abstract.md.j2").module.abstract(known))
+    return re.sub("[ \n]+", " ", said).strip()  # hard spaces stay
+
+
+def text(known: dict, left_out: list[str], document: str = "report") -> str:
+    """The Markdown of a `document`, report or supplement, from the report's facts.
+
+    Figures are files in `figures/`; `left_out` as for `build`.
+    """
+    return templates().get_template(f"{document}.md.j2").render(known, abstract=abstract(known), left_out=left_out)
 
 
 def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
-    """Write `falloff.html`, `falloff.pdf`, their figures and the claims' dataset `claims.nc` into the folder `out`.
+    """Write the report (`falloff`) and its supplement (`supplement`) as HTML and PDF, their figures and the claims'
+    dataset `claims.nc` into the folder `out`.
 
     `left_out` says, in a line each, what could not be done and the remedy; the first page shows it. The same data
     give the same bytes.
@@ -122,11 +135,16 @@ def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
     style.save_all(draw(studies), out / "figures")
     claims = ledger.load()
     store.save(evaluate.dataset(evaluate.evaluate(claims, studies), claims), out / "claims.nc")
-    markdown = text(facts(studies), left_out)
-    made = Report(out / "falloff.html", out / "falloff.pdf")
-    made.html.write_text(publish.to_html(markdown, out), encoding="utf-8")
+    known = facts(studies)
     dated = studies.scaling.dataset if studies.scaling.today_run is None else studies.scaling.today_run
-    made.pdf.write_bytes(publish.to_pdf(markdown, out, _timestamp(dated)))
+    made = Report(*(out / f"{name}.{form}" for name in ("falloff", "supplement") for form in ("html", "pdf")))
+    for document, html, pdf in (
+        ("report", made.html, made.pdf),
+        ("supplement", made.supplement_html, made.supplement_pdf),
+    ):
+        markdown = text(known, left_out, document)
+        html.write_text(publish.to_html(markdown, out), encoding="utf-8")
+        pdf.write_bytes(publish.to_pdf(markdown, out, _timestamp(dated)))
     return made
 
 

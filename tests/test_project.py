@@ -71,3 +71,10 @@ def test_no_path_of_one_machine():
     for file in texts:
         if file.exists() and file.name != Path(__file__).name:
             assert not re.search(r"(?<![\w.])/(work|root|home)/", file.read_text(encoding="utf-8")), file
+
+
+def test_the_first_notebook_leads_to_all_others():
+    """Whoever starts there finds every experiment."""
+    first, *others = NOTEBOOKS
+    assert first.stem == "00_start_here" and len(others) > 5
+    assert not [file.name for file in others if f"({file.name})" not in first.read_text(encoding="utf-8")]

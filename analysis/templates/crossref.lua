@@ -31,10 +31,11 @@ local function resolve(link)
   return link
 end
 
--- ::: summary and ::: long become calls of the template's own functions in Typst; HTML styles the div by its class.
+-- ::: summary, small and long become calls of the template's own functions in Typst; HTML styles the div by its class.
+local BOXES = { summary = true, small = true, long = true }
 local function box(div)
   local name = div.classes[1]
-  if FORMAT ~= "typst" or (name ~= "summary" and name ~= "long") then return nil end
+  if FORMAT ~= "typst" or not BOXES[name] then return nil end
   div.content:insert(1, pandoc.RawBlock("typst", "#" .. name .. "["))
   div.content:insert(pandoc.RawBlock("typst", "]"))
   return div.content
