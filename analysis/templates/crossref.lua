@@ -41,6 +41,22 @@ local function box(div)
   return div.content
 end
 
+-- {widths="1 4 2"} shares a table's width among its columns; without it they are as wide as what they hold.
+local function share(element)
+  local asked = element.attributes.widths
+  if not asked then return nil end
+  local parts, sum = {}, 0
+  for part in asked:gmatch("%S+") do
+    table.insert(parts, tonumber(part))
+    sum = sum + tonumber(part)
+  end
+  for number, colspec in ipairs(element.colspecs) do
+    colspec[2] = parts[number] / sum
+  end
+  element.attributes.widths = nil
+  return element
+end
+
 -- A table wider than a phone scrolls inside its own frame.
 local function frame(element)
   if not FORMAT:match("html") then return nil end
@@ -49,5 +65,6 @@ end
 
 function Pandoc(document)
   document = document:walk({ traverse = "topdown", Figure = number, Table = number })
+  document = document:walk({ Table = share })
   return document:walk({ Link = resolve, Div = box, Table = frame })
 end
