@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import xarray as xr
 from synthetic import campaign
 
 from analysis import report
@@ -60,6 +61,13 @@ def test_both_forms_are_written(built, html):
     """There is one whole HTML page and one PDF."""
     assert html.lstrip().startswith("<!DOCTYPE html>") and html.rstrip().endswith("</html>")
     assert built.pdf.read_bytes().startswith(b"%PDF-")
+
+
+def test_the_claims_are_kept_as_a_dataset(built):
+    """The ledger lies beside the report: a verdict or a reason for every claim and kind of evidence."""
+    with xr.open_dataset(built.html.with_name("claims.nc"), engine="h5netcdf") as kept:
+        assert kept.evidence.values.tolist() == ["published", "emulated"]
+        assert kept.sizes["claim"] > 40 and (kept.verdict != "").all()
 
 
 def test_html_asks_nothing_of_the_outside(html):
@@ -265,4 +273,4 @@ def test_every_verdict_carries_the_caveat():
     dataset = campaign(blocks=3)
     dataset.attrs["caveat"] = "No quota held."
     said = report.verdicts(report.facts(studies_of(dataset))).strip().splitlines()
-    assert len(said) == 3 and all("No quota held" in line for line in said)
+    assert len(said) == 4 and all("No quota held" in line for line in said)
