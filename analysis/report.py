@@ -99,7 +99,7 @@ def facts(studies: Studies) -> dict:
         **scaling_facts.collect(studies.scaling),
         "statements": sum(verdict.p is not None for verdict in studies.verdicts),
         **{name: collected.collect(study) if study else None for name, study, collected, _ in _sections(studies)},
-        "claims": claims_facts.collect(claims, evaluate.evaluate(claims, studies)),
+        "claims": claims_facts.collect(claims, evaluate.evaluate(claims, studies), studies.datasets),
         "trust": trust_facts.collect(),
         "campaigns": [conduct.campaign(dataset) for dataset in studies.datasets.values()],
         "calibration": calibration_facts.collect(error_rates.load(), error_rates.results(), primary),

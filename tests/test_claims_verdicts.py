@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import commands
 import experiment
 from analysis import store, wording
 from analysis.claims import evaluate, ledger, text
@@ -186,7 +187,7 @@ def test_the_text_fits_the_terminal(entries, width):
 
 def test_the_section_counts_what_it_shows(entries, tmp_path):
     """Each claim has a row, each confound a note that names its claims; counts are of each kind by itself."""
-    known = facts.collect(OWN, entries)
+    known = facts.collect(OWN, entries, {})
     assert all(sum(row["of"].values()) == len(OWN.claims) for row in known["counts"])
     markdown = wording.templates().get_template("claims.md.j2").render(claims=known)
     rows = [line for line in markdown.splitlines() if line.startswith("| ") and line.split("|")[1].strip().isdigit()]
@@ -199,6 +200,17 @@ def test_the_section_counts_what_it_shows(entries, tmp_path):
     said = wording.finding("claims", known).replace("\u00a0", " ")
     assert f"{emulated['judged']} can be judged on emulated evidence" in said
     assert f"{emulated['of']['contradicted']} contradicted" in said
+
+
+def test_the_command_prints_and_keeps_one_source(monkeypatch, capsys, tmp_path):
+    """`falloff claims --source grid5000 --out FILE`: the claims of that source alone, and their dataset."""
+    monkeypatch.setattr(together, "DATASETS", {})
+    monkeypatch.setattr(together, "analyse", lambda datasets: together.Studies(datasets=datasets, scaling=None))
+    assert commands.print_claims("grid5000", tmp_path / "own.nc") == 0
+    said = capsys.readouterr().out
+    assert "grid5000_knee" in said and "nemo_" not in said and "own.nc" in said
+    with xr.open_dataset(tmp_path / "own.nc", engine="h5netcdf") as kept:
+        assert set(kept.source.values) == {"grid5000"}
 
 
 def test_two_findings_of_one_kind_are_refused(monkeypatch):

@@ -102,6 +102,12 @@ def test_mistakes_are_answered_in_a_line_or_two(arguments, said):
     assert said in done.stderr and "Traceback" not in done.stderr and len(done.stderr.splitlines()) <= 2
 
 
+def test_claims_of_an_unknown_source_are_refused():
+    """The answer names the sources that have claims, in a line, and comes before anything is analysed."""
+    done = run("claims", "--source", "nobody")
+    assert done.returncode == 1 and "there are claims of nemo" in done.stderr and done.stderr.count("\n") == 1
+
+
 def test_design_prints_a_table_with_what_is_assumed(tmp_path):
     """A row for each design and the assumptions; a file with faults is answered with all of them, in one line."""
     shipped = (ROOT / "data" / "designs" / "nemo.toml").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import xarray as xr
 from synthetic import campaign
 
 from analysis import models, report
@@ -68,6 +69,13 @@ def test_both_forms_are_written(built, html):
     """There is a whole HTML page and a PDF, of the report and of its supplement."""
     assert html.lstrip().startswith("<!DOCTYPE html>") and html.rstrip().endswith("</html>")
     assert all(pdf.read_bytes().startswith(b"%PDF-") for pdf in (built.pdf, built.supplement_pdf))
+
+
+def test_the_claims_are_kept_as_a_dataset(built):
+    """The ledger lies beside the report: a verdict or a reason for every claim and kind of evidence."""
+    with xr.open_dataset(built.html.with_name("claims.nc"), engine="h5netcdf") as kept:
+        assert kept.evidence.values.tolist() == ["published", "emulated"]
+        assert kept.sizes["claim"] > 40 and (kept.verdict != "").all()
 
 
 def test_html_asks_nothing_of_the_outside(html):
@@ -306,4 +314,4 @@ def test_every_verdict_carries_the_caveat():
     dataset = campaign(blocks=3)
     dataset.attrs["caveat"] = "No quota held."
     said = report.verdicts(report.facts(studies_of(dataset))).strip().splitlines()
-    assert len(said) == 3 and all("No quota held" in line for line in said)
+    assert len(said) == 4 and all("No quota held" in line for line in said)

@@ -63,7 +63,7 @@ def _basis(it: Judgement) -> str:
         return ""
     low, high = it.interval_90 if it.verdict == SUPPORTED and it.kind != "range" else it.interval_95
     count = f"{it.n} {it.n_of}{'' if it.n == 1 else 's'}"
-    if math.isnan(low):
+    if math.isnan(low) or low == high:  # one value, or a count that has no scatter
         return f" ({count})"
     level = "range" if it.kind == "range" else f"{'90' if it.verdict == SUPPORTED else '95'} % {it.kind} interval"
     return f" ({level} {low:.4g} to {high:.4g}, {count})"

@@ -1,6 +1,8 @@
 """What prose may quote of the sources' claims: what each says, and what each kind of evidence says to it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+import xarray as xr
 
 from analysis import published
 from analysis.claims.evaluate import NOTHING_OF_IT, Entry
@@ -10,11 +12,13 @@ from analysis.facts.plain import known, pair
 from analysis.inference.in_range import SUPPORTED
 
 
-def collect(ledger: Ledger, entries: Sequence[Entry]) -> dict:
+def collect(ledger: Ledger, entries: Sequence[Entry], datasets: Mapping[str, xr.Dataset]) -> dict:
     """All facts; claims and confounds are numbered in the ledger's order. Numbers are in each claim's unit.
 
     `counts` has for each kind of evidence how many claims have each verdict; kinds are never counted together.
+    `caveats` are those of the `datasets` that a judgement rests on.
     """
+    used = {it.campaign for entry in entries for it in entry.judgements}
     notes = {confound.id: number for number, confound in enumerate(ledger.confounds, 1)}
     rows = [_row(number, entry, notes) for number, entry in enumerate(entries, 1)]
     sources = published.sources()
@@ -22,6 +26,7 @@ def collect(ledger: Ledger, entries: Sequence[Entry]) -> dict:
         "claims": len(rows),
         "verdicts": VERDICTS,
         "counts": _counts(entries),
+        "caveats": _caveats(dataset for dataset in datasets.values() if dataset.attrs["campaign"] in used),
         "sources": [
             {"short": sources[name]["short"], "claims": [row for row in rows if row["source"] == name]}
             for name in dict.fromkeys(entry.claim.source for entry in entries)
@@ -36,6 +41,10 @@ def collect(ledger: Ledger, entries: Sequence[Entry]) -> dict:
             for confound in ledger.confounds
         ],
     }
+
+
+def _caveats(datasets: Iterable[xr.Dataset]) -> list[str]:
+    return list(dict.fromkeys(caveat for dataset in datasets if (caveat := dataset.attrs.get("caveat"))))
 
 
 def _counts(entries: Sequence[Entry]) -> list[dict]:
@@ -64,7 +73,7 @@ def _row(number: int, entry: Entry, notes: dict[str, int]) -> dict:
         "printed": known(claim.printed),
         "at_least": known(claim.at_least),
         "at_most": known(claim.at_most),
-        "notes": [notes[name] for name in claim.confounds],
+        "notes": sorted(notes[name] for name in claim.confounds),
         "judged": [_judged(claim, it) for it in entry.judgements if it.reason not in (NOTHING_OF_IT, NO_NUMBER)],
     }
 

@@ -100,7 +100,7 @@ def blas_factor(studies: Studies) -> list[Found]:
     if study is None:
         return []
     largest = study.log_ratio.sel(N=study.log_ratio.N.max())
-    return [sample(study.dataset, np.exp(largest), f"{study.fast} over {study.slow} at N = {int(largest.N)}")]
+    return [sample(study.dataset, np.exp(largest), f"{study.fast} over {study.slow} BLAS at N = {int(largest.N)}")]
 
 
 def _result(nodes: int, links: int) -> dict[str, float]:

@@ -150,7 +150,7 @@ def _of_curves(studies: Studies, read: Callable[[_Curves], Found]) -> list[Found
 
 def _simulated(paper: Paper) -> _Curves:
     """The paper's cases on all variants of the model, where their sensitivity was simulated."""
-    names = {"n_of": "variant of the model", "slow": paper.network, "fast": paper.reference}
+    names = {"n_of": "variant", "slow": paper.network, "fast": paper.reference}
     values = paper.efficiency.expand_dims("repeat")
     if paper.sensitivity:
         base, changes = paper.sensitivity.base, paper.sensitivity.changes

@@ -1,0 +1,56 @@
+"""What the HPL paper claims of the benchmark itself: noise, orders and messages, planted, altered and stored."""
+
+import pytest
+import xarray as xr
+from claimed import judged, scaled, studies_of
+from synthetic_studies import noise_campaign, size_campaign
+
+import experiment
+from analysis.derive import points
+from analysis.studies import noise, payload
+from analysis.studies.size import Size
+
+
+@pytest.mark.parametrize(("most", "verdict"), [(4.5, "supported"), (1.0, "contradicted")])
+def test_a_daemon_costs_more_on_many_nodes_or_not(most, verdict):
+    """Losses that add up over nodes support the claim, and those that do not contradict it."""
+    data = noise_campaign(amplification={1: 1.0, 2: 1.0, 4: 1.0, 8: most}, noise=0.005)
+    found = judged("smith_monitoring", studies_of({"hpl_noise": data}, noise=noise.analyse(data)))
+    assert found.verdict == verdict and "8 over 1 nodes" in found.of
+
+
+@pytest.mark.parametrize(("largest", "verdict"), [(1.0, "contradicted"), (0.1, "supported")])
+def test_efficiency_over_the_order_of_the_matrix(largest, verdict):
+    """It grows as planted; a largest matrix that is ten times slower would support the paper."""
+    data = scaled(size_campaign(blocks=4, N=(896, 7168)), "hpl_rate", largest, N=7168)
+    found = judged("smith_order", studies_of({"hpl_size": data}, size=_size(data)))
+    assert found.verdict == verdict and "N = 7168 over 896" in found.of
+
+
+def _size(data):
+    """The study's points, without its models that take their time."""
+    rest = dict.fromkeys(("shares", "ratios", "curves", "agreement"))
+    return Size(data, points(data), nodes=4, network="gige", reference="10gige", **rest)
+
+
+@pytest.fixture(scope="module")
+def counted():
+    return experiment.stored("hpl_paper", "smith"), experiment.stored("hpl_payload", "emulated")
+
+
+def test_most_messages_are_small_and_most_bytes_are_not(counted):
+    """What 'traffic' counts decides: the two readings differ in the simulation. A count needs no blocks."""
+    found = studies_of(dict(zip("se", counted)), payload=payload.analyse(*counted))
+    assert judged("smith_few_small_messages", found, "simulated").verdict == "contradicted"
+    assert judged("smith_few_small_bytes", found, "simulated").verdict == "supported"
+    emulated = judged("smith_few_small_messages", found)
+    assert emulated.verdict == "supported" and emulated.kind == "count"
+    assert "8 nodes, 1 x 8 processes" in emulated.of
+
+
+def test_other_messages_are_another_verdict(counted):
+    """With a thousand times as many small messages emulated HPL's are small, too."""
+    _, data = counted
+    many = data.assign(payload_messages=data.payload_messages * xr.where(data["size"] < 4096, 1000, 1))
+    found = studies_of({"hpl_payload": many}, payload=payload.analyse(None, many))
+    assert judged("smith_few_small_messages", found).verdict == "contradicted"
