@@ -16,6 +16,7 @@ from analysis.facts.conduct import campaign, host
 from analysis.facts.plain import known, pair
 from analysis.facts.published import published_sources, smith_balance
 from analysis.fitting.compare import Comparison
+from analysis.inference.averages import mean_over
 from analysis.inference.mixed import MixedFall
 from analysis.inference.verdict import Agreement
 from analysis.links import LINK_BOUND
@@ -79,7 +80,7 @@ def _injection_limit(scaling: Scaling, interconnect: str) -> float | None:
 
 
 def _points(points: xr.Dataset) -> list[dict]:
-    """Geometric mean rate and mean share of each interconnect and node count, and its settings."""
+    """Harmonic mean rate and geometric mean share of each interconnect and node count, and its settings."""
     names = short_names(points)
     rows = []
     for n in points.nodes.values:
@@ -91,8 +92,8 @@ def _points(points: xr.Dataset) -> list[dict]:
                     "network": names[interconnect],
                     "nodes": int(n),
                     **{key: _whole(point[key].max()) for key in ("N", "NB", "P", "Q")},
-                    "rate": known(np.exp(np.log(point.rate).mean())),
-                    "share": known(point.share.mean()),
+                    "rate": known(mean_over(point.rate, "block", "rate")),
+                    "share": known(mean_over(point.share, "block", "ratio")),
                     "blocks": int(point.rate.notnull().sum()),
                 }
             )

@@ -31,7 +31,7 @@ def loss_over_nodes(study: Noise) -> Figure:
                 drawing.interval(axes, series, place, *ends)
             if level.curve:
                 along = np.geomspace(nodes.min(), nodes.max(), 80)
-                ratio, low, high = level.curve.band(along)
+                ratio, low, high = level.curve.band(along, "ratio")
                 drawing.band(axes, series, along, *(100 * (1 - end) for end in (ratio, high, low)))
         drawing.node_axis(axes, study.points.nodes.values)
         axes.set_ylabel("loss of the HPL rate to the daemon [%]")

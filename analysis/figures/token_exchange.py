@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import drawing, style
-from analysis.inference.over_blocks import summary
+from analysis.inference.over_blocks import rates
 from analysis.studies.scaling import short_names
 from analysis.studies.token_claims import Claim
 from analysis.studies.token_exchange import TokenExchange
@@ -115,7 +115,7 @@ def _over_pairs(axes: Axes, place: Place, found: Pairs, study: TokenExchange) ->
     """One path: runs, means with intervals, the model of the least AICc if there is one, the wires' limit."""
     pairs = found.throughput.pairs.values
     drawing.runs(axes, place.topology, pairs, found.throughput / MB, place.topology.replace("_", " "))
-    means = summary(found.throughput / MB)
+    means = rates(found.throughput / MB)
     for n in pairs:
         at = means.sel(pairs=n)
         drawing.interval(axes, place.topology, n, float(at["mean"]), float(at.low), float(at.high))

@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import drawing, style
+from analysis.inference.averages import mean_over
 from analysis.studies.design_choices import Choice
 from analysis.studies.flow_slowdown import RUNNER
 from analysis.studies.scaling import short_names
@@ -47,9 +48,9 @@ def cost_and_slowdown(study: Topology) -> Figure:
 
 
 def slowdown_over_nodes(study: Topology) -> Figure:
-    """Mean slowdown of every network over the nodes, a column for each pattern and a row for each placement."""
+    """Geometric mean slowdown of every network over the nodes, a column for each pattern and a row for each placement."""
     with style.styled():
-        names, slowdown = short_names(study.dataset), study.slowdowns.makespan.mean("run")
+        names, slowdown = short_names(study.dataset), mean_over(study.slowdowns.makespan, "run", "ratio")
         shape = slowdown.sizes["placement"], slowdown.sizes["pattern"]
         figure = Figure(figsize=(style.WIDTH, 1.6 + 1.6 * shape[0]))
         grid = figure.subplots(*shape, squeeze=False, sharex=True, sharey=True)

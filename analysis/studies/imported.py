@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis.inference.intervals import t_interval
+from analysis.inference.averages import average
 from runners.record import FalloffError
 
 # Runs that agree in all of these are repeats of each other.
@@ -21,7 +21,7 @@ class Imported:
 
     `abscissa` is which of the two, `ordinate` is `efficiency` [1], the share of Rpeak, or where that is not known
     `rate` [Gflop/s]. `runs` has a row for each usable result: its `file` and SETTINGS, `x` on the abscissa and `y`
-    on the ordinate. `best` has a row for each interconnect and x: of all settings those with the highest mean, with
+    on the ordinate. `best` has a row for each interconnect and x: of all settings those with the highest harmonic mean, with
     `runs`, `mean`, `low` and `high`, the 95 % t interval over the runs, NaN for a single one and where the
     interconnect is not known. `notes` say in sentences what is missing and what does therefore not follow.
     """
@@ -86,8 +86,8 @@ def _distinct(results: pd.DataFrame) -> pd.DataFrame:
 
 def _best(runs: pd.DataFrame) -> pd.DataFrame:
     alike = runs.groupby([*SETTINGS, "x"], dropna=False).y
-    table = alike.agg(runs="size", mean="mean").reset_index()
-    table["low"], table["high"] = np.array([t_interval(values)[2:] for _, values in alike]).T
+    table = alike.agg(runs="size").reset_index()
+    table["mean"], table["low"], table["high"] = np.array([average(values, "rate") for _, values in alike]).T
     table.loc[table.interconnect == "", ["low", "high"]] = np.nan  # perhaps of several networks, and no repeats
     highest = table.groupby(["interconnect", "x"])["mean"].idxmax()
     return table.loc[highest].reset_index(drop=True)
