@@ -16,6 +16,9 @@ from analysis.inference.averages import Kind, average
 from analysis.inference.verdict import Agreement
 from analysis.studies.scaling import short_names
 
+# What a line is, told by the gid of its artist; the check of the twelve rules reads it. No other line joins points.
+MODEL, BOUND, COMPUTED = "model", "bound", "computed"
+
 
 def new_figures(height: float, columns: int) -> tuple[Figure, np.ndarray]:
     """A figure of the report's width and this height [inches] with so many axes side by side."""
@@ -94,9 +97,9 @@ def curve(axes: Axes, series: str, fit: BlockFit, nodes: xr.DataArray, kind: Kin
 
 
 def band(axes: Axes, series: str, x: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
-    """A series' curve and its band, all of shape (x,); there is no band where it is not known (NaN)."""
+    """A model's curve of a series and its band, all of shape (x,); there is no band where it is not known (NaN)."""
     look = style.look(series)
-    axes.plot(x, mean, linestyle=look.line, color=look.color)
+    axes.plot(x, mean, linestyle=look.line, color=look.color, gid=MODEL)
     axes.fill_between(x, low, high, color=look.color, alpha=0.15, linewidth=0)
 
 

@@ -68,7 +68,7 @@ def _aggregate(axes: Axes, fan: Fan) -> None:
     receivers = fan.goodput.receivers.values
     own = [fan.limits[int(n)].own / GBIT for n in receivers]
     shared = fan.limits[int(receivers.max())].shared / GBIT
-    axes.plot(receivers, own, "--", color=style.INK, linewidth=0.9, label="each flow's own link")
+    axes.plot(receivers, own, "--", color=style.INK, linewidth=0.9, label="each flow's own link", gid=drawing.BOUND)
     axes.axhline(shared, color=style.INK, linewidth=0.9, linestyle=":", label="slowest link of all flows")
     drawing.runs(axes, fan.direction, receivers, fan.goodput / GBIT, fan.direction)
     for n in receivers:

@@ -46,7 +46,7 @@ def goodput_of_connections(micro: Micro) -> Figure:
             drawing.runs(right, way, x, 100 * own.lesser, NAMES[way])
         for links in (1, 2):
             left.axhline(links, color=style.FAINT, linewidth=0.9, zorder=0)
-        left.set(ylabel="goodput / wire limit of a link", ylim=(0, None))
+        left.set(ylabel="goodput / wire limit of a link [1]", ylim=(0, None))
         right.set(ylabel="sent over the lesser link [%]", ylim=(-2, 52))
         for axes in (left, right):
             drawing.doubling_axis(axes, streams, "TCP connections")

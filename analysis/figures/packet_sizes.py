@@ -25,7 +25,8 @@ def packets_over_size(study: PacketSizes) -> Figure:
             for place, size in zip(x, sizes):
                 at = lost.sel(frame_bytes=size)
                 drawing.interval(loss, path, place, *(float(at[end]) for end in ("loss", "low", "high")))
-        packets.plot(sizes, found.limit.sel(path=study.reference), color=style.INK, linewidth=0.8, label="wire limit")
+        limit = found.limit.sel(path=study.reference)
+        packets.plot(sizes, limit, color=style.INK, linewidth=0.8, label="wire limit", gid=drawing.BOUND)
         packets.set(yscale="log", ylabel="packets received [1/s]")
         loss.set(ylabel="loss [%]", ylim=(0, None))
         for axes in (packets, loss):

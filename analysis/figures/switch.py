@@ -100,7 +100,7 @@ def _grid(study: Mtu, paths, rows, limits=False) -> Figure:
             axes.set_title(names[path].replace(" ", "\n") if len(paths) > 3 else names[path])
             if limits and found.limit.sel(path=path).notnull().any():
                 for limit in np.unique(found.limit.sel(path=path), axis=1).T / GIGA:
-                    axes.plot(found.mtu, limit, color=style.INK, linewidth=0.8, label="wire limit")
+                    axes.plot(found.mtu, limit, color=style.INK, linewidth=0.8, label="wire limit", gid=drawing.BOUND)
         for axes in grid[-1]:
             axes.set_xticks([found.mtu.min(), found.mtu.max()])
         grid[-1, len(paths) // 2].set_xlabel("MTU [B]", labelpad=-4 if len(paths) < 4 else None)

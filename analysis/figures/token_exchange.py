@@ -122,9 +122,10 @@ def _over_pairs(axes: Axes, place: Place, found: Pairs, study: TokenExchange) ->
     look, dense = style.look(place.topology), np.linspace(pairs.min(), pairs.max(), 100)
     first = found.comparisons[0]
     if first.aicc is not None:
-        axes.plot(dense, first.pooled.predict(dense) / MB, linestyle=look.line, color=look.color)
+        axes.plot(dense, first.pooled.predict(dense) / MB, linestyle=look.line, color=look.color, gid=drawing.MODEL)
     limit = study.points.limit.sel(path=place.path, token_bytes=study.largest_token)
-    axes.plot(pairs, limit / MB, ":", color=style.FAINT, linewidth=0.9, label="what the wires carry")
+    wires = {"color": style.FAINT, "linewidth": 0.9, "label": "what the wires carry", "gid": drawing.BOUND}
+    axes.plot(pairs, limit / MB, ":", **wires)
 
 
 def _rates(study: TokenExchange) -> Mapping[float, list[Place]]:

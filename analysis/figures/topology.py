@@ -26,7 +26,7 @@ def draw(study: Topology) -> dict[str, Figure]:
 
 
 def cost_and_slowdown(study: Topology) -> Figure:
-    """Slowdown over cost [USD a node], a panel for each pattern; lines join the efficient choices of a placement."""
+    """Slowdown over cost [USD a node], a panel for each pattern; steps are the least slowdown for the cost."""
     with style.styled():
         names = short_names(study.dataset)
         patterns = list(dict.fromkeys(choice.pattern for choice in study.choices))
@@ -78,7 +78,7 @@ def cpu_time_over_nodes(study: Topology) -> Figure:
             axes.plot(places, own.simulator_cpu_time, look.marker, **appearance)
         nodes = np.unique(trials.nodes.values)
         linear = float(trials.simulator_cpu_time.min()) * nodes / nodes[0]
-        axes.plot(nodes, linear, color=style.FAINT, label="linear in the nodes")
+        axes.plot(nodes, linear, color=style.FAINT, label="linear in the nodes", gid=drawing.COMPUTED)
         axes.set(yscale="log", ylabel="CPU time of the simulation [s]")
         drawing.node_axis(axes, nodes)
         drawing.log_ticks(axes.yaxis)
@@ -87,13 +87,15 @@ def cpu_time_over_nodes(study: Topology) -> Figure:
 
 
 def _choices(axes: Axes, choices: list[Choice], names: dict) -> None:
-    """Each choice's mark, and lines through the efficient ones of each placement."""
+    """Each choice's mark, and the least slowdown that so much buys with each placement, in steps from one efficient
+    choice to the next."""
     for placement in dict.fromkeys(choice.placement for choice in choices):
         own = [choice for choice in choices if choice.placement == placement]
         front = [(choice.cost_per_node, choice.slowdown) for choice in own if choice.efficient]
         line = "-" if placement == FILLED else ":"
         appearance = {"marker": "o", "markersize": 11, "mfc": "none", "color": style.FAINT, "zorder": 1}
-        axes.plot(*zip(*front), line, **appearance, label=f"efficient, {in_words(placement)}")
+        label = f"efficient, {in_words(placement)}"
+        axes.plot(*zip(*front), line, **appearance, drawstyle="steps-post", label=label)
         for choice in own:
             look = style.look(choice.interconnect)
             face = look.color if placement == FILLED else "none"
@@ -105,8 +107,7 @@ def _curves(axes: Axes, slowdown: xr.DataArray, names: dict) -> None:
     """The slowdown of every network, over (interconnect, nodes)."""
     for name in slowdown.interconnect.values:
         look, values = style.look(name), slowdown.sel(interconnect=name)
-        appearance = {"color": look.color, "marker": look.marker, "linestyle": look.line, "mfc": "none"}
-        axes.plot(values.nodes, values, **appearance, label=names[name])
+        axes.plot(values.nodes, values, look.marker, color=look.color, mfc="none", label=names[name])
 
 
 def _slowdown_axes(first: np.ndarray) -> None:
