@@ -55,6 +55,7 @@ def _mtu(study: Mtu) -> dict:
         "devices": published.nemo()["device"],
         "unshaped": [names[path] for path in found.path.values if found.limit.sel(path=path).isnull().all()],
         "blocks": found.sizes["block"],
+        "widest": _widest(averaged["total"]),
         "headers": {"inside": wire.INSIDE_MTU, "outside": wire.OUTSIDE_MTU},
         "full": FULL,
         "excess": EXCESS,
@@ -175,12 +176,12 @@ def _limits(study: FrameLimits) -> dict:
 
 def _sizes(study: PacketSizes) -> dict:
     names = short_names(study.dataset)
-    received, delivered = (
-        mean_over(study.points[name], "block", kind) for name, kind in (("received", "rate"), ("delivered", "ratio"))
-    )
-    means = xr.Dataset({"received": received, "delivered": delivered, "loss": study.losses.loss}).to_array("quantity")
+    received, delivered = rates(study.points.received), mean_over(study.points.delivered, "block", "ratio")
+    means = {"received": received["mean"], "delivered": delivered, "loss": study.losses.loss}
     return {
         **_about(study.dataset),
+        "blocks": study.points.sizes["block"],
+        "widest": _widest(received),
         "compared": names[study.compared],
         "reference": names[study.reference],
         "margin": next(iter(study.blocking.values())).margin,
@@ -190,14 +191,19 @@ def _sizes(study: PacketSizes) -> dict:
                 "judged": asdict(control),
                 "limit": known(study.points.limit.sel(path=study.compared, frame_bytes=size)),
                 **{
-                    f"{quantity}_{role}": known(means.sel(quantity=quantity, path=path, frame_bytes=size))
-                    for quantity in means.quantity.values
+                    f"{quantity}_{role}": known(mean.sel(path=path, frame_bytes=size))
+                    for quantity, mean in means.items()
                     for role, path in (("compared", study.compared), ("reference", study.reference))
                 },
             }
             for size, control in study.blocking.items()
         ],
     }
+
+
+def _widest(found: xr.Dataset) -> float | None:
+    """By which part an interval reaches beyond its mean at most; None without an interval."""
+    return known((np.maximum(found.high, 2 * found["mean"] - found.low) / found["mean"] - 1).max())
 
 
 def _about(dataset: xr.Dataset) -> dict:
