@@ -23,6 +23,7 @@ from analysis.facts import paper as paper_facts
 from analysis.facts import payload as payload_facts
 from analysis.facts import payoff as payoff_facts
 from analysis.facts import prediction as prediction_facts
+from analysis.facts import rules as rules_facts
 from analysis.facts import scaling as scaling_facts
 from analysis.facts import size as size_facts
 from analysis.facts import switch as switch_facts
@@ -48,6 +49,8 @@ from analysis.figures import switch as switch_figures
 from analysis.figures import token_exchange as token_exchange_figures
 from analysis.figures import topology as topology_figures
 from analysis.inference import planning
+from analysis.rules import check
+from analysis.rules.exhibits import exhibits
 from analysis.studies.together import Studies
 from analysis.wording import templates
 
@@ -110,15 +113,27 @@ def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
     """Write `falloff.html` and `falloff.pdf` and their figures into the folder `out`.
 
     `left_out` says, in a line each, what could not be done and the remedy; the first page shows it. The same data
-    give the same bytes.
+    give the same bytes. Raises FalloffError, before anything is written, where a figure or table breaks one of the
+    twelve rules; of a user's own measurements that is a note on stderr.
     """
-    style.save_all(draw(studies), out / "figures")
-    markdown = text(facts(studies), left_out)
+    drawn = draw(studies)
+    markdown = judged(studies, drawn, text(facts(studies), left_out))
+    style.save_all(drawn, out / "figures")
     made = Report(out / "falloff.html", out / "falloff.pdf")
     made.html.write_text(publish.to_html(markdown, out), encoding="utf-8")
     dated = studies.scaling.dataset if studies.scaling.today_run is None else studies.scaling.today_run
     made.pdf.write_bytes(publish.to_pdf(markdown, out, _timestamp(dated)))
     return made
+
+
+def judged(studies: Studies, drawn: dict[str, Figure], markdown: str) -> str:
+    """The Markdown with its last appendix, how each exhibit meets the twelve rules; raises as `build` does."""
+    known = rules_facts.known_of(studies)
+    found, faults = check.judge(drawn, markdown, exhibits(), known)
+    appendix = templates().get_template("rules.md.j2").render(rules=rules_facts.collect(found, studies))
+    _, own_faults = check.judge({}, appendix, exhibits())
+    check.require(faults + own_faults, own=any("measured" in it.evidence for it in studies.datasets.values()))
+    return f"{markdown}\n\n{appendix}"
 
 
 def draw(studies: Studies) -> dict[str, Figure]:

@@ -78,6 +78,8 @@ def whole_set(it: Exhibited) -> Finding:
 
 def means_of_costs_and_rates(it: Exhibited) -> Finding:
     """Rule 3: costs have the arithmetic mean, rates the harmonic one."""
+    if set(it.told.shows) == {"description"}:
+        return Finding(EXEMPT, "nothing is averaged")
     shown = [kind for kind in ("cost", "rate") if kind in it.told.shows]
     units = it.drawn.units if it.drawn else frozenset()
     if it.drawn and it.told.summary == "mean" and "rate" not in shown and any(unit.endswith("/s") for unit in units):

@@ -13,7 +13,7 @@ UNIT = re.compile(r"\[[^\]]+\]")
 PURE = re.compile(
     r"nodes|blocks|n|N|N at .*|NB|P|Q|runs|trials|cases|links|pairs|designs|receivers|senders|processes|connections|streams"
     r"|aicc|p|holm's p|free slots|order|.*\bnodes?\b.*|.*ratio.*|.*factor.*|.*slowdown.*|.*exponent.*|.*elasticit.*|.*amplification.*"
-    r"|.* / .*|depth.*|.*fairness.*|.*times.*|(?:least|most) nodes|links a node|.*bisection.*|wires|in links.*|.*AICc.*",
+    r"|.* / .*|depth.*|.*fairness.*|.*times.*|points .*|(?:least|most) nodes|links a node|.*bisection.*|wires|in links.*|.*AICc.*",
     re.I,
 )
 COUNTED = re.compile(r"\bn = |\bn is |\b\d[\d ]* (?:valid )?(?:blocks?|runs?|trials?|draws|resamples|cases|campaigns|links?|designs|points)\b")
@@ -62,9 +62,8 @@ def plain(text: str) -> str:
 def _table(found: re.Match, markdown: str) -> Said:
     columns, _, *body = _rows_before(markdown[: found.start()]) or [(), ()]
     caption = plain(found["caption"])
-    unitless = [] if UNIT.search(caption) else [
-        name for at, name in enumerate(columns) if _is_bare(name, [row[at] for row in body if at < len(row)])
-    ]
+    without = [] if UNIT.search(caption) else [row for row in body if not UNIT.search(" ".join(row))]
+    unitless = [name for at, name in enumerate(columns) if _is_bare(name, [row[at] for row in without if at < len(row)])]
     return Said(found["label"], "", caption, tuple(columns), tuple(unitless))
 
 
