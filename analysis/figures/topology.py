@@ -14,7 +14,7 @@ from analysis.studies.topology import Topology, in_words
 
 FILLED = "in_order"  # the placement whose marks are filled; those of others are open
 COLUMNS = 3
-APART = 0.09  # of a doubling of nodes, between the marks of two patterns
+APART = 0.09  # of a doubling of nodes, between the marks of two patterns or networks
 
 
 def draw(study: Topology) -> dict[str, Figure]:
@@ -105,9 +105,10 @@ def _choices(axes: Axes, choices: list[Choice], names: dict) -> None:
 
 def _curves(axes: Axes, slowdown: xr.DataArray, names: dict) -> None:
     """The slowdown of every network, over (interconnect, nodes)."""
-    for name in slowdown.interconnect.values:
+    for number, name in enumerate(slowdown.interconnect.values):
         look, values = style.look(name), slowdown.sel(interconnect=name)
-        axes.plot(values.nodes, values, look.marker, color=look.color, mfc="none", label=names[name])
+        places = values.nodes * 2.0 ** (APART * (number - (slowdown.sizes["interconnect"] - 1) / 2))
+        axes.plot(places, values, look.marker, color=look.color, mfc="none", label=names[name])
 
 
 def _slowdown_axes(first: np.ndarray) -> None:

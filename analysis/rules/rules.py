@@ -137,11 +137,10 @@ def normality(it: Exhibited) -> Finding:
     """Rule 6: an interval that takes values for normal rests on a check of that."""
     if not it.scatters or not it.has_interval or not _takes_normal(it.said.text):
         return Finding(EXEMPT, "no normal distribution is taken for granted")
-    unchecked = [name for name in it.told.of if name not in it.checked]
+    unchecked = [name for name in it.told.of if name not in it.checked] if it.told.of else ["no campaign"]
     if unchecked:
-        return Finding(
-            BROKEN, f"t intervals of {', '.join(unchecked)}, whose values nobody checked", "add them to facts.rules.CHECKED"
-        )
+        said = f"t intervals of {', '.join(unchecked)}, whose values nobody tested"
+        return Finding(BROKEN, said, "test them with inference.normality, in facts.rules.averaged")
     return Finding(SEEN, "normality of the values that are averaged was tested")
 
 
