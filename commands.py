@@ -122,14 +122,25 @@ def import_results(tool: str, files: list[Path], words: list[str], table: Path |
 
 
 def _draw_imported(dataset: Any, name: str) -> dict[str, Path]:
-    """Print what imported HPL results say and what they do not; the files of its figures by name."""
+    """Print what imported HPL results say and what they do not; the files of its figures by name.
+
+    Where its figure breaks one of the twelve rules, a note on stderr says so.
+    """
     from analysis import imported_text, style
     from analysis.figures import imported as figures
+    from analysis.rules import check
+    from analysis.rules.exhibits import exhibits
     from analysis.studies import imported
 
     study = imported.analyse(dataset)
     print(imported_text.hpl(study))
-    return style.save_all(figures.draw(study), paths.DATASETS / name)
+    drawn = figures.draw(study)
+    caption = imported_text.caption(study)
+    document = "".join(f"![{caption}](figures/{figure}.svg){{#fig:imported}}\n" for figure in drawn)
+    known = check.Known(checked=frozenset({"imported"}))  # by the study, which notes what it finds
+    check.require(check.judge(drawn, document, exhibits(), known)[1], own=True)
+    print(f"Caption: {caption}")
+    return style.save_all(drawn, paths.DATASETS / name)
 
 
 def fit_table(model: str, file: Path, x: str, y: str) -> int:

@@ -7,6 +7,7 @@ become the two shares below, up to constants that are the same for every cluster
 
 import xarray as xr
 
+from analysis.inference.averages import mean_over
 from runners.record import FalloffError
 
 
@@ -30,7 +31,7 @@ def latency_share(n, node_rate, latency, N):
 def balance(points: xr.Dataset, networks) -> xr.Dataset:
     """Both shares for every point of a campaign that had traffic, over dims (interconnect, nodes).
 
-    `points` is from `derive.points`; F is the mean DGEMM rate of a node over the valid blocks. `networks`
+    `points` is from `derive.points`; F is the harmonic mean of the DGEMM rate of a node over the valid blocks. `networks`
     is from `links.networks`: BW is the link's goodput outside the quota (not the injection limit),
     alpha half the round-trip time there. n = 1 is left out: it has no traffic.
     Raises FalloffError when the survey has none of these interconnects.
@@ -43,7 +44,7 @@ def balance(points: xr.Dataset, networks) -> xr.Dataset:
     chosen = points.sel(interconnect=measured, nodes=points.nodes > 1)
     network = xr.Dataset.from_dataframe(networks.loc[measured, ["goodput", "round_trip_time"]])
     settings = chosen[["N", "P", "Q"]].max("block")
-    node_rate = 1e9 * (chosen.dgemm / chosen.nodes).mean("block")
+    node_rate = 1e9 * mean_over(chosen.dgemm / chosen.nodes, "block", "rate")
     shares = xr.Dataset(
         {
             "bandwidth_share": bandwidth_share(

@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from analysis.inference.averages import mean_over
 from analysis.links import networks
 from runners.record import FalloffError
 
 LABELS = {
     "rate": ("Gflop/s", "HPL rate"),
-    "dgemm": ("Gflop/s", "DGEMM rate of the same nodes, mean of before and after the block"),
+    "dgemm": ("Gflop/s", "DGEMM rate of the same nodes, harmonic mean of before and after the block"),
     "share": ("1", "share of DGEMM"),
     "drift": ("1", "relative change of the DGEMM rate within the block"),
     "bytes_sent": ("B", "bytes sent by all nodes' interfaces"),
@@ -140,7 +141,7 @@ def _dgemm(dataset, found):
         "nodes"
     )
     drift = per_node.sel(role="after", drop=True) / per_node.sel(role="before", drop=True) - 1
-    return rate.mean("role", skipna=False), drift
+    return mean_over(rate, "role", "rate", skipna=False), drift
 
 
 def _block_fault(drift, limit):

@@ -12,9 +12,12 @@ from matplotlib.figure import Figure
 from analysis import style
 from analysis.contrasts import Contrast
 from analysis.fitting.block_fit import BlockFit
-from analysis.inference.intervals import t_interval
+from analysis.inference.averages import Kind, average
 from analysis.inference.verdict import Agreement
 from analysis.studies.scaling import short_names
+
+# What a line is, told by the gid of its artist; the check of the twelve rules reads it. No other line joins points.
+MODEL, BOUND, COMPUTED = "model", "bound", "computed"
 
 
 def new_figures(height: float, columns: int) -> tuple[Figure, np.ndarray]:
@@ -47,12 +50,12 @@ def runs(axes: Axes, series: str, x: np.ndarray, values: xr.DataArray, label: st
     axes.plot([], [], look.marker, color=look.color, linestyle=look.line, label=label)
 
 
-def intervals(axes: Axes, series: str, x: np.ndarray, values: xr.DataArray) -> None:
-    """Mean and 95 % t interval over the blocks, values over (block, level) at the levels' places x."""
+def intervals(axes: Axes, series: str, x: np.ndarray, values: xr.DataArray, kind: Kind) -> None:
+    """The kind's mean and 95 % t interval over the blocks, values over (block, level) at the levels' places x."""
     blocks = [level[~np.isnan(level)] for level in values.transpose(..., "block").values]
-    known = [(place, *t_interval(level)) for place, level in zip(x, blocks) if len(level) > 1]
+    known = [(place, *average(level, kind)) for place, level in zip(x, blocks) if len(level) > 1]
     if known:
-        places, means, _, lows, highs = np.array(known).T
+        places, means, lows, highs = np.array(known).T
         interval(axes, series, places, means, lows, highs)
 
 
@@ -81,22 +84,22 @@ def shares(axes: Axes, points: xr.Dataset, fits: Mapping[str, BlockFit]) -> None
         x = points.nodes.values * 2 ** (0.035 * sidestep)
         share = 100 * points.share.sel(interconnect=interconnect)
         runs(axes, interconnect, x, share, short)
-        intervals(axes, interconnect, x, share)
+        intervals(axes, interconnect, x, share, "ratio")
         if interconnect in fits:
-            curve(axes, interconnect, fits[interconnect], points.nodes, lambda n, worth: 100 * worth / n)
+            curve(axes, interconnect, fits[interconnect], points.nodes, "ratio", lambda n, worth: 100 * worth / n)
     node_axis(axes, points.nodes.values)
 
 
-def curve(axes: Axes, series: str, fit: BlockFit, nodes: xr.DataArray, scale: Callable) -> None:
-    """The fitted curve and its 95 % band; `scale(n, y)` turns the model's y into the axis's."""
+def curve(axes: Axes, series: str, fit: BlockFit, nodes: xr.DataArray, kind: Kind, scale: Callable) -> None:
+    """The fitted curve and its 95 % band of the kind's means; `scale(n, y)` turns the model's y into the axis's."""
     n = np.geomspace(float(nodes.min()), float(nodes.max()), 80)
-    band(axes, series, n, *(scale(n, y) for y in fit.band(n)))
+    band(axes, series, n, *fit.band(n, kind, scale))
 
 
 def band(axes: Axes, series: str, x: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
-    """A series' curve and its band, all of shape (x,); there is no band where it is not known (NaN)."""
+    """A model's curve of a series and its band, all of shape (x,); there is no band where it is not known (NaN)."""
     look = style.look(series)
-    axes.plot(x, mean, linestyle=look.line, color=look.color)
+    axes.plot(x, mean, linestyle=look.line, color=look.color, gid=MODEL)
     axes.fill_between(x, low, high, color=look.color, alpha=0.15, linewidth=0)
 
 

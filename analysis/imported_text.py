@@ -31,6 +31,16 @@ def hpl(study: Imported) -> str:
     return "\n".join([head, *rows, *(f"note: {note}" for note in study.notes)]).replace(HARD_SPACE, " ")
 
 
+def caption(study: Imported) -> str:
+    """What has to stand below the figure: its evidence, how many runs, the mean and the interval, where there is one."""
+    least, most = int(study.best.runs.min()), int(study.best.runs.max())
+    runs = counted(least, "run") if least == most else f"{least} to {most} runs"
+    interval = "with 95 % t intervals over the runs" if study.best.low.notna().all() else "not all with an interval"
+    what = "efficiency" if study.ordinate == "efficiency" else "rate"
+    said = f"HPL's {what} (measured evidence, imported; n = {runs} a point): harmonic means of the best settings, {interval}."
+    return said.replace(HARD_SPACE, " ")
+
+
 def _readings(dataset: xr.Dataset) -> list[str]:
     """The names and values of each trial's readings, of a list its ends; empty where there are none."""
     said: list[list[str]] = [[] for _ in range(dataset.sizes["trial"])]

@@ -28,12 +28,12 @@ def sent_by_lesser(dataset: xr.Dataset) -> xr.DataArray:
 def lesser_shares(lesser: xr.DataArray, least: float) -> xr.Dataset:
     """What `sent_by_lesser` gives, over (block, ...), summed up over the blocks.
 
-    `mean`, `smallest` and `largest`, how many `runs` there are, and how many `on_one` link: below the share `least`.
+    `median_share`, `smallest` and `largest`, how many `runs` there are, and how many `on_one` link: below the share `least`.
     """
     known = lesser.notnull()
     return xr.Dataset(
         {
-            "mean": lesser.mean("block"),
+            "median_share": lesser.median("block"),
             "smallest": lesser.min("block"),
             "largest": lesser.max("block"),
             "runs": known.sum("block"),

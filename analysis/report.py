@@ -1,7 +1,7 @@
 """The report: facts from the data, sentences from a template, figures, and both forms of the document."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from analysis.facts import paper as paper_facts
 from analysis.facts import payload as payload_facts
 from analysis.facts import payoff as payoff_facts
 from analysis.facts import prediction as prediction_facts
+from analysis.facts import rules as rules_facts
 from analysis.facts import scaling as scaling_facts
 from analysis.facts import size as size_facts
 from analysis.facts import switch as switch_facts
@@ -53,6 +54,8 @@ from analysis.figures import token_exchange as token_exchange_figures
 from analysis.figures import top500 as top500_figures
 from analysis.figures import topology as topology_figures
 from analysis.inference import planning
+from analysis.rules import check
+from analysis.rules.exhibits import exhibits
 from analysis.studies.together import Studies
 from analysis.wording import templates
 
@@ -130,22 +133,37 @@ def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
     dataset `claims.nc` into the folder `out`.
 
     `left_out` says, in a line each, what could not be done and the remedy; the first page shows it. The same data
-    give the same bytes.
+    give the same bytes. Raises FalloffError, before anything is written, where a figure or table breaks one of the
+    twelve rules; of a user's own measurements that is a note on stderr.
     """
-    style.save_all(draw(studies), out / "figures")
+    known, drawn = facts(studies), draw(studies)
+    supplement = text(known, left_out, "supplement")
+    documents = {
+        "falloff": judged(studies, drawn, text(known, left_out), beside=supplement),
+        "supplement": judged(studies, drawn, supplement),
+    }
+    style.save_all(drawn, out / "figures")
     claims = ledger.load()
     store.save(evaluate.dataset(evaluate.evaluate(claims, studies), claims), out / "claims.nc")
-    known = facts(studies)
     dated = studies.scaling.dataset if studies.scaling.today_run is None else studies.scaling.today_run
-    made = Report(*(out / f"{name}.{form}" for name in ("falloff", "supplement") for form in ("html", "pdf")))
-    for document, html, pdf in (
-        ("report", made.html, made.pdf),
-        ("supplement", made.supplement_html, made.supplement_pdf),
-    ):
-        markdown = text(known, left_out, document)
-        html.write_text(publish.to_html(markdown, out), encoding="utf-8")
-        pdf.write_bytes(publish.to_pdf(markdown, out, _timestamp(dated)))
-    return made
+    for name, markdown in documents.items():
+        (out / f"{name}.html").write_text(publish.to_html(markdown, out), encoding="utf-8")
+        (out / f"{name}.pdf").write_bytes(publish.to_pdf(markdown, out, _timestamp(dated)))
+    return Report(*(out / f"{name}.{form}" for name in documents for form in ("html", "pdf")))
+
+
+def judged(studies: Studies, drawn: dict[str, Figure], markdown: str, beside: str = "") -> str:
+    """The Markdown with its last appendix, how each exhibit meets the twelve rules; raises as `build` does.
+
+    `beside` is the Markdown of the document that holds what this one leaves out, such as a base's own value.
+    """
+    known = replace(rules_facts.known_of(studies), elsewhere=check.labels(beside))
+    found, faults = check.judge(drawn, markdown, exhibits(), known)
+    said = rules_facts.collect(found, studies)
+    appendix = templates().get_template("rules.md.j2").render(rules=said, brief=bool(beside))
+    _, own_faults = check.judge({}, appendix, exhibits())
+    check.require(faults + own_faults, own=any("measured" in it.evidence for it in studies.datasets.values()))
+    return f"{markdown}\n\n{appendix}"
 
 
 def draw(studies: Studies) -> dict[str, Figure]:

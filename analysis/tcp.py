@@ -7,6 +7,7 @@ import xarray as xr
 
 from analysis import cpu_account
 from analysis.derive import over_factors
+from analysis.inference.averages import mean_over
 from analysis.wire import wire_limit, wire_limit_both_ways
 
 FULL = 0.99  # from this part of what the wire carries on, the path is what limits
@@ -72,12 +73,12 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def stamps(found: xr.Dataset) -> xr.DataArray:
-    """What limits each point, over (path, mtu, direction), by its mean over the blocks.
+    """What limits each point, over (path, mtu, direction), by its harmonic mean over the blocks.
 
     `link-bound`: at least FULL of what a full wire carries; `host-bound`: less; `shaper`: beyond the wire
     limit, so that the shaper counts wrongly; empty where there is no limit or no reading.
     """
-    mean = found.total.mean("block")
+    mean = mean_over(found.total, "block", "rate")
     known = mean.notnull() & found.limit.notnull()
     bound = xr.where(mean >= FULL * found.full, "link-bound", "host-bound")
     return xr.where(mean > EXCESS * found.limit, "shaper", bound).where(known, "")

@@ -99,7 +99,7 @@ def test_points_are_compared_at_the_emulated_look_ahead():
 def test_sizes_stand_beside_each_other(whole):
     """The simulated share at every N is the planted one."""
     np.testing.assert_allclose(whole.sizes.simulated, SHARE)
-    np.testing.assert_allclose(whole.sizes.emulated, SIZE.shares["mean"])
+    np.testing.assert_allclose(whole.sizes.emulated, SIZE.shares.ratio)
 
 
 def test_a_missing_simulation_is_unknown_and_named_by_a_dash():

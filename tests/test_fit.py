@@ -206,7 +206,7 @@ def test_blocks_are_the_unit_of_repetition():
 def test_a_band_is_wider_where_blocks_disagree():
     """Blocks that differ in their exponent agree at n = 1 and part with n."""
     table = [4 * NODES**b for b in (0.88, 0.9, 0.92)]
-    mean, low, high = fit_blocks(POWER_LAW, NODES, table).band([1, 2, 8])
+    mean, low, high = fit_blocks(POWER_LAW, NODES, table).band([1, 2, 8], "rate")
     assert np.all(low <= mean) and np.all(mean <= high)
     assert (high - low)[0] < 1e-6 < (high - low)[1] < (high - low)[2]
 

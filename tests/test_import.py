@@ -173,7 +173,8 @@ def test_other_files_and_copies_are_left_out_and_named(outputs, tmp_path, fallof
     (outputs / "HPL.dat").write_text((recorded.FOLDER.parent / "decks" / "appendix.dat").read_text())
     (outputs / "gige" / "copy.out").write_text((outputs / "gige" / "1-0.out").read_text())
     code, out, err = falloff("import", "hpl", outputs)
-    assert code == 0 and len(err.splitlines()) == 3 and out.startswith("18 results in 18 files")
+    assert code == 0 and len(err.splitlines()) == 4 and out.startswith("18 results in 18 files")
+    assert err.splitlines()[3].startswith("note: fig:imported breaks rule 5")
     assert "HPL.dat: it is an HPL.dat input deck" in err and "README: not an output of HPL" in err
     assert "copy.out: it is a copy of gige/1-0.out" in err
 

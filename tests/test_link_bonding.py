@@ -147,7 +147,7 @@ def test_candidates_for_the_published_gain():
     like = {way: {**GAINS[way], 2: 0.058 if way == "ecmp_layer34" else 0.0} for way in GAINS}
     known = facts.collect(link_bonding.analyse(hpl_campaign(gains=like)))
     assert all(it["gives"] is (it["key"] == "ecmp_layer34") for it in known["candidates"])
-    assert "interval of the mean gain of hash of ports with 1 process a node" in section(known)
+    assert "interval of the geometric mean of the gain of hash of ports with 1 process a node" in section(known)
     scattered = facts.collect(link_bonding.analyse(hpl_campaign(noise=0.06)))
     assert all(it["reaches"] for it in scattered["candidates"] if it["key"] == "ecmp_layer2")
 

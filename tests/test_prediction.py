@@ -29,6 +29,7 @@ from analysis import paths, style, wording
 from analysis.facts import prediction as facts
 from analysis.facts.published import published_sources
 from analysis.figures import prediction as figures
+from analysis.inference.averages import average
 from analysis.publish import to_html
 from analysis.studies import prediction
 from analysis.studies.link_parameters import link_parameters
@@ -138,7 +139,7 @@ def test_an_error_of_the_node_is_none_of_the_network():
 def test_intervals_over_blocks_hold_the_truth():
     """Of many means of 12 blocks, about as many 95 % intervals hold the true one as they say."""
     values = xr.DataArray(np.random.default_rng(3).normal(0.7, 0.05, (12, 1000)), dims=("block", "case"))
-    found = over_draws(resampled_blocks(values, 1000, seed=1))
+    found = over_draws(resampled_blocks(values, 1000, 1, "cost"))
     assert 0.88 < float(((found.low <= 0.7) & (0.7 <= found.high)).mean()) < 0.97
 
 
@@ -265,12 +266,12 @@ def test_only_common_networks_are_predicted():
 
 
 @settings(max_examples=25)
-@given(st.lists(st.floats(0.1, 10), min_size=2, max_size=6))
-def test_resampled_means_lie_among_the_blocks(values):
-    """Draw 0 is the mean, no draw is beyond the blocks, and a missing block is left out."""
+@given(st.lists(st.floats(0.1, 10), min_size=2, max_size=6), st.sampled_from(["cost", "rate", "ratio"]))
+def test_resampled_means_lie_among_the_blocks(values, kind):
+    """Draw 0 is the kind's mean, no draw is beyond the blocks, and a missing block is left out."""
     blocks = xr.DataArray([*values, np.nan], dims="block")
-    found = resampled_blocks(blocks, 50, seed=1)
-    assert float(found[0]) == pytest.approx(np.mean(values))
+    found = resampled_blocks(blocks, 50, 1, kind)
+    assert float(found[0]) == pytest.approx(average(values, kind)[0])
     known = found.dropna("draw")
     assert (known >= min(values) * (1 - 1e-9)).all() and (known <= max(values) * (1 + 1e-9)).all()
 

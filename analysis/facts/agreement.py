@@ -68,14 +68,14 @@ def _inside(value: float | None, interval: tuple[float, float] | None) -> bool |
 
 
 def _summary(points: list[dict]) -> dict:
-    """Over the points that have both values: the errors' range and mean size, and how many lie inside."""
+    """Over the points that have both values: the errors' range and median size, and how many lie inside."""
     errors = [point["error"] for point in points if point["error"] is not None]
     judged = [point["inside"] for point in points if point["inside"] is not None]
     return {
         "points": len(errors),
         "judged": len(judged),
         "inside": sum(judged),
-        "mean_size": float(np.abs(errors).mean()) if errors else None,
+        "median_size": float(np.median(np.abs(errors))) if errors else None,
         "range": (min(errors), max(errors)) if errors else None,
     }
 

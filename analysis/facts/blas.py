@@ -44,4 +44,4 @@ def _point(study: Blas, N: int) -> dict:
 
 
 def _share(found: xr.Dataset) -> dict:
-    return {"estimate": known(found["mean"]), "interval": pair(found.low, found.high)}
+    return {"estimate": known(found.ratio), "interval": pair(found.low, found.high)}

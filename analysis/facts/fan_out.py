@@ -76,13 +76,13 @@ def _growth(fitted: BlockFit) -> dict:
 def _point(fan: Fan, receivers: int) -> dict:
     at, fairness = (found.sel(receivers=receivers) for found in (fan.means, fan.fairness))
     limits = fan.limits[receivers]
-    share = float(at.ratio) / min(limits.own, limits.shared)
+    share = float(at["mean"]) / min(limits.own, limits.shared)
     return {
         "receivers": receivers,
-        "goodput": known(at.ratio),
+        "goodput": known(at["mean"]),
         "interval": pair(at.low, at.high),
         "blocks": int(at.blocks),
-        "fairness": known(fairness["mean"]),
+        "fairness": known(fairness.ratio),
         "fairness_interval": pair(max(float(fairness.low), 1 / receivers), min(float(fairness.high), 1.0)),
         "own_limit": known(limits.own),
         "shared_limit": known(limits.shared),

@@ -96,7 +96,7 @@ def _links(micro: Micro | None) -> dict[tuple[str, int], float | None]:
 
 def _rates(hpl: Hpl, ranks: int) -> dict:
     """The rate over one link, over nodes."""
-    found = hpl.rates.ratio.sel(aggregation=hpl.baseline, ranks_per_node=ranks)
+    found = hpl.rates["mean"].sel(aggregation=hpl.baseline, ranks_per_node=ranks)
     return {"ranks_per_node": ranks, "rates": [known(rate) for rate in found]}
 
 
@@ -128,9 +128,9 @@ def _point(gain: xr.Dataset, lesser: xr.Dataset, nodes: int) -> dict:
 
 
 def _lesser(lesser: xr.Dataset) -> dict:
-    """The share of the lesser link: its mean and range over the runs, and how many of these used one link."""
+    """The share of the lesser link: its median and range over the runs, and how many of these used one link."""
     return {
-        "lesser": known(lesser["mean"]),
+        "lesser": known(lesser.median_share),
         "lesser_range": pair(lesser.smallest, lesser.largest),
         "runs": int(lesser.runs),
         "on_one": int(lesser.on_one),
@@ -204,8 +204,8 @@ def _connections(micro: Micro, aggregation: str) -> dict:
         points.append(
             {
                 "streams": streams,
-                "goodput": known(found.ratio),
-                "links": known(found.ratio / micro.wire_limit),
+                "goodput": known(found["mean"]),
+                "links": known(found["mean"] / micro.wire_limit),
                 "links_interval": scaled(interval, 1 / micro.wire_limit),
                 **_lesser(lesser.sel(streams=streams)),
             }

@@ -62,14 +62,15 @@ def _curve(curve: Curve, names: dict) -> dict:
     if curve.fitted is None:
         return facts
     estimate, low, high = curve.knee
+    limit, *limit_ends = curve.fitted.parameter("limit", "rate")
     return facts | {
         "blocks": curve.fitted.blocks,
         "knee": known(estimate),
         "knee_interval": pair(low, high),
         "knee_to_product": known(estimate / curve.product),
         "knee_to_product_interval": scaled(pair(low, high), 1 / curve.product),
-        "limit_share": known(curve.fitted.estimates["limit"] / curve.wire_limit),
-        "limit_share_interval": scaled(pair(*curve.fitted.intervals["limit"]), 1 / curve.wire_limit),
+        "limit_share": known(limit / curve.wire_limit),
+        "limit_share_interval": scaled(pair(*limit_ends), 1 / curve.wire_limit),
         **_window_share(curve),
     }
 

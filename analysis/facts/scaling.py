@@ -17,6 +17,7 @@ from analysis.facts.plain import known, pair
 from analysis.facts.published import published_sources, smith_balance
 from analysis.fitting.compare import Comparison
 from analysis.inference.mixed import MixedFall
+from analysis.inference.over_blocks import rates, ratios
 from analysis.inference.verdict import Agreement
 from analysis.links import injection_limit
 from analysis.studies.scaling import Compared, Scaling, short_names
@@ -45,7 +46,7 @@ def collect(scaling: Scaling) -> dict:
 
 
 def _contrast(scaling: Scaling, contrast: Contrast, opinion: MixedFall, everything: Contrast) -> dict:
-    names, ratios = short_names(scaling.dataset), contrast.ratios
+    names, found = short_names(scaling.dataset), contrast.ratios
     return {
         "network": names[contrast.network],
         "reference": names[contrast.reference],
@@ -59,30 +60,33 @@ def _contrast(scaling: Scaling, contrast: Contrast, opinion: MixedFall, everythi
         "ratios": [
             {
                 "nodes": int(n),
-                "ratio": known(ratios.ratio.sel(nodes=n)),
-                "interval": pair(ratios.low.sel(nodes=n), ratios.high.sel(nodes=n)),
-                "blocks": int(ratios.blocks.sel(nodes=n)),
+                "ratio": known(found.ratio.sel(nodes=n)),
+                "interval": pair(found.low.sel(nodes=n), found.high.sel(nodes=n)),
+                "blocks": int(found.blocks.sel(nodes=n)),
             }
-            for n in ratios.nodes.values
+            for n in found.nodes.values
         ],
     }
 
 
 def _points(points: xr.Dataset) -> list[dict]:
-    """Geometric mean rate and mean share of each interconnect and node count, and its settings."""
+    """Harmonic mean rate and geometric mean share of each interconnect and node count, and its settings."""
     names = short_names(points)
     rows = []
     for n in points.nodes.values:
         here = points.sel(nodes=n)
         for interconnect in points.interconnect.values:
             point = here.sel(interconnect=interconnect)
+            rate, share = rates(point.rate), ratios(np.log(point.share))
             rows.append(
                 {
                     "network": names[interconnect],
                     "nodes": int(n),
                     **{key: _whole(point[key].max()) for key in ("N", "NB", "P", "Q")},
-                    "rate": known(np.exp(np.log(point.rate).mean())),
-                    "share": known(point.share.mean()),
+                    "rate": known(rate["mean"]),
+                    "rate_interval": pair(rate.low, rate.high),
+                    "share": known(share.ratio),
+                    "share_interval": pair(share.low, share.high),
                     "blocks": int(point.rate.notnull().sum()),
                 }
             )

@@ -9,7 +9,8 @@ import xarray as xr
 from analysis.facts.common import common
 from analysis.facts.plain import known, pair, scaled
 from analysis.fitting.compare import Comparison
-from analysis.inference.over_blocks import ratios, summary
+from analysis.inference.averages import mean_over
+from analysis.inference.over_blocks import ratios
 from analysis.studies.scaling import short_names
 from analysis.studies.size import HPL, NEAR, Curve, Size
 from analysis.wire import wire_limit
@@ -32,8 +33,8 @@ def collect(study: Size) -> dict:
         "spans": [
             {
                 "network": names[interconnect],
-                "least": known(study.shares["mean"].sel(interconnect=interconnect, N=orders.min())),
-                "most": known(study.shares["mean"].sel(interconnect=interconnect, N=orders.max())),
+                "least": known(study.shares.ratio.sel(interconnect=interconnect, N=orders.min())),
+                "most": known(study.shares.ratio.sel(interconnect=interconnect, N=orders.max())),
             }
             for interconnect in study.shares.interconnect.values
         ],
@@ -67,11 +68,11 @@ def _curve(study: Size, network: str, curve: Curve) -> dict:
     }
     if curve.blocks is None:
         return facts
-    node_rate = 1e9 * float((study.points.dgemm / study.points.nodes).mean())
+    node_rate = 1e9 * float(mean_over(study.points.dgemm / study.points.nodes, ..., "rate"))
     near = ratios(np.log(curve.orders_near)) if (curve.orders_near > 0).all() else None
     return facts | {
         "blocks": curve.blocks.blocks,
-        "asymptote": _estimate(summary(curve.asymptotes)),
+        "asymptote": _estimate(ratios(np.log(curve.asymptotes))),
         "order_near": None if near is None else known(near.ratio),
         "order_near_interval": None if near is None else pair(near.low, near.high),
         "message": _cost(curve, "alpha", node_rate),
@@ -108,7 +109,7 @@ def _model(comparison: Comparison) -> dict:
 
 def _estimate(found: xr.Dataset) -> dict:
     return {
-        "estimate": known(found["mean"]),
+        "estimate": known(found.ratio),
         "interval": pair(found.low, found.high),
         "blocks": int(found.blocks),
     }

@@ -9,7 +9,8 @@ import xarray as xr
 from analysis import cpu_account, published, wire
 from analysis.facts.conduct import campaign
 from analysis.facts.plain import known, pair
-from analysis.inference.over_blocks import summary
+from analysis.inference.averages import mean_over
+from analysis.inference.over_blocks import rates, summary
 from analysis.studies.frame_limits import FrameLimits
 from analysis.studies.mtu import Mtu
 from analysis.studies.packet_sizes import PacketSizes
@@ -17,6 +18,9 @@ from analysis.studies.scaling import short_names
 from analysis.studies.switch import Switch
 from analysis.studies.tcp_cost import COST, End, TcpCost
 from analysis.tcp import EXCESS, FULL, STAMPS
+
+# A share of the wire limit is a rate in another unit.
+AVERAGES = {"total": rates, "share": rates, "cost_local": summary, "cost_remote": summary}
 
 
 def collect(study: Switch) -> dict:
@@ -36,7 +40,8 @@ def collect(study: Switch) -> dict:
 
 def _mtu(study: Mtu) -> dict:
     found, names = study.points, short_names(study.dataset)
-    measured = summary(found[["total", "share", "cost_local", "cost_remote"]].to_array("quantity"))
+    averaged = {name: average(found[name]) for name, average in AVERAGES.items()}
+    measured = xr.concat(averaged.values(), xr.DataArray([*averaged], dims="quantity", name="quantity"))
     rows = [
         _point(measured.sel(path=path, mtu=mtu), study, names[path], path, mtu)
         for path in found.path.values
@@ -50,6 +55,7 @@ def _mtu(study: Mtu) -> dict:
         "devices": published.nemo()["device"],
         "unshaped": [names[path] for path in found.path.values if found.limit.sel(path=path).isnull().all()],
         "blocks": found.sizes["block"],
+        "widest": _widest(averaged["total"]),
         "headers": {"inside": wire.INSIDE_MTU, "outside": wire.OUTSIDE_MTU},
         "full": FULL,
         "excess": EXCESS,
@@ -91,7 +97,7 @@ def _beside(study: Mtu) -> dict | None:
         return None
     lowest = one_way.loc[one_way.share.idxmin()].to_dict()
     place = {name: lowest[name] for name in ("path", "mtu", "direction")}
-    share = study.points.share.mean("block")
+    share = mean_over(study.points.share, "block", "rate")
     run = all(value in share[name].values for name, value in place.items())
     return {**lowest, "here": known(share.sel(place)) if run else None}
 
@@ -170,9 +176,12 @@ def _limits(study: FrameLimits) -> dict:
 
 def _sizes(study: PacketSizes) -> dict:
     names = short_names(study.dataset)
-    means = summary(study.points[["received", "loss", "delivered"]].to_array("quantity"))["mean"]
+    received, delivered = rates(study.points.received), mean_over(study.points.delivered, "block", "ratio")
+    means = {"received": received["mean"], "delivered": delivered, "loss": study.losses.loss}
     return {
         **_about(study.dataset),
+        "blocks": study.points.sizes["block"],
+        "widest": _widest(received),
         "compared": names[study.compared],
         "reference": names[study.reference],
         "margin": next(iter(study.blocking.values())).margin,
@@ -182,14 +191,19 @@ def _sizes(study: PacketSizes) -> dict:
                 "judged": asdict(control),
                 "limit": known(study.points.limit.sel(path=study.compared, frame_bytes=size)),
                 **{
-                    f"{quantity}_{role}": known(means.sel(quantity=quantity, path=path, frame_bytes=size))
-                    for quantity in means.quantity.values
+                    f"{quantity}_{role}": known(mean.sel(path=path, frame_bytes=size))
+                    for quantity, mean in means.items()
                     for role, path in (("compared", study.compared), ("reference", study.reference))
                 },
             }
             for size, control in study.blocking.items()
         ],
     }
+
+
+def _widest(found: xr.Dataset) -> float | None:
+    """By which part an interval reaches beyond its mean at most; None without an interval."""
+    return known((np.maximum(found.high, 2 * found["mean"] - found.low) / found["mean"] - 1).max())
 
 
 def _about(dataset: xr.Dataset) -> dict:

@@ -55,6 +55,7 @@ def collect(study: TokenExchange) -> dict:
             {"title": title, "equation": find(name).equation} for name, title in CONTENTION.items()
         ],
         "unranked": sorted({reason for it in study.contention for reason in _unranked(it)}),
+        "interval_kinds": sorted({it.best.interval_kind for it in study.contention if it.best}),
         "decisive": DECISIVE,
         "claims": [_claim(it) for it in study.claims],
         "kinds": _kinds(study),

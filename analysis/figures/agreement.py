@@ -29,7 +29,6 @@ def over_nodes(study: TwinAgreement) -> Figure:
                 at = 100 * shares.sel(interconnect=interconnect, nodes=n)
                 drawing.interval(axes, interconnect, n, at.emulated, at.low, at.high)
             simulated = 100 * shares.simulated.sel(interconnect=interconnect)
-            axes.plot(shares.nodes, simulated, color=style.INK, linewidth=0.9, zorder=1)
             axes.plot(shares.nodes, simulated, "x", color=style.INK, markersize=6, mew=1.4, zorder=4)
             axes.set_title(names[interconnect])
             drawing.node_axis(axes, shares.nodes.values)
@@ -53,9 +52,7 @@ def over_order(study: TwinAgreement) -> Figure:
                 here = at.sel(N=N)
                 drawing.interval(emulated, interconnect, place, here.emulated, here.low, here.high)
             for axes, values in ((emulated, at.emulated), (simulated, at.simulated)):
-                axes.plot(
-                    x, values, look.marker, color=look.color, linestyle=look.line, mfc="white", label=short
-                )
+                axes.plot(x, values, look.marker, color=look.color, mfc="white", label=short)
         for axes, title in ((emulated, "emulated"), (simulated, "simulated")):
             axes.set_title(title)
             drawing.doubling_axis(axes, sizes.N.values, "order of the matrix, N")
@@ -70,5 +67,5 @@ def _legend(figure: Figure, axes: Axes) -> None:
     """The two kinds of marks, whatever the network's colour."""
     emulated = {"mfc": "white", "capsize": 3, "label": "emulated, 95 % interval"}
     axes.errorbar([], [], [], fmt="o", color=style.INK, **emulated)
-    axes.plot([], [], "x-", color=style.INK, markersize=6, linewidth=0.9, label="simulated")
+    axes.plot([], [], "x", color=style.INK, markersize=6, mew=1.4, label="simulated")
     drawing.legend_below(figure, axes, 2)

@@ -23,9 +23,9 @@ def efficiency_over_nodes(study: Beyond) -> Figure:
         names, best = short_names(study.dataset), study.efficiency.max("interconnect")
         for interconnect in study.efficiency.interconnect.values:
             values = study.efficiency.sel(interconnect=interconnect)
-            _curve(overview, interconnect, values, names[interconnect])
+            _points(overview, interconnect, values, names[interconnect])
             if (values > best - BUNCH).any():
-                _curve(enlarged, interconnect, values, names[interconnect])
+                _points(enlarged, interconnect, values, names[interconnect])
             if study.paper is not None and interconnect in study.paper.interconnect:
                 _paper(overview, interconnect, study.paper.sel(interconnect=interconnect))
         largest = [int(n) for n in study.efficiency.nodes.values]
@@ -37,10 +37,9 @@ def efficiency_over_nodes(study: Beyond) -> Figure:
         return figure
 
 
-def _curve(axes: Axes, interconnect: str, values: xr.DataArray, label: str) -> None:
+def _points(axes: Axes, interconnect: str, values: xr.DataArray, label: str) -> None:
     look = style.look(interconnect)
-    appearance = {"color": look.color, "marker": look.marker, "linestyle": look.line}
-    axes.plot(values.nodes, 100 * values, **appearance, markersize=6, mec="white", mew=0.6, label=label)
+    axes.plot(values.nodes, 100 * values, look.marker, color=look.color, markersize=6, mec="white", mew=0.6, label=label)
 
 
 def _paper(axes: Axes, interconnect: str, values: xr.DataArray) -> None:

@@ -31,7 +31,7 @@ def _shares(axes: Axes, study: Blas) -> None:
     share = 100 * study.points.share.squeeze(["interconnect", "nodes"], drop=True)
     for blas in (study.fast, study.slow):
         drawing.runs(axes, blas, share.N.values, share.sel(blas=blas), NAMES.get(blas, blas))
-        drawing.intervals(axes, blas, share.N.values, share.sel(blas=blas))
+        drawing.intervals(axes, blas, share.N.values, share.sel(blas=blas), "ratio")
     axes.set(ylabel="HPL rate / DGEMM rate [%]", ylim=(0, None))
 
 

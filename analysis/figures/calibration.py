@@ -69,10 +69,11 @@ def power_over_blocks(sd: float | None, blocks: int, margin: float, fall: float)
         for axes, (claim, true, title) in zip(panels, claims):
             for each, shade, line in zip(SDS, shades, LINES):
                 chance = 100 * claim(true, each, n, margin)
-                axes.plot(n, chance, linestyle=line, color=shade, label=f"sd {100 * each:g} %")
+                axes.plot(n, chance, linestyle=line, color=shade, label=f"sd {100 * each:g} %", gid=drawing.COMPUTED)
             if sd is not None:
                 label = f"this campaign, sd {100 * sd:.1f} %"
-                axes.plot(n, 100 * claim(true, sd, n, margin), color=style.INK, linewidth=2.4, label=label)
+                chance = 100 * claim(true, sd, n, margin)
+                axes.plot(n, chance, color=style.INK, linewidth=2.4, label=label, gid=drawing.COMPUTED)
                 own = 100 * claim(true, sd, blocks, margin)
                 axes.plot(blocks, own, "o", color=style.INK, markersize=7, mfc="white")
             axes.set_xscale("log")
@@ -91,5 +92,4 @@ def _goal(axes: Axes, measure: str) -> None:
 
 def _worst_over_blocks(axes: Axes, cells: pd.DataFrame, measure: str, noise: str, look: Look) -> None:
     shown = pd.Series({blocks: worst(rows, measure)[measure] for blocks, rows in cells.groupby("blocks")})
-    marks = {"marker": look.marker, "linestyle": look.line, "color": look.color, "markersize": 3.5}
-    axes.plot(shown.index, 100 * shown, label=noise, **marks)
+    axes.plot(shown.index, 100 * shown, look.marker, color=look.color, markersize=3.5, label=noise)

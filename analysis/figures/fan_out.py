@@ -68,15 +68,16 @@ def _aggregate(axes: Axes, fan: Fan) -> None:
     receivers = fan.goodput.receivers.values
     own = [fan.limits[int(n)].own / GBIT for n in receivers]
     shared = fan.limits[int(receivers.max())].shared / GBIT
-    axes.plot(receivers, own, "--", color=style.INK, linewidth=0.9, label="each flow's own link")
+    axes.plot(receivers, own, "--", color=style.INK, linewidth=0.9, label="each flow's own link", gid=drawing.BOUND)
     axes.axhline(shared, color=style.INK, linewidth=0.9, linestyle=":", label="slowest link of all flows")
     drawing.runs(axes, fan.direction, receivers, fan.goodput / GBIT, fan.direction)
     for n in receivers:
         at = fan.means.sel(receivers=n) / GBIT
-        drawing.interval(axes, fan.direction, n, at.ratio, at.low, at.high)
+        drawing.interval(axes, fan.direction, n, at["mean"], at.low, at.high)
     if fan.fitted:
         dense = np.linspace(receivers.min(), receivers.max(), 200)
-        drawing.band(axes, fan.direction, dense, *(dense * 2**each / GBIT for each in fan.fitted.band(dense)))
+        band = fan.fitted.band(dense, "rate", lambda receivers, each: receivers * 2**each / GBIT)
+        drawing.band(axes, fan.direction, dense, *band)
         axes.axvspan(*fan.knee[1:], color=style.look(fan.direction).color, alpha=0.12, linewidth=0)
         axes.axvline(fan.knee[0], color=style.look(fan.direction).color, linewidth=0.9, label="knee")
     axes.set_ylim(0, 1.6 * float(fan.goodput.max()) / GBIT)

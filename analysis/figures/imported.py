@@ -14,7 +14,7 @@ def draw(study: Imported) -> dict[str, Figure]:
 def over_nodes(study: Imported) -> Figure:
     """Share of Rpeak [%] or rate [Gflop/s]: small marks are runs, open ones the means of the best settings.
 
-    Bars are 95 % t intervals over the runs; a single run has none and says so. Lines only guide the eye.
+    Bars are 95 % t intervals over the runs; a single run has none and says so.
     """
     scale = 100 if study.ordinate == "efficiency" else 1
     with style.styled():
@@ -27,8 +27,7 @@ def over_nodes(study: Imported) -> Figure:
             best = study.best[study.best.interconnect == name].sort_values("x")
             small = {"color": look.color, "alpha": 0.45, "markersize": 3.5, "mew": 0}
             axes.plot(aside * runs.x, scale * runs.y, look.marker, **small)
-            axes.plot(aside * best.x, scale * best["mean"], color=look.color, linestyle=look.line, linewidth=0.8)
-            axes.plot([], [], look.marker, color=look.color, linestyle=look.line, label=short)
+            axes.plot([], [], look.marker, color=look.color, mfc="white", label=short)
             for point in best.itertuples():
                 ends = (scale * end for end in (point.mean, point.low, point.high))
                 drawing.interval(axes, name, aside * point.x, *ends)

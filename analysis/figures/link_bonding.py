@@ -46,7 +46,7 @@ def goodput_of_connections(micro: Micro) -> Figure:
             drawing.runs(right, way, x, 100 * own.lesser, NAMES[way])
         for links in (1, 2):
             left.axhline(links, color=style.FAINT, linewidth=0.9, zorder=0)
-        left.set(ylabel="goodput / wire limit of a link", ylim=(0, None))
+        left.set(ylabel="goodput / wire limit of a link [1]", ylim=(0, None))
         right.set(ylabel="sent over the lesser link [%]", ylim=(-2, 52))
         for axes in (left, right):
             drawing.doubling_axis(axes, streams, "TCP connections")
@@ -59,7 +59,7 @@ def _rates(axes: Axes, hpl: Hpl, ranks: int) -> None:
         at = {"aggregation": way, "ranks_per_node": ranks}
         x = _beside(hpl.points.nodes.values, number, hpl.points.sizes["aggregation"])
         drawing.runs(axes, way, x, hpl.points.rate.sel(at), NAMES[way])
-        _intervals(axes, way, x, hpl.rates.sel(at), 1, 0)
+        _intervals(axes, way, x, hpl.rates.sel(at), "mean")
     axes.set_ylim(0, None)
 
 
@@ -69,18 +69,18 @@ def _gains(axes: Axes, hpl: Hpl, ranks: int) -> None:
     for number, way in enumerate(own):
         x = _beside(way.gains.nodes.values, number, len(own))
         drawing.runs(axes, way.aggregation, x, 100 * (np.exp(way.log_gain) - 1), NAMES[way.aggregation])
-        _intervals(axes, way.aggregation, x, way.gains, 100, -100)
+        _intervals(axes, way.aggregation, x, way.gains, "ratio", 100, -100)
     blog = published.bonding_blog().pivot(index="nodes", columns="links_per_node", values="rate_gflop_s")
     axes.plot(blog.index, 100 * (blog[2] / blog[1] - 1), style.PUBLISHED_MARKERS["gige"], color=style.INK,
               markersize=7, zorder=4, label="published (Bonding blog)")  # fmt: skip
 
 
-def _intervals(axes: Axes, way: str, x: np.ndarray, found, scale: float, shift: float) -> None:
+def _intervals(axes: Axes, way: str, x: np.ndarray, found, mean: str, scale: float = 1, shift: float = 0) -> None:
     """Means with their intervals, each scaled and shifted; where one is not known it is left out."""
     for place, nodes in zip(x, found.nodes.values):
         at = found.sel(nodes=nodes)
-        mean, low, high = (scale * float(at[end]) + shift for end in ("ratio", "low", "high"))
-        drawing.interval(axes, way, place, mean, low, high)
+        middle, low, high = (scale * float(at[end]) + shift for end in (mean, "low", "high"))
+        drawing.interval(axes, way, place, middle, low, high)
 
 
 def _beside(levels: np.ndarray, number: int, count: int) -> np.ndarray:

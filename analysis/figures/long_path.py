@@ -75,11 +75,11 @@ def _panel(axes: Axes, curve: Curve) -> None:
     if curve.fitted is None:
         return
     dense = np.geomspace(window.min(), window.max(), 120)
-    drawing.band(axes, curve.congestion_control, dense, *(y / MBIT for y in curve.fitted.band(dense)))
+    drawing.band(axes, curve.congestion_control, dense, *(y / MBIT for y in curve.fitted.band(dense, "rate")))
     knee, low, high = curve.knee
     look = style.look(curve.congestion_control)
     ends = [[knee - low], [high - knee]]
-    axes.errorbar(knee, curve.fitted.estimates["limit"] / MBIT, xerr=ends, fmt=look.marker, color=look.color,
+    axes.errorbar(knee, curve.fitted.parameter("limit", "rate")[0] / MBIT, xerr=ends, fmt=look.marker, color=look.color,
                   mfc="white", capsize=3, zorder=3)  # fmt: skip
 
 

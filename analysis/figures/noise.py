@@ -31,7 +31,7 @@ def loss_over_nodes(study: Noise) -> Figure:
                 drawing.interval(axes, series, place, *ends)
             if level.curve:
                 along = np.geomspace(nodes.min(), nodes.max(), 80)
-                ratio, low, high = level.curve.band(along)
+                ratio, low, high = level.curve.band(along, "ratio")
                 drawing.band(axes, series, along, *(100 * (1 - end) for end in (ratio, high, low)))
         drawing.node_axis(axes, study.points.nodes.values)
         axes.set_ylabel("loss of the HPL rate to the daemon [%]")
@@ -48,7 +48,7 @@ def amplification_over_nodes(study: Noise) -> Figure:
         figure, axes = drawing.new_figure(3.2)
         counts = study.points.nodes.values
         along = np.geomspace(counts.min(), counts.max(), 80)
-        axes.plot(along, along, color=style.FAINT, linewidth=1, label="n: all nodes' losses")
+        axes.plot(along, along, color=style.FAINT, linewidth=1, label="n: all nodes' losses", gid=drawing.COMPUTED)
         axes.axhline(1, color=style.INK, linewidth=0.8, label="1: one node's loss")
         for series, sidestep, level in _series(study):
             look = style.look(series)

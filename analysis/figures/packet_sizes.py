@@ -16,12 +16,17 @@ def packets_over_size(study: PacketSizes) -> Figure:
         found, names = study.points, short_names(study.dataset)
         figure, (packets, loss) = drawing.new_figures(3.2, 2)
         sizes = found.frame_bytes.values
-        for place, path in enumerate((study.reference, study.compared)):
-            x, chosen = sizes * 2 ** (SIDESTEP * (place - 0.5)), found.sel(path=path)
-            for axes, values in ((packets, chosen.received), (loss, 100 * chosen.loss)):
-                drawing.runs(axes, path, x, values, names[path])
-                drawing.intervals(axes, path, x, values)
-        packets.plot(sizes, found.limit.sel(path=study.reference), color=style.INK, linewidth=0.8, label="wire limit")
+        for number, path in enumerate((study.reference, study.compared)):
+            x, chosen = sizes * 2 ** (SIDESTEP * (number - 0.5)), found.sel(path=path)
+            drawing.runs(packets, path, x, chosen.received, names[path])
+            drawing.intervals(packets, path, x, chosen.received, "rate")
+            drawing.runs(loss, path, x, 100 * chosen.loss, names[path])
+            lost = 100 * study.losses.sel(path=path)
+            for place, size in zip(x, sizes):
+                at = lost.sel(frame_bytes=size)
+                drawing.interval(loss, path, place, *(float(at[end]) for end in ("loss", "low", "high")))
+        limit = found.limit.sel(path=study.reference)
+        packets.plot(sizes, limit, color=style.INK, linewidth=0.8, label="wire limit", gid=drawing.BOUND)
         packets.set(yscale="log", ylabel="packets received [1/s]")
         loss.set(ylabel="loss [%]", ylim=(0, None))
         for axes in (packets, loss):

@@ -1,6 +1,7 @@
 """The published figures of the paper's own cases: efficiency, its sensitivity, and contention as scenarios.
 
-Simulated points carry no interval: the model repeats itself exactly. Lines between them only guide the eye.
+Simulated points carry no interval: the model repeats itself exactly. No line joins them: a grid between two of them
+was not simulated.
 """
 
 import numpy as np
@@ -69,12 +70,12 @@ def scenarios(study: Contention) -> Figure:
         figure, panels = drawing.new_figures(3.6, 2)
         panels[1].sharey(panels[0])
         for axes, (mechanism, title) in zip(panels, MECHANISMS.items()):
-            _line(axes, style.look(study.interconnect), study.ideal, "no contention (simulated)")
+            _points(axes, style.look(study.interconnect), study.ideal, "no contention (simulated)")
             for number, target in enumerate(study.slopes, 1):
                 curve = study.scenario(mechanism, target).curve
                 if curve is not None:
                     label = f"scenario: {100 * target:g} % on {curve.nodes.values[-1]} nodes"
-                    _line(axes, style.look(f"scenario {number}"), curve, label)
+                    _points(axes, style.look(f"scenario {number}"), curve, label)
             drawing.node_axis(axes, study.ideal.nodes.values)
             axes.set_title(title)
         panels[0].set_ylabel("efficiency [% of Rpeak]")
@@ -86,7 +87,7 @@ def scenarios(study: Contention) -> Figure:
 def _cases(axes: Axes, study: Paper) -> None:
     """Every simulated case, the ranges of those that were varied, and the published line."""
     for interconnect, sidestep, short in drawing.series(study.points):
-        _line(axes, style.look(interconnect), study.efficiency.sel(interconnect=interconnect), short)
+        _points(axes, style.look(interconnect), study.efficiency.sel(interconnect=interconnect), short)
         if study.sensitivity:
             _ranges(axes, study.sensitivity, interconnect, 2 ** (0.06 * sidestep))
     line = 100 * study.line
@@ -95,11 +96,9 @@ def _cases(axes: Axes, study: Paper) -> None:
     axes.set(ylabel="efficiency [% of Rpeak]", title="simulated")
 
 
-def _line(axes: Axes, look: style.Look, efficiency: xr.DataArray, label: str) -> None:
-    """Efficiency [1] over (nodes) as marks [%] with a line that guides the eye."""
-    axes.plot(
-        efficiency.nodes, 100 * efficiency, look.marker, linestyle=look.line, color=look.color, label=label
-    )
+def _points(axes: Axes, look: style.Look, efficiency: xr.DataArray, label: str) -> None:
+    """Efficiency [1] over (nodes) as marks [%]."""
+    axes.plot(efficiency.nodes, 100 * efficiency, look.marker, color=look.color, label=label)
 
 
 def _ranges(axes: Axes, study: Sensitivity, interconnect: str, sidestep: float) -> None:

@@ -30,7 +30,7 @@ def shares_by_size(study: Payload) -> Figure:
             _panel(column[1], profile, profile.bytes)
             column[0].set_title(f"{profile.evidence}: {profile.dataset.attrs['campaign']}")
             column[0].legend(loc="upper right", handlelength=2.6)
-            column[1].set_xlabel("size of a message")
+            column[1].set_xlabel("size of a message [B]")
             column[1].tick_params(axis="x", labelsize=8)
         _size_axis(panels[1, 0], study)
         panels[0, 0].set_ylabel("share of messages [%]")

@@ -24,8 +24,7 @@ def gain_and_chance(study: Payoff) -> Figure:
         for kind in UNCERTAIN:
             look = style.look(kind)
             values = 100 * study.chance.sel(uncertain=kind)
-            appearance = {"color": look.color, "marker": look.marker, "linestyle": look.line}
-            chance.plot(values.nodes, values, **appearance, markersize=4, label=LABELS[kind])
+            chance.plot(values.nodes, values, look.marker, color=look.color, markersize=5, mfc="none", label=LABELS[kind])
         chance.set(ylim=(-3, 103), title=f"{_name(study, study.gains.reference)} is cheaper [% of draws]")
         for axes in (gain, chance):
             drawing.node_axis(axes, drawing.apart(study.gains.efficiency.nodes.values.tolist(), APART))
@@ -36,9 +35,10 @@ def gain_and_chance(study: Payoff) -> Figure:
 def _gain(axes: Axes, study: Payoff) -> None:
     name, look = _name(study, study.gains.reference), style.look(study.gains.reference)
     value, low, high = (100 * study.gain[end] for end in ("value", "low", "high"))
-    axes.fill_between(value.nodes, low, high, color=look.color, alpha=0.2, linewidth=0)
-    appearance = {"color": look.color, "marker": look.marker, "linestyle": look.line}
-    axes.plot(value.nodes, value, **appearance, markersize=4, label=f"{name}'s gain in HPL")
+    ends = [value - low, high - value]
+    axes.errorbar(
+        value.nodes, value, ends, fmt=look.marker, color=look.color, markersize=4, capsize=2, label=f"{name}'s gain in HPL"
+    )
     premium = study.premium * 100
     axes.axhline(float(premium.value), color=style.INK, linewidth=1.2, label="what a node costs more")
     axes.axhspan(float(premium.low), float(premium.high), color=style.FAINT, alpha=0.35, linewidth=0)

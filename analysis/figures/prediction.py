@@ -9,7 +9,7 @@ from analysis.studies.prediction import Prediction
 from analysis.studies.predictors import TITLES
 from analysis.studies.scaling import short_names
 
-PARAMETERS = {"bandwidth": ("-", None), "latency": (":", "white")}  # line, and what fills the marks
+PARAMETERS = {"bandwidth": None, "latency": "white"}  # what fills the marks
 
 
 def draw(study: Prediction) -> dict[str, Figure]:
@@ -26,11 +26,9 @@ def over_nodes(study: Prediction) -> Figure:
             axes.sharey(panels[0])
             for predictor in study.shares.predictor.values:
                 said = 100 * study.shares.sel(interconnect=interconnect, predictor=predictor)
-                drawing.band(axes, predictor, said.nodes, said.value, said.low, said.high)
-                look = style.look(predictor)
-                axes.plot(said.nodes, said.value, look.marker, color=look.color)
-                appearance = {"color": look.color, "linestyle": look.line, "marker": look.marker}
-                axes.plot([], [], **appearance, label=f"predicted by {TITLES[predictor]}")
+                look, ends = style.look(predictor), [said.value - said.low, said.high - said.value]
+                label = f"predicted by {TITLES[predictor]}"
+                axes.errorbar(said.nodes, said.value, ends, fmt=look.marker, color=look.color, capsize=2, label=label)
             ran = 100 * study.emulated.sel(interconnect=interconnect)
             drawing.interval(axes, interconnect, ran.nodes, ran.value, ran.low, ran.high)
             axes.set_title(names[interconnect])
@@ -56,9 +54,9 @@ def sensitivities(study: Prediction) -> Figure:
             for parameter in PARAMETERS:
                 at = said.sel(interconnect=interconnect, parameter=parameter)
                 sidestep = 2 ** (0.06 * (position - (said.sizes["interconnect"] - 1) / 2))
-                _curve(campaign, interconnect, parameter, at, at.nodes * sidestep, names[interconnect])
+                _points(campaign, interconnect, parameter, at, at.nodes * sidestep, names[interconnect])
         drawing.node_axis(campaign, said.nodes.values)
-        campaign.set(ylabel="elasticity of HPL's rate", title=f"the {said.evidence.item()} cluster")
+        campaign.set(ylabel="elasticity of HPL's rate [1]", title=f"the {said.evidence.item()} cluster")
         if study.paper_elasticities is not None:
             _paper(paper, study)
         paper.set_title("the paper's cluster")
@@ -72,14 +70,14 @@ def _paper(axes: Axes, study: Prediction) -> None:
     for interconnect in table.interconnect.values:
         for parameter in PARAMETERS:
             value = table.sel(interconnect=interconnect, parameter=parameter)
-            _curve(axes, interconnect, parameter, xr.Dataset({"value": value}), value.nodes, names[interconnect])
+            _points(axes, interconnect, parameter, xr.Dataset({"value": value}), value.nodes, names[interconnect])
     drawing.node_axis(axes, table.nodes.values)
 
 
-def _curve(axes: Axes, series: str, parameter: str, values: xr.Dataset, x: xr.DataArray, name: str) -> None:
+def _points(axes: Axes, series: str, parameter: str, values: xr.Dataset, x: xr.DataArray, name: str) -> None:
     """One parameter's elasticities on a network, with bars where there are intervals."""
-    look, (line, fill) = style.look(series), PARAMETERS[parameter]
-    appearance = {"color": look.color, "marker": look.marker, "linestyle": line, "mfc": fill or look.color}
+    look = style.look(series)
+    appearance = {"color": look.color, "fmt": look.marker, "mfc": PARAMETERS[parameter] or look.color}
     if "low" in values:
         appearance["yerr"] = [values.value - values.low, values.high - values.value]
     axes.errorbar(x, values.value, capsize=2, label=f"{name}, {parameter}", **appearance)

@@ -15,6 +15,7 @@ from analysis import drawing, style
 from analysis.contrasts import Contrast, differences, log_ratios
 from analysis.facts.published import smith_balance
 from analysis.fitting.block_fit import BlockFit
+from analysis.inference.averages import mean_over
 from analysis.inference.verdict import Agreement
 from analysis.studies.efficiency import efficiency
 from analysis.studies.scaling import Scaling, short_names
@@ -46,14 +47,14 @@ def rate_over_nodes(points: xr.Dataset, fits: Mapping[str, BlockFit]) -> Figure:
     with style.styled():
         figure, axes = drawing.new_figure(3.6)
         smallest = int(points.nodes.min())
-        one_node = float(points.rate.sel(nodes=smallest).mean()) / smallest
+        one_node = float(mean_over(points.rate.sel(nodes=smallest), ..., "rate")) / smallest
         ends = np.array([0, float(points.nodes.max())])
         axes.plot(ends, one_node * ends, color=style.FAINT, linewidth=1, label="linear", zorder=1)
         for interconnect, sidestep, short in drawing.series(points):
             x = points.nodes.values + 0.08 * sidestep
             drawing.runs(axes, interconnect, x, points.rate.sel(interconnect=interconnect), short)
             if interconnect in fits:
-                drawing.curve(axes, interconnect, fits[interconnect], points.nodes, lambda n, rate: rate)
+                drawing.curve(axes, interconnect, fits[interconnect], points.nodes, "rate", lambda n, rate: rate)
         axes.set(
             xlabel="nodes", ylabel="HPL rate [Gflop/s]", xticks=points.nodes, xlim=(0, None), ylim=(0, None)
         )
@@ -85,7 +86,7 @@ def efficiency_over_nodes(points: xr.Dataset) -> Figure:
         for interconnect, sidestep, short in drawing.series(points):
             x = points.nodes.values * 2 ** (0.035 * sidestep)
             drawing.runs(axes, interconnect, x, reached.sel(interconnect=interconnect), short)
-            drawing.intervals(axes, interconnect, x, reached.sel(interconnect=interconnect))
+            drawing.intervals(axes, interconnect, x, reached.sel(interconnect=interconnect), "rate")
         drawing.node_axis(axes, points.nodes.values)
         axes.set(ylabel="efficiency [% of Rpeak]", ylim=(0, None))
         axes.legend(loc="lower left")

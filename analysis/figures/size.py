@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from analysis import drawing, style
 from analysis.contrasts import log_ratios
-from analysis.inference.over_blocks import summary
+from analysis.inference.over_blocks import ratios
 from analysis.studies.scaling import short_names
 from analysis.studies.size import Curve, Size, settings
 
@@ -30,7 +30,7 @@ def share_over_order(study: Size) -> Figure:
             x = alone.N.values * 2 ** (0.06 * sidestep)
             share = 100 * alone.share.sel(interconnect=interconnect)
             drawing.runs(axes, interconnect, x, share, short)
-            drawing.intervals(axes, interconnect, x, share)
+            drawing.intervals(axes, interconnect, x, share, "ratio")
             if interconnect in fitted:
                 _model(axes, study, fitted[interconnect], limit * 2 ** (0.06 * sidestep))
         drawing.doubling_axis(axes, [*alone.N.values, limit], "order of the matrix, N")
@@ -59,7 +59,7 @@ def ratio_over_order(study: Size) -> Figure:
 def _model(axes: Axes, study: Size, curve: Curve, limit: float) -> None:
     """The fitted curve over the orders that were run, and its limit apart from them."""
     orders = np.geomspace(study.points.N.values.min(), study.points.N.values.max(), 80)
-    parts = (100 * rate / study.nodes for rate in curve.blocks.band(settings(study.points, orders)))
+    parts = (100 * rate / study.nodes for rate in curve.blocks.band(settings(study.points, orders), "ratio"))
     drawing.band(axes, curve.interconnect, orders, *parts)
-    asymptote = 100 * summary(curve.asymptotes)
-    drawing.interval(axes, curve.interconnect, limit, asymptote["mean"], asymptote.low, asymptote.high)
+    asymptote = 100 * ratios(np.log(curve.asymptotes))
+    drawing.interval(axes, curve.interconnect, limit, asymptote.ratio, asymptote.low, asymptote.high)

@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from analysis import drawing, published, style
 from analysis.figures import frame_limits, packet_sizes, tcp_cost
+from analysis.inference.averages import Kind
 from analysis.studies.mtu import Mtu
 from analysis.studies.scaling import short_names
 from analysis.studies.switch import Switch
@@ -47,8 +48,8 @@ def throughput(study: Mtu, paths: list[str]) -> Figure:
         study,
         paths,
         [
-            ("total goodput\n[Gbit/s]", study.points.total / GIGA, beside.total / GIGA),
-            ("CPU, mean of both\n[%]", 100 * study.points.cpu_mean, 100 * beside["mean"]),
+            ("total goodput\n[Gbit/s]", study.points.total / GIGA, beside.total / GIGA, "rate"),
+            ("CPU, mean of both\n[%]", 100 * study.points.cpu_mean, 100 * beside["mean"], "cost"),
         ],
         limits=True,
     )
@@ -73,7 +74,7 @@ def _of_machines(study: Mtu, quantity: str, label: str, factor: float) -> Figure
         study,
         study.points.path[known].values.tolist() or study.points.path.values.tolist(),
         [
-            (label.format(machine), factor * study.points[name], factor * study.published[name])
+            (label.format(machine), factor * study.points[name], factor * study.published[name], "cost")
             for name, machine in names.items()
         ],
     )
@@ -81,7 +82,7 @@ def _of_machines(study: Mtu, quantity: str, label: str, factor: float) -> Figure
 
 def _grid(study: Mtu, paths, rows, limits=False) -> Figure:
     """A column of panels for each of the paths; rows are (label, values over (block, path, mtu, direction),
-    published ones).
+    published ones, kind of mean).
 
     With `limits` the first row has the wire limit, one way and both ways.
     """
@@ -89,17 +90,17 @@ def _grid(study: Mtu, paths, rows, limits=False) -> Figure:
         found, names = study.points, short_names(study.dataset)
         figure = Figure(figsize=(style.WIDTH, 1.1 + 1.6 * len(rows)))
         grid = figure.subplots(len(rows), len(paths), squeeze=False, sharex=True, sharey="row")
-        for panels, (label, values, printed) in zip(grid, rows):
+        for panels, (label, values, printed, kind) in zip(grid, rows):
             panels[0].set_ylabel(label)
             for axes, path in zip(panels, paths):
-                _directions(axes, values.sel(path=path))
+                _directions(axes, values.sel(path=path), kind)
                 _published(axes, study, path, printed)
             panels[0].set_ylim(0, None)
         for axes, path in zip(grid[0], paths):
             axes.set_title(names[path].replace(" ", "\n") if len(paths) > 3 else names[path])
             if limits and found.limit.sel(path=path).notnull().any():
                 for limit in np.unique(found.limit.sel(path=path), axis=1).T / GIGA:
-                    axes.plot(found.mtu, limit, color=style.INK, linewidth=0.8, label="wire limit")
+                    axes.plot(found.mtu, limit, color=style.INK, linewidth=0.8, label="wire limit", gid=drawing.BOUND)
         for axes in grid[-1]:
             axes.set_xticks([found.mtu.min(), found.mtu.max()])
         grid[-1, len(paths) // 2].set_xlabel("MTU [B]", labelpad=-4 if len(paths) < 4 else None)
@@ -107,13 +108,13 @@ def _grid(study: Mtu, paths, rows, limits=False) -> Figure:
         return figure
 
 
-def _directions(axes: Axes, values) -> None:
+def _directions(axes: Axes, values, kind: Kind) -> None:
     directions = values.direction.values.tolist()
     for place, direction in enumerate(directions):
         x = values.mtu.values + SIDESTEP * (place - (len(directions) - 1) / 2)
         chosen = values.sel(direction=direction)
         drawing.runs(axes, direction, x, chosen, f"emulated, {direction}")
-        drawing.intervals(axes, direction, x, chosen)
+        drawing.intervals(axes, direction, x, chosen, kind)
 
 
 def _published(axes: Axes, study: Mtu, path: str, values) -> None:

@@ -21,9 +21,9 @@ def cost_over_mtu(study: TcpCost) -> Figure:
         for end in study.ends:
             values = end.values / unit
             drawing.runs(axes, end.name, mtus, values, f"{end.name} end")
-            drawing.intervals(axes, end.name, mtus, values)
+            drawing.intervals(axes, end.name, mtus, values, "cost")
             if end.fitted:
-                parts = (part / unit for part in end.fitted.band(tcp_payload(along)))
+                parts = (part / unit for part in end.fitted.band(tcp_payload(along), "cost"))
                 drawing.band(axes, end.name, along, *parts)
         axes.axvline(study.left_out, color=style.FAINT, linewidth=1, zorder=0, label="left out of the prediction")
         axes.set(xscale="log", ylabel=label, xlabel="MTU [B]", ylim=(0, None))

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import drawing, style
-from analysis.inference.over_blocks import summary
+from analysis.inference.over_blocks import rates
 from analysis.studies.scaling import short_names
 from analysis.studies.token_claims import Claim
 from analysis.studies.token_exchange import TokenExchange
@@ -115,16 +115,17 @@ def _over_pairs(axes: Axes, place: Place, found: Pairs, study: TokenExchange) ->
     """One path: runs, means with intervals, the model of the least AICc if there is one, the wires' limit."""
     pairs = found.throughput.pairs.values
     drawing.runs(axes, place.topology, pairs, found.throughput / MB, place.topology.replace("_", " "))
-    means = summary(found.throughput / MB)
+    means = rates(found.throughput / MB)
     for n in pairs:
         at = means.sel(pairs=n)
         drawing.interval(axes, place.topology, n, float(at["mean"]), float(at.low), float(at.high))
     look, dense = style.look(place.topology), np.linspace(pairs.min(), pairs.max(), 100)
     first = found.comparisons[0]
     if first.aicc is not None:
-        axes.plot(dense, first.pooled.predict(dense) / MB, linestyle=look.line, color=look.color)
+        axes.plot(dense, first.pooled.predict(dense) / MB, linestyle=look.line, color=look.color, gid=drawing.MODEL)
     limit = study.points.limit.sel(path=place.path, token_bytes=study.largest_token)
-    axes.plot(pairs, limit / MB, ":", color=style.FAINT, linewidth=0.9, label="what the wires carry")
+    wires = {"color": style.FAINT, "linewidth": 0.9, "label": "what the wires carry", "gid": drawing.BOUND}
+    axes.plot(pairs, limit / MB, ":", **wires)
 
 
 def _rates(study: TokenExchange) -> Mapping[float, list[Place]]:

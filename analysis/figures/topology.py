@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import drawing, style
+from analysis.inference.averages import mean_over
 from analysis.studies.design_choices import Choice
 from analysis.studies.flow_slowdown import RUNNER
 from analysis.studies.scaling import short_names
@@ -13,7 +14,7 @@ from analysis.studies.topology import Topology, in_words
 
 FILLED = "in_order"  # the placement whose marks are filled; those of others are open
 COLUMNS = 3
-APART = 0.09  # of a doubling of nodes, between the marks of two patterns
+APART = 0.09  # of a doubling of nodes, between the marks of two patterns or networks
 
 
 def draw(study: Topology) -> dict[str, Figure]:
@@ -25,7 +26,7 @@ def draw(study: Topology) -> dict[str, Figure]:
 
 
 def cost_and_slowdown(study: Topology) -> Figure:
-    """Slowdown over cost [USD a node], a panel for each pattern; lines join the efficient choices of a placement."""
+    """Slowdown over cost [USD a node], a panel for each pattern; steps are the least slowdown for the cost."""
     with style.styled():
         names = short_names(study.dataset)
         patterns = list(dict.fromkeys(choice.pattern for choice in study.choices))
@@ -47,9 +48,9 @@ def cost_and_slowdown(study: Topology) -> Figure:
 
 
 def slowdown_over_nodes(study: Topology) -> Figure:
-    """Mean slowdown of every network over the nodes, a column for each pattern and a row for each placement."""
+    """Geometric mean slowdown of every network over the nodes, a column for each pattern and a row for each placement."""
     with style.styled():
-        names, slowdown = short_names(study.dataset), study.slowdowns.makespan.mean("run")
+        names, slowdown = short_names(study.dataset), mean_over(study.slowdowns.makespan, "run", "ratio")
         shape = slowdown.sizes["placement"], slowdown.sizes["pattern"]
         figure = Figure(figsize=(style.WIDTH, 1.6 + 1.6 * shape[0]))
         grid = figure.subplots(*shape, squeeze=False, sharex=True, sharey=True)
@@ -77,7 +78,7 @@ def cpu_time_over_nodes(study: Topology) -> Figure:
             axes.plot(places, own.simulator_cpu_time, look.marker, **appearance)
         nodes = np.unique(trials.nodes.values)
         linear = float(trials.simulator_cpu_time.min()) * nodes / nodes[0]
-        axes.plot(nodes, linear, color=style.FAINT, label="linear in the nodes")
+        axes.plot(nodes, linear, color=style.FAINT, label="linear in the nodes", gid=drawing.COMPUTED)
         axes.set(yscale="log", ylabel="CPU time of the simulation [s]")
         drawing.node_axis(axes, nodes)
         drawing.log_ticks(axes.yaxis)
@@ -86,13 +87,15 @@ def cpu_time_over_nodes(study: Topology) -> Figure:
 
 
 def _choices(axes: Axes, choices: list[Choice], names: dict) -> None:
-    """Each choice's mark, and lines through the efficient ones of each placement."""
+    """Each choice's mark, and the least slowdown that so much buys with each placement, in steps from one efficient
+    choice to the next."""
     for placement in dict.fromkeys(choice.placement for choice in choices):
         own = [choice for choice in choices if choice.placement == placement]
         front = [(choice.cost_per_node, choice.slowdown) for choice in own if choice.efficient]
         line = "-" if placement == FILLED else ":"
         appearance = {"marker": "o", "markersize": 11, "mfc": "none", "color": style.FAINT, "zorder": 1}
-        axes.plot(*zip(*front), line, **appearance, label=f"efficient, {in_words(placement)}")
+        label = f"efficient, {in_words(placement)}"
+        axes.plot(*zip(*front), line, **appearance, drawstyle="steps-post", label=label)
         for choice in own:
             look = style.look(choice.interconnect)
             face = look.color if placement == FILLED else "none"
@@ -102,10 +105,10 @@ def _choices(axes: Axes, choices: list[Choice], names: dict) -> None:
 
 def _curves(axes: Axes, slowdown: xr.DataArray, names: dict) -> None:
     """The slowdown of every network, over (interconnect, nodes)."""
-    for name in slowdown.interconnect.values:
+    for number, name in enumerate(slowdown.interconnect.values):
         look, values = style.look(name), slowdown.sel(interconnect=name)
-        appearance = {"color": look.color, "marker": look.marker, "linestyle": look.line, "mfc": "none"}
-        axes.plot(values.nodes, values, **appearance, label=names[name])
+        places = values.nodes * 2.0 ** (APART * (number - (slowdown.sizes["interconnect"] - 1) / 2))
+        axes.plot(places, values, look.marker, color=look.color, mfc="none", label=names[name])
 
 
 def _slowdown_axes(first: np.ndarray) -> None:

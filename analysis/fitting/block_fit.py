@@ -1,6 +1,6 @@
 """Fit a model to the curve of every block: the block is the unit of repetition."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,7 @@ from runners.record import FalloffError
 
 from analysis.fitting.batch import refit
 from analysis.fitting.fit import fit
+from analysis.inference.averages import Kind, average
 from analysis.inference.intervals import t_interval
 from analysis.models import Model
 
@@ -30,12 +31,18 @@ class BlockFit:
     left_out: int
     interval_kind: str = "t interval over blocks"
 
-    def band(self, x) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mean curve and pointwise 95 % interval over the blocks: (mean, low, high), each of shape (x,)."""
+    def band(self, x, kind: Kind, of: Callable = lambda x, y: y) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean curve and pointwise 95 % t interval over the blocks: (mean, low, high), each of shape (x,).
+
+        `of(x, y)` turns the model's curves into what is averaged, which is of the `kind` of mean.
+        """
         x = np.asarray(x, float)
-        curves = self.model.function(x, *self.by_block.T[:, :, None])
-        mean, _, low, high = t_interval(curves)
-        return mean, low, high
+        return average(of(x, self.model.function(x, *self.by_block.T[:, :, None])), kind)
+
+    def parameter(self, name: str, kind: Kind) -> tuple[float, float, float]:
+        """A parameter's mean of this kind over the blocks, and its 95 % t interval: (mean, low, high)."""
+        mean, low, high = average(self.by_block[:, self.model.parameters.index(name)], kind)
+        return float(mean), float(low), float(high)
 
 
 def fit_blocks(model: Model, x, table) -> BlockFit:

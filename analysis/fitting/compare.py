@@ -8,7 +8,7 @@ import numpy as np
 from analysis.fitting.batch import refit
 from analysis.fitting.fit import Fit, fit
 from analysis.fitting.resample import Intervals, block_intervals
-from analysis.inference.intervals import t_interval
+from analysis.inference.averages import average
 from analysis.models import Model
 from runners.record import FalloffError
 
@@ -17,8 +17,8 @@ from runners.record import FalloffError
 class HeldOut:
     """How well the smaller configurations predict the largest.
 
-    `error` is the mean over the blocks of predicted / measured - 1, `interval` its 95 % t interval
-    (NaN from one block); `blocks` counts the blocks that it rests on.
+    `error` is the geometric mean over the blocks of predicted / measured, less one, `interval` its 95 % t
+    interval (NaN from one block); `blocks` counts the blocks that it rests on.
     """
 
     error: float
@@ -86,12 +86,15 @@ def _held_out(model, x, table):
         return None, str(refusal)
     estimates = refit(model, smaller, table[:, :-1]).estimates
     with np.errstate(all="ignore"):
-        errors = model.function(largest, *estimates.T[:, :, None])[:, 0] / table[:, -1] - 1
-    errors = errors[np.isfinite(errors)]
-    if not len(errors):
+        factors = model.function(largest, *estimates.T[:, :, None])[:, 0] / table[:, -1]
+    factors = factors[np.isfinite(factors)]
+    if not len(factors):
         return None, "The smaller configurations give no finite error of the largest."
-    mean, _, low, high = t_interval(errors)
-    return HeldOut(float(mean), (float(low), float(high)), len(errors)), ""
+    impossible = int((factors <= 0).sum())
+    if impossible:
+        return None, f"The smaller configurations predict nothing above 0 of the largest in {impossible} blocks."
+    mean, low, high = (float(factor) - 1 for factor in average(factors, "ratio"))
+    return HeldOut(mean, (low, high), len(factors)), ""
 
 
 def as_json(comparison: Comparison) -> dict:

@@ -1,19 +1,35 @@
-"""Means and 95 % t intervals over the blocks, at every combination of the other dimensions."""
+"""Means of each kind and 95 % t intervals over the blocks, at every combination of the other dimensions."""
 
 import numpy as np
 import xarray as xr
 
-from analysis.inference.intervals import t_interval
+from analysis.inference.averages import Kind, average
 
 
 def summary(values: xr.DataArray) -> xr.Dataset:
-    """`mean`, `low`, `high` in the unit of `values` and the number of `blocks`, over all its dims but block.
+    """Of costs: `mean` (arithmetic), `low`, `high` in the unit of `values` and the number of `blocks`, over all its
+    dims but block.
 
     NaN is left out; without a value the mean is NaN, and from one value the interval.
     """
+    return _over_blocks(values, "cost")
+
+
+def rates(values: xr.DataArray) -> xr.Dataset:
+    """As `summary`, of rates: `mean` is the harmonic one, the interval that of the costs of a unit of work, inverted."""
+    return _over_blocks(values, "rate")
+
+
+def ratios(log_ratio: xr.DataArray) -> xr.Dataset:
+    """As `summary`, of ratios that are combined as logarithms: `ratio` is their geometric mean."""
+    return _over_blocks(np.exp(log_ratio), "ratio").rename(mean="ratio")
+
+
+def _over_blocks(values: xr.DataArray, kind: Kind) -> xr.Dataset:
     mean, low, high, blocks = xr.apply_ufunc(
-        _summary_of_one,
+        _of_one,
         values,
+        kwargs={"kind": kind},
         input_core_dims=[["block"]],
         output_core_dims=[[], [], [], []],
         vectorize=True,
@@ -22,15 +38,8 @@ def summary(values: xr.DataArray) -> xr.Dataset:
     return xr.Dataset({"mean": mean, "low": low, "high": high, "blocks": blocks})
 
 
-def ratios(log_ratio: xr.DataArray) -> xr.Dataset:
-    """As `summary`, of ratios that are combined as logarithms: `ratio` is their geometric mean."""
-    found = summary(log_ratio)
-    return np.exp(found[["mean", "low", "high"]]).rename(mean="ratio").assign(blocks=found.blocks)
-
-
-def _summary_of_one(values):
+def _of_one(values, kind):
     values = values[np.isfinite(values)]
     if not len(values):
         return np.nan, np.nan, np.nan, 0
-    mean, _, low, high = t_interval(values)
-    return mean, low, high, len(values)
+    return *average(values, kind), len(values)

@@ -8,7 +8,7 @@ import xarray as xr
 
 from analysis.contrasts import Contrast, differences, log_ratios
 from analysis.derive import at_only_level, points
-from analysis.inference.over_blocks import summary
+from analysis.inference.over_blocks import ratios, summary
 from analysis.studies.phases import phases
 from analysis.studies.scaling import Scaling
 from analysis.studies.size import Size
@@ -62,7 +62,7 @@ def analyse(
     sizes = None
     if emulated_size is not None and simulated_size is not None:
         twin_size = at_only_level(points(simulated_size), "block", "nodes")
-        sizes = compared(emulated_size.shares.rename(mean="emulated"), twin_size.share)
+        sizes = compared(emulated_size.shares.rename(ratio="emulated"), twin_size.share)
     return TwinAgreement(
         emulated=emulated,
         simulated=twin,
@@ -70,7 +70,7 @@ def analyse(
         baseline_nodes=baseline,
         contrast=contrast,
         shares=compared(
-            summary(emulated.points.share).rename(mean="emulated"), twin.share.sel(as_emulated, drop=True)
+            ratios(np.log(emulated.points.share)).rename(ratio="emulated"), twin.share.sel(as_emulated, drop=True)
         ),
         ratios=compared(
             contrast.ratios.rename(ratio="emulated"), np.exp(log_ratio.sel(as_emulated, drop=True))

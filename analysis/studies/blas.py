@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.derive import at_only_level, points
-from analysis.inference.over_blocks import ratios, summary
+from analysis.inference.over_blocks import ratios
 from analysis.inference.verdict import Verdict, judge_fall
 
 CLAIMED_FACTOR = 2.0  # the blog's "doubled"
@@ -19,8 +19,8 @@ class Blas:
 
     `slow` and `fast` are the levels of the factor blas that are compared. `log_ratio` is
     log(rate with the fast library / rate with the slow one) over (block, N). `factors` is over (N): `ratio`
-    with its 95 % t interval `low`, `high` and `blocks`; `shares` over (blas, N): `mean`, `low`, `high`
-    and `blocks` of the share of DGEMM. `claim` judges, at the largest N, whether the slow library's rate
+    with its 95 % t interval `low`, `high` and `blocks`; `shares` over (blas, N): `ratio`
+    (geometric mean), `low`, `high` and `blocks` of the share of DGEMM. `claim` judges, at the largest N, whether the slow library's rate
     falls below the fast one's by more than 1 - 1 / CLAIMED_FACTOR: it `falls off` where the factor is
     beyond the claimed one with 95 % one-sided confidence, and is `flat` where it is below.
     """
@@ -52,7 +52,7 @@ def analyse(dataset: xr.Dataset) -> Blas:
         fast=fast,
         log_ratio=log_ratio.rename("log_ratio"),
         factors=ratios(log_ratio),
-        shares=summary(alone.share),
+        shares=ratios(np.log(alone.share)),
         claim=judge_fall(
             -log_ratio.sel(N=log_ratio.N.max()).values, 1 - 1 / CLAIMED_FACTOR, derived.evidence.item()
         ),

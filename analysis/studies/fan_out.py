@@ -15,7 +15,7 @@ from analysis.derive import over_factors
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.fitting.breakpoint import bracket
 from analysis.inference.intervals import t_interval
-from analysis.inference.over_blocks import ratios, summary
+from analysis.inference.over_blocks import rates, ratios
 from analysis.models import segmented
 from runners import fanout
 from runners.record import FalloffError
@@ -25,9 +25,9 @@ from runners.record import FalloffError
 class Fan:
     """All that follows for one direction at the baseline's path and streams.
 
-    `goodput` [bit/s] is the aggregate over (block, receivers), `means` its geometric mean over (receivers):
-    `ratio`, 95 % t interval `low`, `high`, `blocks`. `fairness` is Jain's index over (receivers): `mean`,
-    `low`, `high`, `blocks`. `limits` are the links' by number of receivers.
+    `goodput` [bit/s] is the aggregate over (block, receivers), `means` its harmonic mean over (receivers):
+    `mean`, 95 % t interval `low`, `high`, `blocks`. `fairness` is Jain's index over (receivers): `ratio` (geometric
+    mean), `low`, `high`, `blocks`. `limits` are the links' by number of receivers.
     `fitted` is the segmented model of log2 of a receiver's mean goodput over the receivers, in every block:
     it is level up to the knee and falls by s per doubling beyond it; s = 1 where the aggregate does not grow
     at all. `knee` is (estimate, low, high), a 95 % t interval of its logarithm over the blocks. Where the
@@ -102,8 +102,8 @@ def _fan(points: xr.Dataset, baseline, changes, path, sender: int) -> Fan:
     known = {
         "direction": points.direction.item(),
         "goodput": goodput,
-        "means": ratios(np.log(goodput)),
-        "fairness": summary(over_receivers.fairness),
+        "means": rates(goodput),
+        "fairness": ratios(np.log(over_receivers.fairness)),
         "limits": {int(n): _limits(path, sender, int(n), points.direction.item()) for n in receivers},
         "verdict": _verdict(points.goodput, baseline, changes),
         "sender_cpu": points.sender_cpu.sel(baseline).dropna("block"),

@@ -20,7 +20,8 @@ class Growth:
     Each network in each placement has a c of its own; `interval` is the exponent's 95 % t interval, which takes the
     `trials` for independent. What the simulator takes to start is part of the time, so that the exponent grows with
     the nodes: `last` and `last_interval` are those of the two largest node counts alone. `longest` [s] is the longest
-    trial, of `most_nodes`. What cannot be had is NaN.
+    trial, of `most_nodes`; `residuals` are those of the fit to the logarithms, of shape (trials,), none without a fit.
+    What cannot be had is NaN.
     """
 
     pattern: str
@@ -31,6 +32,7 @@ class Growth:
     trials: int
     most_nodes: int
     longest: float
+    residuals: np.ndarray
 
 
 def growth(dataset: xr.Dataset) -> tuple[Growth, ...]:
@@ -44,17 +46,17 @@ def growth(dataset: xr.Dataset) -> tuple[Growth, ...]:
 
 def _growth(pattern: str, trials: pd.DataFrame) -> Growth:
     longest = trials.loc[trials.simulator_cpu_time.idxmax()]
-    exponent, interval = _exponent(trials)
+    exponent, interval, residuals = _exponent(trials)
     largest = sorted(trials.nodes.unique())[-2:]
-    last, last_interval = _exponent(trials[trials.nodes.isin(largest)])
+    last, last_interval, _ = _exponent(trials[trials.nodes.isin(largest)])
     took = float(longest.simulator_cpu_time)
-    return Growth(pattern, exponent, interval, last, last_interval, len(trials), int(longest.nodes), took)
+    return Growth(pattern, exponent, interval, last, last_interval, len(trials), int(longest.nodes), took, residuals)
 
 
-def _exponent(trials: pd.DataFrame) -> tuple[float, tuple[float, float]]:
-    """The common slope of log CPU time over log nodes, and its 95 % t interval."""
+def _exponent(trials: pd.DataFrame) -> tuple[float, tuple[float, float], np.ndarray]:
+    """The common slope of log CPU time over log nodes, its 95 % t interval, and what the fit leaves."""
     own = pd.get_dummies(trials.groupby(list(GROUP)).ngroup()).to_numpy(float)
     if trials.nodes.nunique() < 2 or len(trials) <= own.shape[1] + 1:
-        return np.nan, (np.nan, np.nan)
+        return np.nan, (np.nan, np.nan), np.empty(0)
     fitted = OLS(np.log(trials.simulator_cpu_time.to_numpy()), np.column_stack([np.log(trials.nodes), own])).fit()
-    return float(fitted.params[0]), tuple(fitted.conf_int()[0].tolist())
+    return float(fitted.params[0]), tuple(fitted.conf_int()[0].tolist()), fitted.resid

@@ -8,6 +8,7 @@ import xarray as xr
 
 from analysis.derive import at_only_level, over_factors
 from analysis.designs import CROSSBAR
+from analysis.inference.averages import average
 from runners.record import FalloffError
 
 RUNNER = "flows"
@@ -18,7 +19,7 @@ FREE, COSTLY, DEPENDS = "costs nothing", "costs", "depends on the run"
 class Judgement:
     """What a network costs a pattern of traffic on `nodes` nodes, in a placement of neighbours.
 
-    `slowdown` [1] is the mean over the `runs`, `least` and `most` their extremes, `mean_flow` the slowdown of the
+    `slowdown` [1] is the geometric mean over the `runs`, `least` and `most` their extremes, `mean_flow` the slowdown of the
     average flow, NaN where there are no flows. `kind` is FREE where every run is within the margin m, which is a
     slowdown of at most 1 / (1 - m), COSTLY where none is, otherwise DEPENDS. `bearable` is the part of its time on
     the network without oversubscription that a program may spend in such traffic, and yet be slowed down by no more
@@ -65,14 +66,14 @@ def judge(slowdowns: xr.Dataset, margin: float) -> Judgement | None:
     if not known.sizes["run"]:
         return None
     makespan = known.makespan.values
-    slowdown, least, most = (float(value) for value in (makespan.mean(), makespan.min(), makespan.max()))
+    slowdown, least, most = (float(value) for value in (average(makespan, "ratio")[0], makespan.min(), makespan.max()))
     limit = 1 / (1 - margin)
     return Judgement(
         *(slowdowns[name].item() for name in ("interconnect", "pattern", "placement", "nodes")),
         slowdown=slowdown,
         least=least,
         most=most,
-        mean_flow=float(known["mean"].mean()),
+        mean_flow=float(average(known["mean"].values, "ratio")[0]),
         runs=len(makespan),
         kind=FREE if most <= limit else COSTLY if least > limit else DEPENDS,
         bearable=bearable(slowdown, margin),

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis.inference.intervals import t_interval
+from analysis.inference import normality
+from analysis.inference.averages import average
 from runners.record import FalloffError
 
 # Runs that agree in all of these are repeats of each other.
@@ -21,7 +22,7 @@ class Imported:
 
     `abscissa` is which of the two, `ordinate` is `efficiency` [1], the share of Rpeak, or where that is not known
     `rate` [Gflop/s]. `runs` has a row for each usable result: its `file` and SETTINGS, `x` on the abscissa and `y`
-    on the ordinate. `best` has a row for each interconnect and x: of all settings those with the highest mean, with
+    on the ordinate. `best` has a row for each interconnect and x: of all settings those with the highest harmonic mean, with
     `runs`, `mean`, `low` and `high`, the 95 % t interval over the runs, NaN for a single one and where the
     interconnect is not known. `notes` say in sentences what is missing and what does therefore not follow.
     """
@@ -52,6 +53,7 @@ def analyse(dataset: xr.Dataset) -> Imported:
         *_counts(results=results, measured=measured, hpl=hpl, distinct=distinct),
         *_unknown(distinct, ordinate),
         *_limits(runs, best, ordinate),
+        *_normality(runs, best),
     )
     return Imported(dataset, abscissa, ordinate, runs, best, notes)
 
@@ -86,8 +88,8 @@ def _distinct(results: pd.DataFrame) -> pd.DataFrame:
 
 def _best(runs: pd.DataFrame) -> pd.DataFrame:
     alike = runs.groupby([*SETTINGS, "x"], dropna=False).y
-    table = alike.agg(runs="size", mean="mean").reset_index()
-    table["low"], table["high"] = np.array([t_interval(values)[2:] for _, values in alike]).T
+    table = alike.agg(runs="size").reset_index()
+    table["mean"], table["low"], table["high"] = np.array([average(values, "rate") for _, values in alike]).T
     table.loc[table.interconnect == "", ["low", "high"]] = np.nan  # perhaps of several networks, and no repeats
     highest = table.groupby(["interconnect", "x"])["mean"].idxmax()
     return table.loc[highest].reset_index(drop=True)
@@ -118,6 +120,21 @@ def _unknown(results: pd.DataFrame, ordinate: str) -> Iterator[str]:
         yield f"Results without an Rpeak, left out: {without_peak.sum()} (--set rpeak=F, one node's flop/s)."
     if (results.interconnect == "").any():
         yield "Without an interconnect there is no interval: --set interconnect=NAME, or a column of --map."
+
+
+def _normality(runs: pd.DataFrame, best: pd.DataFrame) -> Iterator[str]:
+    """What Shapiro and Wilk's test says of the runs whose intervals take them for normal."""
+    if best.low.isna().all():
+        return
+    alike = [values.to_numpy() for _, values in runs.groupby([*SETTINGS, "x"], dropna=False).y]
+    table = np.full((max(map(len, alike)), len(alike)), np.nan)
+    for column, values in enumerate(alike):
+        table[: len(values), column] = values
+    found = normality.check(xr.DataArray(table, dims=("block", "point")), "rate")
+    if not found.tested:
+        yield "The intervals take runs for normal, which fewer than three runs a point cannot show."
+    elif found.departs:
+        yield f"The intervals take runs for normal, which they do not look (least p {found.p_holm:.2g} after Holm)."
 
 
 def _limits(runs: pd.DataFrame, best: pd.DataFrame, ordinate: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ import xarray as xr
 
 from analysis.contrasts import log_ratios
 from analysis.derive import at_only_level, over_factors
-from analysis.inference.over_blocks import ratios
+from analysis.inference.over_blocks import rates, ratios
 from analysis.inference.verdict import (
     Control,
     Interval,
@@ -63,7 +63,7 @@ class Hpl:
     """HPL over one link and two.
 
     `points` is over (block, aggregation, nodes, ranks_per_node): `rate` [Gflop/s] and `lesser` [1], the share
-    of the lesser link; `rates` the geometric means over the blocks (`ratio`, `low`, `high`, `blocks`).
+    of the lesser link; `rates` the harmonic means over the blocks (`mean`, `low`, `high`, `blocks`).
     `candidates` are at `fewest` nodes. `by_connection` holds, for each number of processes a node, the ratio
     there of hashing connections to hashing peers, where both were run.
     """
@@ -84,7 +84,7 @@ class Hpl:
 class Micro:
     """TCP between two nodes.
 
-    `points` is over (block, aggregation, streams): `goodput` [bit/s] and `lesser` [1]; `goodputs` the geometric
+    `points` is over (block, aggregation, streams): `goodput` [bit/s] and `lesser` [1]; `goodputs` the harmonic
     means over the blocks and `lesser` as `lesser_shares` has it, over (aggregation, streams). `wire_limit`
     [bit/s] is that of one link.
     """
@@ -138,7 +138,7 @@ def _hpl(dataset: xr.Dataset) -> Hpl:
     return Hpl(
         dataset=dataset,
         points=points,
-        rates=ratios(np.log(points.rate)),
+        rates=rates(points.rate),
         baseline=baseline,
         margin=margin,
         least_share=design["least_share"],
@@ -200,7 +200,7 @@ def _micro(dataset: xr.Dataset) -> Micro:
     return Micro(
         dataset=dataset,
         points=points,
-        goodputs=ratios(np.log(points.goodput)),
+        goodputs=rates(points.goodput),
         lesser=lesser_shares(points.lesser, least),
         wire_limit=float(wire_limit(link["rate_bit_s"], link["mtu"])),
     )

@@ -5,6 +5,8 @@ import warnings
 import numpy as np
 import xarray as xr
 
+from analysis.inference.averages import Kind, back_from_scale, on_scale
+
 ROUNDING = 1e-9  # values that differ by no larger part are the same
 MOST_LOST = 0.01  # part of the draws that may have no value before an interval of the others is too narrow
 
@@ -24,13 +26,13 @@ def over_draws(values: xr.DataArray) -> xr.Dataset:
     return xr.Dataset({"value": values.isel(draw=0), "low": low.where(varied), "high": high.where(varied)})
 
 
-def resampled_blocks(values: xr.DataArray, draws: int, seed: int) -> xr.DataArray:
-    """Means of `values`, over (block, ...), with dim draw in place of block: all blocks, then of resampled ones.
+def resampled_blocks(values: xr.DataArray, draws: int, seed: int, kind: Kind) -> xr.DataArray:
+    """The kind's means of `values`, over (block, ...), with dim draw in place of block: all blocks, then of resampled ones.
 
     Blocks are drawn whole, the same for all other dims and for the same seed; what is missing in them is left out.
     Of a single block only draw 0 is known.
     """
-    there = values.transpose("block", ...).drop_vars("block", errors="ignore")
+    there = on_scale(values, kind).transpose("block", ...).drop_vars("block", errors="ignore")
     blocks = there.sizes["block"]
     counts = np.ones((1 + draws, blocks))
     if blocks > 1:
@@ -40,4 +42,4 @@ def resampled_blocks(values: xr.DataArray, draws: int, seed: int) -> xr.DataArra
     drawn = xr.DataArray(counts, dims=("draw", "block"))
     total = (drawn * there.fillna(0)).sum("block", skipna=False)
     present = (drawn * there.notnull()).sum("block", skipna=False)
-    return (total / present.where(present > 0)).transpose(..., "draw")
+    return back_from_scale(total / present.where(present > 0), kind).transpose(..., "draw")

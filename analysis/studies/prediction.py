@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.derive import points
+from analysis.inference.averages import mean_over
 from analysis.studies import beyond as beyond_study
 from analysis.studies import predictors
 from analysis.studies.link_parameters import DRAWS, SEED, LinkParameters, link_parameters
@@ -49,7 +50,7 @@ class Prediction:
     `misleads` (the interval lies beyond it), `predicts` (within it), else `undecided`.
 
     Where messages are sent, `of_network` is the errors' part that is not there on one node, where none is: the factor
-    over the mean of all networks there, less one (all NaN without it), and `network_kinds` judges that part.
+    over the geometric mean of all networks there, less one (all NaN without it), and `network_kinds` judges that part.
     `elasticities` are d ln rate / d ln bandwidth and -d ln rate / d ln latency over (parameter, predictor,
     interconnect, nodes), with `difference`, the first less the second.
 
@@ -96,7 +97,8 @@ def analyse(
     if not networks:
         raise FalloffError("the token and the HPL campaign have no network in common: run both on the same testbed")
     hpl, fits = hpl.sel(interconnect=networks, block=hpl.block_valid), links.fits.sel(interconnect=networks)
-    ran, dgemm = (resampled_blocks(hpl[name], draws, SEED) for name in ("share", "dgemm"))
+    ran = resampled_blocks(hpl.share, draws, SEED, "ratio")
+    dgemm = resampled_blocks(hpl.dgemm, draws, SEED, "rate")
     settings = hpl[["N", "NB", "P", "Q"]].max(["block", "interconnect"])
     modelled = None if simulated is None else surface(simulated)
     nodes = hpl.nodes.values
@@ -108,7 +110,7 @@ def analyse(
     shares = _stacked(said)
     factor = shares / ran
     margin = json.loads(emulated.attrs["design"])["margin"]
-    alone = factor.reindex(nodes=[1]).isel(nodes=0, drop=True).mean("interconnect")
+    alone = mean_over(factor.reindex(nodes=[1]).isel(nodes=0, drop=True), "interconnect", "ratio")
     errors, of_network = over_draws(factor - 1), over_draws((factor / alone - 1).sel(nodes=nodes > 1))
     return Prediction(
         tokens=tokens,

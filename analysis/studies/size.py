@@ -11,7 +11,7 @@ from analysis.contrasts import log_ratios
 from analysis.derive import at_only_level, points
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.fitting.compare import Comparison, compare
-from analysis.inference.over_blocks import ratios, summary
+from analysis.inference.over_blocks import ratios
 from analysis.inference.verdict import Control, judge_control
 from analysis.models.hpl import times
 from runners.record import FalloffError
@@ -49,8 +49,8 @@ class Curve:
 class Size:
     """The campaign's dataset and all that follows from it, on its `nodes` nodes.
 
-    `shares` is over (interconnect, N): `mean`, 95 % t interval `low`, `high` and `blocks` of the share of
-    DGEMM. `ratios` is over (N): `ratio` of the rates on `network` and `reference`, the design's primary pair
+    `shares` is over (interconnect, N): `ratio` (geometric mean), 95 % t interval `low`, `high` and `blocks` of the
+    share of DGEMM. `ratios` is over (N): `ratio` of the rates on `network` and `reference`, the design's primary pair
     (geometric mean), `low`, `high` and `blocks`. `agreement` judges whether the ratio of their asymptotes
     is 1: then the network costs nothing in the limit.
     """
@@ -82,7 +82,7 @@ def analyse(dataset: xr.Dataset) -> Size:
         nodes=alone.nodes.item(),
         network=network,
         reference=reference,
-        shares=summary(alone.share),
+        shares=ratios(np.log(alone.share)),
         ratios=ratios(log_ratios(alone, network, reference)),
         curves=tuple(curves.values()),
         agreement=_agreement(curves[network], curves[reference], design["margin"]),

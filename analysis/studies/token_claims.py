@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from analysis.inference.averages import mean_over
 from analysis.inference.in_range import UNDECIDED, judge_range
 from analysis.studies.token_points import Place
 
@@ -88,5 +89,5 @@ def _judged(at: xr.Dataset, of: Place, against: Place, asked: Asked) -> dict[str
 
 def is_host_bound(here: xr.Dataset) -> bool:
     """Whether the machine and not its wires limits a path; `here` is as `at` of `claims`, of one path."""
-    carried = float(here.throughput.mean() / here.limit)
+    carried = float(mean_over(here.throughput, "block", "rate") / here.limit)
     return carried < LITTLE_CARRIED and float(here.busy.mean()) > NEARLY_BUSY

@@ -7,6 +7,7 @@ import xarray as xr
 
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.inference.intervals import t_interval
+from analysis.inference.ratio_of_means import ratio_of_means
 from analysis.models import hockney
 from analysis.studies.token_points import Place
 from runners.record import FalloffError
@@ -21,7 +22,8 @@ class Latency:
 
     Of a median, since what else the machine does delays some exchanges by many times what an exchange takes.
     `fitted` is Hockney's model of every block, on the logarithms of the times; None where the data do not
-    carry it, and `refused` says why. `alpha` [s], `beta` [s/B] and `half` = n1/2 [B] are over the blocks.
+    carry it, and `refused` says why. `alpha` [s] and `beta` [s/B] are over the blocks, and `half` = n1/2 [B] is the ratio of their
+    means with Fieller's 95 % interval.
     """
 
     place: Place
@@ -37,9 +39,9 @@ class Latency:
         """The largest part by which the mean time at a size differs from the model's; NaN without a fit."""
         if self.fitted is None:
             return np.nan
-        modelled, *_ = self.fitted.band(self.time.token_bytes.values)
-        measured = np.log(self.time.dropna("block")).mean("block").values
-        return float(np.abs(np.expm1(measured - modelled)).max())
+        modelled, *_ = self.fitted.band(self.time.token_bytes.values, "cost", _seconds)
+        measured = self.time.dropna("block").mean("block").values
+        return float(np.abs(measured / modelled - 1).max())
 
     def parameters(self) -> xr.Dataset:
         """`alpha` and `beta` of every whole block, over (block); nothing without a fit."""
@@ -52,7 +54,7 @@ class Latency:
 
     def throughput(self, token_bytes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The fitted tokens written x size [B/s], shape of token_bytes, and its 95 % band over the blocks."""
-        mean, low, high = (token_bytes / (2 * np.exp(curve)) for curve in self.fitted.band(token_bytes))
+        mean, low, high = (token_bytes / (2 * time) for time in self.fitted.band(token_bytes, "cost", _seconds))
         return mean, high, low  # a longer time is less throughput
 
 
@@ -75,9 +77,7 @@ def latency(place: Place, round_trip: xr.DataArray) -> Latency:
     except FalloffError as error:
         return Latency(place, time, refused=str(error))
     alpha, beta = fitted.by_block.T
-    with np.errstate(divide="ignore"):
-        half = hockney.half_performance_length(alpha, beta)
-    return Latency(place, time, fitted, estimate(alpha), estimate(beta), estimate(half))
+    return Latency(place, time, fitted, estimate(alpha), estimate(beta), ratio_of_means(alpha, beta))
 
 
 def added(latencies: tuple[Latency, ...], against: str) -> tuple[Added, ...]:
@@ -93,6 +93,10 @@ def estimate(values) -> Estimate:
         return UNKNOWN
     mean, _, low, high = t_interval(values)
     return float(mean), float(low), float(high)
+
+
+def _seconds(_, log_time: np.ndarray) -> np.ndarray:
+    return np.exp(log_time)
 
 
 def _added(other: Latency, local: Latency) -> Added:

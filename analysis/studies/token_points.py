@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.derive import over_factors
+from analysis.inference.averages import mean_over
 from analysis.tcp import EXCESS
 from analysis.token_wires import pairs_of, token_limit
 
@@ -47,7 +48,7 @@ def points(dataset: xr.Dataset, astray: xr.DataArray) -> tuple[xr.Dataset, tuple
 
     So are those that are `astray`, over (trial), whose tokens took another way than described.
     `runs` [B/s], over (run, ...) too, is the tokens written by all producers x size over the common window;
-    `throughput` [B/s] the mean of a trial's runs. A run in which a pair has no reading is NaN, and so are all
+    `throughput` [B/s] the harmonic mean of a trial's runs. A run in which a pair has no reading is NaN, and so are all
     runs of a trial of which one exceeds the wires. `round_trip` [s] is over (quantile, ...), the mean over a
     trial's pairs and runs; `busy` the share of its processors' time that the machine was, from the trial's start to
     its end; `limit` [B/s], over (path, pairs, token_bytes), is what the wires carry. Raises FalloffError when
@@ -67,7 +68,7 @@ def points(dataset: xr.Dataset, astray: xr.DataArray) -> tuple[xr.Dataset, tuple
     round_trip = _laid_out(dataset, dataset.token_round_trip.mean(["pair", "run"]), "quantile")
     working = dataset.host_cpu_time / dataset.wall_time / _processors(dataset)
     busy = over_factors(dataset, runner=RUNNER, busy=working).busy
-    found = xr.Dataset({"runs": runs, "throughput": runs.mean("run"), "limit": limit, "busy": busy})
+    found = xr.Dataset({"runs": runs, "throughput": mean_over(runs, "run", "rate"), "limit": limit, "busy": busy})
     return found.assign(round_trip=round_trip.where(~exceeds)), _excesses(share.max("run").where(exceeds))
 
 

@@ -31,8 +31,8 @@ local function resolve(link)
   return link
 end
 
--- ::: summary, small and long become calls of the template's own functions in Typst; HTML styles the div by its class.
-local BOXES = { summary = true, small = true, long = true }
+-- ::: summary, small, long and dense become calls of the template's own functions in Typst; HTML styles the div by its class.
+local BOXES = { summary = true, small = true, long = true, dense = true }
 local function box(div)
   local name = div.classes[1]
   if FORMAT ~= "typst" or not BOXES[name] then return nil end
