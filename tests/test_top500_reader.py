@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from top500_lists import FIELDS, HEADINGS, ROWS, rows, text
 
 from analysis import store
-from analysis.top500 import cells, quantities
+from analysis.top500 import cells
 from analysis.top500.lists import read_folder
 from runners.record import FalloffError
 
@@ -183,24 +183,6 @@ def test_more_than_the_peak_is_kept(tmp_path):
     assert dataset.efficiency.values.max() == pytest.approx(2000 / 1900)
 
 
-@pytest.mark.parametrize(
-    ("written", "values"),
-    [
-        (["1,105,000", "59,700.5", "12"], [1105000, 59700.5, 12]),
-        (["1 105 000", "59\u00a0700", "1'234"], [1105000, 59700, 1234]),
-        (["59,7", "1.105.000,25", "12"], [59.7, 1105000.25, 12]),
-        (["1.105.000", "12.5"], [1105000, 12.5]),
-        (["1.105e+06", "1e3"], [1105000, 1000]),
-        (["N/A", "", "-", "1_000", "inf", "12 GF", "1,10,000"], [np.nan] * 7),
-    ],
-)
-def test_numbers_as_people_write_them(written, values):
-    """Thousands apart by commas, blanks, apostrophes or points; decimal commas; and what is no number is none."""
-    found, reasons = quantities.numbers(written)
-    assert np.allclose(found, values, equal_nan=True)
-    assert [bool(reason) for reason in reasons] == np.isnan(values).tolist()
-
-
 @pytest.mark.parametrize("unit", ["Gflop/s", "GFlops", "TFlop/s", "PFlop/s", "Mflop/s", ""])
 def test_units_by_heading_or_by_time(unit, tmp_path):
     """The heading's unit counts; without one that which fits the rates of the time."""
@@ -209,25 +191,6 @@ def test_units_by_heading_or_by_time(unit, tmp_path):
     heading = {"RMax": f"RMax [{unit}]", "RPeak": f"RPeak ({unit})"} if unit else {}
     dataset = read(tmp_path, "TOP500_200811.csv", text("2008-11", systems=listed, **heading))
     assert dataset.rmax.values[0] == pytest.approx(1500 * factor) and dataset.efficiency.values[0] == 0.5
-
-
-@pytest.mark.parametrize(
-    ("best", "month", "factor"),
-    [
-        (59.7, "1993-06", 1e9), (2.6, "1993-06", 1e9), (35860, "2002-06", 1e9), (478200, "2007-11", 1e9),
-        (1105000, "2008-11", 1e9), (12593.5, "2008-11", 1e9), (1105, "2008-11", 1e12), (17590000, "2012-11", 1e9),
-        (148600, "2019-06", 1e12), (1742, "2024-11", 1e15),
-    ],
-)  # fmt: skip
-def test_units_of_known_rates(best, month, factor):
-    """The first systems of real lists, and ones far below them, as they are where only part of a list is there."""
-    assert quantities.plausible_unit(best, month) == factor
-
-
-def test_no_rate_fits_two_units():
-    """What is plausible at a time spans less than the step between two units."""
-    steps = np.diff(np.log10(sorted(quantities.UNITS.values())))
-    assert np.log10(quantities.BELOW * quantities.ABOVE) < steps.min()
 
 
 FAULTS = {

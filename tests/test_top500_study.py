@@ -231,3 +231,13 @@ def test_notebook_with_lists(folder, tmp_path):
     assert any("8 are its lists" in shown for shown in outputs)
     assert sum("image/svg+xml" in shown for shown in outputs) == len(list((tmp_path / "figures").glob("*.svg"))) == 2
     assert xr.open_dataset(tmp_path / "top500.nc", engine="h5netcdf").sizes["system"] == sum(map(len, ROWS.values()))
+
+
+def test_owners_are_those_with_a_system_above(study, tmp_path):
+    """Those without one are only counted; where nobody has one, a sentence says so."""
+    known = facts.collect(study)
+    assert [it["site"] for it in known["owners"]] == ["X", "Y"] and known["owners_in_all"] == 3
+    assert "DDR InfiniBand: 2 of 3 pairs" in section(known)
+    slow = [(rank, *row[1:5], 1000, *row[6:]) for rank, row in enumerate(ROWS["2007-11"][:5], 2)]
+    none_above = section(facts.collect(of(tmp_path, "2007-11", [*ROWS["2007-11"][5:6], *slow])))
+    assert "None of 3 pairs of vendor and site has a system on DDR InfiniBand above 80 %" in none_above

@@ -8,6 +8,8 @@ from analysis.facts.plain import known, pair
 from analysis.studies.top500 import UNITS, Aggregate, FamilyOfList, OneList, Top500
 from analysis.top500.families import families
 
+OWNERS = 30  # rows of a table that stays on a page
+
 
 def collect(study: Top500) -> dict:
     """All facts of the lists that are there, none of them perhaps, and of what the sources print."""
@@ -23,10 +25,8 @@ def collect(study: Top500) -> dict:
         "lists": [_list(it) for it in study.lists],
         "shown": [_list(it) for it in study.shown],
         "systems": printed["systems"]["value"],
-        "owners": [
-            {**row, **{name: known(row[name]) for name in ("lowest", "median", "highest")}}
-            for row in study.owners.to_dict("records")
-        ],
+        "owners": study.owners[study.owners.above > 0][:OWNERS].to_dict("records"),
+        "owners_in_all": len(study.owners),
         "threshold": study.threshold,
         "notes": study.notes,
     }

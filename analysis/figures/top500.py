@@ -28,7 +28,8 @@ def printed_efficiencies(study: Top500) -> Figure:
         printed = _efficiencies(study.aggregates)
         for row, it in enumerate(printed):
             _cross(axes, 100 * it.printed, row)
-        drawing.rows(axes, [it.what.replace("efficiency of the ", "").removesuffix(" efficiency") for it in printed])
+        names = [it.what.replace("efficiency of the ", "").removesuffix(" efficiency") for it in printed]
+        drawing.rows(axes, names)
         axes.set_title("; ".join(dict.fromkeys(f"{it.family}, {it.month}" for it in printed)), loc="left")
         axes.set(xlabel="efficiency, Rmax / Rpeak [%]", xlim=(0, 100))
         drawing.legend_below(figure, axes, 1)
@@ -36,7 +37,7 @@ def printed_efficiencies(study: Top500) -> Figure:
 
 
 def efficiency_by_family(study: Top500) -> Figure:
-    """The efficiency [%] of every system, a row for each family and a panel for each list shown; ticks are medians."""
+    """The efficiency [%] of every system, a row for each family and a panel for each list shown, with medians."""
     with style.styled():
         rows = [len(it.families) for it in study.shown]
         figure = Figure(figsize=(style.WIDTH, 1.0 + sum(0.7 + 0.3 * count for count in rows)))
@@ -81,14 +82,16 @@ def _strips(axes: Axes, shown: OneList, systems: pd.DataFrame) -> None:
         places = row + SPREAD * ((GOLDEN * np.arange(len(own)) + 0.5) % 1 - 0.5)  # the first in the middle
         axes.plot(100 * own.efficiency, places, look.marker, color=look.color, alpha=0.45, markersize=3, mew=0.5)
         if len(own):
-            axes.plot(100 * own.efficiency.median(), row, "|", color=style.INK, markersize=14, mew=1.6, label="median")
+            middle = 100 * own.efficiency.median()
+            axes.plot(middle, row, "|", color=style.INK, markersize=14, mew=1.6, label="median")
     names = [f"{families().titles[it.family]} ({it.systems})" for it in shown.families]
     drawing.rows(axes, names)
 
 
 def _cross(axes: Axes, x: float, y: float) -> None:
     """A number that a source prints."""
-    axes.plot(x, y, style.PUBLISHED_MARKERS["gige"], color=style.INK, markersize=7, zorder=4, label="printed by a source")
+    look = {"color": style.INK, "markersize": 7, "zorder": 4}
+    axes.plot(x, y, style.PUBLISHED_MARKERS["gige"], **look, label="printed by a source")
 
 
 def _efficiencies(aggregates: tuple[Aggregate, ...]) -> list[Aggregate]:
@@ -96,7 +99,7 @@ def _efficiencies(aggregates: tuple[Aggregate, ...]) -> list[Aggregate]:
 
 
 def _shares(lists: tuple[OneList, ...]) -> pd.DataFrame:
-    """Shares [%] over (month, family), 0 where a list has none of a family; what has no line of its own is `other`."""
+    """Shares [%] over (month, family), 0 where a list has none of it; what has no line of its own is `other`."""
     found = {it.month: {own.family: 100 * own.shares["share of systems"] for own in it.families} for it in lists}
     shares = pd.DataFrame(found).T.fillna(0.0)
     ranked = shares.drop(columns="other", errors="ignore").max().sort_values(ascending=False, kind="stable").index

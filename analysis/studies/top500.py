@@ -38,8 +38,8 @@ class FamilyOfList:
 class OneList:
     """One list: its systems, those without an efficiency and those above 100 %, and its families, the largest first.
 
-    `contradicted` counts systems by (listed family, family by the interconnect's name) where the two differ; `unknown`
-    are names of interconnects, and listed families, that belong to none.
+    `contradicted` counts systems by (listed family, family by the interconnect's name) where the two differ;
+    `unknown` are names of interconnects, and listed families, that belong to none.
     """
 
     month: str
@@ -102,12 +102,12 @@ def analyse(dataset: xr.Dataset) -> Top500:
     systems = table(dataset)
     printed = published.top500()["aggregate"]
     (ddr,) = [it for it in printed if "threshold" in it]
-    threshold = _threshold(ddr)
+    threshold, pairs = _threshold(ddr), readings.OWNERS["pairs of vendor and site"]
     return Top500(
         dataset=dataset,
         lists=tuple(_one(month, own) for month, own in systems.groupby("list")),
         aggregates=tuple(_aggregate(it, systems) for it in printed),
-        owners=readings.owners(_usable(_spoken_of(ddr, systems)), readings.OWNERS["pairs of vendor and site"], threshold),
+        owners=readings.owners(_usable(_spoken_of(ddr, systems)), pairs, threshold),
         threshold=threshold,
     )
 

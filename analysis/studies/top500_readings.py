@@ -68,7 +68,7 @@ def consistent(systems: pd.DataFrame, threshold: float) -> Readings:
 
 
 def owners(systems: pd.DataFrame, columns: list[str], threshold: float) -> pd.DataFrame:
-    """A row for each owner: `columns`, its systems, their lowest, median and highest efficiency, how many are above."""
+    """A row for each owner: `columns`, its systems, their lowest, median and highest efficiency, and the `above` ones."""
     by_owner = systems.assign(beyond=systems.efficiency > threshold).groupby(columns)
     found = by_owner.agg(
         systems=("efficiency", "size"),

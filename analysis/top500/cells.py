@@ -19,8 +19,10 @@ SEPARATORS = "\t,;:"
 
 
 def tables(content: bytes) -> Iterator[Rows]:
-    """Every table that the content may be read as, as rows of text: each sheet, each table of a page, or the text with
-    each separator. Which is the list, its headings tell. Raises FalloffError when it is neither workbook nor text.
+    """Every table that the content may be read as, in rows of text: each sheet, each table of a page, or the text
+    with each separator. Which is the list, its headings tell.
+
+    Raises FalloffError when it is neither a workbook nor text.
     """
     if content.startswith((OLE, ZIP)):
         yield from _sheets(content)
@@ -60,15 +62,14 @@ def _text(content: bytes) -> str:
 def _separated(text: str) -> Iterator[Rows]:
     for separator in SEPARATORS:
         try:
-            yield [
-                [cell.strip() for cell in row] for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-            ]
+            lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+            yield [[cell.strip() for cell in row] for row in lines]
         except csv.Error:  # a field that never ends: it is not this separator
             continue
 
 
 def _markup(text: str) -> Iterator[Rows]:
-    """The tables of an HTML page, or of Excel's XML of 2003, in which `Index` says where a cell after a gap stands."""
+    """Tables of an HTML page, or of Excel's XML of 2003, in which `Index` says where a cell after a gap stands."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         page = BeautifulSoup(text, "html.parser")

@@ -27,7 +27,7 @@ _UNIT = re.compile(r"[\[(](.*?)[\])]")
 
 @dataclass(frozen=True)
 class Headings:
-    """The row of a table that names its columns: where each of NAMES stands, and the unit written at it ("" if none)."""
+    """The row of a table that names its columns: where each of NAMES stands, and the unit written at it or ""."""
 
     row: int
     cells: tuple[str, ...]

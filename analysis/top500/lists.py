@@ -17,6 +17,7 @@ from runners.record import FalloffError
 SUFFIXES = (".tsv", ".csv", ".txt", ".xls", ".xlsx")
 PAGE = "README.md"
 TEXTS = ("site", "manufacturer", "computer", "country", "interconnect", "listed_family")
+DERIVED = ("family", "contradicted_by", "generation", "reason")  # texts that follow from the list's own
 MEANINGS = {
     "rmax": ("flop/s", "rate of HPL"),
     "rpeak": ("flop/s", "theoretical peak rate"),
@@ -140,13 +141,10 @@ def _plausible_unit(values: np.ndarray, month: str) -> float:
 
 
 def _dataset(read: list[pd.DataFrame], attributes: dict[str, str]) -> xr.Dataset:
-    blank = pd.DataFrame(columns=["list", "rank", *TEXTS, *MEANINGS, "family", "contradicted_by", "generation", "reason"])
+    blank = pd.DataFrame(columns=["list", "rank", *MEANINGS, *TEXTS, *DERIVED])
     systems = pd.concat(read, ignore_index=True) if read else blank
     numbers = {name: systems[name].to_numpy(float) for name in MEANINGS}
-    texts = {
-        name: systems[name].to_numpy(str)
-        for name in (*TEXTS, "family", "contradicted_by", "generation", "reason")
-    }
+    texts = {name: systems[name].to_numpy(str) for name in (*TEXTS, *DERIVED)}
     return xr.Dataset(
         {
             **{name: ("system", values, _named(*MEANINGS[name])) for name, values in numbers.items()},
