@@ -11,7 +11,7 @@ BARE = re.compile(rf"[*_]*{NUMBER}(?: \({NUMBER}(?: to {NUMBER})?\))?[*_]*")
 UNIT = re.compile(r"\[[^\]]+\]")
 # Columns of counts, of names of settings and of what has no unit by definition.
 PURE = re.compile(
-    r"nodes|blocks|n|N|N at .*|NB|P|Q|runs|trials|cases|links|pairs|designs|receivers|senders|processes|connections|streams"
+    r"no\.|nodes|blocks|n|N|N at .*|NB|P|Q|runs|trials|cases|links|pairs|designs|receivers|senders|processes|connections|streams"
     r"|aicc|p|holm's p|free slots|order|.*\bnodes?\b.*|.*ratio.*|.*factor.*|.*slowdown.*|.*exponent.*|.*elasticit.*|.*amplification.*"
     r"|.* / .*|depth.*|.*fairness.*|.*times.*|points .*|(?:least|most) nodes|links a node|.*bisection.*|wires|in links.*|.*AICc.*",
     re.I,

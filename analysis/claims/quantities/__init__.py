@@ -15,6 +15,7 @@ from analysis.claims.quantities import (
     nemo_designs,
     smith,
     smith_benchmark,
+    top500,
 )
 from analysis.claims.sample import Found
 from analysis.studies.together import Studies
@@ -28,6 +29,7 @@ MODULES = {
     "nemo_designs": nemo_designs,
     "smith": smith,
     "smith_benchmark": smith_benchmark,
+    "top500": top500,
 }
 
 
