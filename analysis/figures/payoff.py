@@ -35,10 +35,10 @@ def gain_and_chance(study: Payoff) -> Figure:
 
 def _gain(axes: Axes, study: Payoff) -> None:
     name, look = _name(study, study.gains.reference), style.look(study.gains.reference)
-    value, low, high = (100 * study.gain[end] for end in ("value", "low", "high"))
+    value, low, high = (100 * study.gain[end].values for end in ("value", "low", "high"))
     ends = [value - low, high - value]
     appearance = {"fmt": look.marker, "color": look.color, "markersize": 4, "capsize": 2}
-    axes.errorbar(value.nodes, value, ends, **appearance, label=f"{name}'s gain in HPL")
+    axes.errorbar(study.gain.nodes.values, value, ends, **appearance, label=f"{name}'s gain in HPL")
     premium = study.premium * 100
     axes.axhline(float(premium.value), color=style.INK, linewidth=1.2, label="what a node costs more")
     axes.axhspan(float(premium.low), float(premium.high), color=style.FAINT, alpha=0.35, linewidth=0)
