@@ -32,12 +32,13 @@ def hpl(study: Imported) -> str:
 
 
 def caption(study: Imported) -> str:
-    """What has to stand below the figure: its evidence, how many runs, the mean and the interval, where there is one."""
+    """What has to stand below the figure: its evidence, how many runs, the mean, and the interval if there is one."""
     least, most = int(study.best.runs.min()), int(study.best.runs.max())
     runs = counted(least, "run") if least == most else f"{least} to {most} runs"
     interval = "with 95 % t intervals over the runs" if study.best.low.notna().all() else "not all with an interval"
     what = "efficiency" if study.ordinate == "efficiency" else "rate"
-    said = f"HPL's {what} (measured evidence, imported; n = {runs} a point): harmonic means of the best settings, {interval}."
+    about = f"HPL's {what} (measured evidence, imported; n = {runs} a point)"
+    said = f"{about}: harmonic means of the best settings, {interval}."
     return said.replace(HARD_SPACE, " ")
 
 

@@ -51,9 +51,8 @@ def test_an_interval_holds_its_mean(values, kind):
 @given(positive, st.sampled_from(KINDS), st.floats(1e-3, 1e3))
 def test_a_unit_changes_nothing(values, kind, factor):
     """Mean and interval in another unit are those of the values in it."""
-    np.testing.assert_allclose(
-        average(factor * np.array(values), kind), factor * np.array(average(values, kind)), rtol=1e-6, atol=1e-9 * factor
-    )
+    scaled = factor * np.array(average(values, kind))
+    np.testing.assert_allclose(average(factor * np.array(values), kind), scaled, rtol=1e-6, atol=1e-9 * factor)
 
 
 @given(positive)

@@ -190,10 +190,11 @@ def test_typed_prices_are_said_to_be_typed():
 
 
 def test_the_figure_shows_gain_premium_and_chance():
-    """The gain's line, the premium's and one line of chances for each kind of uncertainty."""
+    """The gain's marks with their bars, the premium's line and marks of chances for each kind of uncertainty."""
     left, right = figures.draw(SHIPPED)["payoff"].axes
-    curve, premium = left.lines
-    np.testing.assert_allclose(curve.get_ydata(), 100 * SHIPPED.gain.value)
+    (gain,) = left.containers
+    (premium,) = [line for line in left.lines if line.get_label() == "what a node costs more"]
+    np.testing.assert_allclose(gain.lines[0].get_ydata(), 100 * SHIPPED.gain.value)
     np.testing.assert_allclose(premium.get_ydata(), 100 * SHIPPED.premium.value)
     shown = [line.get_ydata() for line in right.lines]
     np.testing.assert_allclose(shown, 100 * SHIPPED.chance.sel(uncertain=list(payoff.UNCERTAIN)))

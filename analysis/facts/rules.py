@@ -1,4 +1,4 @@
-"""What the appendix on the twelve rules says: how each exhibit meets them, and which values were tested for normality."""
+"""What the appendix on the twelve rules says: how each exhibit meets them, and which values were tested."""
 
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ SOURCE = {
 
 
 def known_of(studies: Studies) -> Known:
-    """What the rules ask of the data: the campaigns' runners, those whose values were tested, and how tools are timed."""
+    """What the rules ask of the data: the campaigns' runners, those that were tested, and how tools are timed."""
     # What repeats itself exactly has no distribution that could be normal or not.
     simulated = frozenset(name for name, it in studies.datasets.items() if set(it.evidence.values) == {"simulated"})
     return Known(
@@ -55,7 +55,7 @@ def collect(judged: Sequence[Judged], studies: Studies) -> dict:
 
 
 def averaged(studies: Studies) -> Iterator[tuple[str, str, xr.DataArray, Kind]]:
-    """The values over (block, ...) whose means the report gives with a t interval: campaign, quantity, values, kind."""
+    """What the report averages with a t interval: campaign, quantity, values over (block, ...), and their kind."""
     yield "hpl_scaling", "HPL rate", studies.scaling.points.rate, "rate"
     yield "hpl_scaling", "share of DGEMM", studies.scaling.points.share, "ratio"
     if studies.size:

@@ -39,7 +39,8 @@ def efficiency_over_nodes(study: Beyond) -> Figure:
 
 def _points(axes: Axes, interconnect: str, values: xr.DataArray, label: str) -> None:
     look = style.look(interconnect)
-    axes.plot(values.nodes, 100 * values, look.marker, color=look.color, markersize=6, mec="white", mew=0.6, label=label)
+    appearance = {"color": look.color, "markersize": 6, "mec": "white", "mew": 0.6}
+    axes.plot(values.nodes, 100 * values, look.marker, **appearance, label=label)
 
 
 def _paper(axes: Axes, interconnect: str, values: xr.DataArray) -> None:

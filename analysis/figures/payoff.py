@@ -24,7 +24,8 @@ def gain_and_chance(study: Payoff) -> Figure:
         for kind in UNCERTAIN:
             look = style.look(kind)
             values = 100 * study.chance.sel(uncertain=kind)
-            chance.plot(values.nodes, values, look.marker, color=look.color, markersize=5, mfc="none", label=LABELS[kind])
+            appearance = {"color": look.color, "markersize": 5, "mfc": "none"}
+            chance.plot(values.nodes, values, look.marker, **appearance, label=LABELS[kind])
         chance.set(ylim=(-3, 103), title=f"{_name(study, study.gains.reference)} is cheaper [% of draws]")
         for axes in (gain, chance):
             drawing.node_axis(axes, drawing.apart(study.gains.efficiency.nodes.values.tolist(), APART))
@@ -34,11 +35,10 @@ def gain_and_chance(study: Payoff) -> Figure:
 
 def _gain(axes: Axes, study: Payoff) -> None:
     name, look = _name(study, study.gains.reference), style.look(study.gains.reference)
-    value, low, high = (100 * study.gain[end] for end in ("value", "low", "high"))
+    value, low, high = (100 * study.gain[end].values for end in ("value", "low", "high"))
     ends = [value - low, high - value]
-    axes.errorbar(
-        value.nodes, value, ends, fmt=look.marker, color=look.color, markersize=4, capsize=2, label=f"{name}'s gain in HPL"
-    )
+    appearance = {"fmt": look.marker, "color": look.color, "markersize": 4, "capsize": 2}
+    axes.errorbar(study.gain.nodes.values, value, ends, **appearance, label=f"{name}'s gain in HPL")
     premium = study.premium * 100
     axes.axhline(float(premium.value), color=style.INK, linewidth=1.2, label="what a node costs more")
     axes.axhspan(float(premium.low), float(premium.high), color=style.FAINT, alpha=0.35, linewidth=0)

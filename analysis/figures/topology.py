@@ -48,7 +48,7 @@ def cost_and_slowdown(study: Topology) -> Figure:
 
 
 def slowdown_over_nodes(study: Topology) -> Figure:
-    """Geometric mean slowdown of every network over the nodes, a column for each pattern and a row for each placement."""
+    """Geometric mean slowdown of every network over the nodes: a column a pattern, a row a placement."""
     with style.styled():
         names, slowdown = short_names(study.dataset), mean_over(study.slowdowns.makespan, "run", "ratio")
         shape = slowdown.sizes["placement"], slowdown.sizes["pattern"]

@@ -17,8 +17,8 @@ SAME = 1e-9  # values that differ by no larger part have no distribution
 @dataclass(frozen=True)
 class Normality:
     """The test of all points of a quantity: how many were `tested`, from `least_blocks` to `most_blocks` values each,
-    how many have p below LEVEL (`below`; LEVEL of them would, were all normal), and the least p after Holm's correction
-    (`p_holm`, NaN without a test). `departs` is whether that is below LEVEL.
+    how many have p below LEVEL (`below`; LEVEL of them would, were all normal), and the least p after Holm's
+    correction (`p_holm`, NaN without a test). `departs` is whether that is below LEVEL.
     """
 
     tested: int

@@ -16,7 +16,7 @@ def summary(values: xr.DataArray) -> xr.Dataset:
 
 
 def rates(values: xr.DataArray) -> xr.Dataset:
-    """As `summary`, of rates: `mean` is the harmonic one, the interval that of the costs of a unit of work, inverted."""
+    """As `summary`, of rates: `mean` is the harmonic one, the interval that of the work's costs, inverted."""
     return _over_blocks(values, "rate")
 
 

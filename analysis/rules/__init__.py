@@ -1,1 +1,1 @@
-"""The twelve rules of T. Hoefler and R. Belli (Scientific Benchmarking of Parallel Computing Systems, SC'15), checked."""
+"""The twelve rules of Hoefler and Belli (Scientific Benchmarking of Parallel Computing Systems, SC'15), checked."""

@@ -46,7 +46,8 @@ def exhibits(file: Path = FILE) -> dict[str, Exhibit]:
         faults += [] if group.get("summary", "") in SUMMARIES else [group["summary"]]
         faults += [label for label in labels if label in found] + ([] if labels else ["no labels"])
         if faults:
-            raise FalloffError(f"{file}, exhibit {', '.join(labels)}: {', '.join(map(repr, faults))} cannot stand there")
+            where = f"{file}, exhibit {', '.join(labels)}"
+            raise FalloffError(f"{where}: {', '.join(map(repr, faults))} cannot stand there")
         values = {name: tuple(it) if isinstance(it, list) else it for name, it in group.items()}
         found |= {label: Exhibit(label, **values) for label in labels}
     return found

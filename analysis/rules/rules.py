@@ -1,6 +1,7 @@
 """The twelve rules, each a function of what an exhibit declares and of what is seen of it.
 
-T. Hoefler and R. Belli, Scientific Benchmarking of Parallel Computing Systems, SC'15, https://doi.org/10.1145/2807591.2807644.
+T. Hoefler and R. Belli, Scientific Benchmarking of Parallel Computing Systems, SC'15,
+https://doi.org/10.1145/2807591.2807644.
 """
 
 from collections.abc import Mapping
@@ -27,9 +28,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Exhibited:
-    """All that is known of one exhibit: its declaration, its words, its drawing (None of a table), the `labels` of the
-    document, the `runners` of each campaign that was run, the campaigns whose normality was `checked`, and how each
-    runner is `timed`."""
+    """All that is known of one exhibit: its declaration, its words, its drawing (None of a table), the `labels` of
+    the document, the `runners` of each campaign that was run, the campaigns whose normality was `checked`, and the
+    runners of which is said how they take the time (`timed`)."""
 
     told: Exhibit
     said: Said
@@ -62,7 +63,7 @@ def base_case(it: Exhibited) -> Finding:
     if not it.told.base:
         return Finding(BROKEN, "a ratio without a base case", "declare `base`, what it is over")
     if it.told.absolute and it.told.absolute not in it.labels and it.labels:
-        return Finding(BROKEN, f"its base is said to be in {it.told.absolute}, which is not there", "name the exhibit")
+        return Finding(BROKEN, f"its base is not in {it.told.absolute}, which is not there", "name the exhibit")
     return Finding(SEEN if it.told.absolute else SAID, it.told.base)
 
 
@@ -72,7 +73,7 @@ def whole_set(it: Exhibited) -> Finding:
         return Finding(SAID, it.told.subset)
     chosen = seen_text.CHOSEN.search(it.said.text)
     if chosen:
-        return Finding(BROKEN, f"it speaks of {chosen[0]!r} without a reason for a choice", "declare `subset`, the reason")
+        return Finding(BROKEN, f"it speaks of {chosen[0]!r} and not of why", "declare `subset`, the reason")
     return Finding(EXEMPT, "all that was run is shown")
 
 
@@ -82,7 +83,8 @@ def means_of_costs_and_rates(it: Exhibited) -> Finding:
         return Finding(EXEMPT, "nothing is averaged")
     shown = [kind for kind in ("cost", "rate") if kind in it.told.shows]
     units = it.drawn.units if it.drawn else frozenset()
-    if it.drawn and it.told.summary == "mean" and "rate" not in shown and any(unit.endswith("/s") for unit in units):
+    is_rate = any(unit.endswith("/s") for unit in units)
+    if is_rate and it.told.summary == "mean" and "rate" not in shown:
         return Finding(BROKEN, "an axis is of a rate, which is not declared", 'declare "rate" in `shows`')
     if "" in it.means and "mean" in (it.told.summary or "mean"):
         return Finding(BROKEN, "it speaks of a mean and not of which", "say arithmetic, harmonic or geometric")
@@ -90,7 +92,8 @@ def means_of_costs_and_rates(it: Exhibited) -> Finding:
         return Finding(EXEMPT, "no mean of costs or rates")
     missing = [NAMES[kind] for kind in shown if NAMES[kind] not in it.means]
     if missing:
-        return Finding(BROKEN, f"{' and '.join(shown)} without the {' or '.join(missing)} mean", "average so, and say it")
+        said = f"{' and '.join(shown)} without the {' or '.join(missing)} mean"
+        return Finding(BROKEN, said, "average so, and say it")
     return _no_other_mean(it) or Finding(SEEN, f"means: {', '.join(NAMES[kind] for kind in shown)}")
 
 
@@ -107,7 +110,8 @@ def _no_other_mean(it: Exhibited) -> Finding | None:
     allowed = {NAMES[kind] for kind in it.told.shows if kind in NAMES}
     other = [mean for mean in it.means if mean not in allowed]
     shows = " and ".join(it.told.shows)
-    return Finding(BROKEN, f"an {other[0]} mean of a {shows}", "average by the kind of the quantity") if other else None
+    mend = "average by the kind of the quantity"
+    return Finding(BROKEN, f"an {other[0]} mean of a {shows}", mend) if other else None
 
 
 def intervals(it: Exhibited) -> Finding:
@@ -165,7 +169,7 @@ def centre(it: Exhibited) -> Finding:
         if seen_text.PERCENTILE.search(it.said.text):
             return Finding(SEEN, "a high percentile stands beside the middle")
         if not it.told.tail:
-            return Finding(BROKEN, "times of waiting by their middle only", "show a high percentile, or declare `tail`")
+            return Finding(BROKEN, "waiting times by their middle only", "show a high percentile, or declare `tail`")
         return Finding(SAID, it.told.tail)
     if it.told.summary == "all":
         return Finding(SEEN, "every value is shown")
@@ -177,10 +181,11 @@ def centre(it: Exhibited) -> Finding:
 def setup(it: Exhibited) -> Finding:
     """Rule 9: the evidence is named, and its campaign's factors, levels and set-up are in the document."""
     if not seen_text.EVIDENCE.search(it.said.text) and set(it.told.shows) != {"description"}:
-        return Finding(BROKEN, "the caption names no kind of evidence", "say emulated, simulated, measured or published")
+        return Finding(BROKEN, "it names no kind of evidence", "say emulated, simulated, measured or published")
     absent = [name for name in it.told.of if it.runners and name not in it.runners]
     if absent:
-        return Finding(BROKEN, f"it is of {', '.join(absent)}, of which the report has no set-up", "name its campaigns in `of`")
+        said = f"it is of {', '.join(absent)}, of which the report has no set-up"
+        return Finding(BROKEN, said, "name its campaigns in `of`")
     return Finding(SEEN, "the appendices have the campaign") if it.told.of else Finding(SAID, "its source is named")
 
 
@@ -210,17 +215,17 @@ def bound(it: Exhibited) -> Finding:
 def information(it: Exhibited) -> Finding:
     """Rule 12: axes and columns have units, and only models, bounds and steps join points."""
     if it.said.unitless:
-        return Finding(BROKEN, f"columns without a unit: {', '.join(it.said.unitless)}", "say it in the column's name")
+        return Finding(BROKEN, f"columns without a unit: {', '.join(it.said.unitless)}", "say it in their names")
     if it.drawn is None:
         return Finding(SEEN, "units in the columns")
     if it.drawn.bare:
         return Finding(BROKEN, "; ".join(it.drawn.bare), "say the unit in [..], [1] for none")
     if "guide" in it.drawn.lines:
-        return Finding(BROKEN, "points are joined without a model", "leave the line out, or draw the model between them")
+        return Finding(BROKEN, "points are joined without a model", "leave the line out, or draw the model")
     other = sorted(it.drawn.lines - set(it.told.lines))
     if other:
-        return Finding(BROKEN, f"lines that nobody declares: {', '.join(other)}", "give them a gid, and declare `lines`")
-    return Finding(SEEN, "units on the axes; " + (f"lines: {', '.join(it.told.lines)}" if it.drawn.lines else "no line joins points"))
+        return Finding(BROKEN, f"undeclared lines: {', '.join(other)}", "give them a gid, and declare `lines`")
+    return Finding(SEEN, f"units on the axes; lines: {', '.join(sorted(it.drawn.lines)) or 'none'}")
 
 
 RULES = {

@@ -11,30 +11,35 @@ BARE = re.compile(rf"[*_]*{NUMBER}(?: \({NUMBER}(?: to {NUMBER})?\))?[*_]*")
 UNIT = re.compile(r"\[[^\]]+\]")
 # Columns of counts, of names of settings and of what has no unit by definition.
 PURE = re.compile(
-    r"no\.|nodes|blocks|n|N|N at .*|NB|P|Q|runs|trials|cases|links|pairs|designs|receivers|senders|processes|connections|streams"
-    r"|aicc|p|holm's p|free slots|order|.*\bnodes?\b.*|.*ratio.*|.*factor.*|.*slowdown.*|.*exponent.*|.*elasticit.*|.*amplification.*"
-    r"|.* / .*|depth.*|.*fairness.*|.*times.*|points .*|(?:least|most) nodes|links a node|.*bisection.*|wires|in links.*|.*AICc.*",
+    r"no\.|nodes|blocks( today)?|n|N|N at .*|NB|P|Q|runs|trials|cases|links|pairs|designs|receivers|senders|processes"
+    r"|connections|streams|aicc|p|least p.*|holm's p|free slots|order|.*\bnodes?\b.*|.*ratio.*|.*factor.*|.*slowdown.*"
+    r"|.*exponent.*|.*elasticit.*|.*amplification.*"
+    r"|.* / .*|depth.*|.*fairness.*|.*times.*|points .*|links a node|wires|in links.*|.*AICc.*",
     re.I,
 )
-COUNTED = re.compile(r"\bn = |\bn is |\b\d[\d ]* (?:valid )?(?:blocks?|runs?|trials?|draws|resamples|cases|campaigns|links?|designs|points)\b")
-COUNT_COLUMN = re.compile(r"blocks|n|runs|trials|cases|links", re.I)
+COUNTED = re.compile(
+    r"\bn = |\bn is |\b\d[\d ]* (?:valid )?(?:blocks?|runs?|trials?|draws|resamples|cases|campaigns|links?)\b"
+)
+COUNT_COLUMN = re.compile(r"blocks( today)?|n|runs|trials|cases|links", re.I)
 INTERVAL = re.compile(
     r"9[05] %[^.;:|]{0,60}?(?:t interval|t band|percentile|Fieller|prediction|profile|bootstrap|range|t$)|"
     r"Fieller|t intervals?\b|t band|prediction interval|McKay|percentile interval|bootstrap-t|standard error|z-based"
 )
 LEVEL = re.compile(r"9[05] %|standard error")
 EVIDENCE = re.compile(r"\b(?:emulated|simulated|measured|published|assumed|synthetic|imported)\b", re.I)
-MEAN = re.compile(r"(?<![\w-])(?:(arithmetic|harmonic|geometric)(?:[- ]\w+)?[ -])?(?:means?|averages?|averaged)\b(?! that)", re.I)
+MEAN = re.compile(
+    r"(?<![\w-])(?:(arithmetic|harmonic|geometric)(?:[- ]\w+)?[ -])?(?:means?|averages?|averaged)\b", re.I
+)
 VERDICT = re.compile(r"verdict|as much\?|at the margin|judged|the belief is|agrees", re.I)
 WAITING = re.compile(r"latency|round trip", re.I)
-PERCENTILE = re.compile(r"\b(?:99|95|99\.9) %(?! (?:t |interval|percentile|range|band|\(|confid))|quantile", re.I)
+PERCENTILE = re.compile(r"\b(?:99|99\.9) %(?! (?:t |interval|percentile|range|band))|quantile", re.I)
 CHOSEN = re.compile(r"\b(?:the best|best of|selected|chosen|representative|typical|excluded|left out|picked)\b", re.I)
 
 
 @dataclass(frozen=True)
 class Said:
-    """An exhibit in words: `label`, the `figure`'s name (empty for a table), `caption`, a table's `columns`, and those
-    columns of bare numbers that have no unit."""
+    """An exhibit in words: `label`, the `figure`'s name (empty for a table), `caption`, a table's `columns`, and of
+    those, columns of bare numbers without a unit."""
 
     label: str
     figure: str
@@ -63,7 +68,8 @@ def _table(found: re.Match, markdown: str) -> Said:
     columns, _, *body = _rows_before(markdown[: found.start()]) or [(), ()]
     caption = plain(found["caption"])
     without = [] if UNIT.search(caption) else [row for row in body if not UNIT.search(" ".join(row))]
-    unitless = [name for at, name in enumerate(columns) if _is_bare(name, [row[at] for row in without if at < len(row)])]
+    cells = [[row[at] for row in without if at < len(row)] for at in range(len(columns))]
+    unitless = [name for name, own in zip(columns, cells) if _is_bare(name, own)]
     return Said(found["label"], "", caption, tuple(columns), tuple(unitless))
 
 

@@ -22,8 +22,8 @@ class Imported:
 
     `abscissa` is which of the two, `ordinate` is `efficiency` [1], the share of Rpeak, or where that is not known
     `rate` [Gflop/s]. `runs` has a row for each usable result: its `file` and SETTINGS, `x` on the abscissa and `y`
-    on the ordinate. `best` has a row for each interconnect and x: of all settings those with the highest harmonic mean, with
-    `runs`, `mean`, `low` and `high`, the 95 % t interval over the runs, NaN for a single one and where the
+    on the ordinate. `best` has a row for each interconnect and x: of all settings those with the highest harmonic mean,
+    with `runs`, `mean`, `low` and `high`, the 95 % t interval over the runs, NaN for a single one and where the
     interconnect is not known. `notes` say in sentences what is missing and what does therefore not follow.
     """
 
