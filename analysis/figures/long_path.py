@@ -13,6 +13,7 @@ from analysis.studies.scaling import short_names
 MBIT = 1e6
 KIB = 1024
 APART = 4  # the least factor between two ticks
+HEADROOM = 1.25  # of the axes over the largest goodput and the wire limit
 SPREAD = 0.6  # of a row, for the repeats in it
 
 
@@ -33,8 +34,10 @@ def goodput_over_window(study: LongPath) -> Figure:
             axes = grid[paths.index(curve.path), directions.index(curve.direction)]
             _panel(axes, curve)
             axes.set_title(f"{names[curve.path]}, {curve.direction}", loc="left")
-        for axes in grid[:, 0]:
-            axes.set_ylim(0, None)
+        for path, axes in zip(paths, grid[:, 0]):
+            own = [curve for curve in study.curves if curve.path == path]
+            most = max(float(np.fmax(curve.goodput.max(), curve.wire_limit)) for curve in own)
+            axes.set_ylim(0, HEADROOM * most / MBIT)  # a band of three blocks may go far beyond
         for axes in grid[-1]:
             _window_axis(axes, study.points.window_bytes.values)
         figure.supylabel("goodput [Mbit/s]", fontsize=style.RULES["axes.labelsize"])
