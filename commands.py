@@ -8,7 +8,8 @@ from typing import Any
 from analysis import paths
 from progress_bar import progress
 from runners import foreign, runner_named
-from runners.journal import Folder, pack
+from runners.journal import Folder
+from runners.packing import pack
 from runners.record import FalloffError, Unreadable, to_json
 
 # What takes long to import is imported where it is used: `falloff parse` should answer at once.
@@ -28,6 +29,7 @@ def run(
     """
     import experiment
     from analysis import store
+    from analysis.evidence import content
 
     plan = experiment.plan_campaign(campaign, testbed, preset, repeats)
     number = experiment.submit_campaign(plan, fresh=fresh) if submit else ""
@@ -36,10 +38,11 @@ def run(
         print("submits what is still missing, or makes the dataset.")
         return 0
     folder = experiment.run_campaign(plan, fresh=fresh and not submit, listen=progress())
-    dataset = paths.DATASETS / f"{folder.name}.nc"
-    store.save(store.assemble(folder), dataset)
+    dataset, assembled = paths.DATASETS / f"{folder.name}.nc", store.assemble(folder)
+    store.save(assembled, dataset)
     if packed:
         pack(folder, packed)
+        content.keep(assembled, packed)
     print(f"Transcripts: {folder}\nDataset: {dataset}")
     return 0
 

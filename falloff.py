@@ -4,8 +4,10 @@ import argparse
 import errno
 import sys
 from pathlib import Path
+from typing import Any
 
 import commands
+import commands_evidence
 from analysis import paths
 from runners.record import FalloffError
 
@@ -101,7 +103,24 @@ def parser() -> argparse.ArgumentParser:
     plan.set_defaults(do=commands.plan_campaign)
     plan.add_argument("campaign", help="a name in data/campaigns")
     plan.add_argument("--testbed", default="", help="a name in data/testbeds (default: the one that the campaign names)")
+    _add_evidence(parsers)
     return top
+
+
+def _add_evidence(parsers: Any) -> None:
+    """The commands about what the figures rest on."""
+    verify = parsers.add_parser(
+        "verify",
+        help="whether campaigns are still what was recorded of them",
+        description="Recompute the digests of campaigns' files, rebuild their datasets from the transcripts, and name "
+        "every file, journal line, trial and value that is not as it was recorded. Only files are read: it works for "
+        "a cluster that is not here. The exit code is 1 when anything differs.",
+    )
+    verify.set_defaults(do=commands_evidence.verify)
+    verify.add_argument(
+        "folders", nargs="*", type=Path, metavar="FOLDER", help="campaigns (default: all of data/reference and data/raw)"
+    )
+    verify.add_argument("--renew", action="store_true", help="then record them as they are now")
 
 
 def positive(text: str) -> int:
