@@ -5,6 +5,7 @@
 """
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, Tuple
 
@@ -19,6 +20,8 @@ DATASET = "dataset.jsonl.xz"
 LINE_DIGITS = 8
 
 _PACKED = f"{archive.NAME}:"
+# What changes without the campaign: these two, what is being written, and what jobs of Slurm's leave and print.
+_OTHERS = re.compile(rf"({NAME}|{re.escape(DATASET)}|jobs\.json|code/.*|job-[^/]*\.out|.*\.part)$")
 
 
 def write(folder: Path) -> None:
@@ -89,7 +92,7 @@ def differences(folder: Path) -> List[str]:
 def _files(folder: Path) -> Iterator[Tuple[str, str]]:
     for file in folder.rglob("*"):
         name = file.relative_to(folder).as_posix()
-        if file.is_file() and name not in (NAME, DATASET) and file.suffix not in (".part", ".pyc"):
+        if file.is_file() and not _OTHERS.match(name):
             content = file.read_bytes()
             yield name, _digest(content)
             if name == JOURNAL:

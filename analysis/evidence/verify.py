@@ -67,7 +67,7 @@ def renew(folder: Path) -> None:
 
 def text(found: Check) -> str:
     """A check as lines: the folder with its verdict, then what differs and what could not be told."""
-    verdict = "DIFFERS" if found.differences else "ok"
+    verdict = "DIFFERS" if found.differences else "unknown" if found.unknown else "ok"
     name = os.path.relpath(found.folder)
     lines = [f"{verdict:8} {name}: {found.trials} trials rebuilt"]
     lines += [f"         - {line}" for line in found.differences]
