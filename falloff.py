@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,17 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_evidence(parsers: Any) -> None:
     """The commands about what the figures rest on."""
+    trace = parsers.add_parser(
+        "trace",
+        help="what a figure rests on, down to the raw transcripts",
+        description="Print which function draws a figure of the report, from which datasets, and of each its digests, "
+        "the command that makes it anew, and every transcript with its file, SHA-256, command line and exit code.",
+    )
+    trace.set_defaults(do=commands_evidence.trace)
+    trace.add_argument("figure", help="its name in build/report/figures, such as share")
+    trace.add_argument("--transcript", default="", metavar="TRIAL", help="instead print what the tools of this trial printed")
+    trace.add_argument("--json", dest="as_json", action="store_true", help="the same as JSON")
+
     verify = parsers.add_parser(
         "verify",
         help="whether campaigns are still what was recorded of them",
@@ -135,10 +147,15 @@ def main() -> int:
     arguments = vars(parser().parse_args())
     do = arguments.pop("do")
     try:
-        return do(**arguments)
+        code = do(**arguments)
+        sys.stdout.flush()
+        return code
     except FalloffError as error:
         print(f"falloff: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:  # `falloff trace share | head`: the reader has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, Tuple
 
 from runners import archive
-from runners.journal import Folder, write_whole
+from runners.journal import write_whole
 from runners.record import FalloffError
 
 NAME = "SHA256SUMS"
@@ -26,7 +26,7 @@ _OTHERS = re.compile(rf"({NAME}|{re.escape(DATASET)}|jobs\.json|code/.*|job-[^/]
 
 def write(folder: Path) -> None:
     """Record what a folder holds now, in place of an earlier record."""
-    lines = [f"{digest}  {name}" for name, digest in sorted(digests(folder).items(), key=_by_number)]
+    lines = [f"{value}  {name}" for name, value in sorted(digests(folder).items(), key=_by_number)]
     write_whole(folder / NAME, "\n".join(lines) + "\n")
 
 
@@ -41,10 +41,10 @@ def read(folder: Path) -> Dict[str, str]:
     file = folder / NAME
     recorded = {}
     for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
-        digest, _, name = line.partition("  ")
+        value, _, name = line.partition("  ")
         if not name:
             raise FalloffError(f"{file} is damaged ({line[:40]!r} is no digest and name); restore it")
-        recorded[name] = digest
+        recorded[name] = value
     return recorded
 
 
@@ -52,18 +52,18 @@ def digests(folder: Path) -> Dict[str, str]:
     """The digest of each file, packed transcript and line of the journal; raises FalloffError as `archive.read`."""
     found = dict(_files(folder))
     if (folder / archive.NAME).exists():
-        found.update((_PACKED + name, _digest(text)) for name, text in archive.read(folder / archive.NAME))
+        found.update((_PACKED + name, digest(text)) for name, text in archive.read(folder / archive.NAME))
     return found
 
 
-def of_transcripts(folder: Path) -> Dict[str, str]:
-    """The SHA-256 of each trial's transcript, packed or not."""
-    return {trial_id: _digest(text) for trial_id, text in Folder(folder).texts()}
+def together(texts: Mapping[str, bytes]) -> str:
+    """One SHA-256 for all transcripts of a campaign: that of a line for each, in order, with its own and its id."""
+    return digest("".join(f"{digest(text)}  {trial_id}\n" for trial_id, text in sorted(texts.items())).encode())
 
 
-def together(transcripts: Mapping[str, str]) -> str:
-    """One SHA-256 for all transcripts of a campaign: that of their digests and ids, in order, a line each."""
-    return _digest("".join(f"{digest}  {name}\n" for name, digest in sorted(transcripts.items())).encode())
+def digest(content: bytes) -> str:
+    """The SHA-256 of a content."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def differences(folder: Path) -> List[str]:
@@ -94,10 +94,10 @@ def _files(folder: Path) -> Iterator[Tuple[str, str]]:
         name = file.relative_to(folder).as_posix()
         if file.is_file() and not _OTHERS.match(name):
             content = file.read_bytes()
-            yield name, _digest(content)
+            yield name, digest(content)
             if name == JOURNAL:
                 for number, line in enumerate(content.splitlines(), 1):
-                    yield f"{name}:{number}", _digest(line)[:LINE_DIGITS]
+                    yield f"{name}:{number}", digest(line)[:LINE_DIGITS]
 
 
 def _said(name: str) -> str:
@@ -113,7 +113,3 @@ def _by_number(entry: Tuple[str, str]) -> Tuple[str, int, str]:
     """Names in order, the lines of the journal by their number."""
     name, _, part = entry[0].partition(":")
     return name, int(part) if part.isdigit() else 0, part
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 from matplotlib.collections import Collection
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 import experiment
@@ -34,9 +34,11 @@ sys.addaudithook(_listen)
 
 @cache
 def stored(name):
-    """A reference's first two blocks, so that it is analysed soon."""
+    """A reference's first two blocks, of paths only two of these, so that it is analysed and drawn soon."""
     dataset = experiment.stored(*together.DATASETS[name])
-    return dataset.isel(trial=dataset.block <= 2)
+    dataset = dataset.isel(trial=dataset.block <= 2)
+    few = list(dict.fromkeys(dataset.path.values.tolist()))[::2][:2]
+    return dataset.isel(trial=dataset.path.isin(few)) if together.DATASETS[name][1] == "paths" else dataset
 
 
 def otherwise(dataset):
@@ -73,18 +75,31 @@ def given(section):
     return got[section] + (["hpl_scaling"] if section == "paper" else [])
 
 
+# The other studies that one is of, or is drawn beside.
+NEEDED = {"agreement": {"scaling", "size"}, "paper": {"scaling"}, "prediction": {"beyond"}}
+DONE = {}
+
+
+def once(analyse):
+    """The same study of the very same datasets, which are kept so that no other ones are taken for them."""
+
+    def remembered(*datasets, **named):
+        key = (analyse, *map(id, datasets), *map(id, named.values()))
+        if key not in DONE:
+            DONE[key] = (analyse(*datasets, **named), datasets, named)
+        return DONE[key][0]
+
+    return remembered
+
+
 def analysed(section, datasets):
     """The section's study of these datasets, and the scaling study where it is drawn beside it."""
     with pytest.MonkeyPatch.context() as patch:
-        for study in {*report.SECTIONS, "scaling"} - {section} - _needed(section):
-            patch.setattr(getattr(together, study), "analyse", lambda *datasets, **_: None)
+        for study in {*report.SECTIONS, "scaling"} - {section}:
+            module, needed = getattr(together, study), study in NEEDED.get(section, ())
+            patch.setattr(module, "analyse", once(module.analyse) if needed else lambda *datasets, **_: None)
         patch.setattr(together, "corrected", lambda studies: studies)
         return together.analyse(datasets)
-
-
-def _needed(section):
-    """The other studies that one is of."""
-    return {"agreement": {"scaling", "size"}, "paper": {"scaling"}, "prediction": {"beyond"}}.get(section, set())
 
 
 def drawn(section, datasets):
@@ -102,8 +117,8 @@ def shown(artist):
             return repr(artist.get_xydata().tolist())
         case Collection():
             return repr((artist.get_offsets().tolist(), [path.vertices.tolist() for path in artist.get_paths()]))
-        case Rectangle():
-            return repr(artist.get_bbox().bounds)
+        case Patch():
+            return repr(artist.get_patch_transform().transform(artist.get_path().vertices).tolist())
         case Text():
             return repr((artist.get_text(), artist.get_position()))
 
