@@ -88,3 +88,18 @@ def verify(folders: list[Path], renew: bool) -> int:
     if differing:
         print(f"falloff: {differing} of {len(found)} campaigns differ from what was recorded", file=sys.stderr)
     return int(bool(differing))
+
+
+def archive(file: Path) -> int:
+    """Write code, data and report into one file; a report that was not made yet is built from the stored data."""
+    import archiving
+    import commands
+
+    if not (paths.REPORT / "falloff.html").exists():
+        print("There is no report yet: it is built from the stored data.")
+        commands.make_report("stored", paths.REPORT)
+    made = archiving.write(file)
+    for line in made.left_out:
+        print(f"left out: {line}", file=sys.stderr)
+    print(f"Archive: {made.file} ({made.files} files, {made.file.stat().st_size / 1e6:.1f} MB)")
+    return 0

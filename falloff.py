@@ -134,6 +134,16 @@ def _add_evidence(parsers: Any) -> None:
     )
     verify.add_argument("--renew", action="store_true", help="then record them as they are now")
 
+    archive = parsers.add_parser(
+        "archive",
+        help="code, data and report in one file that describes itself",
+        description="Write one zip file with this code and its commit, all campaigns with their transcripts, the "
+        "datasets, the report (built from the stored data when there is none), an artifact description and RO-Crate "
+        "metadata. What is unpacked verifies itself.",
+    )
+    archive.set_defaults(do=commands_evidence.archive)
+    archive.add_argument("file", type=Path, metavar="FILE.zip")
+
 
 def positive(text: str) -> int:
     number = int(text)

@@ -48,13 +48,19 @@ class Session:
     system: str | None
     kernel: str | None
     cpu_model: str | None
+    cpus: int | None
+    memory_bytes: int | None
+    tools: dict[str, str]
     commit: str | None
     dirty: bool | None
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A campaign's dataset and what it was made of; `command` makes it anew."""
+    """A campaign's dataset and what it was made of; `command` makes it anew.
+
+    `started` and `ended` are ISO 8601, empty where not known; `busy_s` is what all trials together took [s].
+    """
 
     campaign: str
     testbed: str
@@ -65,6 +71,9 @@ class Chain:
     transcripts_sha256: str
     folder: str
     command: str
+    started: str
+    ended: str
+    busy_s: float
     sessions: tuple[Session, ...]
     links: tuple[Link, ...]
 
@@ -83,6 +92,9 @@ def of(folder: Path) -> Chain:
         transcripts_sha256=dataset.attrs["transcripts_sha256"],
         folder=_shown(folder),
         command=command(dataset),
+        started=dataset.attrs["started"],
+        ended=dataset.attrs["ended"],
+        busy_s=float(dataset.wall_time.sum()),
         sessions=tuple(_session(it.get("host", {})) for it in json.loads(dataset.attrs["provenance"])["sessions"]),
         links=tuple(_links(source, dict(zip(dataset.trial_id.values.tolist(), dataset.status.values.tolist())))),
     )
@@ -138,7 +150,8 @@ def _hosts(source: Folder):
 
 def _session(host: dict) -> Session:
     return Session(
-        **{name: host.get(name) for name in ("hostname", "system", "kernel", "cpu_model")},
+        **{name: host.get(name) for name in ("hostname", "system", "kernel", "cpu_model", "cpus", "memory_bytes")},
+        tools={name: version for name, version in host.get("tools", {}).items() if version},
         commit=host.get("git_commit"),
         dirty=host.get("git_dirty"),
     )
