@@ -2,6 +2,7 @@
 
 import json
 import sys
+from datetime import datetime
 from pathlib import Path
 
 from analysis import paths
@@ -95,7 +96,12 @@ def archive(file: Path) -> int:
     import archiving
     import commands
 
-    if not (paths.REPORT / "falloff.html").exists():
+    report = paths.REPORT / "falloff.html"
+    if file.exists():
+        raise FalloffError(f"{file} is there already: name another file, or move it away")
+    if report.exists():
+        print(f"Report: the one of {datetime.fromtimestamp(report.stat().st_mtime):%Y-%m-%d %H:%M}")
+    else:
         print("There is no report yet: it is built from the stored data.")
         commands.make_report("stored", paths.REPORT)
     made = archiving.write(file)

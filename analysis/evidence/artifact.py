@@ -1,11 +1,13 @@
 """The artifact description in the form of the SC conference: contributions, artifacts, figures, and what they take."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from analysis.evidence.chain import Chain
 from analysis.evidence.citation import Citation
 from analysis.evidence.exhibits import EXHIBITS
+from analysis.publish import TEMPLATES
 from analysis.studies.together import DATASETS
 from analysis.wording import templates
 
@@ -26,15 +28,22 @@ def collect(chains: Sequence[Chain]) -> dict:
     artifacts = [{**asdict(chain), "id": f"A{number}", "names": _names(chain)} for number, chain in enumerate(chains, 1)]
     known = {name for artifact in artifacts for name in artifact["names"]}
     contributions = []
-    for section in dict.fromkeys(exhibit.section for exhibit in EXHIBITS.values() if exhibit.datasets):
+    for section in dict.fromkeys(exhibit.section for exhibit in EXHIBITS.values() if exhibit.section != "calibration"):
         shown = [it for it in EXHIBITS.values() if it.section == section and it.datasets and known.issuperset(it.datasets)]
         own = [it for it in artifacts if any(name in exhibit.datasets for exhibit in shown for name in it["names"])]
         if own:
-            contributions.append({"id": f"C{len(contributions) + 1}", "artifacts": own, "figures": [it.figure for it in shown]})
+            contributions.append({"id": f"C{len(contributions) + 1}", "title": _title(section), "artifacts": own})
     for artifact in artifacts:
         artifact["contributions"] = [it["id"] for it in contributions if artifact in it["artifacts"]]
         artifact["figures"] = [it.figure for it in EXHIBITS.values() if set(it.datasets) & set(artifact["names"])]
     return {"contributions": contributions, "artifacts": artifacts, "hosts": _hosts(chains)}
+
+
+def _title(section: str) -> str:
+    """The heading of the report's section; empty where the data make it, or where it is no template of its own."""
+    file = TEMPLATES / f"{section}.md.j2"
+    found = re.search(r"^#+ ([^{}\n]+)$", file.read_text(encoding="utf-8"), re.M) if file.exists() else None
+    return found[1] if found else ""
 
 
 def _names(chain: Chain) -> list[str]:

@@ -21,6 +21,7 @@ SHA256 = "https://w3id.org/ro/terms/workflow-run#sha256"
 
 # By the names alone: what a machine's own table of types says would make the same archive differ.
 _TYPES = mimetypes.MimeTypes()
+_COMPRESSED = {"xz": "application/x-xz", "gzip": "application/gzip"}
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ def metadata(
 
 
 def _described(name: str, file: Stored) -> dict:
-    kind = _TYPES.guess_type(name)[0]
+    kind, compressed = _TYPES.guess_type(name)
+    kind = _COMPRESSED.get(compressed, kind)
     known = {"name": name, "contentSize": str(file.size), "sha256": file.sha256}
     return {**known, **({"encodingFormat": kind} if kind else {})}
 
