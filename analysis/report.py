@@ -13,6 +13,7 @@ from analysis.facts import agreement as agreement_facts
 from analysis.facts import beyond as beyond_facts
 from analysis.facts import blas as blas_facts
 from analysis.facts import calibration as calibration_facts
+from analysis.facts import chain as chain_facts
 from analysis.facts import conduct
 from analysis.facts import cost as cost_facts
 from analysis.facts import fan_out as fan_out_facts
@@ -71,6 +72,7 @@ SECTIONS = {
     "topology": (topology_facts, topology_figures),
 }
 
+DIGITS = 10  # of a digest that are shown: enough to tell it from all others here
 UNDATED = 0  # s since 1970: a dataset in which nothing ran has no date
 
 
@@ -106,6 +108,12 @@ def text(known: dict, left_out: list[str]) -> str:
     return templates().get_template("report.md.j2").render(known, left_out=left_out)
 
 
+def chains(markdown: str, studies: Studies) -> str:
+    """The appendix on what the figures in a report's Markdown rest on, as Markdown."""
+    known = chain_facts.collect(markdown, studies)
+    return templates().get_template("chain.md.j2").render(known, shown=DIGITS)
+
+
 def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
     """Write `falloff.html` and `falloff.pdf` and their figures into the folder `out`.
 
@@ -114,6 +122,7 @@ def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
     """
     style.save_all(draw(studies), out / "figures")
     markdown = text(facts(studies), left_out)
+    markdown += chains(markdown, studies)
     made = Report(out / "falloff.html", out / "falloff.pdf")
     made.html.write_text(publish.to_html(markdown, out), encoding="utf-8")
     dated = studies.scaling.dataset if studies.scaling.today_run is None else studies.scaling.today_run
