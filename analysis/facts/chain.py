@@ -1,6 +1,5 @@
 """What the report's appendix says of the figures' chains of evidence."""
 
-import json
 import re
 from collections.abc import Iterator
 
@@ -17,18 +16,14 @@ _FIGURE = re.compile(r"\(figures/(\w+)\.svg\)\{#fig:([\w-]+)")
 
 
 def collect(markdown: str, studies: Studies) -> dict:
-    """The chains of the figures in a report's text: `figures`, each with what it rests on; `datasets` and `files`.
-
-    A dataset's `commits` are those of the code that ran its trials, empty where that is not recorded.
-    """
+    """The chains of the figures in a report's text: `figures`, each with what it rests on; `datasets` and `files`."""
     shown = [(EXHIBITS[name], anchor) for name, anchor in _FIGURE.findall(markdown)]
     return {
         "figures": [
             {
                 "anchor": anchor,
                 "name": exhibit.figure,
-                "datasets": [name for name in exhibit.datasets if name in studies.datasets],
-                "files": list(exhibit.files),
+                "rests_on": [*(name for name in exhibit.datasets if name in studies.datasets), *exhibit.files],
             }
             for exhibit, anchor in shown
         ],
@@ -47,16 +42,11 @@ def _datasets(exhibits: set, studies: Studies) -> Iterator[tuple[str, xr.Dataset
 
 
 def _dataset(name: str, dataset: xr.Dataset, today: bool) -> dict:
-    sessions = json.loads(dataset.attrs["provenance"]).get("sessions", [])
-    commits = [session.get("host", {}).get("git_commit") for session in sessions]
     return {
         "name": name,
         "today": today,
-        "campaign": dataset.attrs["campaign"],
-        "campaign_sha256": dataset.attrs["campaign_hash"],
         "dataset_sha256": content.digest(dataset),
         "transcripts_sha256": dataset.attrs.get("transcripts_sha256"),
         "trials": dataset.sizes["trial"],
         "command": command(dataset),
-        "commits": list(dict.fromkeys(filter(None, commits))),
     }
