@@ -74,6 +74,8 @@ def _names() -> list[str]:
 
 def _tracked() -> list[str]:
     """What git tracks, and descriptions in data/ that it could; nothing where this is no clone."""
+    if not (paths.ROOT / ".git").exists():
+        return []
     listed = []
     for arguments in (["--cached"], ["--others", "--exclude-standard", "data"]):
         done = subprocess.run(["git", "ls-files", "-z", *arguments], cwd=paths.ROOT, capture_output=True, text=True)
