@@ -51,6 +51,7 @@ from analysis.figures import topology as topology_figures
 from analysis.inference import planning
 from analysis.studies.together import Studies
 from analysis.wording import templates
+from runners import manifest
 
 # The sections beside the scaling campaign's, each under its name in `Studies`, the facts and the templates.
 SECTIONS = {
@@ -111,7 +112,7 @@ def text(known: dict, left_out: list[str]) -> str:
 def chains(markdown: str, studies: Studies) -> str:
     """The appendix on what the figures in a report's Markdown rest on, as Markdown."""
     known = chain_facts.collect(markdown, studies)
-    return templates().get_template("chain.md.j2").render(known, shown=DIGITS)
+    return templates().get_template("chain.md.j2").render(known, shown=DIGITS, algorithm=manifest.ALGORITHM)
 
 
 def build(studies: Studies, out: Path, left_out: list[str]) -> Report:

@@ -14,6 +14,7 @@ from runners.journal import write_whole
 from runners.record import FalloffError
 
 NAME = "SHA256SUMS"
+ALGORITHM = "SHA-256"
 JOURNAL = "journal.jsonl"
 # What the analysis makes of the transcripts: it is compared with what it makes of them now, value by value.
 DATASET = "dataset.jsonl.xz"

@@ -10,16 +10,17 @@ from analysis.evidence.exhibits import EXHIBITS
 from analysis.publish import TEMPLATES
 from analysis.studies.together import DATASETS
 from analysis.wording import templates
+from runners import manifest
 
 NAME = "ARTIFACT-DESCRIPTION.md"
-UNITS = {"minute": 60.0, "giga": 1e9}  # s, B
+CONSTANTS = {"minute": 60.0, "giga": 1e9, "algorithm": manifest.ALGORITHM}  # s, B
 
 
 def text(chains: Sequence[Chain], citation: Citation, code: Mapping, packages: Sequence[str]) -> str:
     """The description as Markdown, from the campaigns' chains; `code` as for `crate.metadata`, and `packages` are
     what is to be installed."""
     facts = collect(chains)
-    known = {"citation": asdict(citation), "code": code, "packages": packages, **UNITS, **facts}
+    known = {"citation": asdict(citation), "code": code, "packages": packages, **CONSTANTS, **facts}
     return templates().get_template("artifact.md.j2").render(known)
 
 

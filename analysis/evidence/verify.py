@@ -44,7 +44,7 @@ def folders(given: Sequence[Path] = ()) -> list[Path]:
 def check(folder: Path, datasets: Path = paths.DATASETS) -> Check:
     """Compare a folder with its recorded digests, its trials with its plan and journal, and its dataset, rebuilt from
     the transcripts, with the one that was kept: in the folder, or as netCDF in `datasets`."""
-    unknown = [] if manifest.read(folder) else [f"no {manifest.NAME}: whether a file was changed cannot be told"]
+    unknown = [] if manifest.read(folder) else [f"no {manifest.NAME}: whether a file was changed cannot be told (--renew records it)"]
     told = [*manifest.differences(folder)]
     try:
         told += _against_the_plan(Folder(folder))
@@ -53,7 +53,7 @@ def check(folder: Path, datasets: Path = paths.DATASETS) -> Check:
         return Check(folder, 0, tuple(dict.fromkeys([*told, f"the dataset cannot be rebuilt: {error}"])), tuple(unknown))
     earlier = list(_earlier(folder, datasets))
     if not earlier:
-        unknown.append("no dataset was kept: what its values were cannot be told")
+        unknown.append("no dataset was kept: what its values were cannot be told (--renew keeps it)")
     for where, kept in earlier:
         told += _shortened([f"{where}: {line}" for line in content.differences(kept, rebuilt)])
     return Check(folder, len(rebuilt["trial_id"]["values"]), tuple(told), tuple(unknown))
