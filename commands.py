@@ -59,12 +59,17 @@ def status(campaign: str) -> int:
     return 0
 
 
-def make_report(preset: str, out: Path) -> int:
-    """Run what the preset asks for and write the report; where it cannot run, from stored data that say so."""
+def make_report(preset: str, out: Path, data: Path | None = None) -> int:
+    """Run what the preset asks for and write the report; where it cannot run, from stored data that say so.
+
+    With `data` nothing is run: the report is of the campaigns in that folder, and of no other.
+    """
     import experiment
     from analysis import report, store
     from analysis.studies import together
 
+    if data:
+        return _report_of(data, out)
     datasets = {name: experiment.stored(*source) for name, source in together.DATASETS.items()}
     today, left_out = {}, []
     if preset == "stored":
@@ -81,6 +86,22 @@ def make_report(preset: str, out: Path) -> int:
         print(f"left out: {line}", file=sys.stderr)
     made = report.build(together.analyse(datasets, today), out, left_out)
     print(f"Report: {made.html} and {made.pdf}")
+    return 0
+
+
+def _report_of(data: Path, out: Path) -> int:
+    """Write the report of the campaigns in a folder."""
+    import experiment
+    from analysis import report
+    from analysis.studies import together
+
+    datasets, left_out = experiment.own(data)
+    for line in left_out:
+        print(f"left out: {line}", file=sys.stderr)
+    if "hpl_scaling" not in datasets:
+        raise FalloffError(f"{data} has no campaign hpl_scaling, with which the report begins: `falloff run hpl_scaling` runs it")
+    made = report.build(together.analyse(datasets), out, [])
+    print(f"Report of {', '.join(datasets)}: {made.html} and {made.pdf}")
     return 0
 
 

@@ -35,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
     report = parsers.add_parser("report", help="run the experiments and write the report")
     report.set_defaults(do=commands.make_report)
     report.add_argument("--preset", choices=commands.PRESETS, default="quick", help="default: quick")
+    report.add_argument("--data", type=Path, metavar="FOLDER", help="run nothing; the report of the campaigns in this folder alone")
     report.add_argument("--out", type=Path, default=paths.REPORT, metavar="FOLDER", help="default: build/report")
 
     doctor = parsers.add_parser("doctor", help="what is here, what is missing, and the remedy")

@@ -34,7 +34,7 @@ def draw(study: Scaling) -> dict[str, Figure]:
         drawn["links"] = link_goodput(study.links, names)
     if study.balance is not None:
         published = {name: pd.Series(cases) for name, cases in smith_balance(study.dataset).items()}
-        drawn["balance"] = balance_over_nodes(study.balance, published, names)
+        drawn["balance"] = balance_over_nodes(study.balance, published, names, study.points.evidence.item())
     return drawn
 
 
@@ -153,7 +153,7 @@ def link_goodput(links: pd.DataFrame, shorts: Mapping[str, str]) -> Figure:
 
 
 def balance_over_nodes(
-    shares: xr.Dataset, published: Mapping[str, pd.Series], shorts: Mapping[str, str]
+    shares: xr.Dataset, published: Mapping[str, pd.Series], shorts: Mapping[str, str], evidence: str
 ) -> Figure:
     """HPL's balance n F / (BW N) (1/P + 1/Q) [flop/B] over nodes, beside a published cluster's.
 
@@ -164,7 +164,7 @@ def balance_over_nodes(
         for interconnect in shares.interconnect.values:
             look, values = style.look(interconnect), shares.bandwidth_share.sel(interconnect=interconnect)
             axes.plot(
-                shares.nodes, values, look.marker, color=look.color, label=f"{shorts[interconnect]}, emulated"
+                shares.nodes, values, look.marker, color=look.color, label=f"{shorts[interconnect]}, {evidence}"
             )
         for interconnect, values in published.items():
             look = style.look(interconnect)
