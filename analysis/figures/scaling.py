@@ -142,8 +142,9 @@ def link_goodput(links: pd.DataFrame, shorts: Mapping[str, str]) -> Figure:
             limit = these.wire_limit.iloc[0] / 1e9
             if np.isfinite(limit):
                 axes.plot([limit, limit], [row - 0.3, row + 0.3], color=style.INK, label="wire limit")
-        for label, fill in (("outside the quota", style.INK), ("inside the quota", "none")):
-            axes.plot([], [], "o", color=style.INK, mfc=fill, label=label)
+        if links.goodput_in_quota.notna().any():
+            for label, fill in (("outside the quota", style.INK), ("inside the quota", "none")):
+                axes.plot([], [], "o", color=style.INK, mfc=fill, label=label)
         axes.set_xscale("log")
         drawing.log_ticks(axes.xaxis)
         drawing.rows(axes, [shorts[interconnect] for interconnect in measured])
