@@ -87,10 +87,7 @@ def _tracked() -> list[str]:
 
 def _all_but_what_is_made() -> list[str]:
     return [
-        _name(Path(folder) / file)
-        for folder, inside, files in os.walk(paths.ROOT)
-        if _keep(inside)
-        for file in files
+        _name(Path(folder) / file) for folder, inside, files in os.walk(paths.ROOT) if _keep(inside) for file in files
     ]
 
 

@@ -91,15 +91,15 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
 
 def _report_of(data: Path, out: Path) -> int:
     """Write the report of the campaigns in a folder."""
-    import experiment
-    from analysis import report
+    from analysis import own, report
     from analysis.studies import together
 
-    datasets, left_out = experiment.own(data)
+    datasets, left_out = own.datasets(data)
     for line in left_out:
         print(f"left out: {line}", file=sys.stderr)
     if "hpl_scaling" not in datasets:
-        raise FalloffError(f"{data} has no campaign hpl_scaling, with which the report begins: `falloff run hpl_scaling` runs it")
+        remedy = "`falloff run hpl_scaling` runs it"
+        raise FalloffError(f"{data} has no campaign hpl_scaling, with which the report begins: {remedy}")
     made = report.build(together.analyse(datasets), out, [])
     print(f"Report of {', '.join(datasets)}: {made.html} and {made.pdf}")
     return 0

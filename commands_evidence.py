@@ -34,7 +34,7 @@ def trace(figure: str, transcript: str, as_json: bool) -> int:
 
 
 def _transcript(figure: str, wanted: str, folders: list[Path]) -> bytes:
-    """A trial's transcript as it was written; `wanted` is a trial, or CAMPAIGN-TESTBED/TRIAL where several have it."""
+    """A trial's transcript as it was written; `wanted` is a trial, or FOLDER/TRIAL where several have it."""
     within, _, trial = wanted.rpartition("/")
     found = {
         folder.name: text
@@ -45,7 +45,9 @@ def _transcript(figure: str, wanted: str, folders: list[Path]) -> bytes:
     }
     if not found:
         names = ", ".join(folder.name for folder in folders)
-        raise FalloffError(f"no campaign of figure {figure} has a transcript {wanted!r}; they are: {names or 'none here'}")
+        raise FalloffError(
+            f"no campaign of figure {figure} has a transcript {wanted!r}; they are: {names or 'none here'}"
+        )
     if len(found) > 1:
         raise FalloffError(f"several campaigns have it: say one of {', '.join(f'{name}/{trial}' for name in found)}")
     return next(iter(found.values()))

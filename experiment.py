@@ -15,10 +15,8 @@ import xarray as xr
 
 from analysis import contrasts, derive, designs, paths, store
 from analysis.calibration import stopping
-from analysis.evidence import verify
 from analysis.inference import planning
 from analysis.inference.verdict import judge_fall
-from analysis.studies import together
 from runners import campaign as engine
 from runners import provenance, runner_named, submission, tools
 from runners.description import for_preset, for_testbed
@@ -98,27 +96,6 @@ def stored(campaign: str, testbed: str = "emulated") -> xr.Dataset:
         known = ", ".join(sorted(other.name for other in paths.REFERENCE.iterdir() if other.is_dir()))
         raise FalloffError(f"no reference campaign {folder.name!r} is stored; there are: {known or 'none'}")
     return store.assemble(folder)
-
-
-def own(folder: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
-    """The datasets of the campaigns in a folder by their names in the report, and why others are left out.
-
-    A campaign that ran on another testbed than the reference takes its place. Raises FalloffError when there is none,
-    or when two would take the same place.
-    """
-    places: dict[str, Path] = {}
-    left_out = []
-    for found in verify.folders([folder]):
-        plan = Folder(found).plan()
-        source = plan.name, plan.testbed["name"]
-        place = next((name for name, known in together.DATASETS.items() if known == source), plan.name)
-        if place not in together.DATASETS:
-            left_out.append(f"{found}: the report has no section for campaign {plan.name}")
-        elif place in places:
-            raise FalloffError(f"{places[place]} and {found} are both of campaign {plan.name}: name a folder with one of them")
-        else:
-            places[place] = found
-    return {place: store.assemble(found) for place, found in places.items()}, left_out
 
 
 def read_toml(file: Path, kind: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The digests of all that a campaign's folder holds, so that a later change of it can be named.
 
-    SHA256SUMS   a line each: the SHA-256 of a file or of a packed transcript, then its name; and, for every line of
-                 the journal, so many of its digest's first digits as it takes to name the one that was changed
+SHA256SUMS   a line each: the SHA-256 of a file or of a packed transcript, then its name; and, for every line of
+             the journal, so many of its digest's first digits as it takes to name the one that was changed
 """
 
 import hashlib
@@ -86,7 +86,9 @@ def differences(folder: Path) -> List[str]:
         elif name not in recorded:
             told.append(f"{_said(name)} was added since")
         elif found[name] != recorded[name]:
-            told.append(f"{_said(name)} was changed: SHA-256 {recorded[name][:16]} was recorded, it is {found[name][:16]}")
+            told.append(
+                f"{_said(name)} was changed: SHA-256 {recorded[name][:16]} was recorded, it is {found[name][:16]}"
+            )
     return told
 
 
@@ -104,9 +106,9 @@ def _files(folder: Path) -> Iterator[Tuple[str, str]]:
 def _said(name: str) -> str:
     """A name as a reader looks for it: the transcript in the archive, the line of the journal."""
     if name.startswith(_PACKED):
-        return f"transcript {name[len(_PACKED):]} in {archive.NAME}"
+        return f"transcript {name[len(_PACKED) :]} in {archive.NAME}"
     if name.startswith(f"{JOURNAL}:"):
-        return f"line {name[len(JOURNAL) + 1:]} of {JOURNAL}"
+        return f"line {name[len(JOURNAL) + 1 :]} of {JOURNAL}"
     return name
 
 

@@ -53,7 +53,9 @@ def archived(place, tmp_path_factory):
 def falloff(place, *arguments):
     """Run the command line of a place that is not installed."""
     command = [sys.executable, "falloff.py", *arguments]
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", "HOME": str(place)})
+    done = subprocess.run(
+        command, cwd=place, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", "HOME": str(place)}
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -61,7 +63,9 @@ def falloff(place, *arguments):
 def test_what_is_unpacked_verifies_itself(archived):
     """With its own code, from its own folder."""
     said = falloff(archived[0], "verify")
-    assert [line.split(":")[0] for line in said.splitlines()] == [f"ok       data/reference/{name}" for name in FOLDERS]
+    assert [line.split(":")[0] for line in said.splitlines()] == [
+        f"ok       data/reference/{name}" for name in FOLDERS
+    ]
 
 
 def test_the_crate_is_read_by_rocrate(archived):
@@ -75,7 +79,9 @@ def test_the_crate_is_read_by_rocrate(archived):
         said, content = read.dereference(name), (folder / name).read_bytes()
         assert (said["sha256"], said["contentSize"]) == (sha256(content).hexdigest(), str(len(content))), name
     cited = yaml.safe_load((folder / "CITATION.cff").read_text())
-    assert [author["name"] for author in read.root_dataset["author"]] == [author["name"] for author in cited["authors"]]
+    assert [author["name"] for author in read.root_dataset["author"]] == [
+        author["name"] for author in cited["authors"]
+    ]
     assert read.root_dataset["license"].id.endswith(cited["license"])
     actions = {action.id: action for action in read.get_by_type("CreateAction")}
     assert set(actions) == {f"#data/reference/{name}" for name in FOLDERS}
@@ -114,7 +120,11 @@ def test_nothing_is_written_over(tmp_path):
     mine = tmp_path / "mine.zip"
     mine.write_text("precious")
     done = run("archive", str(mine))
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1) and "is there already" in done.stderr
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (
+        1,
+        "",
+        1,
+    ) and "is there already" in done.stderr
     assert mine.read_text() == "precious"
 
 
@@ -137,7 +147,9 @@ def test_the_description_follows_the_campaigns(archived):
 
 def test_all_references_make_contributions():
     """Every section of the report is one, and every campaign belongs to one at least."""
-    known = artifact.collect([chain.of(paths.REFERENCE / "-".join(DATASETS[name])) for name in ("hpl_size", "hpl_noise")])
+    known = artifact.collect(
+        [chain.of(paths.REFERENCE / "-".join(DATASETS[name])) for name in ("hpl_size", "hpl_noise")]
+    )
     assert [it["id"] for it in known["contributions"]] == ["C1", "C2"]
     assert [it["contributions"] for it in known["artifacts"]] == [["C1"], ["C2"]]
     assert known["contributions"][1]["title"] == "Noise on every node"
@@ -146,7 +158,9 @@ def test_all_references_make_contributions():
 def test_a_citation_that_lacks_something_is_refused(tmp_path):
     """Persons and groups are told apart; what is missing is named."""
     file = tmp_path / "CITATION.cff"
-    file.write_text("title: T\nversion: 1\nlicense: MIT\nauthors:\n- family-names: Doe\n  given-names: Jo\n- name: Us\n")
+    file.write_text(
+        "title: T\nversion: 1\nlicense: MIT\nauthors:\n- family-names: Doe\n  given-names: Jo\n- name: Us\n"
+    )
     found = citation.read(file)
     assert (found.persons, found.groups, found.version) == (("Jo Doe",), ("Us",), "1")
     for text in ("title: T\n", "- : [", "title: T\nversion: 1\nlicense: MIT\nauthors: 3\n"):

@@ -61,7 +61,9 @@ def given(section):
         def of(study):
             def analyse(*datasets, **_):
                 flat = [it for one in datasets for it in (one if isinstance(one, list) else [one])]
-                names = [it.attrs["name"] if isinstance(it, xr.Dataset) else it.names for it in flat if it is not None]
+                names = [
+                    it.attrs["name"] if isinstance(it, xr.Dataset) else it.names for it in flat if it is not None
+                ]
                 got[study] = [name for each in names for name in ([each] if isinstance(each, str) else each)]
                 return SimpleNamespace(names=got[study])
 

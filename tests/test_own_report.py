@@ -7,8 +7,7 @@ import shutil
 import pytest
 from command_line import ROOT, run
 
-import experiment
-from analysis import report
+from analysis import own, report
 from analysis.studies import together
 from runners import archive
 from runners.record import FalloffError
@@ -25,7 +24,7 @@ def copied(folder, *names):
 
 def text(folder):
     """The report's Markdown of the campaigns in a folder, and their studies."""
-    datasets, _ = experiment.own(folder)
+    datasets, _ = own.datasets(folder)
     studies = together.analyse(datasets)
     return report.text(report.facts(studies), []), studies
 
@@ -34,16 +33,18 @@ def text(folder):
 def measured(tmp_path_factory):
     """The scaling campaign as a cluster would have run it: other testbed, other evidence, no quota."""
     folder = tmp_path_factory.mktemp("own")
-    own, source = folder / "hpl_scaling-mine-01234567", REFERENCE / "hpl_scaling-emulated"
-    (own / "transcripts").mkdir(parents=True)
+    mine, source = folder / "hpl_scaling-mine-01234567", REFERENCE / "hpl_scaling-emulated"
+    (mine / "transcripts").mkdir(parents=True)
     for name in ("journal.jsonl", "provenance.json"):
-        shutil.copy(source / name, own / name)
+        shutil.copy(source / name, mine / name)
     plan = json.loads((source / "trials.json").read_text())
     del plan["testbed"]["cpu"]
-    (own / "trials.json").write_text(json.dumps({**plan, "testbed": {**plan["testbed"], "name": "mine", "kind": "cluster"}}))
+    (mine / "trials.json").write_text(
+        json.dumps({**plan, "testbed": {**plan["testbed"], "name": "mine", "kind": "cluster"}})
+    )
     for name, said in archive.read(source / archive.NAME):
         transcript = {**json.loads(said), "testbed": "mine", "evidence": "measured"}
-        (own / "transcripts" / f"{name}.json").write_text(json.dumps(transcript))
+        (mine / "transcripts" / f"{name}.json").write_text(json.dumps(transcript))
     return folder
 
 
@@ -56,7 +57,9 @@ def test_a_measured_campaign_makes_no_claim_about_others(measured):
     assert any("measured" in it.get_text() for it in legend.get_texts()) and "emulated" not in str(legend.get_texts())
 
 
-@pytest.mark.parametrize("further", [(), ("hpl_noise-emulated",), ("hpl_payload-emulated", "frame_limits-paths")], ids=len)
+@pytest.mark.parametrize(
+    "further", [(), ("hpl_noise-emulated",), ("hpl_payload-emulated", "frame_limits-paths")], ids=len
+)
 def test_only_what_is_there_has_a_section(tmp_path, further):
     """No section without its data, and no empty one."""
     said, studies = text(copied(tmp_path, "hpl_scaling-emulated", *further))
@@ -65,7 +68,11 @@ def test_only_what_is_there_has_a_section(tmp_path, further):
     assert ("# What HPL sends" in said) == ("hpl_payload-emulated" in further)
     bodies = re.findall(r"^(#+) ([^\n]+)\n(.*?)(?=^#+ |\Z)", said, re.M | re.S)
     next_levels = [level for level, _, _ in bodies[1:]] + ["#"]
-    empty = [title for (level, title, body), after in zip(bodies, next_levels) if not body.strip() and len(after) <= len(level)]
+    empty = [
+        title
+        for (level, title, body), after in zip(bodies, next_levels)
+        if not body.strip() and len(after) <= len(level)
+    ]
     assert empty == []
 
 
@@ -82,13 +89,15 @@ def test_what_cannot_be_shown_is_said(measured, tmp_path):
     folder = copied(tmp_path / "two", "hpl_scaling-emulated")
     shutil.copytree(folder / "hpl_scaling-emulated", folder / "again")
     with pytest.raises(FalloffError, match="are both of campaign hpl_scaling"):
-        experiment.own(folder)
-    done = run("report", "--data", str(copied(tmp_path / "other", "hpl_payload-emulated")), "--out", str(tmp_path / "out"))
+        own.datasets(folder)
+    done = run(
+        "report", "--data", str(copied(tmp_path / "other", "hpl_payload-emulated")), "--out", str(tmp_path / "out")
+    )
     assert done.returncode == 1 and "has no campaign hpl_scaling" in done.stderr and not (tmp_path / "out").exists()
     strange = copied(tmp_path / "strange", "hpl_payload-emulated") / "hpl_payload-emulated"
     plan = json.loads((strange / "trials.json").read_text())
     (strange / "trials.json").write_text(json.dumps({**plan, "name": "my_own"}))
-    datasets, (line,) = experiment.own(strange)
+    datasets, (line,) = own.datasets(strange)
     assert datasets == {} and "no section for campaign my_own" in line
     with pytest.raises(FalloffError, match="no campaign's folder"):
-        experiment.own(tmp_path / "nowhere")
+        own.datasets(tmp_path / "nowhere")

@@ -24,7 +24,10 @@ def test_a_chain_ends_at_the_raw_transcripts():
         chain = dataset["campaigns"][0]
         folder = REFERENCE / "-".join(together.DATASETS[name])
         raw = dict(archive.read(folder / archive.NAME))
-        assert (ROOT / chain["folder"], chain["command"]) == (folder, "falloff run {} --testbed {}".format(*together.DATASETS[name]))
+        assert (ROOT / chain["folder"], chain["command"]) == (
+            folder,
+            "falloff run {} --testbed {}".format(*together.DATASETS[name]),
+        )
         assert {link["trial"]: link["sha256"] for link in chain["links"]} == {
             trial: hashlib.sha256(text).hexdigest() for trial, text in raw.items()
         }
@@ -44,7 +47,9 @@ def test_the_text_says_the_same():
         assert chain[key] in said
     assert all(link["sha256"] in said for link in chain["links"])
     digest = hashlib.sha256((ROOT / "data" / "calibration" / "error_rates.csv").read_bytes()).hexdigest()
-    assert re.search(rf"File data/calibration/error_rates.csv\n  sha256     {digest}", run("trace", "calibration").stdout)
+    assert re.search(
+        rf"File data/calibration/error_rates.csv\n  sha256     {digest}", run("trace", "calibration").stdout
+    )
 
 
 def test_a_transcript_is_printed_as_it_was():
@@ -52,7 +57,11 @@ def test_a_transcript_is_printed_as_it_was():
     raw = dict(archive.read(REFERENCE / "hpl_payload-emulated" / archive.NAME))["b001-002-hpl"]
     done = run("trace", "payload", "--transcript", "hpl_payload-emulated/b001-002-hpl")
     (executed,) = json.loads(raw)["executions"]
-    assert executed["stdout"].strip() in done.stdout and done.stdout.startswith("$ nsenter") and "exit code 0]" in done.stdout
+    assert (
+        executed["stdout"].strip() in done.stdout
+        and done.stdout.startswith("$ nsenter")
+        and "exit code 0]" in done.stdout
+    )
     as_json = run("trace", "payload", "--transcript", "b001-002-hpl", "--json")
     assert as_json.stdout == raw.decode() + "\n"
 
@@ -61,7 +70,10 @@ def test_a_transcript_is_printed_as_it_was():
     ("arguments", "said"),
     [
         (("sahre",), "no figure 'sahre'; there are: agreement, amplification"),
-        (("payload", "--transcript", "b009-001-hpl"), "no campaign of figure payload has a transcript 'b009-001-hpl'"),
+        (
+            ("payload", "--transcript", "b009-001-hpl"),
+            "no campaign of figure payload has a transcript 'b009-001-hpl'",
+        ),
         (("size_agreement", "--transcript", "x/b001-001-hpl"), "they are: hpl_size-emulated, hpl_size-twin"),
     ],
 )

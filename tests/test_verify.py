@@ -198,7 +198,9 @@ def test_all_references_are_what_they_were():
     done = run("verify")
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stdout
-    assert sum(line.startswith("ok ") and "data/reference/" in line for line in lines) == len(verify.folders([paths.REFERENCE]))
+    assert sum(line.startswith("ok ") and "data/reference/" in line for line in lines) == len(
+        verify.folders([paths.REFERENCE])
+    )
 
 
 def test_no_campaign_is_a_mistake(tmp_path):

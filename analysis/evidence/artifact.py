@@ -1,4 +1,4 @@
-"""The artifact description in the form of the SC conference: contributions, artifacts, figures, and what they take."""
+"""The artifact description in the form of the SC conference: contributions, artifacts, figures and minutes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,11 +26,17 @@ def text(chains: Sequence[Chain], citation: Citation, code: Mapping, packages: S
 
 def collect(chains: Sequence[Chain]) -> dict:
     """Contributions (the report's sections that have data), artifacts (campaigns) and hosts, each with its number."""
-    artifacts = [{**asdict(chain), "id": f"A{number}", "names": _names(chain)} for number, chain in enumerate(chains, 1)]
+    artifacts = [
+        {**asdict(chain), "id": f"A{number}", "names": _names(chain)} for number, chain in enumerate(chains, 1)
+    ]
     known = {name for artifact in artifacts for name in artifact["names"]}
     contributions = []
-    for section in dict.fromkeys(exhibit.section for exhibit in EXHIBITS.values() if exhibit.section != "calibration"):
-        shown = [it for it in EXHIBITS.values() if it.section == section and it.datasets and known.issuperset(it.datasets)]
+    for section in dict.fromkeys(
+        exhibit.section for exhibit in EXHIBITS.values() if exhibit.section != "calibration"
+    ):
+        shown = [
+            it for it in EXHIBITS.values() if it.section == section and it.datasets and known.issuperset(it.datasets)
+        ]
         own = [it for it in artifacts if any(name in exhibit.datasets for exhibit in shown for name in it["names"])]
         if own:
             contributions.append({"id": f"C{len(contributions) + 1}", "title": _title(section), "artifacts": own})

@@ -1,4 +1,4 @@
-"""The chain of one campaign's dataset: its content, the trials, and each transcript down to the file and command line."""
+"""The chain of one campaign's dataset: its content, the trials, and each transcript's file and command line."""
 
 import json
 import os
@@ -103,7 +103,11 @@ def of(folder: Path) -> Chain:
 def command(dataset: xr.Dataset) -> str:
     """The command line that makes a dataset's campaign anew."""
     campaign, testbed = dataset.attrs["campaign"], json.loads(dataset.attrs["testbed_settings"])["name"]
-    return f"falloff import {campaign} FILE..." if testbed == imported.TESTBED else f"falloff run {campaign} --testbed {testbed}"
+    return (
+        f"falloff import {campaign} FILE..."
+        if testbed == imported.TESTBED
+        else f"falloff run {campaign} --testbed {testbed}"
+    )
 
 
 def folders(campaign: str, testbed: str) -> list[Path]:
@@ -127,7 +131,12 @@ def _links(source: Folder, statuses: dict[str, str]) -> Iterator[Link]:
             sha256=manifest.digest(text),
             host=hosts(transcript),
             executed=tuple(
-                Executed(it.argv or (it.tool,), it.exit_code, _moment(it.start), it.wall_s if it.wall_s == it.wall_s else None)
+                Executed(
+                    it.argv or (it.tool,),
+                    it.exit_code,
+                    _moment(it.start),
+                    it.wall_s if it.wall_s == it.wall_s else None,
+                )
                 for it in transcript.executions
             ),
         )

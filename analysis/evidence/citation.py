@@ -36,7 +36,9 @@ def read(file: Path = paths.ROOT / "CITATION.cff") -> Citation:
             str(said["version"]),
             said["license"],
             tuple(said.get("keywords", ())),
-            tuple(f"{it.get('given-names', '')} {it['family-names']}".strip() for it in authors if "family-names" in it),
+            tuple(
+                f"{it.get('given-names', '')} {it['family-names']}".strip() for it in authors if "family-names" in it
+            ),
             tuple(it["name"] for it in authors if "family-names" not in it),
         )
     except FileNotFoundError:

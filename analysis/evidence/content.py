@@ -50,7 +50,7 @@ def keep(dataset: xr.Dataset, folder: Path) -> None:
 
 
 def kept(folder: Path) -> Content:
-    """The content that a campaign's folder keeps; empty when it keeps none. Raises FalloffError when it is damaged."""
+    """The content that a campaign's folder keeps, empty when it has none; raises FalloffError when it is damaged."""
     file = folder / manifest.DATASET
     if not file.exists():
         return {}
@@ -72,9 +72,13 @@ def differences(earlier: Content, now: Content) -> list[str]:
         if _is_of_trials(before or after):
             for row, at, at_now in shared:
                 old, new = _at(before, at), _at(after, at_now)
-                told += [f"{name}{place} of {row}: {was} was recorded, it is {is_}" for place, was, is_ in _apart(old, new)]
+                told += [
+                    f"{name}{place} of {row}: {was} was recorded, it is {is_}" for place, was, is_ in _apart(old, new)
+                ]
         elif before != after:
-            told.append(f"the labels {name} are not the same: {_shown(before)} were recorded, they are {_shown(after)}")
+            told.append(
+                f"the labels {name} are not the same: {_shown(before)} were recorded, they are {_shown(after)}"
+            )
     return told
 
 

@@ -48,7 +48,12 @@ def metadata(
     root = crate.root_dataset
     root["datePublished"], root["name"] = published, citation.title
     root["description"] = "Code, raw transcripts, datasets and report of benchmark campaigns on cluster interconnects"
-    root["keywords"], root["author"], root["license"], root["conformsTo"] = list(citation.keywords), authors, license_, profile
+    root["keywords"], root["author"], root["license"], root["conformsTo"] = (
+        list(citation.keywords),
+        authors,
+        license_,
+        profile,
+    )
     for name, file in sorted(files.items()):
         crate.add_file(dest_path=name, properties=_described(name, file))
     falloff = _software(crate, "Falloff", citation.version, code)
@@ -91,7 +96,9 @@ def _act(crate: ROCrate, chain: Chain, files: Mapping[str, Stored], falloff: Con
 def _software(crate: ROCrate, name: str, version: str, code: Mapping) -> ContextEntity:
     commit = f"commit {code['git_commit']}" if code["git_commit"] else "commit not known"
     state = f"{commit}{' with changes' if code['git_dirty'] else ''}"
-    return _entity(crate, "#falloff", "SoftwareApplication", name=name, version=version, softwareVersion=f"{version}, {state}")
+    return _entity(
+        crate, "#falloff", "SoftwareApplication", name=name, version=version, softwareVersion=f"{version}, {state}"
+    )
 
 
 def _authors(crate: ROCrate, citation: Citation) -> list[ContextEntity]:

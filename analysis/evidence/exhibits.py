@@ -24,10 +24,7 @@ _SECTIONS = {
         "contention": ("hpl_contention",),
     },
     "beyond": {"beyond": ("hpl_beyond", "hpl_paper")},
-    "agreement": {
-        "agreement": ("hpl_scaling", "hpl_agreement"),
-        "size_agreement": ("hpl_size", "hpl_size twin"),
-    },
+    "agreement": {"agreement": ("hpl_scaling", "hpl_agreement"), "size_agreement": ("hpl_size", "hpl_size twin")},
     "payload": {"payload": ("hpl_paper", "hpl_payload")},
     "cost": {"simulator_cost": ("hpl_paper", "hpl_beyond")},
     "switch": {
@@ -83,7 +80,9 @@ class Exhibit:
     def studied_by(self) -> str:
         """The function that turns the datasets into what is drawn; for the calibration, what made its table."""
         section = "scaling" if self.figure == "power" else self.section
-        return "analysis.calibration.error_rates" if section == "calibration" else f"analysis.studies.{section}.analyse"
+        return (
+            "analysis.calibration.error_rates" if section == "calibration" else f"analysis.studies.{section}.analyse"
+        )
 
 
 _CALIBRATION = {"calibration": "error_rates", "power": "power_over_blocks"}

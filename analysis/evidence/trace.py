@@ -9,7 +9,9 @@ from analysis.evidence.exhibits import Exhibit
 from runners.record import Transcript
 
 
-def text(exhibit: Exhibit, chains: Mapping[str, Sequence[Chain]], notes: Mapping[str, str], files: Mapping[str, str]) -> str:
+def text(
+    exhibit: Exhibit, chains: Mapping[str, Sequence[Chain]], notes: Mapping[str, str], files: Mapping[str, str]
+) -> str:
     """The whole chain of a figure.
 
     `chains` has those of each dataset, the stored reference's first, and `notes` what is to be said of its command;
@@ -26,7 +28,9 @@ def text(exhibit: Exhibit, chains: Mapping[str, Sequence[Chain]], notes: Mapping
     return "\n".join(lines)
 
 
-def as_json(exhibit: Exhibit, chains: Mapping[str, Sequence[Chain]], notes: Mapping[str, str], files: Mapping[str, str]) -> dict:
+def as_json(
+    exhibit: Exhibit, chains: Mapping[str, Sequence[Chain]], notes: Mapping[str, str], files: Mapping[str, str]
+) -> dict:
     """The same as plain JSON data."""
     return {
         "figure": exhibit.figure,
@@ -66,7 +70,11 @@ def _chain(chain: Chain, note: str) -> list[str]:
 
 
 def _session(session: Session) -> str:
-    code = f"commit {session.commit[:10]}{' with changes' if session.dirty else ''}" if session.commit else "commit not known"
+    code = (
+        f"commit {session.commit[:10]}{' with changes' if session.dirty else ''}"
+        if session.commit
+        else "commit not known"
+    )
     return ", ".join([*filter(None, (session.hostname, session.system, session.kernel, session.cpu_model)), code])
 
 

@@ -33,7 +33,7 @@ class Check:
 
 
 def folders(given: Sequence[Path] = ()) -> list[Path]:
-    """The campaigns' folders in the given ones, else in data/reference and data/raw; raises FalloffError without any."""
+    """The campaigns in the given folders, else in data/reference and data/raw; raises FalloffError without any."""
     within = given or (paths.REFERENCE, paths.RAW)
     found = [file.parent for top in within for file in sorted((*top.glob("trials.json"), *top.glob("*/trials.json")))]
     if not found:
@@ -44,13 +44,19 @@ def folders(given: Sequence[Path] = ()) -> list[Path]:
 def check(folder: Path, datasets: Path = paths.DATASETS) -> Check:
     """Compare a folder with its recorded digests, its trials with its plan and journal, and its dataset, rebuilt from
     the transcripts, with the one that was kept: in the folder, or as netCDF in `datasets`."""
-    unknown = [] if manifest.read(folder) else [f"no {manifest.NAME}: whether a file was changed cannot be told (--renew records it)"]
+    unknown = (
+        []
+        if manifest.read(folder)
+        else [f"no {manifest.NAME}: whether a file was changed cannot be told (--renew records it)"]
+    )
     told = [*manifest.differences(folder)]
     try:
         told += _against_the_plan(Folder(folder))
         rebuilt = content.of(store.assemble(folder))
     except FalloffError as error:
-        return Check(folder, 0, tuple(dict.fromkeys([*told, f"the dataset cannot be rebuilt: {error}"])), tuple(unknown))
+        return Check(
+            folder, 0, tuple(dict.fromkeys([*told, f"the dataset cannot be rebuilt: {error}"])), tuple(unknown)
+        )
     earlier = list(_earlier(folder, datasets))
     if not earlier:
         unknown.append("no dataset was kept: what its values were cannot be told (--renew keeps it)")
