@@ -70,7 +70,7 @@ def _described(name: str, file: Stored) -> dict:
 
 
 def _act(crate: ROCrate, chain: Chain, files: Mapping[str, Stored], falloff: ContextEntity, authors: list) -> None:
-    """A campaign as an action: from its plan, by Falloff and the tools that its hosts had, to all else in its folder."""
+    """A campaign as an action: from its plan, by Falloff and its hosts' tools, to all else in its folder."""
     inside = [crate.dereference(name) for name in files if name.startswith(f"{chain.folder}/")]
     plan = [entity for entity in inside if entity.id.endswith("/trials.json")]
     described = [f"data/campaigns/{chain.campaign}.toml", f"data/testbeds/{chain.testbed}.toml"]

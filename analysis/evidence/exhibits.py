@@ -74,7 +74,7 @@ class Exhibit:
     @property
     def drawn_by(self) -> str:
         """The function that draws it."""
-        return f"analysis.figures.{self.section}.{'draw' if self.section != 'calibration' else _CALIBRATION[self.figure]}"
+        return f"analysis.figures.{self.section}.{_CALIBRATION.get(self.figure, 'draw')}"
 
     @property
     def studied_by(self) -> str:

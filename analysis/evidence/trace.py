@@ -90,7 +90,8 @@ def _link(link: Link) -> list[str]:
 
 def _executed(executed: Executed) -> str:
     took = "" if executed.wall_s is None else f", {executed.wall_s:.2f} s"
-    return f"[{executed.start or 'when is not known'}{took}, exit code {_known(executed.exit_code)}] {shlex.join(executed.argv)}"
+    how = f"{executed.start or 'when is not known'}{took}, exit code {_known(executed.exit_code)}"
+    return f"[{how}] {shlex.join(executed.argv)}"
 
 
 def _known(exit_code: int | None) -> str:
