@@ -8,7 +8,8 @@ from typing import Any
 from analysis import paths
 from progress_bar import progress
 from runners import foreign, runner_named
-from runners.journal import Folder, pack
+from runners.journal import Folder
+from runners.packing import pack
 from runners.record import FalloffError, Unreadable, to_json
 
 # What takes long to import is imported where it is used: `falloff parse` should answer at once.
@@ -28,6 +29,7 @@ def run(
     """
     import experiment
     from analysis import store
+    from analysis.evidence import content
 
     plan = experiment.plan_campaign(campaign, testbed, preset, repeats)
     number = experiment.submit_campaign(plan, fresh=fresh) if submit else ""
@@ -36,10 +38,11 @@ def run(
         print("submits what is still missing, or makes the dataset.")
         return 0
     folder = experiment.run_campaign(plan, fresh=fresh and not submit, listen=progress())
-    dataset = paths.DATASETS / f"{folder.name}.nc"
-    store.save(store.assemble(folder), dataset)
+    dataset, assembled = paths.DATASETS / f"{folder.name}.nc", store.assemble(folder)
+    store.save(assembled, dataset)
     if packed:
         pack(folder, packed)
+        content.keep(assembled, packed)
     print(f"Transcripts: {folder}\nDataset: {dataset}")
     return 0
 
@@ -56,13 +59,18 @@ def status(campaign: str) -> int:
     return 0
 
 
-def make_report(preset: str, out: Path) -> int:
-    """Run what the preset asks for and write the report; where it cannot run, from stored data that say so."""
+def make_report(preset: str, out: Path, data: Path | None = None) -> int:
+    """Run what the preset asks for and write the report; where it cannot run, from stored data that say so.
+
+    With `data` nothing is run: the report is of the campaigns in that folder, and of no other.
+    """
     import experiment
     from analysis import report, store
     from analysis.studies import together
     from analysis.top500 import lists as top500_lists
 
+    if data:
+        return _report_of(data, out)
     datasets = {name: experiment.stored(*source) for name, source in together.DATASETS.items()}
     today, left_out = {}, []
     if preset == "stored":
@@ -84,6 +92,22 @@ def make_report(preset: str, out: Path) -> int:
         print(f"left out: {line}", file=sys.stderr)
     made = report.build(together.analyse(datasets, today, lists), out, left_out)
     print(f"Report: {made.html} and {made.pdf}")
+    return 0
+
+
+def _report_of(data: Path, out: Path) -> int:
+    """Write the report of the campaigns in a folder."""
+    from analysis import own, report
+    from analysis.studies import together
+
+    datasets, left_out = own.datasets(data)
+    for line in left_out:
+        print(f"left out: {line}", file=sys.stderr)
+    if "hpl_scaling" not in datasets:
+        remedy = "`falloff run hpl_scaling` runs it"
+        raise FalloffError(f"{data} has no campaign hpl_scaling, with which the report begins: {remedy}")
+    made = report.build(together.analyse(datasets), out, [])
+    print(f"Report of {', '.join(datasets)}: {made.html} and {made.pdf}")
     return 0
 
 

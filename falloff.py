@@ -2,10 +2,13 @@
 
 import argparse
 import errno
+import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import commands
+import commands_evidence
 from analysis import paths
 from runners.record import FalloffError
 
@@ -32,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
     report = parsers.add_parser("report", help="run the experiments and write the report")
     report.set_defaults(do=commands.make_report)
     report.add_argument("--preset", choices=commands.PRESETS, default="quick", help="default: quick")
+    report.add_argument("--data", type=Path, metavar="FOLDER", help="run nothing; the report of the campaigns in this folder alone")
     report.add_argument("--out", type=Path, default=paths.REPORT, metavar="FOLDER", help="default: build/report")
 
     doctor = parsers.add_parser("doctor", help="what is here, what is missing, and the remedy")
@@ -106,7 +110,45 @@ def parser() -> argparse.ArgumentParser:
     plan.set_defaults(do=commands.plan_campaign)
     plan.add_argument("campaign", help="a name in data/campaigns")
     plan.add_argument("--testbed", default="", help="a name in data/testbeds (default: the one that the campaign names)")
+    _add_evidence(parsers)
     return top
+
+
+def _add_evidence(parsers: Any) -> None:
+    """The commands about what the figures rest on."""
+    trace = parsers.add_parser(
+        "trace",
+        help="what a figure rests on, down to the raw transcripts",
+        description="Print which function draws a figure of the report, from which datasets, and of each its digests, "
+        "the command that makes it anew, and every transcript with its file, SHA-256, command line and exit code.",
+    )
+    trace.set_defaults(do=commands_evidence.trace)
+    trace.add_argument("figure", help="its name in build/report/figures, such as share")
+    trace.add_argument("--transcript", default="", metavar="TRIAL", help="instead print what the tools of this trial printed")
+    trace.add_argument("--json", dest="as_json", action="store_true", help="the same as JSON")
+
+    verify = parsers.add_parser(
+        "verify",
+        help="whether campaigns are still what was recorded of them",
+        description="Recompute the digests of campaigns' files, rebuild their datasets from the transcripts, and name "
+        "every file, journal line, trial and value that is not as it was recorded. Only files are read: it works for "
+        "a cluster that is not here. The exit code is 1 when anything differs.",
+    )
+    verify.set_defaults(do=commands_evidence.verify)
+    verify.add_argument(
+        "folders", nargs="*", type=Path, metavar="FOLDER", help="campaigns (default: all of data/reference and data/raw)"
+    )
+    verify.add_argument("--renew", action="store_true", help="then record them as they are now")
+
+    archive = parsers.add_parser(
+        "archive",
+        help="code, data and report in one file that describes itself",
+        description="Write one zip file with this code and its commit, all campaigns with their transcripts, the "
+        "datasets, the report (built from the stored data when there is none), an artifact description and RO-Crate "
+        "metadata. What is unpacked verifies itself.",
+    )
+    archive.set_defaults(do=commands_evidence.archive)
+    archive.add_argument("file", type=Path, metavar="FILE.zip")
 
 
 def positive(text: str) -> int:
@@ -121,10 +163,15 @@ def main() -> int:
     arguments = vars(parser().parse_args())
     do = arguments.pop("do")
     try:
-        return do(**arguments)
+        code = do(**arguments)
+        sys.stdout.flush()
+        return code
     except FalloffError as error:
         print(f"falloff: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:  # `falloff trace share | head`: the reader has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise

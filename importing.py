@@ -12,7 +12,7 @@ import experiment
 from analysis import given_settings, paths
 from analysis.given_settings import Settings
 from analysis.imported import TESTBED
-from runners import foreign, runner_named
+from runners import foreign, manifest, runner_named
 from runners.description import Stopping
 from runners.plan import Plan
 from runners.record import Execution, FalloffError, Runner, Transcript, Trial, Unreadable
@@ -78,6 +78,7 @@ def keep(found: Import, out: Path = paths.RAW) -> Path:
     for transcript in found.transcripts:
         folder.save(transcript)
     folder.note("ended", by="import")
+    manifest.write(folder.path)
     return folder.path
 
 

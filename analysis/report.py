@@ -15,6 +15,7 @@ from analysis.facts import agreement as agreement_facts
 from analysis.facts import beyond as beyond_facts
 from analysis.facts import blas as blas_facts
 from analysis.facts import calibration as calibration_facts
+from analysis.facts import chain as chain_facts
 from analysis.facts import claims as claims_facts
 from analysis.facts import conduct
 from analysis.facts import cost as cost_facts
@@ -58,6 +59,7 @@ from analysis.rules import check
 from analysis.rules.exhibits import exhibits
 from analysis.studies.together import Studies
 from analysis.wording import templates
+from runners import manifest
 
 # The sections beside the scaling campaign's, each under its name in `Studies`, the facts and the templates.
 SECTIONS = {
@@ -80,6 +82,7 @@ SECTIONS = {
     "top500": (top500_facts, top500_figures),
 }
 
+DIGITS = 10  # of a digest that are shown: enough to tell it from all others here
 UNDATED = 0  # s since 1970: a dataset in which nothing ran has no date
 
 
@@ -128,6 +131,12 @@ def text(known: dict, left_out: list[str], document: str = "report") -> str:
     return templates().get_template(f"{document}.md.j2").render(known, abstract=abstract(known), left_out=left_out)
 
 
+def chains(markdown: str, studies: Studies) -> str:
+    """The appendix on what the figures in a report's Markdown rest on, as Markdown."""
+    known = chain_facts.collect(markdown, studies)
+    return templates().get_template("chain.md.j2").render(known, shown=DIGITS, algorithm=manifest.ALGORITHM)
+
+
 def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
     """Write the report (`falloff`) and its supplement (`supplement`) as HTML and PDF, their figures and the claims'
     dataset `claims.nc` into the folder `out`.
@@ -137,9 +146,11 @@ def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
     twelve rules; of a user's own measurements that is a note on stderr.
     """
     known, drawn = facts(studies), draw(studies)
-    supplement = text(known, left_out, "supplement")
+    brief, supplement = (
+        said + chains(said, studies) for said in (text(known, left_out), text(known, left_out, "supplement"))
+    )
     documents = {
-        "falloff": judged(studies, drawn, text(known, left_out), beside=supplement),
+        "falloff": judged(studies, drawn, brief, beside=supplement),
         "supplement": judged(studies, drawn, supplement),
     }
     style.save_all(drawn, out / "figures")

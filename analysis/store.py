@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from runners import payload, runner_named, token_output
-from runners.journal import Folder
+from runners import manifest, payload, runner_named, token_output
+from runners.journal import Folder, read_transcript
 from runners.record import FalloffError, Outcome, Transcript, judge
 
 from analysis import imported
@@ -22,11 +22,14 @@ def assemble(folder: Path) -> xr.Dataset:
     Returns a dataset with dims `trial` (sorted by block and order), `node`, `size`, `quantile`, and as many of
     `interval`, `message`, `pair`, `run` and `place` as the longest measurement has; trials without a valid reading
     are NaN with a status and a reason. An imported file has a trial for each of its results.
+    The attribute `transcripts_sha256` says of which transcripts it was made, beside those of the schema.
     Raises FalloffError when the folder is no campaign's, holds no transcript, or a transcript is damaged.
     """
     source = Folder(folder)
     plan = source.plan()
-    transcripts = sorted(source.transcripts(), key=lambda t: (t.trial.block, t.trial.order))
+    texts = dict(source.texts())
+    transcripts = [read_transcript(text, trial_id) for trial_id, text in texts.items()]
+    transcripts.sort(key=lambda t: (t.trial.block, t.trial.order))
     if not transcripts:
         raise FalloffError(f"{folder} holds no finished trial yet")
     rows = [_row(*judged) for transcript in transcripts for judged in _judged(transcript)]
@@ -50,6 +53,7 @@ def assemble(folder: Path) -> xr.Dataset:
         "campaign": plan.name,
         "title": plan.title,
         "campaign_hash": plan.digest,
+        "transcripts_sha256": manifest.together(texts),
         "started": _iso(starts.min()) if starts.size else "",
         "ended": _iso((dataset.start + dataset.wall_time).max().item()) if starts.size else "",
         "stopped_by": source.stopped_by(),

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Tuple
 
-from runners import provenance, runner_named
+from runners import manifest, provenance, runner_named
 from runners.journal import Folder
 from runners.plan import Plan
 from runners.progress import Event, Listener, Progress, missing
@@ -43,6 +43,7 @@ def run(
     Returns `blocks`, `precision`, `time budget` or DEADLINE. Whatever interrupts it, finished trials stay.
     """
     folder.create_or_check(plan)
+    manifest.forget(folder.path)
     folder.write_provenance({"host": provenance.host(), "testbed": testbed.provenance(), **session})
     folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])
     progress = Progress(plan, folder, listen, testbed.at_once, deadline)
@@ -51,6 +52,7 @@ def run(
         folder.note("paused", by=DEADLINE)
     else:
         folder.note("ended", by=ended_by, stopping=asdict(plan.stopping))
+    manifest.write(folder.path)
     progress.ended(ended_by)
     return ended_by
 

@@ -4,6 +4,7 @@
     journal.jsonl      what happened, one fsynced line each: sessions, finished trials, the end
     provenance.json    where it ran
     transcripts/*.json one file a trial, written whole or not at all; when packed, all in one archive
+    SHA256SUMS         the digests of these when a session ended, or when it was packed (runners/manifest.py)
 
 A trial is finished when its transcript is there; everything else can be derived from it.
 """
@@ -12,7 +13,7 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Set, Union
+from typing import Any, Dict, Iterator, List, Mapping, Set, Tuple, Union
 
 from runners import archive
 from runners.plan import Plan, plan_from_json, plan_to_json
@@ -59,16 +60,20 @@ class Folder:
 
     def transcript(self, trial_id: str) -> Transcript:
         """Read one transcript; raises FalloffError when it is damaged."""
-        return _read_transcript((self._transcripts / f"{trial_id}.json").read_text(), trial_id)
+        return read_transcript((self._transcripts / f"{trial_id}.json").read_text(), trial_id)
+
+    def texts(self) -> Iterator[Tuple[str, bytes]]:
+        """Each trial's id and its transcript as it was written, from the archive and the folder."""
+        packed = self.path / archive.NAME
+        if packed.exists():
+            yield from archive.read(packed)
+        for trial_id in sorted(self.finished()):
+            yield trial_id, (self._transcripts / f"{trial_id}.json").read_bytes()
 
     def transcripts(self) -> Iterator[Transcript]:
         """All transcripts by id, from the folder or from its archive; raises FalloffError when one is damaged."""
-        packed = self.path / archive.NAME
-        if packed.exists():
-            for name, text in archive.read(packed):
-                yield _read_transcript(text, name)
-        for trial_id in sorted(self.finished()):
-            yield self.transcript(trial_id)
+        for trial_id, text in self.texts():
+            yield read_transcript(text, trial_id)
 
     def note(self, event: str, **details: Any) -> None:
         """Append a line to the journal; it is on disk when this returns."""
@@ -124,15 +129,8 @@ def write_whole(file: Path, text: str) -> None:
         os.close(folder)
 
 
-def pack(source: Path, target: Path) -> None:
-    """Copy a campaign's folder with its transcripts in one compressed file, always the same bytes."""
-    target.mkdir(parents=True, exist_ok=True)
-    for name in ("trials.json", "journal.jsonl", "provenance.json"):
-        write_whole(target / name, (source / name).read_text(encoding="utf-8"))
-    archive.write(target / archive.NAME, (source / "transcripts").glob("*.json"))
-
-
-def _read_transcript(text: Union[str, bytes], name: str) -> Transcript:
+def read_transcript(text: Union[str, bytes], name: str) -> Transcript:
+    """A trial's transcript from its text; raises FalloffError when it is damaged."""
     try:
         return transcript_from_json(json.loads(text))
     except (ValueError, KeyError, TypeError) as error:

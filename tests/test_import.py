@@ -14,7 +14,8 @@ import importing
 from analysis import given_settings, imported_text, paths, schema, store
 from analysis.studies import imported
 from runners import runner_named
-from runners.journal import Folder, pack
+from runners.journal import Folder
+from runners.packing import pack
 from runners.record import FalloffError, Result, Unreadable
 
 RPEAK = 44.8e9

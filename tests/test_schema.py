@@ -10,7 +10,8 @@ from synthetic import campaign
 import runners.campaign as engine
 from analysis import schema, store
 from runners import archive
-from runners.journal import Folder, pack
+from runners.journal import Folder
+from runners.packing import pack
 from runners.record import FalloffError, Reading
 
 

@@ -35,7 +35,7 @@ def draw(study: Scaling) -> dict[str, Figure]:
         drawn["links"] = link_goodput(study.links, names)
     if study.balance is not None:
         published = {name: pd.Series(cases) for name, cases in smith_balance(study.dataset).items()}
-        drawn["balance"] = balance_over_nodes(study.balance, published, names)
+        drawn["balance"] = balance_over_nodes(study.balance, published, names, study.points.evidence.item())
     return drawn
 
 
@@ -143,8 +143,9 @@ def link_goodput(links: pd.DataFrame, shorts: Mapping[str, str]) -> Figure:
             limit = these.wire_limit.iloc[0] / 1e9
             if np.isfinite(limit):
                 axes.plot([limit, limit], [row - 0.3, row + 0.3], color=style.INK, label="wire limit")
-        for label, fill in (("outside the quota", style.INK), ("inside the quota", "none")):
-            axes.plot([], [], "o", color=style.INK, mfc=fill, label=label)
+        if links.goodput_in_quota.notna().any():
+            for label, fill in (("outside the quota", style.INK), ("inside the quota", "none")):
+                axes.plot([], [], "o", color=style.INK, mfc=fill, label=label)
         axes.set_xscale("log")
         drawing.log_ticks(axes.xaxis)
         drawing.rows(axes, [shorts[interconnect] for interconnect in measured])
@@ -154,7 +155,7 @@ def link_goodput(links: pd.DataFrame, shorts: Mapping[str, str]) -> Figure:
 
 
 def balance_over_nodes(
-    shares: xr.Dataset, published: Mapping[str, pd.Series], shorts: Mapping[str, str]
+    shares: xr.Dataset, published: Mapping[str, pd.Series], shorts: Mapping[str, str], evidence: str
 ) -> Figure:
     """HPL's balance n F / (BW N) (1/P + 1/Q) [flop/B] over nodes, beside a published cluster's.
 
@@ -165,7 +166,7 @@ def balance_over_nodes(
         for interconnect in shares.interconnect.values:
             look, values = style.look(interconnect), shares.bandwidth_share.sel(interconnect=interconnect)
             axes.plot(
-                shares.nodes, values, look.marker, color=look.color, label=f"{shorts[interconnect]}, emulated"
+                shares.nodes, values, look.marker, color=look.color, label=f"{shorts[interconnect]}, {evidence}"
             )
         for interconnect, values in published.items():
             look = style.look(interconnect)

@@ -1,7 +1,7 @@
 """All experiments of one report: their studies, and their verdicts corrected for each other."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import xarray as xr
@@ -83,7 +83,8 @@ class Studies:
 
     From `paper` to `cost`, `payoff` and `topology` they are of simulated evidence, which has no scatter and takes no
     part in the correction; neither do those from `switch` to `token_exchange`, of TCP alone, and `prediction`, whose
-    statements are estimates. `datasets` are what they are studies of, but for `top500`, which is of published lists.
+    statements are estimates. `datasets` are what they are studies of, but for `top500`, which is of published lists, and
+    `today` the shorter runs beside them.
     """
 
     datasets: Mapping[str, xr.Dataset]
@@ -106,6 +107,7 @@ class Studies:
     payoff: Payoff | None = None
     topology: Topology | None = None
     top500: Top500 | None = None
+    today: Mapping[str, xr.Dataset] = field(default_factory=dict)
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -167,6 +169,7 @@ def analyse(
             payoff=_of(payoff, get("hpl_paper"), get("hpl_sensitivity"), get("hpl_beyond")),
             topology=_of(topology, get("topology"), get("hpl_topology")),
             top500=_of(top500, lists),
+            today=today,
         )
     )
 

@@ -1,9 +1,11 @@
 -- Numbers figures and tables, and turns empty links such as [](#fig:share) into "Figure 2".
 -- HTML gets the numbers here; Typst numbers captions itself and only needs its own reference.
+-- In HTML a figure whose evidence an appendix lists, under the anchor chain:NAME, is linked to it.
 
 local NAMES = { fig = "Figure", tbl = "Table" }
 local counts = { fig = 0, tbl = 0 }
 local labels = {}
+local chains = {}
 
 local function kind(identifier)
   return NAMES[identifier:match("^(%a+):")] and identifier:match("^(%a+):")
@@ -18,6 +20,11 @@ local function number(element)
     local caption = element.caption.long[1].content
     caption:insert(1, pandoc.Space())
     caption:insert(1, pandoc.Strong(labels[element.identifier] .. "."))
+    local chain = element.identifier:gsub("^fig:", "chain:")
+    if chains[chain] then
+      caption:insert(pandoc.Space())
+      caption:insert(pandoc.Link("Evidence", "#" .. chain))
+    end
   end
   return element
 end
@@ -63,7 +70,12 @@ local function frame(element)
   return pandoc.Div({ element }, pandoc.Attr("", { "frame" }))
 end
 
+local function remember(span)
+  chains[span.identifier] = span.identifier:match("^chain:") and true
+end
+
 function Pandoc(document)
+  document:walk({ Span = remember })
   document = document:walk({ traverse = "topdown", Figure = number, Table = number })
   document = document:walk({ Table = share })
   return document:walk({ Link = resolve, Div = box, Table = frame })

@@ -1,0 +1,108 @@
+"""What each figure of the report rests on: the one place that says so; a test draws them on changed data."""
+
+from dataclasses import dataclass
+
+from analysis.studies.together import DATASETS
+from runners.record import FalloffError
+
+# Of each section, its figures with the datasets (names of `together.DATASETS`) and files of data/ that they show.
+_SECTIONS = {
+    "scaling": {
+        "rate": ("hpl_scaling",),
+        "share": ("hpl_scaling",),
+        "efficiency": ("hpl_scaling",),
+        "falls": ("hpl_scaling",),
+        "links": ("hpl_scaling",),
+        "balance": ("hpl_scaling", "published/smith.toml", "published/smith_table1.csv"),
+    },
+    "size": {"size": ("hpl_size",), "size_ratio": ("hpl_size",)},
+    "noise": {"noise": ("hpl_noise",), "amplification": ("hpl_noise",)},
+    "blas": {"blas": ("hpl_blas",)},
+    "paper": {
+        "paper": ("hpl_paper", "hpl_sensitivity", "hpl_scaling", "published/smith.toml"),
+        "sensitivity": ("hpl_sensitivity",),
+        "contention": ("hpl_contention",),
+    },
+    "beyond": {"beyond": ("hpl_beyond", "hpl_paper")},
+    "agreement": {"agreement": ("hpl_scaling", "hpl_agreement"), "size_agreement": ("hpl_size", "hpl_size twin")},
+    "payload": {"payload": ("hpl_paper", "hpl_payload")},
+    "cost": {"simulator_cost": ("hpl_paper", "hpl_beyond")},
+    "switch": {
+        **{
+            name: ("tcp_mtu", "published/nemo.toml", "published/nemo_netperf.csv")
+            for name in ("switch_throughput", "switch_unshaped", "switch_cpu", "switch_cost")
+        },
+        "tcp_cost": ("tcp_cost",),
+        "frame_limits": ("frame_limits", "published/nemo.toml"),
+        "packet_sizes": ("packet_sizes",),
+    },
+    "long_path": {"long_path": ("long_path",), "long_path_repeats": ("long_repeats",)},
+    "fan_out": {name: ("fan_out",) for name in ("fan_out", "fan_out_shares", "fan_out_changes")},
+    "token_exchange": {
+        name: ("token_exchange",) for name in ("token_exchange", "token_pairs", "token_claims", "token_samples")
+    },
+    "link_bonding": {
+        "link_bonding": ("link_hpl", "published/bonding_blog.csv"),
+        "link_bonding_micro": ("link_micro",),
+    },
+    "prediction": {
+        "prediction": ("hpl_scaling", "token_nodes", "hpl_surface"),
+        "prediction_sensitivity": ("token_nodes", "hpl_surface", "hpl_sensitivity"),
+    },
+    "payoff": {"payoff": ("hpl_paper", "hpl_sensitivity", "hpl_beyond", "prices.toml")},
+    "topology": {
+        "topology_growth": ("topology",),
+        "topology": ("topology", "hpl_topology", "designs/nemo.toml"),
+        "topology_nodes": ("topology", "designs/nemo.toml"),
+    },
+    "top500": {name: ("published/top500.toml",) for name in ("list_efficiency", "list_share")},
+    "calibration": {
+        "calibration": ("calibration/error_rates.csv", "calibration/calibration.toml"),
+        "power": ("hpl_scaling",),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A figure by its name in `report.draw`, the section it is in, its datasets and its files of data/."""
+
+    figure: str
+    section: str
+    datasets: tuple[str, ...]
+    files: tuple[str, ...]
+
+    @property
+    def drawn_by(self) -> str:
+        """The function that draws it."""
+        return f"analysis.figures.{self.section}.{_CALIBRATION.get(self.figure, 'draw')}"
+
+    @property
+    def studied_by(self) -> str:
+        """The function that turns the datasets into what is drawn; for the calibration, what made its table."""
+        section = "scaling" if self.figure == "power" else self.section
+        return (
+            "analysis.calibration.error_rates" if section == "calibration" else f"analysis.studies.{section}.analyse"
+        )
+
+
+_CALIBRATION = {"calibration": "error_rates", "power": "power_over_blocks"}
+
+EXHIBITS = {
+    figure: Exhibit(
+        figure,
+        section,
+        tuple(name for name in rests_on if name in DATASETS),
+        tuple(name for name in rests_on if name not in DATASETS),
+    )
+    for section, figures in _SECTIONS.items()
+    for figure, rests_on in figures.items()
+}
+
+
+def find(figure: str) -> Exhibit:
+    """A figure's exhibit; raises FalloffError that names all figures when there is none of that name."""
+    name = figure.removesuffix(".svg").removeprefix("fig:")
+    if name not in EXHIBITS:
+        raise FalloffError(f"there is no figure {figure!r}; there are: {', '.join(sorted(EXHIBITS))}")
+    return EXHIBITS[name]

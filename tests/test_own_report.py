@@ -1,0 +1,103 @@
+"""The report of a user's own campaigns: what they say, and nothing of data that are not there."""
+
+import json
+import re
+import shutil
+
+import pytest
+from command_line import ROOT, run
+
+from analysis import own, report
+from analysis.studies import together
+from runners import archive
+from runners.record import FalloffError
+
+REFERENCE = ROOT / "data" / "reference"
+
+
+def copied(folder, *names):
+    """A folder with copies of these references."""
+    for name in names:
+        shutil.copytree(REFERENCE / name, folder / name)
+    return folder
+
+
+def text(folder):
+    """The report's Markdown of the campaigns in a folder, and their studies."""
+    datasets, _ = own.datasets(folder)
+    studies = together.analyse(datasets)
+    return report.text(report.facts(studies), []), studies
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """The scaling campaign as a cluster would have run it: other testbed, other evidence, no quota."""
+    folder = tmp_path_factory.mktemp("own")
+    mine, source = folder / "hpl_scaling-mine-01234567", REFERENCE / "hpl_scaling-emulated"
+    (mine / "transcripts").mkdir(parents=True)
+    for name in ("journal.jsonl", "provenance.json"):
+        shutil.copy(source / name, mine / name)
+    plan = json.loads((source / "trials.json").read_text())
+    del plan["testbed"]["cpu"]
+    (mine / "trials.json").write_text(
+        json.dumps({**plan, "testbed": {**plan["testbed"], "name": "mine", "kind": "cluster"}})
+    )
+    for name, said in archive.read(source / archive.NAME):
+        transcript = {**json.loads(said), "testbed": "mine", "evidence": "measured"}
+        (mine / "transcripts" / f"{name}.json").write_text(json.dumps(transcript))
+    return folder
+
+
+def test_a_measured_campaign_makes_no_claim_about_others(measured):
+    """No word of emulation, simulation or quotas, in text and figures; the verdicts say what they rest on."""
+    said, studies = text(measured)
+    assert not re.findall(r"[^\n]*(?:emulat|simulat|quota|namespace)[^\n]*", said, re.I)
+    assert "measured evidence" in said and "cluster mine" in said
+    legend = report.draw(studies)["balance"].legends[0]
+    assert any("measured" in it.get_text() for it in legend.get_texts()) and "emulated" not in str(legend.get_texts())
+
+
+@pytest.mark.parametrize(
+    "further", [(), ("hpl_noise-emulated",), ("hpl_payload-emulated", "frame_limits-paths")], ids=len
+)
+def test_only_what_is_there_has_a_section(tmp_path, further):
+    """No section without its data, and no empty one."""
+    said, studies = text(copied(tmp_path, "hpl_scaling-emulated", *further))
+    assert set(studies.datasets) == {name.split("-")[0] for name in ("hpl_scaling-emulated", *further)}
+    assert ("# Noise on every node" in said) == ("hpl_noise-emulated" in further)
+    assert ("# What HPL sends" in said) == ("hpl_payload-emulated" in further)
+    bodies = re.findall(r"^(#+) ([^\n]+)\n(.*?)(?=^#+ |\Z)", said, re.M | re.S)
+    next_levels = [level for level, _, _ in bodies[1:]] + ["#"]
+    empty = [
+        title
+        for (level, title, body), after in zip(bodies, next_levels)
+        if not body.strip() and len(after) <= len(level)
+    ]
+    assert empty == []
+
+
+def test_the_command_writes_the_report(measured, tmp_path):
+    """Of that folder alone, both forms, with its own campaign in the chain of evidence."""
+    done = run("report", "--data", str(measured), "--out", str(tmp_path))
+    assert done.returncode == 0 and "Report of hpl_scaling:" in done.stdout
+    page = (tmp_path / "falloff.html").read_text()
+    assert "falloff run hpl_scaling --testbed mine" in page and (tmp_path / "falloff.pdf").exists()
+
+
+def test_what_cannot_be_shown_is_said(measured, tmp_path):
+    """No campaign, none to begin with, two for one place; one without a section is left out."""
+    folder = copied(tmp_path / "two", "hpl_scaling-emulated")
+    shutil.copytree(folder / "hpl_scaling-emulated", folder / "again")
+    with pytest.raises(FalloffError, match="are both of campaign hpl_scaling"):
+        own.datasets(folder)
+    done = run(
+        "report", "--data", str(copied(tmp_path / "other", "hpl_payload-emulated")), "--out", str(tmp_path / "out")
+    )
+    assert done.returncode == 1 and "has no campaign hpl_scaling" in done.stderr and not (tmp_path / "out").exists()
+    strange = copied(tmp_path / "strange", "hpl_payload-emulated") / "hpl_payload-emulated"
+    plan = json.loads((strange / "trials.json").read_text())
+    (strange / "trials.json").write_text(json.dumps({**plan, "name": "my_own"}))
+    datasets, (line,) = own.datasets(strange)
+    assert datasets == {} and "no section for campaign my_own" in line
+    with pytest.raises(FalloffError, match="no campaign's folder"):
+        own.datasets(tmp_path / "nowhere")
