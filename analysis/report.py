@@ -131,9 +131,9 @@ def text(known: dict, left_out: list[str], document: str = "report") -> str:
     return templates().get_template(f"{document}.md.j2").render(known, abstract=abstract(known), left_out=left_out)
 
 
-def chains(markdown: str, studies: Studies) -> str:
-    """The appendix on what the figures in a report's Markdown rest on, as Markdown."""
-    known = chain_facts.collect(markdown, studies)
+def chains(markdown: str, described: list[dict]) -> str:
+    """The appendix on what the figures in a report's Markdown rest on, of the datasets `described`, as Markdown."""
+    known = chain_facts.collect(markdown, described)
     return templates().get_template("chain.md.j2").render(known, shown=DIGITS, algorithm=manifest.ALGORITHM)
 
 
@@ -146,8 +146,9 @@ def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
     twelve rules; of a user's own measurements that is a note on stderr.
     """
     known, drawn = facts(studies), draw(studies)
+    described = chain_facts.described(studies)
     brief, supplement = (
-        said + chains(said, studies) for said in (text(known, left_out), text(known, left_out, "supplement"))
+        said + chains(said, described) for said in (text(known, left_out), text(known, left_out, "supplement"))
     )
     documents = {
         "falloff": judged(studies, drawn, brief, beside=supplement),

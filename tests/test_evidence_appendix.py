@@ -8,6 +8,7 @@ from synthetic_studies import size_campaign
 
 from analysis import report
 from analysis.evidence import content
+from analysis.facts import chain
 from analysis.publish import to_html
 from analysis.studies import together
 
@@ -18,8 +19,8 @@ STUDIES = together.analyse(DATASETS, TODAY)
 
 @pytest.fixture(scope="module")
 def markdown():
-    text = report.text(report.facts(STUDIES), [])
-    return text, report.chains(text, STUDIES)
+    text = report.text(report.facts(STUDIES), [], "supplement")
+    return text, report.chains(text, chain.described(STUDIES))
 
 
 def test_every_figure_of_the_report_is_listed_once(markdown):

@@ -1,7 +1,6 @@
 """What the report's appendix says of the figures' chains of evidence."""
 
 import re
-from collections.abc import Iterator
 
 import xarray as xr
 
@@ -15,30 +14,36 @@ from runners import manifest
 _FIGURE = re.compile(r"\(figures/(\w+)\.svg\)\{#fig:([\w-]+)")
 
 
-def collect(markdown: str, studies: Studies) -> dict:
-    """The chains of the figures in a report's text: `figures`, each with what it rests on; `datasets` and `files`."""
+def described(studies: Studies) -> list[dict]:
+    """Every dataset, and after it the shorter one that was made today: its digests, trials and command."""
+    return [
+        _dataset(name, of[name], today)
+        for name in studies.datasets
+        for of, today in ((studies.datasets, False), (studies.today, True))
+        if name in of
+    ]
+
+
+def collect(markdown: str, described: list[dict]) -> dict:
+    """The chains of the figures in a report's text: `figures`, each with what it rests on; `datasets` and `files`.
+
+    `described` is from the function of that name.
+    """
     shown = [(EXHIBITS[name], anchor) for name, anchor in _FIGURE.findall(markdown)]
+    there = {it["name"] for it in described}
+    used = {name for exhibit, _ in shown for name in exhibit.datasets}
     return {
         "figures": [
             {
                 "anchor": anchor,
                 "name": exhibit.figure,
-                "rests_on": [*(name for name in exhibit.datasets if name in studies.datasets), *exhibit.files],
+                "rests_on": [*(name for name in exhibit.datasets if name in there), *exhibit.files],
             }
             for exhibit, anchor in shown
         ],
-        "datasets": [_dataset(name, *it) for name, *it in _datasets({e for e, _ in shown}, studies)],
+        "datasets": [it for it in described if it["name"] in used],
         "files": {name: manifest.digest((paths.DATA / name).read_bytes()) for e, _ in shown for name in e.files},
     }
-
-
-def _datasets(exhibits: set, studies: Studies) -> Iterator[tuple[str, xr.Dataset, bool]]:
-    """Each dataset that the figures rest on, and after it the shorter one that was made today."""
-    used = {name for exhibit in exhibits for name in exhibit.datasets}
-    for name in studies.datasets:
-        for of, today in ((studies.datasets, False), (studies.today, True)):
-            if name in used and name in of:
-                yield name, of[name], today
 
 
 def _dataset(name: str, dataset: xr.Dataset, today: bool) -> dict:
