@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from analysis.studies.together import DATASETS
 from runners.record import FalloffError
 
 # Of each section, its figures with the datasets (names of `together.DATASETS`) and files of data/ that they show.
@@ -86,14 +85,19 @@ class Exhibit:
         )
 
 
+def _is_file(name: str) -> bool:
+    """Whether it is a file of data/ and no dataset."""
+    return "." in name
+
+
 _CALIBRATION = {"calibration": "error_rates", "power": "power_over_blocks"}
 
 EXHIBITS = {
     figure: Exhibit(
         figure,
         section,
-        tuple(name for name in rests_on if name in DATASETS),
-        tuple(name for name in rests_on if name not in DATASETS),
+        tuple(name for name in rests_on if not _is_file(name)),
+        tuple(name for name in rests_on if _is_file(name)),
     )
     for section, figures in _SECTIONS.items()
     for figure, rests_on in figures.items()
