@@ -86,12 +86,13 @@ def fit(view: View, curve: Curve, trials: Trials) -> Fitted:
     """The view's model on a curve; the reason where the data do not carry it."""
     if trials.repeats:
         return Fitted(None, "Imported runs have no blocks, so that no model is fitted to blocks.")
-    levels = curve.table.columns
+    table = curve.table.dropna(axis="columns", how="all")
+    levels = table.columns
     if not pd.api.types.is_numeric_dtype(levels):
         return Fitted(None, f"{view.abscissa} has no numbers to fit a curve over.")
     times_x = view.ordinate in PERCENT and view.abscissa == "nodes" and view.model in OF_NODES_TIMES
     x = levels.to_numpy(float)
-    values = curve.table.to_numpy(float) * (x if times_x else 1.0)
+    values = table.to_numpy(float) * (x if times_x else 1.0)
     return _fitted(view.model, tuple(x), values.shape, values.tobytes(), times_x)
 
 

@@ -1,0 +1,137 @@
+"""A view's numbers as the columns of the plot's layers."""
+
+from collections.abc import Hashable, Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from analysis.explorer.axes import Axis
+from analysis.explorer.estimates import Curve, Fitted, selected
+from analysis.explorer.marks import Mark
+from analysis.explorer.trials import SETTINGS, Trials
+from analysis.explorer.view import View
+from analysis.wording import number
+
+COUNTS, LEFT_OUT = 0.55, 0.13  # opacity of a trial in the statistics, and of one that is not
+FINE = 90  # places at which a fitted curve is drawn
+TOLD = [name for name in SETTINGS if name not in ("file", "version", "variant")]  # of a trial that is hovered over
+
+
+def points(view: View, opened: Mapping[str, Trials], axis: Axis, marks: Mapping[Hashable, Mark]) -> dict[str, np.ndarray]:
+    """One row for each trial of the series shown, valid or not; without a reading its y is NaN."""
+    return _joined(_points(view, name, opened[name], axis, marks) for name in view.sources)
+
+
+def _points(view: View, name: str, trials: Trials, axis: Axis, marks: Mapping[Hashable, Mark]) -> dict[str, np.ndarray]:
+    rows = selected(view, trials)
+    series, levels = rows[view.series].tolist(), rows[view.abscissa].tolist()
+    at = {level: axis.aside(position, len(view.shown)) for position, level in enumerate(view.shown)}
+    y = rows[view.ordinate].to_numpy(float) if view.ordinate in rows else np.full(len(rows), np.nan)
+    unit = trials.quantities[view.ordinate].unit if view.ordinate in trials.quantities else ""
+    called = {level: trials.placed(view.series, level) for level in set(series)}
+    placed = {level: trials.placed(view.abscissa, level) for level in set(levels)}
+    return {
+        "x": np.array([axis.places.get(level, np.nan) + at[one] for level, one in zip(levels, series)], float),
+        "y": y,
+        "value": np.array([f"{number(value, 4)} {unit}" if np.isfinite(value) else "no reading" for value in y], object),
+        "color": np.array([marks[level].color for level in series], object),
+        "dark": np.array([marks[level].dark for level in series], object),
+        "marker": np.array([marks[level].marker for level in series], object),
+        "alpha": np.where(rows.counts, COUNTS, LEFT_OUT),
+        "trial": rows.trial_id.to_numpy(object),
+        "block": rows.block.to_numpy(),
+        "order": rows.order.to_numpy(),
+        "series": np.array([called[level] for level in series], object),
+        "level": np.array([placed[level] for level in levels], object),
+        "settings": _settings(rows, view, trials),
+        "note": _notes(rows, view),
+        "source": np.full(len(rows), name, object),
+    }
+
+
+def block_lines(view: View, curves: Iterable[Curve], axis: Axis, marks: Mapping[Hashable, Mark]) -> dict[str, list]:
+    """Each block's own line through the points that count."""
+    found: dict[str, list] = {"xs": [], "ys": [], "color": [], "dark": []}
+    for curve in curves:
+        x = _places(curve, view, axis)
+        for values in curve.table.to_numpy(float):
+            if np.isfinite(values).sum() > 1:
+                _append(found, marks[curve.level], xs=x, ys=values)
+    return found
+
+
+def medians(view: View, curves: Iterable[Curve], axis: Axis, marks: Mapping[Hashable, Mark]) -> dict[str, np.ndarray]:
+    """The median over the blocks at every level."""
+    return _joined(
+        {"x": _places(it, view, axis), "y": it.summary["median"].to_numpy(float), **_look(marks[it.level], len(it.summary), "color", "dark")}
+        for it in curves
+    )
+
+
+def means(view: View, curves: Iterable[Curve], axis: Axis, marks: Mapping[Hashable, Mark]) -> dict[str, np.ndarray]:
+    """Mean and 95 % t interval over the blocks at every level; one block has no interval."""
+    return _joined(
+        {
+            "x": _places(it, view, axis),
+            **{column: it.summary[of].to_numpy(float) for column, of in (("y", "mean"), ("low", "low"), ("high", "high"))},
+            **_look(marks[it.level], len(it.summary), "color", "dark", "marker"),
+        }
+        for it in curves
+    )
+
+
+def fits(
+    curves: Iterable[Curve], fitted: Iterable[Fitted], axis: Axis, marks: Mapping[Hashable, Mark]
+) -> tuple[dict[str, list], dict[str, list]]:
+    """The fitted curves and their 95 % bands over the blocks; no band where there is a single block."""
+    lines: dict[str, list] = {"xs": [], "ys": [], "color": [], "dark": [], "dash": []}
+    bands: dict[str, list] = {"xs": [], "ys": [], "color": [], "dark": []}
+    for curve, found in zip(curves, fitted):
+        if found.fit is None or axis.place is None:
+            continue
+        levels = curve.table.columns.to_numpy(float)
+        x = np.geomspace(levels.min(), levels.max(), FINE) if levels.min() > 0 else np.linspace(levels.min(), levels.max(), FINE)
+        mean, low, high = found.band(x)
+        place, mark = axis.place(x), marks[curve.level]
+        _append(lines, mark, xs=place, ys=mean, dash=mark.dash)
+        if np.isfinite(low).all():
+            _append(bands, mark, xs=np.concatenate([place, place[::-1]]), ys=np.concatenate([low, high[::-1]]))
+    return lines, bands
+
+
+def _places(curve: Curve, view: View, axis: Axis) -> np.ndarray:
+    aside = axis.aside(view.shown.index(curve.level), len(view.shown))
+    return np.array([axis.places[level] + aside for level in curve.summary.index], float)
+
+
+def _settings(rows: pd.DataFrame, view: View, trials: Trials) -> np.ndarray:
+    """What each trial was run with beside its series and level, as text; alike trials share it."""
+    known = [name for name in TOLD if name not in (view.abscissa, view.series) and name in rows and rows[name].notna().any()]
+    known = [name for name in known if not (rows[name] == "").all()]
+    if not known:
+        return np.full(len(rows), "", object)
+    parts = [name.replace("_", " ") + " " + rows[name].map({it: trials.called(it) for it in rows[name].unique()}).astype(str) for name in known]
+    text = parts[0]
+    for part in parts[1:]:
+        text = text + ", " + part
+    return text.to_numpy(object)
+
+
+def _notes(rows: pd.DataFrame, view: View) -> np.ndarray:
+    by_hand = rows.valid & ~rows.counts & (rows.block.isin(view.without_blocks) | rows[view.abscissa].isin(view.without_levels))
+    reason = ("does not count: " + rows.reason.replace("", "no reading")).where(~rows.valid, "")
+    return reason.mask(by_hand, "left out by hand").to_numpy(object)
+
+
+def _look(mark: Mark, count: int, *columns: str) -> dict[str, np.ndarray]:
+    return {column: np.full(count, getattr(mark, column), object) for column in columns}
+
+
+def _append(columns: dict[str, list], mark: Mark, **values) -> None:
+    for name, value in {"color": mark.color, "dark": mark.dark, **values}.items():
+        columns[name].append(value)
+
+
+def _joined(parts: Iterable[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    parts = list(parts)
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}

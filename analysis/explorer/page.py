@@ -1,0 +1,244 @@
+"""The page of one reader: picks, clicks and what is left out become a view, and the view becomes what is shown."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import panel as pn
+from bokeh.models import CustomJS, DataTable, TableColumn
+
+from analysis.explorer import layers, pieces, sources, transcripts
+from analysis.explorer import plot as plots
+from analysis.explorer.axes import axis
+from analysis.explorer.controls import Controls, chips, select, style, text
+from analysis.explorer.estimates import curves, fit, model_names
+from analysis.explorer.judgement import judge
+from analysis.explorer.marks import marks
+from analysis.explorer.trials import Trials, trials
+from analysis.explorer.view import View, first
+from runners.record import FalloffError
+
+COLUMNS = {"trial": "trial", "series": "series", "level": "at", "block": "block", "order": "order", "value": "value", "settings": "settings", "note": "note"}
+HINT = '<p class="under">Click a point: its raw transcript opens here. Drag to move the plot, or choose a box to select many.</p>'
+EMPTY = (
+    "There is nothing to explore here yet",
+    "The folder holds no dataset. `falloff run hpl_scaling --preset quick` measures one, `falloff import` makes one of outputs that you "
+    "have, and `falloff explore` without a folder shows the reference that comes with Falloff.",
+)
+
+
+class Page:
+    """Widgets, plot and tables of one reader; `view` is what is looked at, None where there is nothing."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.experiments = {it.name: it for it in sources.experiments(folder)}
+        self.opened: dict[str, Trials] = {}
+        self.current: sources.Experiment | None = None
+        self.view: View | None = None
+        self.axis = self.curves = self.fitted = None
+        self.question, self.verdict = text(), text()
+        self.controls = Controls(self.show)
+        self.experiment = select("")
+        self.experiment.param.update(options={_titled(it): it.name for it in self.experiments.values()}, value=next(iter(self.experiments), None), margin=0)
+        self.evidence = chips("evidence", "evidence")
+        self.layers = chips("layers", "layers")
+        self.layers.param.update(options={plots.TITLES[name]: name for name in plots.LAYERS}, value=list(plots.AT_FIRST))
+        self.log = pn.widgets.CheckButtonGroup(name="axis", options=["log"], stylesheets=[style()], margin=(4, 0))
+        self.pane = pn.pane.Bokeh(sizing_mode="stretch_width", margin=0)
+        self.transcript, self.means, self.fits = text(HINT), text(), text()
+        self.table = pn.pane.Bokeh(sizing_mode="stretch_width", margin=0)
+        self.plot = self._new_plot("linear")
+        self.experiment.param.watch(lambda event: self.open(event.new), "value")
+        self.evidence.param.watch(self._of_evidence, "value")
+        self.log.param.watch(self._of_log, "value")
+        self._filling = False
+        if self.experiments:
+            self.open(next(iter(self.experiments)))
+        else:
+            self._trouble(*EMPTY)
+
+    def open(self, name: str) -> None:
+        """Show an experiment; a dataset that cannot be read leaves its reason on the page."""
+        experiment = self.current = self.experiments[name]
+        try:
+            self.opened = {it.name: trials(sources.dataset(it)) for it in experiment.sources[:1]}
+            opened = next(iter(self.opened.values()))
+            if not opened.quantities:
+                raise FalloffError("None of its trials has a reading: the table of `falloff status` says what became of them")
+        except FalloffError as error:
+            self._trouble(experiment.title, str(error))
+            return
+        self.plot.figure.visible = True
+        view = first(tuple(self.opened), opened)
+        models = model_names(view)
+        preferred = "universal_scalability" if "universal_scalability" in models else models[0] if len(models) == 1 else ""
+        self._offer_evidence(experiment)
+        self.show(replace(view, model=preferred))
+
+    def show(self, view: View) -> None:
+        """Show a view: what can be had at once at once, a fit as soon as it is there."""
+        with pn.io.hold():
+            before, self.view = self.view, view
+            self.controls.fill(view, self.opened)
+            moved = before is None or (before.sources, before.ordinate, before.abscissa) != (view.sources, view.ordinate, view.abscissa)
+            self.axis = axis([self.opened[name] for name in view.sources], view.abscissa)
+            look = marks(self._trials().factors.get(view.series, []))
+            self._exchange("points", layers.points(view, self.opened, self.axis, look))
+            if moved or before.fixed != view.fixed:
+                y = self.plot.data["points"].data["y"]
+                plots.lay_out(self.plot, self.axis, self._trials().quantities[view.ordinate].axis, np.asarray(y, float))
+            self.curves = curves(view, self.opened)
+            self._exchange("blocks", layers.block_lines(view, self.curves, self.axis, look))
+            self._exchange("medians", layers.medians(view, self.curves, self.axis, look))
+            self._exchange("means", layers.means(view, self.curves, self.axis, look))
+            judged = {name: judge(view, [it for it in self.curves if it.source == name], self.opened[name]) for name in view.sources}
+            self.question.object = pieces.question(self.current.title, self.opened.values())
+            self.verdict.object = pieces.verdicts(view, judged, self.opened)
+            self.means.object = pieces.summary_table(view, self.curves, self.opened)
+        self._soon(self._fit)
+
+    def _fit(self) -> None:
+        with pn.io.hold():
+            view = self.view
+            if view is None:
+                return
+            self.fitted = [fit(view, it, self.opened[it.source]) for it in self.curves] if view.model else []
+            look = marks(self._trials().factors.get(view.series, []))
+            lines, bands = layers.fits(self.curves, self.fitted, self.axis, look)
+            self._exchange("model", lines)
+            self._exchange("bands", bands)
+            self.fits.object = pieces.fit_table(view, self.curves, self.fitted, self.opened)
+
+    def _soon(self, action: Callable[[], None]) -> None:
+        if pn.state.curdoc is not None and pn.state.curdoc.session_context:
+            pn.state.curdoc.add_next_tick_callback(action)
+        else:
+            action()
+
+    def _trials(self) -> Trials:
+        return self.opened[self.view.sources[0]]
+
+    def _exchange(self, name: str, data: dict) -> None:
+        """New data of a layer; of trials that stay where they are only what changed is sent."""
+        source = self.plot.data[name]
+        data = data or {column: [] for column in plots.EMPTY[name]}
+        if name == "points":
+            source.selected.indices = [it for it in source.selected.indices if it < len(data["trial"])]
+            old = source.data
+            if len(old["trial"]) == len(data["trial"]) > 0:
+                changed = [column for column in data if not _same(old[column], data[column])]
+                if set(changed) <= {"alpha", "note"}:
+                    source.patch({column: [(slice(None), list(data[column]))] for column in changed})
+                    return
+        source.data = data
+
+    def _new_plot(self, kind: str) -> plots.Plot:
+        made = plots.empty(kind)
+        for name in plots.LAYERS:
+            for renderer in made.renderers[name]:
+                renderer.visible = name in self.layers.value
+        # The layers are switched in the browser, which needs no answer.
+        code = "for (const [name, them] of Object.entries(renderers)) for (const it of them) it.visible = cb_obj.active.some((at) => names[at] === name)"
+        self.layers.jscallback(args={"renderers": made.renderers, "names": list(plots.LAYERS)}, active=code)
+        points = made.data["points"]
+        points.selected.on_change("indices", lambda _attribute, _old, chosen: self._of_chosen(chosen))
+        self.pane.object = made.figure
+        columns = [TableColumn(field=name, title=title) for name, title in COLUMNS.items()]
+        self.table.object = DataTable(source=points, columns=columns, sizing_mode="stretch_width", height=330, index_position=None, stylesheets=[style("table.css")])
+        return made
+
+    def _of_log(self, event) -> None:
+        old, view = self.plot, self.view
+        self.plot = self._new_plot("log" if event.new else "linear")
+        if view is None:
+            return
+        for name, source in old.data.items():
+            self.plot.data[name].data = dict(source.data)
+        y = np.asarray(self.plot.data["points"].data["y"], float)
+        plots.lay_out(self.plot, self.axis, self._trials().quantities[view.ordinate].axis, y)
+
+    def _offer_evidence(self, experiment: sources.Experiment) -> None:
+        self._filling = True
+        names = {}
+        for source in experiment.sources:
+            label = source.path.stem.removeprefix(f"{source.campaign}-") or source.path.stem
+            names[label if label not in names else source.name] = source.name
+        self.evidence.param.update(options=names, value=[experiment.sources[0].name])
+        self.evidence.visible = len(names) > 1
+        self._filling = False
+
+    def _of_evidence(self, event) -> None:
+        if self._filling:
+            return
+        experiment = self.current
+        chosen = [it for it in experiment.sources if it.name in event.new] or [experiment.source(event.old[0])]
+        try:
+            self.opened = {it.name: trials(sources.dataset(it)) for it in chosen}
+        except FalloffError as error:
+            self._trouble(experiment.title, str(error))
+            return
+        view = replace(self.view, sources=tuple(self.opened))
+        known = all(view.ordinate in it.quantities and view.series in it.factors and view.abscissa in it.factors for it in self.opened.values())
+        self.show(view if known else first(tuple(self.opened), next(iter(self.opened.values()))))
+
+    def _of_chosen(self, chosen: list[int]) -> None:
+        if not chosen:
+            self.transcript.object = HINT
+            return
+        data = self.plot.data["points"].data
+        if len(chosen) > 1:
+            trouble = f"{len(chosen)} trials are selected; they are marked in the table. Click a single one for its transcript."
+            self.transcript.object = f'<p class="under">{trouble}</p>'
+            return
+        trial, name = str(data["trial"][chosen[0]]), str(data["source"][chosen[0]])
+        source = self.current.source(name)
+        try:
+            self.transcript.object = transcripts.page(transcripts.transcript(source, trial))
+        except FalloffError as error:
+            self.transcript.object = f'<p class="fault">{pieces.escape(str(error))}</p>'
+
+    def _trouble(self, title: str, reason: str) -> None:
+        self.view = None
+        self.plot.figure.visible = False
+        self.question.object, self.means.object, self.fits.object = "", "", ""
+        for name, columns in plots.EMPTY.items():
+            self.plot.data[name].data = {column: [] for column in columns}
+        self.verdict.object = pieces.trouble(title, reason)
+
+
+def _titled(experiment: sources.Experiment) -> str:
+    return experiment.title if len(experiment.title) < 90 else f"{experiment.title[:88]} …"
+
+
+def _same(old, new) -> bool:
+    old, new = np.asarray(old), np.asarray(new)
+    if old.shape != new.shape:
+        return False
+    return bool(np.array_equal(old, new, equal_nan=True)) if new.dtype.kind == "f" else bool((old == new).all())
+
+
+def document(folder: Path | None) -> pn.Template:
+    """The whole page for one reader."""
+    page = Page(folder)
+    here = Path(__file__).parent
+    made = pn.Template((here / "page.html").read_text(encoding="utf-8"))
+    made.add_variable("css", style("page.css"))
+    made.add_variable("theme", style("theme.js"))
+    tabs = pn.Tabs(
+        ("Transcript", page.transcript), ("Trials", page.table), ("Medians and means", page.means), ("Fit", page.fits),
+        sizing_mode="stretch_width", stylesheets=[style()], margin=0, name="tables",
+    )
+    pages = pn.widgets.RadioButtonGroup(options=["Explore", "What if?"], stylesheets=[style()], margin=0)
+    pages.jscallback(value="document.documentElement.dataset.page = cb_obj.active === 1 ? 'what-if' : 'explore'; dispatchEvent(new Event('resize'))")
+    bar = pn.Row(page.layers, page.log, page.evidence, sizing_mode="stretch_width", margin=0, css_classes=["bar"])
+    for name, part in {
+        "experiment": page.experiment, "pages": pages, "question": page.question, "verdict": page.verdict,
+        "plot": pn.Column(bar, page.pane, sizing_mode="stretch_width", margin=0), "controls": page.controls.panel(),
+        "export": text(""), "tables": tabs, "whatif": text("<p>What if</p>"),
+    }.items():
+        made.add_panel(name, part)
+    return made
+
+
+READY = CustomJS(code="falloffTheme.apply()")

@@ -1,0 +1,65 @@
+"""The explorer's server: on loopback alone, for who has the signed address."""
+
+import secrets
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import panel as pn
+from bokeh.util.token import generate_session_id
+
+from analysis.explorer import page
+from runners.record import FalloffError
+
+HOST = "127.0.0.1"
+PATIENCE = 600  # twentieths of a second that a server may take to start
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that runs, and the address, with its token, that opens the page."""
+
+    server: object
+    url: str
+
+    def stop(self) -> None:
+        """End it."""
+        self.server.stop()
+
+
+def serve(folder: Path | None, port: int = 0) -> Served:
+    """Start the server, in a thread of its own, on a port, any free one for 0; it answers when this returns.
+
+    Raises FalloffError when the port is taken.
+    """
+    chosen = _free(port)
+    secret = secrets.token_urlsafe(32).encode()
+    session = generate_session_id(secret, signed=True)
+    server = pn.serve(
+        lambda: page.document(folder), port=chosen, address=HOST, websocket_origin=[f"{HOST}:{chosen}"], show=False,
+        title="Falloff explorer", threaded=True, sign_sessions=True, secret_key=secret, generate_session_ids=False,
+        verbose=False,
+    )
+    _await(chosen)
+    return Served(server, f"http://{HOST}:{chosen}/?bokeh-session-id={session}")
+
+
+def _free(port: int) -> int:
+    """The port itself, or for 0 a free one."""
+    with socket.socket() as trying:
+        trying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trying.bind((HOST, port))
+        except OSError:
+            raise FalloffError(f"port {port} is taken: choose another, or none with --port 0") from None
+        return trying.getsockname()[1]
+
+
+def _await(port: int) -> None:
+    for _ in range(PATIENCE):
+        with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
+            return
+        time.sleep(0.05)
+    raise FalloffError(f"the explorer's server did not start on port {port}: try again, or another --port")

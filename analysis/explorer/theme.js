@@ -1,0 +1,57 @@
+// Light or dark: the reader's choice, else the system's. Colours of the page are CSS; what is drawn is repainted here.
+const falloffTheme = (() => {
+  const chosen = () => { try { return localStorage.getItem("falloff-theme") } catch (_) { return null } }
+  const system = matchMedia("(prefers-color-scheme: dark)")
+  const current = () => chosen() || (system.matches ? "dark" : "light")
+  const ofPage = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+
+  function repaint(model, paint) {
+    const {ink, quiet, line, grid, paper} = paint
+    switch (model.type) {
+      case "Figure": case "Plot":
+        model.setv({background_fill_color: paper, border_fill_color: paper, outline_line_color: null}); break
+      case "LinearAxis": case "LogAxis": case "CategoricalAxis":
+        model.setv({axis_label_text_color: ink, major_label_text_color: quiet, axis_line_color: line, major_tick_line_color: line,
+                    minor_tick_line_color: null, axis_label_text_font_style: "normal", axis_label_text_font_size: "14px",
+                    major_label_text_font_size: "13px"}); break
+      case "Grid": model.setv({grid_line_color: grid}); break
+      case "Legend": model.setv({background_fill_color: paper, background_fill_alpha: 0.8, label_text_color: ink, border_line_color: null}); break
+      case "Label": case "Title": model.setv({text_color: quiet}); break
+      case "Span": if (model.name !== "kept") model.setv({line_color: quiet}); break
+      case "GlyphRenderer": {
+        const field = paint.dark ? "dark" : "color", other = paint.dark ? "color" : "dark"
+        for (const glyph of [model.glyph, model.selection_glyph, model.nonselection_glyph, model.hover_glyph, model.muted_glyph]) {
+          if (glyph == null || typeof glyph === "string") continue
+          for (const name of ["fill_color", "line_color"]) {
+            const value = glyph[name]
+            if (value && value.field === other) glyph[name] = {field}
+          }
+          if (model.name === "hollow") glyph.fill_color = {value: paper}
+        }
+      }
+    }
+  }
+
+  function paintDocuments() {
+    const dark = current() === "dark"
+    const paint = {dark, ink: ofPage("--ink"), quiet: ofPage("--quiet"), line: ofPage("--line"), grid: ofPage("--grid"), paper: ofPage("--paper")}
+    if (!window.Bokeh) return
+    for (const doc of window.Bokeh.documents)
+      for (const model of new Set(doc.all_models ?? doc._all_models.values())) repaint(model, paint)
+  }
+
+  function apply() {
+    document.documentElement.dataset.theme = current()
+    paintDocuments()
+  }
+
+  document.documentElement.dataset.theme = current()
+  system.addEventListener("change", apply)
+  addEventListener("DOMContentLoaded", () => {
+    document.getElementById("theme")?.addEventListener("click", () => {
+      try { localStorage.setItem("falloff-theme", current() === "dark" ? "light" : "dark") } catch (_) { }
+      apply()
+    })
+  })
+  return {apply}
+})()
