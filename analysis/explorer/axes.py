@@ -9,7 +9,7 @@ import numpy as np
 from analysis.explorer.trials import Trials
 
 DOUBLING = 4.0  # levels this many times apart are laid out by doublings
-ASIDE = 0.035  # of the axis's mean step, between neighbouring series at one level
+ASIDE = 0.045  # of the axis's mean step, between neighbouring series at one level
 CLOSE = 0.045  # of the axis: tick labels that are closer would collide
 
 

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import panel as pn
+from bokeh.models import Div
 
 from analysis.explorer.estimates import model_names
 from analysis.explorer.marks import marks, picture
@@ -23,9 +24,9 @@ def style(name: str = "parts.css") -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
-def text(html: str = "", **more) -> pn.pane.HTML:
-    """A piece of text on the page."""
-    return pn.pane.HTML(html, sizing_mode="stretch_width", margin=0, stylesheets=[style()], **more)
+def text(html: str = "") -> Div:
+    """A piece of text on the page; Bokeh's own model, since Panel's would load MathJax."""
+    return Div(text=html, sizing_mode="stretch_width", margin=0, stylesheets=[style()], disable_math=True)
 
 
 def select(label: str) -> pn.widgets.Select:
@@ -48,9 +49,8 @@ class Controls:
         self.ordinate, self.abscissa, self.series = select("Vertical"), select("Horizontal"), select("Compare")
         self.shown, self.levels, self.blocks = chips("series", "series"), chips("levels", "compact"), chips("blocks", "compact")
         self.network, self.reference, self.model = select("Judge"), select("against"), select("Model")
-        self.many_blocks = pn.widgets.MultiChoice(
-            name="Blocks left out", options=[], sizing_mode="stretch_width", margin=(4, 0), stylesheets=[style()], max_items=200, visible=False
-        )
+        self.many_blocks: pn.widgets.MultiChoice | None = None  # it is heavy, and few campaigns have so many blocks
+        self.place_of_blocks = pn.Column(self.blocks, sizing_mode="stretch_width", margin=0)
         self.back = pn.widgets.Button(
             name="Put all back", css_classes=["action"], stylesheets=[style()], margin=(6, 0), visible=False
         )
@@ -60,7 +60,7 @@ class Controls:
         self.opened: Mapping[str, Trials] = {}
         for widget, change in {
             self.ordinate: self._of_axes, self.abscissa: self._of_axes, self.series: self._of_axes, self.shown: self._of_shown,
-            self.levels: self._of_levels, self.blocks: self._of_blocks, self.many_blocks: self._of_many_blocks,
+            self.levels: self._of_levels, self.blocks: self._of_blocks,
             self.network: self._of_pair, self.reference: self._of_pair, self.model: self._of_model,
         }.items():
             widget.param.watch(self._when(change), "value")
@@ -72,7 +72,7 @@ class Controls:
             text("<h2>Show</h2>"), self.ordinate, pn.Row(self.abscissa, self.series, sizing_mode="stretch_width", margin=0),
             self.shown, self.fixed,
             text("<h2>Judge and fit</h2>"), pn.Row(self.network, self.reference, sizing_mode="stretch_width", margin=0), self.model,
-            text("<h2>Leave out</h2>"), self.levels_title, self.levels, self.blocks_title, self.blocks, self.many_blocks, self.back,
+            text("<h2>Leave out</h2>"), self.levels_title, self.levels, self.blocks_title, self.place_of_blocks, self.back,
             sizing_mode="stretch_width", margin=0,
         )
 
@@ -99,7 +99,7 @@ class Controls:
         _offer(self.reference, pairs, view.reference)
         _offer(self.model, {"none": "", **{find(name).title: name for name in model_names(view)}}, view.model)
         along = trials.factors.get(view.abscissa, [])
-        self.levels_title.object = f'<p class="under">{_words(view.abscissa)}: click to leave out</p>'
+        self.levels_title.text = f'<p class="under">{_words(view.abscissa)}: click to leave out</p>'
         _offer(self.levels, {trials.called(it): it for it in along}, [it for it in along if it not in view.without_levels])
         self._fill_blocks(view)
         self._fill_fixed(view, trials)
@@ -110,12 +110,21 @@ class Controls:
         few = len(blocks) <= MOST_CHIPS
         kept = [block for block in blocks if block not in view.without_blocks]
         of = next(iter(self.opened.values())).unit_of_repetition
-        self.blocks_title.object = f'<p class="under">{of}s, {len(kept)} of {len(blocks)} in</p>'
-        self.blocks.visible, self.many_blocks.visible = few, not few
+        whole = [block for block in kept if block in _counting(self.opened)]
+        self.blocks_title.text = f'<p class="under">{of}s: {len(whole)} of {len(blocks)} count</p>'
+        if not few and self.many_blocks is None:
+            self.many_blocks = pn.widgets.MultiChoice(
+                name="left out", sizing_mode="stretch_width", margin=(4, 0), stylesheets=[style()], max_items=200, option_limit=100
+            )
+            self.many_blocks.param.watch(self._when(self._of_many_blocks), "value")
+        wanted = self.blocks if few else self.many_blocks
+        if self.place_of_blocks[0] is not wanted:
+            self.place_of_blocks[:] = [wanted]
         if few:
             _offer(self.blocks, {str(block): block for block in blocks}, kept)
+            self.blocks.stylesheets = [style(), _not_counted(blocks, self.opened)]
         else:
-            self.many_blocks.param.update(options=blocks, value=list(view.without_blocks))
+            _offer(self.many_blocks, {str(block): block for block in blocks}, list(view.without_blocks))
 
     def _fill_fixed(self, view: View, trials: Trials) -> None:
         fixed = dict(view.fixed)
@@ -189,6 +198,18 @@ def _swatches(levels: list[Hashable]) -> str:
         for dark, place in ((False, ":host"), (True, ':host-context(:root[data-theme="dark"])')):
             rules.append(f"{place} .bk-btn:nth-child({at})::before {{ background: url(data:image/svg+xml;base64,{_encoded(mark, dark)}); }}")
     return "\n".join(rules)
+
+
+def _counting(opened: Mapping[str, Trials]) -> set[int]:
+    """The blocks that have a valid trial."""
+    return {block for it in opened.values() for block in it.frame.block[it.frame.valid].tolist()}
+
+
+def _not_counted(blocks: list[int], opened: Mapping[str, Trials]) -> str:
+    """Blocks that the campaign's own rules leave out are dotted."""
+    counting = _counting(opened)
+    places = [f".bk-btn:nth-child({at})" for at, block in enumerate(blocks, 1) if block not in counting]
+    return f"{', '.join(places)} {{ border-style: dotted !important; opacity: .45; }}" if places else ""
 
 
 def _encoded(mark, dark: bool) -> str:

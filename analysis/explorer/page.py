@@ -15,12 +15,13 @@ from analysis.explorer.controls import Controls, chips, select, style, text
 from analysis.explorer.estimates import curves, fit, model_names
 from analysis.explorer.judgement import judge
 from analysis.explorer.marks import marks
-from analysis.explorer.trials import Trials, trials
+from analysis.explorer.trials import Trials
 from analysis.explorer.view import View, first
 from runners.record import FalloffError
 
 COLUMNS = {"trial": "trial", "series": "series", "level": "at", "block": "block", "order": "order", "value": "value", "settings": "settings", "note": "note"}
 HINT = '<p class="under">Click a point: its raw transcript opens here. Drag to move the plot, or choose a box to select many.</p>'
+READY = CustomJS(code="falloffTheme.apply()")
 EMPTY = (
     "There is nothing to explore here yet",
     "The folder holds no dataset. `falloff run hpl_scaling --preset quick` measures one, `falloff import` makes one of outputs that you "
@@ -62,7 +63,7 @@ class Page:
         """Show an experiment; a dataset that cannot be read leaves its reason on the page."""
         experiment = self.current = self.experiments[name]
         try:
-            self.opened = {it.name: trials(sources.dataset(it)) for it in experiment.sources[:1]}
+            self.opened = {it.name: sources.opened(it) for it in experiment.sources[:1]}
             opened = next(iter(self.opened.values()))
             if not opened.quantities:
                 raise FalloffError("None of its trials has a reading: the table of `falloff status` says what became of them")
@@ -93,9 +94,9 @@ class Page:
             self._exchange("medians", layers.medians(view, self.curves, self.axis, look))
             self._exchange("means", layers.means(view, self.curves, self.axis, look))
             judged = {name: judge(view, [it for it in self.curves if it.source == name], self.opened[name]) for name in view.sources}
-            self.question.object = pieces.question(self.current.title, self.opened.values())
-            self.verdict.object = pieces.verdicts(view, judged, self.opened)
-            self.means.object = pieces.summary_table(view, self.curves, self.opened)
+            self.question.text = pieces.question(self.current.title, self.opened.values())
+            self.verdict.text = pieces.verdicts(view, judged, self.opened)
+            self.means.text = pieces.summary_table(view, self.curves, self.opened)
         self._soon(self._fit)
 
     def _fit(self) -> None:
@@ -108,7 +109,7 @@ class Page:
             lines, bands = layers.fits(self.curves, self.fitted, self.axis, look)
             self._exchange("model", lines)
             self._exchange("bands", bands)
-            self.fits.object = pieces.fit_table(view, self.curves, self.fitted, self.opened)
+            self.fits.text = pieces.fit_table(view, self.curves, self.fitted, self.opened)
 
     def _soon(self, action: Callable[[], None]) -> None:
         if pn.state.curdoc is not None and pn.state.curdoc.session_context:
@@ -174,7 +175,7 @@ class Page:
         experiment = self.current
         chosen = [it for it in experiment.sources if it.name in event.new] or [experiment.source(event.old[0])]
         try:
-            self.opened = {it.name: trials(sources.dataset(it)) for it in chosen}
+            self.opened = {it.name: sources.opened(it) for it in chosen}
         except FalloffError as error:
             self._trouble(experiment.title, str(error))
             return
@@ -184,27 +185,27 @@ class Page:
 
     def _of_chosen(self, chosen: list[int]) -> None:
         if not chosen:
-            self.transcript.object = HINT
+            self.transcript.text = HINT
             return
         data = self.plot.data["points"].data
         if len(chosen) > 1:
             trouble = f"{len(chosen)} trials are selected; they are marked in the table. Click a single one for its transcript."
-            self.transcript.object = f'<p class="under">{trouble}</p>'
+            self.transcript.text = f'<p class="under">{trouble}</p>'
             return
         trial, name = str(data["trial"][chosen[0]]), str(data["source"][chosen[0]])
         source = self.current.source(name)
         try:
-            self.transcript.object = transcripts.page(transcripts.transcript(source, trial))
+            self.transcript.text = transcripts.page(transcripts.transcript(source, trial))
         except FalloffError as error:
-            self.transcript.object = f'<p class="fault">{pieces.escape(str(error))}</p>'
+            self.transcript.text = f'<p class="fault">{pieces.escape(str(error))}</p>'
 
     def _trouble(self, title: str, reason: str) -> None:
         self.view = None
         self.plot.figure.visible = False
-        self.question.object, self.means.object, self.fits.object = "", "", ""
+        self.question.text, self.means.text, self.fits.text = "", "", ""
         for name, columns in plots.EMPTY.items():
             self.plot.data[name].data = {column: [] for column in columns}
-        self.verdict.object = pieces.trouble(title, reason)
+        self.verdict.text = pieces.trouble(title, reason)
 
 
 def _titled(experiment: sources.Experiment) -> str:
@@ -227,11 +228,12 @@ def document(folder: Path | None) -> pn.Template:
     made.add_variable("theme", style("theme.js"))
     tabs = pn.Tabs(
         ("Transcript", page.transcript), ("Trials", page.table), ("Medians and means", page.means), ("Fit", page.fits),
-        sizing_mode="stretch_width", stylesheets=[style()], margin=0, name="tables",
+        sizing_mode="stretch_width", stylesheets=[style()], margin=0, dynamic=True,
     )
     pages = pn.widgets.RadioButtonGroup(options=["Explore", "What if?"], stylesheets=[style()], margin=0)
     pages.jscallback(value="document.documentElement.dataset.page = cb_obj.active === 1 ? 'what-if' : 'explore'; dispatchEvent(new Event('resize'))")
     bar = pn.Row(page.layers, page.log, page.evidence, sizing_mode="stretch_width", margin=0, css_classes=["bar"])
+    pn.state.curdoc.js_on_event("document_ready", READY) if pn.state.curdoc else None
     for name, part in {
         "experiment": page.experiment, "pages": pages, "question": page.question, "verdict": page.verdict,
         "plot": pn.Column(bar, page.pane, sizing_mode="stretch_width", margin=0), "controls": page.controls.panel(),
@@ -241,4 +243,3 @@ def document(folder: Path | None) -> pn.Template:
     return made
 
 
-READY = CustomJS(code="falloffTheme.apply()")

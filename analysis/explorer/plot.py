@@ -26,6 +26,7 @@ TITLES = {
 }
 AT_FIRST = ("points", "medians", "means", "model")
 HEIGHT = 430
+FROM_ZERO = 0.45  # a vertical axis begins at 0 where the least value is below this part of the largest
 EMPTY = {
     "points": ("x", "y", "value", "color", "dark", "marker", "alpha", "trial", "block", "order", "series", "level", "settings", "note", "source"),
     "blocks": ("xs", "ys", "color", "dark"),
@@ -77,7 +78,7 @@ def empty(y_axis_type: str = "linear") -> Plot:
     )
     points.selection_glyph.size = 12
     points.hover_glyph.line_width = 4
-    medians = shown.scatter("x", "y", source=data["medians"], marker="dash", size=26, line_color="color", line_width=2.5)
+    medians = shown.scatter("x", "y", source=data["medians"], marker="dash", size=20, line_color="color", line_width=2.5)
     whiskers = shown.segment("x", "low", "x", "high", source=data["means"], line_color="color", line_width=2)
     means = shown.scatter(
         "x", "y", source=data["means"], marker="marker", size=9, fill_color="white", line_color="color", line_width=1.8, name="hollow"
@@ -122,7 +123,7 @@ def y_ends(values: np.ndarray, log: bool) -> tuple[float, float]:
     low, high = float(known.min()), float(known.max())
     if log:
         return low / 1.3, high * 1.3
-    if low >= 0 and low < 0.85 * high:
+    if low >= 0 and low < FROM_ZERO * high:
         return 0.0, high * 1.06 or 1.0
     room = 0.12 * (high - low) or 0.05 * abs(high) or 1.0
     return low - room, high + room

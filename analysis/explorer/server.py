@@ -3,26 +3,34 @@
 import secrets
 import socket
 import time
+import urllib.request
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import panel as pn
 from bokeh.util.token import generate_session_id
+from panel.io.server import StoppableThread
 
 from analysis.explorer import page
 from runners.record import FalloffError
 
 HOST = "127.0.0.1"
+LIFETIME = 3_600_000  # milliseconds that a page waits for its reader, who may reload it
 PATIENCE = 600  # twentieths of a second that a server may take to start
 
 
 @dataclass(frozen=True)
 class Served:
-    """A server that runs, and the address, with its token, that opens the page."""
+    """A server that runs on a port; `secret` signs the tokens of its addresses."""
 
-    server: object
-    url: str
+    server: StoppableThread
+    port: int
+    secret: bytes
+
+    def address(self) -> str:
+        """A new address whose token opens a page of its own; who opens the same one again sees the same page."""
+        return f"http://{HOST}:{self.port}/?bokeh-session-id={generate_session_id(self.secret, signed=True)}"
 
     def stop(self) -> None:
         """End it."""
@@ -36,14 +44,21 @@ def serve(folder: Path | None, port: int = 0) -> Served:
     """
     chosen = _free(port)
     secret = secrets.token_urlsafe(32).encode()
-    session = generate_session_id(secret, signed=True)
     server = pn.serve(
         lambda: page.document(folder), port=chosen, address=HOST, websocket_origin=[f"{HOST}:{chosen}"], show=False,
         title="Falloff explorer", threaded=True, sign_sessions=True, secret_key=secret, generate_session_ids=False,
-        verbose=False,
+        unused_session_lifetime_milliseconds=LIFETIME, verbose=False,
     )
     _await(chosen)
-    return Served(server, f"http://{HOST}:{chosen}/?bokeh-session-id={session}")
+    return Served(server, chosen, secret)
+
+
+def made_ready(served: Served) -> str:
+    """An address whose page is made already, so that a browser only has to draw it."""
+    address = served.address()
+    with urllib.request.urlopen(address) as answer:
+        answer.read()
+    return address
 
 
 def _free(port: int) -> int:
@@ -53,7 +68,7 @@ def _free(port: int) -> int:
         try:
             trying.bind((HOST, port))
         except OSError:
-            raise FalloffError(f"port {port} is taken: choose another, or none with --port 0") from None
+            raise FalloffError(f"port {port} is taken: choose another, or any free one with --port 0") from None
         return trying.getsockname()[1]
 
 

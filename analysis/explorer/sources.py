@@ -8,6 +8,7 @@ from pathlib import Path
 import xarray as xr
 
 from analysis import paths, store
+from analysis.explorer.trials import Trials, trials
 from runners.journal import Folder
 from runners.record import FalloffError
 
@@ -67,16 +68,16 @@ def experiments(folder: Path | None = None) -> tuple[Experiment, ...]:
     return tuple(Experiment(name, found[name][0].title, tuple(found[name])) for name in names)
 
 
-def dataset(source: Source) -> xr.Dataset:
-    """The dataset of a source; raises FalloffError when it is damaged or holds no trial."""
+def opened(source: Source) -> Trials:
+    """The trials of a source; raises FalloffError when it is damaged or holds no trial of its design."""
     if source.fault:
         raise FalloffError(source.fault)
-    return _dataset(source, _changed(source.path))
+    return _opened(source, _changed(source.path))
 
 
 @lru_cache(maxsize=KEPT)
-def _dataset(source: Source, changed: float) -> xr.Dataset:
-    return store.load(source.path) if source.path.suffix == ".nc" else store.assemble(source.path)
+def _opened(source: Source, changed: float) -> Trials:
+    return trials(store.load(source.path) if source.path.suffix == ".nc" else store.assemble(source.path))
 
 
 def _sources(place: Path) -> Iterator[Source]:

@@ -9,6 +9,7 @@ const falloffTheme = (() => {
     const {ink, quiet, line, grid, paper} = paint
     switch (model.type) {
       case "Figure": case "Plot":
+        if (matchMedia("(pointer: coarse)").matches) model.toolbar.active_drag = null  // a finger scrolls the page
         model.setv({background_fill_color: paper, border_fill_color: paper, outline_line_color: null}); break
       case "LinearAxis": case "LogAxis": case "CategoricalAxis":
         model.setv({axis_label_text_color: ink, major_label_text_color: quiet, axis_line_color: line, major_tick_line_color: line,
@@ -43,6 +44,7 @@ const falloffTheme = (() => {
   function apply() {
     document.documentElement.dataset.theme = current()
     paintDocuments()
+    document.documentElement.dataset.painted = ""
   }
 
   document.documentElement.dataset.theme = current()
