@@ -17,6 +17,7 @@ from analysis.explorer.judgement import judge
 from analysis.explorer.marks import marks
 from analysis.explorer.trials import Trials
 from analysis.explorer.view import View, first
+from analysis.explorer.whatif_page import WhatIf
 from runners.record import FalloffError
 
 COLUMNS = {"trial": "trial", "series": "series", "level": "at", "block": "block", "order": "order", "value": "value", "settings": "settings", "note": "note"}
@@ -219,6 +220,14 @@ def _same(old, new) -> bool:
     return bool(np.array_equal(old, new, equal_nan=True)) if new.dtype.kind == "f" else bool((old == new).all())
 
 
+def _ask(place: pn.Column) -> None:
+    """The what-if page, made when somebody asks."""
+    try:
+        place.append(WhatIf().panel())
+    except FalloffError as error:
+        place.append(text(pieces.trouble("What if?", str(error))))
+
+
 def document(folder: Path | None) -> pn.Template:
     """The whole page for one reader."""
     page = Page(folder)
@@ -231,13 +240,15 @@ def document(folder: Path | None) -> pn.Template:
         sizing_mode="stretch_width", stylesheets=[style()], margin=0, dynamic=True,
     )
     pages = pn.widgets.RadioButtonGroup(options=["Explore", "What if?"], stylesheets=[style()], margin=0)
-    pages.jscallback(value="document.documentElement.dataset.page = cb_obj.active === 1 ? 'what-if' : 'explore'; dispatchEvent(new Event('resize'))")
+    pages.jscallback(active="document.documentElement.dataset.page = cb_obj.active === 1 ? 'what-if' : 'explore'; dispatchEvent(new Event('resize'))")
+    whatif = pn.Column(sizing_mode="stretch_width", margin=0)
+    pages.param.watch(lambda event: _ask(whatif) if event.new != "Explore" and not len(whatif) else None, "value")
     bar = pn.Row(page.layers, page.log, page.evidence, sizing_mode="stretch_width", margin=0, css_classes=["bar"])
     pn.state.curdoc.js_on_event("document_ready", READY) if pn.state.curdoc else None
     for name, part in {
         "experiment": page.experiment, "pages": pages, "question": page.question, "verdict": page.verdict,
         "plot": pn.Column(bar, page.pane, sizing_mode="stretch_width", margin=0), "controls": page.controls.panel(),
-        "export": text(""), "tables": tabs, "whatif": text("<p>What if</p>"),
+        "export": text(""), "tables": tabs, "whatif": whatif,
     }.items():
         made.add_panel(name, part)
     return made
