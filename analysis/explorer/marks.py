@@ -15,7 +15,7 @@ MARKERS = {
 # Looks for levels without one of their own, told apart from each other.
 SPARE = ("gige", "10gige", "100gige", "gige_bonded", "ddr_infiniband", "25gige", "unshaped", "scenario 3", "noise 2")
 DASHES = {"-": "solid", "--": "dashed", ":": "dotted", "-.": "dashdot"}
-DIM = 0.36  # relative luminance below which a colour is too dark for a dark page
+DIM = 0.55  # relative luminance below which a colour is too dark for a dark page
 MARK = 14  # pixels of a mark in a legend
 
 
@@ -29,14 +29,19 @@ class Mark:
     dash: str | list[int]
 
 
-def marks(levels: Sequence[Hashable]) -> dict[Hashable, Mark]:
-    """A mark for each level of a series: its own in the report's figures, else one that no other level has."""
+def looks(levels: Sequence[Hashable]) -> dict[Hashable, style.Look]:
+    """A look for each level of a series: its own in the report's figures, else one that no other level has."""
     own = {level: style.LOOKS[level] for level in levels if level in style.LOOKS}
     taken = {it.color for it in own.values()}
     spare = [style.LOOKS[name] for name in SPARE if style.LOOKS[name].color not in taken] or [style.LOOKS[name] for name in SPARE]
     without = [level for level in levels if level not in own]
-    looks = own | {level: spare[at % len(spare)] for at, level in enumerate(without)}
-    return {level: _mark(looks[level]) for level in levels}
+    found = own | {level: spare[at % len(spare)] for at, level in enumerate(without)}
+    return {level: found[level] for level in levels}
+
+
+def marks(levels: Sequence[Hashable]) -> dict[Hashable, Mark]:
+    """The looks as Bokeh and a dark page need them."""
+    return {level: _mark(look) for level, look in looks(levels).items()}
 
 
 def _mark(look: style.Look) -> Mark:

@@ -2,19 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import panel as pn
 from bokeh.models import CustomJS, DataTable, TableColumn
 
-from analysis.explorer import layers, pieces, sources, transcripts
+from analysis.explorer import export, layers, pieces, sources, transcripts
 from analysis.explorer import plot as plots
 from analysis.explorer.axes import axis
 from analysis.explorer.controls import Controls, chips, select, style, text
 from analysis.explorer.estimates import curves, fit, model_names
 from analysis.explorer.judgement import judge
 from analysis.explorer.marks import marks
+from analysis.explorer.shown import Shown, show
 from analysis.explorer.trials import Trials
 from analysis.explorer.view import View, first
 from analysis.explorer.whatif_page import WhatIf
@@ -22,7 +24,7 @@ from runners.record import FalloffError
 
 COLUMNS = {"trial": "trial", "series": "series", "level": "at", "block": "block", "order": "order", "value": "value", "settings": "settings", "note": "note"}
 HINT = '<p class="under">Click a point: its raw transcript opens here. Drag to move the plot, or choose a box to select many.</p>'
-READY = CustomJS(code="falloffTheme.apply()")
+READY = CustomJS(code="falloffTheme.ready()")
 EMPTY = (
     "There is nothing to explore here yet",
     "The folder holds no dataset. `falloff run hpl_scaling --preset quick` measures one, `falloff import` makes one of outputs that you "
@@ -33,7 +35,8 @@ EMPTY = (
 class Page:
     """Widgets, plot and tables of one reader; `view` is what is looked at, None where there is nothing."""
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, draw: Callable[[Shown], bytes] | None = None) -> None:
+        self.draw = draw
         self.experiments = {it.name: it for it in sources.experiments(folder)}
         self.opened: dict[str, Trials] = {}
         self.current: sources.Experiment | None = None
@@ -55,6 +58,7 @@ class Page:
         self.evidence.param.watch(self._of_evidence, "value")
         self.log.param.watch(self._of_log, "value")
         self._filling = False
+        self.export = self._downloads()
         if self.experiments:
             self.open(next(iter(self.experiments)))
         else:
@@ -98,6 +102,8 @@ class Page:
             self.question.text = pieces.question(self.current.title, self.opened.values())
             self.verdict.text = pieces.verdicts(view, judged, self.opened)
             self.means.text = pieces.summary_table(view, self.curves, self.opened)
+            for button in self.downloads:
+                button.filename = f"{export.name(view)}.{button.filename.rpartition('.')[2]}"
         self._soon(self._fit)
 
     def _fit(self) -> None:
@@ -111,6 +117,26 @@ class Page:
             self._exchange("model", lines)
             self._exchange("bands", bands)
             self.fits.text = pieces.fit_table(view, self.curves, self.fitted, self.opened)
+
+    def _downloads(self) -> pn.Row:
+        """Buttons that take the current view away."""
+        offered = [("Data (CSV)", "csv", lambda: export.data(self._shown())), ("Code (Python)", "py", lambda: export.code(self.view, self.current.title))]
+        if self.draw is not None:
+            offered.insert(0, ("Figure (SVG)", "svg", lambda: self.draw(self._shown())))
+        self.downloads = [self._download(*it) for it in offered]
+        return pn.Row(text('<p class="under">Take this view away:</p>'), *self.downloads, margin=0, css_classes=["bar"])
+
+    def _download(self, label: str, ending: str, make: Callable[[], str | bytes]) -> pn.widgets.FileDownload:
+        def made() -> BytesIO:
+            content = make()
+            return BytesIO(content.encode() if isinstance(content, str) else content)
+
+        return pn.widgets.FileDownload(
+            callback=made, filename=f"view.{ending}", label=label, css_classes=["action"], stylesheets=[style()], margin=(4, 3), button_type="default"
+        )
+
+    def _shown(self) -> Shown:
+        return show(self.view, self.opened)
 
     def _soon(self, action: Callable[[], None]) -> None:
         if pn.state.curdoc is not None and pn.state.curdoc.session_context:
@@ -228,9 +254,9 @@ def _ask(place: pn.Column) -> None:
         place.append(text(pieces.trouble("What if?", str(error))))
 
 
-def document(folder: Path | None) -> pn.Template:
-    """The whole page for one reader."""
-    page = Page(folder)
+def document(folder: Path | None, draw: Callable[[Shown], bytes] | None = None) -> pn.Template:
+    """The whole page for one reader; `draw` makes the SVG of what is shown, without it there is no figure to download."""
+    page = Page(folder, draw)
     here = Path(__file__).parent
     made = pn.Template((here / "page.html").read_text(encoding="utf-8"))
     made.add_variable("css", style("page.css"))
@@ -248,7 +274,7 @@ def document(folder: Path | None) -> pn.Template:
     for name, part in {
         "experiment": page.experiment, "pages": pages, "question": page.question, "verdict": page.verdict,
         "plot": pn.Column(bar, page.pane, sizing_mode="stretch_width", margin=0), "controls": page.controls.panel(),
-        "export": text(""), "tables": tabs, "whatif": whatif,
+        "export": page.export, "tables": tabs, "whatif": whatif,
     }.items():
         made.add_panel(name, part)
     return made

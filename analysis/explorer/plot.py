@@ -61,8 +61,8 @@ def empty(y_axis_type: str = "linear") -> Plot:
     """A plot without data, whose vertical axis is linear or log."""
     shown = figure(
         x_range=Range1d(0, 1), y_range=Range1d(0.1, 1), y_axis_type=y_axis_type, height=HEIGHT, sizing_mode="stretch_width",
-        tools="pan,box_zoom,wheel_zoom", active_drag="pan", active_scroll=None, toolbar_location="above", name="plot",
-        output_backend="canvas", min_border_right=18,
+        tools="pan,box_zoom,wheel_zoom", active_drag="pan", active_scroll=None, toolbar_location="above", name="trials-plot",
+        min_border_right=18, styles={"background-color": "var(--paper)"},
     )
     shown.toolbar.logo = None
     shown.xgrid.visible = False

@@ -4,6 +4,7 @@ import secrets
 import socket
 import time
 import urllib.request
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from bokeh.util.token import generate_session_id
 from panel.io.server import StoppableThread
 
 from analysis.explorer import page
+from analysis.explorer.shown import Shown
 from runners.record import FalloffError
 
 HOST = "127.0.0.1"
@@ -37,15 +39,15 @@ class Served:
         self.server.stop()
 
 
-def serve(folder: Path | None, port: int = 0) -> Served:
+def serve(folder: Path | None, port: int = 0, draw: Callable[[Shown], bytes] | None = None) -> Served:
     """Start the server, in a thread of its own, on a port, any free one for 0; it answers when this returns.
 
-    Raises FalloffError when the port is taken.
+    `draw` makes the SVG of what a page shows. Raises FalloffError when the port is taken.
     """
     chosen = _free(port)
     secret = secrets.token_urlsafe(32).encode()
     server = pn.serve(
-        lambda: page.document(folder), port=chosen, address=HOST, websocket_origin=[f"{HOST}:{chosen}"], show=False,
+        lambda: page.document(folder, draw), port=chosen, address=HOST, websocket_origin=[f"{HOST}:{chosen}"], show=False,
         title="Falloff explorer", threaded=True, sign_sessions=True, secret_key=secret, generate_session_ids=False,
         unused_session_lifetime_milliseconds=LIFETIME, verbose=False,
     )

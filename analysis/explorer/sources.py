@@ -68,6 +68,15 @@ def experiments(folder: Path | None = None) -> tuple[Experiment, ...]:
     return tuple(Experiment(name, found[name][0].title, tuple(found[name])) for name in names)
 
 
+def named(name: str) -> Source:
+    """The source of that name; raises FalloffError when there is none."""
+    path = paths.ROOT / name  # of an absolute name the root has no part
+    found = [source for source in _sources(path.parent) if source.path == path] if path.exists() else []
+    if not found:
+        raise FalloffError(f"there is no dataset {name}")
+    return found[0]
+
+
 def opened(source: Source) -> Trials:
     """The trials of a source; raises FalloffError when it is damaged or holds no trial of its design."""
     if source.fault:

@@ -33,12 +33,31 @@ const falloffTheme = (() => {
     }
   }
 
+  let painted = 0
+  const models = (doc) => doc.all_models ?? new Set(doc._all_models.values())
+
+  // What is added later, such as the page of what-if, is painted too.
+  function watch(doc) {
+    let waiting = false
+    doc.on_change(() => {
+      if (waiting || models(doc).size === painted) return
+      waiting = true
+      setTimeout(() => { waiting = false; paintDocuments() }, 0)
+    })
+  }
+
   function paintDocuments() {
     const dark = current() === "dark"
     const paint = {dark, ink: ofPage("--ink"), quiet: ofPage("--quiet"), line: ofPage("--line"), grid: ofPage("--grid"), paper: ofPage("--paper")}
     if (!window.Bokeh) return
     for (const doc of window.Bokeh.documents)
-      for (const model of new Set(doc.all_models ?? doc._all_models.values())) repaint(model, paint)
+      for (const model of models(doc)) repaint(model, paint)
+    painted = [...window.Bokeh.documents].reduce((sum, doc) => sum + models(doc).size, 0)
+  }
+
+  function ready() {
+    apply()
+    for (const doc of window.Bokeh.documents) watch(doc)
   }
 
   function apply() {
@@ -55,5 +74,5 @@ const falloffTheme = (() => {
       apply()
     })
   })
-  return {apply}
+  return {apply, ready}
 })()

@@ -9,12 +9,13 @@ from bokeh.plotting import figure
 
 from analysis.explorer import whatif
 from analysis.explorer.controls import select, style, text
-from analysis.explorer.marks import marks
+from analysis.explorer.marks import Mark, marks
 from analysis.explorer.whatif import OTHER, YOURS, Answer, Network
 from analysis.wording import counted, number, percent
 
 STEPS = 121  # of a slider on which equal ways are equal ratios
 SLOW, FAST = "gige", "10gige"  # what the page begins with: the paper's two
+LEAST_SPREAD = 0.1  # of the costs' ratio: an axis that moved with less would show noise
 TICKS = [2, 4, 8, 16, 36, 72, 144, 256]
 
 
@@ -70,33 +71,38 @@ class WhatIf:
             text("<h2>Against</h2>"), self.other, self.other_price, self.nodes,
             css_classes=["side"], sizing_mode="stretch_width", margin=0,
         )
-        shown = pn.Column(self.said, self.tiles, self.efficiency, self.cost, css_classes=["shown"], sizing_mode="stretch_width", margin=0)
+        heading = text('<p class="question">What if the network, the nodes or the prices were others?</p>')
+        shown = pn.Column(heading, self.said, self.tiles, self.efficiency, self.ratio, css_classes=["shown"], sizing_mode="stretch_width", margin=0)
         return pn.Column(shown, sliders, css_classes=["what-if"], sizing_mode="stretch_width", margin=0, stylesheets=[style("whatif.css")])
 
     def _plots(self) -> None:
-        columns = ("x", "nodes", "yours", "other", "cost_yours", "cost_other")
+        columns = ("x", "nodes", "yours", "other", "ratio")
         self.data = ColumnDataSource({name: [] for name in columns})
         self.simulated = ColumnDataSource({name: [] for name in ("x", "nodes", "y", "color", "dark", "marker", "name")})
         look = marks([SLOW, FAST])
-        self.colors = ColumnDataSource({})
-        self.efficiency, self.cost = (self._figure(label) for label in ("predicted efficiency, Rmax / Rpeak [%]", "a Gflop/s of HPL costs [USD]"))
-        self.spans = [Span(dimension="height", line_dash="dotted", line_width=2, location=0, visible=False) for _ in range(2)]
-        for plot, span, prefix in ((self.efficiency, self.spans[0], ""), (self.cost, self.spans[1], "cost_")):
-            for name, mark in ((OTHER, look[SLOW]), (YOURS, look[FAST])):
-                label = {YOURS: "your network", OTHER: "the other"}[name]
-                line = plot.line("x", prefix + name, source=self.data, color=mark.color, line_dash=mark.dash, line_width=2.5, legend_label=label)
-                plot.scatter("x", prefix + name, source=self.data, color=mark.color, marker=mark.marker, size=7, legend_label=label)
-                tips = [("nodes", "@nodes"), (label, f"@{prefix}{name}{{0.0}}")]
-                plot.add_tools(HoverTool(renderers=[line], tooltips=tips, mode="vline" if name == YOURS else "mouse"))
+        self.efficiency, self.ratio = (
+            self._figure(label) for label in ("predicted efficiency, Rmax / Rpeak [%]", "cost of a Gflop/s, yours over the other's")
+        )
+        self.pays = [Span(dimension="height", line_dash="dotted", line_width=2, location=0, visible=False) for _ in range(2)]
+        for label, mark, name in (("the other", look[SLOW], OTHER), ("your network", look[FAST], YOURS)):
+            self._line(self.efficiency, name, mark, label, f"@{name}{{0.0}} %")
+        self._line(self.ratio, "ratio", look[FAST], "your network: below 1 it pays", "@ratio{0.000}")
+        self.ratio.add_layout(Span(dimension="width", location=1, line_width=1.5))
+        for plot, span in zip((self.efficiency, self.ratio), self.pays):
             plot.add_layout(span)
-            plot.legend.orientation, plot.legend.location = "horizontal", "top_left"
+            plot.legend.orientation, plot.legend.location = "horizontal", "bottom_left"
         dots = self.efficiency.scatter(
             "x", "y", source=self.simulated, marker="marker", size=9, fill_color=None, line_color="color", line_width=1.6, legend_label="simulated"
         )
         self.efficiency.add_tools(HoverTool(renderers=[dots], tooltips=[("simulated", "@name"), ("nodes", "@nodes"), ("efficiency", "@y{0.0} %")]))
 
+    def _line(self, plot: figure, column: str, mark: Mark, label: str, value: str) -> None:
+        plot.line("x", column, source=self.data, color=mark.color, line_dash=mark.dash, line_width=2.5, legend_label=label)
+        dots = plot.scatter("x", column, source=self.data, color=mark.color, marker=mark.marker, size=7, legend_label=label)
+        plot.add_tools(HoverTool(renderers=[dots], tooltips=[("nodes", "@nodes"), (label, value)]))
+
     def _figure(self, label: str) -> figure:
-        plot = figure(height=290, sizing_mode="stretch_width", tools="pan,box_zoom,reset", active_drag=None, toolbar_location=None, x_axis_label="nodes", y_axis_label=label, y_range=Range1d(0, 100), min_border_right=18)
+        plot = figure(height=290, sizing_mode="stretch_width", tools="pan,box_zoom,reset", active_drag=None, toolbar_location=None, x_axis_label="nodes", y_axis_label=label, y_range=Range1d(0, 100), min_border_right=18, styles={"background-color": "var(--paper)"})
         plot.xaxis.ticker = [float(np.log2(n)) for n in TICKS]
         plot.xaxis.major_label_overrides = {float(np.log2(n)): str(n) for n in TICKS}
         plot.xgrid.visible = False
@@ -141,8 +147,8 @@ class WhatIf:
     def _draw(self, answer: Answer) -> None:
         nodes = answer.efficiency.nodes.values
         percents = {name: 100 * answer.efficiency.sel(interconnect=name).values for name in (YOURS, OTHER)}
-        costs = {f"cost_{name}": answer.cost.sel(interconnect=name).values for name in (YOURS, OTHER)}
-        self.data.data = {"x": np.log2(nodes), "nodes": nodes, **percents, **costs}
+        ratio = (answer.cost.sel(interconnect=YOURS, drop=True) / answer.cost.sel(interconnect=OTHER, drop=True)).values
+        self.data.data = {"x": np.log2(nodes), "nodes": nodes, **percents, "ratio": ratio}
         known = 100 * self.basis.simulated.sel(interconnect=self.other.value).dropna("nodes")
         at_paper = np.isclose(self.peak.value, self.basis.peak / 1e9, rtol=0.04)
         mark, count = marks([self.other.value])[self.other.value], known.size if at_paper else 0
@@ -151,9 +157,9 @@ class WhatIf:
             "color": [mark.color] * count, "dark": [mark.dark] * count, "marker": [mark.marker] * count,
             "name": [self.basis.names[self.other.value]] * count,
         }
-        self.efficiency.y_range.end = 100
-        self.cost.y_range.end = 1.25 * max(values.max() for values in costs.values())
-        for span in self.spans:
+        far = max(LEAST_SPREAD, 1.2 * np.abs(ratio - 1).max())
+        self.ratio.y_range.update(start=max(0.0, 1 - far), end=1 + far)
+        for span in self.pays:
             span.visible = bool(np.isfinite(answer.pays_from))
             span.location = float(np.log2(answer.pays_from)) if span.visible else 0.0
 
