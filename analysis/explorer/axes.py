@@ -9,7 +9,8 @@ import numpy as np
 from analysis.explorer.trials import Trials
 
 DOUBLING = 4.0  # levels this many times apart are laid out by doublings
-ASIDE = 0.045  # of the axis's mean step, between neighbouring series at one level
+ASIDE, BESIDE = 0.14, 0.55  # of the axis's mean step: between neighbouring series at one level, and all of them
+SPREAD = 0.55  # of the distance between series: over which the blocks of one are spread
 CLOSE = 0.045  # of the axis: tick labels that are closer would collide
 
 
@@ -23,16 +24,25 @@ class Axis:
     step: float
     place: Callable[[np.ndarray], np.ndarray] | None
 
+    def apart(self, series: int) -> float:
+        """The distance between neighbouring series of so many at one level."""
+        return self.step * min(ASIDE, BESIDE / series)
+
     def aside(self, position: int, series: int) -> float:
-        """How far the series at a position is moved sideways, so that points at one level do not hide each other."""
-        return ASIDE * self.step * 2 * (position - (series - 1) / 2)
+        """How far the series at a position is moved sideways, so that series at one level do not hide each other."""
+        return self.apart(series) * (position - (series - 1) / 2)
+
+    def spread(self, blocks: np.ndarray, series: int) -> np.ndarray:
+        """How far each trial is moved from its series' place by its block, shape (trials,): from the first to the last."""
+        ranks = np.unique(blocks, return_inverse=True)[1]
+        return SPREAD * self.apart(series) * (ranks / max(ranks.max(initial=0), 1) - 0.5) * (ranks.max(initial=0) > 0)
 
     @property
     def ends(self) -> tuple[float, float]:
         """The range that shows all levels with room at either side."""
         places = list(self.places.values()) or [0.0]
-        room = 0.06 * (max(places) - min(places)) or 0.5
-        return min(places) - room - 0.1 * self.step, max(places) + room + 0.1 * self.step
+        room = 0.03 * (max(places) - min(places)) + 0.3 * self.step
+        return min(places) - room, max(places) + room
 
 
 def axis(trials: Sequence[Trials], factor: str) -> Axis:

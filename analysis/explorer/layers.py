@@ -31,7 +31,8 @@ def _points(view: View, name: str, trials: Trials, axis: Axis, marks: Mapping[Ha
     called = {level: trials.placed(view.series, level) for level in set(series)}
     placed = {level: trials.placed(view.abscissa, level) for level in set(levels)}
     return {
-        "x": np.array([axis.places.get(level, np.nan) + at[one] for level, one in zip(levels, series)], float),
+        "x": np.array([axis.places.get(level, np.nan) + at[one] for level, one in zip(levels, series)], float)
+        + axis.spread(rows.block.to_numpy(), len(view.shown)),
         "y": y,
         "value": np.array([f"{number(value, 4)} {unit}" if np.isfinite(value) else "no reading" for value in y], object),
         "color": np.array([marks[level].color for level in series], object),

@@ -23,6 +23,8 @@ from analysis.explorer.whatif_page import WhatIf
 from runners.record import FalloffError
 
 COLUMNS = {"trial": "trial", "series": "series", "level": "at", "block": "block", "order": "order", "value": "value", "settings": "settings", "note": "note"}
+MOST_AT_ONCE = 5  # transcripts, of trials that lie upon each other
+TABLES = ("Transcript", "Trials", "Medians and means", "Fit")
 HINT = '<p class="under">Click a point: its raw transcript opens here. Drag to move the plot, or choose a box to select many.</p>'
 READY = CustomJS(code="falloffTheme.ready()")
 EMPTY = (
@@ -53,6 +55,7 @@ class Page:
         self.pane = pn.pane.Bokeh(sizing_mode="stretch_width", margin=0)
         self.transcript, self.means, self.fits = text(HINT), text(), text()
         self.table = pn.pane.Bokeh(sizing_mode="stretch_width", margin=0)
+        self.tables = self._tables()
         self.plot = self._new_plot("linear")
         self.experiment.param.watch(lambda event: self.open(event.new), "value")
         self.evidence.param.watch(self._of_evidence, "value")
@@ -117,6 +120,18 @@ class Page:
             self._exchange("model", lines)
             self._exchange("bands", bands)
             self.fits.text = pieces.fit_table(view, self.curves, self.fitted, self.opened)
+
+    def _tables(self) -> pn.Column:
+        """Transcript, trials, summary and fit, one of which is seen."""
+        shown = pn.Column(self.transcript, sizing_mode="stretch_width", margin=0)
+        parts = dict(zip(TABLES, (self.transcript, self.table, self.means, self.fits)))
+        which = pn.widgets.RadioButtonGroup(options=list(TABLES), stylesheets=[style()], margin=(8, 0))
+
+        def turn(event) -> None:
+            shown[:] = [parts[event.new]]
+
+        which.param.watch(turn, "value")
+        return pn.Column(which, shown, sizing_mode="stretch_width", margin=0)
 
     def _downloads(self) -> pn.Row:
         """Buttons that take the current view away."""
@@ -215,16 +230,18 @@ class Page:
             self.transcript.text = HINT
             return
         data = self.plot.data["points"].data
-        if len(chosen) > 1:
-            trouble = f"{len(chosen)} trials are selected; they are marked in the table. Click a single one for its transcript."
-            self.transcript.text = f'<p class="under">{trouble}</p>'
+        if len(chosen) > MOST_AT_ONCE:
+            self.transcript.text = f'<p class="under">{len(chosen)} trials are selected; they are marked among the trials. Click one for its transcript.</p>'
             return
-        trial, name = str(data["trial"][chosen[0]]), str(data["source"][chosen[0]])
-        source = self.current.source(name)
+        first, *others = [self._transcript(str(data["source"][at]), str(data["trial"][at])) for at in chosen]
+        folded = (f"<details><summary>another trial at this place</summary>{other}</details>" for other in others)
+        self.transcript.text = first + "".join(folded)
+
+    def _transcript(self, name: str, trial: str) -> str:
         try:
-            self.transcript.text = transcripts.page(transcripts.transcript(source, trial))
+            return transcripts.page(transcripts.transcript(self.current.source(name), trial))
         except FalloffError as error:
-            self.transcript.text = f'<p class="fault">{pieces.escape(str(error))}</p>'
+            return f'<p class="fault">{pieces.escape(str(error))}</p>'
 
     def _trouble(self, title: str, reason: str) -> None:
         self.view = None
@@ -261,10 +278,6 @@ def document(folder: Path | None, draw: Callable[[Shown], bytes] | None = None) 
     made = pn.Template((here / "page.html").read_text(encoding="utf-8"))
     made.add_variable("css", style("page.css"))
     made.add_variable("theme", style("theme.js"))
-    tabs = pn.Tabs(
-        ("Transcript", page.transcript), ("Trials", page.table), ("Medians and means", page.means), ("Fit", page.fits),
-        sizing_mode="stretch_width", stylesheets=[style()], margin=0, dynamic=True,
-    )
     pages = pn.widgets.RadioButtonGroup(options=["Explore", "What if?"], stylesheets=[style()], margin=0)
     pages.jscallback(active="document.documentElement.dataset.page = cb_obj.active === 1 ? 'what-if' : 'explore'; dispatchEvent(new Event('resize'))")
     whatif = pn.Column(sizing_mode="stretch_width", margin=0)
@@ -274,7 +287,7 @@ def document(folder: Path | None, draw: Callable[[Shown], bytes] | None = None) 
     for name, part in {
         "experiment": page.experiment, "pages": pages, "question": page.question, "verdict": page.verdict,
         "plot": pn.Column(bar, page.pane, sizing_mode="stretch_width", margin=0), "controls": page.controls.panel(),
-        "export": page.export, "tables": tabs, "whatif": whatif,
+        "export": page.export, "tables": page.tables, "whatif": whatif,
     }.items():
         made.add_panel(name, part)
     return made

@@ -26,6 +26,7 @@ TITLES = {
 }
 AT_FIRST = ("points", "medians", "means", "model")
 HEIGHT = 430
+CLEAR = {"background_fill_color": None, "border_fill_color": None, "outline_line_color": None}  # the page's own colour shows
 FROM_ZERO = 0.45  # a vertical axis begins at 0 where the least value is below this part of the largest
 EMPTY = {
     "points": ("x", "y", "value", "color", "dark", "marker", "alpha", "trial", "block", "order", "series", "level", "settings", "note", "source"),
@@ -37,7 +38,7 @@ EMPTY = {
 }
 # A trial as it is hovered over: text in columns, never markup from a dataset.
 TOOLTIP = """
-<div class="falloff-tip"><b>@series</b> · @level<br>
+<div style="background:var(--card);color:var(--ink);margin:-6px -8px;padding:8px 11px;max-width:340px;font-size:13px"><b>@series</b> · @level<br>
 <span style="font-size:1.15em">@value</span><br>
 block @block, run @order in it<br>@settings<br><i>@note</i><br><small>@trial · click for its transcript</small></div>
 """
@@ -62,7 +63,7 @@ def empty(y_axis_type: str = "linear") -> Plot:
     shown = figure(
         x_range=Range1d(0, 1), y_range=Range1d(0.1, 1), y_axis_type=y_axis_type, height=HEIGHT, sizing_mode="stretch_width",
         tools="pan,box_zoom,wheel_zoom", active_drag="pan", active_scroll=None, toolbar_location="above", name="trials-plot",
-        min_border_right=18, styles={"background-color": "var(--paper)"},
+        min_border_right=18, **CLEAR,
     )
     shown.toolbar.logo = None
     shown.xgrid.visible = False
@@ -84,7 +85,7 @@ def empty(y_axis_type: str = "linear") -> Plot:
         "x", "y", source=data["means"], marker="marker", size=9, fill_color="white", line_color="color", line_width=1.8, name="hollow"
     )
     shown.add_tools(
-        HoverTool(renderers=[points], tooltips=TOOLTIP, point_policy="snap_to_data", attachment="horizontal"),
+        HoverTool(renderers=[points], tooltips=TOOLTIP, point_policy="snap_to_data", attachment="horizontal", limit=1),
         TapTool(renderers=[points]),
         BoxSelectTool(renderers=[points], persistent=False),
         ResetTool(),

@@ -5,29 +5,33 @@ const falloffTheme = (() => {
   const current = () => chosen() || (system.matches ? "dark" : "light")
   const ofPage = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
+  // The server need not know how a reader likes it.
+  const put = (model, values) => model.setv(values, {sync: false})
+
   function repaint(model, paint) {
     const {ink, quiet, line, grid, paper} = paint
     switch (model.type) {
       case "Figure": case "Plot":
-        if (matchMedia("(pointer: coarse)").matches) model.toolbar.active_drag = null  // a finger scrolls the page
-        model.setv({background_fill_color: paper, border_fill_color: paper, outline_line_color: null}); break
+        if (matchMedia("(pointer: coarse)").matches) put(model.toolbar, {active_drag: null})  // a finger scrolls the page
+        break
       case "LinearAxis": case "LogAxis": case "CategoricalAxis":
-        model.setv({axis_label_text_color: ink, major_label_text_color: quiet, axis_line_color: line, major_tick_line_color: line,
+        put(model, {axis_label_text_color: ink, major_label_text_color: quiet, axis_line_color: line, major_tick_line_color: line,
                     minor_tick_line_color: null, axis_label_text_font_style: "normal", axis_label_text_font_size: "14px",
                     major_label_text_font_size: "13px"}); break
-      case "Grid": model.setv({grid_line_color: grid}); break
-      case "Legend": model.setv({background_fill_color: paper, background_fill_alpha: 0.8, label_text_color: ink, border_line_color: null}); break
-      case "Label": case "Title": model.setv({text_color: quiet}); break
-      case "Span": if (model.name !== "kept") model.setv({line_color: quiet}); break
+      case "Grid": put(model, {grid_line_color: grid}); break
+      case "Legend": put(model, {background_fill_color: paper, background_fill_alpha: 0.8, label_text_color: ink, border_line_color: null}); break
+      case "Label": case "Title": put(model, {text_color: quiet}); break
+      case "Span": if (model.name !== "kept") put(model, {line_color: quiet}); break
       case "GlyphRenderer": {
         const field = paint.dark ? "dark" : "color", other = paint.dark ? "color" : "dark"
         for (const glyph of [model.glyph, model.selection_glyph, model.nonselection_glyph, model.hover_glyph, model.muted_glyph]) {
           if (glyph == null || typeof glyph === "string") continue
           for (const name of ["fill_color", "line_color"]) {
             const value = glyph[name]
-            if (value && value.field === other) glyph[name] = {field}
+            if (value && value.field === other) put(glyph, {[name]: {field}})
+            else if (model.tags.length === 2 && glyph[name] !== undefined) put(glyph, {[name]: model.tags[paint.dark ? 1 : 0]})
           }
-          if (model.name === "hollow") glyph.fill_color = {value: paper}
+          if (model.name === "hollow") put(glyph, {fill_color: paper})
         }
       }
     }

@@ -1,5 +1,6 @@
 """The page of what-if: sliders on the left, efficiency and cost over nodes, and the node count at which one stops paying."""
 
+from collections.abc import Iterable
 from html import escape
 
 import numpy as np
@@ -10,6 +11,7 @@ from bokeh.plotting import figure
 from analysis.explorer import whatif
 from analysis.explorer.controls import select, style, text
 from analysis.explorer.marks import Mark, marks
+from analysis.explorer.plot import CLEAR
 from analysis.explorer.whatif import OTHER, YOURS, Answer, Network
 from analysis.wording import counted, number, percent
 
@@ -19,9 +21,9 @@ LEAST_SPREAD = 0.1  # of the costs' ratio: an axis that moved with less would sh
 TICKS = [2, 4, 8, 16, 36, 72, 144, 256]
 
 
-def slider(label: str, low: float, high: float, unit: str) -> pn.widgets.DiscreteSlider:
-    """A slider from low to high in equal ratios."""
-    values = np.geomspace(low, high, STEPS)
+def slider(label: str, low: float, high: float, unit: str, known: Iterable[float]) -> pn.widgets.DiscreteSlider:
+    """A slider from low to high in equal ratios, which also stops at the values that are known."""
+    values = sorted({*np.geomspace(low, high, STEPS).tolist(), *known})
     options = {f"{number(value)} {unit}": float(value) for value in values}
     return pn.widgets.DiscreteSlider(name=label, options=options, sizing_mode="stretch_width", margin=(8, 6), stylesheets=[style()])
 
@@ -36,13 +38,13 @@ class WhatIf:
 
     def __init__(self) -> None:
         self.basis = whatif.basis()
-        names = self.basis.names
+        names, known = self.basis.names, self.basis.networks.values()
         self.preset = pn.widgets.RadioButtonGroup(
             options={names[name]: name for name in names}, value=FAST, stylesheets=[style()], margin=(4, 0), sizing_mode="stretch_width"
         )
-        self.bandwidth = slider("Bandwidth of payload", 0.05, 200, "Gbit/s")
-        self.latency = slider("Latency", 0.5, 200, "µs")
-        self.peak = slider("Node's theoretical peak", 10, 10_000, "Gflop/s")
+        self.bandwidth = slider("Bandwidth of payload", 0.05, 200, "Gbit/s", [8e-9 * it.bandwidth for it in known])
+        self.latency = slider("Latency", 0.5, 200, "µs", [1e6 * it.latency for it in known])
+        self.peak = slider("Node's theoretical peak", 10, 10_000, "Gflop/s", [self.basis.peak / 1e9])
         self.node_price = price("A node without its network [USD]", self.basis.node_price)
         self.price = price("Your network, a node [USD]", self.basis.networks[FAST].price)
         self.other = select("Against")
@@ -81,7 +83,7 @@ class WhatIf:
         self.simulated = ColumnDataSource({name: [] for name in ("x", "nodes", "y", "color", "dark", "marker", "name")})
         look = marks([SLOW, FAST])
         self.efficiency, self.ratio = (
-            self._figure(label) for label in ("predicted efficiency, Rmax / Rpeak [%]", "cost of a Gflop/s, yours over the other's")
+            self._figure(label) for label in ("efficiency, Rmax / Rpeak [%]", "cost of a Gflop/s, yours / other")
         )
         self.pays = [Span(dimension="height", line_dash="dotted", line_width=2, location=0, visible=False) for _ in range(2)]
         for label, mark, name in (("the other", look[SLOW], OTHER), ("your network", look[FAST], YOURS)):
@@ -97,12 +99,13 @@ class WhatIf:
         self.efficiency.add_tools(HoverTool(renderers=[dots], tooltips=[("simulated", "@name"), ("nodes", "@nodes"), ("efficiency", "@y{0.0} %")]))
 
     def _line(self, plot: figure, column: str, mark: Mark, label: str, value: str) -> None:
-        plot.line("x", column, source=self.data, color=mark.color, line_dash=mark.dash, line_width=2.5, legend_label=label)
+        line = plot.line("x", column, source=self.data, color=mark.color, line_dash=mark.dash, line_width=2.5, legend_label=label)
         dots = plot.scatter("x", column, source=self.data, color=mark.color, marker=mark.marker, size=7, legend_label=label)
+        line.tags = dots.tags = [mark.color, mark.dark]
         plot.add_tools(HoverTool(renderers=[dots], tooltips=[("nodes", "@nodes"), (label, value)]))
 
     def _figure(self, label: str) -> figure:
-        plot = figure(height=290, sizing_mode="stretch_width", tools="pan,box_zoom,reset", active_drag=None, toolbar_location=None, x_axis_label="nodes", y_axis_label=label, y_range=Range1d(0, 100), min_border_right=18, styles={"background-color": "var(--paper)"})
+        plot = figure(height=310, sizing_mode="stretch_width", tools="pan,box_zoom,reset", active_drag=None, toolbar_location=None, x_axis_label="nodes", y_axis_label=label, y_range=Range1d(0, 100), min_border_right=18, **CLEAR)
         plot.xaxis.ticker = [float(np.log2(n)) for n in TICKS]
         plot.xaxis.major_label_overrides = {float(np.log2(n)): str(n) for n in TICKS}
         plot.xgrid.visible = False
@@ -172,11 +175,11 @@ class WhatIf:
         else:
             at = counted(int(answer.pays_from), "node")
             said = f"{other} stops paying at {at}: from there on your network costs less for each Gflop/s of HPL."
-        off = number(100 * whatif.off(self.basis, self.other.value), 2)
         note = (
-            "Predicted by HPL's analytic model on the white paper's cases, whose matrix grows with the nodes: no look-ahead, no contention, no "
-            f"scatter, so no interval. On {other} between the paper's nodes it is at most {off} percentage points off the simulation (open marks). "
-            "Prices are what you type; those of the start are of 2005 to 2009, with sources in data/prices.toml."
+            "Predicted on the white paper's cases, whose matrix grows with the nodes: HPL's analytic model, corrected to agree with the simulation "
+            f"(open marks) where a network was simulated. It has no scatter, so no interval; one simulated network predicted from the others is "
+            f"at most {number(100 * whatif.off(), 2)} percentage points off. Prices are what you type: those of the start, of 2005 to 2009, have "
+            "their sources in data/prices.toml."
         )
         return f'<div class="card" data-pays="{answer.pays_from:g}"><span class="sentence">{escape(said)}</span> <span class="chip">predicted</span><div class="note">{escape(note)}</div></div>'
 

@@ -3,6 +3,7 @@
 from textwrap import fill
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -13,7 +14,7 @@ from analysis.explorer.layers import FINE
 from analysis.explorer.marks import looks
 from analysis.explorer.shown import Shown
 
-WIDE = 78  # characters of a line above the axes
+WIDE = 100  # characters of a line above the axes
 
 
 def draw(shown: Shown) -> Figure:
@@ -44,10 +45,11 @@ def _trials(axes: Axes, shown: Shown, name: str, level, look: style.Look, places
     trials, view = shown.opened[name], shown.view
     rows = selected(view, trials)
     rows = rows[rows[view.series] == level]
+    spread = pd.Series(places.spread(rows.block.to_numpy(), len(view.shown)), rows.index)
     fill_ = look.color if name == view.sources[0] else "none"
     for counts, alpha in ((False, 0.12), (True, 0.45)):
         these = rows[rows.counts == counts]
-        x = these[view.abscissa].map(places.places) + aside
+        x = these[view.abscissa].map(places.places) + aside + spread[these.index]
         axes.plot(x, these[view.ordinate], look.marker, color=look.color, mfc=fill_, alpha=alpha, markersize=3.5, linestyle="none")
     label = trials.placed(view.series, level) + (f", {trials.evidence}" if len(view.sources) > 1 else "")
     axes.plot([], [], look.marker, color=look.color, mfc=fill_, linestyle=look.line, label=label)
