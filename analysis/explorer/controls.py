@@ -19,25 +19,25 @@ MOST_CHIPS = 60  # blocks beyond which a list to search in takes the place of a 
 
 
 @cache
-def style(name: str = "parts.css") -> str:
+def sheet(name: str = "parts.css") -> str:
     """A style sheet of this folder."""
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
 def text(html: str = "") -> Div:
     """A piece of text on the page; Bokeh's own model, since Panel's would load MathJax."""
-    return Div(text=html, sizing_mode="stretch_width", margin=0, stylesheets=[style()], disable_math=True)
+    return Div(text=html, sizing_mode="stretch_width", margin=0, stylesheets=[sheet()], disable_math=True)
 
 
 def select(label: str) -> pn.widgets.Select:
     """A list of which one is chosen."""
-    return pn.widgets.Select(name=label, options={}, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[style()])
+    return pn.widgets.Select(name=label, options={}, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()])
 
 
 def chips(label: str, *classes: str) -> pn.widgets.CheckButtonGroup:
     """Buttons of which any number are on."""
     return pn.widgets.CheckButtonGroup(
-        name=label, options={}, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[style()], css_classes=list(classes)
+        name=label, options={}, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()], css_classes=list(classes)
     )
 
 
@@ -52,7 +52,7 @@ class Controls:
         self.many_blocks: pn.widgets.MultiChoice | None = None  # it is heavy, and few campaigns have so many blocks
         self.place_of_blocks = pn.Column(self.blocks, sizing_mode="stretch_width", margin=0)
         self.back = pn.widgets.Button(
-            name="Put all back", css_classes=["action"], stylesheets=[style()], margin=(6, 0), visible=False
+            name="Put all back", css_classes=["action"], stylesheets=[sheet()], margin=(6, 0), visible=False
         )
         self.fixed = pn.Column(sizing_mode="stretch_width", margin=0)
         self.blocks_title, self.levels_title = text(), text()
@@ -92,7 +92,7 @@ class Controls:
         _offer(self.abscissa, {_words(name): name for name in dict.fromkeys([*several, view.abscissa])}, view.abscissa)
         _offer(self.series, {_words(name): name for name in dict.fromkeys([*several, view.series])}, view.series)
         levels = trials.factors.get(view.series, [])
-        self.shown.stylesheets = [style(), _swatches(levels)]
+        self.shown.stylesheets = [sheet(), _swatches(trials, view.series)]
         _offer(self.shown, {trials.called(level): level for level in levels}, list(view.shown))
         pairs = {trials.called(level): level for level in view.shown}
         _offer(self.network, pairs, view.network)
@@ -114,7 +114,7 @@ class Controls:
         self.blocks_title.text = f'<p class="under">{of}s: {len(whole)} of {len(blocks)} count</p>'
         if not few and self.many_blocks is None:
             self.many_blocks = pn.widgets.MultiChoice(
-                name="left out", sizing_mode="stretch_width", margin=(4, 0), stylesheets=[style()], max_items=200, option_limit=100
+                name="left out", sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()], max_items=200, option_limit=100
             )
             self.many_blocks.param.watch(self._when(self._of_many_blocks), "value")
         wanted = self.blocks if few else self.many_blocks
@@ -122,7 +122,7 @@ class Controls:
             self.place_of_blocks[:] = [wanted]
         if few:
             _offer(self.blocks, {str(block): block for block in blocks}, kept)
-            self.blocks.stylesheets = [style(), _not_counted(blocks, self.opened)]
+            self.blocks.stylesheets = [sheet(), _not_counted(blocks, self.opened)]
         else:
             _offer(self.many_blocks, {str(block): block for block in blocks}, list(view.without_blocks))
 
@@ -191,10 +191,10 @@ def _offer(widget, options: dict[str, Hashable], value) -> None:
         widget.disabled = len(options) < 2
 
 
-def _swatches(levels: list[Hashable]) -> str:
+def _swatches(trials: Trials, factor: str) -> str:
     """Each series' mark before its name: the buttons are the plot's legend."""
     rules = [".bk-btn::before { content: ''; display: inline-block; width: 14px; height: 14px; margin-right: 6px; vertical-align: -2px; }"]
-    for at, mark in enumerate(marks(levels).values(), 1):
+    for at, mark in enumerate(marks(trials, factor).values(), 1):
         for dark, place in ((False, ":host"), (True, ':host-context(:root[data-theme="dark"])')):
             rules.append(f"{place} .bk-btn:nth-child({at})::before {{ background: url(data:image/svg+xml;base64,{_encoded(mark, dark)}); }}")
     return "\n".join(rules)

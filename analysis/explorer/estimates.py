@@ -26,6 +26,7 @@ OF_PAIRS = {
     ("token_round_trip", "token_bytes"): ("hockney",),
     ("hpl_rate", "nodes"): ("amdahl", "universal_scalability", "power_law"),
 }
+REPORTED = "universal_scalability"
 OF_ANY = ("constant", "power_law", "segmented")
 
 
@@ -80,6 +81,12 @@ def model_names(view: View) -> tuple[str, ...]:
     if view.ordinate in PERCENT and view.abscissa == "nodes":
         return OF_SHARES
     return OF_PAIRS.get((view.ordinate, view.abscissa), OF_ANY)
+
+
+def default_model(view: View) -> str:
+    """The model that a page begins with: the one that the report draws, or the only one; else none."""
+    names = model_names(view)
+    return REPORTED if REPORTED in names else names[0] if len(names) == 1 else ""
 
 
 def fit(view: View, curve: Curve, trials: Trials) -> Fitted:

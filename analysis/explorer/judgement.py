@@ -56,8 +56,10 @@ def judge(view: View, curves: Sequence[Curve], trials: Trials) -> Judgement:
 
 
 def judges_fall(view: View, trials: Trials) -> bool:
-    """Whether the campaign was designed to judge a fall over nodes, and the view shows its quantity."""
-    return "baseline_nodes" in trials.design and view.abscissa == "nodes" and view.ordinate in OF_FALLS
+    """Whether the campaign was designed to judge a fall over nodes, and the view compares what it compared."""
+    design = trials.design
+    planned = "baseline_nodes" in design and view.series == design.get("compared", "interconnect")
+    return planned and view.abscissa == "nodes" and view.ordinate in OF_FALLS
 
 
 def _fall(view: View, trials: Trials, log_ratio: xr.DataArray) -> Judgement:

@@ -28,7 +28,6 @@ def _points(view: View, name: str, trials: Trials, axis: Axis, marks: Mapping[Ha
     at = {level: axis.aside(position, len(view.shown)) for position, level in enumerate(view.shown)}
     y = rows[view.ordinate].to_numpy(float) if view.ordinate in rows else np.full(len(rows), np.nan)
     unit = trials.quantities[view.ordinate].unit if view.ordinate in trials.quantities else ""
-    called = {level: trials.placed(view.series, level) for level in set(series)}
     placed = {level: trials.placed(view.abscissa, level) for level in set(levels)}
     return {
         "x": np.array([axis.places.get(level, np.nan) + at[one] for level, one in zip(levels, series)], float)
@@ -42,7 +41,7 @@ def _points(view: View, name: str, trials: Trials, axis: Axis, marks: Mapping[Ha
         "trial": rows.trial_id.to_numpy(object),
         "block": rows.block.to_numpy(),
         "order": rows.order.to_numpy(),
-        "series": np.array([called[level] for level in series], object),
+        "series": np.array([marks[level].series for level in series], object),
         "level": np.array([placed[level] for level in levels], object),
         "settings": _settings(rows, view, trials),
         "note": _notes(rows, view),
@@ -52,7 +51,7 @@ def _points(view: View, name: str, trials: Trials, axis: Axis, marks: Mapping[Ha
 
 def block_lines(view: View, curves: Iterable[Curve], axis: Axis, marks: Mapping[Hashable, Mark]) -> dict[str, list]:
     """Each block's own line through the points that count."""
-    found: dict[str, list] = {"xs": [], "ys": [], "color": [], "dark": []}
+    found: dict[str, list] = {"xs": [], "ys": [], "color": [], "dark": [], "series": []}
     for curve in curves:
         x = _places(curve, view, axis)
         for values in curve.table.to_numpy(float):
@@ -64,7 +63,7 @@ def block_lines(view: View, curves: Iterable[Curve], axis: Axis, marks: Mapping[
 def medians(view: View, curves: Iterable[Curve], axis: Axis, marks: Mapping[Hashable, Mark]) -> dict[str, np.ndarray]:
     """The median over the blocks at every level."""
     return _joined(
-        {"x": _places(it, view, axis), "y": it.summary["median"].to_numpy(float), **_look(marks[it.level], len(it.summary), "color", "dark")}
+        {"x": _places(it, view, axis), "y": it.summary["median"].to_numpy(float), **_look(marks[it.level], len(it.summary), "color", "dark", "series")}
         for it in curves
     )
 
@@ -75,7 +74,7 @@ def means(view: View, curves: Iterable[Curve], axis: Axis, marks: Mapping[Hashab
         {
             "x": _places(it, view, axis),
             **{column: it.summary[of].to_numpy(float) for column, of in (("y", "mean"), ("low", "low"), ("high", "high"))},
-            **_look(marks[it.level], len(it.summary), "color", "dark", "marker"),
+            **_look(marks[it.level], len(it.summary), "color", "dark", "marker", "series"),
         }
         for it in curves
     )
@@ -85,8 +84,8 @@ def fits(
     curves: Iterable[Curve], fitted: Iterable[Fitted], axis: Axis, marks: Mapping[Hashable, Mark]
 ) -> tuple[dict[str, list], dict[str, list]]:
     """The fitted curves and their 95 % bands over the blocks; no band where there is a single block."""
-    lines: dict[str, list] = {"xs": [], "ys": [], "color": [], "dark": [], "dash": []}
-    bands: dict[str, list] = {"xs": [], "ys": [], "color": [], "dark": []}
+    lines: dict[str, list] = {"xs": [], "ys": [], "color": [], "dark": [], "series": [], "dash": []}
+    bands: dict[str, list] = {"xs": [], "ys": [], "color": [], "dark": [], "series": []}
     for curve, found in zip(curves, fitted):
         if found.fit is None or axis.place is None:
             continue
@@ -129,7 +128,7 @@ def _look(mark: Mark, count: int, *columns: str) -> dict[str, np.ndarray]:
 
 
 def _append(columns: dict[str, list], mark: Mark, **values) -> None:
-    for name, value in {"color": mark.color, "dark": mark.dark, **values}.items():
+    for name, value in {"color": mark.color, "dark": mark.dark, "series": mark.series, **values}.items():
         columns[name].append(value)
 
 

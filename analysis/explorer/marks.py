@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from matplotlib.colors import to_hex, to_rgb
 
 from analysis import style
+from analysis.explorer.trials import Trials
 
 # What Bokeh calls matplotlib's markers.
 MARKERS = {
@@ -21,8 +22,9 @@ MARK = 14  # pixels of a mark in a legend
 
 @dataclass(frozen=True)
 class Mark:
-    """Colour on a light and on a dark page, Bokeh's marker and the dash pattern of the line."""
+    """A series' name, its colour on a light and on a dark page, Bokeh's marker and the dash pattern of the line."""
 
+    series: str
     color: str
     dark: str
     marker: str
@@ -39,14 +41,15 @@ def looks(levels: Sequence[Hashable]) -> dict[Hashable, style.Look]:
     return {level: found[level] for level in levels}
 
 
-def marks(levels: Sequence[Hashable]) -> dict[Hashable, Mark]:
-    """The looks as Bokeh and a dark page need them."""
-    return {level: _mark(look) for level, look in looks(levels).items()}
+def marks(trials: Trials, factor: str) -> dict[Hashable, Mark]:
+    """The mark of each level of a factor."""
+    return {level: mark(look, trials.placed(factor, level)) for level, look in looks(trials.factors.get(factor, [])).items()}
 
 
-def _mark(look: style.Look) -> Mark:
+def mark(look: style.Look, series: str) -> Mark:
+    """A look as Bokeh and a dark page need it."""
     dash = DASHES[look.line] if isinstance(look.line, str) else [2 * int(length) for length in look.line[1]]
-    return Mark(look.color, lightened(look.color), MARKERS[look.marker], dash)
+    return Mark(series, look.color, lightened(look.color), MARKERS[look.marker], dash)
 
 
 def lightened(color: str) -> str:

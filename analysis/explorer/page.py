@@ -12,8 +12,8 @@ from bokeh.models import CustomJS, DataTable, TableColumn
 from analysis.explorer import export, layers, pieces, sources, transcripts
 from analysis.explorer import plot as plots
 from analysis.explorer.axes import axis
-from analysis.explorer.controls import Controls, chips, select, style, text
-from analysis.explorer.estimates import curves, fit, model_names
+from analysis.explorer.controls import Controls, chips, select, sheet, text
+from analysis.explorer.estimates import curves, default_model, fit
 from analysis.explorer.judgement import judge
 from analysis.explorer.marks import marks
 from analysis.explorer.shown import Shown, show
@@ -51,7 +51,7 @@ class Page:
         self.evidence = chips("evidence", "evidence")
         self.layers = chips("layers", "layers")
         self.layers.param.update(options={plots.TITLES[name]: name for name in plots.LAYERS}, value=list(plots.AT_FIRST))
-        self.log = pn.widgets.CheckButtonGroup(name="axis", options=["log"], stylesheets=[style()], margin=(4, 0))
+        self.log = pn.widgets.CheckButtonGroup(name="axis", options={"log scale": "log"}, stylesheets=[sheet()], margin=(4, 0))
         self.pane = pn.pane.Bokeh(sizing_mode="stretch_width", margin=0)
         self.transcript, self.means, self.fits = text(HINT), text(), text()
         self.table = pn.pane.Bokeh(sizing_mode="stretch_width", margin=0)
@@ -80,10 +80,8 @@ class Page:
             return
         self.plot.figure.visible = True
         view = first(tuple(self.opened), opened)
-        models = model_names(view)
-        preferred = "universal_scalability" if "universal_scalability" in models else models[0] if len(models) == 1 else ""
         self._offer_evidence(experiment)
-        self.show(replace(view, model=preferred))
+        self.show(replace(view, model=default_model(view)))
 
     def show(self, view: View) -> None:
         """Show a view: what can be had at once at once, a fit as soon as it is there."""
@@ -92,15 +90,14 @@ class Page:
             self.controls.fill(view, self.opened)
             moved = before is None or (before.sources, before.ordinate, before.abscissa) != (view.sources, view.ordinate, view.abscissa)
             self.axis = axis([self.opened[name] for name in view.sources], view.abscissa)
-            look = marks(self._trials().factors.get(view.series, []))
+            look = marks(self._trials(), view.series)
             self._exchange("points", layers.points(view, self.opened, self.axis, look))
-            if moved or before.fixed != view.fixed:
-                y = self.plot.data["points"].data["y"]
-                plots.lay_out(self.plot, self.axis, self._trials().quantities[view.ordinate].axis, np.asarray(y, float))
             self.curves = curves(view, self.opened)
             self._exchange("blocks", layers.block_lines(view, self.curves, self.axis, look))
             self._exchange("medians", layers.medians(view, self.curves, self.axis, look))
             self._exchange("means", layers.means(view, self.curves, self.axis, look))
+            if moved or before.fixed != view.fixed:
+                self._lay_out()
             judged = {name: judge(view, [it for it in self.curves if it.source == name], self.opened[name]) for name in view.sources}
             self.question.text = pieces.question(self.current.title, self.opened.values())
             self.verdict.text = pieces.verdicts(view, judged, self.opened)
@@ -109,13 +106,16 @@ class Page:
                 button.filename = f"{export.name(view)}.{button.filename.rpartition('.')[2]}"
         self._soon(self._fit)
 
+    def _lay_out(self) -> None:
+        plots.laid_out(self.plot, self.axis, self._trials().quantities[self.view.ordinate].axis)
+
     def _fit(self) -> None:
         with pn.io.hold():
             view = self.view
             if view is None:
                 return
             self.fitted = [fit(view, it, self.opened[it.source]) for it in self.curves] if view.model else []
-            look = marks(self._trials().factors.get(view.series, []))
+            look = marks(self._trials(), view.series)
             lines, bands = layers.fits(self.curves, self.fitted, self.axis, look)
             self._exchange("model", lines)
             self._exchange("bands", bands)
@@ -125,7 +125,7 @@ class Page:
         """Transcript, trials, summary and fit, one of which is seen."""
         shown = pn.Column(self.transcript, sizing_mode="stretch_width", margin=0)
         parts = dict(zip(TABLES, (self.transcript, self.table, self.means, self.fits)))
-        which = pn.widgets.RadioButtonGroup(options=list(TABLES), stylesheets=[style()], margin=(8, 0))
+        which = pn.widgets.RadioButtonGroup(options=list(TABLES), stylesheets=[sheet()], margin=(8, 0))
 
         def turn(event) -> None:
             shown[:] = [parts[event.new]]
@@ -147,7 +147,7 @@ class Page:
             return BytesIO(content.encode() if isinstance(content, str) else content)
 
         return pn.widgets.FileDownload(
-            callback=made, filename=f"view.{ending}", label=label, css_classes=["action"], stylesheets=[style()], margin=(4, 3), button_type="default"
+            callback=made, filename=f"view.{ending}", label=label, css_classes=["action"], stylesheets=[sheet()], margin=(4, 3), button_type="default"
         )
 
     def _shown(self) -> Shown:
@@ -188,7 +188,7 @@ class Page:
         points.selected.on_change("indices", lambda _attribute, _old, chosen: self._of_chosen(chosen))
         self.pane.object = made.figure
         columns = [TableColumn(field=name, title=title) for name, title in COLUMNS.items()]
-        self.table.object = DataTable(source=points, columns=columns, sizing_mode="stretch_width", height=330, index_position=None, stylesheets=[style("table.css")])
+        self.table.object = DataTable(source=points, columns=columns, sizing_mode="stretch_width", height=330, index_position=None, stylesheets=[sheet("table.css")])
         return made
 
     def _of_log(self, event) -> None:
@@ -198,8 +198,7 @@ class Page:
             return
         for name, source in old.data.items():
             self.plot.data[name].data = dict(source.data)
-        y = np.asarray(self.plot.data["points"].data["y"], float)
-        plots.lay_out(self.plot, self.axis, self._trials().quantities[view.ordinate].axis, y)
+        self._lay_out()
 
     def _offer_evidence(self, experiment: sources.Experiment) -> None:
         self._filling = True
@@ -276,9 +275,9 @@ def document(folder: Path | None, draw: Callable[[Shown], bytes] | None = None) 
     page = Page(folder, draw)
     here = Path(__file__).parent
     made = pn.Template((here / "page.html").read_text(encoding="utf-8"))
-    made.add_variable("css", style("page.css"))
-    made.add_variable("theme", style("theme.js"))
-    pages = pn.widgets.RadioButtonGroup(options=["Explore", "What if?"], stylesheets=[style()], margin=0)
+    made.add_variable("css", sheet("page.css"))
+    made.add_variable("theme", sheet("theme.js"))
+    pages = pn.widgets.RadioButtonGroup(options=["Explore", "What if?"], stylesheets=[sheet()], margin=0)
     pages.jscallback(active="document.documentElement.dataset.page = cb_obj.active === 1 ? 'what-if' : 'explore'; dispatchEvent(new Event('resize'))")
     whatif = pn.Column(sizing_mode="stretch_width", margin=0)
     pages.param.watch(lambda event: _ask(whatif) if event.new != "Explore" and not len(whatif) else None, "value")

@@ -30,11 +30,11 @@ CLEAR = {"background_fill_color": None, "border_fill_color": None, "outline_line
 FROM_ZERO = 0.45  # a vertical axis begins at 0 where the least value is below this part of the largest
 EMPTY = {
     "points": ("x", "y", "value", "color", "dark", "marker", "alpha", "trial", "block", "order", "series", "level", "settings", "note", "source"),
-    "blocks": ("xs", "ys", "color", "dark"),
-    "medians": ("x", "y", "color", "dark"),
-    "means": ("x", "y", "low", "high", "color", "dark", "marker"),
-    "bands": ("xs", "ys", "color", "dark"),
-    "model": ("xs", "ys", "color", "dark", "dash"),
+    "blocks": ("xs", "ys", "color", "dark", "series"),
+    "medians": ("x", "y", "color", "dark", "series"),
+    "means": ("x", "y", "low", "high", "color", "dark", "marker", "series"),
+    "bands": ("xs", "ys", "color", "dark", "series"),
+    "model": ("xs", "ys", "color", "dark", "dash", "series"),
 }
 # A trial as it is hovered over: text in columns, never markup from a dataset.
 TOOLTIP = """
@@ -109,6 +109,13 @@ def lay_out(plot: Plot, axis: Axis, y_title: str, y_values: np.ndarray) -> None:
     shown.xaxis.major_label_orientation = 0.6 if crowded else "horizontal"
     _range(shown.x_range, *axis.ends)
     _range(shown.y_range, *y_ends(y_values, logarithmic(plot)))
+
+
+def laid_out(plot: Plot, axis: Axis, y_title: str) -> Plot:
+    """The plot with axes that show all of its points and intervals."""
+    seen = [plot.data["points"].data["y"], plot.data["means"].data["low"], plot.data["means"].data["high"]]
+    lay_out(plot, axis, y_title, np.concatenate(seen, dtype=float))
+    return plot
 
 
 def logarithmic(plot: Plot) -> bool:

@@ -34,6 +34,10 @@ class Served:
         """A new address whose token opens a page of its own; who opens the same one again sees the same page."""
         return f"http://{HOST}:{self.port}/?bokeh-session-id={generate_session_id(self.secret, signed=True)}"
 
+    def wait(self) -> None:
+        """Until the server ends, or the reader interrupts."""
+        self.server.join()
+
     def stop(self) -> None:
         """End it."""
         self.server.stop()

@@ -41,7 +41,8 @@ class View:
 def first(names: tuple[str, ...], trials: Trials) -> View:
     """What an experiment's page begins with: the campaign's own contrast and its foremost quantity."""
     several = {name: levels for name, levels in trials.factors.items() if len(levels) > 1}
-    compared = trials.design.get("compared")
+    planned = "primary" in trials.design
+    compared = trials.design.get("compared", "interconnect" if planned else None)
     along = [name for name in ALONG if name in several and name != compared]
     abscissa = along[0] if along else next(iter([*several, *trials.factors]), "block")
     apart = [compared] if compared in several else [name for name in (*APART, *several) if name in several]

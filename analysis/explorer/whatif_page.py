@@ -8,9 +8,10 @@ import panel as pn
 from bokeh.models import ColumnDataSource, HoverTool, Range1d, Span
 from bokeh.plotting import figure
 
+from analysis import style
 from analysis.explorer import whatif
-from analysis.explorer.controls import select, style, text
-from analysis.explorer.marks import Mark, marks
+from analysis.explorer.controls import select, sheet, text
+from analysis.explorer.marks import Mark, mark
 from analysis.explorer.plot import CLEAR
 from analysis.explorer.whatif import OTHER, YOURS, Answer, Network
 from analysis.wording import counted, number, percent
@@ -25,12 +26,12 @@ def slider(label: str, low: float, high: float, unit: str, known: Iterable[float
     """A slider from low to high in equal ratios, which also stops at the values that are known."""
     values = sorted({*np.geomspace(low, high, STEPS).tolist(), *known})
     options = {f"{number(value)} {unit}": float(value) for value in values}
-    return pn.widgets.DiscreteSlider(name=label, options=options, sizing_mode="stretch_width", margin=(8, 6), stylesheets=[style()])
+    return pn.widgets.DiscreteSlider(name=label, options=options, sizing_mode="stretch_width", margin=(8, 6), stylesheets=[sheet()])
 
 
 def price(label: str, value: float) -> pn.widgets.FloatInput:
     """A price in USD."""
-    return pn.widgets.FloatInput(name=label, value=value, start=0, step=10, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[style()])
+    return pn.widgets.FloatInput(name=label, value=value, start=0, step=10, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()])
 
 
 class WhatIf:
@@ -40,7 +41,7 @@ class WhatIf:
         self.basis = whatif.basis()
         names, known = self.basis.names, self.basis.networks.values()
         self.preset = pn.widgets.RadioButtonGroup(
-            options={names[name]: name for name in names}, value=FAST, stylesheets=[style()], margin=(4, 0), sizing_mode="stretch_width"
+            options={names[name]: name for name in names}, value=FAST, stylesheets=[sheet()], margin=(4, 0), sizing_mode="stretch_width"
         )
         self.bandwidth = slider("Bandwidth of payload", 0.05, 200, "Gbit/s", [8e-9 * it.bandwidth for it in known])
         self.latency = slider("Latency", 0.5, 200, "µs", [1e6 * it.latency for it in known])
@@ -75,19 +76,19 @@ class WhatIf:
         )
         heading = text('<p class="question">What if the network, the nodes or the prices were others?</p>')
         shown = pn.Column(heading, self.said, self.tiles, self.efficiency, self.ratio, css_classes=["shown"], sizing_mode="stretch_width", margin=0)
-        return pn.Column(shown, sliders, css_classes=["what-if"], sizing_mode="stretch_width", margin=0, stylesheets=[style("whatif.css")])
+        return pn.Column(shown, sliders, css_classes=["what-if"], sizing_mode="stretch_width", margin=0, stylesheets=[sheet("whatif.css")])
 
     def _plots(self) -> None:
         columns = ("x", "nodes", "yours", "other", "ratio")
         self.data = ColumnDataSource({name: [] for name in columns})
         self.simulated = ColumnDataSource({name: [] for name in ("x", "nodes", "y", "color", "dark", "marker", "name")})
-        look = marks([SLOW, FAST])
+        look = {name: mark(style.LOOKS[name], name) for name in (SLOW, FAST)}
         self.efficiency, self.ratio = (
             self._figure(label) for label in ("efficiency, Rmax / Rpeak [%]", "cost of a Gflop/s, yours / other")
         )
         self.pays = [Span(dimension="height", line_dash="dotted", line_width=2, location=0, visible=False) for _ in range(2)]
-        for label, mark, name in (("the other", look[SLOW], OTHER), ("your network", look[FAST], YOURS)):
-            self._line(self.efficiency, name, mark, label, f"@{name}{{0.0}} %")
+        for label, its, name in (("the other", look[SLOW], OTHER), ("your network", look[FAST], YOURS)):
+            self._line(self.efficiency, name, its, label, f"@{name}{{0.0}} %")
         self._line(self.ratio, "ratio", look[FAST], "your network: below 1 it pays", "@ratio{0.000}")
         self.ratio.add_layout(Span(dimension="width", location=1, line_width=1.5))
         for plot, span in zip((self.efficiency, self.ratio), self.pays):
@@ -98,10 +99,10 @@ class WhatIf:
         )
         self.efficiency.add_tools(HoverTool(renderers=[dots], tooltips=[("simulated", "@name"), ("nodes", "@nodes"), ("efficiency", "@y{0.0} %")]))
 
-    def _line(self, plot: figure, column: str, mark: Mark, label: str, value: str) -> None:
-        line = plot.line("x", column, source=self.data, color=mark.color, line_dash=mark.dash, line_width=2.5, legend_label=label)
-        dots = plot.scatter("x", column, source=self.data, color=mark.color, marker=mark.marker, size=7, legend_label=label)
-        line.tags = dots.tags = [mark.color, mark.dark]
+    def _line(self, plot: figure, column: str, look: Mark, label: str, value: str) -> None:
+        line = plot.line("x", column, source=self.data, color=look.color, line_dash=look.dash, line_width=2.5, legend_label=label)
+        dots = plot.scatter("x", column, source=self.data, color=look.color, marker=look.marker, size=7, legend_label=label)
+        line.tags = dots.tags = [look.color, look.dark]
         plot.add_tools(HoverTool(renderers=[dots], tooltips=[("nodes", "@nodes"), (label, value)]))
 
     def _figure(self, label: str) -> figure:
@@ -154,10 +155,10 @@ class WhatIf:
         self.data.data = {"x": np.log2(nodes), "nodes": nodes, **percents, "ratio": ratio}
         known = 100 * self.basis.simulated.sel(interconnect=self.other.value).dropna("nodes")
         at_paper = np.isclose(self.peak.value, self.basis.peak / 1e9, rtol=0.04)
-        mark, count = marks([self.other.value])[self.other.value], known.size if at_paper else 0
+        look, count = mark(style.LOOKS[self.other.value], self.other.value), known.size if at_paper else 0
         self.simulated.data = {
             "x": np.log2(known.nodes.values)[:count], "nodes": known.nodes.values[:count], "y": known.values[:count],
-            "color": [mark.color] * count, "dark": [mark.dark] * count, "marker": [mark.marker] * count,
+            "color": [look.color] * count, "dark": [look.dark] * count, "marker": [look.marker] * count,
             "name": [self.basis.names[self.other.value]] * count,
         }
         far = max(LEAST_SPREAD, 1.2 * np.abs(ratio - 1).max())

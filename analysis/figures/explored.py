@@ -1,5 +1,6 @@
 """The explorer's view as a figure: every trial, medians, means with intervals, models, and the sentence above it."""
 
+from io import BytesIO
 from textwrap import fill
 
 import numpy as np
@@ -39,6 +40,13 @@ def draw(shown: Shown) -> Figure:
         axes.legend(fontsize=7.5)
         axes.set_title("\n".join(fill(it.sentence, WIDE) for it in shown.judgements.values()), fontsize=7.5, loc="left")
         return figure
+
+
+def svg(shown: Shown) -> bytes:
+    """The figure as SVG."""
+    written = BytesIO()
+    style.save(draw(shown), written)
+    return written.getvalue()
 
 
 def _trials(axes: Axes, shown: Shown, name: str, level, look: style.Look, places, aside: float) -> None:
