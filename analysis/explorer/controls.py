@@ -92,7 +92,7 @@ class Controls:
         _offer(self.abscissa, {_words(name): name for name in dict.fromkeys([*several, view.abscissa])}, view.abscissa)
         _offer(self.series, {_words(name): name for name in dict.fromkeys([*several, view.series])}, view.series)
         levels = trials.factors.get(view.series, [])
-        self.shown.stylesheets = [sheet(), _swatches(trials, view.series)]
+        _dress(self.shown, _swatches(trials, view.series))
         _offer(self.shown, {trials.called(level): level for level in levels}, list(view.shown))
         pairs = {trials.called(level): level for level in view.shown}
         _offer(self.network, pairs, view.network)
@@ -110,7 +110,7 @@ class Controls:
         few = len(blocks) <= MOST_CHIPS
         kept = [block for block in blocks if block not in view.without_blocks]
         of = next(iter(self.opened.values())).unit_of_repetition
-        whole = [block for block in kept if block in _counting(self.opened)]
+        whole = _counting(self.opened) & set(kept)
         self.blocks_title.text = f'<p class="under">{of}s: {len(whole)} of {len(blocks)} count</p>'
         if not few and self.many_blocks is None:
             self.many_blocks = pn.widgets.MultiChoice(
@@ -122,7 +122,7 @@ class Controls:
             self.place_of_blocks[:] = [wanted]
         if few:
             _offer(self.blocks, {str(block): block for block in blocks}, kept)
-            self.blocks.stylesheets = [sheet(), _not_counted(blocks, self.opened)]
+            _dress(self.blocks, _not_counted(blocks, self.opened))
         else:
             _offer(self.many_blocks, {str(block): block for block in blocks}, list(view.without_blocks))
 
@@ -189,6 +189,12 @@ def _offer(widget, options: dict[str, Hashable], value) -> None:
         widget.param.update(options=options, value=value)
     if isinstance(widget, pn.widgets.Select):
         widget.disabled = len(options) < 2
+
+
+def _dress(widget: pn.widgets.Widget, rules: str) -> None:
+    """Further rules of style, sent only where they are new: a browser draws such a widget anew."""
+    if widget.stylesheets != [sheet(), rules]:
+        widget.stylesheets = [sheet(), rules]
 
 
 def _swatches(trials: Trials, factor: str) -> str:

@@ -64,6 +64,7 @@ def curves(view: View, opened: Mapping[str, Trials]) -> tuple[Curve, ...]:
     return tuple(curve for name in view.sources for curve in _curves(view, name, opened[name]))
 
 
+@lru_cache(maxsize=16)  # points, curves and sentences all begin with it; nobody changes it
 def selected(view: View, trials: Trials) -> pd.DataFrame:
     """The rows of the series shown at the other factors' levels, with `counts`: whether a trial is in the statistics."""
     frame = trials.frame

@@ -1,6 +1,7 @@
 """A view's numbers as the columns of the plot's layers."""
 
 from collections.abc import Hashable, Iterable, Mapping
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -43,7 +44,7 @@ def _points(view: View, name: str, trials: Trials, axis: Axis, marks: Mapping[Ha
         "order": rows.order.to_numpy(),
         "series": np.array([marks[level].series for level in series], object),
         "level": np.array([placed[level] for level in levels], object),
-        "settings": _settings(rows, view, trials),
+        "settings": _settings(trials, view.abscissa, view.series)[rows.index].to_numpy(object),
         "note": _notes(rows, view),
         "source": np.full(len(rows), name, object),
     }
@@ -104,17 +105,16 @@ def _places(curve: Curve, view: View, axis: Axis) -> np.ndarray:
     return np.array([axis.places[level] + aside for level in curve.summary.index], float)
 
 
-def _settings(rows: pd.DataFrame, view: View, trials: Trials) -> np.ndarray:
-    """What each trial was run with beside its series and level, as text; alike trials share it."""
-    known = [name for name in TOLD if name not in (view.abscissa, view.series) and name in rows and rows[name].notna().any()]
-    known = [name for name in known if not (rows[name] == "").all()]
-    if not known:
-        return np.full(len(rows), "", object)
-    parts = [name.replace("_", " ") + " " + rows[name].map({it: trials.called(it) for it in rows[name].unique()}).astype(str) for name in known]
-    text = parts[0]
-    for part in parts[1:]:
-        text = text + ", " + part
-    return text.to_numpy(object)
+@lru_cache(maxsize=64)
+def _settings(trials: Trials, abscissa: str, series: str) -> pd.Series:
+    """What each trial was run with beside its series and level, as text over the rows of its table."""
+    frame = trials.frame
+    known = [name for name in TOLD if name not in (abscissa, series) and frame[name].notna().any() and not (frame[name] == "").all()]
+    texts = pd.Series("", frame.index, dtype=object)
+    for name in known:
+        called = {level: f"{', ' if name != known[0] else ''}{name.replace('_', ' ')} {trials.called(level)}" for level in frame[name].unique()}
+        texts = texts + frame[name].map(called)
+    return texts
 
 
 def _notes(rows: pd.DataFrame, view: View) -> np.ndarray:

@@ -1,6 +1,7 @@
 // The static page: one experiment at a time is drawn from the data in the page itself.
 const pages = JSON.parse(document.getElementById("pages").textContent)
 const at = (id) => document.getElementById(id)
+const hint = at("trial").firstElementChild
 let drawn = null
 
 // Curves that are switched off are taken out of every layer's data; the page keeps all of it.
@@ -48,6 +49,7 @@ async function show(number) {
   at("verdict").innerHTML = page.verdict
   at("table").innerHTML = page.table
   at("plot").replaceChildren()
+  at("trial").replaceChildren(hint.cloneNode(true))
   drawn?.clear?.()
   const views = await Bokeh.embed.embed_item(page.plot, at("plot"))
   const doc = drawn = views.roots[0].model.document

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,8 @@ from analysis.explorer.view import first
 from runners.record import FalloffError, Transcript
 
 MOST = 10_000_000  # bytes that the file may have
-TAIL = 420  # characters of what a trial printed last
+RULED = re.compile(r"([=\-#*\s])\1{3,}")  # lines and gaps that only decorate
+TAIL = 640  # characters of what a trial printed last
 COMMAND = 240  # of what was executed
 
 
@@ -124,6 +126,6 @@ def _essential(found: Transcript) -> tuple[str, str]:
     if telling is None:
         return found.unavailable or found.fault, ""
     command = transcripts.command_line(telling)
-    said = telling.stdout.strip() or telling.stderr.strip()
+    said = RULED.sub(r"\1\1\1", telling.stdout.strip() or telling.stderr.strip())
     cut = command if len(command) <= COMMAND else f"… {command[-COMMAND:]}"
     return f"{cut}\nexit code {telling.exit_code}", said if len(said) <= TAIL else f"… {said[-TAIL:]}"

@@ -59,7 +59,7 @@ class Quantity:
         return f"{self.label} [{self.unit}]" if self.unit else self.label
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # one is itself alone, so that what follows from it can be kept
 class Trials:
     """The trials of a dataset's design.
 
