@@ -12,12 +12,14 @@ from pathlib import Path
 import panel as pn
 from bokeh.util.token import generate_session_id
 from panel.io.server import StoppableThread
+from panel.reactive import Syncable
 
-from analysis.explorer import page
+from analysis.explorer import page, sources
 from analysis.explorer.shown import Shown
 from runners.record import FalloffError
 
 HOST = "127.0.0.1"
+Syncable._debounce = 5  # milliseconds, of Panel's 50, that it waits for more before it answers a widget
 LIFETIME = 3_600_000  # milliseconds that a page waits for its reader, who may reload it
 PATIENCE = 600  # twentieths of a second that a server may take to start
 
@@ -46,8 +48,9 @@ class Served:
 def serve(folder: Path | None, port: int = 0, draw: Callable[[Shown], bytes] | None = None) -> Served:
     """Start the server, in a thread of its own, on a port, any free one for 0; it answers when this returns.
 
-    `draw` makes the SVG of what a page shows. Raises FalloffError when the port is taken.
+    `draw` makes the SVG of what a page shows. Raises FalloffError when the port is taken, or there is no such folder.
     """
+    sources.experiments(folder)  # refuses a folder that is not there
     chosen = _free(port)
     secret = secrets.token_urlsafe(32).encode()
     server = pn.serve(

@@ -44,7 +44,8 @@ def first(names: tuple[str, ...], trials: Trials) -> View:
     planned = "primary" in trials.design
     compared = trials.design.get("compared", "interconnect" if planned else None)
     along = [name for name in ALONG if name in several and name != compared]
-    abscissa = along[0] if along else next(iter([*several, *trials.factors]), "block")
+    others = [name for name in (*several, *trials.factors) if name != compared]
+    abscissa = (along or others or [compared])[0]
     apart = [compared] if compared in several else [name for name in (*APART, *several) if name in several]
     apart = [name for name in apart if name != abscissa]
     single = [name for name in ("interconnect", "path", *trials.factors) if name in trials.factors and name != abscissa]
