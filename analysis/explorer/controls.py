@@ -31,13 +31,13 @@ def text(html: str = "") -> Div:
 
 def select(label: str) -> pn.widgets.Select:
     """A list of which one is chosen."""
-    return pn.widgets.Select(name=label, options={}, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()])
+    return pn.widgets.Select(label=label, options={}, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()])
 
 
 def chips(label: str, *classes: str) -> pn.widgets.CheckButtonGroup:
     """Buttons of which any number are on."""
     return pn.widgets.CheckButtonGroup(
-        name=label, options={}, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()], css_classes=list(classes)
+        label=label, options={}, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()], css_classes=list(classes)
     )
 
 
@@ -52,7 +52,7 @@ class Controls:
         self.many_blocks: pn.widgets.MultiChoice | None = None  # it is heavy, and few campaigns have so many blocks
         self.place_of_blocks = pn.Column(self.blocks, sizing_mode="stretch_width", margin=0)
         self.back = pn.widgets.Button(
-            name="Put all back", css_classes=["action"], stylesheets=[sheet()], margin=(6, 0), visible=False
+            label="Put all back", css_classes=["action"], stylesheets=[sheet()], margin=(6, 0), visible=False
         )
         self.fixed = pn.Column(sizing_mode="stretch_width", margin=0)
         self.blocks_title, self.levels_title = text(), text()
@@ -114,7 +114,7 @@ class Controls:
         self.blocks_title.text = f'<p class="under">{of}s: {len(whole)} of {len(blocks)} count</p>'
         if not few and self.many_blocks is None:
             self.many_blocks = pn.widgets.MultiChoice(
-                name="left out", sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()], max_items=200, option_limit=100
+                label="left out", sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()], max_items=200, option_limit=100
             )
             self.many_blocks.param.watch(self._when(self._of_many_blocks), "value")
         wanted = self.blocks if few else self.many_blocks
@@ -128,7 +128,7 @@ class Controls:
 
     def _fill_fixed(self, view: View, trials: Trials) -> None:
         fixed = dict(view.fixed)
-        if [widget.name for widget in self.fixed] != [_words(name) for name in fixed]:
+        if [widget.label for widget in self.fixed] != [_words(name) for name in fixed]:
             self.fixed[:] = [select(_words(name)) for name in fixed]
             for widget in self.fixed:
                 widget.param.watch(self._when(self._of_fixed), "value")

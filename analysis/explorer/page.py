@@ -51,7 +51,7 @@ class Page:
         self.evidence = chips("evidence", "evidence")
         self.layers = chips("layers", "layers")
         self.layers.param.update(options={plots.TITLES[name]: name for name in plots.LAYERS}, value=list(plots.AT_FIRST))
-        self.log = pn.widgets.CheckButtonGroup(name="axis", options={"log scale": "log"}, stylesheets=[sheet()], margin=(4, 0))
+        self.log = pn.widgets.CheckButtonGroup(label="axis", options={"log scale": "log"}, stylesheets=[sheet()], margin=(4, 0))
         self.pane = pn.pane.Bokeh(sizing_mode="stretch_width", margin=0)
         self.transcript, self.means, self.fits = text(HINT), text(), text()
         self.table = pn.pane.Bokeh(sizing_mode="stretch_width", margin=0)
@@ -147,7 +147,7 @@ class Page:
             return BytesIO(content.encode() if isinstance(content, str) else content)
 
         return pn.widgets.FileDownload(
-            callback=made, filename=f"view.{ending}", label=label, css_classes=["action"], stylesheets=[sheet()], margin=(4, 3), button_type="default"
+            callback=made, filename=f"view.{ending}", label=label, css_classes=["action"], stylesheets=[sheet()], margin=(4, 3), color="default"
         )
 
     def _shown(self) -> Shown:

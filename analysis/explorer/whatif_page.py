@@ -26,12 +26,12 @@ def slider(label: str, low: float, high: float, unit: str, known: Iterable[float
     """A slider from low to high in equal ratios, which also stops at the values that are known."""
     values = sorted({*np.geomspace(low, high, STEPS).tolist(), *known})
     options = {f"{number(value)} {unit}": float(value) for value in values}
-    return pn.widgets.DiscreteSlider(name=label, options=options, sizing_mode="stretch_width", margin=(8, 6), stylesheets=[sheet()])
+    return pn.widgets.DiscreteSlider(label=label, options=options, sizing_mode="stretch_width", margin=(8, 6), stylesheets=[sheet()])
 
 
 def price(label: str, value: float) -> pn.widgets.FloatInput:
     """A price in USD."""
-    return pn.widgets.FloatInput(name=label, value=value, start=0, step=10, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()])
+    return pn.widgets.FloatInput(label=label, value=value, start=0, step=10, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()])
 
 
 class WhatIf:
