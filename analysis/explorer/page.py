@@ -73,8 +73,6 @@ class Page:
         try:
             self.opened = {it.name: sources.opened(it) for it in experiment.sources[:1]}
             opened = next(iter(self.opened.values()))
-            if not opened.quantities:
-                raise FalloffError("None of its trials has a reading: the table of `falloff status` says what became of them")
         except FalloffError as error:
             self._trouble(experiment.title, str(error))
             return

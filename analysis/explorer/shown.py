@@ -1,15 +1,16 @@
 """All that follows from a view, in one place: what the page shows, an export repeats and a figure draws."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from analysis.explorer import sources
-from analysis.explorer.estimates import Curve, Fitted, curves, fit, selected
+from analysis.explorer.estimates import Curve, Fitted, curves, default_model, fit, selected
 from analysis.explorer.judgement import Judgement, judge
+from analysis.explorer.sources import Source
 from analysis.explorer.trials import Trials
-from analysis.explorer.view import View
+from analysis.explorer.view import View, first
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,13 @@ def show(view: View, opened: Mapping[str, Trials]) -> Shown:
     fitted = tuple(fit(view, it, opened[it.source]) for it in found) if view.model else ()
     judged = {name: judge(view, [it for it in found if it.source == name], opened[name]) for name in view.sources}
     return Shown(view, opened, found, fitted, judged)
+
+
+def first_of(source: Source) -> Shown:
+    """What a dataset's page begins with; raises FalloffError when it cannot be read."""
+    opened = {source.name: sources.opened(source)}
+    view = first(tuple(opened), opened[source.name])
+    return show(replace(view, model=default_model(view)), opened)
 
 
 def again(view: View) -> Shown:

@@ -77,6 +77,11 @@ def named(name: str) -> Source:
     return found[0]
 
 
+def written(file: Path) -> Source:
+    """The source of a netCDF file."""
+    return _file(file, _changed(file))
+
+
 def opened(source: Source) -> Trials:
     """The trials of a source; raises FalloffError when it is damaged or holds no trial of its design."""
     if source.fault:

@@ -4,7 +4,6 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,9 @@ from jinja2 import Template
 from analysis.explorer import layers, pieces, plot, sources, transcripts
 from analysis.explorer.axes import axis
 from analysis.explorer.controls import sheet
-from analysis.explorer.estimates import default_model
 from analysis.explorer.marks import marks, picture
-from analysis.explorer.shown import Shown, show
+from analysis.explorer.shown import Shown, first_of
 from analysis.explorer.sources import Experiment
-from analysis.explorer.view import first
 from runners.record import FalloffError, Transcript
 
 MOST = 10_000_000  # bytes that the file may have
@@ -63,13 +60,7 @@ def _text(pages: list[dict[str, Any]]) -> str:
 def _page(experiment: Experiment) -> Iterator[dict[str, Any]]:
     """An experiment's part of the page; of one that cannot be read the reason."""
     try:
-        source = experiment.sources[0]
-        opened = {source.name: sources.opened(source)}
-        trials = opened[source.name]
-        if not trials.quantities:
-            raise FalloffError("None of its trials has a reading.")
-        view = first(tuple(opened), trials)
-        shown = show(replace(view, model=default_model(view)), opened)
+        shown = first_of(experiment.sources[0])
     except FalloffError as error:
         empty = plot.empty()
         empty.figure.visible = False
@@ -80,9 +71,9 @@ def _page(experiment: Experiment) -> Iterator[dict[str, Any]]:
         return
     yield {
         "title": experiment.title,
-        "question": pieces.question(experiment.title, opened.values()),
-        "verdict": pieces.verdicts(shown.view, shown.judgements, opened),
-        "table": pieces.summary_table(shown.view, shown.curves, opened),
+        "question": pieces.question(experiment.title, shown.opened.values()),
+        "verdict": pieces.verdicts(shown.view, shown.judgements, shown.opened),
+        "table": pieces.summary_table(shown.view, shown.curves, shown.opened),
         "plot": json_item(_drawn(shown)),
         "layers": list(plot.EMPTY),
         "series": _series(shown),

@@ -112,7 +112,7 @@ class Trials:
 
 
 def trials(dataset: xr.Dataset) -> Trials:
-    """The table of a dataset; raises FalloffError when it holds no trial of its design or several kinds of evidence."""
+    """The table of a dataset; raises FalloffError when it holds no reading of its design or several kinds of evidence."""
     chosen = dataset.isel(trial=np.flatnonzero(dataset.role == "point"))
     kinds = sorted(set(chosen.evidence.values.tolist()))
     if not kinds:
@@ -131,6 +131,8 @@ def trials(dataset: xr.Dataset) -> Trials:
         unit, scale = SHOWN.get(unit, ("" if unit == "1" else unit, 1.0))
         frame[name] = scale * values
         quantities[name] = Quantity(name, label, unit)
+    if not quantities:
+        raise FalloffError("None of its trials has a reading: `falloff status` says what became of them.")
     if "hpl_rate" in quantities and not repeats:
         frame, derived = _with_hpl(dataset, frame, list(factors))
         quantities |= derived
