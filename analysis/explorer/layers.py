@@ -1,6 +1,7 @@
 """A view's numbers as the columns of the plot's layers."""
 
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -14,13 +15,20 @@ from analysis.explorer.view import View
 from analysis.wording import number
 
 COUNTS, LEFT_OUT = 0.55, 0.13  # opacity of a trial in the statistics, and of one that is not
+BESIDE = ("x", "cross", "asterisk")  # markers of further datasets
 FINE = 90  # places at which a fitted curve is drawn
 TOLD = [name for name in SETTINGS if name not in ("file", "version", "variant")]  # of a trial that is hovered over
 
 
 def points(view: View, opened: Mapping[str, Trials], axis: Axis, marks: Mapping[Hashable, Mark]) -> dict[str, np.ndarray]:
     """One row for each trial of the series shown, valid or not; without a reading its y is NaN."""
-    return _joined(_points(view, name, opened[name], axis, marks) for name in view.sources)
+    return _joined(_points(view, name, opened[name], axis, beside(marks, view, name)) for name in view.sources)
+
+
+def beside(marks: Mapping[Hashable, Mark], view: View, name: str) -> dict[Hashable, Mark]:
+    """The marks of one of a view's datasets: those of a second and third have the series' colour and a mark of their own."""
+    at = view.sources.index(name)
+    return dict(marks) if not at else {level: replace(mark, marker=BESIDE[(at - 1) % len(BESIDE)]) for level, mark in marks.items()}
 
 
 def _points(view: View, name: str, trials: Trials, axis: Axis, marks: Mapping[Hashable, Mark]) -> dict[str, np.ndarray]:
@@ -75,7 +83,7 @@ def means(view: View, curves: Iterable[Curve], axis: Axis, marks: Mapping[Hashab
         {
             "x": _places(it, view, axis),
             **{column: it.summary[of].to_numpy(float) for column, of in (("y", "mean"), ("low", "low"), ("high", "high"))},
-            **_look(marks[it.level], len(it.summary), "color", "dark", "marker", "series"),
+            **_look(beside(marks, view, it.source)[it.level], len(it.summary), "color", "dark", "marker", "series"),
         }
         for it in curves
     )

@@ -22,7 +22,10 @@ from analysis.explorer.view import View, first
 from analysis.explorer.whatif_page import WhatIf
 from runners.record import FalloffError
 
-COLUMNS = {"trial": "trial", "series": "series", "level": "at", "block": "block", "order": "order", "value": "value", "settings": "settings", "note": "note"}
+COLUMNS = {  # of the table of trials: title and width in pixels
+    "trial": ("trial", 110), "series": ("series", 110), "level": ("at", 80), "block": ("block", 50), "order": ("order", 50),
+    "value": ("value", 90), "settings": ("settings", 240), "note": ("note", 300),
+}
 MOST_AT_ONCE = 5  # transcripts, of trials that lie upon each other
 TABLES = ("Transcript", "Trials", "Medians and means", "Fit")
 HINT = '<p class="under">Click a point: its raw transcript opens here. Drag to move the plot, or choose a box to select many.</p>'
@@ -185,7 +188,7 @@ class Page:
         points = made.data["points"]
         points.selected.on_change("indices", lambda _attribute, _old, chosen: self._of_chosen(chosen))
         self.pane.object = made.figure
-        columns = [TableColumn(field=name, title=title) for name, title in COLUMNS.items()]
+        columns = [TableColumn(field=name, title=title, width=width) for name, (title, width) in COLUMNS.items()]
         self.table.object = DataTable(source=points, columns=columns, sizing_mode="stretch_width", height=330, index_position=None, stylesheets=[sheet("table.css")])
         return made
 

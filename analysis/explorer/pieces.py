@@ -13,6 +13,7 @@ from analysis.explorer.view import View
 from analysis.wording import HARD_SPACE, counted, day, number
 
 KINDS = {"flat": "flat", "falls off": "falls", "undecided": "", "": ""}
+MARKS = ("●", "✕", "✚", "✱")  # of the datasets that are shown beside each other, as `layers.beside` has them
 WHAT = {
     "measured": "measured on a cluster", "emulated": "emulated: real programs on nodes that share one machine",
     "simulated": "simulated: a model, without scatter", "published": "published",
@@ -32,16 +33,17 @@ def trouble(title: str, reason: str) -> str:
 
 def verdicts(view: View, judgements: Mapping[str, Judgement], opened: Mapping[str, Trials]) -> str:
     """A card for each dataset: the word, the sentence, what else has to be known."""
-    return "".join(_card(view, judgements[name], opened[name]) for name in view.sources)
+    return "".join(_card(view, name, judgements[name], opened[name]) for name in view.sources)
 
 
-def _card(view: View, found: Judgement, trials: Trials) -> str:
+def _card(view: View, name: str, found: Judgement, trials: Trials) -> str:
     word = f'<span class="word">{found.word}</span>' if found.word else ""
     notes = [found.note, *_left_out(view, trials), trials.dataset.attrs.get("caveat", "")]
     note = escape(" ".join(filter(None, notes)))
+    mark = f" {MARKS[view.sources.index(name) % len(MARKS)]}" if len(view.sources) > 1 else ""
     return (
         f'<div class="card {KINDS[found.word]}" data-verdict="{found.word}">{word}<span class="sentence">{escape(found.sentence)}</span> '
-        f'<span class="chip">{escape(found.evidence)}</span><div class="note">{note}</div></div>'
+        f'<span class="chip">{escape(found.evidence)}{mark}</span><div class="note">{note}</div></div>'
     )
 
 
