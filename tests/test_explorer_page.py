@@ -109,7 +109,7 @@ def test_dragging_moves_the_plot_and_the_layers_can_be_switched(page):
     assert page.evaluate(start) > before
     page.get_by_role("button", name="Blocks", exact=True).click()
     page.wait_for_function("Bokeh.documents[0].get_model_by_name('trials-plot').renderers.every((one) => one.visible)")
-    assert len(column(page, "blocks", "xs")) == 33
+    page.wait_for_function("Bokeh.documents[0].get_model_by_name('blocks').data.xs.length === 33")
     page.get_by_role("button", name="Blocks", exact=True).click()
 
 

@@ -15,7 +15,7 @@ from analysis.explorer.view import View
 from analysis.wording import number
 
 COUNTS, LEFT_OUT = 0.55, 0.13  # opacity of a trial in the statistics, and of one that is not
-BESIDE = ("x", "cross", "asterisk")  # markers of further datasets
+BESIDE = ("star", "hex", "plus")  # markers of further datasets
 FINE = 90  # places at which a fitted curve is drawn
 TOLD = [name for name in SETTINGS if name not in ("file", "version", "variant")]  # of a trial that is hovered over
 
@@ -36,13 +36,12 @@ def _points(view: View, name: str, trials: Trials, axis: Axis, marks: Mapping[Ha
     series, levels = rows[view.series].tolist(), rows[view.abscissa].tolist()
     at = {level: axis.aside(position, len(view.shown)) for position, level in enumerate(view.shown)}
     y = rows[view.ordinate].to_numpy(float) if view.ordinate in rows else np.full(len(rows), np.nan)
-    unit = trials.quantities[view.ordinate].unit if view.ordinate in trials.quantities else ""
     placed = {level: trials.placed(view.abscissa, level) for level in set(levels)}
     return {
         "x": np.array([axis.places.get(level, np.nan) + at[one] for level, one in zip(levels, series)], float)
         + axis.spread(rows.block.to_numpy(), len(view.shown)),
         "y": y,
-        "value": np.array([f"{number(value, 4)} {unit}" if np.isfinite(value) else "no reading" for value in y], object),
+        "value": _values(trials, view.ordinate)[rows.index].to_numpy(object),
         "color": np.array([marks[level].color for level in series], object),
         "dark": np.array([marks[level].dark for level in series], object),
         "marker": np.array([marks[level].marker for level in series], object),
@@ -53,7 +52,7 @@ def _points(view: View, name: str, trials: Trials, axis: Axis, marks: Mapping[Ha
         "series": np.array([marks[level].series for level in series], object),
         "level": np.array([placed[level] for level in levels], object),
         "settings": _settings(trials, view.abscissa, view.series)[rows.index].to_numpy(object),
-        "note": _notes(rows, view),
+        "note": ("does not count: " + rows.reason.replace("", "no reading")).where(~rows.valid, "").to_numpy(object),
         "source": np.full(len(rows), name, object),
     }
 
@@ -114,6 +113,15 @@ def _places(curve: Curve, view: View, axis: Axis) -> np.ndarray:
 
 
 @lru_cache(maxsize=64)
+def _values(trials: Trials, ordinate: str) -> pd.Series:
+    """Each trial's value with its unit, as text over the rows of its table."""
+    if ordinate not in trials.quantities:
+        return pd.Series("no reading", trials.frame.index, dtype=object)
+    unit = trials.quantities[ordinate].unit
+    return trials.frame[ordinate].map(lambda value: f"{number(value, 4)} {unit}".strip() if np.isfinite(value) else "no reading")
+
+
+@lru_cache(maxsize=64)
 def _settings(trials: Trials, abscissa: str, series: str) -> pd.Series:
     """What each trial was run with beside its series and level, as text over the rows of its table."""
     frame = trials.frame
@@ -123,12 +131,6 @@ def _settings(trials: Trials, abscissa: str, series: str) -> pd.Series:
         called = {level: f"{', ' if name != known[0] else ''}{name.replace('_', ' ')} {trials.called(level)}" for level in frame[name].unique()}
         texts = texts + frame[name].map(called)
     return texts
-
-
-def _notes(rows: pd.DataFrame, view: View) -> np.ndarray:
-    by_hand = rows.valid & ~rows.counts & (rows.block.isin(view.without_blocks) | rows[view.abscissa].isin(view.without_levels))
-    reason = ("does not count: " + rows.reason.replace("", "no reading")).where(~rows.valid, "")
-    return reason.mask(by_hand, "left out by hand").to_numpy(object)
 
 
 def _look(mark: Mark, count: int, *columns: str) -> dict[str, np.ndarray]:

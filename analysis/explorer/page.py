@@ -63,6 +63,7 @@ class Page:
         self.experiment.param.watch(lambda event: self.open(event.new), "value")
         self.evidence.param.watch(self._of_evidence, "value")
         self.log.param.watch(self._of_log, "value")
+        self.layers.param.watch(lambda _event: self._draw_blocks() if self.view else None, "value")
         self._filling = False
         self.export = self._downloads()
         if self.experiments:
@@ -94,7 +95,7 @@ class Page:
             look = marks(self._trials(), view.series)
             self._exchange("points", layers.points(view, self.opened, self.axis, look))
             self.curves = curves(view, self.opened)
-            self._exchange("blocks", layers.block_lines(view, self.curves, self.axis, look))
+            self._draw_blocks()
             self._exchange("medians", layers.medians(view, self.curves, self.axis, look))
             self._exchange("means", layers.means(view, self.curves, self.axis, look))
             if moved or before.fixed != view.fixed:
@@ -106,6 +107,12 @@ class Page:
             for button in self.downloads:
                 button.filename = f"{export.name(view)}.{button.filename.rpartition('.')[2]}"
         self._soon(self._fit)
+
+    def _draw_blocks(self) -> None:
+        """The blocks' lines, which can be thousands: none while their layer is off."""
+        seen = "blocks" in self.layers.value
+        look = marks(self._trials(), self.view.series)
+        self._exchange("blocks", layers.block_lines(self.view, self.curves, self.axis, look) if seen else {})
 
     def _lay_out(self) -> None:
         plots.laid_out(self.plot, self.axis, self._trials().quantities[self.view.ordinate].axis)
@@ -172,8 +179,9 @@ class Page:
             old = source.data
             if len(old["trial"]) == len(data["trial"]) > 0:
                 changed = [column for column in data if not _same(old[column], data[column])]
-                if set(changed) <= {"alpha", "note"}:
-                    source.patch({column: [(slice(None), list(data[column]))] for column in changed})
+                if changed == ["alpha"]:
+                    source.patch({"alpha": [(slice(None), data["alpha"])]})
+                if set(changed) <= {"alpha"}:
                     return
         source.data = data
 

@@ -13,7 +13,7 @@ from analysis.explorer.view import View
 from analysis.wording import HARD_SPACE, counted, day, number
 
 KINDS = {"flat": "flat", "falls off": "falls", "undecided": "", "": ""}
-MARKS = ("●", "✕", "✚", "✱")  # of the datasets that are shown beside each other, as `layers.beside` has them
+MARKS = ("●", "★", "⬢", "✚")  # of the datasets that are shown beside each other, as `layers.beside` has them
 WHAT = {
     "measured": "measured on a cluster", "emulated": "emulated: real programs on nodes that share one machine",
     "simulated": "simulated: a model, without scatter", "published": "published",

@@ -73,9 +73,9 @@ def empty(y_axis_type: str = "linear") -> Plot:
     blocks = shown.multi_line("xs", "ys", source=data["blocks"], line_color="color", line_alpha=0.35, line_width=1)
     model = shown.multi_line("xs", "ys", source=data["model"], line_color="color", line_dash="dash", line_width=2)
     points = shown.scatter(
-        "x", "y", source=data["points"], marker="marker", size=7, fill_color="color", line_color="color", fill_alpha="alpha", line_alpha="alpha",
-        hover_line_alpha=1, hover_fill_alpha=1, nonselection_fill_alpha="alpha", nonselection_line_alpha="alpha",
-        selection_line_alpha=1, selection_fill_alpha=1, name="trials",
+        "x", "y", source=data["points"], marker="marker", size=7, fill_color="color", line_color=None, fill_alpha="alpha",
+        hover_line_color="color", hover_fill_alpha=1, nonselection_fill_alpha="alpha", selection_line_color="color",
+        selection_fill_alpha=1, name="trials",
     )
     points.selection_glyph.size = 12
     points.hover_glyph.line_width = 4
