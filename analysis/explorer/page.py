@@ -86,11 +86,13 @@ class Page:
         self.show(replace(view, model=default_model(view)))
 
     def show(self, view: View) -> None:
-        """Show a view: what can be had at once at once, a fit as soon as it is there."""
+        """Show a view: points, means and the verdict at once; tables, fits and the other widgets right after."""
         with pn.io.hold():
             before, self.view = self.view, view
-            self.controls.fill(view, self.opened)
-            moved = before is None or (before.sources, before.ordinate, before.abscissa) != (view.sources, view.ordinate, view.abscissa)
+            self.controls.view = view
+            if before is None or _frame(before) != _frame(view):
+                self.controls.fill(view, self.opened)
+            moved = before is None or (before.ordinate, before.fixed, _frame(before)) != (view.ordinate, view.fixed, _frame(view))
             self.axis = axis([self.opened[name] for name in view.sources], view.abscissa)
             look = marks(self._trials(), view.series)
             self._exchange("points", layers.points(view, self.opened, self.axis, look))
@@ -98,36 +100,34 @@ class Page:
             self._draw_blocks()
             self._exchange("medians", layers.medians(view, self.curves, self.axis, look))
             self._exchange("means", layers.means(view, self.curves, self.axis, look))
-            if moved or before.fixed != view.fixed:
-                self._lay_out()
+            if moved:
+                plots.laid_out(self.plot, self.axis, self._trials().quantities[view.ordinate].axis)
             judged = {name: judge(view, [it for it in self.curves if it.source == name], self.opened[name]) for name in view.sources}
-            self.question.text = pieces.question(self.current.title, self.opened.values())
             self.verdict.text = pieces.verdicts(view, judged, self.opened)
-            self.means.text = pieces.summary_table(view, self.curves, self.opened)
-            for button in self.downloads:
-                button.filename = f"{export.name(view)}.{button.filename.rpartition('.')[2]}"
-        self._soon(self._fit)
+        self._soon(self._follow)
 
-    def _draw_blocks(self) -> None:
-        """The blocks' lines, which can be thousands: none while their layer is off."""
-        seen = "blocks" in self.layers.value
-        look = marks(self._trials(), self.view.series)
-        self._exchange("blocks", layers.block_lines(self.view, self.curves, self.axis, look) if seen else {})
-
-    def _lay_out(self) -> None:
-        plots.laid_out(self.plot, self.axis, self._trials().quantities[self.view.ordinate].axis)
-
-    def _fit(self) -> None:
+    def _follow(self) -> None:
         with pn.io.hold():
             view = self.view
             if view is None:
                 return
+            self.controls.fill(view, self.opened)
+            self.question.text = pieces.question(self.current.title, self.opened.values())
+            self.means.text = pieces.summary_table(view, self.curves, self.opened)
+            for button in self.downloads:
+                button.filename = f"{export.name(view)}.{button.filename.rpartition('.')[2]}"
             self.fitted = [fit(view, it, self.opened[it.source]) for it in self.curves] if view.model else []
             look = marks(self._trials(), view.series)
             lines, bands = layers.fits(self.curves, self.fitted, self.axis, look)
             self._exchange("model", lines)
             self._exchange("bands", bands)
             self.fits.text = pieces.fit_table(view, self.curves, self.fitted, self.opened)
+
+    def _draw_blocks(self) -> None:
+        """The blocks' lines, which can be thousands: none while their layer is off."""
+        seen = "blocks" in self.layers.value
+        look = marks(self._trials(), self.view.series)
+        self._exchange("blocks", layers.block_lines(self.view, self.curves, self.axis, look) if seen else {})
 
     def _tables(self) -> pn.Column:
         """Transcript, trials, summary and fit, one of which is seen."""
@@ -207,7 +207,7 @@ class Page:
             return
         for name, source in old.data.items():
             self.plot.data[name].data = dict(source.data)
-        self._lay_out()
+        plots.laid_out(self.plot, self.axis, self._trials().quantities[view.ordinate].axis)
 
     def _offer_evidence(self, experiment: sources.Experiment) -> None:
         self._filling = True
@@ -258,6 +258,11 @@ class Page:
         for name, columns in plots.EMPTY.items():
             self.plot.data[name].data = {column: [] for column in columns}
         self.verdict.text = pieces.trouble(title, reason)
+
+
+def _frame(view: View) -> tuple:
+    """What the widgets offer follows from this."""
+    return view.sources, view.abscissa, view.series, [name for name, _ in view.fixed]
 
 
 def _titled(experiment: sources.Experiment) -> str:

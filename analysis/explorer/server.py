@@ -1,5 +1,6 @@
 """The explorer's server: on loopback alone, for who has the signed address."""
 
+import logging
 import secrets
 import socket
 import time
@@ -22,6 +23,10 @@ HOST = "127.0.0.1"
 Syncable._debounce = 5  # milliseconds, of Panel's 50, that it waits for more before it answers a widget
 LIFETIME = 3_600_000  # milliseconds that a page waits for its reader, who may reload it
 PATIENCE = 600  # twentieths of a second that a server may take to start
+
+
+# A reader who closes the page while it is sent is no fault.
+logging.getLogger("asyncio").addFilter(lambda record: "WebSocketClosedError" not in record.getMessage())
 
 
 @dataclass(frozen=True)
