@@ -1,6 +1,7 @@
 # make report   set up what is missing, run the experiments, write build/report/falloff.{html,pdf}
 # make test     the tests                make lab        JupyterLab in the environment
 # make bench    how fast the parts are   make reference  run and pack the reference campaigns anew
+# make explore  the explorer in the browser
 # make setup    only set up              make lock       renew the lock files from pyproject.toml
 # make test-cluster   the tests on real ssh servers and a real Slurm between emulated nodes, as root
 # make calibrate   the verdict's error rates in thousands of synthetic campaigns, kept in data/calibration
@@ -17,13 +18,14 @@ SIDE_BY_SIDE := --dist loadfile
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
                 --no-emit-find-links --no-annotate --no-header --quiet
 
-.PHONY: report test test-cluster bench lab reference calibrate setup packages tools lock clean
+.PHONY: report test test-cluster bench explore lab reference calibrate setup packages tools lock clean
 .DELETE_ON_ERROR:
 
 report: setup
 	@$(BIN)/falloff report --preset $(PRESET)
 
 test: setup
+	@./install-packages debian-packages-browser.txt build/apt-browser.log
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2
 
 test-cluster: setup
@@ -31,7 +33,11 @@ test-cluster: setup
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 tests/cluster
 
 bench: setup
+	@./install-packages debian-packages-browser.txt build/apt-browser.log
 	@$(BIN)/python tests/bench.py
+
+explore: setup
+	@$(BIN)/falloff explore
 
 lab: setup
 	@$(BIN)/jupyter lab notebooks

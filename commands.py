@@ -167,6 +167,28 @@ def _draw_imported(dataset: Any, name: str) -> dict[str, Path]:
     return style.save_all(drawn, paths.DATASETS / name)
 
 
+def explore(folder: Path | None, static: Path | None, port: int, browser: bool) -> int:
+    """Serve the explorer on loopback until it is interrupted, or write it as one file that needs no server."""
+    if static is not None:
+        from analysis.explorer import static as page
+
+        page.write(folder, static)
+        print(f"Page: {static} ({static.stat().st_size / 1e6:.1f} MB)")
+        return 0
+    from analysis.explorer import server
+    from analysis.figures import explored
+
+    served = server.serve(folder, port, explored.svg)
+    address = server.made_ready(served)
+    print(f"Explorer: {address}\nIt answers this machine alone, and only with that token. Ctrl+C ends it.", flush=True)
+    if browser:
+        import webbrowser
+
+        webbrowser.open(address)
+    served.wait()
+    return 0
+
+
 def fit_table(model: str, file: Path, x: str, y: str) -> int:
     """Print a model's fit to two columns of a CSV file as JSON."""
     from analysis import models, tables

@@ -98,6 +98,15 @@ def parser() -> argparse.ArgumentParser:
     claims.add_argument("--source", default="", help="a source's name in data/published/claims.toml (default: all)")
     claims.add_argument("--out", type=Path, metavar="FILE.nc", help="also keep the ledger there as a dataset")
 
+    explore = parsers.add_parser("explore", help="explore datasets in the browser: pick, leave out, click, ask what if")
+    explore.set_defaults(do=commands.explore)
+    explore.add_argument(
+        "folder", nargs="?", type=Path, help="of datasets (*.nc) or campaigns (default: the reference and what was run here)"
+    )
+    explore.add_argument("--static", type=Path, metavar="FILE", help="write one HTML file instead, which needs no server")
+    explore.add_argument("--port", type=int, default=0, metavar="N", help="on loopback (default: any free one)")
+    explore.add_argument("--no-browser", dest="browser", action="store_false", help="print the address only")
+
     design = parsers.add_parser("design", help="what network designs are worth, and what their switches cost")
     design.set_defaults(do=commands.print_designs)
     design.add_argument("file", type=Path, metavar="FILE", help="TOML as data/designs/nemo.toml, which explains it")

@@ -55,7 +55,7 @@ def injection_limit(surveyed: pd.DataFrame, interconnect: str) -> float | None:
 
 def _wire_limits(dataset):
     interconnects = json.loads(dataset.attrs["interconnects"])
-    return {name: wire_limit(it.get("rate_bit_s", np.nan), it["mtu"]) for name, it in interconnects.items()}
+    return {name: wire_limit(it.get("rate_bit_s", np.nan), it.get("mtu", np.nan)) for name, it in interconnects.items()}
 
 
 def _common_limit(limits):

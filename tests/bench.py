@@ -7,12 +7,15 @@ import tempfile
 import time
 from pathlib import Path
 
+import browser
 import campaigns
 import experiment
 import netpipe
 import numpy as np
 import runners.campaign as engine
+import synthetic
 from analysis import contrasts, derive, report, store
+from analysis.explorer import server
 from analysis.fitting.batch import refit
 from analysis.fitting.solver import minimise, settle
 from analysis.models import find
@@ -127,6 +130,29 @@ def refits() -> None:
     print(f"all models (goal: a ratio of at least 50): {loop:.0f} s, {batch:.2f} s, ratio {loop / batch:.0f}")
 
 
+def explorer() -> None:
+    """In a real browser: from the address to a drawn page, and from a click to the frame with the answer."""
+    if not browser.CHROMIUM:
+        print(f"the explorer is left out: {browser.MISSING}")
+        return
+    blocks = 834  # of 12 trials
+    with tempfile.TemporaryDirectory() as folder, browser.chromium() as chromium:
+        store.save(synthetic.campaign(blocks=blocks), Path(folder) / "many.nc")
+        for what, place in (("reference", None), (f"{12 * blocks} trials", Path(folder))):
+            served = server.serve(place)
+            first, answers = [], []
+            for _ in range(ROUNDS):
+                address, begin = server.made_ready(served), time.perf_counter()
+                page = browser.opened(chromium, address)
+                first.append(time.perf_counter() - begin)
+                page.wait_for_timeout(3000)  # the first fit is over
+                answers.append(page.locator(".compact button").first.evaluate(browser.ANSWER) / 1e3)
+                page.context.close()
+            tell(f"explorer, {what}: first plot (goal: 2 s)", first, unit="s")
+            tell(f"explorer, {what}: a widget's answer (goal: 100 ms)", answers)
+            served.stop()
+
+
 def simulation() -> None:
     """The paper's 30 cases, simulated anew as a campaign."""
     plan = experiment.plan_campaign("hpl_paper", "smith", "full")
@@ -148,5 +174,6 @@ if __name__ == "__main__":
     token_exchange()
     analysis()
     refits()
+    explorer()
     simulation()
     sys.exit(0)

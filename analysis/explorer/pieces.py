@@ -1,0 +1,123 @@
+"""What the page says, as HTML; every text from a dataset is escaped."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+import numpy as np
+import pandas as pd
+
+from analysis.explorer.estimates import Curve, Fitted
+from analysis.explorer.judgement import Judgement, left_out
+from analysis.explorer.trials import Trials
+from analysis.explorer.view import View
+from analysis.wording import HARD_SPACE, counted, day, number
+
+KINDS = {"flat": "flat", "falls off": "falls", "undecided": "", "": ""}
+MARKS = ("●", "★", "⬢", "✚")  # of the datasets that are shown beside each other, as `layers.beside` has them
+WHAT = {
+    "measured": "measured on a cluster", "emulated": "emulated: real programs on nodes that share one machine",
+    "simulated": "simulated: a model, without scatter", "published": "published",
+}
+
+
+def question(title: str, opened: Iterable[Trials]) -> str:
+    """The experiment's title, and when and as what kind of evidence its data came about."""
+    said = [f"{WHAT.get(it.evidence, it.evidence)} (testbed {it.testbed}, {day(it.dataset.attrs['started'])})" for it in opened]
+    return f'<p class="question">{escape(title)}</p><p class="under">{escape(" · ".join(said))}</p>'
+
+
+def trouble(title: str, reason: str) -> str:
+    """A page's worth of friendliness where there is nothing to plot."""
+    return f'<div class="card trouble" role="alert"><p class="question">{escape(title)}</p><p>{escape(reason)}</p></div>'
+
+
+def verdicts(view: View, judgements: Mapping[str, Judgement], opened: Mapping[str, Trials]) -> str:
+    """A card for each dataset: the word, the sentence, what else has to be known."""
+    return "".join(_card(view, name, judgements[name], opened[name]) for name in view.sources)
+
+
+def _card(view: View, name: str, found: Judgement, trials: Trials) -> str:
+    word = f'<span class="word">{found.word}</span>' if found.word else ""
+    notes = [found.note, *_left_out(view, trials), trials.dataset.attrs.get("caveat", "")]
+    note = escape(" ".join(filter(None, notes)))
+    mark = f" {MARKS[view.sources.index(name) % len(MARKS)]}" if len(view.sources) > 1 else ""
+    return (
+        f'<div class="card {KINDS[found.word]}" data-verdict="{found.word}">{word}<span class="sentence">{escape(found.sentence)}</span> '
+        f'<span class="chip">{escape(found.evidence)}{mark}</span><div class="note">{note}</div></div>'
+    )
+
+
+def _left_out(view: View, trials: Trials) -> list[str]:
+    reasons = left_out(view, trials)
+    if reasons.empty:
+        return []
+    drifted = int(sum(count for reason, count in reasons.items() if reason.startswith("DGEMM drifted")))
+    others = int(reasons.sum()) - drifted
+    told = [f"{counted(drifted, 'trial')} in blocks in which the machine's speed drifted"] if drifted else []
+    told += [f"{counted(others, 'trial')} without a valid reading"] if others else []
+    return [f"Faint and not counted, by the campaign's own rules: {' and '.join(told)}."]
+
+
+def summary_table(view: View, curves: Sequence[Curve], opened: Mapping[str, Trials]) -> str:
+    """Median, mean, interval and n of every point."""
+    unit = next((it.quantities[view.ordinate].unit for it in opened.values() if view.ordinate in it.quantities), "")
+    head = ["evidence", _cap(view.series), _cap(view.abscissa), f"median{_in(unit)}", f"mean{_in(unit)}", f"95 % t interval{_in(unit)}", "n"]
+    rows = []
+    for curve in curves:
+        trials = opened[curve.source]
+        for level, told in curve.summary.iterrows():
+            interval = "—" if np.isnan(told.low) else f"{number(told.low, 4)} to {number(told.high, 4)}"
+            cells = [trials.evidence, trials.placed(view.series, curve.level), trials.called(level)]
+            rows.append([*cells, _number(told["median"]), _number(told["mean"]), interval, f"{int(told.n)}"])
+    return _table(head, rows, numbers=range(3, 7))
+
+
+def fit_table(view: View, curves: Sequence[Curve], fitted: Sequence[Fitted], opened: Mapping[str, Trials]) -> str:
+    """Each curve's estimates with their intervals over the blocks, or why there are none."""
+    if not view.model:
+        return '<p class="under">No model is chosen.</p>'
+    rows = []
+    for curve, found in zip(curves, fitted):
+        trials = opened[curve.source]
+        name = trials.placed(view.series, curve.level)
+        if found.fit is None:
+            rows.append([trials.evidence, name, "—", found.refused, "", ""])
+            continue
+        for parameter, estimate in found.fit.estimates.items():
+            low, high = found.fit.intervals[parameter]
+            interval = "—" if np.isnan(low) else f"{number(low, 4)} to {number(high, 4)}"
+            rows.append([trials.evidence, name, parameter, number(estimate, 4), interval, str(found.fit.blocks)])
+    note = next((found for found in fitted if found.fit is not None), None)
+    said = ""
+    if note is not None:
+        of = f"{view.abscissa} × the share" if note.times_x else "the values"
+        said = f'<p class="under">{escape(note.fit.model.title)}, fitted to {of} of every block; {note.fit.interval_kind}. {escape(note.fit.model.source)}.</p>'
+    return said + _table(["evidence", _cap(view.series), "parameter", "estimate", "95 % t interval", "blocks"], rows, numbers=(3, 4, 5))
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int]) -> str:
+    right = set(numbers)
+    body = "".join(
+        "<tr>" + "".join(f"<td{' class=n' if at in right else ''}>{escape(str(cell))}</td>" for at, cell in enumerate(row)) + "</tr>"
+        for row in rows
+    )
+    return f'<div class="wide"><table><thead><tr>{"".join(f"<th>{escape(name)}</th>" for name in head)}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _number(value: float) -> str:
+    return "—" if pd.isna(value) else number(value, 4)
+
+
+def _in(unit: str) -> str:
+    return f" [{unit}]" if unit else ""
+
+
+def _cap(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def block_count(view: View, opened: Iterable[Trials]) -> str:
+    """How many blocks take part, of how many."""
+    blocks = sorted({block for it in opened for block in it.frame.block.tolist()})
+    kept = len(blocks) - len(set(blocks) & set(view.without_blocks))
+    return f"{kept}{HARD_SPACE}of{HARD_SPACE}{len(blocks)}"
