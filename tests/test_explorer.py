@@ -69,7 +69,7 @@ def test_the_verdict_is_the_studys_own(reference):
     worth = (derived.nodes * derived.share).sel(interconnect="gige").transpose("block", "nodes")
     fitted = fit_blocks(find("universal_scalability"), derived.nodes.values.astype(float), 100 * worth.values)
     x = np.array([1.0, 3.0, 8.0])
-    np.testing.assert_allclose(shown.fitted[0].band(x)[0], fitted.band(x)[0] / x)
+    np.testing.assert_allclose(shown.fitted[0].band(x)[0], fitted.band(x, "ratio")[0] / x)
 
 
 def test_leaving_out_changes_the_verdict_and_says_so(reference):

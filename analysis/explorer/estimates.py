@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -13,7 +13,8 @@ from analysis import models
 from analysis.explorer.trials import PERCENT, Trials
 from analysis.explorer.view import View
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.inference.over_blocks import summary
+from analysis.inference.averages import Kind
+from analysis.inference.over_blocks import over_blocks
 from analysis.studies.scaling import MODELS
 from runners.record import FalloffError
 
@@ -47,16 +48,20 @@ class Curve:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model on one curve, or the reason why there is none; with `times_x` it was fitted to x times the values."""
+    """A model on one curve, or the reason why there is none; with `times_x` it was fitted to x times the values.
+
+    `kind` is that of the quantity's mean.
+    """
 
     fit: BlockFit | None
     refused: str = ""
     times_x: bool = False
+    kind: Kind = "cost"
 
     def band(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Curve and 95 % band at x in the quantity's unit: (mean, low, high), each of shape (x,)."""
         scale = x if self.times_x else 1.0
-        return tuple(part / scale for part in self.fit.band(x))
+        return tuple(part / scale for part in self.fit.band(x, self.kind))
 
 
 def curves(view: View, opened: Mapping[str, Trials]) -> tuple[Curve, ...]:
@@ -101,7 +106,9 @@ def fit(view: View, curve: Curve, trials: Trials) -> Fitted:
     times_x = view.ordinate in PERCENT and view.abscissa == "nodes" and view.model in OF_NODES_TIMES
     x = levels.to_numpy(float)
     values = table.to_numpy(float) * (x if times_x else 1.0)
-    return _fitted(view.model, tuple(x), values.shape, values.tobytes(), times_x)
+    return replace(
+        _fitted(view.model, tuple(x), values.shape, values.tobytes(), times_x), kind=trials.quantities[view.ordinate].kind
+    )
 
 
 @lru_cache(maxsize=512)
@@ -125,13 +132,14 @@ def _curves(view: View, name: str, trials: Trials) -> list[Curve]:
     place = [pd.Index(labels).get_indexer(rows[of]) for labels, of in ((view.shown, view.series), (levels, view.abscissa))]
     if len(rows):
         data[place[0], np.searchsorted(blocks, rows.block), place[1]] = rows[view.ordinate]
-    over_blocks = summary(xr.DataArray(data, dims=("series", "block", "x")))
+    kind = trials.quantities[view.ordinate].kind if view.ordinate in trials.quantities else "cost"
+    means = over_blocks(xr.DataArray(data, dims=("series", "block", "x")), kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # the median of nothing is NaN, as it should be
         medians = np.nanmedian(data, axis=1) if len(blocks) else np.full((len(view.shown), len(levels)), np.nan)
     found = []
     for at, level in enumerate(view.shown):
-        columns = {it: over_blocks[it].values[at] for it in ("mean", "low", "high")}
-        told = pd.DataFrame({"median": medians[at], **columns, "n": over_blocks.blocks.values[at]}, index=levels)
+        columns = {it: means[it].values[at] for it in ("mean", "low", "high")}
+        told = pd.DataFrame({"median": medians[at], **columns, "n": means.blocks.values[at]}, index=levels)
         found.append(Curve(name, level, pd.DataFrame(data[at], blocks, levels), told))
     return found

@@ -10,6 +10,7 @@ from analysis.explorer.estimates import Curve, Fitted
 from analysis.explorer.judgement import Judgement, left_out
 from analysis.explorer.trials import Trials
 from analysis.explorer.view import View
+from analysis.inference.averages import NAMES
 from analysis.wording import HARD_SPACE, counted, day, number
 
 KINDS = {"flat": "flat", "falls off": "falls", "undecided": "", "": ""}
@@ -60,8 +61,9 @@ def _left_out(view: View, trials: Trials) -> list[str]:
 
 def summary_table(view: View, curves: Sequence[Curve], opened: Mapping[str, Trials]) -> str:
     """Median, mean, interval and n of every point."""
-    unit = next((it.quantities[view.ordinate].unit for it in opened.values() if view.ordinate in it.quantities), "")
-    head = ["evidence", _cap(view.series), _cap(view.abscissa), f"median{_in(unit)}", f"mean{_in(unit)}", f"95 % t interval{_in(unit)}", "n"]
+    of = next((it.quantities[view.ordinate] for it in opened.values() if view.ordinate in it.quantities), None)
+    unit, mean = (of.unit, f"{NAMES[of.kind]} mean") if of else ("", "mean")
+    head = ["evidence", _cap(view.series), _cap(view.abscissa), f"median{_in(unit)}", f"{mean}{_in(unit)}", f"95 % t interval{_in(unit)}", "n"]
     rows = []
     for curve in curves:
         trials = opened[curve.source]

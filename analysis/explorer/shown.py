@@ -39,7 +39,7 @@ class Shown:
         return pd.concat(parts, ignore_index=True)
 
     def summary(self) -> pd.DataFrame:
-        """A row for each point: median, mean, 95 % t interval over the blocks and n."""
+        """A row for each point: median, the mean of the quantity's kind, its 95 % t interval over the blocks and n."""
         parts = [
             it.summary.rename_axis(self.view.abscissa).reset_index().assign(
                 **{self.view.series: it.level, "source": it.source, "evidence": self.opened[it.source].evidence}

@@ -10,6 +10,7 @@ import xarray as xr
 
 from analysis.derive import over_factors, points
 from analysis.imported import TESTBED
+from analysis.inference.averages import Kind
 from analysis.schema import schema
 from analysis.studies.efficiency import efficiency
 from analysis.wording import byte_size, counted
@@ -52,6 +53,13 @@ class Quantity:
     name: str
     label: str
     unit: str
+
+    @property
+    def kind(self) -> Kind:
+        """Which mean it has: shares and indices the geometric one, what has a unit per second the harmonic one."""
+        if self.name in (*PERCENT, "fairness"):
+            return "ratio"
+        return "rate" if self.unit.endswith("/s") else "cost"
 
     @property
     def axis(self) -> str:

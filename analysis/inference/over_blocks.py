@@ -12,20 +12,21 @@ def summary(values: xr.DataArray) -> xr.Dataset:
 
     NaN is left out; without a value the mean is NaN, and from one value the interval.
     """
-    return _over_blocks(values, "cost")
+    return over_blocks(values, "cost")
 
 
 def rates(values: xr.DataArray) -> xr.Dataset:
     """As `summary`, of rates: `mean` is the harmonic one, the interval that of the work's costs, inverted."""
-    return _over_blocks(values, "rate")
+    return over_blocks(values, "rate")
 
 
 def ratios(log_ratio: xr.DataArray) -> xr.Dataset:
     """As `summary`, of ratios that are combined as logarithms: `ratio` is their geometric mean."""
-    return _over_blocks(np.exp(log_ratio), "ratio").rename(mean="ratio")
+    return over_blocks(np.exp(log_ratio), "ratio").rename(mean="ratio")
 
 
-def _over_blocks(values: xr.DataArray, kind: Kind) -> xr.Dataset:
+def over_blocks(values: xr.DataArray, kind: Kind) -> xr.Dataset:
+    """As `summary`, of the kind's own mean, for those who learn the kind from the data."""
     mean, low, high, blocks = xr.apply_ufunc(
         _of_one,
         values,
