@@ -65,7 +65,9 @@ def test_first_page_says_what_the_study_says(page):
     assert all(word in judged.sentence for word in ("90 % interval", "n =", "blocks", "margin", "emulated evidence"))
     page.wait_for_function("Bokeh.documents[0].get_model_by_name('bands').data.xs.length === 3")
     assert len(column(page, "points", "trial")) == 264 and len(column(page, "means", "y")) == 12
-    titles = page.evaluate("(() => { const p = Bokeh.documents[0].get_model_by_name('trials-plot'); return [p.left[0].axis_label, p.below[0].axis_label] })()")
+    titles = page.evaluate(
+        "(() => { const p = Bokeh.documents[0].get_model_by_name('trials-plot'); return [p.left[0].axis_label, p.below[0].axis_label] })()"
+    )
     assert titles == ["HPL rate / DGEMM rate of the same nodes [%]", "nodes"]
 
 
@@ -76,9 +78,15 @@ def test_leaving_out_a_block_changes_verdict_points_and_fit_and_can_be_undone(pa
     before, band = sentence(page).inner_text(), column(page, "model", "ys")[0][-1]
     assert block(page, 2).evaluate(ANSWER) < 10_000
     assert sentence(page).inner_text() != before and "n = 10" in sentence(page).inner_text()
-    faded = [alpha for alpha, number in zip(column(page, "points", "alpha"), column(page, "points", "block")) if number == 2]
+    faded = [
+        alpha
+        for alpha, number in zip(column(page, "points", "alpha"), column(page, "points", "block"))
+        if number == 2
+    ]
     assert set(faded) == {min(column(page, "points", "alpha"))}
-    page.wait_for_function("(before) => Bokeh.documents[0].get_model_by_name('model').data.ys[0].at(-1) !== before", arg=band)
+    page.wait_for_function(
+        "(before) => Bokeh.documents[0].get_model_by_name('model').data.ys[0].at(-1) !== before", arg=band
+    )
     page.get_by_role("button", name="Put all back").click()
     page.locator(".sentence:visible", has_text=before).wait_for()
 
@@ -108,7 +116,9 @@ def test_dragging_moves_the_plot_and_the_layers_can_be_switched(page):
     page.mouse.up()
     assert page.evaluate(start) > before
     page.get_by_role("button", name="Blocks", exact=True).click()
-    page.wait_for_function("Bokeh.documents[0].get_model_by_name('trials-plot').renderers.every((one) => one.visible)")
+    page.wait_for_function(
+        "Bokeh.documents[0].get_model_by_name('trials-plot').renderers.every((one) => one.visible)"
+    )
     page.wait_for_function("Bokeh.documents[0].get_model_by_name('blocks').data.xs.length === 33")
     page.get_by_role("button", name="Blocks", exact=True).click()
 

@@ -122,7 +122,9 @@ def _curves(view: View, name: str, trials: Trials) -> list[Curve]:
     blocks = np.unique(rows.block)
     # Laid out at once: a page has to answer within a blink.
     data = np.full((len(view.shown), len(blocks), len(levels)), np.nan)
-    place = [pd.Index(labels).get_indexer(rows[of]) for labels, of in ((view.shown, view.series), (levels, view.abscissa))]
+    place = [
+        pd.Index(labels).get_indexer(rows[of]) for labels, of in ((view.shown, view.series), (levels, view.abscissa))
+    ]
     if len(rows):
         data[place[0], np.searchsorted(blocks, rows.block), place[1]] = rows[view.ordinate]
     over_blocks = summary(xr.DataArray(data, dims=("series", "block", "x")))

@@ -23,8 +23,14 @@ from analysis.explorer.whatif_page import WhatIf
 from runners.record import FalloffError
 
 COLUMNS = {  # of the table of trials: title and width in pixels
-    "trial": ("trial", 110), "series": ("series", 110), "level": ("at", 80), "block": ("block", 50), "order": ("order", 50),
-    "value": ("value", 90), "settings": ("settings", 240), "note": ("note", 300),
+    "trial": ("trial", 110),
+    "series": ("series", 110),
+    "level": ("at", 80),
+    "block": ("block", 50),
+    "order": ("order", 50),
+    "value": ("value", 90),
+    "settings": ("settings", 240),
+    "note": ("note", 300),
 }
 MOST_AT_ONCE = 5  # transcripts, of trials that lie upon each other
 TABLES = ("Transcript", "Trials", "Medians and means", "Fit")
@@ -50,11 +56,19 @@ class Page:
         self.question, self.verdict = text(), text()
         self.controls = Controls(self.show)
         self.experiment = select("")
-        self.experiment.param.update(options={_titled(it): it.name for it in self.experiments.values()}, value=next(iter(self.experiments), None), margin=0)
+        self.experiment.param.update(
+            options={_titled(it): it.name for it in self.experiments.values()},
+            value=next(iter(self.experiments), None),
+            margin=0,
+        )
         self.evidence = chips("evidence", "evidence")
         self.layers = chips("layers", "layers")
-        self.layers.param.update(options={plots.TITLES[name]: name for name in plots.LAYERS}, value=list(plots.AT_FIRST))
-        self.log = pn.widgets.CheckButtonGroup(label="axis", options={"log scale": "log"}, stylesheets=[sheet()], margin=(4, 0))
+        self.layers.param.update(
+            options={plots.TITLES[name]: name for name in plots.LAYERS}, value=list(plots.AT_FIRST)
+        )
+        self.log = pn.widgets.CheckButtonGroup(
+            label="axis", options={"log scale": "log"}, stylesheets=[sheet()], margin=(4, 0)
+        )
         self.pane = pn.pane.Bokeh(sizing_mode="stretch_width", margin=0)
         self.transcript, self.means, self.fits = text(HINT), text(), text()
         self.table = pn.pane.Bokeh(sizing_mode="stretch_width", margin=0)
@@ -92,7 +106,11 @@ class Page:
             self.controls.view = view
             if before is None or _frame(before) != _frame(view):
                 self.controls.fill(view, self.opened)
-            moved = before is None or (before.ordinate, before.fixed, _frame(before)) != (view.ordinate, view.fixed, _frame(view))
+            moved = before is None or (before.ordinate, before.fixed, _frame(before)) != (
+                view.ordinate,
+                view.fixed,
+                _frame(view),
+            )
             self.axis = axis([self.opened[name] for name in view.sources], view.abscissa)
             look = marks(self._trials(), view.series)
             self._exchange("points", layers.points(view, self.opened, self.axis, look))
@@ -102,7 +120,10 @@ class Page:
             self._exchange("means", layers.means(view, self.curves, self.axis, look))
             if moved:
                 plots.laid_out(self.plot, self.axis, self._trials().quantities[view.ordinate].axis)
-            judged = {name: judge(view, [it for it in self.curves if it.source == name], self.opened[name]) for name in view.sources}
+            judged = {
+                name: judge(view, [it for it in self.curves if it.source == name], self.opened[name])
+                for name in view.sources
+            }
             self.verdict.text = pieces.verdicts(view, judged, self.opened)
         self._soon(self._follow)
 
@@ -143,11 +164,16 @@ class Page:
 
     def _downloads(self) -> pn.Row:
         """Buttons that take the current view away."""
-        offered = [("Data (CSV)", "csv", lambda: export.data(self._shown())), ("Code (Python)", "py", lambda: export.code(self.view, self.current.title))]
+        offered = [
+            ("Data (CSV)", "csv", lambda: export.data(self._shown())),
+            ("Code (Python)", "py", lambda: export.code(self.view, self.current.title)),
+        ]
         if self.draw is not None:
             offered.insert(0, ("Figure (SVG)", "svg", lambda: self.draw(self._shown())))
         self.downloads = [self._download(*it) for it in offered]
-        return pn.Row(text('<p class="under">Take this view away:</p>'), *self.downloads, margin=0, css_classes=["bar"])
+        return pn.Row(
+            text('<p class="under">Take this view away:</p>'), *self.downloads, margin=0, css_classes=["bar"]
+        )
 
     def _download(self, label: str, ending: str, make: Callable[[], str | bytes]) -> pn.widgets.FileDownload:
         def made() -> BytesIO:
@@ -155,7 +181,13 @@ class Page:
             return BytesIO(content.encode() if isinstance(content, str) else content)
 
         return pn.widgets.FileDownload(
-            callback=made, filename=f"view.{ending}", label=label, css_classes=["action"], stylesheets=[sheet()], margin=(4, 3), color="default"
+            callback=made,
+            filename=f"view.{ending}",
+            label=label,
+            css_classes=["action"],
+            stylesheets=[sheet()],
+            margin=(4, 3),
+            color="default",
         )
 
     def _shown(self) -> Shown:
@@ -197,7 +229,14 @@ class Page:
         points.selected.on_change("indices", lambda _attribute, _old, chosen: self._of_chosen(chosen))
         self.pane.object = made.figure
         columns = [TableColumn(field=name, title=title, width=width) for name, (title, width) in COLUMNS.items()]
-        self.table.object = DataTable(source=points, columns=columns, sizing_mode="stretch_width", height=330, index_position=None, stylesheets=[sheet("table.css")])
+        self.table.object = DataTable(
+            source=points,
+            columns=columns,
+            sizing_mode="stretch_width",
+            height=330,
+            index_position=None,
+            stylesheets=[sheet("table.css")],
+        )
         return made
 
     def _of_log(self, event) -> None:
@@ -230,7 +269,10 @@ class Page:
             self._trouble(experiment.title, str(error))
             return
         view = replace(self.view, sources=tuple(self.opened))
-        known = all(view.ordinate in it.quantities and view.series in it.factors and view.abscissa in it.factors for it in self.opened.values())
+        known = all(
+            view.ordinate in it.quantities and view.series in it.factors and view.abscissa in it.factors
+            for it in self.opened.values()
+        )
         self.show(view if known else first(tuple(self.opened), next(iter(self.opened.values()))))
 
     def _of_chosen(self, chosen: list[int]) -> None:
@@ -292,17 +334,23 @@ def document(folder: Path | None, draw: Callable[[Shown], bytes] | None = None) 
     made.add_variable("css", sheet("page.css"))
     made.add_variable("theme", sheet("theme.js"))
     pages = pn.widgets.RadioButtonGroup(options=["Explore", "What if?"], stylesheets=[sheet()], margin=0)
-    pages.jscallback(active="document.documentElement.dataset.page = cb_obj.active === 1 ? 'what-if' : 'explore'; dispatchEvent(new Event('resize'))")
+    pages.jscallback(
+        active="document.documentElement.dataset.page = cb_obj.active === 1 ? 'what-if' : 'explore'; dispatchEvent(new Event('resize'))"
+    )
     whatif = pn.Column(sizing_mode="stretch_width", margin=0)
     pages.param.watch(lambda event: _ask(whatif) if event.new != "Explore" and not len(whatif) else None, "value")
     bar = pn.Row(page.layers, page.log, page.evidence, sizing_mode="stretch_width", margin=0, css_classes=["bar"])
     pn.state.curdoc.js_on_event("document_ready", READY) if pn.state.curdoc else None
     for name, part in {
-        "experiment": page.experiment, "pages": pages, "question": page.question, "verdict": page.verdict,
-        "plot": pn.Column(bar, page.pane, sizing_mode="stretch_width", margin=0), "controls": page.controls.panel(),
-        "export": page.export, "tables": page.tables, "whatif": whatif,
+        "experiment": page.experiment,
+        "pages": pages,
+        "question": page.question,
+        "verdict": page.verdict,
+        "plot": pn.Column(bar, page.pane, sizing_mode="stretch_width", margin=0),
+        "controls": page.controls.panel(),
+        "export": page.export,
+        "tables": page.tables,
+        "whatif": whatif,
     }.items():
         made.add_panel(name, part)
     return made
-
-

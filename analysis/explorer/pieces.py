@@ -15,20 +15,27 @@ from analysis.wording import HARD_SPACE, counted, day, number
 KINDS = {"flat": "flat", "falls off": "falls", "undecided": "", "": ""}
 MARKS = ("●", "★", "⬢", "✚")  # of the datasets that are shown beside each other, as `layers.beside` has them
 WHAT = {
-    "measured": "measured on a cluster", "emulated": "emulated: real programs on nodes that share one machine",
-    "simulated": "simulated: a model, without scatter", "published": "published",
+    "measured": "measured on a cluster",
+    "emulated": "emulated: real programs on nodes that share one machine",
+    "simulated": "simulated: a model, without scatter",
+    "published": "published",
 }
 
 
 def question(title: str, opened: Iterable[Trials]) -> str:
     """The experiment's title, and when and as what kind of evidence its data came about."""
-    said = [f"{WHAT.get(it.evidence, it.evidence)} (testbed {it.testbed}, {day(it.dataset.attrs['started'])})" for it in opened]
+    said = [
+        f"{WHAT.get(it.evidence, it.evidence)} (testbed {it.testbed}, {day(it.dataset.attrs['started'])})"
+        for it in opened
+    ]
     return f'<p class="question">{escape(title)}</p><p class="under">{escape(" · ".join(said))}</p>'
 
 
 def trouble(title: str, reason: str) -> str:
     """A page's worth of friendliness where there is nothing to plot."""
-    return f'<div class="card trouble" role="alert"><p class="question">{escape(title)}</p><p>{escape(reason)}</p></div>'
+    return (
+        f'<div class="card trouble" role="alert"><p class="question">{escape(title)}</p><p>{escape(reason)}</p></div>'
+    )
 
 
 def verdicts(view: View, judgements: Mapping[str, Judgement], opened: Mapping[str, Trials]) -> str:
@@ -61,7 +68,15 @@ def _left_out(view: View, trials: Trials) -> list[str]:
 def summary_table(view: View, curves: Sequence[Curve], opened: Mapping[str, Trials]) -> str:
     """Median, mean, interval and n of every point."""
     unit = next((it.quantities[view.ordinate].unit for it in opened.values() if view.ordinate in it.quantities), "")
-    head = ["evidence", _cap(view.series), _cap(view.abscissa), f"median{_in(unit)}", f"mean{_in(unit)}", f"95 % t interval{_in(unit)}", "n"]
+    head = [
+        "evidence",
+        _cap(view.series),
+        _cap(view.abscissa),
+        f"median{_in(unit)}",
+        f"mean{_in(unit)}",
+        f"95 % t interval{_in(unit)}",
+        "n",
+    ]
     rows = []
     for curve in curves:
         trials = opened[curve.source]
@@ -92,13 +107,17 @@ def fit_table(view: View, curves: Sequence[Curve], fitted: Sequence[Fitted], ope
     if note is not None:
         of = f"{view.abscissa} × the share" if note.times_x else "the values"
         said = f'<p class="under">{escape(note.fit.model.title)}, fitted to {of} of every block; {note.fit.interval_kind}. {escape(note.fit.model.source)}.</p>'
-    return said + _table(["evidence", _cap(view.series), "parameter", "estimate", "95 % t interval", "blocks"], rows, numbers=(3, 4, 5))
+    return said + _table(
+        ["evidence", _cap(view.series), "parameter", "estimate", "95 % t interval", "blocks"], rows, numbers=(3, 4, 5)
+    )
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int]) -> str:
     right = set(numbers)
     body = "".join(
-        "<tr>" + "".join(f"<td{' class=n' if at in right else ''}>{escape(str(cell))}</td>" for at, cell in enumerate(row)) + "</tr>"
+        "<tr>"
+        + "".join(f"<td{' class=n' if at in right else ''}>{escape(str(cell))}</td>" for at, cell in enumerate(row))
+        + "</tr>"
         for row in rows
     )
     return f'<div class="wide"><table><thead><tr>{"".join(f"<th>{escape(name)}</th>" for name in head)}</tr></thead><tbody>{body}</tbody></table></div>'

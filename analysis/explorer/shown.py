@@ -35,15 +35,19 @@ class Shown:
         for name, trials in self.opened.items():
             rows = selected(self.view, trials)
             columns = ["trial_id", "block", "order", *dict.fromkeys(factors), self.view.ordinate, "counts", "reason"]
-            parts.append(rows[columns].assign(source=name, evidence=trials.evidence, unit=trials.quantities[self.view.ordinate].unit))
+            parts.append(
+                rows[columns].assign(
+                    source=name, evidence=trials.evidence, unit=trials.quantities[self.view.ordinate].unit
+                )
+            )
         return pd.concat(parts, ignore_index=True)
 
     def summary(self) -> pd.DataFrame:
         """A row for each point: median, mean, 95 % t interval over the blocks and n."""
         parts = [
-            it.summary.rename_axis(self.view.abscissa).reset_index().assign(
-                **{self.view.series: it.level, "source": it.source, "evidence": self.opened[it.source].evidence}
-            )
+            it.summary.rename_axis(self.view.abscissa)
+            .reset_index()
+            .assign(**{self.view.series: it.level, "source": it.source, "evidence": self.opened[it.source].evidence})
             for it in self.curves
         ]
         return pd.concat(parts, ignore_index=True)

@@ -8,8 +8,18 @@ from analysis.explorer.trials import Trials
 AT_FIRST = 9  # series shown of a factor with more levels
 # Factors that a curve runs over, most typical first; and those that tell curves apart.
 ALONG = (
-    "nodes", "N", "receivers", "window_bytes", "mtu", "frame_bytes", "token_bytes", "pairs", "streams", "processes",
-    "ranks_per_node", "noise",
+    "nodes",
+    "N",
+    "receivers",
+    "window_bytes",
+    "mtu",
+    "frame_bytes",
+    "token_bytes",
+    "pairs",
+    "streams",
+    "processes",
+    "ranks_per_node",
+    "noise",
 )
 APART = ("aggregation", "vary", "blas", "noise", "interconnect", "path")
 
@@ -48,7 +58,9 @@ def first(names: tuple[str, ...], trials: Trials) -> View:
     abscissa = (along or others or [compared])[0]
     apart = [compared] if compared in several else [name for name in (*APART, *several) if name in several]
     apart = [name for name in apart if name != abscissa]
-    single = [name for name in ("interconnect", "path", *trials.factors) if name in trials.factors and name != abscissa]
+    single = [
+        name for name in ("interconnect", "path", *trials.factors) if name in trials.factors and name != abscissa
+    ]
     series = (apart or single or [""])[0]
     view = View(names, next(iter(trials.quantities), ""), abscissa, series, ())
     return compared_in(levelled(view, trials), trials)

@@ -72,12 +72,25 @@ def basis() -> Basis:
     cases = []
     for name in CASES:
         if not (paths.REFERENCE / name).is_dir():
-            raise FalloffError(f"what if needs the reference campaign {name}: it comes with Falloff in data/reference")
+            raise FalloffError(
+                f"what if needs the reference campaign {name}: it comes with Falloff in data/reference"
+            )
         cases.append(at_only_level(points(store.assemble(paths.REFERENCE / name)), "block"))
     # Both have the paper's largest case.
-    simulated = xr.concat([efficiency(it) for it in cases], "nodes", coords="minimal", compat="override", join="outer")
-    columns = [it[["N", "NB", "P", "Q", "dgemm"]].max("interconnect") if "interconnect" in it.N.dims else it[["N", "NB", "P", "Q", "dgemm"]] for it in cases]
-    of_cases = xr.concat(columns, "nodes", coords="minimal", compat="override", join="outer").drop_duplicates("nodes").sortby("nodes")
+    simulated = xr.concat(
+        [efficiency(it) for it in cases], "nodes", coords="minimal", compat="override", join="outer"
+    )
+    columns = [
+        it[["N", "NB", "P", "Q", "dgemm"]].max("interconnect")
+        if "interconnect" in it.N.dims
+        else it[["N", "NB", "P", "Q", "dgemm"]]
+        for it in cases
+    ]
+    of_cases = (
+        xr.concat(columns, "nodes", coords="minimal", compat="override", join="outer")
+        .drop_duplicates("nodes")
+        .sortby("nodes")
+    )
     listed = prices.read()
     known = {price.of for price in listed}
     described = testbed(cases[0])["network"]
@@ -145,7 +158,9 @@ def _correction(basis: Basis, networks: Sequence[Network]) -> xr.DataArray:
     there = np.isfinite(factor)
     weights = np.array([[1 / max(_distance(it, one), SAME) for one in known] for it in networks])
     total = weights @ there
-    return xr.DataArray(weights @ np.where(there, factor, 0.0) / total, {"nodes": basis.simulated.nodes}, ("interconnect", "nodes"))
+    return xr.DataArray(
+        weights @ np.where(there, factor, 0.0) / total, {"nodes": basis.simulated.nodes}, ("interconnect", "nodes")
+    )
 
 
 def _distance(one: Network, other: Network) -> float:

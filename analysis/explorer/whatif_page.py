@@ -26,12 +26,16 @@ def slider(label: str, low: float, high: float, unit: str, known: Iterable[float
     """A slider from low to high in equal ratios, which also stops at the values that are known."""
     values = sorted({*np.geomspace(low, high, STEPS).tolist(), *known})
     options = {f"{number(value)} {unit}": float(value) for value in values}
-    return pn.widgets.DiscreteSlider(label=label, options=options, sizing_mode="stretch_width", margin=(8, 6), stylesheets=[sheet()])
+    return pn.widgets.DiscreteSlider(
+        label=label, options=options, sizing_mode="stretch_width", margin=(8, 6), stylesheets=[sheet()]
+    )
 
 
 def price(label: str, value: float) -> pn.widgets.FloatInput:
     """A price in USD."""
-    return pn.widgets.FloatInput(label=label, value=value, start=0, step=10, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()])
+    return pn.widgets.FloatInput(
+        label=label, value=value, start=0, step=10, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()]
+    )
 
 
 class WhatIf:
@@ -41,7 +45,11 @@ class WhatIf:
         self.basis = whatif.basis()
         names, known = self.basis.names, self.basis.networks.values()
         self.preset = pn.widgets.RadioButtonGroup(
-            options={names[name]: name for name in names}, value=FAST, stylesheets=[sheet()], margin=(4, 0), sizing_mode="stretch_width"
+            options={names[name]: name for name in names},
+            value=FAST,
+            stylesheets=[sheet()],
+            margin=(4, 0),
+            sizing_mode="stretch_width",
         )
         self.bandwidth = slider("Bandwidth of payload", 0.05, 200, "Gbit/s", [8e-9 * it.bandwidth for it in known])
         self.latency = slider("Latency", 0.5, 200, "µs", [1e6 * it.latency for it in known])
@@ -60,7 +68,15 @@ class WhatIf:
         _nearest(self.peak, self.basis.peak / 1e9)
         self._take(FAST)
         self._filling = False
-        for widget in (self.bandwidth, self.latency, self.peak, self.node_price, self.price, self.other_price, self.nodes):
+        for widget in (
+            self.bandwidth,
+            self.latency,
+            self.peak,
+            self.node_price,
+            self.price,
+            self.other_price,
+            self.nodes,
+        ):
             widget.param.watch(lambda _event: self._update(), "value")
         self.preset.param.watch(lambda event: self._preset(event.new), "value")
         self.other.param.watch(lambda event: self._against(event.new), "value")
@@ -69,24 +85,55 @@ class WhatIf:
     def panel(self) -> pn.Column:
         """The whole page."""
         sliders = pn.Column(
-            text("<h2>Your network</h2>"), self.preset, self.bandwidth, self.latency, self.price,
-            text("<h2>Your nodes</h2>"), self.peak, self.node_price,
-            text("<h2>Against</h2>"), self.other, self.other_price, self.nodes,
-            css_classes=["side"], sizing_mode="stretch_width", margin=0,
+            text("<h2>Your network</h2>"),
+            self.preset,
+            self.bandwidth,
+            self.latency,
+            self.price,
+            text("<h2>Your nodes</h2>"),
+            self.peak,
+            self.node_price,
+            text("<h2>Against</h2>"),
+            self.other,
+            self.other_price,
+            self.nodes,
+            css_classes=["side"],
+            sizing_mode="stretch_width",
+            margin=0,
         )
         heading = text('<p class="question">What if the network, the nodes or the prices were others?</p>')
-        shown = pn.Column(heading, self.said, self.tiles, self.efficiency, self.ratio, css_classes=["shown"], sizing_mode="stretch_width", margin=0)
-        return pn.Column(shown, sliders, css_classes=["what-if"], sizing_mode="stretch_width", margin=0, stylesheets=[sheet("whatif.css")])
+        shown = pn.Column(
+            heading,
+            self.said,
+            self.tiles,
+            self.efficiency,
+            self.ratio,
+            css_classes=["shown"],
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+        return pn.Column(
+            shown,
+            sliders,
+            css_classes=["what-if"],
+            sizing_mode="stretch_width",
+            margin=0,
+            stylesheets=[sheet("whatif.css")],
+        )
 
     def _plots(self) -> None:
         columns = ("x", "nodes", "yours", "other", "ratio")
         self.data = ColumnDataSource({name: [] for name in columns})
-        self.simulated = ColumnDataSource({name: [] for name in ("x", "nodes", "y", "color", "dark", "marker", "name")})
+        self.simulated = ColumnDataSource(
+            {name: [] for name in ("x", "nodes", "y", "color", "dark", "marker", "name")}
+        )
         look = {name: mark(style.LOOKS[name], name) for name in (SLOW, FAST)}
         self.efficiency, self.ratio = (
             self._figure(label) for label in ("efficiency, Rmax / Rpeak [%]", "cost of a Gflop/s, yours / other")
         )
-        self.pays = [Span(dimension="height", line_dash="dotted", line_width=2, location=0, visible=False) for _ in range(2)]
+        self.pays = [
+            Span(dimension="height", line_dash="dotted", line_width=2, location=0, visible=False) for _ in range(2)
+        ]
         for label, its, name in (("the other", look[SLOW], OTHER), ("your network", look[FAST], YOURS)):
             self._line(self.efficiency, name, its, label, f"@{name}{{0.0}} %")
         self._line(self.ratio, "ratio", look[FAST], "your network: below 1 it pays", "@ratio{0.000}")
@@ -95,18 +142,45 @@ class WhatIf:
             plot.add_layout(span)
             plot.legend.orientation, plot.legend.location = "horizontal", "bottom_left"
         dots = self.efficiency.scatter(
-            "x", "y", source=self.simulated, marker="marker", size=9, fill_color=None, line_color="color", line_width=1.6, legend_label="simulated"
+            "x",
+            "y",
+            source=self.simulated,
+            marker="marker",
+            size=9,
+            fill_color=None,
+            line_color="color",
+            line_width=1.6,
+            legend_label="simulated",
         )
-        self.efficiency.add_tools(HoverTool(renderers=[dots], tooltips=[("simulated", "@name"), ("nodes", "@nodes"), ("efficiency", "@y{0.0} %")]))
+        self.efficiency.add_tools(
+            HoverTool(
+                renderers=[dots], tooltips=[("simulated", "@name"), ("nodes", "@nodes"), ("efficiency", "@y{0.0} %")]
+            )
+        )
 
     def _line(self, plot: figure, column: str, look: Mark, label: str, value: str) -> None:
-        line = plot.line("x", column, source=self.data, color=look.color, line_dash=look.dash, line_width=2.5, legend_label=label)
-        dots = plot.scatter("x", column, source=self.data, color=look.color, marker=look.marker, size=7, legend_label=label)
+        line = plot.line(
+            "x", column, source=self.data, color=look.color, line_dash=look.dash, line_width=2.5, legend_label=label
+        )
+        dots = plot.scatter(
+            "x", column, source=self.data, color=look.color, marker=look.marker, size=7, legend_label=label
+        )
         line.tags = dots.tags = [look.color, look.dark]
         plot.add_tools(HoverTool(renderers=[dots], tooltips=[("nodes", "@nodes"), (label, value)]))
 
     def _figure(self, label: str) -> figure:
-        plot = figure(height=310, sizing_mode="stretch_width", tools="pan,box_zoom,reset", active_drag=None, toolbar_location=None, x_axis_label="nodes", y_axis_label=label, y_range=Range1d(0, 100), min_border_right=18, **CLEAR)
+        plot = figure(
+            height=310,
+            sizing_mode="stretch_width",
+            tools="pan,box_zoom,reset",
+            active_drag=None,
+            toolbar_location=None,
+            x_axis_label="nodes",
+            y_axis_label=label,
+            y_range=Range1d(0, 100),
+            min_border_right=18,
+            **CLEAR,
+        )
         plot.xaxis.ticker = [float(np.log2(n)) for n in TICKS]
         plot.xaxis.major_label_overrides = {float(np.log2(n)): str(n) for n in TICKS}
         plot.xgrid.visible = False
@@ -142,7 +216,9 @@ class WhatIf:
             return
         other = self.basis.networks[self.other.value]
         against = Network(other.bandwidth, other.latency, self.other_price.value or 0.0)
-        self.answer = whatif.predict(self.basis, self.yours(), against, 1e9 * self.peak.value, self.node_price.value or 1.0)
+        self.answer = whatif.predict(
+            self.basis, self.yours(), against, 1e9 * self.peak.value, self.node_price.value or 1.0
+        )
         with pn.io.hold():
             self._draw(self.answer)
             self.said.text = self._sentence(self.answer)
@@ -151,14 +227,20 @@ class WhatIf:
     def _draw(self, answer: Answer) -> None:
         nodes = answer.efficiency.nodes.values
         percents = {name: 100 * answer.efficiency.sel(interconnect=name).values for name in (YOURS, OTHER)}
-        ratio = (answer.cost.sel(interconnect=YOURS, drop=True) / answer.cost.sel(interconnect=OTHER, drop=True)).values
+        ratio = (
+            answer.cost.sel(interconnect=YOURS, drop=True) / answer.cost.sel(interconnect=OTHER, drop=True)
+        ).values
         self.data.data = {"x": np.log2(nodes), "nodes": nodes, **percents, "ratio": ratio}
         known = 100 * self.basis.simulated.sel(interconnect=self.other.value).dropna("nodes")
         at_paper = np.isclose(self.peak.value, self.basis.peak / 1e9, rtol=0.04)
         look, count = mark(style.LOOKS[self.other.value], self.other.value), known.size if at_paper else 0
         self.simulated.data = {
-            "x": np.log2(known.nodes.values)[:count], "nodes": known.nodes.values[:count], "y": known.values[:count],
-            "color": [look.color] * count, "dark": [look.dark] * count, "marker": [look.marker] * count,
+            "x": np.log2(known.nodes.values)[:count],
+            "nodes": known.nodes.values[:count],
+            "y": known.values[:count],
+            "color": [look.color] * count,
+            "dark": [look.dark] * count,
+            "marker": [look.marker] * count,
             "name": [self.basis.names[self.other.value]] * count,
         }
         far = max(LEAST_SPREAD, 1.2 * np.abs(ratio - 1).max())
@@ -187,14 +269,23 @@ class WhatIf:
     def _tiles(self, answer: Answer) -> str:
         n = self.nodes.value
         yours, other = (float(answer.efficiency.sel(interconnect=name, nodes=n)) for name in (YOURS, OTHER))
-        premium = ((self.node_price.value or 1.0) + (self.price.value or 0)) / ((self.node_price.value or 1.0) + (self.other_price.value or 0)) - 1
+        premium = ((self.node_price.value or 1.0) + (self.price.value or 0)) / (
+            (self.node_price.value or 1.0) + (self.other_price.value or 0)
+        ) - 1
         tiles = (
             (percent(yours), f"of peak on your network, {counted(n, 'node')}"),
             (percent(other), f"of peak on {self.basis.names[self.other.value]}"),
             (percent(yours / other - 1), "more HPL for the same nodes"),
             (percent(premium), "more to pay for a node"),
         )
-        return '<div class="tiles">' + "".join(f'<div><div class="big">{big}</div><div class="what">{escape(what)}</div></div>' for big, what in tiles) + "</div>"
+        return (
+            '<div class="tiles">'
+            + "".join(
+                f'<div><div class="big">{big}</div><div class="what">{escape(what)}</div></div>'
+                for big, what in tiles
+            )
+            + "</div>"
+        )
 
 
 def _nearest(widget: pn.widgets.DiscreteSlider, value: float) -> None:
