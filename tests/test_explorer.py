@@ -28,7 +28,6 @@ from analysis.models import find
 from analysis.studies import payoff
 from runners.record import Execution, FalloffError, Transcript, Trial
 
-
 ONE_BLOCK = sources.trials(synthetic.campaign(blocks=1))
 
 

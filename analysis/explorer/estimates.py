@@ -66,7 +66,7 @@ def curves(view: View, opened: Mapping[str, Trials]) -> tuple[Curve, ...]:
 
 @lru_cache(maxsize=16)  # points, curves and sentences all begin with it; nobody changes it
 def selected(view: View, trials: Trials) -> pd.DataFrame:
-    """The rows of the series shown at the other factors' levels, with `counts`: whether a trial is in the statistics."""
+    """The rows of the series shown at the other factors' levels, with `counts`: is it in the statistics?"""
     frame = trials.frame
     for name, level in view.fixed:
         if name in trials.factors:

@@ -22,8 +22,8 @@ OF_FALLS = ("efficiency", "share", "hpl_rate")  # quantities whose ratio within 
 class Judgement:
     """What the data say of the view's contrast: `word` is the verdict, or empty where none is drawn.
 
-    `sentence` says it with n and the kind of interval, `note` what else has to be known. `fall` is the verdict that it
-    rests on; `ratio` [1] with `interval` that of the two series at the largest level, and `blocks` its n.
+    `sentence` says it with n and the kind of interval, `note` what else has to be known. `fall` is the verdict that
+    it rests on; `ratio` [1] with `interval` that of the two series at the largest level, and `blocks` its n.
     """
 
     word: str
@@ -72,7 +72,8 @@ def _fall(view: View, trials: Trials, log_ratio: xr.DataArray) -> Judgement:
         said = f"{_pair(view, trials)} is undecided {span}. {found.explanation}"
     else:
         verb = {"flat": "is flat", "falls off": "falls off", "undecided": "is undecided"}[found.kind]
-        said = f"{_pair(view, trials)} {verb}: its fall {span} is {percent(found.fall)} ({_basis(found, trials)}). {found.explanation}"
+        basis = f"{percent(found.fall)} ({_basis(found, trials)})"
+        said = f"{_pair(view, trials)} {verb}: its fall {span} is {basis}. {found.explanation}"
     notes = [] if found.flat_margin is None else [f"It would be flat at a margin of {percent(found.flat_margin)}."]
     if baseline != design["baseline_nodes"]:
         notes.append(f"The campaign's own baseline, {design['baseline_nodes']} nodes, is left out.")

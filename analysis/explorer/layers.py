@@ -28,7 +28,7 @@ def points(
 
 
 def beside(marks: Mapping[Hashable, Mark], view: View, name: str) -> dict[Hashable, Mark]:
-    """The marks of one of a view's datasets: those of a second and third have the series' colour and a mark of their own."""
+    """The marks of one of a view's datasets: a second and third have the series' colour and a marker of their own."""
     at = view.sources.index(name)
     return (
         dict(marks)

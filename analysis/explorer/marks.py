@@ -86,4 +86,5 @@ def picture(mark: Mark, dark: bool) -> str:
         "hex": '<path d="M7 1 12.2 4v6L7 13 1.8 10V4z"/>',
     }
     color = mark.dark if dark else mark.color
-    return f'<svg xmlns="http://www.w3.org/2000/svg" width="{MARK}" height="{MARK}" fill="{color}">{shapes[mark.marker]}</svg>'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{MARK}" height="{MARK}" fill="{color}">'
+    return f"{head}{shapes[mark.marker]}</svg>"

@@ -62,9 +62,15 @@ EMPTY = {
 }
 # A trial as it is hovered over: text in columns, never markup from a dataset.
 TOOLTIP = """
-<div style="background:var(--card);color:var(--ink);margin:-6px -8px;padding:8px 11px;max-width:340px;font-size:13px"><b>@series</b> · @level<br>
+<div style="background: var(--card); color: var(--ink); margin: -6px -8px; padding: 8px 11px; max-width: 340px;
+ font-size: 13px"><b>@series</b> · @level<br>
 <span style="font-size:1.15em">@value</span><br>
 block @block, run @order in it<br>@settings<br><i>@note</i><br><small>@trial · click for its transcript</small></div>
+"""
+# The layers are switched in the browser, which needs no answer.
+SWITCH = """
+for (const [name, them] of Object.entries(renderers))
+  for (const it of them) it.visible = cb_obj.active.some((at) => names[at] === name)
 """
 NUMBERS = """
 const size = Math.abs(tick)
@@ -201,3 +207,11 @@ def y_ends(values: np.ndarray, log: bool) -> tuple[float, float]:
 
 def _range(range_: Range1d, low: float, high: float) -> None:
     range_.update(start=low, end=high, reset_start=low, reset_end=high)
+
+
+def same(old, new) -> bool:
+    """Whether two columns hold the same; NaN is NaN."""
+    old, new = np.asarray(old), np.asarray(new)
+    if old.shape != new.shape:
+        return False
+    return bool(np.array_equal(old, new, equal_nan=True)) if new.dtype.kind == "f" else bool((old == new).all())

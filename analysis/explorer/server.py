@@ -15,7 +15,7 @@ from bokeh.util.token import generate_session_id
 from panel.io.server import StoppableThread
 from panel.reactive import Syncable
 
-from analysis.explorer import page, sources
+from analysis.explorer import document, sources
 from analysis.explorer.shown import Shown
 from runners.record import FalloffError
 
@@ -59,7 +59,7 @@ def serve(folder: Path | None, port: int = 0, draw: Callable[[Shown], bytes] | N
     chosen = _free(port)
     secret = secrets.token_urlsafe(32).encode()
     server = pn.serve(
-        lambda: page.document(folder, draw),
+        lambda: document.document(folder, draw),
         port=chosen,
         address=HOST,
         websocket_origin=[f"{HOST}:{chosen}"],

@@ -15,7 +15,7 @@ from analysis.explorer.view import View, first
 
 @dataclass(frozen=True)
 class Shown:
-    """A view with the trials of its sources, its curves, the fit of each (none without a model) and its judgements."""
+    """A view with the trials of its sources, its curves, their fits (none without a model) and its judgements."""
 
     view: View
     opened: Mapping[str, Trials]
@@ -29,7 +29,7 @@ class Shown:
         return "\n".join(f"{it.sentence} {it.note}".strip() for it in self.judgements.values())
 
     def points(self) -> pd.DataFrame:
-        """A row for each trial shown: where it is from, its levels and value, and whether and why it does not count."""
+        """A row for each trial shown: where it is from, its levels and value, and if and why it does not count."""
         factors = [self.view.series, self.view.abscissa, *(name for name, _ in self.view.fixed)]
         parts = []
         for name, trials in self.opened.items():

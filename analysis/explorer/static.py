@@ -13,10 +13,10 @@ from jinja2 import Template
 
 from analysis.explorer import layers, pieces, plot, sources, transcripts
 from analysis.explorer.axes import axis
-from analysis.explorer.controls import sheet
 from analysis.explorer.marks import marks, picture
 from analysis.explorer.shown import Shown, first_of
 from analysis.explorer.sources import Experiment
+from analysis.explorer.widgets import sheet
 from runners.record import FalloffError, Transcript
 
 MOST = 10_000_000  # bytes that the file may have
@@ -37,7 +37,7 @@ def write(folder: Path | None, file: Path) -> None:
         text = _text([{**page, "trials": {}} for page in pages])  # points without what they printed
     if len(text.encode()) > MOST:
         raise FalloffError(
-            f"the page would have more than {MOST / 1e6:.0f} MB: explore a folder of fewer datasets, or without --static"
+            f"the page would have more than {MOST / 1e6:.0f} MB: explore fewer datasets, or without --static"
         )
     part = file.with_name(file.name + ".part")
     try:

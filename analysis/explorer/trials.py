@@ -59,7 +59,7 @@ COUNTED = {"nodes": "node", "receivers": "receiver", "streams": "stream", "pairs
 
 @dataclass(frozen=True)
 class Quantity:
-    """What can be on the vertical axis: its label and the unit in which the table holds it, empty where it has none."""
+    """What can be on the vertical axis: its label and the table's unit, empty where it has none."""
 
     name: str
     label: str
@@ -124,7 +124,7 @@ class Trials:
 
 
 def trials(dataset: xr.Dataset) -> Trials:
-    """The table of a dataset; raises FalloffError when it holds no reading of its design or several kinds of evidence."""
+    """The table of a dataset; raises FalloffError when it has no reading of its design or mixes evidence."""
     chosen = dataset.isel(trial=np.flatnonzero(dataset.role == "point"))
     kinds = sorted(set(chosen.evidence.values.tolist()))
     if not kinds:

@@ -1,7 +1,4 @@
-"""The page of what-if: sliders on the left, efficiency and cost over nodes, and the node count at which one stops paying."""
-
-from collections.abc import Iterable
-from html import escape
+"""The page of what-if: sliders, efficiency and cost over nodes, and where a network stops paying."""
 
 import numpy as np
 import panel as pn
@@ -9,33 +6,15 @@ from bokeh.models import ColumnDataSource, HoverTool, Range1d, Span
 from bokeh.plotting import figure
 
 from analysis import style
-from analysis.explorer import whatif
-from analysis.explorer.controls import select, sheet, text
+from analysis.explorer import whatif, whatif_text
 from analysis.explorer.marks import Mark, mark
 from analysis.explorer.plot import CLEAR
 from analysis.explorer.whatif import OTHER, YOURS, Answer, Network
-from analysis.wording import counted, number, percent
+from analysis.explorer.widgets import nearest, price, select, sheet, slider, text
 
-STEPS = 121  # of a slider on which equal ways are equal ratios
 SLOW, FAST = "gige", "10gige"  # what the page begins with: the paper's two
 LEAST_SPREAD = 0.1  # of the costs' ratio: an axis that moved with less would show noise
 TICKS = [2, 4, 8, 16, 36, 72, 144, 256]
-
-
-def slider(label: str, low: float, high: float, unit: str, known: Iterable[float]) -> pn.widgets.DiscreteSlider:
-    """A slider from low to high in equal ratios, which also stops at the values that are known."""
-    values = sorted({*np.geomspace(low, high, STEPS).tolist(), *known})
-    options = {f"{number(value)} {unit}": float(value) for value in values}
-    return pn.widgets.DiscreteSlider(
-        label=label, options=options, sizing_mode="stretch_width", margin=(8, 6), stylesheets=[sheet()]
-    )
-
-
-def price(label: str, value: float) -> pn.widgets.FloatInput:
-    """A price in USD."""
-    return pn.widgets.FloatInput(
-        label=label, value=value, start=0, step=10, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()]
-    )
 
 
 class WhatIf:
@@ -65,7 +44,7 @@ class WhatIf:
         self.said, self.tiles = text(), text()
         self._plots()
         self._filling = True
-        _nearest(self.peak, self.basis.peak / 1e9)
+        nearest(self.peak, self.basis.peak / 1e9)
         self._take(FAST)
         self._filling = False
         for widget in (
@@ -194,8 +173,8 @@ class WhatIf:
 
     def _take(self, name: str) -> None:
         network = self.basis.networks[name]
-        _nearest(self.bandwidth, 8e-9 * network.bandwidth)
-        _nearest(self.latency, 1e6 * network.latency)
+        nearest(self.bandwidth, 8e-9 * network.bandwidth)
+        nearest(self.latency, 1e6 * network.latency)
         if np.isfinite(network.price):
             self.price.value = network.price
 
@@ -221,8 +200,10 @@ class WhatIf:
         )
         with pn.io.hold():
             self._draw(self.answer)
-            self.said.text = self._sentence(self.answer)
-            self.tiles.text = self._tiles(self.answer)
+            self.said.text = whatif_text.sentence(self.answer, self.basis.names[self.other.value])
+            self.tiles.text = whatif_text.tiles(
+                self.answer, self.nodes.value, self.basis.names[self.other.value], self._premium()
+            )
 
     def _draw(self, answer: Answer) -> None:
         nodes = answer.efficiency.nodes.values
@@ -249,45 +230,7 @@ class WhatIf:
             span.visible = bool(np.isfinite(answer.pays_from))
             span.location = float(np.log2(answer.pays_from)) if span.visible else 0.0
 
-    def _sentence(self, answer: Answer) -> str:
-        nodes, other = answer.efficiency.nodes.values, self.basis.names[self.other.value]
-        if not np.isfinite(answer.pays_from):
-            said = f"{other} pays at every size up to {counted(int(nodes[-1]), 'node')}: your network costs more for each Gflop/s of HPL."
-        elif answer.pays_from == nodes[0]:
-            said = f"Your network pays at every size from {counted(int(nodes[0]), 'node')} on: it costs less for each Gflop/s of HPL than {other}."
-        else:
-            at = counted(int(answer.pays_from), "node")
-            said = f"{other} stops paying at {at}: from there on your network costs less for each Gflop/s of HPL."
-        note = (
-            "Predicted on the white paper's cases, whose matrix grows with the nodes: HPL's analytic model, corrected to agree with the simulation "
-            f"(open marks) where a network was simulated. It has no scatter, so no interval; one simulated network predicted from the others is "
-            f"at most {number(100 * whatif.off(), 2)} percentage points off. Prices are what you type: those of the start, of 2005 to 2009, have "
-            "their sources in data/prices.toml."
-        )
-        return f'<div class="card" data-pays="{answer.pays_from:g}"><span class="sentence">{escape(said)}</span> <span class="chip">predicted</span><div class="note">{escape(note)}</div></div>'
-
-    def _tiles(self, answer: Answer) -> str:
-        n = self.nodes.value
-        yours, other = (float(answer.efficiency.sel(interconnect=name, nodes=n)) for name in (YOURS, OTHER))
-        premium = ((self.node_price.value or 1.0) + (self.price.value or 0)) / (
-            (self.node_price.value or 1.0) + (self.other_price.value or 0)
-        ) - 1
-        tiles = (
-            (percent(yours), f"of peak on your network, {counted(n, 'node')}"),
-            (percent(other), f"of peak on {self.basis.names[self.other.value]}"),
-            (percent(yours / other - 1), "more HPL for the same nodes"),
-            (percent(premium), "more to pay for a node"),
-        )
-        return (
-            '<div class="tiles">'
-            + "".join(
-                f'<div><div class="big">{big}</div><div class="what">{escape(what)}</div></div>'
-                for big, what in tiles
-            )
-            + "</div>"
-        )
-
-
-def _nearest(widget: pn.widgets.DiscreteSlider, value: float) -> None:
-    values = np.array(list(widget.options.values()))
-    widget.value = float(values[np.abs(np.log(values / value)).argmin()])
+    def _premium(self) -> float:
+        """What a node costs more with your network [1]."""
+        node, yours, other = (it.value or 0.0 for it in (self.node_price, self.price, self.other_price))
+        return (node + yours) / ((node + other) or 1.0) - 1
