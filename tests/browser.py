@@ -19,7 +19,9 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-READY = "window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle && 'painted' in document.documentElement.dataset"
+READY = """window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle
+  && 'painted' in document.documentElement.dataset"""
+FIGURE = "Bokeh.documents[0].get_model_by_name('trials-plot')"
 SLOW = 60_000  # milliseconds that a page may take while other work runs
 
 # Where a trial is on the screen: the renderer's data through the plot's own scales.

@@ -12,20 +12,19 @@ import pytest
 import synthetic
 import xarray as xr
 from command_line import ROOT, run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import experiment
 from analysis import store
 from analysis.contrasts import contrasts
 from analysis.derive import points
-from analysis.explorer import axes, estimates, export, marks, sources, transcripts, whatif
+from analysis.explorer import axes, estimates, export, marks, sources, transcripts
 from analysis.explorer.page import Page
 from analysis.explorer.shown import again, show
 from analysis.explorer.view import first
 from analysis.fitting.block_fit import fit_blocks
 from analysis.models import find
-from analysis.studies import payoff
 from runners.record import Execution, FalloffError, Transcript, Trial
 
 ONE_BLOCK = sources.trials(synthetic.campaign(blocks=1))
@@ -74,7 +73,7 @@ def test_the_verdict_is_the_studys_own(reference):
 
 
 def test_leaving_out_changes_the_verdict_and_says_so(reference):
-    """Without a block n is one less, without the largest nodes the span is shorter, without the baseline it is named."""
+    """Without a block n is one less, without the most nodes the span is shorter; the baseline is named."""
     view, opened = first_view(reference["hpl_scaling"])
     (whole,) = show(view, opened).judgements.values()
     (less,) = show(replace(view, without_blocks=(2,)), opened).judgements.values()
@@ -147,42 +146,6 @@ def test_transcripts_are_shown_as_text(reference):
     assert "<script>" not in page and "&lt;script&gt;" in page and "<i>" not in page and "<b>" not in page
     with pytest.raises(FalloffError, match="no transcript of trial"):
         transcripts.transcript(source, "nonsense")
-
-
-def test_what_if_agrees_with_the_simulation_and_with_the_report():
-    """On simulated networks the prediction is the simulation's, and GigE stops paying where the study of prices has it."""
-    basis = whatif.basis()
-    slow, fast = basis.networks["gige"], basis.networks["10gige"]
-    answer = whatif.predict(basis, fast, slow, basis.peak, basis.node_price)
-    told = answer.efficiency.sel(interconnect=whatif.OTHER, drop=True)
-    np.testing.assert_allclose(told, basis.simulated.sel(interconnect="gige"), rtol=1e-6)
-    study = payoff.analyse(
-        *(experiment.stored(name, "smith") for name in ("hpl_paper", "hpl_sensitivity", "hpl_beyond"))
-    )
-    assert answer.pays_from == float(
-        study.from_nodes.value.sel(uncertain="both")
-        if "uncertain" in study.from_nodes.value.dims
-        else study.from_nodes.value
-    )
-    assert 0 < whatif.off() < 0.1
-
-
-@settings(deadline=None)  # the first example reads the basis
-@given(
-    bandwidth=st.floats(1e7, 2e10),
-    latency=st.floats(1e-6, 2e-4),
-    peak=st.floats(1e10, 1e13),
-    price=st.floats(0, 5000),
-)
-def test_what_if_is_monotonous_in_price_and_stays_an_efficiency(bandwidth, latency, peak, price):
-    """Whatever is asked, an efficiency is between 0 and 1, and a dearer network never pays earlier."""
-    basis = whatif.basis()
-    other = basis.networks["gige"]
-    cheap, dear = (
-        whatif.predict(basis, whatif.Network(bandwidth, latency, price + more), other, peak, basis.node_price)
-        for more in (0, 500)
-    )
-    assert ((cheap.efficiency > 0) & (cheap.efficiency < 1.1)).all() and dear.pays_from >= cheap.pays_from
 
 
 @pytest.mark.parametrize("what", ["empty", "broken", "foreign"])

@@ -18,8 +18,8 @@ HINT = (
 )
 EMPTY = (
     "There is nothing to explore here yet",
-    "The folder holds no dataset. `falloff run hpl_scaling --preset quick` measures one, `falloff import` makes one of "
-    "outputs that you have, and `falloff explore` without a folder shows the reference that comes with Falloff.",
+    "The folder holds no dataset. `falloff run hpl_scaling --preset quick` measures one, `falloff import` makes one "
+    "of outputs that you have, and `falloff explore` without a folder shows the reference that comes with Falloff.",
 )
 LONGEST = 90  # characters of a title in the list
 KINDS = {"flat": "flat", "falls off": "falls", "undecided": "", "": ""}

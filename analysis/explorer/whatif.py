@@ -59,7 +59,7 @@ class Answer:
     """What is predicted, over (interconnect, nodes) with the interconnects YOURS and OTHER.
 
     `efficiency` [1] is of the nodes' theoretical peak, `cost` [USD s / Gflop] what a Gflop/s of HPL costs.
-    `pays_from` is the node count from which on yours is the cheaper one, infinite where it is not even at the largest.
+    `pays_from` is the node count from which on yours is cheaper, infinite where it is not even at the largest.
     """
 
     efficiency: xr.DataArray

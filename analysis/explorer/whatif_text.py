@@ -21,10 +21,11 @@ def sentence(answer: Answer, other: str) -> str:
     else:
         at = counted(int(answer.pays_from), "node")
         said = f"{other} stops paying at {at}: from there on your network costs less for each Gflop/s of HPL."
+    off = number(100 * whatif.off(), 2)
     note = (
         "Predicted on the white paper's cases, whose matrix grows with the nodes: HPL's analytic model, corrected to "
         "agree with the simulation (open marks) where a network was simulated. It has no scatter, so no interval; "
-        f"one simulated network predicted from the others is at most {number(100 * whatif.off(), 2)} percentage points off. "
+        f"one simulated network predicted from the others is at most {off} percentage points off. "
         "Prices are what you type: those of the start, of 2005 to 2009, have their sources in data/prices.toml."
     )
     return (
