@@ -9,11 +9,19 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
 MISSING = "Chromium is missing: `make test` installs debian-packages-browser.txt"
 ARGUMENTS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
 ]
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-READY = "window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle && 'painted' in document.documentElement.dataset"
+READY = """window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle
+  && 'painted' in document.documentElement.dataset"""
+FIGURE = "Bokeh.documents[0].get_model_by_name('trials-plot')"
 SLOW = 60_000  # milliseconds that a page may take while other work runs
 
 # Where a trial is on the screen: the renderer's data through the plot's own scales.
@@ -49,7 +57,9 @@ def chromium() -> Iterator[Browser]:
 def opened(browser: Browser, address: str, dark: bool = False, phone: bool = False) -> Page:
     """A page that is drawn; `page.asked` lists what it requested and `page.complaints` its errors."""
     touch = {"has_touch": True, "is_mobile": True} if phone else {}
-    context = browser.new_context(viewport=PHONE if phone else DESKTOP, color_scheme="dark" if dark else "light", **touch)
+    context = browser.new_context(
+        viewport=PHONE if phone else DESKTOP, color_scheme="dark" if dark else "light", **touch
+    )
     page = context.new_page()
     page.set_default_timeout(SLOW)
     page.asked, page.complaints = [], []
@@ -68,7 +78,9 @@ def sentence(page: Page) -> Locator:
 
 def column(page: Page, layer: str, name: str) -> list:
     """A column of a layer's data, as the browser has it."""
-    return page.evaluate("([layer, name]) => [...Bokeh.documents.at(-1).get_model_by_name(layer).data[name]]", [layer, name])
+    return page.evaluate(
+        "([layer, name]) => [...Bokeh.documents.at(-1).get_model_by_name(layer).data[name]]", [layer, name]
+    )
 
 
 def outside(page: Page, host: str) -> list[str]:

@@ -7,7 +7,7 @@ import urllib.request
 import browser
 import pandas as pd
 import pytest
-from browser import ANSWER, PLACE, column, opened, outside, sentence
+from browser import ANSWER, FIGURE, PLACE, column, opened, outside, sentence
 
 from analysis.explorer import server, sources
 from analysis.explorer.shown import show
@@ -56,7 +56,7 @@ def block(page, number: int):
 
 
 def test_first_page_says_what_the_study_says(page):
-    """Points, medians, intervals and bands are drawn; verdict, n, interval, margin and evidence are read; units are on the axes."""
+    """Points, medians, intervals and bands are drawn; verdict, n, interval and evidence are read; axes have units."""
     choose(page, "HPL over 1, 2, 4 and 8 nodes on Gigabit")
     reference = next(iter(sources.experiments()))
     trials = {it.name: sources.opened(it) for it in reference.sources}
@@ -65,20 +65,26 @@ def test_first_page_says_what_the_study_says(page):
     assert all(word in judged.sentence for word in ("90 % interval", "n =", "blocks", "margin", "emulated evidence"))
     page.wait_for_function("Bokeh.documents[0].get_model_by_name('bands').data.xs.length === 3")
     assert len(column(page, "points", "trial")) == 264 and len(column(page, "means", "y")) == 12
-    titles = page.evaluate("(() => { const p = Bokeh.documents[0].get_model_by_name('trials-plot'); return [p.left[0].axis_label, p.below[0].axis_label] })()")
+    titles = page.evaluate(f"[{FIGURE}.left[0].axis_label, {FIGURE}.below[0].axis_label]")
     assert titles == ["HPL rate / DGEMM rate of the same nodes [%]", "nodes"]
 
 
 def test_leaving_out_a_block_changes_verdict_points_and_fit_and_can_be_undone(page):
-    """A click on a block: n is one less, its points fade, the band moves; `Put all back` gives the first sentence again."""
+    """A click on a block: n is one less, its points fade, the band moves; `Put all back` undoes it."""
     choose(page, "HPL over 1, 2, 4 and 8 nodes on Gigabit")
     page.wait_for_function("Bokeh.documents[0].get_model_by_name('bands').data.xs.length === 3")
     before, band = sentence(page).inner_text(), column(page, "model", "ys")[0][-1]
     assert block(page, 2).evaluate(ANSWER) < 10_000
     assert sentence(page).inner_text() != before and "n = 10" in sentence(page).inner_text()
-    faded = [alpha for alpha, number in zip(column(page, "points", "alpha"), column(page, "points", "block")) if number == 2]
+    faded = [
+        alpha
+        for alpha, number in zip(column(page, "points", "alpha"), column(page, "points", "block"))
+        if number == 2
+    ]
     assert set(faded) == {min(column(page, "points", "alpha"))}
-    page.wait_for_function("(before) => Bokeh.documents[0].get_model_by_name('model').data.ys[0].at(-1) !== before", arg=band)
+    page.wait_for_function(
+        "(before) => Bokeh.documents[0].get_model_by_name('model').data.ys[0].at(-1) !== before", arg=band
+    )
     page.get_by_role("button", name="Put all back").click()
     page.locator(".sentence:visible", has_text=before).wait_for()
 
@@ -108,7 +114,9 @@ def test_dragging_moves_the_plot_and_the_layers_can_be_switched(page):
     page.mouse.up()
     assert page.evaluate(start) > before
     page.get_by_role("button", name="Blocks", exact=True).click()
-    page.wait_for_function("Bokeh.documents[0].get_model_by_name('trials-plot').renderers.every((one) => one.visible)")
+    page.wait_for_function(
+        "Bokeh.documents[0].get_model_by_name('trials-plot').renderers.every((one) => one.visible)"
+    )
     page.wait_for_function("Bokeh.documents[0].get_model_by_name('blocks').data.xs.length === 33")
     page.get_by_role("button", name="Blocks", exact=True).click()
 
@@ -191,7 +199,7 @@ def test_without_its_token_the_page_is_refused(served):
 def test_dark_on_a_phone(chromium, served):
     """The system's dark is followed, nothing is wider than the screen, and the button turns it light."""
     page = opened(chromium, server.made_ready(served), dark=True, phone=True)
-    colors = "() => [getComputedStyle(document.body).backgroundColor, Bokeh.documents[0].get_model_by_name('trials-plot').below[0].axis_label_text_color]"
+    colors = f"[getComputedStyle(document.body).backgroundColor, {FIGURE}.below[0].axis_label_text_color]"
     paper, ink = page.evaluate(colors)
     assert paper == "rgb(22, 25, 29)" and ink == "#e8e8e4"
     assert page.evaluate("document.documentElement.scrollWidth") <= browser.PHONE["width"]

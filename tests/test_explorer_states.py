@@ -49,7 +49,9 @@ def test_ten_thousand_trials_stay_usable(chromium, served):
     page.wait_for_function(f"Bokeh.documents[0].get_model_by_name('points').data.trial.length === {12 * MANY}")
     before = sentence(page).inner_text()
     took = page.locator(".compact button").filter(has_text="8").first.evaluate(ANSWER)
-    assert took < 20_000 and sentence(page).inner_text() != before and "from 2 to 4 nodes" in sentence(page).inner_text()
+    assert (
+        took < 20_000 and sentence(page).inner_text() != before and "from 2 to 4 nodes" in sentence(page).inner_text()
+    )
     page.mouse.click(*page.evaluate(PLACE, column(page, "points", "trial")[0]))
     page.locator("text=transcripts are not beside").or_(page.locator("text=trials are selected")).first.wait_for()
     assert not page.complaints
@@ -104,6 +106,8 @@ def test_the_static_page_works_from_a_file(phone, chromium, file):
     page.select_option("#experiment", label="The paper's 15 HPL cases on Gigabit Ethernet and 10 Gigabit Ethernet")
     page.locator(".sentence", has_text="falls off").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ("rgb(22, 25, 29)" if phone else "rgb(255, 255, 255)")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == (
+        "rgb(22, 25, 29)" if phone else "rgb(255, 255, 255)"
+    )
     assert not page.complaints
     page.context.close()

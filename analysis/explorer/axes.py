@@ -33,7 +33,7 @@ class Axis:
         return self.apart(series) * (position - (series - 1) / 2)
 
     def spread(self, blocks: np.ndarray, series: int) -> np.ndarray:
-        """How far each trial is moved from its series' place by its block, shape (trials,): from the first to the last."""
+        """How far each trial is moved from its series' place by its block, the first to the last; shape (trials,)."""
         ranks = np.unique(blocks, return_inverse=True)[1]
         return SPREAD * self.apart(series) * (ranks / max(ranks.max(initial=0), 1) - 0.5) * (ranks.max(initial=0) > 0)
 

@@ -1,44 +1,17 @@
 """The page's widgets: what they offer follows from the view and its trials, what they say becomes a new view."""
 
-from base64 import b64encode
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 import panel as pn
-from bokeh.models import Div
 
 from analysis.explorer.estimates import model_names
-from analysis.explorer.marks import marks, picture
 from analysis.explorer.trials import Trials
 from analysis.explorer.view import View, compared_in, levelled
+from analysis.explorer.widgets import chips, counting, dress, not_counted, offer, select, sheet, swatches, text, words
 from analysis.models import find
 
 MOST_CHIPS = 60  # blocks beyond which a list to search in takes the place of a button each
-
-
-@cache
-def sheet(name: str = "parts.css") -> str:
-    """A style sheet of this folder."""
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")
-
-
-def text(html: str = "") -> Div:
-    """A piece of text on the page; Bokeh's own model, since Panel's would load MathJax."""
-    return Div(text=html, sizing_mode="stretch_width", margin=0, stylesheets=[sheet()], disable_math=True)
-
-
-def select(label: str) -> pn.widgets.Select:
-    """A list of which one is chosen."""
-    return pn.widgets.Select(label=label, options={}, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()])
-
-
-def chips(label: str, *classes: str) -> pn.widgets.CheckButtonGroup:
-    """Buttons of which any number are on."""
-    return pn.widgets.CheckButtonGroup(
-        label=label, options={}, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()], css_classes=list(classes)
-    )
 
 
 class Controls:
@@ -47,7 +20,11 @@ class Controls:
     def __init__(self, changed: Callable[[View], None]) -> None:
         self._changed, self._filling = changed, False
         self.ordinate, self.abscissa, self.series = select("Vertical"), select("Horizontal"), select("Compare")
-        self.shown, self.levels, self.blocks = chips("series", "series"), chips("levels", "compact"), chips("blocks", "compact")
+        self.shown, self.levels, self.blocks = (
+            chips("series", "series"),
+            chips("levels", "compact"),
+            chips("blocks", "compact"),
+        )
         self.network, self.reference, self.model = select("Judge"), select("against"), select("Model")
         self.many_blocks: pn.widgets.MultiChoice | None = None  # it is heavy, and few campaigns have so many blocks
         self.place_of_blocks = pn.Column(self.blocks, sizing_mode="stretch_width", margin=0)
@@ -59,9 +36,15 @@ class Controls:
         self.view: View | None = None
         self.opened: Mapping[str, Trials] = {}
         for widget, change in {
-            self.ordinate: self._of_axes, self.abscissa: self._of_axes, self.series: self._of_axes, self.shown: self._of_shown,
-            self.levels: self._of_levels, self.blocks: self._of_blocks,
-            self.network: self._of_pair, self.reference: self._of_pair, self.model: self._of_model,
+            self.ordinate: self._of_axes,
+            self.abscissa: self._of_axes,
+            self.series: self._of_axes,
+            self.shown: self._of_shown,
+            self.levels: self._of_levels,
+            self.blocks: self._of_blocks,
+            self.network: self._of_pair,
+            self.reference: self._of_pair,
+            self.model: self._of_model,
         }.items():
             widget.param.watch(self._when(change), "value")
         self.back.on_click(lambda _: self._changed(replace(self.view, without_blocks=(), without_levels=())))
@@ -69,11 +52,22 @@ class Controls:
     def panel(self) -> pn.Column:
         """All of them, as the page's side bar."""
         return pn.Column(
-            text("<h2>Show</h2>"), self.ordinate, pn.Row(self.abscissa, self.series, sizing_mode="stretch_width", margin=0),
-            self.shown, self.fixed,
-            text("<h2>Judge and fit</h2>"), pn.Row(self.network, self.reference, sizing_mode="stretch_width", margin=0), self.model,
-            text("<h2>Leave out</h2>"), self.levels_title, self.levels, self.blocks_title, self.place_of_blocks, self.back,
-            sizing_mode="stretch_width", margin=0,
+            text("<h2>Show</h2>"),
+            self.ordinate,
+            pn.Row(self.abscissa, self.series, sizing_mode="stretch_width", margin=0),
+            self.shown,
+            self.fixed,
+            text("<h2>Judge and fit</h2>"),
+            pn.Row(self.network, self.reference, sizing_mode="stretch_width", margin=0),
+            self.model,
+            text("<h2>Leave out</h2>"),
+            self.levels_title,
+            self.levels,
+            self.blocks_title,
+            self.place_of_blocks,
+            self.back,
+            sizing_mode="stretch_width",
+            margin=0,
         )
 
     def fill(self, view: View, opened: Mapping[str, Trials]) -> None:
@@ -88,19 +82,23 @@ class Controls:
         self.view, self.opened = view, opened
         trials = opened[view.sources[0]]
         several = [name for name, levels in trials.factors.items() if len(levels) > 1] or list(trials.factors)
-        _offer(self.ordinate, {it.label: name for name, it in trials.quantities.items()}, view.ordinate)
-        _offer(self.abscissa, {_words(name): name for name in dict.fromkeys([*several, view.abscissa])}, view.abscissa)
-        _offer(self.series, {_words(name): name for name in dict.fromkeys([*several, view.series])}, view.series)
+        offer(self.ordinate, {it.label: name for name, it in trials.quantities.items()}, view.ordinate)
+        offer(self.abscissa, {words(name): name for name in dict.fromkeys([*several, view.abscissa])}, view.abscissa)
+        offer(self.series, {words(name): name for name in dict.fromkeys([*several, view.series])}, view.series)
         levels = trials.factors.get(view.series, [])
-        _dress(self.shown, _swatches(trials, view.series))
-        _offer(self.shown, {trials.called(level): level for level in levels}, list(view.shown))
+        dress(self.shown, swatches(trials, view.series))
+        offer(self.shown, {trials.called(level): level for level in levels}, list(view.shown))
         pairs = {trials.called(level): level for level in view.shown}
-        _offer(self.network, pairs, view.network)
-        _offer(self.reference, pairs, view.reference)
-        _offer(self.model, {"none": "", **{find(name).title: name for name in model_names(view)}}, view.model)
+        offer(self.network, pairs, view.network)
+        offer(self.reference, pairs, view.reference)
+        offer(self.model, {"none": "", **{find(name).title: name for name in model_names(view)}}, view.model)
         along = trials.factors.get(view.abscissa, [])
-        self.levels_title.text = f'<p class="under">{_words(view.abscissa)}: click to leave out</p>'
-        _offer(self.levels, {trials.called(it): it for it in along}, [it for it in along if it not in view.without_levels])
+        self.levels_title.text = f'<p class="under">{words(view.abscissa)}: click to leave out</p>'
+        offer(
+            self.levels,
+            {trials.called(it): it for it in along},
+            [it for it in along if it not in view.without_levels],
+        )
         self._fill_blocks(view)
         self._fill_fixed(view, trials)
         self.back.visible = bool(view.without_blocks or view.without_levels)
@@ -110,30 +108,35 @@ class Controls:
         few = len(blocks) <= MOST_CHIPS
         kept = [block for block in blocks if block not in view.without_blocks]
         of = next(iter(self.opened.values())).unit_of_repetition
-        whole = _counting(self.opened) & set(kept)
+        whole = counting(self.opened) & set(kept)
         self.blocks_title.text = f'<p class="under">{of}s: {len(whole)} of {len(blocks)} count</p>'
         if not few and self.many_blocks is None:
             self.many_blocks = pn.widgets.MultiChoice(
-                label="left out", sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()], max_items=200, option_limit=100
+                label="left out",
+                sizing_mode="stretch_width",
+                margin=(4, 0),
+                stylesheets=[sheet()],
+                max_items=200,
+                option_limit=100,
             )
             self.many_blocks.param.watch(self._when(self._of_many_blocks), "value")
         wanted = self.blocks if few else self.many_blocks
         if self.place_of_blocks[0] is not wanted:
             self.place_of_blocks[:] = [wanted]
         if few:
-            _offer(self.blocks, {str(block): block for block in blocks}, kept)
-            _dress(self.blocks, _not_counted(blocks, self.opened))
+            offer(self.blocks, {str(block): block for block in blocks}, kept)
+            dress(self.blocks, not_counted(blocks, self.opened))
         else:
-            _offer(self.many_blocks, {str(block): block for block in blocks}, list(view.without_blocks))
+            offer(self.many_blocks, {str(block): block for block in blocks}, list(view.without_blocks))
 
     def _fill_fixed(self, view: View, trials: Trials) -> None:
         fixed = dict(view.fixed)
-        if [widget.label for widget in self.fixed] != [_words(name) for name in fixed]:
-            self.fixed[:] = [select(_words(name)) for name in fixed]
+        if [widget.label for widget in self.fixed] != [words(name) for name in fixed]:
+            self.fixed[:] = [select(words(name)) for name in fixed]
             for widget in self.fixed:
                 widget.param.watch(self._when(self._of_fixed), "value")
         for widget, (name, level) in zip(self.fixed, fixed.items()):
-            _offer(widget, {trials.called(it): it for it in trials.factors[name]}, level)
+            offer(widget, {trials.called(it): it for it in trials.factors[name]}, level)
 
     def _when(self, change: Callable[[], View]) -> Callable:
         def react(_event) -> None:
@@ -146,10 +149,16 @@ class Controls:
         return self.opened[self.view.sources[0]]
 
     def _of_axes(self) -> View:
-        view = replace(self.view, ordinate=self.ordinate.value, abscissa=self.abscissa.value, series=self.series.value)
+        view = replace(
+            self.view, ordinate=self.ordinate.value, abscissa=self.abscissa.value, series=self.series.value
+        )
         if view.abscissa == view.series:  # the two change places
             was = self.view
-            view = replace(view, series=was.abscissa) if view.abscissa != was.abscissa else replace(view, abscissa=was.series)
+            view = (
+                replace(view, series=was.abscissa)
+                if view.abscissa != was.abscissa
+                else replace(view, abscissa=was.series)
+            )
         if (view.abscissa, view.series) != (self.view.abscissa, self.view.series):
             view = compared_in(levelled(view, self._trials()), self._trials())
         return view if view.model in model_names(view) else replace(view, model="")
@@ -158,7 +167,11 @@ class Controls:
         levels = self._trials().factors.get(self.view.series, [])
         shown = tuple(it for it in levels if it in self.shown.value) or self.view.shown
         view = replace(self.view, shown=shown)
-        return view if {view.network, view.reference} <= set(shown) else compared_in(replace(view, network=None, reference=None), self._trials())
+        return (
+            view
+            if {view.network, view.reference} <= set(shown)
+            else compared_in(replace(view, network=None, reference=None), self._trials())
+        )
 
     def _of_fixed(self) -> View:
         names = [name for name, _ in self.view.fixed]
@@ -174,53 +187,14 @@ class Controls:
         return replace(self.view, model=self.model.value)
 
     def _of_levels(self) -> View:
-        return replace(self.view, without_levels=tuple(it for it in self.levels.options.values() if it not in self.levels.value))
+        return replace(
+            self.view, without_levels=tuple(it for it in self.levels.options.values() if it not in self.levels.value)
+        )
 
     def _of_blocks(self) -> View:
-        return replace(self.view, without_blocks=tuple(it for it in self.blocks.options.values() if it not in self.blocks.value))
+        return replace(
+            self.view, without_blocks=tuple(it for it in self.blocks.options.values() if it not in self.blocks.value)
+        )
 
     def _of_many_blocks(self) -> View:
         return replace(self.view, without_blocks=tuple(sorted(self.many_blocks.value)))
-
-
-def _offer(widget, options: dict[str, Hashable], value) -> None:
-    """Set what a widget offers and has, if it differs, at once."""
-    if widget.options != options or widget.value != value:
-        widget.param.update(options=options, value=value)
-    if isinstance(widget, pn.widgets.Select):
-        widget.disabled = len(options) < 2
-
-
-def _dress(widget: pn.widgets.Widget, rules: str) -> None:
-    """Further rules of style, sent only where they are new: a browser draws such a widget anew."""
-    if widget.stylesheets != [sheet(), rules]:
-        widget.stylesheets = [sheet(), rules]
-
-
-def _swatches(trials: Trials, factor: str) -> str:
-    """Each series' mark before its name: the buttons are the plot's legend."""
-    rules = [".bk-btn::before { content: ''; display: inline-block; width: 14px; height: 14px; margin-right: 6px; vertical-align: -2px; }"]
-    for at, mark in enumerate(marks(trials, factor).values(), 1):
-        for dark, place in ((False, ":host"), (True, ':host-context(:root[data-theme="dark"])')):
-            rules.append(f"{place} .bk-btn:nth-child({at})::before {{ background: url(data:image/svg+xml;base64,{_encoded(mark, dark)}); }}")
-    return "\n".join(rules)
-
-
-def _counting(opened: Mapping[str, Trials]) -> set[int]:
-    """The blocks that have a valid trial."""
-    return {block for it in opened.values() for block in it.frame.block[it.frame.valid].tolist()}
-
-
-def _not_counted(blocks: list[int], opened: Mapping[str, Trials]) -> str:
-    """Blocks that the campaign's own rules leave out are dotted."""
-    counting = _counting(opened)
-    places = [f".bk-btn:nth-child({at})" for at, block in enumerate(blocks, 1) if block not in counting]
-    return f"{', '.join(places)} {{ border-style: dotted !important; opacity: .45; }}" if places else ""
-
-
-def _encoded(mark, dark: bool) -> str:
-    return b64encode(picture(mark, dark).encode()).decode()
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")

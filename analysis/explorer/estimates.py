@@ -71,7 +71,7 @@ def curves(view: View, opened: Mapping[str, Trials]) -> tuple[Curve, ...]:
 
 @lru_cache(maxsize=16)  # points, curves and sentences all begin with it; nobody changes it
 def selected(view: View, trials: Trials) -> pd.DataFrame:
-    """The rows of the series shown at the other factors' levels, with `counts`: whether a trial is in the statistics."""
+    """The rows of the series shown at the other factors' levels, with `counts`: is it in the statistics?"""
     frame = trials.frame
     for name, level in view.fixed:
         if name in trials.factors:
@@ -129,7 +129,9 @@ def _curves(view: View, name: str, trials: Trials) -> list[Curve]:
     blocks = np.unique(rows.block)
     # Laid out at once: a page has to answer within a blink.
     data = np.full((len(view.shown), len(blocks), len(levels)), np.nan)
-    place = [pd.Index(labels).get_indexer(rows[of]) for labels, of in ((view.shown, view.series), (levels, view.abscissa))]
+    place = [
+        pd.Index(labels).get_indexer(rows[of]) for labels, of in ((view.shown, view.series), (levels, view.abscissa))
+    ]
     if len(rows):
         data[place[0], np.searchsorted(blocks, rows.block), place[1]] = rows[view.ordinate]
     kind = trials.quantities[view.ordinate].kind if view.ordinate in trials.quantities else "cost"

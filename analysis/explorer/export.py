@@ -1,12 +1,14 @@
 """The current view to take away: its figure, its data, and the code that makes both again."""
 
+from pathlib import Path
+
 from analysis.explorer.shown import Shown
 from analysis.explorer.view import View
 
 CODE = '''"""{title}
 
-Made by `falloff explore`. In Falloff's environment and folder: python view.py. It prints what the page said, and writes
-the trials, the summary and the figure that it showed.
+Made by `falloff explore`. In Falloff's environment and folder: python view.py. It prints what the page said, and
+writes the trials, the summary and the figure that it showed.
 """
 
 from pathlib import Path
@@ -38,7 +40,8 @@ def data(shown: Shown) -> str:
 
 def name(view: View) -> str:
     """What the files are called, without their ending."""
-    return f"falloff-{view.sources[0].replace(chr(92), '/').rstrip('/').rpartition('/')[2].removesuffix('.nc')}-{view.ordinate}"
+    dataset = Path(view.sources[0]).name.removesuffix(".nc")
+    return f"falloff-{dataset}-{view.ordinate}"
 
 
 def _spread(view: View) -> str:

@@ -22,8 +22,8 @@ OF_FALLS = ("efficiency", "share", "hpl_rate")  # quantities whose ratio within 
 class Judgement:
     """What the data say of the view's contrast: `word` is the verdict, or empty where none is drawn.
 
-    `sentence` says it with n and the kind of interval, `note` what else has to be known. `fall` is the verdict that it
-    rests on; `ratio` [1] with `interval` that of the two series at the largest level, and `blocks` its n.
+    `sentence` says it with n and the kind of interval, `note` what else has to be known. `fall` is the verdict that
+    it rests on; `ratio` [1] with `interval` that of the two series at the largest level, and `blocks` its n.
     """
 
     word: str
@@ -72,11 +72,14 @@ def _fall(view: View, trials: Trials, log_ratio: xr.DataArray) -> Judgement:
         said = f"{_pair(view, trials)} is undecided {span}. {found.explanation}"
     else:
         verb = {"flat": "is flat", "falls off": "falls off", "undecided": "is undecided"}[found.kind]
-        said = f"{_pair(view, trials)} {verb}: its fall {span} is {percent(found.fall)} ({_basis(found, trials)}). {found.explanation}"
+        basis = f"{percent(found.fall)} ({_basis(found, trials)})"
+        said = f"{_pair(view, trials)} {verb}: its fall {span} is {basis}. {found.explanation}"
     notes = [] if found.flat_margin is None else [f"It would be flat at a margin of {percent(found.flat_margin)}."]
     if baseline != design["baseline_nodes"]:
         notes.append(f"The campaign's own baseline, {design['baseline_nodes']} nodes, is left out.")
-    return Judgement(found.kind, said, " ".join([*notes, *_by_hand(view, trials)]), trials.evidence, found, blocks=found.blocks)
+    return Judgement(
+        found.kind, said, " ".join([*notes, *_by_hand(view, trials)]), trials.evidence, found, blocks=found.blocks
+    )
 
 
 def _ratio(view: View, trials: Trials, log_ratio: xr.DataArray) -> Judgement:
@@ -90,7 +93,10 @@ def _ratio(view: View, trials: Trials, log_ratio: xr.DataArray) -> Judgement:
     basis = f"no interval from {n}" if np.isnan(low) else f"95 % t interval {number(low)} to {number(high)}, n = {n}"
     label = trials.quantities[view.ordinate].label
     said = f"{_pair(view, trials)} {place}: ratio {number(value)} in {label} ({basis}, {trials.evidence} evidence)."
-    notes = ["The campaign judges no fall of this quantity: a ratio of geometric means is no verdict.", *_by_hand(view, trials)]
+    notes = [
+        "The campaign judges no fall of this quantity: a ratio of geometric means is no verdict.",
+        *_by_hand(view, trials),
+    ]
     return Judgement("", said, " ".join(notes), trials.evidence, None, value, (low, high), int(blocks))
 
 
@@ -116,4 +122,3 @@ def left_out(view: View, trials: Trials) -> pd.Series:
     """How many of the view's trials do not count, by the reason; what is left out by hand is no reason."""
     rows = selected(view, trials)
     return rows[~rows.valid].reason.replace("", "no reading").value_counts()
-

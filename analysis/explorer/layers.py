@@ -20,18 +20,26 @@ FINE = 90  # places at which a fitted curve is drawn
 TOLD = [name for name in SETTINGS if name not in ("file", "version", "variant")]  # of a trial that is hovered over
 
 
-def points(view: View, opened: Mapping[str, Trials], axis: Axis, marks: Mapping[Hashable, Mark]) -> dict[str, np.ndarray]:
+def points(
+    view: View, opened: Mapping[str, Trials], axis: Axis, marks: Mapping[Hashable, Mark]
+) -> dict[str, np.ndarray]:
     """One row for each trial of the series shown, valid or not; without a reading its y is NaN."""
     return _joined(_points(view, name, opened[name], axis, beside(marks, view, name)) for name in view.sources)
 
 
 def beside(marks: Mapping[Hashable, Mark], view: View, name: str) -> dict[Hashable, Mark]:
-    """The marks of one of a view's datasets: those of a second and third have the series' colour and a mark of their own."""
+    """The marks of one of a view's datasets: a second and third have the series' colour and a marker of their own."""
     at = view.sources.index(name)
-    return dict(marks) if not at else {level: replace(mark, marker=BESIDE[(at - 1) % len(BESIDE)]) for level, mark in marks.items()}
+    return (
+        dict(marks)
+        if not at
+        else {level: replace(mark, marker=BESIDE[(at - 1) % len(BESIDE)]) for level, mark in marks.items()}
+    )
 
 
-def _points(view: View, name: str, trials: Trials, axis: Axis, marks: Mapping[Hashable, Mark]) -> dict[str, np.ndarray]:
+def _points(
+    view: View, name: str, trials: Trials, axis: Axis, marks: Mapping[Hashable, Mark]
+) -> dict[str, np.ndarray]:
     rows = selected(view, trials)
     series, levels = rows[view.series].tolist(), rows[view.abscissa].tolist()
     at = {level: axis.aside(position, len(view.shown)) for position, level in enumerate(view.shown)}
@@ -71,7 +79,11 @@ def block_lines(view: View, curves: Iterable[Curve], axis: Axis, marks: Mapping[
 def medians(view: View, curves: Iterable[Curve], axis: Axis, marks: Mapping[Hashable, Mark]) -> dict[str, np.ndarray]:
     """The median over the blocks at every level."""
     return _joined(
-        {"x": _places(it, view, axis), "y": it.summary["median"].to_numpy(float), **_look(marks[it.level], len(it.summary), "color", "dark", "series")}
+        {
+            "x": _places(it, view, axis),
+            "y": it.summary["median"].to_numpy(float),
+            **_look(marks[it.level], len(it.summary), "color", "dark", "series"),
+        }
         for it in curves
     )
 
@@ -81,7 +93,10 @@ def means(view: View, curves: Iterable[Curve], axis: Axis, marks: Mapping[Hashab
     return _joined(
         {
             "x": _places(it, view, axis),
-            **{column: it.summary[of].to_numpy(float) for column, of in (("y", "mean"), ("low", "low"), ("high", "high"))},
+            **{
+                column: it.summary[of].to_numpy(float)
+                for column, of in (("y", "mean"), ("low", "low"), ("high", "high"))
+            },
             **_look(beside(marks, view, it.source)[it.level], len(it.summary), "color", "dark", "marker", "series"),
         }
         for it in curves
@@ -98,7 +113,11 @@ def fits(
         if found.fit is None or axis.place is None:
             continue
         levels = curve.table.columns.to_numpy(float)
-        x = np.geomspace(levels.min(), levels.max(), FINE) if levels.min() > 0 else np.linspace(levels.min(), levels.max(), FINE)
+        x = (
+            np.geomspace(levels.min(), levels.max(), FINE)
+            if levels.min() > 0
+            else np.linspace(levels.min(), levels.max(), FINE)
+        )
         mean, low, high = found.band(x)
         place, mark = axis.place(x), marks[curve.level]
         _append(lines, mark, xs=place, ys=mean, dash=mark.dash)
@@ -118,17 +137,26 @@ def _values(trials: Trials, ordinate: str) -> pd.Series:
     if ordinate not in trials.quantities:
         return pd.Series("no reading", trials.frame.index, dtype=object)
     unit = trials.quantities[ordinate].unit
-    return trials.frame[ordinate].map(lambda value: f"{number(value, 4)} {unit}".strip() if np.isfinite(value) else "no reading")
+    return trials.frame[ordinate].map(
+        lambda value: f"{number(value, 4)} {unit}".strip() if np.isfinite(value) else "no reading"
+    )
 
 
 @lru_cache(maxsize=64)
 def _settings(trials: Trials, abscissa: str, series: str) -> pd.Series:
     """What each trial was run with beside its series and level, as text over the rows of its table."""
     frame = trials.frame
-    known = [name for name in TOLD if name not in (abscissa, series) and frame[name].notna().any() and not (frame[name] == "").all()]
+    known = [
+        name
+        for name in TOLD
+        if name not in (abscissa, series) and frame[name].notna().any() and not (frame[name] == "").all()
+    ]
     texts = pd.Series("", frame.index, dtype=object)
     for name in known:
-        called = {level: f"{', ' if name != known[0] else ''}{name.replace('_', ' ')} {trials.called(level)}" for level in frame[name].unique()}
+        called = {
+            level: f"{', ' if name != known[0] else ''}{name.replace('_', ' ')} {trials.called(level)}"
+            for level in frame[name].unique()
+        }
         texts = texts + frame[name].map(called)
     return texts
 

@@ -10,8 +10,15 @@ from analysis.explorer.trials import Trials
 
 # What Bokeh calls matplotlib's markers.
 MARKERS = {
-    "o": "circle", "s": "square", "^": "triangle", "v": "inverted_triangle", "D": "diamond", "P": "plus", "X": "square_pin",
-    "*": "star", "p": "hex",
+    "o": "circle",
+    "s": "square",
+    "^": "triangle",
+    "v": "inverted_triangle",
+    "D": "diamond",
+    "P": "plus",
+    "X": "square_pin",
+    "*": "star",
+    "p": "hex",
 }
 # Looks for levels without one of their own, told apart from each other.
 SPARE = ("gige", "10gige", "100gige", "gige_bonded", "ddr_infiniband", "25gige", "unshaped", "scenario 3", "noise 2")
@@ -35,7 +42,9 @@ def looks(levels: Sequence[Hashable]) -> dict[Hashable, style.Look]:
     """A look for each level of a series: its own in the report's figures, else one that no other level has."""
     own = {level: style.LOOKS[level] for level in levels if level in style.LOOKS}
     taken = {it.color for it in own.values()}
-    spare = [style.LOOKS[name] for name in SPARE if style.LOOKS[name].color not in taken] or [style.LOOKS[name] for name in SPARE]
+    spare = [style.LOOKS[name] for name in SPARE if style.LOOKS[name].color not in taken] or [
+        style.LOOKS[name] for name in SPARE
+    ]
     without = [level for level in levels if level not in own]
     found = own | {level: spare[at % len(spare)] for at, level in enumerate(without)}
     return {level: found[level] for level in levels}
@@ -43,7 +52,10 @@ def looks(levels: Sequence[Hashable]) -> dict[Hashable, style.Look]:
 
 def marks(trials: Trials, factor: str) -> dict[Hashable, Mark]:
     """The mark of each level of a factor."""
-    return {level: mark(look, trials.placed(factor, level)) for level, look in looks(trials.factors.get(factor, [])).items()}
+    return {
+        level: mark(look, trials.placed(factor, level))
+        for level, look in looks(trials.factors.get(factor, [])).items()
+    }
 
 
 def mark(look: style.Look, series: str) -> Mark:
@@ -74,4 +86,5 @@ def picture(mark: Mark, dark: bool) -> str:
         "hex": '<path d="M7 1 12.2 4v6L7 13 1.8 10V4z"/>',
     }
     color = mark.dark if dark else mark.color
-    return f'<svg xmlns="http://www.w3.org/2000/svg" width="{MARK}" height="{MARK}" fill="{color}">{shapes[mark.marker]}</svg>'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{MARK}" height="{MARK}" fill="{color}">'
+    return f"{head}{shapes[mark.marker]}</svg>"

@@ -2,39 +2,24 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from io import BytesIO
 from pathlib import Path
 
-import numpy as np
 import panel as pn
-from bokeh.models import CustomJS, DataTable, TableColumn
 
-from analysis.explorer import export, layers, pieces, sources, transcripts
+from analysis.explorer import below, export, layers, pieces, sources, transcripts
 from analysis.explorer import plot as plots
 from analysis.explorer.axes import axis
-from analysis.explorer.controls import Controls, chips, select, sheet, text
+from analysis.explorer.controls import Controls
 from analysis.explorer.estimates import curves, default_model, fit
 from analysis.explorer.judgement import judge
 from analysis.explorer.marks import marks
 from analysis.explorer.shown import Shown, show
 from analysis.explorer.trials import Trials
 from analysis.explorer.view import View, first
-from analysis.explorer.whatif_page import WhatIf
+from analysis.explorer.widgets import chips, select, sheet, text
 from runners.record import FalloffError
 
-COLUMNS = {  # of the table of trials: title and width in pixels
-    "trial": ("trial", 110), "series": ("series", 110), "level": ("at", 80), "block": ("block", 50), "order": ("order", 50),
-    "value": ("value", 90), "settings": ("settings", 240), "note": ("note", 300),
-}
 MOST_AT_ONCE = 5  # transcripts, of trials that lie upon each other
-TABLES = ("Transcript", "Trials", "Medians and means", "Fit")
-HINT = '<p class="under">Click a point: its raw transcript opens here. Drag to move the plot, or choose a box to select many.</p>'
-READY = CustomJS(code="falloffTheme.ready()")
-EMPTY = (
-    "There is nothing to explore here yet",
-    "The folder holds no dataset. `falloff run hpl_scaling --preset quick` measures one, `falloff import` makes one of outputs that you "
-    "have, and `falloff explore` without a folder shows the reference that comes with Falloff.",
-)
 
 
 class Page:
@@ -50,15 +35,25 @@ class Page:
         self.question, self.verdict = text(), text()
         self.controls = Controls(self.show)
         self.experiment = select("")
-        self.experiment.param.update(options={_titled(it): it.name for it in self.experiments.values()}, value=next(iter(self.experiments), None), margin=0)
+        self.experiment.param.update(
+            options={pieces.titled(it.title): it.name for it in self.experiments.values()},
+            value=next(iter(self.experiments), None),
+            margin=0,
+        )
         self.evidence = chips("evidence", "evidence")
         self.layers = chips("layers", "layers")
-        self.layers.param.update(options={plots.TITLES[name]: name for name in plots.LAYERS}, value=list(plots.AT_FIRST))
-        self.log = pn.widgets.CheckButtonGroup(label="axis", options={"log scale": "log"}, stylesheets=[sheet()], margin=(4, 0))
+        self.layers.param.update(
+            options={plots.TITLES[name]: name for name in plots.LAYERS}, value=list(plots.AT_FIRST)
+        )
+        self.log = pn.widgets.CheckButtonGroup(
+            label="axis", options={"log scale": "log"}, stylesheets=[sheet()], margin=(4, 0)
+        )
         self.pane = pn.pane.Bokeh(sizing_mode="stretch_width", margin=0)
-        self.transcript, self.means, self.fits = text(HINT), text(), text()
+        self.transcript, self.means, self.fits = text(pieces.HINT), text(), text()
         self.table = pn.pane.Bokeh(sizing_mode="stretch_width", margin=0)
-        self.tables = self._tables()
+        self.tables = below.tables(
+            {"Transcript": self.transcript, "Trials": self.table, "Medians and means": self.means, "Fit": self.fits}
+        )
         self.plot = self._new_plot("linear")
         self.experiment.param.watch(lambda event: self.open(event.new), "value")
         self.evidence.param.watch(self._of_evidence, "value")
@@ -69,7 +64,7 @@ class Page:
         if self.experiments:
             self.open(next(iter(self.experiments)))
         else:
-            self._trouble(*EMPTY)
+            self._trouble(*pieces.EMPTY)
 
     def open(self, name: str) -> None:
         """Show an experiment; a dataset that cannot be read leaves its reason on the page."""
@@ -92,7 +87,11 @@ class Page:
             self.controls.view = view
             if before is None or _frame(before) != _frame(view):
                 self.controls.fill(view, self.opened)
-            moved = before is None or (before.ordinate, before.fixed, _frame(before)) != (view.ordinate, view.fixed, _frame(view))
+            moved = before is None or (before.ordinate, before.fixed, _frame(before)) != (
+                view.ordinate,
+                view.fixed,
+                _frame(view),
+            )
             self.axis = axis([self.opened[name] for name in view.sources], view.abscissa)
             look = marks(self._trials(), view.series)
             self._exchange("points", layers.points(view, self.opened, self.axis, look))
@@ -102,7 +101,10 @@ class Page:
             self._exchange("means", layers.means(view, self.curves, self.axis, look))
             if moved:
                 plots.laid_out(self.plot, self.axis, self._trials().quantities[view.ordinate].axis)
-            judged = {name: judge(view, [it for it in self.curves if it.source == name], self.opened[name]) for name in view.sources}
+            judged = {
+                name: judge(view, [it for it in self.curves if it.source == name], self.opened[name])
+                for name in view.sources
+            }
             self.verdict.text = pieces.verdicts(view, judged, self.opened)
         self._soon(self._follow)
 
@@ -129,34 +131,17 @@ class Page:
         look = marks(self._trials(), self.view.series)
         self._exchange("blocks", layers.block_lines(self.view, self.curves, self.axis, look) if seen else {})
 
-    def _tables(self) -> pn.Column:
-        """Transcript, trials, summary and fit, one of which is seen."""
-        shown = pn.Column(self.transcript, sizing_mode="stretch_width", margin=0)
-        parts = dict(zip(TABLES, (self.transcript, self.table, self.means, self.fits)))
-        which = pn.widgets.RadioButtonGroup(options=list(TABLES), stylesheets=[sheet()], margin=(8, 0))
-
-        def turn(event) -> None:
-            shown[:] = [parts[event.new]]
-
-        which.param.watch(turn, "value")
-        return pn.Column(which, shown, sizing_mode="stretch_width", margin=0)
-
     def _downloads(self) -> pn.Row:
         """Buttons that take the current view away."""
-        offered = [("Data (CSV)", "csv", lambda: export.data(self._shown())), ("Code (Python)", "py", lambda: export.code(self.view, self.current.title))]
+        offered = {
+            "Data (CSV)": ("csv", lambda: export.data(self._shown())),
+            "Code (Python)": ("py", lambda: export.code(self.view, self.current.title)),
+        }
         if self.draw is not None:
-            offered.insert(0, ("Figure (SVG)", "svg", lambda: self.draw(self._shown())))
-        self.downloads = [self._download(*it) for it in offered]
-        return pn.Row(text('<p class="under">Take this view away:</p>'), *self.downloads, margin=0, css_classes=["bar"])
-
-    def _download(self, label: str, ending: str, make: Callable[[], str | bytes]) -> pn.widgets.FileDownload:
-        def made() -> BytesIO:
-            content = make()
-            return BytesIO(content.encode() if isinstance(content, str) else content)
-
-        return pn.widgets.FileDownload(
-            callback=made, filename=f"view.{ending}", label=label, css_classes=["action"], stylesheets=[sheet()], margin=(4, 3), color="default"
-        )
+            offered = {"Figure (SVG)": ("svg", lambda: self.draw(self._shown())), **offered}
+        self.downloads = [below.download(label, *it) for label, it in offered.items()]
+        said = text('<p class="under">Take this view away:</p>')
+        return pn.Row(said, *self.downloads, margin=0, css_classes=["bar"])
 
     def _shown(self) -> Shown:
         return show(self.view, self.opened)
@@ -178,7 +163,7 @@ class Page:
             source.selected.indices = [it for it in source.selected.indices if it < len(data["trial"])]
             old = source.data
             if len(old["trial"]) == len(data["trial"]) > 0:
-                changed = [column for column in data if not _same(old[column], data[column])]
+                changed = [column for column in data if not plots.same(old[column], data[column])]
                 if changed == ["alpha"]:
                     source.patch({"alpha": [(slice(None), data["alpha"])]})
                 if set(changed) <= {"alpha"}:
@@ -190,14 +175,12 @@ class Page:
         for name in plots.LAYERS:
             for renderer in made.renderers[name]:
                 renderer.visible = name in self.layers.value
-        # The layers are switched in the browser, which needs no answer.
-        code = "for (const [name, them] of Object.entries(renderers)) for (const it of them) it.visible = cb_obj.active.some((at) => names[at] === name)"
+        code = plots.SWITCH
         self.layers.jscallback(args={"renderers": made.renderers, "names": list(plots.LAYERS)}, active=code)
         points = made.data["points"]
         points.selected.on_change("indices", lambda _attribute, _old, chosen: self._of_chosen(chosen))
         self.pane.object = made.figure
-        columns = [TableColumn(field=name, title=title, width=width) for name, (title, width) in COLUMNS.items()]
-        self.table.object = DataTable(source=points, columns=columns, sizing_mode="stretch_width", height=330, index_position=None, stylesheets=[sheet("table.css")])
+        self.table.object = below.trial_table(points)
         return made
 
     def _of_log(self, event) -> None:
@@ -230,16 +213,19 @@ class Page:
             self._trouble(experiment.title, str(error))
             return
         view = replace(self.view, sources=tuple(self.opened))
-        known = all(view.ordinate in it.quantities and view.series in it.factors and view.abscissa in it.factors for it in self.opened.values())
+        known = all(
+            view.ordinate in it.quantities and view.series in it.factors and view.abscissa in it.factors
+            for it in self.opened.values()
+        )
         self.show(view if known else first(tuple(self.opened), next(iter(self.opened.values()))))
 
     def _of_chosen(self, chosen: list[int]) -> None:
         if not chosen:
-            self.transcript.text = HINT
+            self.transcript.text = pieces.HINT
             return
         data = self.plot.data["points"].data
         if len(chosen) > MOST_AT_ONCE:
-            self.transcript.text = f'<p class="under">{len(chosen)} trials are selected; they are marked among the trials. Click one for its transcript.</p>'
+            self.transcript.text = pieces.selected(len(chosen))
             return
         first, *others = [self._transcript(str(data["source"][at]), str(data["trial"][at])) for at in chosen]
         folded = (f"<details><summary>another trial at this place</summary>{other}</details>" for other in others)
@@ -263,46 +249,3 @@ class Page:
 def _frame(view: View) -> tuple:
     """What the widgets offer follows from this."""
     return view.sources, view.abscissa, view.series, [name for name, _ in view.fixed]
-
-
-def _titled(experiment: sources.Experiment) -> str:
-    return experiment.title if len(experiment.title) < 90 else f"{experiment.title[:88]} …"
-
-
-def _same(old, new) -> bool:
-    old, new = np.asarray(old), np.asarray(new)
-    if old.shape != new.shape:
-        return False
-    return bool(np.array_equal(old, new, equal_nan=True)) if new.dtype.kind == "f" else bool((old == new).all())
-
-
-def _ask(place: pn.Column) -> None:
-    """The what-if page, made when somebody asks."""
-    try:
-        place.append(WhatIf().panel())
-    except FalloffError as error:
-        place.append(text(pieces.trouble("What if?", str(error))))
-
-
-def document(folder: Path | None, draw: Callable[[Shown], bytes] | None = None) -> pn.Template:
-    """The whole page for one reader; `draw` makes the SVG of what is shown, without it there is no figure to download."""
-    page = Page(folder, draw)
-    here = Path(__file__).parent
-    made = pn.Template((here / "page.html").read_text(encoding="utf-8"))
-    made.add_variable("css", sheet("page.css"))
-    made.add_variable("theme", sheet("theme.js"))
-    pages = pn.widgets.RadioButtonGroup(options=["Explore", "What if?"], stylesheets=[sheet()], margin=0)
-    pages.jscallback(active="document.documentElement.dataset.page = cb_obj.active === 1 ? 'what-if' : 'explore'; dispatchEvent(new Event('resize'))")
-    whatif = pn.Column(sizing_mode="stretch_width", margin=0)
-    pages.param.watch(lambda event: _ask(whatif) if event.new != "Explore" and not len(whatif) else None, "value")
-    bar = pn.Row(page.layers, page.log, page.evidence, sizing_mode="stretch_width", margin=0, css_classes=["bar"])
-    pn.state.curdoc.js_on_event("document_ready", READY) if pn.state.curdoc else None
-    for name, part in {
-        "experiment": page.experiment, "pages": pages, "question": page.question, "verdict": page.verdict,
-        "plot": pn.Column(bar, page.pane, sizing_mode="stretch_width", margin=0), "controls": page.controls.panel(),
-        "export": page.export, "tables": page.tables, "whatif": whatif,
-    }.items():
-        made.add_panel(name, part)
-    return made
-
-

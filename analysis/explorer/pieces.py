@@ -13,23 +13,51 @@ from analysis.explorer.view import View
 from analysis.inference.averages import NAMES
 from analysis.wording import HARD_SPACE, counted, day, number
 
+HINT = (
+    '<p class="under">Click a point: its raw transcript opens here. Drag to move the plot, or choose a box to select '
+    "many.</p>"
+)
+EMPTY = (
+    "There is nothing to explore here yet",
+    "The folder holds no dataset. `falloff run hpl_scaling --preset quick` measures one, `falloff import` makes one "
+    "of outputs that you have, and `falloff explore` without a folder shows the reference that comes with Falloff.",
+)
+LONGEST = 90  # characters of a title in the list
 KINDS = {"flat": "flat", "falls off": "falls", "undecided": "", "": ""}
 MARKS = ("●", "★", "⬢", "✚")  # of the datasets that are shown beside each other, as `layers.beside` has them
 WHAT = {
-    "measured": "measured on a cluster", "emulated": "emulated: real programs on nodes that share one machine",
-    "simulated": "simulated: a model, without scatter", "published": "published",
+    "measured": "measured on a cluster",
+    "emulated": "emulated: real programs on nodes that share one machine",
+    "simulated": "simulated: a model, without scatter",
+    "published": "published",
 }
 
 
 def question(title: str, opened: Iterable[Trials]) -> str:
     """The experiment's title, and when and as what kind of evidence its data came about."""
-    said = [f"{WHAT.get(it.evidence, it.evidence)} (testbed {it.testbed}, {day(it.dataset.attrs['started'])})" for it in opened]
+    said = [
+        f"{WHAT.get(it.evidence, it.evidence)} (testbed {it.testbed}, {day(it.dataset.attrs['started'])})"
+        for it in opened
+    ]
     return f'<p class="question">{escape(title)}</p><p class="under">{escape(" · ".join(said))}</p>'
+
+
+def titled(title: str) -> str:
+    """A title that fits into the list of experiments."""
+    return title if len(title) < LONGEST else f"{title[: LONGEST - 2]} …"
+
+
+def selected(count: int) -> str:
+    """What stands in the place of many transcripts."""
+    said = f"{count} trials are selected; they are marked among the trials. Click one for its transcript."
+    return f'<p class="under">{said}</p>'
 
 
 def trouble(title: str, reason: str) -> str:
     """A page's worth of friendliness where there is nothing to plot."""
-    return f'<div class="card trouble" role="alert"><p class="question">{escape(title)}</p><p>{escape(reason)}</p></div>'
+    return (
+        f'<div class="card trouble" role="alert"><p class="question">{escape(title)}</p><p>{escape(reason)}</p></div>'
+    )
 
 
 def verdicts(view: View, judgements: Mapping[str, Judgement], opened: Mapping[str, Trials]) -> str:
@@ -43,7 +71,8 @@ def _card(view: View, name: str, found: Judgement, trials: Trials) -> str:
     note = escape(" ".join(filter(None, notes)))
     mark = f" {MARKS[view.sources.index(name) % len(MARKS)]}" if len(view.sources) > 1 else ""
     return (
-        f'<div class="card {KINDS[found.word]}" data-verdict="{found.word}">{word}<span class="sentence">{escape(found.sentence)}</span> '
+        f'<div class="card {KINDS[found.word]}" data-verdict="{found.word}">{word}'
+        f'<span class="sentence">{escape(found.sentence)}</span> '
         f'<span class="chip">{escape(found.evidence)}{mark}</span><div class="note">{note}</div></div>'
     )
 
@@ -63,7 +92,15 @@ def summary_table(view: View, curves: Sequence[Curve], opened: Mapping[str, Tria
     """Median, mean, interval and n of every point."""
     of = next((it.quantities[view.ordinate] for it in opened.values() if view.ordinate in it.quantities), None)
     unit, mean = (of.unit, f"{NAMES[of.kind]} mean") if of else ("", "mean")
-    head = ["evidence", _cap(view.series), _cap(view.abscissa), f"median{_in(unit)}", f"{mean}{_in(unit)}", f"95 % t interval{_in(unit)}", "n"]
+    head = [
+        "evidence",
+        _cap(view.series),
+        _cap(view.abscissa),
+        f"median{_in(unit)}",
+        f"{mean}{_in(unit)}",
+        f"95 % t interval{_in(unit)}",
+        "n",
+    ]
     rows = []
     for curve in curves:
         trials = opened[curve.source]
@@ -93,17 +130,23 @@ def fit_table(view: View, curves: Sequence[Curve], fitted: Sequence[Fitted], ope
     said = ""
     if note is not None:
         of = f"{view.abscissa} × the share" if note.times_x else "the values"
-        said = f'<p class="under">{escape(note.fit.model.title)}, fitted to {of} of every block; {note.fit.interval_kind}. {escape(note.fit.model.source)}.</p>'
-    return said + _table(["evidence", _cap(view.series), "parameter", "estimate", "95 % t interval", "blocks"], rows, numbers=(3, 4, 5))
+        fitted_to = f"{note.fit.model.title}, fitted to {of} of every block; {note.fit.interval_kind}"
+        said = f'<p class="under">{escape(fitted_to)}. {escape(note.fit.model.source)}.</p>'
+    return said + _table(
+        ["evidence", _cap(view.series), "parameter", "estimate", "95 % t interval", "blocks"], rows, numbers=(3, 4, 5)
+    )
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int]) -> str:
     right = set(numbers)
     body = "".join(
-        "<tr>" + "".join(f"<td{' class=n' if at in right else ''}>{escape(str(cell))}</td>" for at, cell in enumerate(row)) + "</tr>"
+        "<tr>"
+        + "".join(f"<td{' class=n' if at in right else ''}>{escape(str(cell))}</td>" for at, cell in enumerate(row))
+        + "</tr>"
         for row in rows
     )
-    return f'<div class="wide"><table><thead><tr>{"".join(f"<th>{escape(name)}</th>" for name in head)}</tr></thead><tbody>{body}</tbody></table></div>'
+    names = "".join(f"<th>{escape(name)}</th>" for name in head)
+    return f'<div class="wide"><table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _number(value: float) -> str:

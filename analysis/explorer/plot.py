@@ -22,14 +22,38 @@ from analysis.explorer.axes import Axis
 
 LAYERS = ("points", "blocks", "medians", "means", "model")
 TITLES = {
-    "points": "Points", "blocks": "Blocks", "medians": "Medians", "means": "Means, 95 %", "model": "Model, 95 %",
+    "points": "Points",
+    "blocks": "Blocks",
+    "medians": "Medians",
+    "means": "Means, 95 %",
+    "model": "Model, 95 %",
 }
 AT_FIRST = ("points", "medians", "means", "model")
 HEIGHT = 430
-CLEAR = {"background_fill_color": None, "border_fill_color": None, "outline_line_color": None}  # the page's own colour shows
+CLEAR = {
+    "background_fill_color": None,
+    "border_fill_color": None,
+    "outline_line_color": None,
+}  # the page's own colour shows
 FROM_ZERO = 0.45  # a vertical axis begins at 0 where the least value is below this part of the largest
 EMPTY = {
-    "points": ("x", "y", "value", "color", "dark", "marker", "alpha", "trial", "block", "order", "series", "level", "settings", "note", "source"),
+    "points": (
+        "x",
+        "y",
+        "value",
+        "color",
+        "dark",
+        "marker",
+        "alpha",
+        "trial",
+        "block",
+        "order",
+        "series",
+        "level",
+        "settings",
+        "note",
+        "source",
+    ),
     "blocks": ("xs", "ys", "color", "dark", "series"),
     "medians": ("x", "y", "color", "dark", "series"),
     "means": ("x", "y", "low", "high", "color", "dark", "marker", "series"),
@@ -38,9 +62,15 @@ EMPTY = {
 }
 # A trial as it is hovered over: text in columns, never markup from a dataset.
 TOOLTIP = """
-<div style="background:var(--card);color:var(--ink);margin:-6px -8px;padding:8px 11px;max-width:340px;font-size:13px"><b>@series</b> · @level<br>
+<div style="background: var(--card); color: var(--ink); margin: -6px -8px; padding: 8px 11px; max-width: 340px;
+ font-size: 13px"><b>@series</b> · @level<br>
 <span style="font-size:1.15em">@value</span><br>
 block @block, run @order in it<br>@settings<br><i>@note</i><br><small>@trial · click for its transcript</small></div>
+"""
+# The layers are switched in the browser, which needs no answer.
+SWITCH = """
+for (const [name, them] of Object.entries(renderers))
+  for (const it of them) it.visible = cb_obj.active.some((at) => names[at] === name)
 """
 NUMBERS = """
 const size = Math.abs(tick)
@@ -61,9 +91,18 @@ class Plot:
 def empty(y_axis_type: str = "linear") -> Plot:
     """A plot without data, whose vertical axis is linear or log."""
     shown = figure(
-        x_range=Range1d(0, 1), y_range=Range1d(0.1, 1), y_axis_type=y_axis_type, height=HEIGHT, sizing_mode="stretch_width",
-        tools="pan,box_zoom,wheel_zoom", active_drag="pan", active_scroll=None, toolbar_location="above", name="trials-plot",
-        min_border_right=18, **CLEAR,
+        x_range=Range1d(0, 1),
+        y_range=Range1d(0.1, 1),
+        y_axis_type=y_axis_type,
+        height=HEIGHT,
+        sizing_mode="stretch_width",
+        tools="pan,box_zoom,wheel_zoom",
+        active_drag="pan",
+        active_scroll=None,
+        toolbar_location="above",
+        name="trials-plot",
+        min_border_right=18,
+        **CLEAR,
     )
     shown.toolbar.logo = None
     shown.xgrid.visible = False
@@ -73,26 +112,55 @@ def empty(y_axis_type: str = "linear") -> Plot:
     blocks = shown.multi_line("xs", "ys", source=data["blocks"], line_color="color", line_alpha=0.35, line_width=1)
     model = shown.multi_line("xs", "ys", source=data["model"], line_color="color", line_dash="dash", line_width=2)
     points = shown.scatter(
-        "x", "y", source=data["points"], marker="marker", size=7, fill_color="color", line_color=None, fill_alpha="alpha",
-        hover_line_color="color", hover_fill_alpha=1, nonselection_fill_alpha="alpha", selection_line_color="color",
-        selection_fill_alpha=1, name="trials",
+        "x",
+        "y",
+        source=data["points"],
+        marker="marker",
+        size=7,
+        fill_color="color",
+        line_color=None,
+        fill_alpha="alpha",
+        hover_line_color="color",
+        hover_fill_alpha=1,
+        nonselection_fill_alpha="alpha",
+        selection_line_color="color",
+        selection_fill_alpha=1,
+        name="trials",
     )
     points.selection_glyph.size = 12
     points.hover_glyph.line_width = 4
-    medians = shown.scatter("x", "y", source=data["medians"], marker="dash", size=20, line_color="color", line_width=2.5)
+    medians = shown.scatter(
+        "x", "y", source=data["medians"], marker="dash", size=20, line_color="color", line_width=2.5
+    )
     whiskers = shown.segment("x", "low", "x", "high", source=data["means"], line_color="color", line_width=2)
     means = shown.scatter(
-        "x", "y", source=data["means"], marker="marker", size=9, fill_color="white", line_color="color", line_width=1.8, name="hollow"
+        "x",
+        "y",
+        source=data["means"],
+        marker="marker",
+        size=9,
+        fill_color="white",
+        line_color="color",
+        line_width=1.8,
+        name="hollow",
     )
     shown.add_tools(
-        HoverTool(renderers=[points], tooltips=TOOLTIP, point_policy="snap_to_data", attachment="horizontal", limit=1),
+        HoverTool(
+            renderers=[points], tooltips=TOOLTIP, point_policy="snap_to_data", attachment="horizontal", limit=1
+        ),
         TapTool(renderers=[points]),
         BoxSelectTool(renderers=[points], persistent=False),
         ResetTool(),
     )
     for untouched in (bands, blocks, model, medians, whiskers, means):
         untouched.nonselection_glyph = untouched.selection_glyph = None
-    renderers = {"points": [points], "blocks": [blocks], "medians": [medians], "means": [whiskers, means], "model": [model, bands]}
+    renderers = {
+        "points": [points],
+        "blocks": [blocks],
+        "medians": [medians],
+        "means": [whiskers, means],
+        "model": [model, bands],
+    }
     for name in LAYERS:
         for renderer in renderers[name]:
             renderer.visible = name in AT_FIRST
@@ -139,3 +207,11 @@ def y_ends(values: np.ndarray, log: bool) -> tuple[float, float]:
 
 def _range(range_: Range1d, low: float, high: float) -> None:
     range_.update(start=low, end=high, reset_start=low, reset_end=high)
+
+
+def same(old, new) -> bool:
+    """Whether two columns hold the same; NaN is NaN."""
+    old, new = np.asarray(old), np.asarray(new)
+    if old.shape != new.shape:
+        return False
+    return bool(np.array_equal(old, new, equal_nan=True)) if new.dtype.kind == "f" else bool((old == new).all())

@@ -15,7 +15,7 @@ from bokeh.util.token import generate_session_id
 from panel.io.server import StoppableThread
 from panel.reactive import Syncable
 
-from analysis.explorer import page, sources
+from analysis.explorer import document, sources
 from analysis.explorer.shown import Shown
 from runners.record import FalloffError
 
@@ -59,9 +59,18 @@ def serve(folder: Path | None, port: int = 0, draw: Callable[[Shown], bytes] | N
     chosen = _free(port)
     secret = secrets.token_urlsafe(32).encode()
     server = pn.serve(
-        lambda: page.document(folder, draw), port=chosen, address=HOST, websocket_origin=[f"{HOST}:{chosen}"], show=False,
-        title="Falloff explorer", threaded=True, sign_sessions=True, secret_key=secret, generate_session_ids=False,
-        unused_session_lifetime_milliseconds=LIFETIME, verbose=False,
+        lambda: document.document(folder, draw),
+        port=chosen,
+        address=HOST,
+        websocket_origin=[f"{HOST}:{chosen}"],
+        show=False,
+        title="Falloff explorer",
+        threaded=True,
+        sign_sessions=True,
+        secret_key=secret,
+        generate_session_ids=False,
+        unused_session_lifetime_milliseconds=LIFETIME,
+        verbose=False,
     )
     _await(chosen)
     return Served(server, chosen, secret)

@@ -15,7 +15,7 @@ from analysis.explorer.view import View, first
 
 @dataclass(frozen=True)
 class Shown:
-    """A view with the trials of its sources, its curves, the fit of each (none without a model) and its judgements."""
+    """A view with the trials of its sources, its curves, their fits (none without a model) and its judgements."""
 
     view: View
     opened: Mapping[str, Trials]
@@ -29,21 +29,25 @@ class Shown:
         return "\n".join(f"{it.sentence} {it.note}".strip() for it in self.judgements.values())
 
     def points(self) -> pd.DataFrame:
-        """A row for each trial shown: where it is from, its levels and value, and whether and why it does not count."""
+        """A row for each trial shown: where it is from, its levels and value, and if and why it does not count."""
         factors = [self.view.series, self.view.abscissa, *(name for name, _ in self.view.fixed)]
         parts = []
         for name, trials in self.opened.items():
             rows = selected(self.view, trials)
             columns = ["trial_id", "block", "order", *dict.fromkeys(factors), self.view.ordinate, "counts", "reason"]
-            parts.append(rows[columns].assign(source=name, evidence=trials.evidence, unit=trials.quantities[self.view.ordinate].unit))
+            parts.append(
+                rows[columns].assign(
+                    source=name, evidence=trials.evidence, unit=trials.quantities[self.view.ordinate].unit
+                )
+            )
         return pd.concat(parts, ignore_index=True)
 
     def summary(self) -> pd.DataFrame:
         """A row for each point: median, the mean of the quantity's kind, its 95 % t interval over the blocks and n."""
         parts = [
-            it.summary.rename_axis(self.view.abscissa).reset_index().assign(
-                **{self.view.series: it.level, "source": it.source, "evidence": self.opened[it.source].evidence}
-            )
+            it.summary.rename_axis(self.view.abscissa)
+            .reset_index()
+            .assign(**{self.view.series: it.level, "source": it.source, "evidence": self.opened[it.source].evidence})
             for it in self.curves
         ]
         return pd.concat(parts, ignore_index=True)

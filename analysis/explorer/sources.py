@@ -123,7 +123,8 @@ def _file(file: Path, changed: float) -> Source:
         with xr.open_dataset(file, engine="h5netcdf") as opened:
             campaign, title = (opened.attrs[name] for name in ("campaign", "title"))
     except (OSError, ValueError, KeyError) as error:
-        reason = f"{file} is not a readable dataset of Falloff's: {error}. `falloff run` or `falloff import` writes it anew"
+        remedy = "`falloff run` or `falloff import` writes it anew"
+        reason = f"{file} is not a readable dataset of Falloff's: {error}. {remedy}"
         return Source(file, file.name, "A file that cannot be read", None, reason)
     beside = [place / file.stem for place in (paths.RAW, file.parent)]
     transcripts = next((folder for folder in beside if (folder / "trials.json").is_file()), None)

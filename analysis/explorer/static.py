@@ -13,10 +13,10 @@ from jinja2 import Template
 
 from analysis.explorer import layers, pieces, plot, sources, transcripts
 from analysis.explorer.axes import axis
-from analysis.explorer.controls import sheet
 from analysis.explorer.marks import marks, picture
 from analysis.explorer.shown import Shown, first_of
 from analysis.explorer.sources import Experiment
+from analysis.explorer.widgets import sheet
 from runners.record import FalloffError, Transcript
 
 MOST = 10_000_000  # bytes that the file may have
@@ -29,12 +29,16 @@ def write(folder: Path | None, file: Path) -> None:
     """Write the page in one step; raises FalloffError when there is no experiment, or the page would be too large."""
     pages = [page for experiment in sources.experiments(folder) for page in _page(experiment)]
     if not pages:
-        raise FalloffError(f"{folder or 'data'} holds nothing to explore: `falloff run` or `falloff import` makes a dataset")
+        raise FalloffError(
+            f"{folder or 'data'} holds nothing to explore: `falloff run` or `falloff import` makes a dataset"
+        )
     text = _text(pages)
     if len(text.encode()) > MOST:
         text = _text([{**page, "trials": {}} for page in pages])  # points without what they printed
     if len(text.encode()) > MOST:
-        raise FalloffError(f"the page would have more than {MOST / 1e6:.0f} MB: explore a folder of fewer datasets, or without --static")
+        raise FalloffError(
+            f"the page would have more than {MOST / 1e6:.0f} MB: explore fewer datasets, or without --static"
+        )
     part = file.with_name(file.name + ".part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -65,8 +69,14 @@ def _page(experiment: Experiment) -> Iterator[dict[str, Any]]:
         empty = plot.empty()
         empty.figure.visible = False
         yield {
-            "title": experiment.title, "question": pieces.trouble(experiment.title, str(error)), "verdict": "", "table": "",
-            "plot": json_item(empty.figure), "layers": [], "series": [], "trials": {},
+            "title": experiment.title,
+            "question": pieces.trouble(experiment.title, str(error)),
+            "verdict": "",
+            "table": "",
+            "plot": json_item(empty.figure),
+            "layers": [],
+            "series": [],
+            "trials": {},
         }
         return
     yield {

@@ -53,9 +53,15 @@ def page(found: Transcript) -> str:
         if reason:
             parts.append(f'<p class="fault">{escape(reason)}</p>')
     parts += [_execution(execution) for execution in found.executions]
-    for title, table in (("Settings of the trial", trial.point), ("Read back afterwards", found.effective), ("Counters", found.counters)):
+    for title, table in (
+        ("Settings of the trial", trial.point),
+        ("Read back afterwards", found.effective),
+        ("Counters", found.counters),
+    ):
         if table:
-            rows = "".join(f"<tr><th>{escape(str(key))}</th><td>{escape(str(value))}</td></tr>" for key, value in table.items())
+            rows = "".join(
+                f"<tr><th>{escape(str(key))}</th><td>{escape(str(value))}</td></tr>" for key, value in table.items()
+            )
             parts.append(f"<details><summary>{title}</summary><table>{rows}</table></details>")
     return "".join(parts)
 
@@ -66,9 +72,17 @@ def command_line(execution: Execution) -> str:
 
 
 def _execution(execution: Execution) -> str:
-    code = "stopped at its limit" if execution.timed_out else "unknown" if execution.exit_code is None else execution.exit_code
+    code = (
+        "stopped at its limit"
+        if execution.timed_out
+        else "unknown"
+        if execution.exit_code is None
+        else execution.exit_code
+    )
     head = f"<p><code>{escape(command_line(execution))}</code><br>exit code {code}, {execution.wall_s:.2f} s</p>"
-    texts = ((name, text) for name, text in (("output", execution.stdout), ("errors", execution.stderr)) if text.strip())
+    texts = (
+        (name, text) for name, text in (("output", execution.stdout), ("errors", execution.stderr)) if text.strip()
+    )
     return head + "".join(f'<pre aria-label="{name}">{escape(_cut(text))}</pre>' for name, text in texts)
 
 

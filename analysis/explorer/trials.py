@@ -18,12 +18,21 @@ from runners.record import FalloffError
 
 # What a page begins with, where a dataset has it.
 FOREMOST = (
-    "efficiency", "share", "hpl_rate", "aggregate_goodput", "goodput", "token_throughput", "packets_received_per_s",
-    "frame_bytes_largest", "flow_makespan", "message_bandwidth",
+    "efficiency",
+    "share",
+    "hpl_rate",
+    "aggregate_goodput",
+    "goodput",
+    "token_throughput",
+    "packets_received_per_s",
+    "frame_bytes_largest",
+    "flow_makespan",
+    "message_bandwidth",
 )
 # Coordinates that say what was run, beside the factors.
 SETTINGS = [
-    name for name, it in schema()["coordinates"].items()
+    name
+    for name, it in schema()["coordinates"].items()
     if it["dims"] == ["trial"] and name not in ("trial_id", "role", "runner", "block", "order", "evidence", "testbed")
 ]
 # Readings of several values a trial, as one: how, and what it is then called.
@@ -32,7 +41,10 @@ TOGETHER = {
     "bytes_sent": ("bytes sent by all nodes", lambda it: it.sum("node", min_count=1)),
     "bytes_received": ("bytes received by all nodes", lambda it: it.sum("node", min_count=1)),
     "cpu_time": ("CPU time of all nodes", lambda it: it.sum("node", min_count=1)),
-    "token_throughput": ("tokens written by all pairs, mean of the runs", lambda it: it.sum("pair", min_count=1).mean("run")),
+    "token_throughput": (
+        "tokens written by all pairs, mean of the runs",
+        lambda it: it.sum("pair", min_count=1).mean("run"),
+    ),
     "token_round_trip": (
         "median round trip of a token, mean of pairs and runs",
         lambda it: it.sel(quantile=0.5, method="nearest").mean(["pair", "run"]),
@@ -48,7 +60,7 @@ COUNTED = {"nodes": "node", "receivers": "receiver", "streams": "stream", "pairs
 
 @dataclass(frozen=True)
 class Quantity:
-    """What can be on the vertical axis: its label and the unit in which the table holds it, empty where it has none."""
+    """What can be on the vertical axis: its label and the table's unit, empty where it has none."""
 
     name: str
     label: str
@@ -120,19 +132,25 @@ class Trials:
 
 
 def trials(dataset: xr.Dataset) -> Trials:
-    """The table of a dataset; raises FalloffError when it holds no reading of its design or several kinds of evidence."""
+    """The table of a dataset; raises FalloffError when it has no reading of its design or mixes evidence."""
     chosen = dataset.isel(trial=np.flatnonzero(dataset.role == "point"))
     kinds = sorted(set(chosen.evidence.values.tolist()))
     if not kinds:
-        raise FalloffError(f"Campaign {dataset.attrs['campaign']} holds no trial of its design yet: run at least one block.")
+        raise FalloffError(
+            f"Campaign {dataset.attrs['campaign']} holds no trial of its design yet: run at least one block."
+        )
     if len(kinds) > 1:
-        raise FalloffError(f"Campaign {dataset.attrs['campaign']} holds evidence of several kinds, {', '.join(kinds)}: never pooled.")
+        raise FalloffError(
+            f"Campaign {dataset.attrs['campaign']} holds evidence of several kinds, {', '.join(kinds)}: never pooled."
+        )
     names = ["trial_id", "block", "order", "runner", "status", "reason", *SETTINGS]
     frame = pd.DataFrame({name: chosen[name].values for name in names})
     repeats = chosen.testbed.values[0] == TESTBED
     factors = _factors(dataset, frame)
     if repeats:
-        frame["block"] = frame.groupby(list(factors), dropna=False).cumcount() + 1 if factors else np.arange(1, len(frame) + 1)
+        frame["block"] = (
+            frame.groupby(list(factors), dropna=False).cumcount() + 1 if factors else np.arange(1, len(frame) + 1)
+        )
     frame["valid"] = frame.status == "ok"
     quantities = {}
     for name, (label, unit, values) in _quantities(chosen).items():
@@ -163,11 +181,19 @@ def _factors(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, list[Hashabl
     planned = json.loads(dataset.attrs["design"]).get("factors", {})
     if planned:
         # As `over_factors` has it: levels that are no or yes are 0 and 1.
-        levels = {name: [int(it) if isinstance(it, bool) else it for it in values] for name, values in planned.items()}
+        levels = {
+            name: [int(it) if isinstance(it, bool) else it for it in values] for name, values in planned.items()
+        }
         present = {name: set(frame[name].tolist()) for name in levels}
         return {name: [it for it in values if it in present[name]] for name, values in levels.items()}
-    known = {name: sorted(frame[name].dropna().unique().tolist()) for name in SETTINGS if name not in ("file", "version")}
-    return {name: values for name, values in known.items() if len(values) > 1 or name in ("interconnect", "nodes") and values}
+    known = {
+        name: sorted(frame[name].dropna().unique().tolist()) for name in SETTINGS if name not in ("file", "version")
+    }
+    return {
+        name: values
+        for name, values in known.items()
+        if len(values) > 1 or name in ("interconnect", "nodes") and values
+    }
 
 
 def _quantities(chosen: xr.Dataset) -> dict[str, tuple[str, str, np.ndarray]]:
@@ -184,7 +210,9 @@ def _quantities(chosen: xr.Dataset) -> dict[str, tuple[str, str, np.ndarray]]:
     return found
 
 
-def _with_hpl(dataset: xr.Dataset, frame: pd.DataFrame, factors: list[str]) -> tuple[pd.DataFrame, dict[str, Quantity]]:
+def _with_hpl(
+    dataset: xr.Dataset, frame: pd.DataFrame, factors: list[str]
+) -> tuple[pd.DataFrame, dict[str, Quantity]]:
     """The table with HPL's share of DGEMM and of Rpeak [%], and what the campaign's own rules leave out."""
     if "drift_limit" not in json.loads(dataset.attrs["design"]):
         return frame, {}

@@ -8,8 +8,18 @@ from analysis.explorer.trials import Trials
 AT_FIRST = 9  # series shown of a factor with more levels
 # Factors that a curve runs over, most typical first; and those that tell curves apart.
 ALONG = (
-    "nodes", "N", "receivers", "window_bytes", "mtu", "frame_bytes", "token_bytes", "pairs", "streams", "processes",
-    "ranks_per_node", "noise",
+    "nodes",
+    "N",
+    "receivers",
+    "window_bytes",
+    "mtu",
+    "frame_bytes",
+    "token_bytes",
+    "pairs",
+    "streams",
+    "processes",
+    "ranks_per_node",
+    "noise",
 )
 APART = ("aggregation", "vary", "blas", "noise", "interconnect", "path")
 
@@ -18,9 +28,9 @@ APART = ("aggregation", "vary", "blas", "noise", "interconnect", "path")
 class View:
     """What is on the page.
 
-    `sources` are the names of the datasets shown beside each other, `ordinate` a quantity, `abscissa` the factor along
-    the horizontal axis and `series` the one whose levels are curves, `shown` those that are. Of each other factor one
-    level is `fixed`; imported runs, which have no design, are not. `without_blocks` and `without_levels` (of the
+    `sources` are the names of the datasets shown beside each other, `ordinate` a quantity, `abscissa` the factor
+    along the horizontal axis and `series` the one whose levels are curves, `shown` those that are. Of each other factor
+    one level is `fixed`; imported runs, which have no design, are not. `without_blocks` and `without_levels` (of the
     abscissa) are left out by hand. `model` is a name in analysis/models, or empty. `network` is judged against
     `reference`, both levels of the series' factor.
     """
@@ -48,7 +58,9 @@ def first(names: tuple[str, ...], trials: Trials) -> View:
     abscissa = (along or others or [compared])[0]
     apart = [compared] if compared in several else [name for name in (*APART, *several) if name in several]
     apart = [name for name in apart if name != abscissa]
-    single = [name for name in ("interconnect", "path", *trials.factors) if name in trials.factors and name != abscissa]
+    single = [
+        name for name in ("interconnect", "path", *trials.factors) if name in trials.factors and name != abscissa
+    ]
     series = (apart or single or [""])[0]
     view = View(names, next(iter(trials.quantities), ""), abscissa, series, ())
     return compared_in(levelled(view, trials), trials)

@@ -1,9 +1,10 @@
 """What if the network, the nodes or their prices were others? HPL on the paper's cases, predicted at once.
 
-The prediction is HPL's analytic model, times how far it is off where the paper's cluster was simulated: the logarithm of
-that factor is interpolated between the simulated networks, with the inverse squares of their distances as weights, so
-that it is exact on these (D. Shepard, A two-dimensional interpolation function for irregularly-spaced data, ACM National
-Conference 1968, p. 517-524, https://doi.org/10.1145/800186.810616). Distances are in the logarithms of bandwidth and latency.
+The prediction is HPL's analytic model, times how far it is off where the paper's cluster was simulated: the logarithm
+of that factor is interpolated between the simulated networks, with the inverse squares of their distances as weights,
+so that it is exact on these (D. Shepard, A two-dimensional interpolation function for irregularly-spaced data, ACM
+National Conference 1968, p. 517-524, https://doi.org/10.1145/800186.810616). Distances are in the logarithms of
+bandwidth and latency.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,8 +41,8 @@ class Basis:
     """The cases that are predicted, and what is known of them without prediction.
 
     `settings` holds HPL's N, NB, P and Q over (nodes), `dgemm` [Gflop/s] that of all nodes together over (nodes),
-    `peak` a node's theoretical peak [flop/s]. `simulated` is the efficiency [1] over (interconnect, nodes); `networks`
-    are what was simulated, with the price where there is one (else NaN), `names` their short names.
+    `peak` a node's theoretical peak [flop/s]. `simulated` is the efficiency [1] over (interconnect, nodes);
+    `networks` are what was simulated, with the price where there is one (else NaN), `names` their short names.
     """
 
     settings: xr.Dataset
@@ -57,8 +58,8 @@ class Basis:
 class Answer:
     """What is predicted, over (interconnect, nodes) with the interconnects YOURS and OTHER.
 
-    `efficiency` [1] is of the nodes' theoretical peak, `cost` [USD s / Gflop] what a Gflop/s of HPL costs. `pays_from`
-    is the node count from which on yours is the cheaper one, infinite where it is not even at the largest.
+    `efficiency` [1] is of the nodes' theoretical peak, `cost` [USD s / Gflop] what a Gflop/s of HPL costs.
+    `pays_from` is the node count from which on yours is cheaper, infinite where it is not even at the largest.
     """
 
     efficiency: xr.DataArray
@@ -72,12 +73,25 @@ def basis() -> Basis:
     cases = []
     for name in CASES:
         if not (paths.REFERENCE / name).is_dir():
-            raise FalloffError(f"what if needs the reference campaign {name}: it comes with Falloff in data/reference")
+            raise FalloffError(
+                f"what if needs the reference campaign {name}: it comes with Falloff in data/reference"
+            )
         cases.append(at_only_level(points(store.assemble(paths.REFERENCE / name)), "block"))
     # Both have the paper's largest case.
-    simulated = xr.concat([efficiency(it) for it in cases], "nodes", coords="minimal", compat="override", join="outer")
-    columns = [it[["N", "NB", "P", "Q", "dgemm"]].max("interconnect") if "interconnect" in it.N.dims else it[["N", "NB", "P", "Q", "dgemm"]] for it in cases]
-    of_cases = xr.concat(columns, "nodes", coords="minimal", compat="override", join="outer").drop_duplicates("nodes").sortby("nodes")
+    simulated = xr.concat(
+        [efficiency(it) for it in cases], "nodes", coords="minimal", compat="override", join="outer"
+    )
+    columns = [
+        it[["N", "NB", "P", "Q", "dgemm"]].max("interconnect")
+        if "interconnect" in it.N.dims
+        else it[["N", "NB", "P", "Q", "dgemm"]]
+        for it in cases
+    ]
+    of_cases = (
+        xr.concat(columns, "nodes", coords="minimal", compat="override", join="outer")
+        .drop_duplicates("nodes")
+        .sortby("nodes")
+    )
     listed = prices.read()
     known = {price.of for price in listed}
     described = testbed(cases[0])["network"]
@@ -145,7 +159,9 @@ def _correction(basis: Basis, networks: Sequence[Network]) -> xr.DataArray:
     there = np.isfinite(factor)
     weights = np.array([[1 / max(_distance(it, one), SAME) for one in known] for it in networks])
     total = weights @ there
-    return xr.DataArray(weights @ np.where(there, factor, 0.0) / total, {"nodes": basis.simulated.nodes}, ("interconnect", "nodes"))
+    return xr.DataArray(
+        weights @ np.where(there, factor, 0.0) / total, {"nodes": basis.simulated.nodes}, ("interconnect", "nodes")
+    )
 
 
 def _distance(one: Network, other: Network) -> float:

@@ -1,7 +1,4 @@
-"""The page of what-if: sliders on the left, efficiency and cost over nodes, and the node count at which one stops paying."""
-
-from collections.abc import Iterable
-from html import escape
+"""The page of what-if: sliders, efficiency and cost over nodes, and where a network stops paying."""
 
 import numpy as np
 import panel as pn
@@ -9,29 +6,15 @@ from bokeh.models import ColumnDataSource, HoverTool, Range1d, Span
 from bokeh.plotting import figure
 
 from analysis import style
-from analysis.explorer import whatif
-from analysis.explorer.controls import select, sheet, text
+from analysis.explorer import whatif, whatif_text
 from analysis.explorer.marks import Mark, mark
 from analysis.explorer.plot import CLEAR
 from analysis.explorer.whatif import OTHER, YOURS, Answer, Network
-from analysis.wording import counted, number, percent
+from analysis.explorer.widgets import nearest, price, select, sheet, slider, text
 
-STEPS = 121  # of a slider on which equal ways are equal ratios
 SLOW, FAST = "gige", "10gige"  # what the page begins with: the paper's two
 LEAST_SPREAD = 0.1  # of the costs' ratio: an axis that moved with less would show noise
 TICKS = [2, 4, 8, 16, 36, 72, 144, 256]
-
-
-def slider(label: str, low: float, high: float, unit: str, known: Iterable[float]) -> pn.widgets.DiscreteSlider:
-    """A slider from low to high in equal ratios, which also stops at the values that are known."""
-    values = sorted({*np.geomspace(low, high, STEPS).tolist(), *known})
-    options = {f"{number(value)} {unit}": float(value) for value in values}
-    return pn.widgets.DiscreteSlider(label=label, options=options, sizing_mode="stretch_width", margin=(8, 6), stylesheets=[sheet()])
-
-
-def price(label: str, value: float) -> pn.widgets.FloatInput:
-    """A price in USD."""
-    return pn.widgets.FloatInput(label=label, value=value, start=0, step=10, sizing_mode="stretch_width", margin=(4, 0), stylesheets=[sheet()])
 
 
 class WhatIf:
@@ -41,7 +24,11 @@ class WhatIf:
         self.basis = whatif.basis()
         names, known = self.basis.names, self.basis.networks.values()
         self.preset = pn.widgets.RadioButtonGroup(
-            options={names[name]: name for name in names}, value=FAST, stylesheets=[sheet()], margin=(4, 0), sizing_mode="stretch_width"
+            options={names[name]: name for name in names},
+            value=FAST,
+            stylesheets=[sheet()],
+            margin=(4, 0),
+            sizing_mode="stretch_width",
         )
         self.bandwidth = slider("Bandwidth of payload", 0.05, 200, "Gbit/s", [8e-9 * it.bandwidth for it in known])
         self.latency = slider("Latency", 0.5, 200, "µs", [1e6 * it.latency for it in known])
@@ -57,10 +44,18 @@ class WhatIf:
         self.said, self.tiles = text(), text()
         self._plots()
         self._filling = True
-        _nearest(self.peak, self.basis.peak / 1e9)
+        nearest(self.peak, self.basis.peak / 1e9)
         self._take(FAST)
         self._filling = False
-        for widget in (self.bandwidth, self.latency, self.peak, self.node_price, self.price, self.other_price, self.nodes):
+        for widget in (
+            self.bandwidth,
+            self.latency,
+            self.peak,
+            self.node_price,
+            self.price,
+            self.other_price,
+            self.nodes,
+        ):
             widget.param.watch(lambda _event: self._update(), "value")
         self.preset.param.watch(lambda event: self._preset(event.new), "value")
         self.other.param.watch(lambda event: self._against(event.new), "value")
@@ -69,24 +64,55 @@ class WhatIf:
     def panel(self) -> pn.Column:
         """The whole page."""
         sliders = pn.Column(
-            text("<h2>Your network</h2>"), self.preset, self.bandwidth, self.latency, self.price,
-            text("<h2>Your nodes</h2>"), self.peak, self.node_price,
-            text("<h2>Against</h2>"), self.other, self.other_price, self.nodes,
-            css_classes=["side"], sizing_mode="stretch_width", margin=0,
+            text("<h2>Your network</h2>"),
+            self.preset,
+            self.bandwidth,
+            self.latency,
+            self.price,
+            text("<h2>Your nodes</h2>"),
+            self.peak,
+            self.node_price,
+            text("<h2>Against</h2>"),
+            self.other,
+            self.other_price,
+            self.nodes,
+            css_classes=["side"],
+            sizing_mode="stretch_width",
+            margin=0,
         )
         heading = text('<p class="question">What if the network, the nodes or the prices were others?</p>')
-        shown = pn.Column(heading, self.said, self.tiles, self.efficiency, self.ratio, css_classes=["shown"], sizing_mode="stretch_width", margin=0)
-        return pn.Column(shown, sliders, css_classes=["what-if"], sizing_mode="stretch_width", margin=0, stylesheets=[sheet("whatif.css")])
+        shown = pn.Column(
+            heading,
+            self.said,
+            self.tiles,
+            self.efficiency,
+            self.ratio,
+            css_classes=["shown"],
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+        return pn.Column(
+            shown,
+            sliders,
+            css_classes=["what-if"],
+            sizing_mode="stretch_width",
+            margin=0,
+            stylesheets=[sheet("whatif.css")],
+        )
 
     def _plots(self) -> None:
         columns = ("x", "nodes", "yours", "other", "ratio")
         self.data = ColumnDataSource({name: [] for name in columns})
-        self.simulated = ColumnDataSource({name: [] for name in ("x", "nodes", "y", "color", "dark", "marker", "name")})
+        self.simulated = ColumnDataSource(
+            {name: [] for name in ("x", "nodes", "y", "color", "dark", "marker", "name")}
+        )
         look = {name: mark(style.LOOKS[name], name) for name in (SLOW, FAST)}
         self.efficiency, self.ratio = (
             self._figure(label) for label in ("efficiency, Rmax / Rpeak [%]", "cost of a Gflop/s, yours / other")
         )
-        self.pays = [Span(dimension="height", line_dash="dotted", line_width=2, location=0, visible=False) for _ in range(2)]
+        self.pays = [
+            Span(dimension="height", line_dash="dotted", line_width=2, location=0, visible=False) for _ in range(2)
+        ]
         for label, its, name in (("the other", look[SLOW], OTHER), ("your network", look[FAST], YOURS)):
             self._line(self.efficiency, name, its, label, f"@{name}{{0.0}} %")
         self._line(self.ratio, "ratio", look[FAST], "your network: below 1 it pays", "@ratio{0.000}")
@@ -95,18 +121,45 @@ class WhatIf:
             plot.add_layout(span)
             plot.legend.orientation, plot.legend.location = "horizontal", "bottom_left"
         dots = self.efficiency.scatter(
-            "x", "y", source=self.simulated, marker="marker", size=9, fill_color=None, line_color="color", line_width=1.6, legend_label="simulated"
+            "x",
+            "y",
+            source=self.simulated,
+            marker="marker",
+            size=9,
+            fill_color=None,
+            line_color="color",
+            line_width=1.6,
+            legend_label="simulated",
         )
-        self.efficiency.add_tools(HoverTool(renderers=[dots], tooltips=[("simulated", "@name"), ("nodes", "@nodes"), ("efficiency", "@y{0.0} %")]))
+        self.efficiency.add_tools(
+            HoverTool(
+                renderers=[dots], tooltips=[("simulated", "@name"), ("nodes", "@nodes"), ("efficiency", "@y{0.0} %")]
+            )
+        )
 
     def _line(self, plot: figure, column: str, look: Mark, label: str, value: str) -> None:
-        line = plot.line("x", column, source=self.data, color=look.color, line_dash=look.dash, line_width=2.5, legend_label=label)
-        dots = plot.scatter("x", column, source=self.data, color=look.color, marker=look.marker, size=7, legend_label=label)
+        line = plot.line(
+            "x", column, source=self.data, color=look.color, line_dash=look.dash, line_width=2.5, legend_label=label
+        )
+        dots = plot.scatter(
+            "x", column, source=self.data, color=look.color, marker=look.marker, size=7, legend_label=label
+        )
         line.tags = dots.tags = [look.color, look.dark]
         plot.add_tools(HoverTool(renderers=[dots], tooltips=[("nodes", "@nodes"), (label, value)]))
 
     def _figure(self, label: str) -> figure:
-        plot = figure(height=310, sizing_mode="stretch_width", tools="pan,box_zoom,reset", active_drag=None, toolbar_location=None, x_axis_label="nodes", y_axis_label=label, y_range=Range1d(0, 100), min_border_right=18, **CLEAR)
+        plot = figure(
+            height=310,
+            sizing_mode="stretch_width",
+            tools="pan,box_zoom,reset",
+            active_drag=None,
+            toolbar_location=None,
+            x_axis_label="nodes",
+            y_axis_label=label,
+            y_range=Range1d(0, 100),
+            min_border_right=18,
+            **CLEAR,
+        )
         plot.xaxis.ticker = [float(np.log2(n)) for n in TICKS]
         plot.xaxis.major_label_overrides = {float(np.log2(n)): str(n) for n in TICKS}
         plot.xgrid.visible = False
@@ -120,8 +173,8 @@ class WhatIf:
 
     def _take(self, name: str) -> None:
         network = self.basis.networks[name]
-        _nearest(self.bandwidth, 8e-9 * network.bandwidth)
-        _nearest(self.latency, 1e6 * network.latency)
+        nearest(self.bandwidth, 8e-9 * network.bandwidth)
+        nearest(self.latency, 1e6 * network.latency)
         if np.isfinite(network.price):
             self.price.value = network.price
 
@@ -142,23 +195,33 @@ class WhatIf:
             return
         other = self.basis.networks[self.other.value]
         against = Network(other.bandwidth, other.latency, self.other_price.value or 0.0)
-        self.answer = whatif.predict(self.basis, self.yours(), against, 1e9 * self.peak.value, self.node_price.value or 1.0)
+        self.answer = whatif.predict(
+            self.basis, self.yours(), against, 1e9 * self.peak.value, self.node_price.value or 1.0
+        )
         with pn.io.hold():
             self._draw(self.answer)
-            self.said.text = self._sentence(self.answer)
-            self.tiles.text = self._tiles(self.answer)
+            self.said.text = whatif_text.sentence(self.answer, self.basis.names[self.other.value])
+            self.tiles.text = whatif_text.tiles(
+                self.answer, self.nodes.value, self.basis.names[self.other.value], self._premium()
+            )
 
     def _draw(self, answer: Answer) -> None:
         nodes = answer.efficiency.nodes.values
         percents = {name: 100 * answer.efficiency.sel(interconnect=name).values for name in (YOURS, OTHER)}
-        ratio = (answer.cost.sel(interconnect=YOURS, drop=True) / answer.cost.sel(interconnect=OTHER, drop=True)).values
+        ratio = (
+            answer.cost.sel(interconnect=YOURS, drop=True) / answer.cost.sel(interconnect=OTHER, drop=True)
+        ).values
         self.data.data = {"x": np.log2(nodes), "nodes": nodes, **percents, "ratio": ratio}
         known = 100 * self.basis.simulated.sel(interconnect=self.other.value).dropna("nodes")
         at_paper = np.isclose(self.peak.value, self.basis.peak / 1e9, rtol=0.04)
         look, count = mark(style.LOOKS[self.other.value], self.other.value), known.size if at_paper else 0
         self.simulated.data = {
-            "x": np.log2(known.nodes.values)[:count], "nodes": known.nodes.values[:count], "y": known.values[:count],
-            "color": [look.color] * count, "dark": [look.dark] * count, "marker": [look.marker] * count,
+            "x": np.log2(known.nodes.values)[:count],
+            "nodes": known.nodes.values[:count],
+            "y": known.values[:count],
+            "color": [look.color] * count,
+            "dark": [look.dark] * count,
+            "marker": [look.marker] * count,
             "name": [self.basis.names[self.other.value]] * count,
         }
         far = max(LEAST_SPREAD, 1.2 * np.abs(ratio - 1).max())
@@ -167,36 +230,7 @@ class WhatIf:
             span.visible = bool(np.isfinite(answer.pays_from))
             span.location = float(np.log2(answer.pays_from)) if span.visible else 0.0
 
-    def _sentence(self, answer: Answer) -> str:
-        nodes, other = answer.efficiency.nodes.values, self.basis.names[self.other.value]
-        if not np.isfinite(answer.pays_from):
-            said = f"{other} pays at every size up to {counted(int(nodes[-1]), 'node')}: your network costs more for each Gflop/s of HPL."
-        elif answer.pays_from == nodes[0]:
-            said = f"Your network pays at every size from {counted(int(nodes[0]), 'node')} on: it costs less for each Gflop/s of HPL than {other}."
-        else:
-            at = counted(int(answer.pays_from), "node")
-            said = f"{other} stops paying at {at}: from there on your network costs less for each Gflop/s of HPL."
-        note = (
-            "Predicted on the white paper's cases, whose matrix grows with the nodes: HPL's analytic model, corrected to agree with the simulation "
-            f"(open marks) where a network was simulated. It has no scatter, so no interval; one simulated network predicted from the others is "
-            f"at most {number(100 * whatif.off(), 2)} percentage points off. Prices are what you type: those of the start, of 2005 to 2009, have "
-            "their sources in data/prices.toml."
-        )
-        return f'<div class="card" data-pays="{answer.pays_from:g}"><span class="sentence">{escape(said)}</span> <span class="chip">predicted</span><div class="note">{escape(note)}</div></div>'
-
-    def _tiles(self, answer: Answer) -> str:
-        n = self.nodes.value
-        yours, other = (float(answer.efficiency.sel(interconnect=name, nodes=n)) for name in (YOURS, OTHER))
-        premium = ((self.node_price.value or 1.0) + (self.price.value or 0)) / ((self.node_price.value or 1.0) + (self.other_price.value or 0)) - 1
-        tiles = (
-            (percent(yours), f"of peak on your network, {counted(n, 'node')}"),
-            (percent(other), f"of peak on {self.basis.names[self.other.value]}"),
-            (percent(yours / other - 1), "more HPL for the same nodes"),
-            (percent(premium), "more to pay for a node"),
-        )
-        return '<div class="tiles">' + "".join(f'<div><div class="big">{big}</div><div class="what">{escape(what)}</div></div>' for big, what in tiles) + "</div>"
-
-
-def _nearest(widget: pn.widgets.DiscreteSlider, value: float) -> None:
-    values = np.array(list(widget.options.values()))
-    widget.value = float(values[np.abs(np.log(values / value)).argmin()])
+    def _premium(self) -> float:
+        """What a node costs more with your network [1]."""
+        node, yours, other = (it.value or 0.0 for it in (self.node_price, self.price, self.other_price))
+        return (node + yours) / ((node + other) or 1.0) - 1

@@ -38,7 +38,9 @@ def draw(shown: Shown) -> Figure:
         axes.set_xticks(list(places.labels), list(places.labels.values()))
         axes.set(xlim=places.ends, xlabel=places.title, ylabel=first.quantities[view.ordinate].axis)
         axes.legend(fontsize=7.5)
-        axes.set_title("\n".join(fill(it.sentence, WIDE) for it in shown.judgements.values()), fontsize=7.5, loc="left")
+        axes.set_title(
+            "\n".join(fill(it.sentence, WIDE) for it in shown.judgements.values()), fontsize=7.5, loc="left"
+        )
         return figure
 
 
@@ -58,7 +60,16 @@ def _trials(axes: Axes, shown: Shown, name: str, level, look: style.Look, places
     for counts, alpha in ((False, 0.12), (True, 0.45)):
         these = rows[rows.counts == counts]
         x = these[view.abscissa].map(places.places) + aside + spread[these.index]
-        axes.plot(x, these[view.ordinate], look.marker, color=look.color, mfc=fill_, alpha=alpha, markersize=3.5, linestyle="none")
+        axes.plot(
+            x,
+            these[view.ordinate],
+            look.marker,
+            color=look.color,
+            mfc=fill_,
+            alpha=alpha,
+            markersize=3.5,
+            linestyle="none",
+        )
     label = trials.placed(view.series, level) + (f", {trials.evidence}" if len(view.sources) > 1 else "")
     axes.plot([], [], look.marker, color=look.color, mfc=fill_, linestyle=look.line, label=label)
 
@@ -68,12 +79,18 @@ def _points(axes: Axes, curve: Curve, look: style.Look, places, aside: float) ->
     told = curve.summary
     axes.plot(x, told["median"], "_", color=look.color, markersize=9, linestyle="none")
     spread = np.array([told["mean"] - told.low, told.high - told["mean"]], float)
-    axes.errorbar(x, told["mean"], spread, fmt=look.marker, color=look.color, mfc="white", capsize=3, markersize=4.5, zorder=3)
+    axes.errorbar(
+        x, told["mean"], spread, fmt=look.marker, color=look.color, mfc="white", capsize=3, markersize=4.5, zorder=3
+    )
 
 
 def _model(axes: Axes, shown: Shown, at: int, look: style.Look, places) -> None:
     levels = shown.curves[at].table.columns.to_numpy(float)
-    x = np.geomspace(levels.min(), levels.max(), FINE) if levels.min() > 0 else np.linspace(levels.min(), levels.max(), FINE)
+    x = (
+        np.geomspace(levels.min(), levels.max(), FINE)
+        if levels.min() > 0
+        else np.linspace(levels.min(), levels.max(), FINE)
+    )
     mean, low, high = shown.fitted[at].band(x)
     axes.plot(places.place(x), mean, linestyle=look.line, color=look.color, marker="")
     axes.fill_between(places.place(x), low, high, color=look.color, alpha=0.15, linewidth=0)
