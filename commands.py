@@ -16,6 +16,7 @@ from runners.record import FalloffError, Unreadable, to_json
 PRESETS = ("quick", "full", "stored")
 # What the quick report runs anew; of the rest the stored reference is shown.
 QUICK = ("hpl_scaling", "hpl_paper", "tcp_mtu", "long_path", "fan_out", "token_exchange", "link_hpl", "link_micro")
+EXPLORER = "explorer.html"  # beside the report, which links it
 # Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a byte, TCP's goodput.
 _OF_ONE_QUANTITY = ("hpl", "cpu_cost", "bandwidth_delay")
 
@@ -66,6 +67,7 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
     """
     import experiment
     from analysis import report, store
+    from analysis.explorer import static
     from analysis.studies import together
     from analysis.top500 import lists as top500_lists
 
@@ -91,6 +93,7 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
     for line in left_out if preset != "stored" else ():
         print(f"left out: {line}", file=sys.stderr)
     made = report.build(together.analyse(datasets, today, lists), out, left_out)
+    static.write(None, out / EXPLORER)
     print(f"Report: {made.html} and {made.pdf}")
     return 0
 
@@ -98,6 +101,7 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
 def _report_of(data: Path, out: Path) -> int:
     """Write the report of the campaigns in a folder."""
     from analysis import own, report
+    from analysis.explorer import static
     from analysis.studies import together
 
     datasets, left_out = own.datasets(data)
@@ -107,6 +111,7 @@ def _report_of(data: Path, out: Path) -> int:
         remedy = "`falloff run hpl_scaling` runs it"
         raise FalloffError(f"{data} has no campaign hpl_scaling, with which the report begins: {remedy}")
     made = report.build(together.analyse(datasets), out, [])
+    static.write(data, out / EXPLORER)
     print(f"Report of {', '.join(datasets)}: {made.html} and {made.pdf}")
     return 0
 

@@ -141,6 +141,13 @@ def test_stored_report_is_written_without_running_anything(stored):
     html, pdf = stored.folder / "falloff.html", stored.folder / "falloff.pdf"
     assert stored.done.stdout.splitlines()[-1] == f"Report: {html} and {pdf}"
     assert html.read_text().lstrip().startswith("<!DOCTYPE html>") and pdf.read_bytes().startswith(b"%PDF")
+    beside = re.findall(r'href="(\w+\.html)"', html.read_text())
+    assert beside == ["explorer.html", "supplement.html"] and all((stored.folder / name).exists() for name in beside)
+
+
+def test_the_report_has_the_length_of_a_paper(stored):
+    """12 to 20 pages, everything else is in the supplement."""
+    assert 12 <= len(re.findall(rb"/Type /Page\b", (stored.folder / "falloff.pdf").read_bytes())) <= 20
 
 
 def test_without_the_tools_there_is_a_report_that_says_so(tmp_path, monkeypatch, capsys):
