@@ -1,5 +1,6 @@
-"""README says what the reference says: its figure and its verdicts are rebuilt and compared."""
+"""The report of the shipped references, built once by its command; README says what it says."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,21 @@ ROOT = Path(__file__).resolve().parent.parent
 def known(stored):
     """What a report of the shipped campaigns may quote."""
     return report.facts(stored.studies)
+
+
+def test_stored_report_is_written_without_running_anything(stored):
+    """`falloff report --preset stored` ends with the line that says where the report is."""
+    assert stored.done.returncode == 0, stored.done.stderr
+    html, pdf = stored.folder / "falloff.html", stored.folder / "falloff.pdf"
+    assert stored.done.stdout.splitlines()[-1] == f"Report: {html} and {pdf}"
+    assert html.read_text().lstrip().startswith("<!DOCTYPE html>") and pdf.read_bytes().startswith(b"%PDF")
+    beside = re.findall(r'href="(\w+\.html)"', html.read_text())
+    assert beside == ["explorer.html", "supplement.html"] and all((stored.folder / name).exists() for name in beside)
+
+
+def test_the_report_has_the_length_of_a_paper(stored):
+    """12 to 20 pages, everything else is in the supplement."""
+    assert 12 <= len(re.findall(rb"/Type\s*/Page\b", (stored.folder / "falloff.pdf").read_bytes())) <= 20
 
 
 def test_figure_is_the_references(stored):
