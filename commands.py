@@ -183,14 +183,14 @@ def explore(folder: Path | None, static: Path | None, port: int, browser: bool) 
     from analysis.explorer import server
     from analysis.figures import explored
 
-    served = server.serve(folder, port, explored.svg)
-    address = server.made_ready(served)
-    print(f"Explorer: {address}\nIt answers this machine alone, and only with that token. Ctrl+C ends it.", flush=True)
-    if browser:
-        import webbrowser
+    with server.serve(folder, port, explored.svg) as served:
+        address = server.made_ready(served)
+        print(f"Explorer: {address}\nIt answers this machine alone, and only with that token. Ctrl+C ends it.", flush=True)
+        if browser:
+            import webbrowser
 
-        webbrowser.open(address)
-    served.wait()
+            webbrowser.open(address)
+        served.wait()
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -218,6 +219,16 @@ def test_again_refuses_what_is_gone(reference):
     view, _ = first_view(reference["hpl_scaling"])
     with pytest.raises(FalloffError, match="there is no dataset"):
         again(replace(view, sources=("data/reference/gone",)))
+
+
+def test_command_ends_quietly_when_interrupted(tmp_path):
+    """It prints an address with a token, and Ctrl+C ends it with nothing more said."""
+    command = [sys.executable, str(ROOT / "falloff.py"), "explore", str(tmp_path), "--no-browser"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as run_:
+        assert "http://127.0.0.1:" in run_.stdout.readline() and "Ctrl+C" in run_.stdout.readline()
+        run_.send_signal(signal.SIGINT)
+        assert run_.wait(timeout=30) == 0 and run_.stderr.read() == ""
 
 
 def test_command_refuses_in_a_line(tmp_path):

@@ -42,8 +42,15 @@ class Served:
         return f"http://{HOST}:{self.port}/?bokeh-session-id={generate_session_id(self.secret, signed=True)}"
 
     def wait(self) -> None:
-        """Until the server ends, or the reader interrupts."""
-        self.server.join()
+        """Until the reader interrupts."""
+        with suppress(KeyboardInterrupt):
+            self.server.join()
+
+    def __enter__(self) -> "Served":
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self.stop()
 
     def stop(self) -> None:
         """End it."""
@@ -72,8 +79,13 @@ def serve(folder: Path | None, port: int = 0, draw: Callable[[Shown], bytes] | N
         unused_session_lifetime_milliseconds=LIFETIME,
         verbose=False,
     )
-    _await(chosen)
-    return Served(server, chosen, secret)
+    served = Served(server, chosen, secret)
+    try:
+        _await(chosen)
+    except BaseException:  # its thread would keep the program from ending
+        served.stop()
+        raise
+    return served
 
 
 def made_ready(served: Served) -> str:

@@ -29,8 +29,8 @@ class View:
     """What is on the page.
 
     `sources` are the names of the datasets shown beside each other, `ordinate` a quantity, `abscissa` the factor
-    along the horizontal axis and `series` the one whose levels are curves, `shown` those that are. Of each other factor
-    one level is `fixed`; imported runs, which have no design, are not. `without_blocks` and `without_levels` (of the
+    along the horizontal axis and `series` the one whose levels are curves, `shown` those that are. Of each other
+    factor one level is `fixed`; imported runs, which have no design, are not. `without_blocks` and `without_levels` (of the
     abscissa) are left out by hand. `model` is a name in analysis/models, or empty. `network` is judged against
     `reference`, both levels of the series' factor.
     """
