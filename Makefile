@@ -13,8 +13,8 @@ PRESET ?= quick
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
-# What a file of tests sets up is set up once.
-SIDE_BY_SIDE := --dist loadfile
+# What a file of tests sets up is set up once; the files go in the order that tests/conftest.py gives them.
+SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
                 --no-emit-find-links --no-annotate --no-header --quiet
 

@@ -15,6 +15,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 collect_ignore = ["cluster"]  # asked for by itself: `make test-cluster`
 
+# What takes longest begins first, so that no process is left alone with it at the end.
+LONG = ("test_notebooks", "test_stored_report", "test_explorer_page", "test_explorer_states", "test_exhibits", "test_trust")
+
+
+def pytest_collection_modifyitems(items):
+    """Long files first; all others stay in their order."""
+    items.sort(key=lambda item: item.path.stem not in LONG)
+
 
 @pytest.fixture(scope="session")
 def stored(tmp_path_factory):
