@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +184,8 @@ def explore(folder: Path | None, static: Path | None, port: int, browser: bool) 
     from analysis.explorer import server
     from analysis.figures import explored
 
-    with server.serve(folder, port, explored.svg) as served:
+    # An interruption is how it ends, from the moment at which the address can be read.
+    with server.serve(folder, port, explored.svg) as served, suppress(KeyboardInterrupt):
         address = server.made_ready(served)
         print(f"Explorer: {address}\nIt answers this machine alone, and only with that token. Ctrl+C ends it.", flush=True)
         if browser:

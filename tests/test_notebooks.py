@@ -46,10 +46,10 @@ def run_wrongly(out: Path) -> subprocess.CompletedProcess:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Every notebook on stored data, one `simulated` and one `refused`, two at a time: folder and outcome."""
+    """Every notebook on stored data, one `simulated` and one `refused`, beside other tests: folder and outcome."""
     out = {key: tmp_path_factory.mktemp("run") for key in (*NOTEBOOKS, "simulated", "refused")}
     scaling = ROOT / "notebooks" / "40_hpl_scaling.ipynb"
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(1) as pool:
         ended = {notebook: pool.submit(run, notebook, out[notebook]) for notebook in NOTEBOOKS}
         ended["refused"] = pool.submit(run_wrongly, out["refused"])
         if not lacking:

@@ -42,9 +42,8 @@ class Served:
         return f"http://{HOST}:{self.port}/?bokeh-session-id={generate_session_id(self.secret, signed=True)}"
 
     def wait(self) -> None:
-        """Until the reader interrupts."""
-        with suppress(KeyboardInterrupt):
-            self.server.join()
+        """Until the server ends; an interruption is the caller's."""
+        self.server.join()
 
     def __enter__(self) -> "Served":
         return self
