@@ -78,9 +78,9 @@ def test_counters_show_which_way_frames_took(testbed, path):
     """Ten echoes of 1000 bytes each way: on the near wire only, or on both and through what joins them."""
     echoes = ["ping", "-c", "10", "-i", "0.02", "-s", "1000", "-q"]
     left, right, core = run(testbed, path, *echoes, "{node2}").counters["bytes_through"]
-    assert left > 15_000 and max(right, core) < 1000  # a busy machine may lose an echo
+    assert left > 20_000 and max(right, core) < 1000
     counters = run(testbed, path, *echoes, "{node3}").counters
-    assert min(counters["bytes_through"]) > 15_000
+    assert min(counters["bytes_through"]) > 20_000
     assert counters["bytes_sent"][1] < 1000 < 10_000 < counters["bytes_sent"][0]
 
 
