@@ -123,7 +123,7 @@ def test_no_number_is_typed_into_the_prose(template):
     prose = re.sub(
         r"\{\{.*?\}\}|\{%.*?%\}|<#.*?#>", "", template.read_text(encoding="utf-8"), flags=re.DOTALL
     )
-    prose = re.sub(r"\$\$.*?\$\$|\$[^$\n]+\$|TOP500|iperf3", "", prose, flags=re.DOTALL)
+    prose = re.sub(r"\$\$.*?\$\$|\$[^$\n]+\$", "", prose, flags=re.DOTALL)
     assert set(re.findall(r"\d+(?:\.\d+)?(?: %)?", prose)) <= {"90 %", "95 %"}
 
 
