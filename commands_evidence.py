@@ -72,7 +72,7 @@ def verify(folders: list[Path], renew: bool) -> int:
     """
     from analysis.evidence import verify as checks
 
-    differing = 0
+    differing, renewed = 0, 0
     found = checks.folders(folders)
     for folder in found:
         try:
@@ -85,9 +85,10 @@ def verify(folders: list[Path], renew: bool) -> int:
         differing += bool(check.differences)
         if renew:
             checks.renew(folder)
+            renewed += 1
     if renew:
-        print(f"Recorded anew: {len(found)} campaigns")
-        return 0
+        print(f"Recorded anew: {renewed} campaigns")
+        return int(renewed < len(found))  # one that cannot be read stays as it was recorded
     if differing:
         print(f"falloff: {differing} of {len(found)} campaigns differ from what was recorded", file=sys.stderr)
     return int(bool(differing))

@@ -1,6 +1,7 @@
 """The report: facts from the data, sentences from a template, figures, and both forms of the document."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -60,6 +61,7 @@ from analysis.rules.exhibits import exhibits
 from analysis.studies.together import Studies
 from analysis.wording import templates
 from runners import manifest
+from runners.journal import write_whole
 
 # The sections beside the scaling campaign's, each under its name in `Studies`, the facts and the templates.
 SECTIONS = {
@@ -96,16 +98,20 @@ class Report:
     supplement_pdf: Path
 
 
-def facts(studies: Studies) -> dict:
+def facts(studies: Studies, entries: Sequence[evaluate.Entry] | None = None) -> dict:
     """Every number that prose may quote, in base units: the scaling campaign's, and each other section's
-    under its own name, None where there are no data for it."""
+    under its own name, None where there are no data for it.
+
+    `entries` are the judged claims of the ledger; without them they are judged here.
+    """
     primary = studies.scaling.contrasts[0].verdict
     claims = ledger.load()
+    entries = evaluate.evaluate(claims, studies) if entries is None else entries
     return {
         **scaling_facts.collect(studies.scaling),
         "statements": sum(verdict.p is not None for verdict in studies.verdicts),
         **{name: collected.collect(study) if study else None for name, study, collected, _ in _sections(studies)},
-        "claims": claims_facts.collect(claims, evaluate.evaluate(claims, studies), studies.datasets),
+        "claims": claims_facts.collect(claims, entries, studies.datasets),
         "trust": trust_facts.collect(),
         "campaigns": [conduct.campaign(dataset) for dataset in studies.datasets.values()],
         "calibration": calibration_facts.collect(error_rates.load(), error_rates.results(), primary),
@@ -145,7 +151,9 @@ def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
     give the same bytes. Raises FalloffError, before anything is written, where a figure or table breaks one of the
     twelve rules; of a user's own measurements that is a note on stderr.
     """
-    known, drawn = facts(studies), draw(studies)
+    claims = ledger.load()
+    entries = evaluate.evaluate(claims, studies)
+    known, drawn = facts(studies, entries), draw(studies)
     described = chain_facts.described(studies)
     brief, supplement = (
         said + chains(said, described) for said in (text(known, left_out), text(known, left_out, "supplement"))
@@ -155,12 +163,11 @@ def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
         "supplement": judged(studies, drawn, supplement),
     }
     style.save_all(drawn, out / "figures")
-    claims = ledger.load()
-    store.save(evaluate.dataset(evaluate.evaluate(claims, studies), claims), out / "claims.nc")
+    store.save(evaluate.dataset(entries, claims), out / "claims.nc")
     dated = studies.scaling.dataset if studies.scaling.today_run is None else studies.scaling.today_run
     for name, markdown in documents.items():
-        (out / f"{name}.html").write_text(publish.to_html(markdown, out), encoding="utf-8")
-        (out / f"{name}.pdf").write_bytes(publish.to_pdf(markdown, out, _timestamp(dated)))
+        write_whole(out / f"{name}.html", publish.to_html(markdown, out))
+        write_whole(out / f"{name}.pdf", publish.to_pdf(markdown, out, _timestamp(dated)))
     return Report(*(out / f"{name}.{form}" for name in documents for form in ("html", "pdf")))
 
 
@@ -171,8 +178,9 @@ def judged(studies: Studies, drawn: dict[str, Figure], markdown: str, beside: st
     """
     known = replace(rules_facts.known_of(studies), elsewhere=check.labels(beside))
     found, faults = check.judge(drawn, markdown, exhibits(), known)
-    said = rules_facts.collect(found, studies)
-    appendix = templates().get_template("rules.md.j2").render(rules=said, brief=bool(beside))
+    brief = bool(beside)
+    said = rules_facts.collect(found, studies, tested=not brief)
+    appendix = templates().get_template("rules.md.j2").render(rules=said, brief=brief)
     _, own_faults = check.judge({}, appendix, exhibits())
     check.require(faults + own_faults, own=any("measured" in it.evidence for it in studies.datasets.values()))
     return f"{markdown}\n\n{appendix}"

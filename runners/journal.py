@@ -114,11 +114,11 @@ class Folder:
         write_whole(file, json.dumps({"sessions": [*sessions, provenance]}, indent=1))
 
 
-def write_whole(file: Path, text: str) -> None:
+def write_whole(file: Path, content: Union[str, bytes]) -> None:
     """Replace a file's content so that a crash leaves the old or the new, never a mixture."""
     part = file.with_name(file.name + ".part")
-    with open(part, "w", encoding="utf-8") as stream:
-        stream.write(text)
+    with open(part, "wb") as stream:
+        stream.write(content.encode("utf-8") if isinstance(content, str) else content)
         stream.flush()
         os.fsync(stream.fileno())
     os.replace(part, file)

@@ -207,3 +207,23 @@ def test_no_campaign_is_a_mistake(tmp_path):
     """A folder without one is named."""
     with pytest.raises(FalloffError, match="no campaign's folder"):
         verify.folders([tmp_path])
+
+
+def test_what_cannot_be_read_is_not_recorded_anew(packed, loose):
+    """`--renew` says how many it recorded; one whose record is damaged stays as it is, and the exit code says so."""
+    (packed / manifest.NAME).write_text("no digest\n", encoding="utf-8")
+    done = run("verify", str(packed), str(loose), "--renew")
+    assert done.returncode == 1 and done.stdout.splitlines()[-1] == "Recorded anew: 1 campaigns"
+    assert (packed / manifest.NAME).read_text(encoding="utf-8") == "no digest\n"
+
+
+def test_a_write_that_is_cut_off_keeps_the_earlier_values(packed, monkeypatch):
+    """What a dataset's values were stays readable when the disk gives up, or the process ends, before the new are whole."""
+    dataset = store.assemble(packed)
+    content.keep(dataset, packed)
+    before = content.kept(packed)
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", lambda *_: pytest.fail("cut off"))
+        with pytest.raises(pytest.fail.Exception):
+            content.keep(dataset.isel(trial=slice(1)), packed)
+    assert before and content.kept(packed) == before

@@ -18,6 +18,7 @@ import numpy as np
 import xarray as xr
 
 from runners import manifest
+from runners.journal import write_whole
 from runners.record import FalloffError
 
 Content = Mapping[str, Mapping[str, Any]]
@@ -46,7 +47,7 @@ def digest(dataset: xr.Dataset) -> str:
 def keep(dataset: xr.Dataset, folder: Path) -> None:
     """Keep a dataset's content in its campaign's folder, compressed."""
     compressed = lzma.compress(text(of(dataset)).encode(), preset=6 | lzma.PRESET_EXTREME)
-    (folder / manifest.DATASET).write_bytes(compressed)
+    write_whole(folder / manifest.DATASET, compressed)
 
 
 def kept(folder: Path) -> Content:

@@ -1,7 +1,6 @@
 """The explorer as one file: every experiment's first view, drawn in the browser from data in the page itself."""
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from analysis.explorer.marks import marks, picture
 from analysis.explorer.shown import Shown, first_of
 from analysis.explorer.sources import Experiment
 from analysis.explorer.widgets import sheet
+from runners.journal import write_whole
 from runners.record import FalloffError, Transcript
 
 MOST = 10_000_000  # bytes that the file may have
@@ -39,11 +39,9 @@ def write(folder: Path | None, file: Path) -> None:
         raise FalloffError(
             f"the page would have more than {MOST / 1e6:.0f} MB: explore fewer datasets, or without --static"
         )
-    part = file.with_name(file.name + ".part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, file)
+        write_whole(file, text)
     except OSError as error:
         raise FalloffError(f"cannot write {file}: {error.strerror}; choose another FILE for --static") from None
 

@@ -40,8 +40,8 @@ def timing() -> dict[str, str]:
     return tomllib.loads(resources.files("analysis.rules").joinpath("timing.toml").read_text(encoding="utf-8"))
 
 
-def collect(judged: Sequence[Judged], studies: Studies) -> dict:
-    """All facts of the appendix; of a test without points the p is None."""
+def collect(judged: Sequence[Judged], studies: Studies, tested: bool = True) -> dict:
+    """All facts of the appendix; of a test without points the p is None. Nothing is `tested` where it is not shown."""
     used = {runner for runners in known_of(studies).runners.values() for runner in runners}
     return {
         "source": SOURCE,
@@ -50,7 +50,7 @@ def collect(judged: Sequence[Judged], studies: Studies) -> dict:
         "tables": [_row(it) for it in judged if it.label.startswith("tbl:")],
         "timing": {runner: words for runner, words in timing().items() if runner in used},
         "level": LEVEL,
-        "normality": [_normality(*it) for it in averaged(studies)],
+        "normality": [_normality(*it) for it in averaged(studies)] if tested else [],
     }
 
 
