@@ -156,7 +156,8 @@ def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
     known, drawn = facts(studies, entries), draw(studies)
     described = chain_facts.described(studies)
     brief, supplement = (
-        said + chains(said, described) for said in (text(known, left_out), text(known, left_out, "supplement"))
+        f"{said}\n\n{chains(said, described)}"
+        for said in (text(known, left_out), text(known, left_out, "supplement"))
     )
     documents = {
         "falloff": judged(studies, drawn, brief, beside=supplement),

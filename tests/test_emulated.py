@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from owner import FOREVER
+from undisturbed import alone, repeated
 
 from runners import hpl, iperf3
 from runners.record import Command, FalloffError, Trial, judge, mismatch
@@ -77,17 +78,17 @@ def test_every_node_reaches_the_next(cluster):
             assert all(transcript.counters[counter][n - 1] >= 98 for n in (node, other))
 
 
+@alone
 def test_gige_carries_what_ethernet_carries(cluster):
-    """Never above the wire limit, and in one of three tries at least 90 % of it: the host may be busy."""
+    """Never above the wire limit, and at least 90 % of it when the host is not busy."""
     point = {"interconnect": "gige", "sender": 1, "receiver": 2, "in_quota": False, "duration_s": 1}
-    shares = []
-    for _ in range(3):
+
+    def share() -> float:
         transcript = run(cluster, *iperf3.commands(point), **point)
         assert [execution.exit_code for execution in transcript.executions] == [0, 0]
-        shares.append(iperf3.parse(transcript)[0].value / GIGE_GOODPUT)
-        if shares[-1] >= 0.9:
-            break
-    assert 0.9 <= max(shares) <= 1.005
+        return iperf3.parse(transcript)[0].value / GIGE_GOODPUT
+
+    assert 0.9 <= max(repeated(share, lambda share: share >= 0.9)) <= 1.005
 
 
 def test_connections_use_the_pinned_congestion_control(cluster):
@@ -122,17 +123,23 @@ def test_hpl_crosses_the_links(cluster):
     assert max(transcript.counters["bytes_sent"][2:]) < 5000
 
 
+@alone
 def test_noise_takes_its_share_of_every_node(cluster):
     """A daemon on each node takes a fifth of the quota while HPL runs, each at times of its own."""
     point = {**HPL, "noise": 0.2, "cpu_share": DESCRIPTION["cpu"]["share"], "burst_s": 0.005}
-    transcript = run_hpl(cluster, point)
-    assert mismatch(transcript.requested, transcript.effective) == []
-    found = {reading.name: reading.value for reading in hpl.parse(transcript)}
-    assert found["hpl_rate"] > 0
-    for cpu, wall in zip(found["noise_cpu_time"], found["noise_wall_time"], strict=True):
-        assert cpu / wall / point["cpu_share"] == pytest.approx(0.2, rel=0.3)
-    seeds = re.findall(r"seed (\d+)", "".join(execution.stdout for execution in transcript.executions))
-    assert len(set(seeds)) == 2
+
+    def shares() -> list[float]:
+        transcript = run_hpl(cluster, point)
+        assert mismatch(transcript.requested, transcript.effective) == []
+        seeds = re.findall(r"seed (\d+)", "".join(execution.stdout for execution in transcript.executions))
+        assert len(set(seeds)) == 2
+        found = {reading.name: reading.value for reading in hpl.parse(transcript)}
+        assert found["hpl_rate"] > 0
+        times = zip(found["noise_cpu_time"], found["noise_wall_time"], strict=True)
+        return [cpu / wall / point["cpu_share"] for cpu, wall in times]
+
+    asked = pytest.approx([0.2, 0.2], rel=0.3)
+    assert repeated(shares, lambda shares: shares == asked)[-1] == asked
 
 
 def test_hpl_without_its_daemons_is_refused(cluster):
@@ -159,21 +166,31 @@ def with_python(cluster):
     del cluster.description["tools"]["python3"]
 
 
+@alone
 def test_quota_holds_and_is_counted_for_each_trial(with_python):
     """A spinning node gets a tenth of a core, again in the next trial; the others use nothing."""
-    for _ in range(2):
+
+    def share() -> float:
         transcript = run(with_python, spin(node=3))
         (execution,) = transcript.executions
         used = transcript.counters["cpu_time"]
-        assert 0.05 < used[2] / execution.wall_s < 0.12
         assert sum(used) == used[2]
+        return used[2] / execution.wall_s
+
+    for _ in range(2):
+        assert 0.05 < repeated(share, lambda share: share > 0.05)[-1] < 0.12
 
 
+@alone
 def test_outside_the_quota_a_node_is_not_limited(with_python):
     """The same program outside gets more than the quota and is not counted in it."""
-    transcript = run(with_python, spin(in_quota=False))
-    assert float(text(transcript)) > 0.2
-    assert sum(transcript.counters["cpu_time"]) == 0
+
+    def used_s() -> float:
+        transcript = run(with_python, spin(in_quota=False))
+        assert sum(transcript.counters["cpu_time"]) == 0
+        return float(text(transcript))
+
+    assert repeated(used_s, lambda used_s: used_s > 0.2)[-1] > 0.2
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import subprocess
 import time
 
 import pytest
+from undisturbed import alone, repeated
 
 from runners import build, hpl, noise
 from runners.record import Execution, InvalidRun
@@ -26,19 +27,25 @@ def run_for(seconds, *arguments):
     process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
     time.sleep(seconds)
     process.terminate()
-    said, _ = process.communicate(timeout=10)
+    said, _ = process.communicate(timeout=60)
     assert process.returncode == 0 and noise._LINE.match(said), said
     return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", said)]
 
 
+@alone
 @needs_built
 def test_takes_what_it_is_asked_for():
     """A tenth of a core, within 30 %: what waking up costs is part of its bursts."""
-    bursts, cpu, wall, _ = run_for(1.0, 0.1, 0.002)
-    assert 0.07 < cpu / wall < 0.13
-    assert cpu / bursts == pytest.approx(0.002, rel=0.3)
+
+    def shares() -> tuple[float, float]:
+        bursts, cpu, wall, _ = run_for(1.0, 0.1, 0.002)
+        return cpu / wall / 0.1, cpu / bursts / 0.002
+
+    asked = pytest.approx((1, 1), rel=0.3)
+    assert repeated(shares, lambda shares: shares == asked)[-1] == asked
 
 
+@alone
 @needs_built
 def test_the_seed_decides_when_it_bursts():
     """Bursts about a second apart: by drand48 the first is at 0.17 s with seed 0 and at 0.91 s with seed 2."""
@@ -55,7 +62,7 @@ def test_daemons_left_to_themselves_differ():
 @pytest.mark.parametrize("arguments", [(), (0.1,), (0, 0.01), (1.5, 0.01), (0.1, 0), ("a", "b")])
 def test_nonsense_is_refused(arguments):
     """Shares and bursts that cannot be taken end it at once, with its usage."""
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=10)
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and "usage" in done.stderr
 
 

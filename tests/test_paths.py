@@ -12,6 +12,7 @@ from pathlib import Path
 
 import fake_perf
 import pytest
+from undisturbed import alone, repeated
 
 from runners.record import Command, FalloffError, Trial, mismatch
 from runners.testbeds import cgroup, paths
@@ -43,9 +44,9 @@ def run(testbed, path, *commands, **point):
     return transcript
 
 
-def ping(testbed, path, size, sender=1, receiver=2, **point):
-    """What ping says of one echo that no router may cut in pieces, carrying `size` bytes."""
-    argv = ("ping", "-M", "do", "-c", "1", "-W", "0.3", "-s", str(size), f"{{node{receiver}}}")
+def ping(testbed, path, size, sender=1, receiver=2, wait_s=9, **point):
+    """What ping says of one echo that no router may cut in pieces, carrying `size` bytes, answered within `wait_s`."""
+    argv = ("ping", "-M", "do", "-c", "1", "-W", str(wait_s), "-s", str(size), f"{{node{receiver}}}")
     (execution,) = run(testbed, path, Command(argv, node=sender), **point).executions
     return execution.stdout + execution.stderr
 
@@ -60,12 +61,12 @@ def test_a_path_carries_its_largest_echo_and_no_larger_one(testbed, path, larges
     """Both ways; ICMP has 8 bytes, IP 20: 8954 is a frame of 8996 bytes, the limit of the path so named."""
     assert CARRIED in ping(testbed, path, largest, mtu=9000)
     assert CARRIED in ping(testbed, path, largest, sender=2, receiver=1, mtu=9000)
-    assert LOST in ping(testbed, path, largest + 1, mtu=9000)
+    assert LOST in ping(testbed, path, largest + 1, mtu=9000, wait_s=0.3)
 
 
 def test_a_switch_drops_in_silence_and_a_sender_does_not(testbed):
     """Nobody tells of the frame that the switch drops; the sender's own kernel tells of what exceeds its MTU."""
-    silent = ping(testbed, "switch_8996", 8955, mtu=9000)
+    silent = ping(testbed, "switch_8996", 8955, mtu=9000, wait_s=0.3)
     assert LOST in silent and "rror" not in silent and "oo long" not in silent
     assert "message too long" in ping(testbed, "switch_8996", 8955, mtu=8982)
 
@@ -87,23 +88,24 @@ def iperf3(testbed, path, sender=1, receiver=2, omit="0", **point):
     return report["end"]["sum_received"]["bits_per_second"], report, transcript
 
 
+@alone
 @pytest.mark.parametrize("mtu", [1500, 9000])
 def test_a_link_carries_what_its_wire_does(testbed, mtu):
-    """TCP with timestamps has 52 bytes of headers in the MTU, Ethernet 38 beyond it; one good try of three."""
-    shares = []
-    for _ in range(3):
+    """TCP with timestamps has 52 bytes of headers in the MTU, Ethernet 38 beyond it."""
+
+    def share() -> float:
         goodput, _, transcript = iperf3(testbed, "slow", omit="1", mtu=mtu)
         assert mismatch(transcript.requested, transcript.effective) == []
-        shares.append(goodput / (50e6 * (mtu - 52) / (mtu + 38)))
-        if 0.97 <= shares[-1] <= 1.005:
-            return
-    pytest.fail(f"shares of the wire limit: {shares}")
+        return goodput / (50e6 * (mtu - 52) / (mtu + 38))
+
+    assert 0.97 <= repeated(share, lambda share: 0.97 <= share <= 1.005)[-1] <= 1.005
 
 
+@alone
 def test_rates_are_by_direction(testbed):
     """What comes to node 2 passes its slow way back from the switch; what it sends itself is not slowed down."""
     slow, _, _ = iperf3(testbed, "bounded")
-    fast, _, _ = iperf3(testbed, "bounded", sender=2, receiver=1)
+    fast = repeated(lambda: iperf3(testbed, "bounded", sender=2, receiver=1)[0], lambda fast: fast > 20e6)[-1]
     assert slow < 20e6 < fast
 
 
@@ -150,16 +152,21 @@ def test_bystanders_are_counted(testbed):
     assert len(received) == 4 and received[1] > 100 * max(received[2:])
 
 
+@alone
 def test_receive_work_is_the_receivers(testbed):
     """Without a program of its own, node 2 answers pings in the threads that receive for it, and is charged."""
     if testbed.provenance()["receiving"] != "a thread of the receiving node":
         pytest.skip("this kernel receives in nobody's name: no threaded NAPI")
     flood = Command(("ping", "-f", "-c", "500", "-q", "{node2}"))
-    counters = run(testbed, "crossover", flood).counters
-    assert counters["cpu_time"][1] > 0.2 * counters["cpu_time"][0] > 0
-    assert counters["host_cpu_time"] >= 0
-    parts = sum(counters["cpu_time"]) + counters["network_cpu_time"] + counters["baseline_cpu_time"]
-    assert parts + counters["unattributed_cpu_time"] == pytest.approx(counters["host_cpu_time"])
+
+    def share() -> float:
+        counters = run(testbed, "crossover", flood).counters
+        assert counters["host_cpu_time"] >= 0
+        parts = sum(counters["cpu_time"]) + counters["network_cpu_time"] + counters["baseline_cpu_time"]
+        assert parts + counters["unattributed_cpu_time"] == pytest.approx(counters["host_cpu_time"])
+        return counters["cpu_time"][1] / counters["cpu_time"][0]
+
+    assert repeated(share, lambda share: share > 0.2)[-1] > 0.2
 
 
 def test_a_node_that_is_not_there_is_a_fault(testbed):
@@ -204,7 +211,7 @@ def test_a_killed_owner_leaves_nothing_for_the_next_start(number, tmp_path, monk
     argv = [sys.executable, "-c", OWNER, given]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=ROOT) as owner:
         state = Path(owner.stdout.readline().strip())
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 30
         while "sleep" not in programs(group(state)) and time.monotonic() < deadline:
             time.sleep(0.02)
         assert traces(state) and "perf" in programs(network_group(state))

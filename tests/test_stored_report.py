@@ -31,6 +31,15 @@ def test_the_report_has_the_length_of_a_paper(stored):
     assert 12 <= len(re.findall(rb"/Type\s*/Page\b", (stored.folder / "falloff.pdf").read_bytes())) <= 20
 
 
+@pytest.mark.parametrize("document", ["falloff", "supplement"])
+def test_no_markup_is_left_over(stored, document):
+    """What was meant as a heading, a label, a link or a table has become one."""
+    body = (stored.folder / f"{document}.html").read_text(encoding="utf-8").partition("<body>")[2]
+    body = re.sub(r"<(style|script|svg|math)\b.*?</\1>|data:[^\"]+", "", body, flags=re.DOTALL)
+    assert re.findall(r".{0,40}(?:\{[.#][\w:]|\]\(|\s#+ [A-Z]|\|:?--|:::).{0,40}", re.sub("<[^>]+>", " ", body)) == []
+    assert "chain of evidence" in " ".join(re.findall(r"<h1[^>]*>(.*?)</h1>", body, flags=re.DOTALL))
+
+
 def test_figure_is_the_references(stored):
     """The figure in README is, byte for byte, the one that the shipped data give."""
     drawn = stored.folder / "figures" / "share.svg"

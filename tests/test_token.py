@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from token_programs import compiled, exchange
+from undisturbed import alone, repeated
 
 from runners.record import InvalidRun
 from runners.token_output import table
@@ -23,6 +24,22 @@ def program(tmp_path_factory):
     return compiled("token", "cc", tmp_path_factory.mktemp("built"))
 
 
+def undisturbed(measure):
+    """The table that it gives, measured again where another program had the processor at a window's begin or end."""
+
+    def attempt():
+        try:
+            found = measure()
+        except InvalidRun as reason:
+            return None, str(reason)
+        filled = [row.exchanges * row.mean for row in found.rows]
+        return found, "" if min(filled) > 0.05 else f"the exchanges in windows of 0.1 s took {filled} s"
+
+    found, complaint = repeated(attempt, lambda ended: ended[1] == "")[-1]
+    assert complaint == ""
+    return found
+
+
 def run(program, pairs, size, runs, warm_up_s=0.02, window_s=0.1):
     """The table of a measurement in which everybody ended well."""
     with exchange(program, pairs) as started:
@@ -32,9 +49,10 @@ def run(program, pairs, size, runs, warm_up_s=0.02, window_s=0.1):
     return table(ended[-1][1])
 
 
+@alone
 def test_all_pairs_are_counted_over_one_window(program):
     """A row for each pair and run; the windows of a run overlap but for a tenth, and no two runs do."""
-    found = run(program, pairs=3, size=64, runs=2)
+    found = undisturbed(lambda: run(program, pairs=3, size=64, runs=2))
     assert found.settings == {
         "pairs": 3, "token_bytes": 64, "runs": 2, "warm_up_s": 0.02, "window_s": 0.1, "transport": "tcp",
     }  # fmt: skip
@@ -43,18 +61,23 @@ def test_all_pairs_are_counted_over_one_window(program):
     assert max(begins[0]) + 0.1 < min(begins[1])
 
 
+@alone
 def test_nobody_starts_before_all_are_ready(program):
     """A producer that is held up holds up all: the windows are one time all the same."""
-    with exchange(program, 2) as started:
-        os.kill(started.producers[1].pid, signal.SIGSTOP)
-        started.coordinate(64, 1, 0.02, 0.1)
-        time.sleep(0.3)
-        os.kill(started.producers[1].pid, signal.SIGCONT)
-        ended = started.ended(limit_s=10)
-    first, second = table(ended[-1][1]).rows
+
+    def held_up():
+        with exchange(program, 2) as started:
+            os.kill(started.producers[1].pid, signal.SIGSTOP)
+            started.coordinate(64, 1, 0.02, 0.1)
+            time.sleep(0.3)
+            os.kill(started.producers[1].pid, signal.SIGCONT)
+            return table(started.ended(limit_s=20)[-1][1])
+
+    first, second = undisturbed(held_up).rows
     assert abs(first.begin - second.begin) < 0.01
 
 
+@alone
 def test_a_pair_goes_on_until_the_last_window_is_over(program):
     """A producer held up in its window: the other pair exchanges long after its own, and all ends well."""
 
@@ -71,7 +94,7 @@ def test_a_pair_goes_on_until_the_last_window_is_over(program):
         time.sleep(0.1)
         assert waits(started.consumers[0]) > before + 100
         os.kill(started.producers[1].pid, signal.SIGCONT)
-        ended = started.ended(limit_s=10)
+        ended = started.ended(limit_s=20)
     assert [code for code, *_ in ended] == [0] * 5
 
 
@@ -93,9 +116,10 @@ def test_in_real_time_or_not_at_all(program, user):
     assert ("others leave real_time out" in started.communicate()[1]) == bool(user)
 
 
+@alone
 def test_each_exchange_in_the_window_is_counted(program):
     """Round trips follow each other, so that those counted fill the window; on a busy machine most of it."""
-    (rows,) = run(program, pairs=1, size=4096, runs=2).by_pair()
+    (rows,) = undisturbed(lambda: run(program, pairs=1, size=4096, runs=2)).by_pair()
     for row in rows:
         assert 0.05 < row.exchanges * row.mean < 0.1 + row.round_trips[-1]
 
@@ -120,7 +144,7 @@ def test_the_death_of_one_ends_all(program, victim):
         time.sleep(0.3)
         killed = {"consumer": started.consumers[1], "producer": started.producers[1]}.get(victim, started.coordinator)
         killed.kill()
-        ended = started.ended(limit_s=4)
+        ended = started.ended(limit_s=20)
     left = [end for process, end in zip(started.processes, ended) if process is not killed]
     assert [code for code, *_ in left] == [1] * 4
     assert all(re.fullmatch(rf"token: the \w+( of pair \d)? {LOST}\n", complaint) for *_, complaint in left)
@@ -132,7 +156,7 @@ def test_the_coordinator_names_the_pair_that_it_lost(program):
         started.coordinate(8192, 1, 0, 60)
         time.sleep(0.3)
         started.consumers[1].kill()
-        _, said, complaint = started.ended(limit_s=4)[-1]
+        _, said, complaint = started.ended(limit_s=20)[-1]
     assert complaint == f"token: the producer of pair 2 {LOST}\n" and "end of token" not in said
 
 
@@ -142,7 +166,7 @@ def test_an_end_that_never_was_there_ends_all(program):
         started.consumers[0].kill()
         started.consumers[0].wait()
         started.coordinate(4, 1, 0, 60)
-        ended = started.ended(limit_s=4)
+        ended = started.ended(limit_s=20)
     assert re.fullmatch(r"token: 127\.0\.0\.1:\d+: Connection refused\n", ended[2][2])
     assert [code for code, *_ in ended[1:]] == [1] * 4 and "pair 1" in ended[-1][2]
 
@@ -151,14 +175,14 @@ def test_output_that_cannot_be_written_is_a_failure(program):
     """On a full disk the table is not whole, and the coordinator says so."""
     with open("/dev/full", "w") as full, exchange(program, 1) as started:
         started.coordinate(4, 1, 0, 0.01, stdout=full)
-        code, _, complaint = started.ended(limit_s=5)[-1]
+        code, _, complaint = started.ended(limit_s=20)[-1]
     assert code == 1 and "could not be written" in complaint
 
 
 @pytest.mark.parametrize("words", [(), ("consume",), ("produce", "1", "2"), ("consume", "1", "real-time", "2"), ("coordinate", "4", "1", "0", "1")])
 def test_nonsense_is_answered_with_the_usage(program, words):
     """Exit code 2."""
-    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=5)
+    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and done.stderr.startswith("usage:")
 
 
@@ -169,21 +193,26 @@ def test_nonsense_is_answered_with_the_usage(program, words):
 )  # fmt: skip
 def test_settings_that_mean_nothing_are_refused(program, settings):
     """No tokens, no runs, no or endless windows: before anybody is called."""
-    done = subprocess.run([program, "coordinate", *settings, "a:1,b:1"], capture_output=True, text=True, timeout=5)
+    done = subprocess.run([program, "coordinate", *settings, "a:1,b:1"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "settings are not sound" in done.stderr
 
 
+@alone
 def test_by_mpi_it_is_the_same_measurement(tmp_path):
     """Two pairs of ranks beside one that rests: the same table, printed once."""
     program = compiled("token_mpi", "mpicc", tmp_path)
     if not shutil.which("mpirun"):
         pytest.skip("no mpirun: run `make setup`")
     asked = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_mpi_yield_when_idle")
-    alone = dict.fromkeys(asked, "1")
+    settings = dict.fromkeys(asked, "1")
     argv = ["mpirun", "--oversubscribe", "-np", "5", str(program), "8192", "2", "0.02", "0.1", "0,3", "4,1"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=30, env={**os.environ, **alone})
-    assert done.returncode == 0, done.stderr
-    found = table(done.stdout)
+
+    def measured():
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, env={**os.environ, **settings})
+        assert done.returncode == 0, done.stderr
+        return table(done.stdout)
+
+    found = undisturbed(measured)
     assert found.settings["transport"] == "mpi" and found.settings["pairs"] == 2
     for rows in found.by_pair():
         assert all(0.05 < row.exchanges * row.mean < 0.1 + row.round_trips[-1] for row in rows)

@@ -28,7 +28,7 @@ ABSENT = "nothing"
 
 def of(dataset: xr.Dataset) -> Content:
     """Dims and nested values of each variable and coordinate by name; NaN is None."""
-    known = [name for name in dataset.variables if name not in dataset.dims and _is_known(dataset[name])]
+    known = [name for name in dataset.variables if name not in dataset.dims and _is_known(dataset[name].values)]
     used = {dim for name in known for dim in dataset[name].dims}
     labels = [name for name in dataset.dims if name in dataset.variables and name in used]
     return {str(name): _plain(dataset[name]) for name in sorted([*known, *labels], key=str)}
@@ -90,8 +90,8 @@ def _plain(array: xr.DataArray) -> dict[str, Any]:
     return {"dims": list(map(str, array.dims)), "values": values.tolist()}
 
 
-def _is_known(array: xr.DataArray) -> bool:
-    return bool((array != "").any() if array.dtype.kind in "OUT" else array.notnull().any())
+def _is_known(values: np.ndarray) -> bool:
+    return bool((values != "").any() if values.dtype.kind in "OUT" else (values == values).any())  # NaN is not itself
 
 
 def _is_of_trials(array: Mapping[str, Any]) -> bool:

@@ -1,7 +1,7 @@
 """Which hubs, switches and routers passed the tokens on: their counters beside the paths' description."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,21 +39,21 @@ def passage(dataset: xr.Dataset) -> Passage:
     least, beside = np.full((2, dataset.sizes["trial"]), np.nan)
     written = (dataset.token_throughput * settings["window_s"]).sum("run").values  # B, over (trial, pair)
     counted = dataset.bytes_through.values
+    parts: dict[tuple[str, int], np.ndarray] = {}
     for trial, (name, pairs) in enumerate(zip(dataset.path.values, dataset.pairs.values)):
         if name in paths and np.isfinite(pairs) and written[trial].any():
-            asked = pairs_of(settings, int(pairs))
-            tokens = _to_pass(paths[name], dict(zip(asked, 2 * written[trial])))  # there and back
+            count = int(pairs)
+            if (name, count) not in parts:
+                parts[name, count] = _parts(paths[name], pairs_of(settings, count))
+            tokens = parts[name, count] @ (2 * written[trial, :count])  # there and back
             passed, on_way = counted[trial, : len(tokens)], tokens > 0
             least[trial] = (passed[on_way] / tokens[on_way]).min()
             beside[trial] = passed[~on_way].max(initial=0.0) / passed[on_way].min()
     return Passage(xr.DataArray(least, dims="trial"), xr.DataArray(beside, dims="trial"))
 
 
-def _to_pass(path: Mapping[str, Any], exchanged: Mapping[Pair, float]) -> np.ndarray:
-    """What each carrier of a path has to pass [B] when pairs exchange so many bytes; bonded wires share evenly."""
-    places = carriers(path)
-    total = np.zeros(len(places))
-    for pair, size in exchanged.items():
-        on_way = between(path, *pair)
-        total += [size / (2 if path.get("bonded") else 1) if place in on_way else 0.0 for place in places]
-    return total
+def _parts(path: Mapping[str, Any], pairs: Sequence[Pair]) -> np.ndarray:
+    """Over (carrier, pair): the part of what a pair exchanges that the carrier passes; bonded wires share evenly."""
+    ways = [between(path, *pair) for pair in pairs]
+    part = 0.5 if path.get("bonded") else 1.0
+    return np.array([[part * (place in way) for way in ways] for place in carriers(path)])
