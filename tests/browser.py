@@ -24,11 +24,12 @@ READY = """window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle
 FIGURE = "Bokeh.documents[0].get_model_by_name('trials-plot')"
 SLOW = 60_000  # milliseconds that a page may take while other work runs
 
-# Where a trial is on the screen: the renderer's data through the plot's own scales.
-PLACE = """(trial) => {
+# Where a trial, or the value of a layer's column, is on the screen: its data through the plot's own scales.
+PLACE = """(asked) => {
+  const [layer, column, value] = Array.isArray(asked) ? asked : ["points", "trial", asked]
   const doc = Bokeh.documents.at(-1), view = Bokeh.index.find_one(doc.get_model_by_name("trials-plot"))
-  const {data} = doc.get_model_by_name("points"), box = view.canvas_view.el.getBoundingClientRect()
-  const row = [...data.trial].indexOf(trial)
+  const {data} = doc.get_model_by_name(layer), box = view.canvas_view.el.getBoundingClientRect()
+  const row = [...data[column]].indexOf(value)
   return [view.frame.x_scale.compute(data.x[row]) + box.x, view.frame.y_scale.compute(data.y[row]) + box.y]
 }"""
 # Milliseconds from a click to the frame in which the plot has the answer.

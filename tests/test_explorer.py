@@ -20,7 +20,7 @@ import experiment
 from analysis import store
 from analysis.contrasts import contrasts
 from analysis.derive import points
-from analysis.explorer import axes, estimates, export, marks, sources, transcripts
+from analysis.explorer import axes, estimates, export, marks, printed, sources, transcripts
 from analysis.explorer.page import Page
 from analysis.explorer.shown import again, show
 from analysis.explorer.view import first
@@ -71,6 +71,39 @@ def test_the_verdict_is_the_studys_own(reference):
     fitted = fit_blocks(find("universal_scalability"), derived.nodes.values.astype(float), 100 * worth.values)
     x = np.array([1.0, 3.0, 8.0])
     np.testing.assert_allclose(shown.fitted[0].band(x)[0], fitted.band(x, "ratio")[0] / x)
+
+
+@pytest.mark.parametrize(
+    ("name", "fixed", "levels", "value"),
+    [
+        ("tcp_mtu", {"direction": "forward"}, {"path": "crossover", "mtu": 1500}, 114905.40 * 8192 / 1e9),
+        ("hpl_paper", {}, {"interconnect": "10gige", "nodes": 36}, 80),
+        ("token_exchange", {"pairs": 7}, {"path": "local_wire_10m", "token_bytes": 8192}, 6.3),
+        ("frame_limits", {}, {"path": "switch_8996", "load": 0}, 8996),
+        ("fan_out", {"direction": "forward", "streams": 2}, {"path": "fanout_3g", "receivers": 3}, 3),
+    ],
+)
+def test_printed_numbers_stand_beside_the_trials(reference, name, fixed, levels, value):
+    """At their level, in the axis's unit, as published evidence; nothing that is computed changes with them."""
+    view, opened = first_view(reference[name])
+    view = replace(view, fixed=tuple((factor, fixed.get(factor, level)) for factor, level in view.fixed))
+    shown, without = show(view, opened), show(replace(view, printed=False), opened)
+    ((_, row),) = shown.printed().loc[(shown.printed()[list(levels)] == list(levels.values())).all(axis=1)].iterrows()
+    assert row["value"] == pytest.approx(value) and row["text"]
+    assert without.printed().empty and shown.text == without.text
+    pd.testing.assert_frame_equal(shown.summary(), without.summary())
+    told, runs = shown.points(), without.points()
+    beside = told[told.evidence == "published"]
+    assert len(told) == len(runs) + len(beside) and not beside.counts.any() and (beside.trial_id == "").all()
+    assert "published" not in set(runs.evidence)
+
+
+def test_numbers_are_printed_of_no_other_level(reference):
+    """Of one pair of token exchangers nothing is printed, nor of HPL on few emulated nodes."""
+    for name in ("token_exchange", "hpl_scaling"):
+        view, opened = first_view(reference[name])
+        assert show(view, opened).printed().empty, name
+    assert not printed.offered(opened[view.sources[0]])
 
 
 def test_leaving_out_changes_the_verdict_and_says_so(reference):

@@ -59,7 +59,7 @@ def test_first_page_says_what_the_study_says(page):
     """Points, medians, intervals and bands are drawn; verdict, n, interval and evidence are read; axes have units."""
     choose(page, "HPL over 1, 2, 4 and 8 nodes on Gigabit")
     reference = next(iter(sources.experiments()))
-    trials = {it.name: sources.opened(it) for it in reference.sources}
+    trials = {it.name: sources.opened(it) for it in reference.sources[:1]}
     (judged,) = show(first(tuple(trials), next(iter(trials.values()))), trials).judgements.values()
     assert sentence(page).inner_text() == judged.sentence
     assert all(word in judged.sentence for word in ("90 % interval", "n =", "blocks", "margin", "emulated evidence"))
@@ -150,6 +150,19 @@ def test_another_evidence_is_added_and_not_pooled(page):
     page.wait_for_function(f"Bokeh.documents[0].get_model_by_name('points').data.trial.length === {count + 12}")
     page.locator(".sentence:visible", has_text="simulated evidence").wait_for()
     assert page.locator(".sentence:visible", has_text="emulated evidence").count() == 1
+
+
+def test_printed_numbers_stand_beside_the_runs_and_can_be_taken_away(page):
+    """Crosses at the paper's 80 %, of another evidence; the verdict is the simulation's with and without them."""
+    choose(page, "The paper's 15 HPL cases")
+    assert column(page, "published", "y") == [80] * 15
+    said = sentence(page).inner_text()
+    page.locator(".under:visible", has_text="printed by the source").wait_for()
+    page.mouse.move(*page.evaluate(PLACE, ["published", "text", column(page, "published", "text")[0]]))
+    page.locator("text=Fortinet 2009").first.wait_for()
+    page.locator(".evidence button", has_text="published").click()
+    page.wait_for_function("Bokeh.documents[0].get_model_by_name('published').data.x.length === 0")
+    assert sentence(page).inner_text() == said and said.count("simulated evidence") == 1
 
 
 def test_the_view_can_be_taken_away(page):

@@ -38,7 +38,9 @@ def document(folder: Path | None, draw: Callable[[Shown], bytes] | None = None) 
     pages.jscallback(active=TURN)
     whatif = pn.Column(sizing_mode="stretch_width", margin=0)
     pages.param.watch(lambda event: _ask(whatif) if event.new != "Explore" and not len(whatif) else None, "value")
-    bar = pn.Row(page.layers, page.log, page.evidence, sizing_mode="stretch_width", margin=0, css_classes=["bar"])
+    bar = pn.FlexBox(page.layers, page.log, page.evidence, gap="0 18px", margin=0, css_classes=["bar"])
+    for chips in bar:
+        chips.param.update(sizing_mode=None, styles={"max-width": "100%"})
     if pn.state.curdoc:
         pn.state.curdoc.js_on_event("document_ready", CustomJS(code="falloffTheme.ready()"))
     for name, part in {

@@ -10,6 +10,7 @@ import pandas as pd
 from analysis.explorer.axes import Axis
 from analysis.explorer.estimates import Curve, Fitted, selected
 from analysis.explorer.marks import Mark
+from analysis.explorer.printed import printed
 from analysis.explorer.trials import SETTINGS, Trials
 from analysis.explorer.view import View
 from analysis.wording import number
@@ -101,6 +102,20 @@ def means(view: View, curves: Iterable[Curve], axis: Axis, marks: Mapping[Hashab
         }
         for it in curves
     )
+
+
+def published(
+    view: View, trials: Trials, axis: Axis, marks: Mapping[Hashable, Mark]
+) -> dict[str, np.ndarray | list[str]]:
+    """What the sources printed of the quantity."""
+    rows = printed(view, trials)
+    found: dict[str, list] = {"x": [], "y": [], "value": [], "color": [], "dark": [], "series": [], "text": []}
+    unit = trials.quantities[view.ordinate].unit
+    for level, series, value, text in rows.reindex(columns=[view.abscissa, view.series, "value", "text"]).values:
+        aside = axis.aside(view.shown.index(series), len(view.shown))
+        place = axis.places.get(level, np.nan) if axis.place is None else float(axis.place(level))
+        _append(found, marks[series], x=place + aside, y=value, value=f"{number(value, 4)} {unit}".strip(), text=text)
+    return found
 
 
 def fits(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import panel as pn
 
-from analysis.explorer import below, export, layers, pieces, sources, transcripts
+from analysis.explorer import below, export, layers, pieces, printed, sources, transcripts
 from analysis.explorer import plot as plots
 from analysis.explorer.axes import axis
 from analysis.explorer.controls import Controls
@@ -19,6 +19,7 @@ from analysis.explorer.view import View, first
 from analysis.explorer.widgets import chips, select, sheet, text
 from runners.record import FalloffError
 
+PRINTED = "published"  # stands for the sources' numbers among the datasets
 MOST_AT_ONCE = 5  # transcripts, of trials that lie upon each other
 
 
@@ -99,6 +100,7 @@ class Page:
             self._draw_blocks()
             self._exchange("medians", layers.medians(view, self.curves, self.axis, look))
             self._exchange("means", layers.means(view, self.curves, self.axis, look))
+            self._exchange("published", layers.published(view, self._trials(), self.axis, look))
             if moved:
                 plots.laid_out(self.plot, self.axis, self._trials().quantities[view.ordinate].axis)
             judged = {
@@ -114,7 +116,8 @@ class Page:
             if view is None:
                 return
             self.controls.fill(view, self.opened)
-            self.question.text = pieces.question(self.current.title, self.opened.values())
+            beside = len(self.plot.data["published"].data["x"]) > 0
+            self.question.text = pieces.question(self.current.title, self.opened.values(), beside)
             self.means.text = pieces.summary_table(view, self.curves, self.opened)
             for button in self.downloads:
                 button.filename = f"{export.name(view)}.{button.filename.rpartition('.')[2]}"
@@ -198,7 +201,11 @@ class Page:
         for source in experiment.sources:
             label = source.path.stem.removeprefix(f"{source.campaign}-") or source.path.stem
             names[label if label not in names else source.name] = source.name
-        self.evidence.param.update(options=names, value=[experiment.sources[0].name])
+        value = [experiment.sources[0].name]
+        if printed.offered(self.opened[value[0]]):
+            names["published"] = PRINTED
+            value.append(PRINTED)
+        self.evidence.param.update(options=names, value=value)
         self.evidence.visible = len(names) > 1
         self._filling = False
 
@@ -206,13 +213,14 @@ class Page:
         if self._filling:
             return
         experiment = self.current
-        chosen = [it for it in experiment.sources if it.name in event.new] or [experiment.source(event.old[0])]
+        of = [it for it in experiment.sources if it.name in event.old]
+        chosen = [it for it in experiment.sources if it.name in event.new] or of[:1]
         try:
             self.opened = {it.name: sources.opened(it) for it in chosen}
         except FalloffError as error:
             self._trouble(experiment.title, str(error))
             return
-        view = replace(self.view, sources=tuple(self.opened))
+        view = replace(self.view, sources=tuple(self.opened), printed=PRINTED in event.new)
         known = all(
             view.ordinate in it.quantities and view.series in it.factors and view.abscissa in it.factors
             for it in self.opened.values()

@@ -33,12 +33,12 @@ WHAT = {
 }
 
 
-def question(title: str, opened: Iterable[Trials]) -> str:
-    """The experiment's title, and when and as what kind of evidence its data came about."""
+def question(title: str, opened: Iterable[Trials], printed: bool = False) -> str:
+    """The experiment's title, and when and as what kind of evidence its data came about; `printed` numbers too."""
     said = [
         f"{WHAT.get(it.evidence, it.evidence)} (testbed {it.testbed}, {day(it.dataset.attrs['started'])})"
         for it in opened
-    ]
+    ] + (["×\u00a0published: printed by the source"] if printed else [])
     return f'<p class="question">{escape(title)}</p><p class="under">{escape(" · ".join(said))}</p>'
 
 

@@ -59,6 +59,7 @@ EMPTY = {
     "means": ("x", "y", "low", "high", "color", "dark", "marker", "series"),
     "bands": ("xs", "ys", "color", "dark", "series"),
     "model": ("xs", "ys", "color", "dark", "dash", "series"),
+    "published": ("x", "y", "value", "color", "dark", "series", "text"),
 }
 # A trial as it is hovered over: text in columns, never markup from a dataset.
 TOOLTIP = """
@@ -66,6 +67,12 @@ TOOLTIP = """
  font-size: 13px"><b>@series</b> · @level<br>
 <span style="font-size:1.15em">@value</span><br>
 block @block, run @order in it<br>@settings<br><i>@note</i><br><small>@trial · click for its transcript</small></div>
+"""
+# A printed number likewise.
+PRINTED = """
+<div style="background: var(--card); color: var(--ink); margin: -6px -8px; padding: 8px 11px; max-width: 340px;
+ font-size: 13px"><b>@series</b> · published<br>
+<span style="font-size:1.15em">@value</span><br><small>@text</small></div>
 """
 # The layers are switched in the browser, which needs no answer.
 SWITCH = """
@@ -144,7 +151,11 @@ def empty(y_axis_type: str = "linear") -> Plot:
         line_width=1.8,
         name="hollow",
     )
+    published = shown.scatter(
+        "x", "y", source=data["published"], marker="x", size=12, line_color="color", line_width=2.5
+    )
     shown.add_tools(
+        HoverTool(renderers=[published], tooltips=PRINTED, attachment="horizontal", limit=1),
         HoverTool(
             renderers=[points], tooltips=TOOLTIP, point_policy="snap_to_data", attachment="horizontal", limit=1
         ),
@@ -152,7 +163,7 @@ def empty(y_axis_type: str = "linear") -> Plot:
         BoxSelectTool(renderers=[points], persistent=False),
         ResetTool(),
     )
-    for untouched in (bands, blocks, model, medians, whiskers, means):
+    for untouched in (bands, blocks, model, medians, whiskers, means, published):
         untouched.nonselection_glyph = untouched.selection_glyph = None
     renderers = {
         "points": [points],
@@ -180,8 +191,9 @@ def lay_out(plot: Plot, axis: Axis, y_title: str, y_values: np.ndarray) -> None:
 
 
 def laid_out(plot: Plot, axis: Axis, y_title: str) -> Plot:
-    """The plot with axes that show all of its points and intervals."""
-    seen = [plot.data["points"].data["y"], plot.data["means"].data["low"], plot.data["means"].data["high"]]
+    """The plot with axes that show all of its points, intervals and printed numbers."""
+    shown = (("points", "y"), ("means", "low"), ("means", "high"), ("published", "y"))
+    seen = [plot.data[name].data[column] for name, column in shown]
     lay_out(plot, axis, y_title, np.concatenate(seen, dtype=float))
     return plot
 

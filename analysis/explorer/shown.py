@@ -8,6 +8,7 @@ import pandas as pd
 from analysis.explorer import sources
 from analysis.explorer.estimates import Curve, Fitted, curves, default_model, fit, selected
 from analysis.explorer.judgement import Judgement, judge
+from analysis.explorer.printed import printed
 from analysis.explorer.sources import Source
 from analysis.explorer.trials import Trials
 from analysis.explorer.view import View, first
@@ -28,8 +29,15 @@ class Shown:
         """What the page says above the plot, a line for each dataset."""
         return "\n".join(f"{it.sentence} {it.note}".strip() for it in self.judgements.values())
 
+    def printed(self) -> pd.DataFrame:
+        """What the sources printed of what is shown: see `printed.printed`."""
+        return printed(self.view, self.opened[self.view.sources[0]])
+
     def points(self) -> pd.DataFrame:
-        """A row for each trial shown: where it is from, its levels and value, and if and why it does not count."""
+        """A row for each trial shown: where it is from, its levels and value, and if and why it does not count.
+
+        What the sources printed follows, of published evidence, without a trial and with its text as the source.
+        """
         factors = [self.view.series, self.view.abscissa, *(name for name, _ in self.view.fixed)]
         parts = []
         for name, trials in self.opened.items():
@@ -40,7 +48,15 @@ class Shown:
                     source=name, evidence=trials.evidence, unit=trials.quantities[self.view.ordinate].unit
                 )
             )
-        return pd.concat(parts, ignore_index=True)
+        beside = self.printed()
+        if beside.empty:
+            return pd.concat(parts, ignore_index=True)
+        told = beside.rename(columns={"value": self.view.ordinate, "text": "source"}).assign(
+            trial_id="", counts=False, reason="printed", evidence="published", unit=parts[0].unit.iloc[0]
+        )
+        told = told.assign(**{name: level for name, level in self.view.fixed if name not in told})
+        runs = [part.astype({"block": "Int64", "order": "Int64"}) for part in parts]
+        return pd.concat([*runs, told[[name for name in parts[0] if name in told]]], ignore_index=True)
 
     def summary(self) -> pd.DataFrame:
         """A row for each point: median, the mean of the quantity's kind, its 95 % t interval over the blocks and n."""

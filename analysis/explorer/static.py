@@ -79,7 +79,7 @@ def _page(experiment: Experiment) -> Iterator[dict[str, Any]]:
         return
     yield {
         "title": experiment.title,
-        "question": pieces.question(experiment.title, shown.opened.values()),
+        "question": pieces.question(experiment.title, shown.opened.values(), not shown.printed().empty),
         "verdict": pieces.verdicts(shown.view, shown.judgements, shown.opened),
         "table": pieces.summary_table(shown.view, shown.curves, shown.opened),
         "plot": json_item(_drawn(shown)),
@@ -98,6 +98,7 @@ def _drawn(shown: Shown):
     data["points"].data = layers.points(view, opened, along, look)
     data["medians"].data = layers.medians(view, shown.curves, along, look)
     data["means"].data = layers.means(view, shown.curves, along, look)
+    data["published"].data = layers.published(view, trials, along, look)
     lines, bands = layers.fits(shown.curves, shown.fitted, along, look)
     data["model"].data, data["bands"].data = lines, bands
     return plot.laid_out(made, along, trials.quantities[view.ordinate].axis).figure

@@ -32,7 +32,7 @@ class View:
     along the horizontal axis and `series` the one whose levels are curves, `shown` those that are. Of each other
     factor one level is `fixed`; imported runs, which have no design, are not. `without_blocks` and `without_levels` (of the
     abscissa) are left out by hand. `model` is a name in analysis/models, or empty. `network` is judged against
-    `reference`, both levels of the series' factor.
+    `reference`, both levels of the series' factor. With `printed` the sources' own numbers stand beside the trials.
     """
 
     sources: tuple[str, ...]
@@ -46,6 +46,7 @@ class View:
     model: str = ""
     network: Hashable = None
     reference: Hashable = None
+    printed: bool = True
 
 
 def first(names: tuple[str, ...], trials: Trials) -> View:

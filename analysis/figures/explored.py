@@ -15,7 +15,7 @@ from analysis.explorer.layers import FINE
 from analysis.explorer.marks import looks
 from analysis.explorer.shown import Shown
 
-WIDE = 100  # characters of a line above the axes
+WIDE = 84  # characters of a line above the axes
 
 
 def draw(shown: Shown) -> Figure:
@@ -35,6 +35,7 @@ def draw(shown: Shown) -> Figure:
             _points(axes, curve, look[curve.level], places, aside)
             if shown.fitted and shown.fitted[at].fit is not None and places.place is not None:
                 _model(axes, shown, at, look[curve.level], places)
+        _printed(axes, shown, look, places)
         axes.set_xticks(list(places.labels), list(places.labels.values()))
         axes.set(xlim=places.ends, xlabel=places.title, ylabel=first.quantities[view.ordinate].axis)
         axes.legend(fontsize=7.5)
@@ -82,6 +83,18 @@ def _points(axes: Axes, curve: Curve, look: style.Look, places, aside: float) ->
     axes.errorbar(
         x, told["mean"], spread, fmt=look.marker, color=look.color, mfc="white", capsize=3, markersize=4.5, zorder=3
     )
+
+
+def _printed(axes: Axes, shown: Shown, look: dict, places) -> None:
+    view, cross = shown.view, {"marker": "x", "mew": 1.8, "markersize": 7, "linestyle": "none", "zorder": 4}
+    beside = shown.printed()
+    for level, rows in beside.groupby(view.series) if not beside.empty else ():
+        at = rows[view.abscissa]
+        x = at.map(places.places) if places.place is None else places.place(at.to_numpy(float))
+        aside = places.aside(view.shown.index(level), len(view.shown))
+        axes.plot(x + aside, rows.value, color=look[level].color, **cross)
+    if not beside.empty:
+        axes.plot([], [], color=style.INK, label="published", **cross)
 
 
 def _model(axes: Axes, shown: Shown, at: int, look: style.Look, places) -> None:
