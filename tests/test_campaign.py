@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from campaigns import CAMPAIGN, small_plan, use_echo
 from local_testbed import LocalTestbed
+from undisturbed import alone, repeated
 
 import runners.campaign as engine
 from runners.journal import Folder
@@ -170,6 +171,22 @@ def test_kill_9_at_random_moments_loses_no_finished_trial(tmp_path):
     assert folder.finished() == {trial.id for trial in plan.trials()}
     assert len(told) == len(set(told)), "a trial that was reported as finished ran again"
     assert all(folder.transcript(trial.id).trial == trial for trial in plan.trials())
+
+
+@alone
+def test_two_at_once_take_little_more_than_half_the_time(tmp_path):
+    """Where what a trial does is to wait."""
+    plan = small_plan(settings={"say": "3", "seconds": "0.1"}, stopping={"blocks": 1})
+
+    def ratio() -> float:
+        seconds = {}
+        for at_once in (1, 2):
+            folder, begin = Folder(tmp_path / f"{at_once} {time.monotonic_ns()}"), time.monotonic()
+            engine.run(plan, LocalTestbed(at_once=at_once), folder)
+            seconds[at_once] = time.monotonic() - begin
+        return seconds[2] / seconds[1]
+
+    assert repeated(ratio, lambda ratio: ratio < 0.75)[-1] < 0.75
 
 
 def test_trials_run_side_by_side_where_a_testbed_can(tmp_path):

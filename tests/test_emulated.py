@@ -139,7 +139,8 @@ def test_noise_takes_its_share_of_every_node(cluster):
         return [cpu / wall / point["cpu_share"] for cpu, wall in times]
 
     asked = pytest.approx([0.2, 0.2], rel=0.3)
-    assert repeated(shares, lambda shares: shares == asked)[-1] == asked
+    found = repeated(shares, lambda shares: shares == asked)
+    assert found[-1] == asked and max(map(max, found)) < 0.2 * 1.3  # in none it takes more
 
 
 def test_hpl_without_its_daemons_is_refused(cluster):

@@ -98,6 +98,17 @@ def test_printed_numbers_stand_beside_the_trials(reference, name, fixed, levels,
     assert "published" not in set(runs.evidence)
 
 
+def test_printed_numbers_alone_leave_the_runs_where_they_are():
+    """With every evidence switched off one after the other the runs stay, and the numbers go and come back."""
+    page = Page(None)
+    page.open("hpl_paper")
+    runs, printed_ = page.evidence.value
+    for chosen in ([printed_], [], [printed_], [runs, printed_]):
+        page.evidence.value = chosen
+        assert page.view.sources == (runs,) and page.view.printed == (printed_ in chosen)
+        assert len(page.plot.data["published"].data["x"]) == 15 * page.view.printed
+
+
 def test_numbers_are_printed_of_no_other_level(reference):
     """Of one pair of token exchangers nothing is printed, nor of HPL on few emulated nodes."""
     for name in ("token_exchange", "hpl_scaling"):

@@ -141,14 +141,14 @@ def test_outside_of_an_allocation_it_says_what_to_do(tmp_path):
 
 def test_told_to_stop_it_keeps_what_is_finished(tmp_path):
     """SIGTERM in the middle of a trial, as scancel and the time limit send it: that trial is run again."""
-    folder = campaign(tmp_path / "c", settings={"say": "1", "seconds": "55", "timeout_s": 60}, warm_up=[])
+    folder = campaign(tmp_path / "c", settings={"say": "1", "seconds": "30", "timeout_s": 60}, warm_up=[])
     child = main(folder.path, ALLOCATED, {})
     for line in child.stdout:
         if "b001-003-echo" in line:  # the last before the first that takes long
             break
     time.sleep(0.3)
     child.send_signal(signal.SIGTERM)
-    said = child.communicate(timeout=30)[1]
+    said = child.communicate(timeout=10)[1]
     assert child.returncode == 128 + signal.SIGTERM and "finished trials are kept" in said
     assert folder.finished() == {"b001-001-echo", "b001-002-echo", "b001-003-echo"}
     assert folder.stopped_by() == "interrupted"

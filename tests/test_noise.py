@@ -27,7 +27,7 @@ def run_for(seconds, *arguments):
     process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
     time.sleep(seconds)
     process.terminate()
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=10)
     assert process.returncode == 0 and noise._LINE.match(said), said
     return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", said)]
 
@@ -42,7 +42,8 @@ def test_takes_what_it_is_asked_for():
         return cpu / wall / 0.1, cpu / bursts / 0.002
 
     asked = pytest.approx((1, 1), rel=0.3)
-    assert repeated(shares, lambda shares: shares == asked)[-1] == asked
+    found = repeated(shares, lambda shares: shares == asked)
+    assert found[-1] == asked and max(share for share, _ in found) < 1.3  # in none it takes more
 
 
 @alone
@@ -62,7 +63,7 @@ def test_daemons_left_to_themselves_differ():
 @pytest.mark.parametrize("arguments", [(), (0.1,), (0, 0.01), (1.5, 0.01), (0.1, 0), ("a", "b")])
 def test_nonsense_is_refused(arguments):
     """Shares and bursts that cannot be taken end it at once, with its usage."""
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=10)
     assert done.returncode == 2 and "usage" in done.stderr
 
 

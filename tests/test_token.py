@@ -71,7 +71,7 @@ def test_nobody_starts_before_all_are_ready(program):
             started.coordinate(64, 1, 0.02, 0.1)
             time.sleep(0.3)
             os.kill(started.producers[1].pid, signal.SIGCONT)
-            return table(started.ended(limit_s=20)[-1][1])
+            return table(started.ended(limit_s=10)[-1][1])
 
     first, second = undisturbed(held_up).rows
     assert abs(first.begin - second.begin) < 0.01
@@ -94,7 +94,7 @@ def test_a_pair_goes_on_until_the_last_window_is_over(program):
         time.sleep(0.1)
         assert waits(started.consumers[0]) > before + 100
         os.kill(started.producers[1].pid, signal.SIGCONT)
-        ended = started.ended(limit_s=20)
+        ended = started.ended(limit_s=10)
     assert [code for code, *_ in ended] == [0] * 5
 
 
@@ -144,7 +144,7 @@ def test_the_death_of_one_ends_all(program, victim):
         time.sleep(0.3)
         killed = {"consumer": started.consumers[1], "producer": started.producers[1]}.get(victim, started.coordinator)
         killed.kill()
-        ended = started.ended(limit_s=20)
+        ended = started.ended(limit_s=4)
     left = [end for process, end in zip(started.processes, ended) if process is not killed]
     assert [code for code, *_ in left] == [1] * 4
     assert all(re.fullmatch(rf"token: the \w+( of pair \d)? {LOST}\n", complaint) for *_, complaint in left)
@@ -156,7 +156,7 @@ def test_the_coordinator_names_the_pair_that_it_lost(program):
         started.coordinate(8192, 1, 0, 60)
         time.sleep(0.3)
         started.consumers[1].kill()
-        _, said, complaint = started.ended(limit_s=20)[-1]
+        _, said, complaint = started.ended(limit_s=4)[-1]
     assert complaint == f"token: the producer of pair 2 {LOST}\n" and "end of token" not in said
 
 
@@ -166,7 +166,7 @@ def test_an_end_that_never_was_there_ends_all(program):
         started.consumers[0].kill()
         started.consumers[0].wait()
         started.coordinate(4, 1, 0, 60)
-        ended = started.ended(limit_s=20)
+        ended = started.ended(limit_s=4)
     assert re.fullmatch(r"token: 127\.0\.0\.1:\d+: Connection refused\n", ended[2][2])
     assert [code for code, *_ in ended[1:]] == [1] * 4 and "pair 1" in ended[-1][2]
 
@@ -175,14 +175,14 @@ def test_output_that_cannot_be_written_is_a_failure(program):
     """On a full disk the table is not whole, and the coordinator says so."""
     with open("/dev/full", "w") as full, exchange(program, 1) as started:
         started.coordinate(4, 1, 0, 0.01, stdout=full)
-        code, _, complaint = started.ended(limit_s=20)[-1]
+        code, _, complaint = started.ended(limit_s=5)[-1]
     assert code == 1 and "could not be written" in complaint
 
 
 @pytest.mark.parametrize("words", [(), ("consume",), ("produce", "1", "2"), ("consume", "1", "real-time", "2"), ("coordinate", "4", "1", "0", "1")])
 def test_nonsense_is_answered_with_the_usage(program, words):
     """Exit code 2."""
-    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=5)
     assert done.returncode == 2 and done.stderr.startswith("usage:")
 
 
@@ -193,7 +193,7 @@ def test_nonsense_is_answered_with_the_usage(program, words):
 )  # fmt: skip
 def test_settings_that_mean_nothing_are_refused(program, settings):
     """No tokens, no runs, no or endless windows: before anybody is called."""
-    done = subprocess.run([program, "coordinate", *settings, "a:1,b:1"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, "coordinate", *settings, "a:1,b:1"], capture_output=True, text=True, timeout=5)
     assert done.returncode == 1 and "settings are not sound" in done.stderr
 
 
@@ -208,7 +208,7 @@ def test_by_mpi_it_is_the_same_measurement(tmp_path):
     argv = ["mpirun", "--oversubscribe", "-np", "5", str(program), "8192", "2", "0.02", "0.1", "0,3", "4,1"]
 
     def measured():
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, env={**os.environ, **settings})
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=30, env={**os.environ, **settings})
         assert done.returncode == 0, done.stderr
         return table(done.stdout)
 

@@ -94,7 +94,7 @@ def processes() -> list[str]:
 
 def left_over() -> list[str]:
     """The user's processes that are still there after some seconds; without any there is no namespace either."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 10
     while processes() and time.monotonic() < deadline:
         time.sleep(0.02)
     return processes()

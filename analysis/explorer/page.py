@@ -213,8 +213,12 @@ class Page:
         if self._filling:
             return
         experiment = self.current
-        of = [it for it in experiment.sources if it.name in event.old]
-        chosen = [it for it in experiment.sources if it.name in event.new] or of[:1]
+        if self.view is None:  # a dataset could not be read: begin again
+            self.open(experiment.name)
+            return
+        chosen = [it for it in experiment.sources if it.name in event.new]
+        if not chosen:  # printed numbers alone are no experiment: what was shown stays
+            chosen = [it for it in experiment.sources if it.name in self.opened][:1]
         try:
             self.opened = {it.name: sources.opened(it) for it in chosen}
         except FalloffError as error:
@@ -225,7 +229,8 @@ class Page:
             view.ordinate in it.quantities and view.series in it.factors and view.abscissa in it.factors
             for it in self.opened.values()
         )
-        self.show(view if known else first(tuple(self.opened), next(iter(self.opened.values()))))
+        anew = replace(first(tuple(self.opened), next(iter(self.opened.values()))), printed=view.printed)
+        self.show(view if known else anew)
 
     def _of_chosen(self, chosen: list[int]) -> None:
         if not chosen:

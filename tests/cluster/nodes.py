@@ -45,7 +45,7 @@ class Node:
         """Start a command on the node with subprocess' options; whatever it starts ends with the node."""
         return subprocess.Popen([*self.inside, *argv], text=True, **options)
 
-    def run(self, argv: Sequence[str], limit_s: float = 120, **options: object) -> "subprocess.CompletedProcess[str]":
+    def run(self, argv: Sequence[str], limit_s: float = 60, **options: object) -> "subprocess.CompletedProcess[str]":
         """Run a command on the node to its end; its output is kept."""
         argv = [*self.inside, *argv]
         return subprocess.run(argv, text=True, capture_output=True, timeout=limit_s, **options)

@@ -23,7 +23,7 @@ class Session:
         done = self.node.run(["kill", f"-{name}", "--", f"-{self.leader}"])
         assert done.returncode == 0, done.stderr
 
-    def end(self, limit_s: float = 120) -> "tuple[int, str]":
+    def end(self, limit_s: float = 60) -> "tuple[int, str]":
         """Wait for its end: the exit code and all that it said."""
         said, _ = self.process.communicate(timeout=limit_s)
         return self.process.returncode, said

@@ -69,7 +69,7 @@ class Slurm:
         """The state of a job that was submitted not long ago, also after its end."""
         return self.ask("squeue", "-h", "-t", "all", "-j", job, "-o", "%T")
 
-    def await_end(self, job: str, limit_s: float = 300) -> str:
+    def await_end(self, job: str, limit_s: float = 120) -> str:
         """Wait until a job is over and return its last state."""
         until(lambda: self.job_state(job) not in ("PENDING", "RUNNING", "COMPLETING"), f"job {job} ends", limit_s)
         return self.job_state(job)

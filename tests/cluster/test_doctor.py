@@ -13,7 +13,7 @@ def someone(cluster, real_slurm):
 
 def checklist(someone, testbed):
     """The lines of the checklist as (mark, text)."""
-    done = someone.falloff("doctor", "--testbed", testbed, limit_s=300)
+    done = someone.falloff("doctor", "--testbed", testbed, limit_s=200)
     assert "Traceback" not in done.stderr and done.returncode in (0, 1), done.stderr
     return [tuple(line.split(maxsplit=1)) for line in done.stdout.splitlines() if line.startswith("  ")]
 

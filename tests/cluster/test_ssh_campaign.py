@@ -72,6 +72,6 @@ def test_an_unknown_server_is_not_believed(someone, ssh_config):
     strict = ssh_config.with_name("strict")
     strict.write_text(ssh_config.read_text().replace("/known_hosts", "/nobody"))
     someone.describe("unknown", descriptions.ssh("unknown", strict))
-    done = someone.falloff("run", user.CAMPAIGN, "--testbed", "unknown", limit_s=120)
+    done = someone.falloff("run", user.CAMPAIGN, "--testbed", "unknown", limit_s=60)
     assert done.returncode == 1
     assert "n1" in done.stderr and "Host key verification failed" in done.stderr and "Traceback" not in done.stderr

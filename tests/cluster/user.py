@@ -30,7 +30,7 @@ class User:
     clone: Path
     environment: Mapping[str, str]
 
-    def falloff(self, *words: str, limit_s: float = 600) -> "subprocess.CompletedProcess[str]":
+    def falloff(self, *words: str, limit_s: float = 300) -> "subprocess.CompletedProcess[str]":
         """Run a command of Falloff's to its end."""
         return self.nodes.head.run(self._argv(words), limit_s, env=self.environment)
 
