@@ -39,6 +39,7 @@ def test_mpirun_is_started_here_over_the_hosts():
     assert after("--host", words) == ["n1:2,n2:2"] and after("-np", words) == ["4"]
     assert after("--wdir", words) == ["/tmp/folder"] and words[-1] == "/opt/xhpl"
     assert after("--bind-to", words) == ["numa"] and "--report-bindings" in words
+    assert parameters(words)["oob_tcp_keepalive_time"] == "30"  # a lost host is noticed, there and here
 
 
 def test_mpirun_reaches_hosts_by_the_same_ssh():
@@ -89,7 +90,7 @@ def test_other_programs_run_on_their_host_under_a_guard():
     server = Command(("iperf3", "--server", "--bind", "{node2}"), node=2, background=True, listens=5201)
     words = cluster_launch.argv(server, site("slurm"))
     assert "--nodelist=n2" in words
-    guarded = ["python3", "/tmp/folder/guard.py", "/tmp/folder", "5201"]
+    guarded = ["python3", "/tmp/folder/guard.py", "60", "/tmp/folder", "5201"]
     assert words[words.index("--") + 1 :] == [*guarded, "/usr/bin/iperf3", "--server", "--bind", "10.1.0.2"]
 
 

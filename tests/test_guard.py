@@ -23,13 +23,13 @@ SERVER = "import socket, sys, time; time.sleep(0.3); s = socket.create_server(('
 # A daemon: in a session of its own, and an orphan at once.
 DAEMON = "setsid sh -c 'sleep 60 & echo $!' >&1 & sleep 60"
 # The guard with little patience.
-HASTY = "import sys; from runners.probes import guard; guard._PATIENCE_S = 0.3; sys.exit(guard.main('.', 0, sys.argv[1:]))"
+HASTY = "import sys; from runners.probes import guard; guard._PATIENCE_S = 0.3; sys.exit(guard.main(60, '.', 0, sys.argv[1:]))"
 
 
-def start(folder, *words, port=0, guarded=()):
+def start(folder, *words, silence=60, port=0, guarded=()):
     """A guard with a program, and pipes to both."""
     pipe = subprocess.PIPE
-    argv = [sys.executable, *(guarded or (str(GUARD), str(folder), str(port))), *words]
+    argv = [sys.executable, *(guarded or (str(GUARD), str(silence), str(folder), str(port))), *words]
     return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
@@ -77,6 +77,20 @@ def test_all_end_when_whoever_started_them_is_gone(tmp_path, way):
     assert not lives(child)
 
 
+@pytest.mark.parametrize("port", [0, 1])
+def test_all_end_when_nothing_is_heard_for_long(tmp_path, port):
+    """A connection may be lost without a word: the program runs for as long as words come, and no longer."""
+    running = start(tmp_path, "sh", "-c", FAMILY, silence=4, port=port)
+    child, begin = int(running.stdout.readline()), time.monotonic()
+    while time.monotonic() < begin + 6:
+        running.stdin.write("\n")
+        running.stdin.flush()
+        assert lives(child)
+        time.sleep(0.2)
+    assert running.wait(30) == 0  # its input is still open
+    assert not lives(child)
+
+
 def test_who_does_not_end_is_killed(tmp_path):
     """A program that ignores being asked is gone all the same."""
     running = start(tmp_path, "sh", "-c", STUBBORN, guarded=("-c", HASTY))
@@ -117,6 +131,6 @@ def test_another_server_is_not_taken_for_ours(tmp_path, monkeypatch):
     """A port that is taken is a failure with a remedy; the program is not even started."""
     monkeypatch.setattr(guard, "_PATIENCE_S", 0.1)
     with socket.create_server(("", 0)) as other:
-        code = guard.main(str(tmp_path), other.getsockname()[1], ["touch", "started"])
+        code = guard.main(60, str(tmp_path), other.getsockname()[1], ["touch", "started"])
     assert code == guard.TAKEN
     assert not os.listdir(tmp_path)

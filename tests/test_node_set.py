@@ -25,10 +25,10 @@ def node(tmp_path):
     netns.release(tmp_path)
 
 
-def start(node, **settings):
-    """The script on the node, which holds these settings as long as its input is open."""
+def start(node, silence=60, **settings):
+    """The script on the node, which holds these settings as long as its input is open and not silent."""
     pipe = subprocess.PIPE
-    argv = [*netns.inside(node), sys.executable, str(SCRIPT), json.dumps(settings)]
+    argv = [*netns.inside(node), sys.executable, str(SCRIPT), str(silence), json.dumps(settings)]
     return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
@@ -46,19 +46,19 @@ def found(node):
 WANTED = {"mtu": {"lo": 9000}, "rmem": "4096 65536 1000000", "congestion_control": "reno"}
 
 
-@pytest.mark.parametrize("way", ["input ends", signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("way", ["input ends", "silence", signal.SIGTERM, signal.SIGHUP])
 def test_settings_hold_until_the_end_and_are_put_back(node, way):
     """What was changed is told with its earlier values."""
     before = found(node)
-    running = start(node, **WANTED)
+    running = start(node, silence=5 if way == "silence" else 60, **WANTED)
     told = json.loads(running.stdout.readline())
     assert found(node) == (9000, ["4096", "65536", "1000000"], ["reno"]) != before
     assert told == {"mtu": {"lo": before[0]}, "rmem": " ".join(before[1]), "congestion_control": before[2][0]}
     if way == "input ends":
         running.stdin.close()
-    else:
+    elif way != "silence":
         running.send_signal(way)
-    assert running.wait(10) == 0
+    assert running.wait(30) == 0
     assert found(node) == before
 
 

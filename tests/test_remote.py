@@ -118,7 +118,7 @@ def test_what_is_no_answer_is_an_error(ssh, tmp_path, text, reason):
 HOLDING = """\
 import json, sys
 from pathlib import Path
-mark = Path(sys.argv[1])
+mark = Path(sys.argv[2])
 mark.touch()
 print(json.dumps({"mark": str(mark)}), flush=True)
 sys.stdin.buffer.read()

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Runs a program and ends it, with all that it started, when whoever asked is gone: when standard input ends.
+"""Runs a program and ends it, with all that it started, when whoever asked is gone.
 
-usage: guard FOLDER PORT PROGRAM ARGUMENT...
+usage: guard SILENCE FOLDER PORT PROGRAM ARGUMENT...
 
-FOLDER is the program's working folder. A server of which PORT is not 0 is announced on standard error as soon as it
-listens. The exit code is the program's; 0 when it was ended so.
+That is when standard input ends, or nothing comes from there for SILENCE seconds. FOLDER is the program's working
+folder. A server of which PORT is not 0 is announced on standard error as soon as it listens. The exit code is the
+program's; 0 when it was ended so.
 """
 
 import ctypes
@@ -28,7 +29,7 @@ _PAUSE_S = 0.01
 _PROC = Path("/proc")
 
 
-def main(folder: str, port: int, words: List[str]) -> int:
+def main(silence_s: float, folder: str, port: int, words: List[str]) -> int:
     """Run the program to its end or ours; TAKEN without it when somebody else listens on its port."""
     if port and not _in_time(lambda: not listening(port)):
         print(f"port {port} is taken on this node: end what listens there", file=sys.stderr)
@@ -38,15 +39,17 @@ def main(folder: str, port: int, words: List[str]) -> int:
     program = subprocess.Popen(
         words, cwd=folder, stdin=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "LC_ALL": "C"}
     )
-    sources, awaited = [sys.stdin.fileno(), wakes], port
+    line, awaited, heard = sys.stdin.fileno(), port, time.monotonic()
     while program.poll() is None:
         # It sleeps until something happens, so that it disturbs no measurement.
-        ready, _, _ = select.select(sources, [], [], _PAUSE_S if awaited else None)
+        ready, _, _ = select.select([line, wakes], [], [], _PAUSE_S if awaited else silence_s)
         if awaited and listening(port):
             print(LISTENS, file=sys.stderr, flush=True)
             awaited = 0
         asked = wakes in ready and set(os.read(wakes, 64)) - {signal.SIGCHLD}
-        if asked or (sys.stdin.fileno() in ready and not os.read(sys.stdin.fileno(), 64)):
+        hung_up = line in ready and not os.read(line, 64)
+        heard = time.monotonic() if line in ready else heard
+        if asked or hung_up or time.monotonic() - heard >= silence_s:
             _end(program)
             return 0
     _end(program)
@@ -120,4 +123,4 @@ def _in_time(holds: Callable[[], bool]) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2]), sys.argv[3:]))
+    sys.exit(main(float(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4:]))

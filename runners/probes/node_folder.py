@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Makes a folder on a node and removes it when whoever asked for it is gone: when standard input ends.
+"""Makes a folder on a node and removes it when whoever asked for it is gone.
 
-usage: node_folder FOLDER
+usage: node_folder SILENCE FOLDER
+
+That is when standard input ends, or nothing comes from there for SILENCE seconds.
 """
 
 import json
 import os
 import platform
+import select
 import shutil
 import signal
 import stat
@@ -14,7 +17,7 @@ import sys
 from pathlib import Path
 
 
-def main(folder: Path) -> None:
+def main(silence_s: float, folder: Path) -> None:
     """Hold the folder; raises FileExistsError when it is another user's."""
     for number in (signal.SIGTERM, signal.SIGHUP):  # a cancelled job, a lost connection
         signal.signal(number, lambda *_: sys.exit(0))
@@ -27,7 +30,8 @@ def main(folder: Path) -> None:
     mark.touch()
     print(json.dumps({"folder": str(folder)}), flush=True)
     try:
-        sys.stdin.buffer.read()
+        while select.select([sys.stdin], [], [], silence_s)[0] and os.read(sys.stdin.fileno(), 64):
+            pass
     finally:
         mark.unlink(missing_ok=True)
         if not list(folder.glob(".held-by-*")):
@@ -35,4 +39,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(float(sys.argv[1]), Path(sys.argv[2]))

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Sets MTUs and TCP's defaults on a node, and puts back what was there when whoever asked is gone.
 
-usage: node_set SETTINGS   (JSON: {"mtu": {INTERFACE: BYTES}, "congestion_control": NAME, "rmem": TEXT, "wmem": TEXT})
+usage: node_set SILENCE SETTINGS   (JSON: {"mtu": {INTERFACE: BYTES}, "congestion_control": NAME, "rmem": TEXT, "wmem": TEXT})
 
-Prints the earlier values of what had to be changed, in the same form, and puts them back when standard input ends. It
-takes the rights of an administrator.
+Prints the earlier values of what had to be changed, in the same form, and puts them back when standard input ends or
+nothing comes from there for SILENCE seconds. It takes the rights of an administrator.
 """
 
 import fcntl
 import json
+import os
+import select
 import signal
 import socket
 import struct
@@ -23,7 +25,7 @@ _GET_MTU, _SET_MTU = 0x8921, 0x8922  # SIOCGIFMTU and SIOCSIFMTU of Linux
 _REQUEST = "16si12x"  # struct ifreq: the interface's name, a number
 
 
-def main(wanted: Dict[str, Any]) -> None:
+def main(silence_s: float, wanted: Dict[str, Any]) -> None:
     """Set, say what was there, wait, and put back; also when only a part could be set."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(0))  # the stack below is unwound
@@ -42,7 +44,8 @@ def main(wanted: Dict[str, Any]) -> None:
                 set_tcp(name, wanted[name])
                 earlier[name] = before
         print(json.dumps(earlier), flush=True)
-        sys.stdin.buffer.read()
+        while select.select([sys.stdin], [], [], silence_s)[0] and os.read(sys.stdin.fileno(), 64):
+            pass
 
 
 def get_mtu(interface: str) -> int:
@@ -71,4 +74,4 @@ def _request(number: int, interface: str, value: int) -> bytes:
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    main(float(sys.argv[1]), json.loads(sys.argv[2]))

@@ -12,7 +12,7 @@ from typing import IO, Any, List, Mapping, Sequence, Tuple
 from runners import tools
 from runners.probes.guard import LISTENS
 from runners.record import Command, Execution, FalloffError
-from runners.testbeds import programs, remote
+from runners.testbeds import heartbeat, programs, remote
 from runners.testbeds.cluster_hosts import Hosts
 
 GUARD = tools.PROBES / "guard.py"
@@ -20,6 +20,9 @@ GUARD = tools.PROBES / "guard.py"
 # A guard asks a program to end before it kills it, and ssh takes a while to notice a host that is gone.
 _SECONDS_TO_END = 25.0
 _SECONDS_TO_SERVE = 30.0
+_SILENCE = f"{heartbeat.SILENCE_S:g}"
+# Open MPI's own daemons notice a lost connection after 8 minutes by default; this makes it one.
+_KEEPALIVE = {"oob_tcp_keepalive_time": "30", "oob_tcp_keepalive_intvl": "10", "oob_tcp_keepalive_probes": "3"}
 
 
 @dataclass(frozen=True)
@@ -37,14 +40,15 @@ class Site:
 
 @dataclass(frozen=True)
 class _Guarded:
-    """A program that runs for as long as its guard's `line` is open."""
+    """A program that runs for as long as its guard's `line` is open and `heart` beats there."""
 
     started: programs.Started
     line: IO[bytes]
+    heart: heartbeat.Heartbeat
 
     def stop(self) -> None:
         """Have the guard end the program, and wait for that."""
-        self.line.close()
+        self.heart.close(self.line)
         try:
             self.started.process.wait(_SECONDS_TO_END)
         except subprocess.TimeoutExpired:
@@ -58,11 +62,11 @@ def execute(commands: Sequence[Command], site: Site, scratch: Path, executions: 
     folder already; `scratch` is one on this machine. Raises FalloffError when a server does not accept connections in
     time.
     """
-    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+    with tempfile.TemporaryDirectory(dir=scratch) as folder, heartbeat.beating() as heart:
         running: List[_Guarded] = []
         try:
             for command in commands:
-                running.append(_start(command, site, Path(folder)))
+                running.append(_start(command, site, Path(folder), heart))
                 if command.background:
                     well = _serves(command, running[-1].started)
                 else:
@@ -85,8 +89,8 @@ def argv(command: Command, site: Site) -> List[str]:
     cluster = site.hosts.cluster
     if command.ranks:
         launched = remote.with_modules(cluster.modules, [*_mpirun(command, site), *program])
-        return [sys.executable, str(GUARD), ".", "0", *launched]
-    guard = [cluster.python, f"{site.hosts.folder}/{GUARD.name}", site.hosts.folder, str(command.listens)]
+        return [sys.executable, str(GUARD), _SILENCE, ".", "0", *launched]
+    guard = [cluster.python, f"{site.hosts.folder}/{GUARD.name}", _SILENCE, site.hosts.folder, str(command.listens)]
     return remote.argv(cluster, site.names[command.node - 1], [*guard, *program])
 
 
@@ -117,6 +121,7 @@ def _mpirun(command: Command, site: Site) -> List[str]:
     exported += ["PATH", "LD_LIBRARY_PATH"] if site.hosts.cluster.modules else []
     return [
         site.mpirun,
+        *_parameters(_KEEPALIVE),
         *_agent(site.hosts.cluster),
         *_transport(site.network),
         *mapping,
@@ -133,7 +138,7 @@ def _agent(cluster: remote.Cluster) -> List[str]:
         return []
     # From here to every host, never from host to host, where nobody's keys need to be.
     agent = {"plm": "rsh", "plm_rsh_agent": " ".join(remote.ssh(cluster)), "plm_rsh_no_tree_spawn": "1"}
-    return [word for name, value in agent.items() for word in ("--mca", name, value)]
+    return _parameters(agent)
 
 
 def _transport(network: Mapping[str, Any]) -> List[str]:
@@ -141,11 +146,14 @@ def _transport(network: Mapping[str, Any]) -> List[str]:
     if "mpi" in network:
         return list(network["mpi"])
     where = network.get("subnet", network.get("interface"))
-    pinned = {"pml": "ob1", "btl": "self,vader,tcp", "btl_tcp_if_include": where}
-    return [word for name, value in pinned.items() for word in ("--mca", name, value)]
+    return _parameters({"pml": "ob1", "btl": "self,vader,tcp", "btl_tcp_if_include": where})
 
 
-def _start(command: Command, site: Site, folder: Path) -> _Guarded:
+def _parameters(values: Mapping[str, str]) -> List[str]:
+    return [word for name, value in values.items() for word in ("--mca", name, value)]
+
+
+def _start(command: Command, site: Site, folder: Path, heart: heartbeat.Heartbeat) -> _Guarded:
     reader, writer = os.pipe()
     try:
         started = programs.start(command.argv[0], argv(command, site), folder, os.environ, (), reader)
@@ -154,7 +162,9 @@ def _start(command: Command, site: Site, folder: Path) -> _Guarded:
         raise
     finally:
         os.close(reader)
-    return _Guarded(started, os.fdopen(writer, "wb"))
+    line = os.fdopen(writer, "wb")
+    heart.keep(line)
+    return _Guarded(started, line, heart)
 
 
 def _serves(command: Command, started: programs.Started) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from runners.record import FalloffError
+from runners.testbeds import heartbeat
 
 _SECONDS_TO_CONNECT = 10
 _AT_ONCE = 32  # an ssh server takes only so many unauthenticated connections, a controller only so many steps
@@ -145,19 +146,27 @@ def held(
     """Keep a script of runners/probes running on the hosts for which there are `arguments`; gives what each prints
     first, by host, as `ask` does.
 
-    The script runs until its standard input ends: on leaving, or when this program dies or a connection is lost.
+    The script runs until its standard input ends, on leaving or when this program dies, or until it has read nothing
+    there for as many seconds as its first argument says: a connection was lost.
     """
-    running = {host: _start(cluster, host, script, arguments[host]) for host in arguments}
-    try:
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            answers = pool.map(lambda process: _first_answer(process, script, limit_s), running.values())
-            yield dict(zip(running, answers))
-    finally:
-        for process in running.values():
-            with suppress(BrokenPipeError):
-                process.stdin.close()
-        for process in running.values():
-            _end(process, limit_s)
+    silence = f"{heartbeat.SILENCE_S:g}"
+    running = {host: _start(cluster, host, script, [silence, *arguments[host]]) for host in arguments}
+    with heartbeat.beating() as heart:
+
+        def begin(process: "subprocess.Popen[bytes]") -> Dict[str, Any]:
+            said = _first_answer(process, script, limit_s)
+            heart.keep(process.stdin)
+            return said
+
+        try:
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                answers = pool.map(begin, running.values())
+                yield dict(zip(running, answers))
+        finally:
+            for process in running.values():
+                heart.close(process.stdin)
+            for process in running.values():
+                _end(process, limit_s)
 
 
 def _start(cluster: Cluster, host: str, script: Path, arguments: Sequence[str]) -> "subprocess.Popen[bytes]":

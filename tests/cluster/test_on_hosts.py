@@ -68,7 +68,7 @@ def test_hosts_that_do_not_answer_are_named(cluster, by_ssh):
 @pytest.mark.parametrize("ending", ["INT", "KILL", "closed input"])
 def test_a_guarded_program_ends_with_who_started_it(cluster, by_ssh, ending):
     """Whether ssh is interrupted, is killed or closes its input: the program and its own children end on the node."""
-    begun = begin(cluster, by_ssh, "guard", "/tmp", "0", "sh", "-c", "sleep 1357 & sleep 2468")
+    begun = begin(cluster, by_ssh, "guard", "600", "/tmp", "0", "sh", "-c", "sleep 1357 & sleep 2468")
     running = cluster.compute[0].commands
     until(lambda: {"sleep 1357", "sleep 2468"} <= set(running()), "the program runs")
     if ending == "closed input":
@@ -82,7 +82,7 @@ def test_a_guarded_program_ends_with_who_started_it(cluster, by_ssh, ending):
 def test_a_guarded_program_ends_after_the_connection_was_lost(cluster, by_ssh):
     """A cable is pulled: ssh notices and ends, and with the cable back the node learns of it."""
     lost = cluster.compute[0]
-    begun = begin(cluster, by_ssh, "guard", "/tmp", "0", "sleep", "1357")
+    begun = begin(cluster, by_ssh, "guard", "600", "/tmp", "0", "sleep", "1357")
     until(lambda: "sleep 1357" in lost.commands(), "the program runs")
     with cluster.unplugged(lost):
         begun.process.wait(60)
@@ -90,12 +90,21 @@ def test_a_guarded_program_ends_after_the_connection_was_lost(cluster, by_ssh):
     until_none(lost.commands, 120)
 
 
+def test_a_guarded_program_ends_when_nobody_speaks(cluster, by_ssh):
+    """The connection stands and ssh's own words go to and fro, but who started the program says nothing."""
+    begun = begin(cluster, by_ssh, "guard", "5", "/tmp", "0", "sleep", "1357")
+    running = cluster.compute[0].commands
+    until(lambda: "sleep 1357" in running(), "the program runs")
+    until_none(running)
+    assert begun.process.wait(10) == 0
+
+
 def test_settings_are_put_back_when_the_connection_is_lost(cluster, by_ssh):
     """An MTU and a congestion control that were set hold as long as the connection, however that ends."""
     mtu, control = "/sys/class/net/eth0/mtu", "/proc/sys/net/ipv4/tcp_congestion_control"
     now = lambda: cluster.compute[0].run(["cat", mtu, control]).stdout.split()
     before = now()
-    begun = begin(cluster, by_ssh, "node_set", json.dumps({"mtu": {"eth0": 1400}, "congestion_control": "reno"}))
+    begun = begin(cluster, by_ssh, "node_set", "600", json.dumps({"mtu": {"eth0": 1400}, "congestion_control": "reno"}))
     said = json.loads(begun.process.stdout.readline())
     assert now() == ["1400", "reno"] and before == [str(said["mtu"]["eth0"]), said["congestion_control"]]
     begun.signal("KILL")
