@@ -108,10 +108,7 @@ def _report_of(data: Path, out: Path) -> int:
     datasets, left_out = own.datasets(data)
     for line in left_out:
         print(f"left out: {line}", file=sys.stderr)
-    if "hpl_scaling" not in datasets:
-        remedy = "`falloff run hpl_scaling` runs it"
-        raise FalloffError(f"{data} has no campaign hpl_scaling, with which the report begins: {remedy}")
-    made = report.build(together.analyse(datasets), out, [])
+    made = report.build(together.analyse(datasets), out, [], own=True)
     static.write(data, out / EXPLORER)
     print(f"Report of {', '.join(datasets)}: {made.html} and {made.pdf}")
     return 0

@@ -1,5 +1,6 @@
 """A user's own campaigns, for a report of these alone."""
 
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import xarray as xr
@@ -14,8 +15,8 @@ from runners.record import FalloffError
 def datasets(folder: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
     """The datasets of the campaigns in a folder by their names in the report, and why others are left out.
 
-    A campaign that ran on another testbed than the reference takes its place. Raises FalloffError when there is none,
-    or when two would take the same place.
+    A campaign that ran on another testbed than the reference takes its place. Raises FalloffError when there is no
+    campaign, when two would take the same place, or when all are left out.
     """
     places: dict[str, Path] = {}
     left_out = []
@@ -30,4 +31,18 @@ def datasets(folder: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
             raise FalloffError(f"{both} are both of campaign {plan.name}: name a folder with one of them")
         else:
             places[place] = found
+    for place, other in _lonely(tuple(places)):
+        left_out.append(f"{places.pop(place)}: campaign {place} is shown beside {other}, which is not in {folder}")
+    if not places:
+        raise FalloffError("\n".join(left_out))
     return {place: store.assemble(found) for place, found in places.items()}, left_out
+
+
+def _lonely(places: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Each of these datasets that is shown beside another that is not among them, with that one's name."""
+    for place in places:
+        needed = together.BESIDE.get(place)
+        while needed in places:
+            needed = together.BESIDE.get(needed)
+        if needed:
+            yield place, needed

@@ -28,6 +28,7 @@ from analysis.facts import paper as paper_facts
 from analysis.facts import payload as payload_facts
 from analysis.facts import payoff as payoff_facts
 from analysis.facts import prediction as prediction_facts
+from analysis.facts.published import published_sources
 from analysis.facts import rules as rules_facts
 from analysis.facts import scaling as scaling_facts
 from analysis.facts import size as size_facts
@@ -56,6 +57,7 @@ from analysis.figures import token_exchange as token_exchange_figures
 from analysis.figures import top500 as top500_figures
 from analysis.figures import topology as topology_figures
 from analysis.inference import planning
+from analysis.inference.verdict import Verdict
 from analysis.rules import check
 from analysis.rules.exhibits import exhibits
 from analysis.studies.together import Studies
@@ -63,8 +65,9 @@ from analysis.wording import templates
 from runners import manifest
 from runners.journal import write_whole
 
-# The sections beside the scaling campaign's, each under its name in `Studies`, the facts and the templates.
+# The sections, each under its name in `Studies`, the facts and the templates.
 SECTIONS = {
+    "scaling": (scaling_facts, scaling_figures),
     "size": (size_facts, size_figures),
     "noise": (noise_facts, noise_figures),
     "blas": (blas_facts, blas_figures),
@@ -85,7 +88,9 @@ SECTIONS = {
 }
 
 DIGITS = 10  # of a digest that are shown: enough to tell it from all others here
-UNDATED = 0  # s since 1970: a dataset in which nothing ran has no date
+UNDATED = 0  # s since 1970: where nothing ran there is no date
+
+KINDS = ("emulated", "simulated", "measured")  # of evidence, in the order of the prose
 
 
 @dataclass(frozen=True)
@@ -99,22 +104,24 @@ class Report:
 
 
 def facts(studies: Studies, entries: Sequence[evaluate.Entry] | None = None) -> dict:
-    """Every number that prose may quote, in base units: the scaling campaign's, and each other section's
-    under its own name, None where there are no data for it.
+    """Every number that prose may quote, in base units: each section's under its name, None where there are no data
+    for it, and what concerns all of them.
 
     `entries` are the judged claims of the ledger; without them they are judged here.
     """
-    primary = studies.scaling.contrasts[0].verdict
     claims = ledger.load()
     entries = evaluate.evaluate(claims, studies) if entries is None else entries
+    campaigns = [conduct.campaign(dataset) for dataset in studies.datasets.values()]
     return {
-        **scaling_facts.collect(studies.scaling),
+        "kinds": [kind for kind in KINDS if any(it["evidence"] == kind for it in campaigns)],
         "statements": sum(verdict.p is not None for verdict in studies.verdicts),
         **{name: collected.collect(study) if study else None for name, study, collected, _ in _sections(studies)},
         "claims": claims_facts.collect(claims, entries, studies.datasets),
         "trust": trust_facts.collect(),
-        "campaigns": [conduct.campaign(dataset) for dataset in studies.datasets.values()],
-        "calibration": calibration_facts.collect(error_rates.load(), error_rates.results(), primary),
+        "published": published_sources(),
+        "campaigns": campaigns,
+        "settings": conduct.settings(studies.datasets.values()),
+        "calibration": calibration_facts.collect(error_rates.load(), error_rates.results(), _primary(studies)),
     }
 
 
@@ -143,13 +150,13 @@ def chains(markdown: str, described: list[dict]) -> str:
     return templates().get_template("chain.md.j2").render(known, shown=DIGITS, algorithm=manifest.ALGORITHM)
 
 
-def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
+def build(studies: Studies, out: Path, left_out: list[str], own: bool = False) -> Report:
     """Write the report (`falloff`) and its supplement (`supplement`) as HTML and PDF, their figures and the claims'
     dataset `claims.nc` into the folder `out`.
 
     `left_out` says, in a line each, what could not be done and the remedy; the first page shows it. The same data
     give the same bytes. Raises FalloffError, before anything is written, where a figure or table breaks one of the
-    twelve rules; of a user's own measurements that is a note on stderr.
+    twelve rules; of a user's `own` data that is a note on stderr.
     """
     claims = ledger.load()
     entries = evaluate.evaluate(claims, studies)
@@ -160,19 +167,19 @@ def build(studies: Studies, out: Path, left_out: list[str]) -> Report:
         for said in (text(known, left_out), text(known, left_out, "supplement"))
     )
     documents = {
-        "falloff": judged(studies, drawn, brief, beside=supplement),
-        "supplement": judged(studies, drawn, supplement),
+        "falloff": judged(studies, drawn, brief, own, beside=supplement),
+        "supplement": judged(studies, drawn, supplement, own),
     }
     style.save_all(drawn, out / "figures")
     store.save(evaluate.dataset(entries, claims), out / "claims.nc")
-    dated = studies.scaling.dataset if studies.scaling.today_run is None else studies.scaling.today_run
+    dated = _timestamp([*studies.datasets.values(), *studies.today.values()])
     for name, markdown in documents.items():
         write_whole(out / f"{name}.html", publish.to_html(markdown, out))
-        write_whole(out / f"{name}.pdf", publish.to_pdf(markdown, out, _timestamp(dated)))
+        write_whole(out / f"{name}.pdf", publish.to_pdf(markdown, out, dated))
     return Report(*(out / f"{name}.{form}" for name in documents for form in ("html", "pdf")))
 
 
-def judged(studies: Studies, drawn: dict[str, Figure], markdown: str, beside: str = "") -> str:
+def judged(studies: Studies, drawn: dict[str, Figure], markdown: str, own: bool = False, beside: str = "") -> str:
     """The Markdown with its last appendix, how each exhibit meets the twelve rules; raises as `build` does.
 
     `beside` is the Markdown of the document that holds what this one leaves out, such as a base's own value.
@@ -182,24 +189,23 @@ def judged(studies: Studies, drawn: dict[str, Figure], markdown: str, beside: st
     brief = bool(beside)
     said = rules_facts.collect(found, studies, tested=not brief)
     appendix = templates().get_template("rules.md.j2").render(rules=said, brief=brief)
-    _, own_faults = check.judge({}, appendix, exhibits())
-    check.require(faults + own_faults, own=any("measured" in it.evidence for it in studies.datasets.values()))
+    _, of_appendix = check.judge({}, appendix, exhibits())
+    check.require(faults + of_appendix, own)
     return f"{markdown}\n\n{appendix}"
 
 
 def draw(studies: Studies) -> dict[str, Figure]:
     """Every figure that the data allow, by name."""
-    verdict = studies.scaling.contrasts[0].verdict
-    drawn = scaling_figures.draw(studies.scaling)
+    drawn = {}
     for name, study, _, figures in _sections(studies):
         # The emulated runs have a panel beside the paper's cases.
         beside = (studies.scaling,) if name == "paper" else ()
         drawn |= figures.draw(study, *beside) if study else {}
+    calibration, primary = error_rates.load(), _primary(studies)
+    own = (primary.sd, primary.blocks, primary.margin) if primary else (None, 0, calibration.design.margin)
     return drawn | {
         "calibration": calibration_figures.error_rates(error_rates.results()),
-        "power": calibration_figures.power_over_blocks(
-            verdict.sd, verdict.blocks, verdict.margin, planning.LARGE_FALL
-        ),
+        "power": calibration_figures.power_over_blocks(*own, planning.LARGE_FALL),
     }
 
 
@@ -207,6 +213,12 @@ def _sections(studies: Studies):
     return [(name, getattr(studies, name), *modules) for name, modules in SECTIONS.items()]
 
 
-def _timestamp(dataset: xr.Dataset) -> int:
-    ended = dataset.attrs["ended"]
-    return int(datetime.fromisoformat(ended).timestamp()) if ended else UNDATED
+def _primary(studies: Studies) -> Verdict | None:
+    """The verdict that the scaling campaign was made for."""
+    return studies.scaling.contrasts[0].verdict if studies.scaling else None
+
+
+def _timestamp(datasets: Sequence[xr.Dataset]) -> int:
+    """When the last of them ended [s since 1970]."""
+    ends = [datetime.fromisoformat(it.attrs["ended"]).timestamp() for it in datasets if it.attrs["ended"]]
+    return int(max(ends, default=UNDATED))

@@ -253,6 +253,6 @@ def test_the_section_names_the_goals_that_are_missed():
             count = known["rules"][rule][measure]["missed"]
             assert (f"missed in {count} of" in said) or not count
     assert "*two stages*, flat at the margin: missed" in said and "*fixed*, flat" not in said
-    assert "{#fig:calibration" in said and "{#fig:power" in said and "In this campaign" in said
+    assert "{#fig:calibration" in said and "{#fig:power" in said and "In the scaling campaign" in said
     single = collect(STORED, RESULTS, judge_fall([-0.2], 0.05, "emulated"))
-    assert "In this campaign" not in templates().get_template("calibration.md.j2").render(calibration=single)
+    assert "In the scaling campaign" not in templates().get_template("calibration.md.j2").render(calibration=single)

@@ -7,6 +7,7 @@ import shutil
 import pytest
 from command_line import ROOT, run
 
+import experiment
 from analysis import own, report
 from analysis.studies import together
 from runners import archive
@@ -27,6 +28,22 @@ def text(folder):
     datasets, _ = own.datasets(folder)
     studies = together.analyse(datasets)
     return report.text(report.facts(studies), [], "supplement"), studies
+
+
+def bodies(markdown):
+    """The sections of a document: level, title and what stands before the next heading."""
+    return re.findall(r"^(#+) ([^\n]+)\n(.*?)(?=^#+ |\Z)", markdown, re.M | re.S)
+
+
+def empty(markdown):
+    """The titles of sections in which there is nothing."""
+    found = bodies(markdown)
+    next_levels = [level for level, _, _ in found[1:]] + ["#"]
+    return [
+        title
+        for (level, title, body), after in zip(found, next_levels)
+        if not body.strip() and len(after) <= len(level)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +81,7 @@ def test_a_measured_campaign_makes_no_claim_about_others(measured):
 
 
 @pytest.mark.parametrize(
-    "further", [(), ("hpl_noise-emulated",), ("hpl_payload-emulated", "frame_limits-paths")], ids=len
+    "further", [(), ("hpl_noise-emulated",), ("hpl_payload-emulated", "tcp_mtu-paths", "frame_limits-paths")], ids=len
 )
 def test_only_what_is_there_has_a_section(tmp_path, further):
     """No section without its data, and no empty one."""
@@ -72,14 +89,44 @@ def test_only_what_is_there_has_a_section(tmp_path, further):
     assert set(studies.datasets) == {name.split("-")[0] for name in ("hpl_scaling-emulated", *further)}
     assert ("# Noise on every node" in said) == ("hpl_noise-emulated" in further)
     assert ("# What HPL sends" in said) == ("hpl_payload-emulated" in further)
-    bodies = re.findall(r"^(#+) ([^\n]+)\n(.*?)(?=^#+ |\Z)", said, re.M | re.S)
-    next_levels = [level for level, _, _ in bodies[1:]] + ["#"]
-    empty = [
-        title
-        for (level, title, body), after in zip(bodies, next_levels)
-        if not body.strip() and len(after) <= len(level)
-    ]
-    assert empty == []
+    assert empty(said) == []
+
+
+ALONE = [name for name in together.DATASETS if name not in together.BESIDE]
+BESIDE = [f"{other}+{name}" for name, other in together.BESIDE.items() if other in ALONE]
+
+
+@pytest.mark.parametrize("names", ALONE + BESIDE)
+def test_every_campaign_makes_a_report_of_its_own(names, capsys):
+    """Of whichever campaign: both documents meet the twelve rules, and neither speaks of what is not there."""
+    datasets = {name: experiment.stored(*together.DATASETS[name]) for name in names.split("+")}
+    studies = together.analyse(datasets)
+    known, drawn = report.facts(studies), report.draw(studies)
+    both = [report.text(known, [], document) for document in ("report", "supplement")]
+    for said in both:
+        assert empty(said) == [] and "None" not in said and not re.search(r"\b0 statements", said)
+        shown = set(re.findall(r"\(figures/(\w+)\.svg\)", said))
+        assert shown <= set(drawn)
+        linked = set(re.findall(r"\[\]\(#((?:fig|tbl):[\w-]+)\)", said))
+        assert linked <= set(re.findall(r"\{#((?:fig|tbl):[\w-]+)", said))
+        if "hpl_scaling" not in datasets:
+            assert "HPL over few nodes" not in said and "#fig:share" not in said
+    kinds = {kind for kind in ("emulated", "simulated") if any(kind in it.evidence for it in datasets.values())}
+    abstract = report.abstract(known)
+    assert ("emulat" in abstract) == ("emulated" in kinds) and ("simulat" in abstract.lower()) == ("simulated" in kinds)
+    own_page = report.judged(studies, drawn, both[0], own=True, beside=both[1])
+    assert report.judged(studies, drawn, both[1], own=True).startswith(both[1]) and own_page.startswith(both[0])
+    assert capsys.readouterr().err == ""  # where a rule was broken there would be a note
+
+
+@pytest.mark.parametrize("name", together.BESIDE)
+def test_what_is_shown_beside_another_is_not_shown_alone(name, tmp_path):
+    """It is named with the campaign that it needs; and where nothing else is there, no report is made."""
+    source = "-".join(together.DATASETS[name])
+    with pytest.raises(FalloffError, match=f"campaign {name} is shown beside {together.BESIDE[name]}, which is not in"):
+        own.datasets(copied(tmp_path / "alone", source))
+    datasets, (line,) = own.datasets(copied(tmp_path / "two", source, "hpl_blas-emulated"))
+    assert set(datasets) == {"hpl_blas"} and source in line
 
 
 def test_the_command_writes_the_report(measured, tmp_path):
@@ -91,19 +138,23 @@ def test_the_command_writes_the_report(measured, tmp_path):
 
 
 def test_what_cannot_be_shown_is_said(measured, tmp_path):
-    """No campaign, none to begin with, two for one place; one without a section is left out."""
+    """No campaign, two for one place; one without a section is left out."""
     folder = copied(tmp_path / "two", "hpl_scaling-emulated")
     shutil.copytree(folder / "hpl_scaling-emulated", folder / "again")
     with pytest.raises(FalloffError, match="are both of campaign hpl_scaling"):
         own.datasets(folder)
     done = run(
-        "report", "--data", str(copied(tmp_path / "other", "hpl_payload-emulated")), "--out", str(tmp_path / "out")
+        "report", "--data", str(copied(tmp_path / "other", "long_repeats-paths")), "--out", str(tmp_path / "out")
     )
-    assert done.returncode == 1 and "has no campaign hpl_scaling" in done.stderr and not (tmp_path / "out").exists()
+    assert done.returncode == 1 and "is shown beside long_path" in done.stderr and not (tmp_path / "out").exists()
+    assert "Traceback" not in done.stderr
     strange = copied(tmp_path / "strange", "hpl_payload-emulated") / "hpl_payload-emulated"
     plan = json.loads((strange / "trials.json").read_text())
     (strange / "trials.json").write_text(json.dumps({**plan, "name": "my_own"}))
-    datasets, (line,) = own.datasets(strange)
-    assert datasets == {} and "no section for campaign my_own" in line
+    with pytest.raises(FalloffError, match="no section for campaign my_own"):
+        own.datasets(strange)
+    shutil.copytree(REFERENCE / "hpl_payload-emulated", strange.parent / "other")
+    datasets, (line,) = own.datasets(strange.parent)
+    assert set(datasets) == {"hpl_payload"} and "no section for campaign my_own" in line
     with pytest.raises(FalloffError, match="no campaign's folder"):
         own.datasets(tmp_path / "nowhere")

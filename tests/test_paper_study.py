@@ -10,6 +10,7 @@ from synthetic_smith import SMITH, planted, smith_campaign
 
 from analysis import style, wording
 from analysis.facts import paper as facts
+from analysis.facts import scaling as scaling_facts
 from analysis.facts.published import published_sources
 from analysis.figures import paper as figures
 from analysis.publish import to_html, to_pdf
@@ -215,7 +216,11 @@ def test_section_becomes_both_forms(tmp_path):
     """Figures, tables and references are all there, in HTML and in PDF."""
     drawn = figures.draw(WHOLE, EMULATED)
     style.save_all(drawn, tmp_path / "figures")
-    known = {"paper": facts.collect(WHOLE), "published": published_sources()}
+    known = {
+        "paper": facts.collect(WHOLE),
+        "scaling": scaling_facts.collect(EMULATED),
+        "published": published_sources(),
+    }
     markdown = FRONT + wording.templates().get_template("paper.md.j2").render(known)
     for elsewhere in ("[](#fig:share)", "[](#tbl:smith)"):
         markdown = markdown.replace(elsewhere, "")

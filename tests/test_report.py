@@ -62,7 +62,7 @@ def first_page(known, *left_out, document="supplement"):
 
 
 def primary(known):
-    return known["contrasts"][0]
+    return known["scaling"]["contrasts"][0]
 
 
 def test_both_forms_are_written(built, html):
@@ -202,16 +202,16 @@ def test_fast_network_is_named_with_its_injection_limit():
 
 def test_today_is_judged_and_the_verdicts_are_the_references(html):
     """The first page says whether today agrees, and whose verdicts are shown."""
-    known = facts_of(REFERENCE, TODAY)
+    known = facts_of(REFERENCE, TODAY)["scaling"]
     assert known["today"]["contrasts"][0]["agrees"] and known["today"]["contrasts"][0]["blocks"] == 2
     assert "Today’s run agrees with the reference" in html.replace("\n", " ")
-    assert known["contrasts"] == KNOWN["contrasts"]
+    assert known["contrasts"] == KNOWN["scaling"]["contrasts"]
 
 
 def test_a_drifting_day_is_compared_all_the_same():
     """DGEMM's drift costs a run of one block no comparison, and the text says that all blocks count."""
     known = facts_of(campaign(blocks=6, drifting=(2,)), campaign(blocks=1, seed=3, drifting=(1,)))
-    (first, *_) = known["today"]["contrasts"]
+    (first, *_) = known["scaling"]["today"]["contrasts"]
     assert first["blocks"] == 1 and first["agrees"] is not None
     assert "whatever DGEMM's drift" in " ".join(text(known).split())
 

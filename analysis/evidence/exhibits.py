@@ -19,6 +19,7 @@ _SECTIONS = {
     "blas": {"blas": ("hpl_blas",)},
     "paper": {
         "paper": ("hpl_paper", "hpl_sensitivity", "hpl_scaling", "published/smith.toml"),
+        "paper_alone": ("hpl_paper", "hpl_sensitivity", "published/smith.toml"),
         "sensitivity": ("hpl_sensitivity",),
         "contention": ("hpl_contention",),
     },

@@ -12,8 +12,8 @@ from analysis.inference import planning, power
 from analysis.inference.verdict import Verdict
 
 
-def collect(calibration: Calibration, results: pd.DataFrame, primary: Verdict) -> dict:
-    """All facts: `results` is `error_rates.results`, `primary` the verdict of the report's campaign.
+def collect(calibration: Calibration, results: pd.DataFrame, primary: Verdict | None) -> dict:
+    """All facts: `results` is `error_rates.results`, `primary` the verdict of the scaling campaign, if any.
 
     Without a standard deviation in `primary` (fewer than two blocks) `power` is None.
     """
@@ -30,7 +30,7 @@ def collect(calibration: Calibration, results: pd.DataFrame, primary: Verdict) -
         "errors": ERRORS,
         "monte_carlo": math.sqrt(AT_MOST * (1 - AT_MOST) / calibration.settings["campaigns"]),
         "rules": {rule: _rule(results[results.rule == rule]) for rule in RULES},
-        "power": None if not primary.sd else _power(primary),
+        "power": _power(primary) if primary and primary.sd else None,
     }
 
 

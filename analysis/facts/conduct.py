@@ -1,6 +1,7 @@
 """How a campaign was conducted: what ran, where, when, and what went wrong."""
 
 import json
+from collections.abc import Iterable
 
 import pandas as pd
 import xarray as xr
@@ -27,6 +28,28 @@ def host(dataset: xr.Dataset) -> dict:
     """The machine of the campaign's last session; empty when it is not recorded."""
     sessions = json.loads(dataset.attrs["provenance"]).get("sessions", [])
     return sessions[-1]["host"] if sessions else {}
+
+
+def settings(datasets: Iterable[xr.Dataset]) -> dict:
+    """What was set: `campaigns` each with their own, `testbeds` and `machines` once each. The code's commit is no part of
+    a machine.
+    """
+    campaigns, testbeds, machines = [], {}, {}
+    for dataset in datasets:
+        about = campaign(dataset)
+        own = {"campaign": about["campaign"], "testbed": about["testbed"]}
+        campaigns.append({**own, "given": json.loads(dataset.attrs["settings"])})
+        testbed = dataset.attrs["testbed_settings"]
+        kind = {"testbed": own["testbed"], "evidence": about["evidence"]}
+        testbeds.setdefault(testbed, {**kind, "given": json.loads(testbed)})
+        machine = {key: value for key, value in host(dataset).items() if not key.startswith("git")}
+        same = machines.setdefault(json.dumps(machine), {"campaigns": [], "given": machine})
+        same["campaigns"] += [] if about["campaign"] in same["campaigns"] else [about["campaign"]]
+    return {
+        "campaigns": campaigns,
+        "testbeds": list(testbeds.values()),
+        "machines": [it for it in machines.values() if it["given"]],
+    }
 
 
 def faults(dataset: xr.Dataset, points: xr.Dataset) -> dict:

@@ -56,8 +56,9 @@ def collect(judged: Sequence[Judged], studies: Studies, tested: bool = True) -> 
 
 def averaged(studies: Studies) -> Iterator[tuple[str, str, xr.DataArray, Kind]]:
     """What the report averages with a t interval: campaign, quantity, values over (block, ...), and their kind."""
-    yield "hpl_scaling", "HPL rate", studies.scaling.points.rate, "rate"
-    yield "hpl_scaling", "share of DGEMM", studies.scaling.points.share, "ratio"
+    if studies.scaling:
+        yield "hpl_scaling", "HPL rate", studies.scaling.points.rate, "rate"
+        yield "hpl_scaling", "share of DGEMM", studies.scaling.points.share, "ratio"
     if studies.size:
         yield "hpl_size", "share of DGEMM", studies.size.points.share, "ratio"
     if studies.noise:

@@ -14,7 +14,7 @@ from analysis.contrasts import Contrast
 from analysis.facts.common import common
 from analysis.facts.conduct import campaign, host
 from analysis.facts.plain import known, pair
-from analysis.facts.published import published_sources, smith_balance
+from analysis.facts.published import smith_balance
 from analysis.fitting.compare import Comparison
 from analysis.inference.mixed import MixedFall
 from analysis.inference.over_blocks import rates, ratios
@@ -24,7 +24,7 @@ from analysis.studies.scaling import Compared, Scaling, short_names
 
 
 def collect(scaling: Scaling) -> dict:
-    """All facts of a campaign, of today's run against it, and of the published sources."""
+    """All facts of a campaign and of today's run against it."""
     nodes = scaling.points.nodes
     facts = common(scaling.dataset, scaling.points)
     return {
@@ -40,7 +40,6 @@ def collect(scaling: Scaling) -> dict:
         "links": _links(scaling),
         "balance": _balance(scaling),
         "today": None if scaling.today_run is None else _today(scaling, scaling.today_run),
-        "published": published_sources(),
         "host": host(scaling.dataset),
     }
 

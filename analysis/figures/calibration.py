@@ -71,7 +71,7 @@ def power_over_blocks(sd: float | None, blocks: int, margin: float, fall: float)
                 chance = 100 * claim(true, each, n, margin)
                 axes.plot(n, chance, linestyle=line, color=shade, label=f"sd {100 * each:g} %", gid=drawing.COMPUTED)
             if sd is not None:
-                label = f"this campaign, sd {100 * sd:.1f} %"
+                label = f"scaling campaign, sd {100 * sd:.1f} %"
                 chance = 100 * claim(true, sd, n, margin)
                 axes.plot(n, chance, color=style.INK, linewidth=2.4, label=label, gid=drawing.COMPUTED)
                 own = 100 * claim(true, sd, blocks, margin)

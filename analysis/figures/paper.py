@@ -21,9 +21,9 @@ TICKS = (2, 4, 8, 16, 36)  # nodes: the doublings of the paper's cases, up to it
 MECHANISMS = {SHARED: "shared backplane", LINK: "slower links with each node"}
 
 
-def draw(study: Paper, emulated: Scaling) -> dict[str, Figure]:
-    """The figures that the data allow, by name: paper, sensitivity and contention."""
-    drawn = {"paper": both_scales(study, emulated)}
+def draw(study: Paper, emulated: Scaling | None = None) -> dict[str, Figure]:
+    """The figures that the data allow, by name: paper (paper_alone without emulated runs), sensitivity, contention."""
+    drawn = {"paper": both_scales(study, emulated)} if emulated else {"paper_alone": cases(study)}
     if study.sensitivity:
         drawn["sensitivity"] = tornado(study.sensitivity)
     if study.contention:
@@ -39,9 +39,18 @@ def both_scales(study: Paper, emulated: Scaling) -> Figure:
     with style.styled():
         figure, (left, right) = drawing.new_figures(3.6, 2)
         drawing.shares(left, emulated.points, emulated.share_curves)
-        left.set(ylabel="HPL rate / DGEMM rate of the same nodes [%]", title="emulated")
+        left.set(ylabel="HPL rate / DGEMM rate of the same nodes [%]", title=emulated.points.evidence.item())
         _cases(right, study)
         drawing.legend_below(figure, (left, right), 4)
+        return figure
+
+
+def cases(study: Paper) -> Figure:
+    """The simulated efficiency [% of Rpeak] over nodes; bars are the ranges over all single changes of the model."""
+    with style.styled():
+        figure, axes = drawing.new_figure(3.6)
+        _cases(axes, study)
+        drawing.legend_below(figure, axes, 4)
         return figure
 
 

@@ -76,6 +76,23 @@ DATASETS = {
     "hpl_surface": ("hpl_surface", "twin"),
 }
 
+# What is shown only beside another of them.
+BESIDE = {
+    "hpl_sensitivity": "hpl_paper",
+    "hpl_contention": "hpl_paper",
+    "hpl_beyond": "hpl_paper",
+    "hpl_agreement": "hpl_scaling",
+    "hpl_size twin": "hpl_agreement",
+    "tcp_cost": "tcp_mtu",
+    "frame_limits": "tcp_mtu",
+    "packet_sizes": "tcp_mtu",
+    "long_repeats": "long_path",
+    "link_micro": "link_hpl",
+    "hpl_topology": "topology",
+    "token_nodes": "hpl_scaling",
+    "hpl_surface": "token_nodes",
+}
+
 
 @dataclass(frozen=True)
 class Studies:
@@ -88,8 +105,7 @@ class Studies:
     """
 
     datasets: Mapping[str, xr.Dataset]
-
-    scaling: Scaling
+    scaling: Scaling | None = None
     size: Size | None = None
     noise: Noise | None = None
     blas: Blas | None = None
@@ -113,7 +129,7 @@ class Studies:
     def verdicts(self) -> tuple[Verdict, ...]:
         """Every verdict of every study, in a fixed order."""
         return (
-            *(contrast.verdict for contrast in self.scaling.contrasts),
+            *(contrast.verdict for contrast in (self.scaling.contrasts if self.scaling else ())),
             *(level.growth for level in (self.noise.levels if self.noise else ())),
             *((self.blas.claim,) if self.blas else ()),
             *(way.growth for way in (self.link_bonding.hpl.ways if self.link_bonding else ()) if way.growth),
@@ -127,12 +143,12 @@ def analyse(
 ) -> Studies:
     """Analyse the datasets, by the names of `DATASETS`, and correct their verdicts within each kind of evidence.
 
-    `hpl_scaling` has to be there; `today` holds shorter runs of some of them, to be compared with them.
+    `today` holds shorter runs of some of them, to be compared with them.
     `lists` are TOP500's, as `top500.lists.read_folder` gives them, be it without a system.
     Raises FalloffError when a dataset holds no trial of its campaign's tool.
     """
     get, now = datasets.get, today.get
-    of_scaling = scaling.analyse(datasets["hpl_scaling"], now("hpl_scaling"))
+    of_scaling = _of(scaling, get("hpl_scaling"), now("hpl_scaling"))
     of_size = _of(size, get("hpl_size"))
     simulated = [data for data in (get("hpl_paper"), get("hpl_beyond")) if data is not None]
     return corrected(
@@ -145,7 +161,7 @@ def analyse(
             paper=_of(paper, get("hpl_paper"), get("hpl_sensitivity"), get("hpl_contention"), now("hpl_paper")),
             beyond=_of(beyond, get("hpl_beyond"), get("hpl_paper")),
             agreement=agreement.analyse(of_scaling, get("hpl_agreement"), of_size, get("hpl_size twin"))
-            if "hpl_agreement" in datasets
+            if of_scaling and "hpl_agreement" in datasets
             else None,
             payload=payload.analyse(get("hpl_paper"), get("hpl_payload")),
             cost=cost.analyse(simulated),
@@ -158,14 +174,15 @@ def analyse(
             link_bonding=_of(
                 link_bonding, get("link_hpl"), get("link_micro"), now("link_hpl"), now("link_micro")
             ),
-            prediction=_of(
-                prediction,
-                get("token_nodes"),
+            prediction=prediction.analyse(
+                datasets["token_nodes"],
                 datasets["hpl_scaling"],
                 get("hpl_surface"),
                 get("hpl_beyond"),
                 get("hpl_sensitivity"),
-            ),
+            )
+            if {"token_nodes", "hpl_scaling"} <= set(datasets)
+            else None,
             payoff=_of(payoff, get("hpl_paper"), get("hpl_sensitivity"), get("hpl_beyond")),
             topology=_of(topology, get("topology"), get("hpl_topology")),
             top500=_of(top500, lists),
@@ -182,8 +199,10 @@ def _of(study, dataset: xr.Dataset | None, *further: xr.Dataset | None):
 def corrected(studies: Studies) -> Studies:
     """The same studies with Holm's correction over all of their verdicts."""
     verdicts = iter(holm(studies.verdicts))
-    judged, levels, blas_study, links = studies.scaling.contrasts, studies.noise, studies.blas, studies.link_bonding
-    contrasts = tuple(replace(contrast, verdict=next(verdicts)) for contrast in judged)
+    judged, levels, blas_study, links = studies.scaling, studies.noise, studies.blas, studies.link_bonding
+    if judged:
+        contrasts = tuple(replace(contrast, verdict=next(verdicts)) for contrast in judged.contrasts)
+        judged = replace(judged, contrasts=contrasts)
     if levels:
         levels = replace(levels, levels=tuple(replace(it, growth=next(verdicts)) for it in levels.levels))
     if blas_study:
@@ -191,10 +210,4 @@ def corrected(studies: Studies) -> Studies:
     if links:
         ways = tuple(replace(way, growth=next(verdicts)) if way.growth else way for way in links.hpl.ways)
         links = replace(links, hpl=replace(links.hpl, ways=ways))
-    return replace(
-        studies,
-        scaling=replace(studies.scaling, contrasts=contrasts),
-        noise=levels,
-        blas=blas_study,
-        link_bonding=links,
-    )
+    return replace(studies, scaling=judged, noise=levels, blas=blas_study, link_bonding=links)

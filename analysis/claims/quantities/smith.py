@@ -144,8 +144,9 @@ def _range(values: xr.DataArray) -> str:
 
 def _of_curves(studies: Studies, read: Callable[[_Curves], Found]) -> list[Found]:
     """What `read` finds in the scaling campaign's blocks, and in the paper's cases."""
+    in_blocks = [_in_blocks(studies.scaling)] if studies.scaling else []
     simulated = [_simulated(studies.paper)] if studies.paper else []
-    return first_of_each(map(read, [_in_blocks(studies.scaling), *simulated]))
+    return first_of_each(map(read, [*in_blocks, *simulated]))
 
 
 def _simulated(paper: Paper) -> _Curves:
@@ -174,13 +175,15 @@ def _in_blocks(scaling: Scaling) -> _Curves:
 
 def _of_efficiencies(studies: Studies, read: Callable[[xr.DataArray], xr.DataArray], of: str) -> list[Found]:
     """What `read` makes of 10GE's efficiencies on several nodes, over (nodes) or over (block, nodes)."""
-    scaling = studies.scaling
-    reached = efficiency(scaling.points).sel(interconnect=scaling.contrasts[0].reference)
-    if np.isnan(rpeak(scaling.points)):
-        found = [Untestable(origin(scaling.dataset)["evidence"], "the theoretical peak of its nodes is not known")]
-    else:
-        found = [sample(scaling.dataset, read(reached.sel(nodes=reached.nodes > 1)), of)]
+    found = [_in_runs(studies.scaling, read, of)] if studies.scaling else []
     if studies.paper:
         reached = studies.paper.efficiency.sel(interconnect=studies.paper.reference)
         found.append(sample(studies.paper.dataset, read(reached), of, "model"))
     return first_of_each(found)
+
+
+def _in_runs(scaling: Scaling, read: Callable[[xr.DataArray], xr.DataArray], of: str) -> Found:
+    if np.isnan(rpeak(scaling.points)):
+        return Untestable(origin(scaling.dataset)["evidence"], "the theoretical peak of its nodes is not known")
+    reached = efficiency(scaling.points).sel(interconnect=scaling.contrasts[0].reference)
+    return sample(scaling.dataset, read(reached.sel(nodes=reached.nodes > 1)), of)
