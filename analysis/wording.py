@@ -125,11 +125,22 @@ def plain(text) -> str:
 
 
 def flat(tree: dict, prefix: str = "") -> dict:
-    """A nested table as one of dotted names."""
+    """A nested table as one of dotted names; a number with its unit, range and source is one text."""
     rows = {}
     for key, value in tree.items():
-        rows |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+        if isinstance(value, dict) and "value" in value:
+            rows[f"{prefix}{key}"] = _with_source(value)
+        else:
+            rows |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
     return rows
+
+
+def _with_source(number: dict) -> str:
+    """Such as "8 (4 to 16) elements, assumed"; no digit is lost."""
+    ends = f" ({number['low']:.12g} to {number['high']:.12g})" if {"low", "high"} <= set(number) else ""
+    unit = f" {number['unit']}" if number.get("unit", "1") != "1" else ""
+    source = f", {number['source']}" if "source" in number else ""
+    return f"{number['value']:.12g}{ends}{unit}{source}"
 
 
 def finding(name: str, facts: dict) -> str:

@@ -10,6 +10,7 @@ from command_line import ROOT, run
 import experiment
 from analysis import own, report
 from analysis.studies import together
+from analysis.wording import plain
 from runners import archive
 from runners.record import FalloffError
 
@@ -92,6 +93,12 @@ def test_only_what_is_there_has_a_section(tmp_path, further):
     assert empty(said) == []
 
 
+def judged_on_runs(source):
+    """Whether any claim of a source has a verdict by more than its printed numbers."""
+    found = [it for claim in source["claims"] for it in claim["judged"] if it["evidence"] != "published"]
+    return any(it["verdict"] in ("supported", "contradicted", "undecided") for it in found)
+
+
 ALONE = [name for name in together.DATASETS if name not in together.BESIDE]
 BESIDE = [f"{other}+{name}" for name, other in together.BESIDE.items() if other in ALONE]
 
@@ -114,6 +121,8 @@ def test_every_campaign_makes_a_report_of_its_own(names, capsys):
     kinds = {kind for kind in ("emulated", "simulated") if any(kind in it.evidence for it in datasets.values())}
     abstract = report.abstract(known)
     assert ("emulat" in abstract) == ("emulated" in kinds) and ("simulat" in abstract.lower()) == ("simulated" in kinds)
+    in_ledger = {plain(source["short"]) for source in known["claims"]["sources"] if judged_on_runs(source)}
+    assert set(re.findall(r"^\| \| \*(.+?)\* \|", both[0], re.M)) == in_ledger
     own_page = report.judged(studies, drawn, both[0], own=True, beside=both[1])
     assert report.judged(studies, drawn, both[1], own=True).startswith(both[1]) and own_page.startswith(both[0])
     assert capsys.readouterr().err == ""  # where a rule was broken there would be a note

@@ -50,6 +50,16 @@ def test_counts_and_dates_read_as_words():
     assert wording.day("2026-11-21T12:47:47+00:00") == "21\u00a0November 2026"
 
 
+def test_flat_keeps_a_number_with_its_source():
+    """The number, its range and unit and where it comes from are one text, without a digit lost."""
+    rate = {"value": 39670000000.0, "low": 38e9, "high": 4.1e10, "unit": "flop/s", "source": "assumed"}
+    share = {"value": 0.1, "unit": "1"}
+    assert wording.flat({"rates": {"dgemm": rate, "share": share}}) == {
+        "rates.dgemm": "39670000000 (38000000000 to 41000000000) flop/s, assumed",
+        "rates.share": "0.1",
+    }
+
+
 def test_flat_names_what_is_nested():
     """Nested settings become dotted names; empty tables vanish, lists stay."""
     assert wording.flat({"tcp": {"rmem": [1, 2]}, "tools": {}, "nodes": 8}) == {

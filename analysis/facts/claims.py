@@ -28,7 +28,7 @@ def collect(ledger: Ledger, entries: Sequence[Entry], datasets: Mapping[str, xr.
         "counts": _counts(entries),
         "caveats": _caveats(dataset for dataset in datasets.values() if dataset.attrs["campaign"] in used),
         "sources": [
-            {"short": sources[name]["short"], "claims": [row for row in rows if row["source"] == name]}
+            _source(sources[name]["short"], [row for row in rows if row["source"] == name])
             for name in dict.fromkeys(entry.claim.source for entry in entries)
         ],
         "notes": [
@@ -41,6 +41,12 @@ def collect(ledger: Ledger, entries: Sequence[Entry], datasets: Mapping[str, xr.
             for confound in ledger.confounds
         ],
     }
+
+
+def _source(short: str, rows: list[dict]) -> dict:
+    """A source's claims, and whether any of them is `tested` by more than its printed numbers."""
+    on_runs = [it for row in rows for it in row["judged"] if it["evidence"] != "published"]
+    return {"short": short, "claims": rows, "tested": any(it["verdict"] != NOT_TESTABLE for it in on_runs)}
 
 
 def _caveats(datasets: Iterable[xr.Dataset]) -> list[str]:
