@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Sets MTUs and TCP's defaults on a node, and puts back what was there when whoever asked is gone.
 
-usage: node_set SILENCE SETTINGS   (JSON: {"mtu": {INTERFACE: BYTES}, "congestion_control": NAME, "rmem": TEXT, "wmem": TEXT})
+usage: node_set SILENCE SETTINGS
 
-Prints the earlier values of what had to be changed, in the same form, and puts them back when standard input ends or
-nothing comes from there for SILENCE seconds. It takes the rights of an administrator.
+SETTINGS are JSON: {"mtu": {INTERFACE: BYTES}, "congestion_control": NAME, "rmem": TEXT, "wmem": TEXT}. Prints the
+earlier values of what had to be changed, in the same form, and puts them back when standard input ends or nothing comes
+from there for SILENCE seconds. It takes the rights of an administrator.
 """
 
 import fcntl
