@@ -80,9 +80,9 @@ def test_all_end_when_whoever_started_them_is_gone(tmp_path, way):
 @pytest.mark.parametrize("port", [0, 1])
 def test_all_end_when_nothing_is_heard_for_long(tmp_path, port):
     """A connection may be lost without a word: the program runs for as long as words come, and no longer."""
-    running = start(tmp_path, "sh", "-c", FAMILY, silence=4, port=port)
+    running = start(tmp_path, "sh", "-c", FAMILY, silence=8, port=port)
     child, begin = int(running.stdout.readline()), time.monotonic()
-    while time.monotonic() < begin + 6:
+    while time.monotonic() < begin + 10:
         running.stdin.write("\n")
         running.stdin.flush()
         assert lives(child)

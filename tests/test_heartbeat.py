@@ -17,7 +17,7 @@ FOLDER = tools.PROBES / "node_folder.py"
 def hosts(tmp_path, monkeypatch):
     """A host that is this machine, and little patience."""
     LocalSsh(tmp_path / "bin", monkeypatch)
-    monkeypatch.setattr(heartbeat, "SILENCE_S", 4.0)
+    monkeypatch.setattr(heartbeat, "SILENCE_S", 8.0)
     monkeypatch.setattr(heartbeat, "_EVERY_S", 0.2)
     return remote.Cluster("ssh", ("a",), python=sys.executable)
 
@@ -36,7 +36,7 @@ def test_a_folder_is_held_while_words_come(hosts, tmp_path):
     with remote.held(hosts, FOLDER, {"a": [str(folder)]}) as said:
         assert said == {"a": {"folder": str(folder)}}
         begin = time.monotonic()
-        while time.monotonic() < begin + 6:
+        while time.monotonic() < begin + 10:
             assert folder.exists()
             time.sleep(0.1)
     until_gone(folder)

@@ -50,7 +50,7 @@ WANTED = {"mtu": {"lo": 9000}, "rmem": "4096 65536 1000000", "congestion_control
 def test_settings_hold_until_the_end_and_are_put_back(node, way):
     """What was changed is told with its earlier values."""
     before = found(node)
-    running = start(node, silence=5 if way == "silence" else 60, **WANTED)
+    running = start(node, silence=8 if way == "silence" else 60, **WANTED)
     told = json.loads(running.stdout.readline())
     assert found(node) == (9000, ["4096", "65536", "1000000"], ["reno"]) != before
     assert told == {"mtu": {"lo": before[0]}, "rmem": " ".join(before[1]), "congestion_control": before[2][0]}
@@ -58,7 +58,7 @@ def test_settings_hold_until_the_end_and_are_put_back(node, way):
         running.stdin.close()
     elif way != "silence":
         running.send_signal(way)
-    assert running.wait(30) == 0
+    assert running.wait(10) == 0
     assert found(node) == before
 
 
