@@ -1,6 +1,8 @@
 """Programs elsewhere run for as long as they hear from whoever started them."""
 
 import os
+import signal
+import subprocess
 import sys
 import time
 
@@ -20,6 +22,11 @@ def hosts(tmp_path, monkeypatch):
     monkeypatch.setattr(heartbeat, "SILENCE_S", 8.0)
     monkeypatch.setattr(heartbeat, "_EVERY_S", 0.2)
     return remote.Cluster("ssh", ("a",), python=sys.executable)
+
+
+def sleeping(folder):
+    """A program in a folder, as the guard and Open MPI start them: of no terminal."""
+    return subprocess.Popen(["sleep", "60"], cwd=folder, start_new_session=True)
 
 
 def until_gone(folder):
@@ -49,6 +56,31 @@ def test_a_folder_is_gone_after_silence(hosts, tmp_path, monkeypatch):
     with remote.held(hosts, FOLDER, {"a": [str(folder)]}) as said:
         assert said == {"a": {"folder": str(folder)}}
         until_gone(folder)
+
+
+def test_what_runs_in_the_folder_ends_with_it(hosts, tmp_path):
+    """Such as ranks of MPI, which wait for others on a node that was cut off; what runs beside it goes on."""
+    folder = tmp_path / "held"
+    with remote.held(hosts, FOLDER, {"a": [str(folder)]}):
+        inside, beside = sleeping(folder), sleeping(tmp_path)
+    try:
+        assert inside.wait(30) == -signal.SIGKILL and beside.poll() is None
+    finally:
+        beside.kill()
+        beside.wait()
+
+
+def test_of_two_holders_on_a_node_the_last_ends_what_runs(tmp_path):
+    """As long as the folder is held by another, its programs go on."""
+    folder, pipe = tmp_path / "held", subprocess.PIPE
+    argv = [sys.executable, str(FOLDER), "60", str(folder)]
+    first, last = (subprocess.Popen(argv, stdin=pipe, stdout=pipe) for _ in range(2))
+    assert first.stdout.readline() and last.stdout.readline()
+    inside = sleeping(folder)
+    first.communicate(timeout=30)
+    assert inside.poll() is None and folder.exists()
+    last.communicate(timeout=30)
+    assert inside.wait(30) == -signal.SIGKILL and not folder.exists()
 
 
 def test_who_does_not_read_keeps_nobody_waiting():

@@ -37,8 +37,7 @@ def judge(
 ) -> tuple[tuple[Judged, ...], tuple[str, ...]]:
     """Every exhibit of the document that has an entry, and in a sentence each what is broken, with the mend.
 
-    An exhibit without an entry is broken, and so is an entry all of whose campaigns were run, but not its exhibit. An
-    exhibit rests on those of its campaigns that were run.
+    An exhibit without an entry is broken, and so is an entry all of whose campaigns were run, but not its exhibit.
     """
     said = {it.label: it for it in seen_text.read(markdown)}
     faults = [
@@ -54,8 +53,8 @@ def judge(
     judged = []
     for label in exhibits.keys() & said.keys():
         words, about = said[label], exhibits[label]
-        run = tuple(name for name in about.of if name in (known.runners or about.of))
-        about = replace(about, of=run or about.of)
+        if about.whichever and known.runners:
+            about = replace(about, of=tuple(name for name in about.of if name in known.runners) or about.of)
         drawn = seen_figure.look(figures[words.figure]) if words.figure in figures else None
         it = Exhibited(about, words, drawn, said.keys() | known.elsewhere, known.runners, known.checked, known.timed)
         judged.append(Judged(label, {number: rule(it) for number, rule in RULES.items()}))

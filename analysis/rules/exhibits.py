@@ -19,6 +19,7 @@ class Exhibit:
     label: str
     shows: tuple[str, ...]
     of: tuple[str, ...] = ()
+    whichever: bool = False
     repeated: str = ""
     summary: str = ""
     deterministic: str = ""

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a folder on a node and removes it when whoever asked for it is gone.
+"""Makes a folder on a node; when whoever asked for it is gone, ends what still runs in it and removes it.
 
 usage: node_folder SILENCE FOLDER
 
@@ -14,6 +14,7 @@ import shutil
 import signal
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -34,8 +35,21 @@ def main(silence_s: float, folder: Path) -> None:
             pass
     finally:
         mark.unlink(missing_ok=True)
+        if not list(folder.glob(f".held-by-{platform.node()}-*")):
+            end_in(folder)
         if not list(folder.glob(".held-by-*")):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def end_in(folder: Path) -> None:
+    """Kill our processes on this node that work in the folder, such as ranks that wait for a node they lost; not those
+    of a terminal, where somebody looks around."""
+    there = str(folder.resolve())
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is not ours
+            terminal = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()[4]
+            if os.readlink(process / "cwd") == there and terminal == "0":
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 if __name__ == "__main__":
