@@ -29,6 +29,10 @@ UNITS = {
     "strided_s": "s",
 }
 
+# Of the longest length. Above it, rates differ from ones that grow with k for ever by less than a fifth over all
+# lengths, and F would be more than five times what the longest loop delivered: not measured but extrapolated.
+_LONGEST_HALF = 4
+
 # A node with a small share of a core, and large arrays to be touched first.
 _LIMIT_S = 900.0
 
@@ -99,17 +103,22 @@ def half_length(lengths: Sequence[float], rates: Sequence[float]) -> Tuple[float
     """F and h of r(k) = F k / (k + h): the rate of long loops, and the length k that halves it.
 
     In 1/k that is a line, 1/r = 1/F + (h/F) / k, after Hockney's n_1/2 (Hockney and Jesshope, Parallel
-    Computers, 1981). The sum of squares of r (1/F + (h/F) / k) - 1 is least, which weighs all rates alike;
-    h is not below 0, where short loops would be the faster ones. Two or more different lengths are needed.
+    Computers, 1981). The sum of squares of r (1/F + (h/F) / k) - 1 is least, which weighs all rates alike.
+    h is not below 0, where short loops would be the faster ones, and at most four times the longest length, so
+    that rates of a disturbed node, which grow as fast as k or faster, have a finite F above 0 too. Two or more
+    different lengths are needed.
     """
     inverse = [rate / length for rate, length in zip(rates, lengths)]
     rr, ri, ii = _dot(rates, rates), _dot(rates, inverse), _dot(inverse, inverse)
     r, i = sum(rates), sum(inverse)
     determinant = rr * ii - ri * ri
     intercept, slope = (r * ii - i * ri) / determinant, (i * rr - r * ri) / determinant
-    if slope < 0:
-        intercept, slope = r / rr, 0.0
-    return 1 / intercept, slope / intercept
+    longest = _LONGEST_HALF * max(lengths)
+    if 0 <= slope <= longest * intercept:
+        return 1 / intercept, slope / intercept
+    half = 0.0 if slope < 0 else longest  # the bound that is met: the fit is then of F alone
+    scaled = [rate + half * per for rate, per in zip(rates, inverse)]
+    return _dot(scaled, scaled) / sum(scaled), half
 
 
 def _dot(left: Sequence[float], right: Sequence[float]) -> float:

@@ -1,5 +1,6 @@
 """A node's measured rates: the program, what is made of its output, and `falloff rates`."""
 
+import math
 import re
 import subprocess
 import sys
@@ -55,6 +56,37 @@ def test_short_loops_that_are_the_faster_ones_have_no_half_length():
     """Disturbed rates that fall with k: h stays 0, and F lies among them."""
     fastest, half = node_rates.half_length([16, 64, 256], [12.0, 11.0, 10.0])
     assert half == 0 and 10 < fastest < 12
+
+
+@given(st.lists(st.floats(1e6, 1e13), min_size=5, max_size=5), st.booleans())
+def test_any_rates_have_a_finite_rate_of_long_loops(measured, growing):
+    """F above 0 and h from 0 to four times the longest length; no step within has a smaller sum of squares."""
+    lengths, measured = [16, 32, 64, 128, 256], sorted(measured) if growing else measured
+    fastest, half = node_rates.half_length(lengths, measured)
+    assert 0 < fastest < math.inf and 0 <= half <= 1024
+
+    def squares(fastest, half):
+        return sum((rate * (1 + half / k) / fastest - 1) ** 2 for k, rate in zip(lengths, measured, strict=True))
+
+    steps = [(fastest * step, half) for step in (0.99, 1.01)]
+    steps += [(fastest * (256 + to) / (256 + half), to) for to in (0.9 * half, min(1.1 * half + 1, 1024))]
+    assert all(squares(fastest, half) <= squares(*step) + 1e-9 for step in steps)
+
+
+def test_rates_that_grow_faster_than_their_loops_meet_the_bound():
+    """Short loops slowed ten times: the line in 1/k has no rate of long loops above 0."""
+    fastest, half = node_rates.half_length([16, 32, 64, 128, 256], [0.06, 0.12, 0.25, 5.0, 10.0])
+    assert half == 4 * 256 and 10 < fastest < math.inf
+
+
+@given(st.data())
+def test_rates_of_a_disturbed_node_are_rates(data):
+    """Each measurement slowed as much as it may: every rate is above 0 and finite, and its range holds it."""
+    slowed = st.floats(1, 200)
+    output = re.sub(r"\d+\.\d{6}", lambda seconds: f"{float(seconds[0]) * data.draw(slowed):.6f}", SAID)
+    for spread in node_rates.spreads(output).values():
+        assert 0 <= spread.low <= spread.value <= spread.high < math.inf
+    assert node_rates.spreads(output)["dtrsm_share"].low > 0
 
 
 def test_spread_is_the_range_over_the_turns():
