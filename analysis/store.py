@@ -73,14 +73,14 @@ def save(dataset: xr.Dataset, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(file.name + ".part")
     compressed = {name: {"zlib": True} for name, array in dataset.data_vars.items() if array.dtype.kind == "f"}
-    dataset.to_netcdf(part, engine="h5netcdf", encoding=compressed)
+    dataset.to_netcdf(part, engine="netcdf4", encoding=compressed)
     os.replace(part, file)
 
 
 def load(file: Path) -> xr.Dataset:
     """Read a dataset and check it against the schema; raises FalloffError when it is not one."""
     try:
-        with xr.open_dataset(file, engine="h5netcdf") as opened:
+        with xr.open_dataset(file, engine="netcdf4") as opened:
             return check(opened.load())
     except FileNotFoundError:
         raise FalloffError(f"there is no dataset {file}") from None

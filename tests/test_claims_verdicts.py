@@ -164,7 +164,7 @@ def test_the_dataset_keeps_everything(entries, tmp_path):
     """It is the same after netCDF, with verdicts, intervals and origins over (claim, evidence)."""
     made = evaluate.dataset(entries, OWN)
     store.save(made, tmp_path / "claims.nc")
-    with xr.open_dataset(tmp_path / "claims.nc", engine="h5netcdf") as opened:
+    with xr.open_dataset(tmp_path / "claims.nc", engine="netcdf4") as opened:
         xr.testing.assert_equal(opened.load(), made)
         assert opened.attrs == made.attrs
     at = made.sel(claim="nemo_jumbo_gain", evidence="emulated")
@@ -209,7 +209,7 @@ def test_the_command_prints_and_keeps_one_source(monkeypatch, capsys, tmp_path):
     assert commands.print_claims("grid5000", tmp_path / "own.nc") == 0
     said = capsys.readouterr().out
     assert "grid5000_knee" in said and "nemo_" not in said and "own.nc" in said
-    with xr.open_dataset(tmp_path / "own.nc", engine="h5netcdf") as kept:
+    with xr.open_dataset(tmp_path / "own.nc", engine="netcdf4") as kept:
         assert set(kept.source.values) == {"grid5000"}
 
 

@@ -199,7 +199,7 @@ def test_a_folder_without_data_gives_a_friendly_page(what, tmp_path):
     if what == "broken":
         (tmp_path / "mine.nc").write_bytes(b"not netCDF at all")
     elif what == "foreign":
-        xr.Dataset({"x": ("t", [1.0])}).to_netcdf(tmp_path / "mine.nc", engine="h5netcdf")
+        xr.Dataset({"x": ("t", [1.0])}).to_netcdf(tmp_path / "mine.nc", engine="netcdf4")
     page = Page(tmp_path)
     assert page.view is None and "falloff" in page.verdict.text and "Traceback" not in page.verdict.text
     assert not page.plot.figure.visible

@@ -73,7 +73,7 @@ def test_both_forms_are_written(built, html):
 
 def test_the_claims_are_kept_as_a_dataset(built):
     """The ledger lies beside the report: a verdict or a reason for every claim and kind of evidence."""
-    with xr.open_dataset(built.html.with_name("claims.nc"), engine="h5netcdf") as kept:
+    with xr.open_dataset(built.html.with_name("claims.nc"), engine="netcdf4") as kept:
         assert kept.evidence.values.tolist() == ["published", "emulated"]
         assert kept.sizes["claim"] > 40 and (kept.verdict != "").all()
 

@@ -230,7 +230,7 @@ def test_notebook_with_lists(folder, tmp_path):
     outputs = [str(output.get("data", {})) for cell in done.cells if cell.cell_type == "code" for output in cell.outputs]
     assert any("8 are its lists" in shown for shown in outputs)
     assert sum("image/svg+xml" in shown for shown in outputs) == len(list((tmp_path / "figures").glob("*.svg"))) == 2
-    assert xr.open_dataset(tmp_path / "top500.nc", engine="h5netcdf").sizes["system"] == sum(map(len, ROWS.values()))
+    assert xr.open_dataset(tmp_path / "top500.nc", engine="netcdf4").sizes["system"] == sum(map(len, ROWS.values()))
 
 
 def test_owners_are_those_with_a_system_above(study, tmp_path):

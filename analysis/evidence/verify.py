@@ -89,7 +89,7 @@ def _earlier(folder: Path, datasets: Path) -> Iterator[tuple[str, content.Conten
     file = datasets / f"{folder.name}.nc"
     if file.exists():
         try:
-            with xr.open_dataset(file, engine="h5netcdf") as opened:
+            with xr.open_dataset(file, engine="netcdf4") as opened:
                 yield file.name, content.of(opened.load())
         except (OSError, ValueError) as error:
             raise FalloffError(f"{file} is not a readable netCDF-4 dataset: {error}") from None

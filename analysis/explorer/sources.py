@@ -120,7 +120,7 @@ def _folder(folder: Path, changed: float) -> Source:
 @lru_cache(maxsize=1024)
 def _file(file: Path, changed: float) -> Source:
     try:
-        with xr.open_dataset(file, engine="h5netcdf") as opened:
+        with xr.open_dataset(file, engine="netcdf4") as opened:
             campaign, title = (opened.attrs[name] for name in ("campaign", "title"))
     except (OSError, ValueError, KeyError) as error:
         remedy = "`falloff run` or `falloff import` writes it anew"
