@@ -1,6 +1,7 @@
 """Emulated points beside simulated ones: planted errors and falls come back, and gaps are said."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,18 +18,33 @@ from analysis.publish import to_html
 from analysis.studies import agreement, scaling, size
 from runners.record import FalloffError
 
-EMULATED = scaling.analyse(campaign(blocks=6, noise=0.01, surveyed=False))
-EXACT = scaling.analyse(campaign(blocks=2, noise=0, surveyed=False))
-SIZE = size.analyse(size_campaign(blocks=3, noise=0.01))
 SHARE = 0.7
 FRONT = "---\ntitle: T\nsubtitle: S\nlang: en\ncampaign: C\ndate: D\n---\n\n"
+
+
+@cache
+def emulated_study():
+    """Six blocks with scatter."""
+    return scaling.analyse(campaign(blocks=6, noise=0.01, surveyed=False))
+
+
+@cache
+def exact_study():
+    """Two blocks without scatter."""
+    return scaling.analyse(campaign(blocks=2, noise=0, surveyed=False))
+
+
+@cache
+def size_study():
+    """HPL over the order of the matrix, three blocks."""
+    return size.analyse(size_campaign(blocks=3, noise=0.01))
 
 
 @pytest.fixture(scope="module")
 def whole():
     """Both campaigns with their twins; the twin's rates are 3 % high."""
-    twin_size = twin_size_campaign(SHARE, SIZE.points.N.values.tolist())
-    return agreement.analyse(EMULATED, twin_campaign(off=1.03), SIZE, twin_size)
+    twin_size = twin_size_campaign(SHARE, size_study().points.N.values.tolist())
+    return agreement.analyse(emulated_study(), twin_campaign(off=1.03), size_study(), twin_size)
 
 
 def section(study):
@@ -39,7 +55,7 @@ def section(study):
 
 def test_a_planted_error_comes_back():
     """A model that is 4 % high is 4 % high at every point, and its ratio of two networks is right."""
-    study = agreement.analyse(EXACT, twin_campaign(off=1.04))
+    study = agreement.analyse(exact_study(), twin_campaign(off=1.04))
     np.testing.assert_allclose(study.shares.error, 0.04, atol=0.005)
     np.testing.assert_allclose(study.ratios.error, 0, atol=1e-9)
 
@@ -72,26 +88,26 @@ def test_an_emulated_interval_that_reaches_zero_bounds_no_error():
 
 def test_the_grids_part_of_a_fall_is_the_planted_one():
     """Of a planted fall of 13 % on one row and 10 % on Table 1's grid, 3 points are the grid's."""
-    known = facts.collect(agreement.analyse(EMULATED, twin_campaign()))
+    known = facts.collect(agreement.analyse(emulated_study(), twin_campaign()))
     assert [fall["depth"] for fall in known["falls"] if fall["as_emulated"]] == [1]
     for fall in known["falls"]:
         assert fall["row"] == pytest.approx(0.13) and fall["table1"] == pytest.approx(0.10)
         assert fall["grids_part"] == pytest.approx(0.03 / 0.13)
     assert known["fall_inside"] is True
-    steep = agreement.analyse(EMULATED, twin_campaign(falls={"row": 0.5, "table1": 0.1}))
+    steep = agreement.analyse(emulated_study(), twin_campaign(falls={"row": 0.5, "table1": 0.1}))
     assert facts.collect(steep)["fall_inside"] is False
 
 
 def test_what_does_not_fall_has_no_part():
     """Without a fall on one row, no part of it is the grid's."""
     rising = twin_campaign(falls={"row": -0.02, "table1": 0.0})
-    known = facts.collect(agreement.analyse(EMULATED, rising))
+    known = facts.collect(agreement.analyse(emulated_study(), rising))
     assert [fall["grids_part"] for fall in known["falls"]] == [None, None]
 
 
 def test_points_are_compared_at_the_emulated_look_ahead():
     """The twin without look-ahead is 10 % slower, but its emulated counterpart was not run without it."""
-    study = agreement.analyse(EXACT, twin_campaign())
+    study = agreement.analyse(exact_study(), twin_campaign())
     assert study.depth == 1
     np.testing.assert_allclose(study.shares.error, 0, atol=0.005)
 
@@ -99,12 +115,12 @@ def test_points_are_compared_at_the_emulated_look_ahead():
 def test_sizes_stand_beside_each_other(whole):
     """The simulated share at every N is the planted one."""
     np.testing.assert_allclose(whole.sizes.simulated, SHARE)
-    np.testing.assert_allclose(whole.sizes.emulated, SIZE.shares.ratio)
+    np.testing.assert_allclose(whole.sizes.emulated, size_study().shares.ratio)
 
 
 def test_a_missing_simulation_is_unknown_and_named_by_a_dash():
     """A point that was not simulated has no error and is neither inside nor outside."""
-    study = agreement.analyse(EMULATED, twin_campaign(failed={(1, "gige", 8, "row", 1)}))
+    study = agreement.analyse(emulated_study(), twin_campaign(failed={(1, "gige", 8, "row", 1)}))
     known = facts.collect(study)
     lost = [point for point in known["points"] if point["simulated"] is None]
     assert [(point["network"], point["nodes"]) for point in lost] == [("GigE", 8)]
@@ -124,7 +140,7 @@ def test_one_emulated_block_has_errors_without_intervals():
 def test_several_simulated_blocks_are_refused():
     """A simulation repeats itself; a dataset with two blocks is none."""
     with pytest.raises(FalloffError, match="single level of block"):
-        agreement.analyse(EMULATED, campaign(blocks=2, surveyed=False))
+        agreement.analyse(emulated_study(), campaign(blocks=2, surveyed=False))
 
 
 def test_the_figures_show_every_simulated_point(whole):
@@ -142,7 +158,7 @@ def test_the_section_becomes_a_page(whole, tmp_path):
     style.save_all(figures.draw(whole), tmp_path / "figures")
     page = to_html(FRONT + section(whole), tmp_path)
     assert page.count("<img") == 2 and page.count("<table") == 4
-    alone = agreement.analyse(EMULATED, twin_campaign())
+    alone = agreement.analyse(emulated_study(), twin_campaign())
     assert set(figures.draw(alone)) == {"agreement"} and "size_agreement" not in section(alone)
 
 

@@ -1,6 +1,7 @@
 """The bonding blog's claims: printed numbers are checked by each other, planted gains have their verdicts."""
 
 import json
+from functools import cache
 
 import pytest
 from claimed import as_evidence, judged, scaled, studies_of
@@ -18,10 +19,19 @@ def studies(hpl, micro=None, **members):
     datasets = {"link_hpl": hpl, **({"link_micro": micro} if micro is not None else {})}
     return studies_of(datasets, link_bonding=link_bonding.analyse(hpl, micro), **members)
 
-
-PLANTED = studies(hpl_campaign(), micro_campaign())
-BLOGS = studies(hpl_campaign(gains=AS_PRINTED, noise=0.005))
 NOTHING = studies_of({})
+
+
+@cache
+def as_planted():
+    """The studies of both campaigns as they are planted."""
+    return studies(hpl_campaign(), micro_campaign())
+
+
+@cache
+def as_printed():
+    """The studies of HPL with the blog's gains."""
+    return studies(hpl_campaign(gains=AS_PRINTED, noise=0.005))
 
 
 @pytest.mark.parametrize(
@@ -70,9 +80,9 @@ def test_numbers_that_follow_from_others_are_no_finding():
 )
 def test_planted_gains_have_their_verdicts(claim, planted, blogs):
     """Two links that give nothing on two nodes are not the blog's; its own gains are."""
-    assert judged(claim, PLANTED).verdict == planted
-    assert judged(claim, BLOGS).verdict == blogs
-    assert judged(claim, BLOGS).n == 8
+    assert judged(claim, as_planted()).verdict == planted
+    assert judged(claim, as_printed()).verdict == blogs
+    assert judged(claim, as_printed()).n == 8
 
 
 def test_gains_that_shrink_contradict_growth():
@@ -87,14 +97,14 @@ def test_gains_that_shrink_contradict_growth():
 
 def test_growth_is_of_the_blogs_node_counts_or_of_the_campaigns():
     """Two to four nodes are the blog's; the general claim takes the most nodes that there are."""
-    assert "4 over 2" in judged("bonding_gain_much_greater", PLANTED).of
-    assert "8 over 2" in judged("bonding_gain_grows", PLANTED).of
+    assert "4 over 2" in judged("bonding_gain_much_greater", as_planted()).of
+    assert "8 over 2" in judged("bonding_gain_grows", as_planted()).of
 
 
 def test_one_pair_of_nodes_has_one_link():
     """By peer no number of connections uses the second link; where they did, the claim would be supported."""
     for claim in ("bonding_one_connection", "bonding_many_connections"):
-        assert judged(claim, PLANTED).verdict == "contradicted"
+        assert judged(claim, as_planted()).verdict == "contradicted"
     both = studies(hpl_campaign(blocks=2), micro_campaign(links={**LINKS, "ecmp_layer2": LINKS["mptcp"]}))
     for claim in ("bonding_one_connection", "bonding_many_connections"):
         assert judged(claim, both).verdict == "supported"

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,7 +15,12 @@ from analysis.studies import beyond, paper, scaling
 
 PAPER, SENSITIVITY, BEYOND = (smith_campaign(f"hpl_{name}") for name in ("paper", "sensitivity", "beyond"))
 BLOCKS = campaign(blocks=6, noise=0.005)
-IN_BLOCKS = scaling.analyse(BLOCKS)
+
+
+@cache
+def in_blocks():
+    """The study of the emulated blocks."""
+    return scaling.analyse(BLOCKS)
 
 
 def studies(cases=PAPER, sensitivity=SENSITIVITY, blocks=BLOCKS, larger=BEYOND):
@@ -22,7 +28,7 @@ def studies(cases=PAPER, sensitivity=SENSITIVITY, blocks=BLOCKS, larger=BEYOND):
     return studies_of(
         datasets,
         paper=paper.analyse(cases, sensitivity),
-        scaling=IN_BLOCKS if blocks is BLOCKS else scaling.analyse(blocks),
+        scaling=in_blocks() if blocks is BLOCKS else scaling.analyse(blocks),
         beyond=beyond.analyse(larger),
     )
 
@@ -113,7 +119,7 @@ def test_a_users_cluster_of_known_peak_has_an_efficiency(planted):
     """Without a peak there is none; with one the level and the spread are judged as measured."""
     assert "peak" in judged("smith_fast_level", planted).reason
     measured = as_evidence(BLOCKS, "measured")
-    study = replace(IN_BLOCKS, dataset=measured, points=IN_BLOCKS.points.assign_coords(evidence="measured"))
+    study = replace(in_blocks(), dataset=measured, points=in_blocks().points.assign_coords(evidence="measured"))
     described = json.loads(study.points.attrs["testbed_settings"])
     rate = study.points.rate.sel(interconnect="10gige", nodes=8).mean().item()
     for share, verdict in ((0.8, "supported"), (0.5, "contradicted")):

@@ -1,6 +1,7 @@
 """The report's appendix on evidence: every figure is in it, linked both ways, with its datasets' digests."""
 
 import re
+from functools import cache
 
 import pytest
 from synthetic import campaign
@@ -14,13 +15,18 @@ from analysis.studies import together
 
 DATASETS = {"hpl_scaling": campaign(blocks=3, noise=0.01), "hpl_size": size_campaign(blocks=2)}
 TODAY = {"hpl_scaling": campaign(blocks=2, noise=0.01, seed=3)}
-STUDIES = together.analyse(DATASETS, TODAY)
+
+
+@cache
+def studies():
+    """The studies of both campaigns and today's run."""
+    return together.analyse(DATASETS, TODAY)
 
 
 @pytest.fixture(scope="module")
 def markdown():
-    text = report.text(report.facts(STUDIES), [], "supplement")
-    return text, report.chains(text, chain.described(STUDIES))
+    text = report.text(report.facts(studies()), [], "supplement")
+    return text, report.chains(text, chain.described(studies()))
 
 
 def test_every_figure_of_the_report_is_listed_once(markdown):
@@ -28,7 +34,7 @@ def test_every_figure_of_the_report_is_listed_once(markdown):
     text, chains = markdown
     listed = re.findall(r"\| \[\[\]\(#fig:([\w-]+)\)\]\{#chain:\1\} \| `(\w+)`", chains)
     assert [anchor for anchor, _ in listed] == re.findall(r"\.svg\)\{#fig:([\w-]+)", text)
-    assert {name for _, name in listed} == report.draw(STUDIES).keys()
+    assert {name for _, name in listed} == report.draw(studies()).keys()
 
 
 def test_datasets_carry_their_digests(markdown):
@@ -44,7 +50,7 @@ def test_datasets_carry_their_digests(markdown):
 def test_html_links_each_caption_with_its_row(markdown, tmp_path):
     """And no link leads nowhere. Without the appendix there is no such link."""
     text, chains = markdown
-    for name, figure in report.draw(STUDIES).items():
+    for name, figure in report.draw(studies()).items():
         (tmp_path / "figures").mkdir(exist_ok=True)
         figure.savefig(tmp_path / "figures" / f"{name}.svg")
     page = to_html(text + chains, tmp_path)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,11 @@ from analysis.fitting.block_fit import fit_blocks
 from analysis.models import find
 from runners.record import Execution, FalloffError, Transcript, Trial
 
-ONE_BLOCK = sources.trials(synthetic.campaign(blocks=1))
+
+@cache
+def one_block():
+    """The trials of a synthetic campaign of one block."""
+    return sources.trials(synthetic.campaign(blocks=1))
 
 
 @pytest.fixture(scope="module")
@@ -242,7 +247,7 @@ def test_trials_without_a_reading_are_kept_with_their_reason(tmp_path):
 @given(st.lists(st.integers(1, 10**7), min_size=1, max_size=12, unique=True))
 def test_every_level_has_its_own_place_on_the_axis(levels):
     """Numbers stand in order, doublings as equal steps, and all are inside the axis's range."""
-    told = replace(ONE_BLOCK, factors={"nodes": sorted(levels)})
+    told = replace(one_block(), factors={"nodes": sorted(levels)})
     along = axes.axis([told], "nodes")
     places = [along.places[level] for level in sorted(levels)]
     assert places == sorted(places) and len(set(places)) == len(levels)

@@ -1,6 +1,7 @@
 """The fan-out study: the planted knee and limit are found, and what cannot be known is said."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,9 +15,14 @@ from analysis.publish import to_html
 from analysis.studies import fan_out
 from runners.record import FalloffError
 
-STUDY = fan_out.analyse(fan_out_campaign(blocks=6))
 BASELINE_FLOW = 2.82e9 / 5  # bit/s of each of five flows behind the bridge
 FRONT = "---\ntitle: T\nsubtitle: S\nlang: en\ncampaign: C\ndate: D\n---\n\n"
+
+
+@cache
+def planted_study():
+    """The study of six blocks as they are planted."""
+    return fan_out.analyse(fan_out_campaign(blocks=6))
 
 
 def section(study):
@@ -27,8 +33,8 @@ def section(study):
 
 def test_the_bridge_is_named_in_both_directions():
     """The shipped paths' own limit: 3 Gbit/s between ports of 1; it is said in words too."""
-    assert [fan.verdict.limit for fan in STUDY.fans] == ["shared bridge", "shared bridge"]
-    said = wording.finding("fan_out", facts.collect(STUDY)).replace("\u00a0", " ")
+    assert [fan.verdict.limit for fan in planted_study().fans] == ["shared bridge", "shared bridge"]
+    said = wording.finding("fan_out", facts.collect(planted_study())).replace("\u00a0", " ")
     assert "The shared bridge limits 5 flows" in said
 
 
@@ -42,7 +48,7 @@ def test_the_bridge_is_named_in_nearly_every_campaign(blocks, noise):
 
 def test_the_knee_is_at_three_receivers():
     """Ports of 1 Gbit/s fill the bridge of 3 at the third; beyond, the aggregate does not grow."""
-    for fan in STUDY.fans:
+    for fan in planted_study().fans:
         assert fan.knee[0] == pytest.approx(3, rel=0.02)
         assert fan.knee[1] < fan.knee[0] < fan.knee[2]
         assert fan.fitted.estimates["s"] == pytest.approx(1, abs=0.03)
@@ -51,7 +57,7 @@ def test_the_knee_is_at_three_receivers():
 
 def test_the_aggregate_stops_growing_only_where_it_is_shown():
     """Level behind the bridge in words too; one block shows nothing; what gains 40 % a doubling grows more slowly."""
-    (forward, _) = facts.collect(STUDY)["fans"]
+    (forward, _) = facts.collect(planted_study())["fans"]
     assert forward["stops"] is True and {point["bound"] for point in forward["points"]} == {"link"}
     single = facts.collect(fan_out.analyse(fan_out_campaign(blocks=1)))["fans"][0]
     assert single["stops"] is None and single["knee_interval"] is None
@@ -92,11 +98,12 @@ def test_a_single_stream_that_does_not_fill_the_path_is_no_resource():
 
 def test_flows_share_evenly():
     """Jain's index is near 1 and the flows' shares near an equal one; a starved flow shows."""
-    for fan in STUDY.fans:
+    study = planted_study()
+    for fan in study.fans:
         assert (fan.fairness.ratio > 0.99).all()
-    assert STUDY.flows.share.between(0.9, 1.1).all()
-    baseline = STUDY.points.sizes["block"] * sum(STUDY.points.receivers.values) * len(STUDY.fans)
-    assert len(STUDY.flows) == baseline
+    assert study.flows.share.between(0.9, 1.1).all()
+    baseline = study.points.sizes["block"] * sum(study.points.receivers.values) * len(study.fans)
+    assert len(study.flows) == baseline
 
 
 def test_the_quick_preset_names_the_bridge_without_a_knee():
@@ -130,23 +137,23 @@ def test_the_section_makes_no_number_up(campaign, tmp_path):
 
 def test_published_stands_beside():
     """The source's saturation and number of targets are quoted as published."""
-    markdown = section(STUDY)
+    markdown = section(planted_study())
     assert "3.00 Gbit/s (published evidence" in markdown and "emulated evidence" in markdown
 
 
 def test_figures_show_every_run_and_flow():
     """Each aggregate and each flow's share is a mark."""
-    drawn = figures.draw(STUDY)
-    for fan, axes in zip(STUDY.fans, drawn["fan_out"].axes):
+    drawn = figures.draw(planted_study())
+    for fan, axes in zip(planted_study().fans, drawn["fan_out"].axes):
         shown = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
         assert all(np.isclose(shown, value / 1e9).any() for value in fan.goodput.values.ravel())
     shares = sum(len(line.get_ydata()) for axes in drawn["fan_out_shares"].axes for line in axes.lines)
-    assert shares >= len(STUDY.flows)
+    assert shares >= len(planted_study().flows)
 
 
 def test_the_design_changes_one_thing_at_a_time():
     """Each change is among the levels, differs from the baseline in one of them, and promises enough to count."""
-    design = json.loads(STUDY.dataset.attrs["design"])
+    design = json.loads(planted_study().dataset.attrs["design"])
     for change, levels in design["changes"].items():
         ((name, level),) = levels.items()
         assert change in CHANGES and level in design["factors"][name] and level != design["baseline"][name]

@@ -2,6 +2,7 @@
 
 import io
 import json
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -15,11 +16,22 @@ from analysis.figures import scaling as figures
 from analysis.studies.scaling import analyse, short_names
 
 REFERENCE = campaign(blocks=4, noise=0.01, failed=[(2, "gige", 8)])
-SCALING = analyse(REFERENCE, campaign(blocks=2, noise=0.01, seed=9))
 NAMES = short_names(REFERENCE)
+FIGURES = ("rate", "share", "falls", "links", "balance")
 
 
-FIGURES = figures.draw(SCALING)
+@cache
+def scaling_study():
+    """The study of the reference and of today's run."""
+    return analyse(REFERENCE, campaign(blocks=2, noise=0.01, seed=9))
+
+
+@cache
+def drawn():
+    """The study's figures by name, all of them."""
+    found = figures.draw(scaling_study())
+    assert tuple(found) == FIGURES
+    return found
 
 
 def heights(figure):
@@ -38,40 +50,40 @@ def contains_all(shown, wanted):
 
 def test_rate_figure_shows_every_run():
     """Each valid HPL rate is a mark."""
-    rates = SCALING.points.rate.values.ravel()
-    assert contains_all(heights(FIGURES["rate"]), rates[np.isfinite(rates)])
+    rates = scaling_study().points.rate.values.ravel()
+    assert contains_all(heights(drawn()["rate"]), rates[np.isfinite(rates)])
 
 
 def test_share_figure_shows_every_run():
     """Each valid share of DGEMM is a mark, in percent."""
-    shares = 100 * SCALING.points.share.values.ravel()
-    assert contains_all(heights(FIGURES["share"]), shares[np.isfinite(shares)])
+    shares = 100 * scaling_study().points.share.values.ravel()
+    assert contains_all(heights(drawn()["share"]), shares[np.isfinite(shares)])
 
 
 def test_fall_figure_shows_every_block():
     """Each block's fall is a mark: all four against the control, three where a run failed."""
-    for contrast, blocks in zip(SCALING.contrasts, (3, 3, 4)):
+    for contrast, blocks in zip(scaling_study().contrasts, (3, 3, 4)):
         assert contrast.verdict.blocks == blocks
-        falls = figures._falls(SCALING.points, contrast, {"baseline_nodes": 2})
-        assert len(falls) == blocks and contains_all(places(FIGURES["falls"]), falls)
+        falls = figures._falls(scaling_study().points, contrast, {"baseline_nodes": 2})
+        assert len(falls) == blocks and contains_all(places(drawn()["falls"]), falls)
 
 
 def test_link_figure_shows_every_link():
     """Each measured goodput is a mark, in Gbit/s."""
-    wanted = SCALING.links[["goodput", "goodput_in_quota"]].stack().dropna() / 1e9
-    assert contains_all(places(FIGURES["links"]), wanted)
+    wanted = scaling_study().links[["goodput", "goodput_in_quota"]].stack().dropna() / 1e9
+    assert contains_all(places(drawn()["links"]), wanted)
 
 
 def test_balance_figure_shows_all_published_cases():
     """All 15 of the paper's cases stand beside the emulated ones."""
     cases = smith_balance(REFERENCE)["gige"]
-    assert len(cases) == 15 and contains_all(heights(FIGURES["balance"]), cases.values())
+    assert len(cases) == 15 and contains_all(heights(drawn()["balance"]), cases.values())
 
 
 def test_fall_figure_says_the_verdicts():
     """The word of each verdict stands beside its row."""
-    said = [text.get_text() for text in FIGURES["falls"].axes[0].texts]
-    assert said == [contrast.verdict.kind for contrast in SCALING.contrasts]
+    said = [text.get_text() for text in drawn()["falls"].axes[0].texts]
+    assert said == [contrast.verdict.kind for contrast in scaling_study().contrasts]
 
 
 def test_today_is_a_mark_of_its_own():
@@ -85,14 +97,14 @@ def test_today_is_a_mark_of_its_own():
         ]
         return colors.count(to_hex(style.TODAY.color))
 
-    assert marks(FIGURES["falls"]) == len(SCALING.contrasts)
-    assert marks(figures.falls(SCALING.points, SCALING.contrasts)) == 0
+    assert marks(drawn()["falls"]) == len(scaling_study().contrasts)
+    assert marks(figures.falls(scaling_study().points, scaling_study().contrasts)) == 0
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_axes_say_what_they_show(name):
     """Axes have labels, and the one that is no count and no name has a unit."""
-    axes = FIGURES[name].axes[0]
+    axes = drawn()[name].axes[0]
     assert any("[" in label and "]" in label for label in (axes.get_xlabel(), axes.get_ylabel()))
 
 
@@ -101,7 +113,7 @@ def test_a_network_has_one_colour_everywhere(interconnect):
     """Whatever carries a network's short name in a legend has that network's colour."""
     found = set()
     for name in ("rate", "share", "balance"):
-        for legend in (FIGURES[name].axes[0].get_legend(), *FIGURES[name].legends):
+        for legend in (drawn()[name].axes[0].get_legend(), *drawn()[name].legends):
             if legend is not None:
                 found |= {
                     to_hex(handle.get_color())
@@ -130,8 +142,8 @@ def test_colours_differ_for_the_colour_blind():
 def test_same_data_same_bytes(name):
     """Two drawings of the same data are the same SVG file, without a date."""
     first, second = io.BytesIO(), io.BytesIO()
-    style.save(FIGURES[name], first)
-    style.save(figures.draw(SCALING)[name], second)
+    style.save(drawn()[name], first)
+    style.save(figures.draw(scaling_study())[name], second)
     assert first.getvalue() == second.getvalue()
     assert b"dc:date" not in first.getvalue()
 

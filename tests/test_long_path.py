@@ -1,6 +1,7 @@
 """Long paths: planted knees come back, repeats are judged by their variation, and what is unknown is said."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -15,14 +16,17 @@ from analysis.studies import long_path, long_repeats
 from runners.record import FalloffError
 
 
-
 def repeated(blocks=30, **truth):
     """A campaign of repeats."""
     return long_path_campaign(blocks, campaign="long_repeats", **truth)
 
-
-NOISY = long_path.analyse(long_path_campaign(blocks=4), repeated())
 FRONT = "---\ntitle: T\nsubtitle: S\nlang: en\ncampaign: C\ndate: D\n---\n\n"
+
+
+@cache
+def noisy_study():
+    """Four blocks with scatter, and repeats."""
+    return long_path.analyse(long_path_campaign(blocks=4), repeated())
 
 
 def section(study):
@@ -60,13 +64,13 @@ def test_a_round_trip_longer_than_described_is_seen():
 
 def test_intervals_hold_the_product():
     """Of 20 noisy knees, nearly all 95 % intervals hold the planted one."""
-    held = [low <= curve.product <= high for curve in NOISY.curves for _, low, high in [curve.knee]]
+    held = [low <= curve.product <= high for curve in noisy_study().curves for _, low, high in [curve.knee]]
     assert np.mean(held) >= 0.8
 
 
 def test_directions_have_their_own_limits():
     """On the asymmetric path each direction has its own rate, and both the same round trip."""
-    forth, back = (curve_of(NOISY, "asymmetric", direction) for direction in ("forward", "reverse"))
+    forth, back = (curve_of(noisy_study(), "asymmetric", direction) for direction in ("forward", "reverse"))
     assert back.wire_limit / forth.wire_limit == pytest.approx(470 / 320)
     assert back.round_trip == forth.round_trip == pytest.approx(0.01)
     assert back.knee[0] > forth.knee[0]
@@ -74,7 +78,7 @@ def test_directions_have_their_own_limits():
 
 def test_longer_paths_need_larger_buffers():
     """The knees are ordered as the delays."""
-    knees = [curve_of(NOISY, path).knee[0] for path in ("long_05ms", "long_2ms", "long_5ms", "long_20ms")]
+    knees = [curve_of(noisy_study(), path).knee[0] for path in ("long_05ms", "long_2ms", "long_5ms", "long_20ms")]
     assert knees == sorted(knees)
 
 
@@ -103,7 +107,7 @@ def test_a_slow_state_is_not_reproducible():
     slow = [series.judged for series in long_repeats.analyse(repeated(slow=(0.3, 1 / 3))).series]
     assert {judged.kind for judged in slow} == {"not reproducible"}
     assert {judged.modes.kind for judged in slow} == {"two modes"}
-    assert {series.judged.kind for series in NOISY.repeats.series} == {"reproducible"}
+    assert {series.judged.kind for series in noisy_study().repeats.series} == {"reproducible"}
 
 
 def test_few_repeats_are_undecided():
@@ -116,7 +120,7 @@ def test_few_repeats_are_undecided():
 
 def test_congestion_controls_that_agree_are_the_same():
     """The same goodput holds within the margin; a control at half of it is different."""
-    assert {contrast.agreement.kind for contrast in NOISY.contrasts} == {"holds"}
+    assert {contrast.agreement.kind for contrast in noisy_study().contrasts} == {"holds"}
     dataset = long_path_campaign(blocks=5)
     slower = dataset.assign(goodput=dataset.goodput * xr.where(dataset.congestion_control == "reno", 0.5, 1.0))
     contrasts = long_path.analyse(slower).contrasts
@@ -126,10 +130,10 @@ def test_congestion_controls_that_agree_are_the_same():
 
 def test_published_stands_beside():
     """The maxima are the source's, as published evidence, and its 64 M hold 10 Gbit/s up to 54 ms."""
-    known = facts.collect(NOISY)["published"]
+    known = facts.collect(noisy_study())["published"]
     assert known["maximum"]["rennes_to_lyon"] == 3.2e9 and known["maximum"]["lyon_to_rennes"] == 4.7e9
     assert known["largest_round_trip"] == pytest.approx(0.0537, rel=1e-3)
-    assert "published evidence" in section(NOISY) and "emulated evidence" in section(NOISY)
+    assert "published evidence" in section(noisy_study()) and "emulated evidence" in section(noisy_study())
 
 
 @pytest.mark.parametrize("campaign", [{"blocks": 2}, {"blocks": 1, "preset": "quick"}], ids=str)
@@ -144,13 +148,13 @@ def test_the_section_makes_no_number_up(campaign, tmp_path):
 
 def test_figures_show_every_run():
     """Each goodput is a mark in its panel, and each repeat with the largest buffer in the other figure."""
-    drawn = figures.draw(NOISY)
+    drawn = figures.draw(noisy_study())
     lines = [np.asarray(line.get_ydata(), float) for axes in drawn["long_path"].axes for line in axes.lines]
     shown = np.concatenate(lines)
-    assert all(np.isclose(shown, value / 1e6).any() for value in NOISY.points.goodput.values.ravel()[::7])
+    assert all(np.isclose(shown, value / 1e6).any() for value in noisy_study().points.goodput.values.ravel()[::7])
     lines = drawn["long_path_repeats"].axes[0].lines
     repeats = np.concatenate([np.asarray(line.get_xdata(), float) for line in lines])
-    for series in NOISY.repeats.series:
+    for series in noisy_study().repeats.series:
         shares = 100 * np.array(series.judged.sample.values) / series.wire_limit
         assert all(np.isclose(repeats, share).any() for share in shares)
 
@@ -170,7 +174,7 @@ def test_the_quick_preset_can_carry_a_knee():
 
 def test_the_design_names_a_control_that_is_run():
     """The campaign's control is one of its levels."""
-    design = json.loads(NOISY.dataset.attrs["design"])
+    design = json.loads(noisy_study().dataset.attrs["design"])
     assert design["control"] in design["factors"]["congestion_control"] and 0 < design["margin"] < 0.14
 
 

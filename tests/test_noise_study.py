@@ -1,5 +1,7 @@
 """HPL beside a daemon: planted losses and amplifications come back, and few blocks decide nothing."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
@@ -13,18 +15,28 @@ from analysis.studies import noise
 from runners.record import FalloffError
 
 PLANTED = {1: 1.0, 2: 1.5, 4: 2.5, 8: 4.5}
-EXACT = noise.analyse(noise_campaign(blocks=2, noise=0, block_effect=0.1, amplification=PLANTED))
-NOISY = noise.analyse(noise_campaign(blocks=6, noise=0.01, seed=2))
+
+
+@cache
+def exact_study():
+    """Two blocks without scatter."""
+    return noise.analyse(noise_campaign(blocks=2, noise=0, block_effect=0.1, amplification=PLANTED))
+
+
+@cache
+def noisy_study():
+    """Six blocks with scatter."""
+    return noise.analyse(noise_campaign(blocks=6, noise=0.01, seed=2))
 
 
 def test_levels_ascend_without_the_one_that_has_no_daemon():
     """The control is what the others are compared with, not a level of its own."""
-    assert [level.noise for level in EXACT.levels] == [0.01, 0.02, 0.05]
+    assert [level.noise for level in exact_study().levels] == [0.01, 0.02, 0.05]
 
 
 def test_planted_losses_come_back():
     """Without scatter, losses, taken shares and amplifications are the planted ones at every level."""
-    for level in EXACT.levels:
+    for level in exact_study().levels:
         left = 1 - TAKEN * level.noise
         np.testing.assert_allclose(level.losses.taken, TAKEN * level.noise)
         np.testing.assert_allclose(level.losses.ratio, [left**times for times in PLANTED.values()])
@@ -44,7 +56,7 @@ def test_intervals_hold_the_planted_amplification():
 
 def test_noise_that_adds_up_falls_off():
     """Eight nodes lose four and a half times what one loses: 15 % beyond it at the highest level."""
-    growth = NOISY.levels[-1].growth
+    growth = noisy_study().levels[-1].growth
     assert growth.kind == "falls off" and growth.fall == pytest.approx(1 - 0.955**3.5, abs=0.02)
 
 
@@ -118,10 +130,11 @@ def test_more_noise_is_darker():
 
 
 @pytest.mark.parametrize(
-    "study", [NOISY, noise.analyse(noise_campaign(blocks=1, drifting=(1,)))], ids=["six", "none"]
+    "analysed", [noisy_study, lambda: noise.analyse(noise_campaign(blocks=1, drifting=(1,)))], ids=["six", "none"]
 )
-def test_figures_show_every_block(study):
+def test_figures_show_every_block(analysed):
     """Each block's loss is a mark; without a valid block the axes stay empty and nothing breaks."""
+    study = analysed()
     drawn = figures.draw(study)
     shown = np.concatenate([np.asarray(line.get_ydata(), float) for line in drawn["noise"].axes[0].lines])
     for level in study.levels:

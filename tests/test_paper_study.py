@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -24,10 +25,25 @@ LEVELS = {
     + [f"backplane={capacity}" for capacity in ("3e9", "2e9", "1.5e9", "1.2e9", "1e9", "0.8e9", "0.65e9")]
     + [f"bandwidth={capacity}" for capacity in ("100e6", "90e6", "80e6", "70e6", "60e6", "50e6")]
 }
-CONTENTION = smith_campaign("hpl_contention", LEVELS)
-WHOLE = paper.analyse(*map(smith_campaign, ("hpl_paper", "hpl_sensitivity")), CONTENTION)
-ALONE = paper.analyse(smith_campaign("hpl_paper"))
-EMULATED = scaling.analyse(campaign(blocks=1))
+
+
+@cache
+def whole_study():
+    """The study of all three campaigns."""
+    contention = smith_campaign("hpl_contention", LEVELS)
+    return paper.analyse(*map(smith_campaign, ("hpl_paper", "hpl_sensitivity")), contention)
+
+
+@cache
+def study_alone():
+    """The study of the cases without the further campaigns."""
+    return paper.analyse(smith_campaign("hpl_paper"))
+
+
+@cache
+def emulated_study():
+    """One emulated block."""
+    return scaling.analyse(campaign(blocks=1))
 
 
 def section(study):
@@ -44,13 +60,13 @@ def bracketed(values):
 @pytest.mark.parametrize("interconnect", ["gige", "10gige"])
 def test_efficiency_is_the_rate_over_the_described_peak(interconnect):
     """Every planted efficiency comes back, whatever DGEMM reached."""
-    found = WHOLE.efficiency.sel(interconnect=interconnect)
+    found = whole_study().efficiency.sel(interconnect=interconnect)
     np.testing.assert_allclose(found, [planted(interconnect, n) for n in found.nodes.values])
 
 
 def test_shape_tells_the_early_fall_from_the_level_rest():
     """What is planted to stop at 8 nodes is lost before, and nothing after."""
-    shape = WHOLE.shape.sel(interconnect="gige")
+    shape = whole_study().shape.sel(interconnect="gige")
     early = planted("gige", 2) - planted("gige", 8)
     np.testing.assert_allclose([shape.fall, shape.early_fall], early)
     np.testing.assert_allclose([shape.late_fall, shape.spread, shape.slope], 0, atol=1e-12)
@@ -59,7 +75,7 @@ def test_shape_tells_the_early_fall_from_the_level_rest():
 def test_slope_is_per_doubling():
     """What loses 3 points with each doubling has that slope, and twice that spread from 8 to 32 nodes."""
     nodes = np.array([2, 8, 16, 32])
-    falling = WHOLE.efficiency.isel(interconnect=0).sel(nodes=nodes) * 0 + 0.8 - 0.03 * np.log2(nodes)
+    falling = whole_study().efficiency.isel(interconnect=0).sel(nodes=nodes) * 0 + 0.8 - 0.03 * np.log2(nodes)
     shape = efficiency.shape(falling)
     assert shape.slope.item() == pytest.approx(-0.03) and shape.spread.item() == pytest.approx(0.06)
 
@@ -69,8 +85,8 @@ def test_a_missing_case_leaves_its_numbers_unknown():
     study = paper.analyse(smith_campaign("hpl_paper", failed={(1, "gige", 36)}))
     gige, fast = facts.collect(study)["curves"]
     assert gige["fall"] is gige["spread"] is gige["level"] is None
-    assert gige["early_fall"] == pytest.approx(ALONE.shape.early_fall.sel(interconnect="gige").item())
-    assert fast["fall"] == pytest.approx(ALONE.shape.fall.sel(interconnect="10gige").item())
+    assert gige["early_fall"] == pytest.approx(study_alone().shape.early_fall.sel(interconnect="gige").item())
+    assert fast["fall"] == pytest.approx(study_alone().shape.fall.sel(interconnect="10gige").item())
 
 
 def test_few_nodes_have_no_plateau():
@@ -81,7 +97,7 @@ def test_few_nodes_have_no_plateau():
 
 def test_changes_are_those_of_the_planted_rates():
     """Each parameter's change is the difference to the unchanged model, at the right end."""
-    changes = WHOLE.sensitivity.changes
+    changes = whole_study().sensitivity.changes
     for interconnect, nodes, vary in (("gige", 36, "bandwidth=low"), ("10gige", 2, "dgemm_flop_s=high")):
         name, _, side = vary.partition("=")
         wanted = planted(interconnect, nodes, vary) - planted(interconnect, nodes)
@@ -92,7 +108,7 @@ def test_changes_are_those_of_the_planted_rates():
 
 def test_range_is_of_one_change_and_bracket_of_all():
     """The range holds the largest single change; the bracket their sum, so that it holds all at once."""
-    changes = WHOLE.sensitivity.changes.sel(interconnect="gige", nodes=36)
+    changes = whole_study().sensitivity.changes.sel(interconnect="gige", nodes=36)
     extent, bracket = bracketed(sensitivity.extent(changes)), bracketed(sensitivity.bracket(changes))
     assert extent == (changes.min().item(), changes.max().item())
     assert bracket[0] == pytest.approx(changes.min("side").sum().item())
@@ -101,14 +117,14 @@ def test_range_is_of_one_change_and_bracket_of_all():
 
 def test_the_range_of_a_fall_follows_from_the_falls():
     """A slower link makes the fall larger: its upper end is the fall with the bandwidth at its low end."""
-    gige = facts.collect(WHOLE)["sensitivity"]["networks"][0]
+    gige = facts.collect(whole_study())["sensitivity"]["networks"][0]
     worst = planted("gige", 2, "bandwidth=low") - planted("gige", 36, "bandwidth=low")
     assert gige["fall"]["range"][1] == pytest.approx(worst)
 
 
 def test_the_largest_assumed_number_is_named():
     """On GigE that is the bandwidth; on 10GE, where bandwidth and latency are published, memory's rate."""
-    networks = facts.collect(WHOLE)["sensitivity"]["networks"]
+    networks = facts.collect(whole_study())["sensitivity"]["networks"]
     assert [it["largest_assumed"]["meaning"] for it in networks] == ["bandwidth", "memory, all cores"]
     assert networks[1]["parameters"][0]["meaning"] == sensitivity.meaning(paper.CALIBRATED)
 
@@ -116,8 +132,8 @@ def test_the_largest_assumed_number_is_named():
 @pytest.mark.parametrize("target", contention.TARGETS)
 def test_the_planted_backplane_is_solved(target):
     """The capacity at which the planted efficiency is the target comes back, within the stated error."""
-    found = WHOLE.contention.scenario(contention.SHARED, target)
-    error = abs(WHOLE.contention.sweeps[contention.SHARED].errors).max().item()
+    found = whole_study().contention.scenario(contention.SHARED, target)
+    error = abs(whole_study().contention.sweeps[contention.SHARED].errors).max().item()
     assert planted("gige", 36, f"backplane={found.capacity}") == pytest.approx(target, abs=error)
     assert found.curve.sel(nodes=36).item() == pytest.approx(target)
     assert found.curve.sel(nodes=4).item() == pytest.approx(planted("gige", 4))
@@ -125,7 +141,7 @@ def test_the_planted_backplane_is_solved(target):
 
 def test_the_planted_loss_of_links_is_solved():
     """With the loss, links of 36 nodes give the target, and those of 4 have lost less of their rate."""
-    found = WHOLE.contention.scenario(contention.LINK, 0.60)
+    found = whole_study().contention.scenario(contention.LINK, 0.60)
     for nodes in (4, 36):
         link = SMITH["network"]["gige"]["bandwidth"]["value"] * (1 - found.loss) ** (nodes - 2)
         wanted = planted("gige", nodes, f"bandwidth={link}")
@@ -144,13 +160,13 @@ def test_a_target_outside_of_the_sweep_is_not_solved():
 def test_failed_levels_are_left_out_of_the_interpolation():
     """A level that failed is bridged by its neighbours."""
     made = contention.analyse(smith_campaign("hpl_contention", LEVELS, failed={(1, "gige", 36, "backplane=1.2e9")}))
-    whole = WHOLE.contention.scenario(contention.SHARED, 0.50).capacity
+    whole = whole_study().contention.scenario(contention.SHARED, 0.50).capacity
     assert made.scenario(contention.SHARED, 0.50).capacity == pytest.approx(whole, rel=1e-3)
 
 
 def test_leaving_a_level_out_shows_the_interpolations_error():
     """Where time is linear in 1/capacity the error vanishes; where a backplane begins to bind it does not."""
-    sweeps = WHOLE.contention.sweeps
+    sweeps = whole_study().contention.sweeps
     assert abs(sweeps[contention.LINK].errors).max() < 1e-9
     errors = abs(sweeps[contention.SHARED].errors).sel(nodes=36)
     assert errors.max() > 0.001 and np.isnan(errors.isel(capacity=[0, -1])).all()
@@ -158,8 +174,8 @@ def test_leaving_a_level_out_shows_the_interpolations_error():
 
 def test_points_a_node_spread_what_is_missing():
     """From 8 to 36 nodes, the slope loses what lies between the ideal and the target."""
-    ideal = WHOLE.contention.ideal.sel(nodes=36).item()
-    assert WHOLE.contention.slopes[0.55] * 28 == pytest.approx(ideal - 0.55)
+    ideal = whole_study().contention.ideal.sel(nodes=36).item()
+    assert whole_study().contention.slopes[0.55] * 28 == pytest.approx(ideal - 0.55)
 
 
 def test_other_rates_are_not_mixed():
@@ -172,12 +188,12 @@ def test_other_rates_are_not_mixed():
         paper.analyse(smith_campaign("hpl_paper"), other)
 
 
-@pytest.mark.parametrize("study", [WHOLE, ALONE], ids=["whole", "alone"])
-def test_section_makes_no_number_up(study):
+@pytest.mark.parametrize("analysed", [whole_study, study_alone], ids=["whole", "alone"])
+def test_section_makes_no_number_up(analysed):
     """With and without the further campaigns every sentence is whole, and no NaN or None is shown."""
-    said = section(study)
+    said = section(analysed())
     assert not re.search(r"\b(nan|None)\b", said)
-    assert ("no published value exists" in said.lower()) == (study is WHOLE)
+    assert ("no published value exists" in said.lower()) == (analysed is whole_study)
     for limit in ("incast", "TCP's dynamics", "RDMA", "noise of an operating system"):
         assert limit in said
 
@@ -190,12 +206,12 @@ def test_section_with_failed_cases_is_whole():
         smith_campaign("hpl_contention", failed={(1, "gige", 36, "none")}),
     )
     assert not re.search(r"\b(nan|None)\b", section(study))
-    assert set(figures.draw(study, EMULATED)) == {"paper", "sensitivity", "contention"}
+    assert set(figures.draw(study, emulated_study())) == {"paper", "sensitivity", "contention"}
 
 
 def test_every_rate_stands_with_its_source():
     """The table holds each number of the node and of both networks, and says which are assumed."""
-    said = section(ALONE)
+    said = section(study_alone())
     tables = SMITH["rates"], SMITH["network"]["gige"], SMITH["network"]["10gige"]
     described = [entry for table in tables for entry in table.values()]
     rows = [line for line in said.splitlines() if re.match(r"\|.*\(`\w+`\)", line)]
@@ -206,7 +222,7 @@ def test_every_rate_stands_with_its_source():
 
 def test_prose_follows_the_data():
     """A curve that goes on falling is not called level."""
-    assert "is level from 8 nodes on" in section(ALONE)
+    assert "is level from 8 nodes on" in section(study_alone())
     falling = smith_campaign("hpl_paper")
     rates = falling.hpl_rate * (1 - 0.05 * np.log2(falling.nodes / 2).clip(min=0))
     assert "is not level from 8 nodes on" in section(paper.analyse(falling.assign(hpl_rate=rates)))
@@ -214,11 +230,11 @@ def test_prose_follows_the_data():
 
 def test_section_becomes_both_forms(tmp_path):
     """Figures, tables and references are all there, in HTML and in PDF."""
-    drawn = figures.draw(WHOLE, EMULATED)
+    drawn = figures.draw(whole_study(), emulated_study())
     style.save_all(drawn, tmp_path / "figures")
     known = {
-        "paper": facts.collect(WHOLE),
-        "scaling": scaling_facts.collect(EMULATED),
+        "paper": facts.collect(whole_study()),
+        "scaling": scaling_facts.collect(emulated_study()),
         "published": published_sources(),
     }
     markdown = FRONT + wording.templates().get_template("paper.md.j2").render(known)
@@ -230,16 +246,16 @@ def test_section_becomes_both_forms(tmp_path):
 
 def test_figure_has_every_case_and_the_published_line():
     """Right: all simulated efficiencies in percent, and the printed line; left: the emulated shares."""
-    left, right = figures.draw(ALONE, EMULATED)["paper"].axes
+    left, right = figures.draw(study_alone(), emulated_study())["paper"].axes
     heights = np.concatenate([np.asarray(line.get_ydata(), float) for line in right.lines])
-    for value in (*100 * ALONE.efficiency.values.ravel(), 80):
+    for value in (*100 * study_alone().efficiency.values.ravel(), 80):
         assert np.isclose(heights, value).any()
     assert "DGEMM" in left.get_ylabel() and "Rpeak" in right.get_ylabel()
 
 
 def test_contention_is_labelled_as_scenarios():
     """Every curve but the simulated one is called a scenario, and the figure says that none is published."""
-    drawn = figures.draw(WHOLE, EMULATED)["contention"]
+    drawn = figures.draw(whole_study(), emulated_study())["contention"]
     labels = [text.get_text() for text in drawn.legends[0].get_texts()]
     assert labels[0].startswith("no contention") and all(it.startswith("scenario") for it in labels[1:])
     assert "no published value" in drawn.get_suptitle()
@@ -258,12 +274,12 @@ def test_todays_cases_are_compared_with_the_stored_ones():
     assert known["same"] == 7 and known["largest"] == pytest.approx(0.1)
     said = section(paper.analyse(whole, today=other))
     assert "7 gave the stored rate" in said and "differ by up to 10.00 %" in said
-    assert "Today" not in section(ALONE)
+    assert "Today" not in section(study_alone())
 
 
 def test_finding_follows_the_data():
     """A level curve is said to be level, and missing cases are said to be missing."""
-    said = wording.finding("paper", facts.collect(ALONE)).replace("\u00a0", " ")
+    said = wording.finding("paper", facts.collect(study_alone())).replace("\u00a0", " ")
     assert "10GE goes from" in said and "level within 0.0 percentage points" in said and "simulated evidence" in said
     few = paper.analyse(smith_campaign("hpl_paper", failed={(1, "gige", 36)}))
     assert "cannot be told" in wording.finding("paper", facts.collect(few))

@@ -1,5 +1,7 @@
 """HPL's messages by size: planted profiles come back, as numbers, as a figure and in words."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -40,12 +42,15 @@ def one_block(**changes):
     return counted(campaign(blocks=1, nodes=(2, 4, 8)), **changes)
 
 
-BOTH = payload.analyse(one_block(evidence="simulated"), one_block())
+@cache
+def of_both_kinds():
+    """The study of simulated messages beside emulated ones."""
+    return payload.analyse(one_block(evidence="simulated"), one_block())
 
 
 def test_planted_numbers_come_back():
     """Totals, means, shares, medians and halves are those of the planted messages, at every node count."""
-    found = BOTH.profiles[0].summary
+    found = of_both_kinds().profiles[0].summary
     for n in (2, 4, 8):
         at = found.sel(nodes=n)
         short, long = 1000 * n**2, 10 * n
@@ -59,7 +64,7 @@ def test_planted_numbers_come_back():
 
 def test_growth_is_per_node():
     """A node's messages grow as the planted totals over n, its bytes likewise."""
-    known = facts.collect(BOTH)["profiles"][0]
+    known = facts.collect(of_both_kinds())["profiles"][0]
     (first, *_, last) = known["points"]
     assert [p["messages_per_node"] for p in (first, last)] == [1000 * n + 10 for n in (2, 8)]
     assert known["messages_per_node_growth"] == pytest.approx(8010 / 2010)
@@ -78,8 +83,8 @@ def test_the_class_of_half_holds_the_median(counts):
 
 def test_kinds_of_evidence_stay_apart():
     """Each has its own profile, table and column of panels; nothing is pooled."""
-    assert [profile.evidence for profile in BOTH.profiles] == ["simulated", "emulated"]
-    figure = figures.draw(BOTH)["payload"]
+    assert [profile.evidence for profile in of_both_kinds().profiles] == ["simulated", "emulated"]
+    figure = figures.draw(of_both_kinds())["payload"]
     assert len(figure.axes) == 4
     assert [axes.get_title().split(":")[0] for axes in figure.axes[:2]] == ["simulated", "emulated"]
     alone = payload.analyse(None, one_block())
@@ -89,7 +94,7 @@ def test_kinds_of_evidence_stay_apart():
 
 def test_the_steps_of_a_histogram_are_all_of_it():
     """Each drawn node count's shares of messages, and of bytes, add up to 100 %."""
-    for axes in figures.draw(BOTH)["payload"].axes:
+    for axes in figures.draw(of_both_kinds())["payload"].axes:
         assert len(axes.patches) == 3
         for steps in axes.patches:
             assert steps.get_data().values.sum() == pytest.approx(100)
@@ -97,7 +102,7 @@ def test_the_steps_of_a_histogram_are_all_of_it():
 
 def test_the_networks_are_compared():
     """The same messages on all networks, other ones on one of them, or no other network."""
-    assert BOTH.profiles[0].same is True
+    assert of_both_kinds().profiles[0].same is True
     assert payload.analyse(None, one_block(other=1)).profiles[0].same is False
     alone = one_block()
     alone = alone.isel(trial=np.flatnonzero(alone.interconnect != "10gige"))
@@ -140,7 +145,7 @@ def text(study):
 
 def test_the_section_quotes_the_facts():
     """The latest medians and halves, the networks, and a table for each kind of evidence."""
-    said = text(BOTH)
+    said = text(of_both_kinds())
     for table in ("tbl:payload-simulated", "tbl:payload-emulated"):
         assert said.count(f"{{#{table}}}") == 1 and f"[](#{table})" in said
     assert "On 10GE and control HPL sent exactly the same messages" in said.replace("\u00a0", " ")
@@ -152,7 +157,7 @@ def test_two_sizes_are_claimed_only_where_they_are_apart():
     """Short messages by number and long ones by bytes are; short ones that hold half of the bytes, too, are not."""
     far_apart = text(payload.analyse(None, one_block(few=10)))
     assert "There is no one moderate size" in far_apart and "a factor of 256 or more apart" in far_apart
-    assert "There is no one moderate size" not in text(BOTH)
+    assert "There is no one moderate size" not in text(of_both_kinds())
 
 
 @pytest.mark.parametrize(

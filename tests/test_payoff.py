@@ -1,6 +1,7 @@
 """Where a faster network pays: planted gains against prices, and both uncertainties apart."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,20 +17,28 @@ from analysis.publish import to_html
 from analysis.studies import payoff, sensitivity
 
 FRONT = "---\ntitle: T\nsubtitle: S\nlang: en\ncampaign: C\ndate: D\n---\n\n"
-PAPER, VARIED, BEYOND = (smith_campaign(f"hpl_{name}") for name in ("paper", "sensitivity", "beyond"))
 CERTAIN = {"gige.port": 100, "gige.cable": 0, "10gige.adapter": 0, "10gige.cable": 0}
 SMALLEST, LARGEST = 2, 256
 
 
-GAINS = payoff.simulated_gains(PAPER, VARIED, BEYOND)
+@cache
+def simulated(name):
+    """One of the paper's campaigns as it is planted."""
+    return smith_campaign(f"hpl_{name}")
 
 
-def study(premium=None, gains=GAINS, **typed):
+@cache
+def planted_gains():
+    """The gains of all three campaigns."""
+    return payoff.simulated_gains(simulated("paper"), simulated("sensitivity"), simulated("beyond"))
+
+
+def study(premium=None, gains=None, **typed):
     """The synthetic gains against a certain premium on a node of 900 USD and its port of 100, or typed prices."""
     given = typed
     if premium is not None:
         given = {**CERTAIN, "node.server": 900, "10gige.port": 100 + 1000 * premium}
-    return payoff.priced(gains, prices.read(given))
+    return payoff.priced(planted_gains() if gains is None else gains, prices.read(given))
 
 
 def gain(nodes):
@@ -43,7 +52,10 @@ def section(found):
     return template.render(payoff=facts.collect(found)).replace("\u00a0", " ")
 
 
-SHIPPED = study()
+@cache
+def shipped():
+    """The study of the planted gains at the prices that come with the program."""
+    return study()
 
 
 def test_gain_and_costs_are_the_planted_ones():
@@ -102,7 +114,7 @@ def test_certain_prices_leave_the_models_uncertainty_alone():
 def test_a_certain_model_leaves_the_prices_uncertainty_alone():
     """Where no number of the model moves the efficiency, the gain is certain and the variance is the prices'."""
     idle = smith_campaign("hpl_sensitivity", {"vary": ["none", "strided_s=low", "strided_s=high"]})
-    still = study(gains=payoff.simulated_gains(PAPER, idle))
+    still = study(gains=payoff.simulated_gains(simulated("paper"), idle))
     np.testing.assert_allclose(still.gain.low, still.gain.high)
     np.testing.assert_allclose(still.price_share, 1)
 
@@ -149,10 +161,10 @@ def test_a_lasting_gain_starts_after_the_last_loss(values):
 
 def test_both_uncertainties_together_are_wider_than_each_alone():
     """The shipped ranges: in the logarithm the variances of prices and model add up to that of both."""
-    width = np.log(SHIPPED.ratio.high / SHIPPED.ratio.low)
+    width = np.log(shipped().ratio.high / shipped().ratio.low)
     alone = width.sel(uncertain=["prices", "efficiency"])
     assert (width.sel(uncertain="both") > 0.99 * alone.max("uncertain")).all()
-    assert ((SHIPPED.price_share > 0) & (SHIPPED.price_share < 1)).all()
+    assert ((shipped().price_share > 0) & (shipped().price_share < 1)).all()
 
 
 def test_dearer_parts_lower_the_chance():
@@ -163,13 +175,14 @@ def test_dearer_parts_lower_the_chance():
 
 def test_the_same_data_give_the_same_draws():
     """A report that is built twice says the same."""
-    xr.testing.assert_identical(payoff.analyse(PAPER, VARIED, BEYOND).ratio, SHIPPED.ratio)
+    analysed = payoff.analyse(simulated("paper"), simulated("sensitivity"), simulated("beyond"))
+    xr.testing.assert_identical(analysed.ratio, shipped().ratio)
 
 
 def test_without_the_cases_or_their_sensitivity_there_is_no_study():
     """Nothing is drawn from half of the data; without larger cases the paper's are compared."""
-    assert payoff.analyse(PAPER, None) is None and payoff.analyse(None, VARIED) is None
-    assert payoff.analyse(PAPER, VARIED).gains.efficiency.nodes.max() == 36
+    assert payoff.analyse(simulated("paper"), None) is None and payoff.analyse(None, simulated("sensitivity")) is None
+    assert payoff.analyse(simulated("paper"), simulated("sensitivity")).gains.efficiency.nodes.max() == 36
 
 
 def test_the_section_makes_no_number_up():
@@ -179,8 +192,8 @@ def test_the_section_makes_no_number_up():
     found = payoff.analyse(failed, partial)
     said = section(found)
     assert 8 not in found.gains.efficiency.nodes and "No effect is known of: bandwidth" in said
-    assert "larger ones" not in said and "larger ones" in section(SHIPPED)
-    for text in (said, section(SHIPPED), section(study(premium=0.1))):
+    assert "larger ones" not in said and "larger ones" in section(shipped())
+    for text in (said, section(shipped()), section(study(premium=0.1))):
         assert not re.search(r"\b(nan|inf|None)\b", text)
 
 
@@ -191,17 +204,17 @@ def test_typed_prices_are_said_to_be_typed():
 
 def test_the_figure_shows_gain_premium_and_chance():
     """The gain's marks with their bars, the premium's line and marks of chances for each kind of uncertainty."""
-    left, right = figures.draw(SHIPPED)["payoff"].axes
+    left, right = figures.draw(shipped())["payoff"].axes
     (gain,) = left.containers
     (premium,) = [line for line in left.lines if line.get_label() == "what a node costs more"]
-    np.testing.assert_allclose(gain.lines[0].get_ydata(), 100 * SHIPPED.gain.value)
-    np.testing.assert_allclose(premium.get_ydata(), 100 * SHIPPED.premium.value)
+    np.testing.assert_allclose(gain.lines[0].get_ydata(), 100 * shipped().gain.value)
+    np.testing.assert_allclose(premium.get_ydata(), 100 * shipped().premium.value)
     shown = [line.get_ydata() for line in right.lines]
-    np.testing.assert_allclose(shown, 100 * SHIPPED.chance.sel(uncertain=list(payoff.UNCERTAIN)))
+    np.testing.assert_allclose(shown, 100 * shipped().chance.sel(uncertain=list(payoff.UNCERTAIN)))
 
 
 def test_the_section_becomes_a_page(tmp_path):
     """Figure, tables and references are all there."""
-    style.save_all(figures.draw(SHIPPED), tmp_path / "figures")
-    page = to_html(FRONT + section(SHIPPED), tmp_path)
+    style.save_all(figures.draw(shipped()), tmp_path / "figures")
+    page = to_html(FRONT + section(shipped()), tmp_path)
     assert page.count("<img") == 1 and page.count("<table") == 3

@@ -1,6 +1,7 @@
 """The report says what the data say, in both forms, without an outside request, in the same bytes."""
 
 import re
+from functools import cache
 
 import pytest
 import xarray as xr
@@ -26,17 +27,36 @@ def facts_of(dataset, today=None, **further):
 
 REFERENCE = campaign(blocks=6, noise=0.01)
 TODAY = campaign(blocks=2, noise=0.01, seed=3)
-FURTHER = {"hpl_size": size_campaign(blocks=4), "hpl_noise": noise_campaign(blocks=4), "hpl_blas": blas_campaign(blocks=4)}
-STUDIES = studies_of(REFERENCE, TODAY, **FURTHER)
-ALONE = studies_of(REFERENCE)
-KNOWN = report.facts(ALONE)
 REMEDY = "mpirun is missing: apt-get install openmpi-bin"
+
+
+@cache
+def all_studies():
+    """The studies of the reference, of today's run and of three further campaigns."""
+    further = {
+        "hpl_size": size_campaign(blocks=4),
+        "hpl_noise": noise_campaign(blocks=4),
+        "hpl_blas": blas_campaign(blocks=4),
+    }
+    return studies_of(REFERENCE, TODAY, **further)
+
+
+@cache
+def studies_alone():
+    """The studies of the reference alone."""
+    return studies_of(REFERENCE)
+
+
+@cache
+def facts_alone():
+    """What a report on the reference alone may quote."""
+    return report.facts(studies_alone())
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """The report of all campaigns and today's run."""
-    return report.build(STUDIES, tmp_path_factory.mktemp("report"), [])
+    return report.build(all_studies(), tmp_path_factory.mktemp("report"), [])
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +116,7 @@ def test_html_carries_figures_with_descriptions_and_mathml(html):
 def test_the_supplement_shows_every_figure_and_the_report_some(pages):
     """Nothing that is drawn is left out of both."""
     of_report, of_supplement = (len(re.findall(r"<img[^>]*>", page)) for page in pages)
-    assert 0 < of_report < of_supplement == len(report.draw(STUDIES)) == 12
+    assert 0 < of_report < of_supplement == len(report.draw(all_studies())) == 12
 
 
 def test_html_knows_the_dark_and_the_phone(html):
@@ -106,7 +126,7 @@ def test_html_knows_the_dark_and_the_phone(html):
 
 def test_rebuilding_gives_the_same_bytes(built, tmp_path):
     """The same data give the same files, whatever the day and the folder."""
-    again = report.build(STUDIES, tmp_path, [])
+    again = report.build(all_studies(), tmp_path, [])
     for name in ("html", "pdf", "supplement_html", "supplement_pdf"):
         assert getattr(again, name).read_bytes() == getattr(built, name).read_bytes()
 
@@ -138,7 +158,7 @@ def test_the_reports_abstract_follows_the_data():
 
 def test_the_report_has_no_section_without_data():
     """Of a campaign alone there is its section and what holds for all; nothing else is announced."""
-    said = text(KNOWN, document="report")
+    said = text(facts_alone(), document="report")
     headings = re.findall(r"^# (.+?)(?: \{.*)?$", said, re.MULTILINE)
     assert headings == [
         "Introduction", "Methods", "HPL over few nodes", "The sources' claims", "Threats to validity", "References", "Appendix: error rates",
@@ -191,7 +211,7 @@ def test_a_single_block_has_no_interval():
 
 def test_fast_network_is_named_with_its_injection_limit():
     """A verdict about a network that a node cannot fill says how far it reaches; GigE's does not."""
-    said = first_page(KNOWN).splitlines()
+    said = first_page(facts_alone()).splitlines()
     limits = {
         line.split(" against ")[0].strip("- *"): "injection-limited at 2.10 Gbit/s" in line
         for line in said
@@ -205,7 +225,7 @@ def test_today_is_judged_and_the_verdicts_are_the_references(html):
     known = facts_of(REFERENCE, TODAY)["scaling"]
     assert known["today"]["contrasts"][0]["agrees"] and known["today"]["contrasts"][0]["blocks"] == 2
     assert "Today’s run agrees with the reference" in html.replace("\n", " ")
-    assert known["contrasts"] == KNOWN["scaling"]["contrasts"]
+    assert known["contrasts"] == facts_alone()["scaling"]["contrasts"]
 
 
 def test_a_drifting_day_is_compared_all_the_same():
@@ -224,19 +244,19 @@ def test_a_different_day_is_said_to_differ():
 
 def test_without_a_run_of_today_nothing_is_said_of_it():
     """No section, no mark and no sentence about a run that there was not."""
-    assert "oday" not in text(KNOWN)
+    assert "oday" not in text(facts_alone())
 
 
 def test_first_page_says_stored_and_why():
     """Where nothing could be measured, the first page says so with the remedy."""
-    said = first_page(KNOWN, REMEDY)
+    said = first_page(facts_alone(), REMEDY)
     assert "stored reference" in said and REMEDY in said
-    assert "stored" not in first_page(KNOWN)
+    assert "stored" not in first_page(facts_alone())
 
 
 def test_sections_without_data_vanish():
     """Without a survey there is neither a section on links nor one on the balance, and no figure of them."""
-    surveyed = text(KNOWN)
+    surveyed = text(facts_alone())
     blind = text(facts_of(REFERENCE.isel(trial=(REFERENCE.role != "survey").values)))
     for section in ("# Links", "# Balance", "figures/links.svg", "figures/balance.svg"):
         assert section in surveyed and section not in blind
@@ -244,22 +264,22 @@ def test_sections_without_data_vanish():
 
 def test_further_campaigns_appear_with_their_data_only():
     """A campaign has its section, its finding on the first page and its row among the campaigns, or nothing."""
-    whole = report.facts(STUDIES)
+    whole, alone = report.facts(all_studies()), facts_alone()
     for name, section, finding in (
         ("size", "# Efficiency over the size", "With a large matrix"),
         ("noise", "# Noise on every node", "A daemon that takes"),
         ("blas", "# The library under HPL", "With OpenBLAS HPL is"),
     ):
         assert section in text(whole) and finding in first_page(whole) and f"| hpl_{name} |" in text(whole)
-        assert section not in text(KNOWN) and finding not in first_page(KNOWN) and f"hpl_{name}" not in text(KNOWN)
+        assert section not in text(alone) and finding not in first_page(alone) and f"hpl_{name}" not in text(alone)
 
 
 def test_verdicts_are_corrected_for_each_other():
     """Further statements on the same evidence raise Holm's p of a verdict, and the report counts them."""
-    assert (len(ALONE.verdicts), len(STUDIES.verdicts)) == (3, 7)
-    for one, more in zip(ALONE.verdicts, STUDIES.verdicts):
+    assert (len(studies_alone().verdicts), len(all_studies().verdicts)) == (3, 7)
+    for one, more in zip(studies_alone().verdicts, all_studies().verdicts):
         assert one.p == more.p <= one.p_holm <= more.p_holm
-    said = " ".join(text(report.facts(STUDIES)).split())
+    said = " ".join(text(report.facts(all_studies())).split())
     assert "for the 7 statements of this report on emulated evidence" in said
 
 
@@ -270,19 +290,19 @@ def test_blocks_left_out_for_their_drift_would_change_this():
     assert (primary(known)["blocks"], everything["blocks"]) == (4, 6)
     said = " ".join(text(known).split())
     assert f"whatever its drift, the falls would be {100 * everything['fall']:.1f} %" in said
-    assert "whatever its drift" not in text(KNOWN)
+    assert "whatever its drift" not in text(facts_alone())
 
 
 def test_the_second_opinion_is_said_to_be_z_based():
     """The mixed model's fall stands beside the verdicts with the kind of its interval."""
-    said = " ".join(text(KNOWN).split())
-    opinion = primary(KNOWN)["second_opinion"]
+    said = " ".join(text(facts_alone()).split())
+    opinion = primary(facts_alone())["second_opinion"]
     assert "z-based" in said and f"It gives {100 * opinion['fall']:.1f} %" in said
 
 
 def test_models_that_the_data_cannot_carry_are_refused_by_name():
     """Four node counts bracket a breakpoint; the law with three parameters has no AICc."""
-    said = " ".join(text(KNOWN).split())
+    said = " ".join(text(facts_alone()).split())
     assert "model is refused on GigE" in said and "cannot carry a breakpoint; it lies between" in said
     assert "has no AICc: 4 distinct x do not exceed 3 parameters + 1" in said
 
@@ -291,12 +311,12 @@ def test_failed_trials_and_invalid_blocks_are_listed():
     """The appendix names what has no result, with the reason, and nothing when all went well."""
     said = text(facts_of(campaign(blocks=4, failed=[(3, "gige", 8)], drifting=[2])))
     assert "planted fault" in said and "Block 2 was left out: DGEMM drifted" in said
-    assert "trials gave a valid result" in text(KNOWN)
+    assert "trials gave a valid result" in text(facts_alone())
 
 
 def test_the_papers_limits_are_stated():
     """Wherever the paper is, so are its confound and the loss of its curves."""
-    said = " ".join(text(KNOWN).split())
+    said = " ".join(text(facts_alone()).split())
     assert "RDMA on 10GE, TCP on Gigabit Ethernet" in said and "curves are lost" in said
     assert "not the paper's curves" in said
 

@@ -1,5 +1,7 @@
 """HPL over the order of the matrix: planted costs come back, and what cannot be known is said."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,8 +19,18 @@ from analysis.studies import size
 from runners.record import FalloffError
 
 LINK = {"GigE": 1e9, "10GE": 1e10}  # bit/s
-EXACT = size.analyse(size_campaign(blocks=3, noise=0, block_effect=0))
-NOISY = size.analyse(size_campaign(blocks=8, noise=0.015, seed=4))
+
+
+@cache
+def exact_study():
+    """Three blocks without scatter."""
+    return size.analyse(size_campaign(blocks=3, noise=0, block_effect=0))
+
+
+@cache
+def noisy_study():
+    """Eight blocks with scatter."""
+    return size.analyse(size_campaign(blocks=8, noise=0.015, seed=4))
 
 
 def of(study, interconnect):
@@ -28,7 +40,7 @@ def of(study, interconnect):
 @pytest.mark.parametrize("interconnect", COSTS)
 def test_planted_costs_come_back(interconnect):
     """Without noise, alpha, beta, gamma and the limit are the planted ones, up to DGEMM's own scatter."""
-    curve, planted = of(EXACT, interconnect), COSTS[interconnect]
+    curve, planted = of(exact_study(), interconnect), COSTS[interconnect]
     for name, tolerance in (("alpha", 0.02), ("beta", 0.1), ("gamma", 0.02)):
         assert curve.blocks.estimates[name] == pytest.approx(planted[name], rel=tolerance)
     assert curve.asymptotes.mean() == pytest.approx(1 / planted["gamma"], rel=0.02)
@@ -37,7 +49,7 @@ def test_planted_costs_come_back(interconnect):
 def test_intervals_hold_the_planted_costs():
     """Of many noisy campaigns, the 95 % intervals miss as few as they say; with costs cut off at 0, more."""
     planted = COSTS["10gige"]
-    x = size.settings(EXACT.points, EXACT.points.N)
+    x = size.settings(exact_study().points, exact_study().points.N)
     scatter = np.random.default_rng(5).normal(0, 0.03, (500 * 8, x.shape[1]))
     table = hpl(x, **planted) * np.exp(scatter)
 
@@ -53,9 +65,9 @@ def test_intervals_hold_the_planted_costs():
 
 def test_the_same_limit_is_recognised():
     """Both networks' limits are planted the same: the ratio's interval holds 1, whatever they cost before."""
-    exact = EXACT.agreement
+    exact = exact_study().agreement
     assert exact.kind == "holds" and exact.ratio == pytest.approx(1, abs=0.01)
-    assert NOISY.ratios.ratio.min() < 0.95
+    assert noisy_study().ratios.ratio.min() < 0.95
 
 
 def test_another_limit_is_recognised():
@@ -94,7 +106,7 @@ def test_a_network_that_costs_nothing_is_always_near_its_limit():
 
 def test_hpls_model_foretells_the_largest_size_better_than_a_power_law():
     """The held-out error is small for the model that made the data, and large for the others."""
-    errors = {c.model.name: abs(c.held_out.error) for c in of(NOISY, "gige").comparisons}
+    errors = {c.model.name: abs(c.held_out.error) for c in of(noisy_study(), "gige").comparisons}
     assert errors["hpl"] < 0.03 < errors["power_law"] < errors["constant"]
 
 
@@ -154,7 +166,7 @@ def test_several_node_counts_are_refused():
 
 def test_costs_are_told_in_seconds():
     """flop over a node's DGEMM rate are seconds, and the wire's time of 8 bytes stands beside them."""
-    for curve in facts.collect(EXACT)["curves"]:
+    for curve in facts.collect(exact_study())["curves"]:
         planted = COSTS[{"GigE": "gige", "10GE": "10gige"}[curve["network"]]]
         assert curve["message"]["estimate"] == pytest.approx(planted["alpha"] / (NODE_RATE * 1e9), rel=0.03)
         assert curve["element"]["estimate"] == pytest.approx(planted["beta"] / (NODE_RATE * 1e9), rel=0.1)
@@ -163,13 +175,13 @@ def test_costs_are_told_in_seconds():
 
 def test_figures_show_every_run():
     """Each valid share and each block's ratio is a mark."""
-    drawn = figures.draw(NOISY)
+    drawn = figures.draw(noisy_study())
     shown = {
         name: np.concatenate([np.asarray(line.get_ydata(), float) for line in figure.axes[0].lines])
         for name, figure in drawn.items()
     }
-    for share in 100 * NOISY.points.share.values.ravel():
+    for share in 100 * noisy_study().points.share.values.ravel():
         assert np.isclose(shown["size"], share).any()
-    rate = NOISY.points.rate.squeeze("nodes")
+    rate = noisy_study().points.rate.squeeze("nodes")
     for ratio in (rate.sel(interconnect="gige") / rate.sel(interconnect="10gige")).values.ravel():
         assert np.isclose(shown["size_ratio"], ratio).any()

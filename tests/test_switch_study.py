@@ -1,6 +1,7 @@
 """The switch tests: planted goodputs, costs, limits and losses come back, as numbers, figures and words."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -15,13 +16,18 @@ from analysis.tcp import points, stamps
 from runners.record import FalloffError
 
 FRONT = "---\ntitle: T\nsubtitle: S\nlang: en\ncampaign: C\ndate: D\n---\n\n"
-FULL = switch.analyse(planted.over_mtu(), planted.cost(), planted.frame_limits(), planted.packet_sizes())
+
+
+@cache
+def full_study():
+    """The study of all four campaigns."""
+    return switch.analyse(planted.over_mtu(), planted.cost(), planted.frame_limits(), planted.packet_sizes())
 
 
 @pytest.fixture(scope="module")
 def drawn():
     """Every figure of all four campaigns."""
-    return figures.draw(FULL)
+    return figures.draw(full_study())
 
 
 def said(study):
@@ -100,7 +106,7 @@ def test_failed_trials_are_unknown():
 
 def test_the_sources_tests_stand_beside_the_path_that_is_like_them():
     """Nine tests on three devices; both switches belong to the path with their frame limit."""
-    found = FULL.mtu.published
+    found = full_study().mtu.published
     assert len(found) == 9 and found.groupby("path").device.unique().map(list).to_dict() == {
         "crossover": ["crossover"], "switch_8996": ["smc_8505t", "smc_8508t"]
     }  # fmt: skip
@@ -221,9 +227,9 @@ def test_the_section_names_what_is_wrong():
 def test_the_section_becomes_both_forms(drawn, tmp_path):
     """Seven figures, the tables and their references, in HTML and in PDF."""
     style.save_all(drawn, tmp_path / "figures")
-    page = to_html(FRONT + said(FULL), tmp_path)
+    page = to_html(FRONT + said(full_study()), tmp_path)
     assert page.count("<img") == len(drawn) == 7 and page.count("<table") == 5
-    assert to_pdf(FRONT + said(FULL), tmp_path, 0).startswith(b"%PDF-")
+    assert to_pdf(FRONT + said(full_study()), tmp_path, 0).startswith(b"%PDF-")
 
 
 def test_figures_show_published_points_and_the_limit(drawn):
@@ -231,7 +237,7 @@ def test_figures_show_published_points_and_the_limit(drawn):
     panels = drawn["switch_throughput"].axes
     for column, path in enumerate(("crossover", "switch_8996", "router")):
         shown = np.concatenate([np.asarray(line.get_ydata(), float) for line in panels[column].lines])
-        wanted = FULL.mtu.published.query("path == @path").total / 1e9
+        wanted = full_study().mtu.published.query("path == @path").total / 1e9
         assert all(np.isclose(shown, value).any() for value in wanted)
         for ways in (1, 2):
             assert np.isclose(shown, ways * wire.wire_limit(1e9, 8982) / 1e9).any()
@@ -241,6 +247,6 @@ def test_figures_show_every_limit_and_every_packet_rate(drawn):
     """Each frame of the map and each run's packets per second is a mark."""
     (limits,) = drawn["frame_limits"].axes
     marks = {line.get_xdata()[0] for line in limits.lines if len(line.get_xdata()) == 1}
-    assert set(FULL.limits.map.frame) <= marks
+    assert set(full_study().limits.map.frame) <= marks
     rates = np.concatenate([np.asarray(line.get_ydata(), float) for line in drawn["packet_sizes"].axes[0].lines])
-    assert np.isin(FULL.sizes.points.received.values.ravel(), rates).all()
+    assert np.isin(full_study().sizes.points.received.values.ravel(), rates).all()

@@ -1,5 +1,7 @@
 """Token exchanges in words and pictures: the source's claims have their verdicts, and no number is made up."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -16,8 +18,13 @@ from analysis.studies.token_points import Place
 
 TWO = ("local_wire_10m", "bonded_shared_10m")
 SLOW = (*TWO, "local_router_10m", "remote_switch_10m", "bonded_switch_10m")
-NOISY = token_exchange.analyse(token_campaign(only=(*SLOW, "local_wire_100m", "bonded_shared_100m")))
 FRONT = "---\ntitle: T\nsubtitle: S\nlang: en\ncampaign: C\ndate: D\n---\n\n"
+
+
+@cache
+def noisy_study():
+    """The slow paths and two fast ones, with scatter."""
+    return token_exchange.analyse(token_campaign(only=(*SLOW, "local_wire_100m", "bonded_shared_100m")))
 
 
 def section(study):
@@ -45,13 +52,13 @@ def judged(log_ratios, at_least, at_most):
 
 def test_the_claims_have_their_verdicts():
     """Planted ratios inside and outside the ranges are told apart, at each rate."""
-    local = claim_of(NOISY, "local wire")
+    local = claim_of(noisy_study(), "local wire")
     assert local.kind == "supported" and local.of_wires == pytest.approx(3.5)
     assert local.ratio == pytest.approx(3.5, rel=0.03)
-    assert claim_of(NOISY, "switched remote").ratio == pytest.approx(1.75, rel=0.03)
-    assert claim_of(NOISY, "switched and routed").kind == "supported"
-    assert claim_of(NOISY, "bonded and switched").kind == "contradicted"
-    assert [claim.about for claim in NOISY.claims if claim.rate == 1e8] == [local.about]
+    assert claim_of(noisy_study(), "switched remote").ratio == pytest.approx(1.75, rel=0.03)
+    assert claim_of(noisy_study(), "switched and routed").kind == "supported"
+    assert claim_of(noisy_study(), "bonded and switched").kind == "contradicted"
+    assert [claim.about for claim in noisy_study().claims if claim.rate == 1e8] == [local.about]
     lossy = token_exchange.analyse(token_campaign(only=SLOW, use={"local_wire": 0.5, "bonded_switch": 0.6}))
     assert claim_of(lossy, "local wire").kind == claim_of(lossy, "switched and routed").kind == "contradicted"
     assert claim_of(lossy, "bonded and switched").kind == "supported"
@@ -103,13 +110,13 @@ def test_no_verdict_against_the_ratio(log_ratios, at_least, width):
 
 def test_the_best_stands_beside_the_sample():
     """Best, median and number of all runs with the most pairs and the largest token; ratios of bests are theirs."""
-    runs = NOISY.points.runs.sel(pairs=7, token_bytes=8192)
-    by_path = {it.place.path: it.runs for it in NOISY.samples}
+    runs = noisy_study().points.runs.sel(pairs=7, token_bytes=8192)
+    by_path = {it.place.path: it.runs for it in noisy_study().samples}
     local, original = by_path["local_wire_10m"], by_path["bonded_shared_10m"]
     assert local.n == 6 and local.maximum == pytest.approx(float(runs.sel(path="local_wire_10m").max()))
     assert local.median < local.maximum
-    assert {it.busy for it in NOISY.samples} == {0.25}
-    assert claim_of(NOISY, "local wire").of_bests == pytest.approx(local.maximum / original.maximum)
+    assert {it.busy for it in noisy_study().samples} == {0.25}
+    assert claim_of(noisy_study(), "local wire").of_bests == pytest.approx(local.maximum / original.maximum)
 
 
 @pytest.mark.parametrize(
@@ -131,21 +138,21 @@ def test_what_exceeds_the_wire_is_named():
     crowded = (1, "local_wire_10m", 7, 8192)
     said = section(token_exchange.analyse(token_campaign(only=TWO, excess={crowded})))
     assert "exceeds the wire" in said and "local 10M, 7 pairs of 8 KiB, block 1" in said
-    assert "In no run does the sum over the pairs exceed" in section(NOISY)
+    assert "In no run does the sum over the pairs exceed" in section(noisy_study())
 
 
 def test_statements_name_evidence_and_number():
     """The finding says on how many blocks of which kind of evidence it rests, and follows the data."""
-    said = wording.finding("token_exchange", facts.collect(NOISY)).replace("\u00a0", " ")
+    said = wording.finding("token_exchange", facts.collect(noisy_study())).replace("\u00a0", " ")
     assert "3 blocks, emulated evidence" in said and "published evidence" in said
     assert "found 3." in said and "both ends" in said
 
 
 def test_figures_show_every_run():
     """Each throughput of the most pairs is a mark in the panels over size."""
-    drawn = figures.over_size(NOISY)
+    drawn = figures.over_size(noisy_study())
     shown = np.concatenate([np.asarray(line.get_ydata(), float) for axes in drawn.axes for line in axes.lines])
-    crowd = NOISY.points.runs.sel(pairs=7).values.ravel() / 1e6
+    crowd = noisy_study().points.runs.sel(pairs=7).values.ravel() / 1e6
     assert all(np.isclose(shown, value).any() for value in crowd[::7])
 
 
@@ -159,8 +166,8 @@ def test_today_is_set_beside_the_reference():
 
 def test_each_model_of_contention_has_its_column():
     """Whatever their order of support, the numbers of a model are below its name."""
-    known = facts.collect(NOISY)
-    heading, *rows = [line for line in section(NOISY).splitlines() if "Model that is supported" in line or " 15 |" in line]
+    known, lines = facts.collect(noisy_study()), section(noisy_study()).splitlines()
+    heading, *rows = [line for line in lines if "Model that is supported" in line or " 15 |" in line]
     columns = [title.strip().lower() for title in heading.split("|")]
     assert len(rows) == len(known["contention"])
     for row, found in zip(rows, known["contention"]):

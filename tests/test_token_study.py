@@ -1,5 +1,7 @@
 """Token exchanges: planted latencies and contention come back, and what exceeds the wire is left out."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -14,17 +16,27 @@ from runners.record import FalloffError
 
 TWO = ("local_wire_10m", "bonded_shared_10m")
 SOME = (*TWO, "shared_wire_10m", "remote_switch_10m", "remote_router_10m", "local_wire_100m", "bonded_100m")
-EXACT = token_exchange.analyse(token_campaign(only=SOME, noise=0, block_effect=0))
-NOISY = token_exchange.analyse(token_campaign(only=SOME))
 WIRE = Place("shared_wire_10m", "shared_wire", 1e7)
 FULL = {"local_wire": 1.0, "bonded_shared": 1.0}
 CROWDED = (1, "local_wire_10m", 7, 8192)
 PAIRS = np.array([1, 2, 3, 5, 7])
 
 
+@cache
+def exact_study():
+    """Some paths without scatter."""
+    return token_exchange.analyse(token_campaign(only=SOME, noise=0, block_effect=0))
+
+
+@cache
+def noisy_study():
+    """The same paths with scatter."""
+    return token_exchange.analyse(token_campaign(only=SOME))
+
+
 def test_planted_latencies_come_back():
     """Without noise alpha, beta and n1/2 of every path are the truth."""
-    for found in EXACT.latencies:
+    for found in exact_study().latencies:
         alpha, beta = truth(found.place.topology, found.place.rate)
         assert found.alpha[0] == pytest.approx(alpha, rel=1e-6) and found.beta[0] == pytest.approx(beta, rel=1e-6)
         assert found.half[0] == pytest.approx(alpha / beta, rel=1e-6)
@@ -33,7 +45,7 @@ def test_planted_latencies_come_back():
 def test_intervals_hold_the_planted_latencies():
     """With noise nearly all 95 % intervals hold the truth, and latencies are as well known as bandwidths."""
     held = []
-    for found in NOISY.latencies:
+    for found in noisy_study().latencies:
         for estimate, true in zip((found.alpha, found.beta), truth(found.place.topology, found.place.rate)):
             held.append(estimate[1] <= true <= estimate[2])
             assert estimate[2] - estimate[1] < 0.25 * true
@@ -42,7 +54,7 @@ def test_intervals_hold_the_planted_latencies():
 
 def test_the_misfit_says_where_time_is_no_straight_line():
     """There is none on the truth's own line; twice the time of the largest tokens is seen."""
-    assert max(it.misfit for it in EXACT.latencies) < 1e-6
+    assert max(it.misfit for it in exact_study().latencies) < 1e-6
     dataset = token_campaign(blocks=2, noise=0, only=TWO)
     longer = dataset.token_round_trip * xr.where(dataset.token_bytes == 8192, 2.0, 1.0)
     study = token_exchange.analyse(dataset.assign(token_round_trip=longer))
@@ -59,7 +71,7 @@ def test_exchanges_that_something_held_up_change_no_latency():
 
 def test_what_a_way_adds_is_the_difference_to_the_local_wire():
     """Of each rate, block by block, and nothing is said of the local wire itself."""
-    by_path = {it.path: it for it in EXACT.added}
+    by_path = {it.path: it for it in exact_study().added}
     assert len(by_path) == 5 and "local_wire_10m" not in by_path
     more = np.subtract(truth("remote_router", 1e7), truth("local_wire", 1e7))
     found = by_path["remote_router_10m"]
@@ -71,7 +83,7 @@ def test_what_a_way_adds_is_the_difference_to_the_local_wire():
 def test_only_blocks_that_both_have_are_compared():
     """A block that lacks a run of the local wire says nothing of what the others add."""
     study = token_exchange.analyse(token_campaign(only=TWO, failed={(2, "local_wire_10m", 1, 1024)}))
-    assert [it.blocks for it in study.added] == [2] and {it.blocks for it in NOISY.added} == {3}
+    assert [it.blocks for it in study.added] == [2] and {it.blocks for it in noisy_study().added} == {3}
 
 
 def test_without_one_pair_there_is_no_latency():
@@ -109,7 +121,7 @@ def test_few_pairs_support_no_model():
 
 def test_shared_wires_are_full_and_own_ones_are_not():
     """On the shared wire the throughput stays with more pairs, on a wire of their own it grows with them."""
-    crowd = EXACT.points.throughput.sel(token_bytes=8192).mean("block")
+    crowd = exact_study().points.throughput.sel(token_bytes=8192).mean("block")
     shared, own = (crowd.sel(path=path) for path in ("shared_wire_10m", "local_wire_10m"))
     assert float(shared.sel(pairs=7) / shared.sel(pairs=2)) == pytest.approx(1)
     assert float(own.sel(pairs=7) / own.sel(pairs=2)) == pytest.approx(3.5)
@@ -131,13 +143,13 @@ def test_tokens_that_went_astray_are_left_out():
     study = token_exchange.analyse(token_campaign(only=TWO[:1], astray=TWO[:1]))
     assert study.passage.astray.sum() == study.passage.least.notnull().sum() > 0
     assert study.points.throughput.isnull().all()
-    assert not EXACT.passage.astray.any() and EXACT.passage.least.min() == pytest.approx(1.3, rel=0.1)
-    assert 0 < EXACT.passage.beside.max() < 0.1
+    assert not exact_study().passage.astray.any() and exact_study().passage.least.min() == pytest.approx(1.3, rel=0.1)
+    assert 0 < exact_study().passage.beside.max() < 0.1
 
 
 def test_full_wires_are_no_excess():
     """Throughputs at what the wires carry, and an exchange of each pair that began before the window, are valid."""
-    assert not NOISY.excesses
+    assert not noisy_study().excesses
     full = token_exchange.analyse(token_campaign(only=TWO, noise=0, block_effect=0, use=FULL))
     assert not full.excesses and full.points.runs.notnull().all()
 

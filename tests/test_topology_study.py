@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -22,13 +23,34 @@ from analysis.studies.design_choices import choices
 from analysis.studies.flow_slowdown import COSTLY, DEPENDS, FREE, Judgement, bearable
 from runners.record import FalloffError
 
-DATASET, HPL = flow_campaign(), hpl_campaign()
-STUDY = topology.analyse(DATASET, HPL)
-KNOWN = facts.collect(STUDY)
 DESIGNS = experiment.read_designs(paths.DESIGNS / "nemo.toml")
 NETWORKS = experiment.read_testbed("nemo")["network"]
 NODES, PLACEMENTS = (120, 240, 480, 960), ("in_order", "shuffled")
 FRONT = "---\ntitle: T\nsubtitle: S\nlang: en\ncampaign: C\ndate: D\n---\n\n"
+
+
+@cache
+def planted_flows():
+    """The campaign of flows as it is planted."""
+    return flow_campaign()
+
+
+@cache
+def planted_hpl():
+    """The campaign of HPL as it is planted."""
+    return hpl_campaign()
+
+
+@cache
+def planted_study():
+    """The study of both campaigns."""
+    return topology.analyse(planted_flows(), planted_hpl())
+
+
+@cache
+def planted_facts():
+    """What may be quoted from it."""
+    return facts.collect(planted_study())
 
 
 def section(known):
@@ -56,8 +78,8 @@ def dearer(name, factor):
 
 def test_planted_slowdowns_come_back():
     """Every run of every trial, on as many nodes as the design has room for."""
-    room = dict(zip(STUDY.costs.design, STUDY.costs.largest_cluster))
-    points = STUDY.slowdowns.makespan.stack(point=("interconnect", "pattern", "placement", "nodes"))
+    room = dict(zip(planted_study().costs.design, planted_study().costs.largest_cluster))
+    points = planted_study().slowdowns.makespan.stack(point=("interconnect", "pattern", "placement", "nodes"))
     for point in points.transpose("point", "run"):
         name, pattern, placement, nodes = point.point.item()
         planted = slowdown(NETWORKS[name], pattern, placement)
@@ -74,15 +96,16 @@ def test_judgements_are_of_the_clusters_own_size():
         wanted = (stats.gmean(runs.values), float(runs.min()), float(runs.max()))
         assert (it.slowdown, it.least, it.most) == pytest.approx(wanted)
         assert it.least < it.slowdown < it.most and it.runs == runs.size and it.mean_flow < it.slowdown
-    assert {it.nodes for it in STUDY.judgements if it.pattern != topology.HPL} == {DESIGNS.cluster["nodes"]}
+    assert {it.nodes for it in planted_study().judgements if it.pattern != topology.HPL} == {DESIGNS.cluster["nodes"]}
 
 
 def test_the_belief_is_judged_on_the_sources_own_designs():
     """Neighbours in order and many-to-one lose nothing; a permutation loses, whatever others than its designs do."""
-    assert set(STUDY.proposed) == {"cisco_dfc_2to1", "cisco_2to1", "e600_2to1", "e1200_2to1"}
-    assert belief(STUDY, "nearest_neighbour").kind == belief(STUDY, "many_to_one").kind == topology.SUPPORTED
+    study = planted_study()
+    assert set(study.proposed) == {"cisco_dfc_2to1", "cisco_2to1", "e600_2to1", "e1200_2to1"}
+    assert belief(study, "nearest_neighbour").kind == belief(study, "many_to_one").kind == topology.SUPPORTED
     for pattern in ("nearest_neighbour", "permutation", "all_to_all"):
-        assert belief(STUDY, pattern, "shuffled").kind == topology.CONTRADICTED
+        assert belief(study, pattern, "shuffled").kind == topology.CONTRADICTED
     assert belief(dearer("cisco_7to1", 9), "many_to_one").kind == topology.SUPPORTED
     mixed = belief(dearer("cisco_2to1", 9), "many_to_one")
     assert (mixed.kind, mixed.worst.interconnect, mixed.worst.slowdown) == (topology.MIXED, "cisco_2to1", pytest.approx(9))
@@ -110,11 +133,11 @@ def test_a_program_bears_its_part_of_slow_traffic(slower, margin):
 def test_hpl_is_judged_by_its_rates():
     """The whole program's slowdown, in both placements, on the nodes that were run."""
     for placement, part in {"in_order": COMMUNICATION / 2, "shuffled": COMMUNICATION}.items():
-        for it in of(STUDY, topology.HPL, placement):
+        for it in of(planted_study(), topology.HPL, placement):
             planted = 1 + part * (slowdown(NETWORKS[it.interconnect], "permutation", placement) - 1)
             assert it.slowdown == pytest.approx(planted) and it.runs == 1
-    assert "HPL's slowdown is of the whole program" in section(KNOWN)
-    alone = section(facts.collect(topology.analyse(DATASET)))
+    assert "HPL's slowdown is of the whole program" in section(planted_facts())
+    alone = section(facts.collect(topology.analyse(planted_flows())))
     assert "| HPL |" not in alone and "HPL's slowdown" not in alone
 
 
@@ -143,22 +166,22 @@ def test_efficient_choices_are_the_pareto_front(drawn):
 
 def test_the_crossbar_costs_what_the_source_says_more():
     """On top of the cheapest of its own designs; with other prices both move."""
-    own = STUDY.costs.set_index("design").loc[list(STUDY.proposed)]
+    own = planted_study().costs.set_index("design").loc[list(planted_study().proposed)]
     extra = DESIGNS.cluster["unsubscribed_extra"]
-    assert STUDY.crossbar_cost == pytest.approx((own.cost.min() + extra) / DESIGNS.cluster["nodes"])
-    typed = topology.analyse(DATASET, prices={"cisco_6509e": 200e3})
-    moved = typed.costs.set_index("design").cost - STUDY.costs.set_index("design").cost
+    assert planted_study().crossbar_cost == pytest.approx((own.cost.min() + extra) / DESIGNS.cluster["nodes"])
+    typed = topology.analyse(planted_flows(), prices={"cisco_6509e": 200e3})
+    moved = typed.costs.set_index("design").cost - planted_study().costs.set_index("design").cost
     assert moved["cisco_2to1"] == pytest.approx(200e3 - 94e3) and moved["e600_2to1"] == 0
-    assert typed.crossbar_cost > STUDY.crossbar_cost
+    assert typed.crossbar_cost > planted_study().crossbar_cost
     with pytest.raises(FalloffError, match="prices: cisco"):
-        topology.analyse(DATASET, prices={"cisco": 1.0})
+        topology.analyse(planted_flows(), prices={"cisco": 1.0})
 
 
 def test_what_has_no_known_price_is_no_choice(monkeypatch):
     """Without the source's figure the network without oversubscription is not among the choices, nor in the text."""
     unpriced = dataclasses.replace(DESIGNS, cluster={**DESIGNS.cluster, "unsubscribed_extra": math.nan})
     monkeypatch.setattr(topology, "_designs", lambda dataset: unpriced)
-    study = topology.analyse(DATASET)
+    study = topology.analyse(planted_flows())
     assert CROSSBAR not in {it.interconnect for it in study.choices} and of(study, "permutation")
     said = section(facts.collect(study))
     assert "nan" not in said and "None" not in said and "a node more" not in said
@@ -166,9 +189,9 @@ def test_what_has_no_known_price_is_no_choice(monkeypatch):
 
 def test_growth_has_the_planted_exponents():
     """By pattern; what is above 1 is said to grow worse than linearly, and the start of the simulator hides it."""
-    for it in STUDY.growth:
+    for it in planted_study().growth:
         assert it.exponent == pytest.approx(EXPONENT[it.pattern]) and it.last == pytest.approx(EXPONENT[it.pattern])
-    said = section(KNOWN)
+    said = section(planted_facts())
     assert "Worse than linearly with the nodes grow permutation, all to all." in said
     for it in topology.analyse(flow_campaign(start=0.2)).growth:
         assert it.exponent < it.last < EXPONENT[it.pattern]
@@ -198,7 +221,7 @@ def test_the_section_makes_no_number_up(campaigns, tmp_path):
     study = {
         "quick": lambda: topology.analyse(flow_campaign(preset="quick"), hpl_campaign(preset="quick")),
         "lost": lambda: topology.analyse(flow_campaign(failed=lost)),
-        "full": lambda: STUDY,
+        "full": planted_study,
     }[campaigns]()
     markdown = section(facts.collect(study))
     assert not any(word in markdown for word in ("nan", "None", "inf "))
@@ -210,25 +233,25 @@ def test_the_section_makes_no_number_up(campaigns, tmp_path):
 
 def test_the_section_becomes_a_document(tmp_path):
     """Tables of eight networks and all figures are set in the PDF, too."""
-    style.save_all(figures.draw(STUDY), tmp_path / "figures")
-    assert to_pdf(FRONT + section(KNOWN), tmp_path, 0).startswith(b"%PDF-")
+    style.save_all(figures.draw(planted_study()), tmp_path / "figures")
+    assert to_pdf(FRONT + section(planted_facts()), tmp_path, 0).startswith(b"%PDF-")
 
 
 def test_the_finding_follows_the_data():
     """Each kind of verdict names its traffic with the slowdowns, a placement only where the other differs."""
-    said = wording.finding("topology", KNOWN).replace("\u00a0", " ")
+    said = wording.finding("topology", planted_facts()).replace("\u00a0", " ")
     supported, contradicted = said.split("**contradicted**")
     assert "nearest neighbour in order (1.00), many to one (1.00)" in supported
     assert "nearest neighbour shuffled (2.00), permutation (2.00), all to all (2.00)" in contradicted
     assert "about 250 USD a node more" in said and "simulated evidence" in said
-    nothing = wording.finding("topology", {**KNOWN, "said": []})
+    nothing = wording.finding("topology", {**planted_facts(), "said": []})
     assert "cannot be told" in nothing
 
 
 def test_the_figure_has_every_choice():
     """Each choice is a mark at its cost and slowdown, in the panel of its pattern."""
-    panels = {axes.get_title(loc="left"): axes for axes in figures.draw(STUDY)["topology"].axes}
-    for it in STUDY.choices:
+    panels = {axes.get_title(loc="left"): axes for axes in figures.draw(planted_study())["topology"].axes}
+    for it in planted_study().choices:
         marks = [line.get_xydata() for line in panels[topology.in_words(it.pattern)].lines]
         assert any(np.isclose(places, (it.cost_per_node, it.slowdown)).all(axis=1).any() for places in marks)
 
@@ -236,23 +259,24 @@ def test_the_figure_has_every_choice():
 def test_other_campaigns_are_refused():
     """Without flows or a network to compare with there is nothing to analyse."""
     with pytest.raises(FalloffError, match="holds no flows trial"):
-        topology.analyse(HPL)
-    others = DATASET.isel(trial=np.flatnonzero(DATASET.interconnect != CROSSBAR))
-    design = DATASET.attrs["design"].replace('"crossbar", "cisco', '"cisco')
+        topology.analyse(planted_hpl())
+    others = planted_flows().isel(trial=np.flatnonzero(planted_flows().interconnect != CROSSBAR))
+    design = planted_flows().attrs["design"].replace('"crossbar", "cisco', '"cisco')
     with pytest.raises(FalloffError, match="no network 'crossbar'"):
         topology.analyse(others.assign_attrs(design=design))
 
 
 def test_a_design_file_that_is_gone_is_named(monkeypatch, tmp_path):
     """The dataset has no prices of its own: without the file there is a line that says which one it wants."""
+    flows, hpl = planted_flows(), planted_hpl()
     monkeypatch.setattr(paths, "DESIGNS", tmp_path)
     with pytest.raises(FalloffError, match="nemo.toml, which cannot be read"):
-        topology.analyse(DATASET, HPL)
+        topology.analyse(flows, hpl)
 
 
 def test_the_finding_says_on_how_many_designs_hpl_ran():
     """HPL runs on fewer designs than flows do; without HPL nothing is said of it."""
-    (designs,) = {it.designs for it in STUDY.beliefs if it.pattern == topology.HPL}
-    said = wording.finding("topology", KNOWN).replace("\u00a0", " ")
+    (designs,) = {it.designs for it in planted_study().beliefs if it.pattern == topology.HPL}
+    said = wording.finding("topology", planted_facts()).replace("\u00a0", " ")
     assert f"HPL's of {designs} design" in said
-    assert "HPL" not in wording.finding("topology", facts.collect(topology.analyse(DATASET)))
+    assert "HPL" not in wording.finding("topology", facts.collect(topology.analyse(planted_flows())))
