@@ -40,7 +40,7 @@ def run(
         print("submits what is still missing, or makes the dataset.")
         return 0
     folder = experiment.run_campaign(plan, fresh=fresh and not submit, listen=progress())
-    dataset, assembled = paths.DATASETS / f"{folder.name}.nc", store.assemble(folder)
+    dataset, assembled = paths.DATASETS / f"{folder.name}.nc", store.read(folder)
     store.save(assembled, dataset)
     if packed:
         pack(folder, packed)
@@ -81,7 +81,7 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
     for name in {"quick": QUICK, "full": tuple(datasets), "stored": ()}[preset]:
         try:
             plan = experiment.plan_campaign(*together.DATASETS[name], preset)
-            today[name] = store.assemble(experiment.run_campaign(plan, listen=progress()))
+            today[name] = store.read(experiment.run_campaign(plan, listen=progress()))
         except FalloffError as error:
             left_out += [line for line in str(error).splitlines() if line not in left_out]
     if preset == "full":
@@ -137,7 +137,7 @@ def import_results(tool: str, files: list[Path], words: list[str], table: Path |
     for line in found.left_out:
         print(f"left out: {line}", file=sys.stderr)
     folder = importing.keep(found)
-    dataset = store.assemble(folder)
+    dataset = store.read(folder)
     store.save(dataset, paths.DATASETS / f"{folder.name}.nc")
     print(imported_text.summary(dataset))
     with_hpl = tool == "hpl" or dataset.hpl_rate.notnull().any()

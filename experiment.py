@@ -77,7 +77,7 @@ def dataset(parameters: Parameters, listen: engine.Listener | None = None) -> xr
         found = stored(parameters.campaign, parameters.testbed)
     else:
         plan = plan_campaign(parameters.campaign, parameters.testbed, parameters.preset, parameters.blocks)
-        found = store.assemble(run_campaign(plan, listen=listen))
+        found = store.read(run_campaign(plan, listen=listen))
     store.save(found, parameters.folder / f"{parameters.campaign}-{parameters.testbed}.nc")
     return found
 
@@ -95,7 +95,7 @@ def stored(campaign: str, testbed: str = "emulated") -> xr.Dataset:
     if not folder.exists():
         known = ", ".join(sorted(other.name for other in paths.REFERENCE.iterdir() if other.is_dir()))
         raise FalloffError(f"no reference campaign {folder.name!r} is stored; there are: {known or 'none'}")
-    return store.assemble(folder)
+    return store.read(folder)
 
 
 def read_toml(file: Path, kind: str) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def half_width(folder: Folder) -> float | None:
 
     None with fewer than `stopping.FIRST_LOOK` valid blocks: the rule `precision` does not look yet.
     """
-    found = derive.points(store.assemble(folder.path))
+    found = derive.points(store.read(folder.path))
     margin = json.loads(found.attrs["design"])["margin"]
     verdict = judge_fall(contrasts.primary_differences(found).values, margin, found.evidence.item())
     if verdict.interval_95 is None or verdict.blocks < stopping.FIRST_LOOK:
@@ -252,7 +252,7 @@ def effort(plan: Plan) -> tuple[Path, planning.Effort]:
     stored_folder = paths.REFERENCE / f"{plan.name}-{plan.testbed['name']}"
     for path in (folder_of(plan).path, stored_folder):
         with suppress(FalloffError):
-            found = derive.points(store.assemble(path))
+            found = derive.points(store.read(path))
             fall = contrasts.primary_differences(found).dropna("block").values
             if len(fall) > 1:
                 return path, _effort(Folder(path), plan, fall)

@@ -35,7 +35,7 @@ def datasets(folder: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
         left_out.append(f"{places.pop(place)}: campaign {place} is shown beside {other}, which is not in {folder}")
     if not places:
         raise FalloffError("\n".join(left_out))
-    return {place: store.assemble(found) for place, found in places.items()}, left_out
+    return {place: store.read(found) for place, found in places.items()}, left_out
 
 
 def _lonely(places: Collection[str]) -> Iterator[tuple[str, str]]:

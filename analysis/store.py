@@ -2,7 +2,9 @@
 
 import json
 import os
+from contextlib import suppress
 from datetime import datetime, timezone
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +68,26 @@ def assemble(folder: Path) -> xr.Dataset:
         "provenance": (source.path / "provenance.json").read_text(encoding="utf-8"),
     }
     return check(dataset)
+
+
+def read(folder: Path) -> xr.Dataset:
+    """The same as `assemble`, made once for as long as no file of the folder changes; the caller's own copy."""
+    return _read(folder.resolve(), _state(folder)).copy(deep=True)
+
+
+@lru_cache(maxsize=32)  # datasets of about a megabyte each
+def _read(folder: Path, state: tuple) -> xr.Dataset:
+    return assemble(folder)
+
+
+def _state(folder: Path) -> tuple:
+    """Every file's name, size and time of change, which nobody can set back."""
+    found = []
+    for file in sorted(folder.rglob("*")):
+        with suppress(FileNotFoundError):  # a campaign that still runs writes files beside and renames them
+            stat = file.stat()
+            found.append((file.name, stat.st_size, stat.st_ctime_ns))
+    return tuple(found)
 
 
 def save(dataset: xr.Dataset, file: Path) -> None:

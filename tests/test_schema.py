@@ -1,5 +1,6 @@
 """One schema: what a campaign's transcripts become, and every fault of a dataset named at once."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -33,6 +34,21 @@ def test_transcripts_become_a_dataset_in_the_order_of_the_run(folder):
     assert (dataset.status == "ok").all() and dataset.attrs["stopped_by"] == "blocks"
     assert set(dataset.hpl_rate.where(dataset.role == "point", drop=True).values) == {3.5}
     assert dataset.hpl_rate.attrs["units"] == "Gflop/s"
+
+
+def test_a_campaign_is_read_once_until_one_of_its_files_changes(folder, monkeypatch):
+    """Whoever changes what he got changes it for himself; a transcript that changed is read anew."""
+    assembled, assemble = [], store.assemble
+    monkeypatch.setattr(store, "assemble", lambda folder: assembled.append(folder) or assemble(folder))
+    first = store.read(folder.path)
+    first["hpl_rate"][:], first.attrs["campaign"] = 0, "mine"
+    assert store.read(folder.path).identical(assemble(folder.path)) and len(assembled) == 1
+    file = sorted((folder.path / "transcripts").iterdir())[0]
+    before = os.stat(file)
+    file.write_text(file.read_text().replace("3.5", "4.5"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert store.read(folder.path).identical(assemble(folder.path)) and len(assembled) == 2
+    assert 4.5 in store.read(folder.path).hpl_rate.values
 
 
 def test_a_failed_trial_is_a_row_with_a_reason(folder, monkeypatch):

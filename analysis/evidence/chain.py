@@ -80,7 +80,7 @@ class Chain:
 
 def of(folder: Path) -> Chain:
     """The chain of a campaign's folder; raises FalloffError as `store.assemble`."""
-    dataset, source = store.assemble(folder), Folder(folder)
+    dataset, source = store.read(folder), Folder(folder)
     plan = source.plan()
     return Chain(
         campaign=plan.name,

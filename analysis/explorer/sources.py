@@ -91,7 +91,7 @@ def opened(source: Source) -> Trials:
 
 @lru_cache(maxsize=KEPT)
 def _opened(source: Source, changed: float) -> Trials:
-    return trials(store.load(source.path) if source.path.suffix == ".nc" else store.assemble(source.path))
+    return trials(store.load(source.path) if source.path.suffix == ".nc" else store.read(source.path))
 
 
 def _sources(place: Path) -> Iterator[Source]:

@@ -76,7 +76,7 @@ def basis() -> Basis:
             raise FalloffError(
                 f"what if needs the reference campaign {name}: it comes with Falloff in data/reference"
             )
-        cases.append(at_only_level(points(store.assemble(paths.REFERENCE / name)), "block"))
+        cases.append(at_only_level(points(store.read(paths.REFERENCE / name)), "block"))
     # Both have the paper's largest case.
     simulated = xr.concat(
         [efficiency(it) for it in cases], "nodes", coords="minimal", compat="override", join="outer"
