@@ -15,6 +15,8 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
 # What a file of tests sets up is set up once; the files go in the order that tests/conftest.py gives them.
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder
+# Where it is set, each of the many processes that begin here would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
                 --no-emit-find-links --no-annotate --no-header --quiet
 

@@ -5,8 +5,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import nbformat
-import papermill
 import pytest
 import xarray as xr
 
@@ -26,6 +24,8 @@ def run(notebook: Path, out: Path, **parameters: str) -> None:
 
     In this process: what papermill imports takes longer than many a notebook.
     """
+    import papermill  # here: other processes of the suite, which collect this file too, do without
+
     arguments = {"parameters": {"out": str(out), **parameters}, "progress_bar": False, "cwd": ROOT}
     try:
         papermill.execute_notebook(notebook, out / "done.ipynb", **arguments)
@@ -33,6 +33,13 @@ def run(notebook: Path, out: Path, **parameters: str) -> None:
         if NOT_STARTED not in str(error):
             raise
         papermill.execute_notebook(notebook, out / "done.ipynb", **arguments)
+
+
+def cells_of(out: Path) -> list:
+    """The cells of code of the notebook that ran."""
+    import nbformat
+
+    return [cell for cell in nbformat.read(out / "done.ipynb", as_version=4).cells if cell.cell_type == "code"]
 
 
 def run_wrongly(out: Path) -> subprocess.CompletedProcess:
@@ -62,8 +69,7 @@ def test_notebook_runs_on_stored_data(notebook, runs):
     """From a clean checkout, without root or tools: every cell runs, figures and dataset are written."""
     out, done = runs[notebook]
     done.result()
-    cells = nbformat.read(out / "done.ipynb", as_version=4).cells
-    shown = [output for cell in cells if cell.cell_type == "code" for output in cell.outputs]
+    shown = [output for cell in cells_of(out) for output in cell.outputs]
     assert any("image/svg+xml" in output.get("data", {}) for output in shown)
     assert list(out.glob("*.nc")) and list((out / "figures").glob("*.svg"))
 
@@ -73,8 +79,7 @@ def test_scaling_notebook_runs_with_the_simulated_testbed(runs):
     """The same notebook and campaign, simulated: the verdicts say that they are the model's."""
     out, done = runs["simulated"]
     done.result()
-    cells = nbformat.read(out / "done.ipynb", as_version=4).cells
-    said = [str(output.get("data", {})) for cell in cells if cell.cell_type == "code" for output in cell.outputs]
+    said = [str(output.get("data", {})) for cell in cells_of(out) for output in cell.outputs]
     assert any("simulated evidence: a model" in text for text in said)
     assert xr.open_dataset(out / "hpl_scaling-smith.nc").evidence.values[0] == "simulated"
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import papermill
 import pytest
 import xarray as xr
 from hypothesis import given
@@ -224,6 +223,8 @@ def test_shares_of_a_list_add_up(study):
 
 def test_notebook_with_lists(folder, tmp_path):
     """The dataset and the figures are written; without lists it is run among all notebooks."""
+    import papermill  # takes seconds, which the other process that collects this file does without
+
     parameters = {"out": str(tmp_path), "lists": str(folder)}
     notebook = paths.ROOT / "notebooks" / "70_top500.ipynb"
     done = papermill.execute_notebook(notebook, tmp_path / "done.ipynb", parameters, progress_bar=False, cwd=paths.ROOT)
