@@ -57,10 +57,10 @@ def points(dataset: xr.Dataset, drift_limit: float | None = None) -> xr.Dataset:
         block_valid=block_valid,
         block_reason=block_reason,
         reason=reason,
+        **_limits(dataset, found.interconnect.values),
     )
     for name, (units, long_name) in LABELS.items():
         result[name].attrs = {"units": units, "long_name": long_name}
-    result = result.merge(_limits(dataset, result.interconnect.values))
     return result.assign_coords(evidence=_evidence(dataset)).assign_attrs(dataset.attrs)
 
 
@@ -132,11 +132,10 @@ def _dgemm(dataset, found):
     columns["rate"] = dataset.dgemm_rate[chosen].sum("node", min_count=1).values
     table = pd.DataFrame(columns).set_index(["role", "block", "nodes"]).rate.to_xarray()
     rate = table.reindex(role=["before", "after"], block=found.block, nodes=found.nodes)
-    measured_twice = rate.notnull().all("role")
-    per_node = rate.where(measured_twice).sum("nodes", min_count=1) / rate.nodes.where(measured_twice).sum(
-        "nodes"
-    )
-    drift = per_node.sel(role="after", drop=True) / per_node.sel(role="before", drop=True) - 1
+    twice = rate.notnull().all("role").values
+    nodes = (twice * rate.nodes.values).sum(axis=-1)
+    before, after = np.where(twice, rate.values, 0).sum(axis=-1) / np.where(nodes, nodes, np.nan)
+    drift = xr.DataArray(after / before - 1, {"block": rate.block})
     return mean_over(rate, "role", "rate", skipna=False), drift
 
 
@@ -159,7 +158,7 @@ def _point_reason(found):
 def _limits(dataset, interconnects):
     """What the survey says of each interconnect's links; NaN and empty where it was not surveyed."""
     surveyed = networks(dataset).reindex(interconnects)
-    columns = {
+    return {
         "goodput": ("interconnect", surveyed.goodput, {"units": "bit/s", "long_name": "TCP payload received"}),
         "injection_limit": (
             "interconnect",
@@ -168,7 +167,6 @@ def _limits(dataset, interconnects):
         ),
         "limit": ("interconnect", surveyed.limit.fillna("").astype(str)),
     }
-    return xr.Dataset(columns, {"interconnect": interconnects})
 
 
 def _evidence(dataset):
