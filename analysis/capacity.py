@@ -1,6 +1,6 @@
 """What a path of data/paths.toml can carry between its nodes, by the rates and delays of its parts."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -73,7 +73,8 @@ def between(path: Mapping[str, Any], start: int, end: int) -> set[str]:
         except ValueError:
             return np.inf
 
-    return {place for place in carriers(path) if apart(start, place) + apart(place, end) == apart(start, end)}
+    whole = apart(start, end)
+    return {place for place in carriers(path) if apart(start, place) + apart(place, end) == whole}
 
 
 def travelled(path: Mapping[str, Any], settings: Mapping[str, Any], direction: str) -> Way:
@@ -100,13 +101,16 @@ def limits(path: Mapping[str, Any], flows: Sequence[tuple[int, int]]) -> Limits:
     return Limits(own=len(flows) * wire_limit(own, path["mtu"]), shared=wire_limit(shared, path["mtu"]))
 
 
-def _hops(path: Mapping[str, Any]) -> list[Hop]:
-    """Both directions of every link and of all that is on a hub; data/paths.toml says what its keys mean."""
-    hops = [*_over_links(path), *_over_hubs(path)]
-    if not path.get("bonded", False):
-        return hops
-    wires = sum(hop.start == 1 for hop in hops)
-    return [replace(hop, rate=wires * hop.rate) for hop in hops]
+def _hops(path: Mapping[str, Any]) -> Mapping[Place, list[Hop]]:
+    """Both directions of every link and of all that is on a hub, by their start; data/paths.toml says what its keys
+    mean."""
+    hops: dict[Place, list[Hop]] = defaultdict(list)
+    for hop in (*_over_links(path), *_over_hubs(path)):
+        hops[hop.start].append(hop)
+    if path.get("bonded", False):
+        wires = len(hops[1])
+        return {start: [replace(hop, rate=wires * hop.rate) for hop in leaving] for start, leaving in hops.items()}
+    return hops
 
 
 def _over_links(path: Mapping[str, Any]) -> Iterator[Hop]:
@@ -127,15 +131,15 @@ def _over_hubs(path: Mapping[str, Any]) -> Iterator[Hop]:
             yield Hop(hub, hub, station, path["rate_bit_s"], 0.0)
 
 
-def _shortest(hops: Sequence[Hop], start: Place, end: Place) -> tuple[Hop, ...]:
+def _shortest(hops: Mapping[Place, Sequence[Hop]], start: Place, end: Place) -> tuple[Hop, ...]:
     """The hops of the shortest way: breadth first, and over no other node, as nodes pass nothing on."""
     frontier: list[tuple[Place, tuple[Hop, ...]]] = [(start, ())]
     seen = {start}
     for here, passed in frontier:  # it grows meanwhile
         if here == end:
             return passed
-        for hop in hops:
-            if hop.start == here and hop.end not in seen and (hop.end == end or isinstance(hop.end, str)):
+        for hop in hops.get(here, ()):
+            if hop.end not in seen and (hop.end == end or isinstance(hop.end, str)):
                 seen.add(hop.end)
                 frontier.append((hop.end, (*passed, hop)))
     raise ValueError(f"no way leads from {start} to {end}")

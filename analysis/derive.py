@@ -40,6 +40,7 @@ def points(dataset: xr.Dataset, drift_limit: float | None = None) -> xr.Dataset:
     `evidence` is a scalar coordinate. Raises FalloffError when there is no HPL trial or the
     evidence is of several kinds.
     """
+    dataset = dataset.reset_coords()  # else each of the steps below carries all of a trial's settings along
     found = _hpl(dataset)
     dgemm, drift = _dgemm(dataset, found)
     limit = json.loads(dataset.attrs["design"])["drift_limit"] if drift_limit is None else drift_limit
@@ -56,10 +57,10 @@ def points(dataset: xr.Dataset, drift_limit: float | None = None) -> xr.Dataset:
         block_valid=block_valid,
         block_reason=block_reason,
         reason=reason,
+        **_limits(dataset, found.interconnect.values),
     )
     for name, (units, long_name) in LABELS.items():
         result[name].attrs = {"units": units, "long_name": long_name}
-    result = result.merge(_limits(dataset, result.interconnect.values))
     return result.assign_coords(evidence=_evidence(dataset)).assign_attrs(dataset.attrs)
 
 
@@ -70,7 +71,8 @@ def over_factors(dataset: xr.Dataset, runner: str = "hpl", **columns: xr.DataArr
     so is a column that is itself a factor. Levels that are no or yes become 0 and 1. What did not run is NaN.
     Raises FalloffError when there is no trial of that runner.
     """
-    chosen = np.flatnonzero((dataset.role == "point") & (dataset.runner == runner))
+    dataset = dataset.reset_coords()
+    chosen = np.flatnonzero((dataset.role.values == "point") & (dataset.runner.values == runner))
     if not len(chosen):
         tool = {"hpl": "HPL"}.get(runner, runner)
         raise FalloffError(
@@ -79,13 +81,10 @@ def over_factors(dataset: xr.Dataset, runner: str = "hpl", **columns: xr.DataArr
     factors = json.loads(dataset.attrs["design"])["factors"]
     whole = [name for name, levels in factors.items() if all(isinstance(level, int) for level in levels)]
     factors |= {name: [int(level) for level in factors[name]] for name in whole}
-    keys = ["block", *factors]
-    table = pd.DataFrame({name: dataset[name].values[chosen] for name in keys})
-    table = table.astype(dict.fromkeys(whole, int))
-    for name, column in columns.items():
-        if name not in factors:
-            table[name] = column.values[chosen]
-    return table.set_index(keys).to_xarray().reindex(factors)
+    keys = {name: dataset[name].values[chosen] for name in ("block", *factors)}
+    keys |= {name: keys[name].astype(int) for name in whole}
+    columns = {name: column.values[chosen] for name, column in columns.items() if name not in factors}
+    return pd.DataFrame(keys | columns).set_index(list(keys)).to_xarray().reindex(factors)
 
 
 def at_only_level(points: xr.Dataset, *factors: str) -> xr.Dataset:
@@ -127,20 +126,16 @@ def _hpl(dataset):
 
 def _dgemm(dataset, found):
     """DGEMM of n nodes at once over (block, nodes), and its relative change within each block."""
-    trials = dataset.isel(
-        trial=np.flatnonzero((dataset.runner == "dgemm") & dataset.role.isin(["before", "after"]))
-    )
-    columns = {name: trials[name].values for name in ("role", "block", "nodes")}
-    columns["rate"] = trials.dgemm_rate.sum("node", min_count=1).values
-    table = (
-        pd.DataFrame(columns).astype({"nodes": int}).set_index(["role", "block", "nodes"]).rate.to_xarray()
-    )
+    chosen = (dataset.runner.values == "dgemm") & np.isin(dataset.role.values, ["before", "after"])
+    columns = {name: dataset[name].values[chosen] for name in ("role", "block", "nodes")}
+    columns["nodes"] = columns["nodes"].astype(int)
+    columns["rate"] = dataset.dgemm_rate[chosen].sum("node", min_count=1).values
+    table = pd.DataFrame(columns).set_index(["role", "block", "nodes"]).rate.to_xarray()
     rate = table.reindex(role=["before", "after"], block=found.block, nodes=found.nodes)
-    measured_twice = rate.notnull().all("role")
-    per_node = rate.where(measured_twice).sum("nodes", min_count=1) / rate.nodes.where(measured_twice).sum(
-        "nodes"
-    )
-    drift = per_node.sel(role="after", drop=True) / per_node.sel(role="before", drop=True) - 1
+    twice = rate.notnull().all("role").values
+    nodes = (twice * rate.nodes.values).sum(axis=-1)
+    before, after = np.where(twice, rate.values, 0).sum(axis=-1) / np.where(nodes, nodes, np.nan)
+    drift = xr.DataArray(after / before - 1, {"block": rate.block})
     return mean_over(rate, "role", "rate", skipna=False), drift
 
 
@@ -163,7 +158,7 @@ def _point_reason(found):
 def _limits(dataset, interconnects):
     """What the survey says of each interconnect's links; NaN and empty where it was not surveyed."""
     surveyed = networks(dataset).reindex(interconnects)
-    columns = {
+    return {
         "goodput": ("interconnect", surveyed.goodput, {"units": "bit/s", "long_name": "TCP payload received"}),
         "injection_limit": (
             "interconnect",
@@ -172,7 +167,6 @@ def _limits(dataset, interconnects):
         ),
         "limit": ("interconnect", surveyed.limit.fillna("").astype(str)),
     }
-    return xr.Dataset(columns, {"interconnect": interconnects})
 
 
 def _evidence(dataset):

@@ -19,13 +19,15 @@ def links(dataset: xr.Dataset) -> pd.DataFrame:
     0.97 of the wire limit, else `host-bound`; empty when it was not measured. NaN where not measured;
     an unshaped interconnect has no wire limit.
     """
-    survey = dataset.isel(trial=np.flatnonzero(dataset.role == "survey"))
+    surveyed = dataset.role.values == "survey"
     keys = ["interconnect", "sender", "receiver"]
     readings = ["goodput", "round_trip_time"]
-    trials = pd.DataFrame({name: survey[name].values for name in (*keys, "in_quota", *readings)})
+    trials = pd.DataFrame({name: dataset[name].values[surveyed] for name in (*keys, "in_quota", *readings)})
     trials = trials.astype({"sender": int, "receiver": int})
-    outside, inside = (trials[trials.in_quota == flag].groupby(keys)[readings].median() for flag in (0, 1))
-    table = outside.join(inside.add_suffix("_in_quota"), how="outer")
+    medians = trials.groupby([*keys, "in_quota"])[readings].median().unstack()
+    wanted = [(name, flag) for flag in (0, 1) for name in readings]
+    table = medians.reindex(columns=pd.MultiIndex.from_tuples(wanted))
+    table.columns = pd.Index([name + "_in_quota" * flag for name, flag in wanted])
     limits = _wire_limits(dataset)
     table["wire_limit"] = table.index.get_level_values("interconnect").map(limits).astype(float)
     table["limit"] = np.where(table.goodput >= LINK_BOUND * table.wire_limit, "link-bound", "host-bound")

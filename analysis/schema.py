@@ -26,7 +26,7 @@ def faults(dataset: xr.Dataset) -> list[str]:
         found += [f"{section}: '{name}' is missing" for name in known if name not in present]
         found += [f"{section}: '{name}' is not in the schema" for name in present if name not in known]
         for name in known.keys() & present.keys():
-            found += _faults_of(name, present[name], known[name])
+            found += _faults_of(name, dataset.variables[name], known[name])
     found += [f"attribute '{name}' is missing" for name in schema()["attributes"] if name not in dataset.attrs]
     return sorted(found)
 
@@ -39,7 +39,7 @@ def check(dataset: xr.Dataset) -> xr.Dataset:
     return dataset
 
 
-def _faults_of(name: str, array: xr.DataArray, wanted: dict) -> list[str]:
+def _faults_of(name: str, array: xr.Variable, wanted: dict) -> list[str]:
     found = []
     if list(array.dims) != wanted["dims"]:
         found.append(f"'{name}' has dimensions {list(array.dims)}, not {wanted['dims']}")

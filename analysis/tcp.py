@@ -42,6 +42,7 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     Over (path, mtu, direction) `limit` [bit/s] of all ways together, NaN without a rate, and `full` [bit/s],
     which a path in full use reaches. Raises FalloffError when there is no iperf3 trial.
     """
+    dataset = dataset.reset_coords()  # else each of the steps below carries all of a trial's settings along
     both = dataset.direction == "both"
     reverse = dataset.goodput_reverse.where(both)
     total = dataset.goodput + xr.where(both, reverse, 0)

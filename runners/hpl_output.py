@@ -119,7 +119,7 @@ def _split(text: str) -> Iterator[List[str]]:
             yield run
             run = []
         run.append(line)
-        if _ended(run):
+        if line.startswith(_RULE) and _ended(run):  # most lines are no rule
             yield run
             run = []
     yield run
@@ -143,7 +143,8 @@ def _read(lines: List[str]) -> Optional[Run]:
     found: List[Row] = []
     pending: Optional[Row] = None
     for line in lines:
-        row, residual = _ROW.match(line), _RESIDUAL.match(line)
+        row = _ROW.match(line) if "WR" in line or "WC" in line else None  # it looks at a line many times
+        residual = _RESIDUAL.match(line)
         if pending and residual:
             found.append(replace(pending, residual=float(residual["residual"]), check=residual["check"]))
             pending = None

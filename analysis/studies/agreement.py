@@ -53,7 +53,8 @@ def analyse(
 
     Raises FalloffError when a simulated dataset holds no HPL trial or several blocks.
     """
-    twin = at_only_level(points(simulated), "block")
+    derived = points(simulated)
+    twin = at_only_level(derived, "block")
     depth = json.loads(emulated.dataset.attrs["settings"])["DEPTH"]
     baseline = json.loads(emulated.dataset.attrs["design"])["baseline_nodes"]
     contrast = emulated.contrasts[0]
@@ -77,7 +78,7 @@ def analyse(
         ),
         phases=compared(
             summary(phases(emulated.dataset, emulated.points)).rename(mean="emulated"),
-            phases(simulated, points(simulated)).squeeze("block").sel(as_emulated, drop=True),
+            phases(simulated, derived).squeeze("block").sel(as_emulated, drop=True),
         ),
         falls=-np.expm1(differences(log_ratio, baseline)).rename("fall"),
         emulated_size=emulated_size,

@@ -50,18 +50,14 @@ def analyse(dataset: xr.Dataset) -> Mtu:
 def onlookers(dataset: xr.Dataset) -> Onlookers:
     """The nodes that took no part in any of the campaign's transfers, on the paths that have such nodes."""
     seen = []
-    trials = dataset[["path", "sender", "receiver", "bytes_received"]]
-    for at in np.flatnonzero(trials.bytes_received.notnull().any("node")):
-        trial = trials.isel(trial=at)
-        two = {int(trial.sender), int(trial.receiver)}
+    columns = (dataset[name].values for name in ("path", "sender", "receiver", "bytes_received"))
+    for path, sender, receiver, received in zip(*columns):
+        if np.isnan(received).all():
+            continue
+        two = {int(sender), int(receiver)}
         # All, whatever they received: the threshold is below any share.
-        judged = flooded(trial.bytes_received.values, two, two, threshold=-1)
-        seen += [(trial, two, node) for node in judged]
-    too_much = tuple(
-        (trial.path.item(), node)
-        for trial, two, node in seen
-        if node in flooded(trial.bytes_received.values, two, two)
-    )
+        seen += [(path.item(), received, two, node) for node in flooded(received, two, two, threshold=-1)]
+    too_much = tuple((path, node) for path, received, two, node in seen if node in flooded(received, two, two))
     return Onlookers(len(seen), max((node.share for *_, node in seen), default=np.nan), too_much)
 
 

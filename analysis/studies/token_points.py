@@ -55,6 +55,7 @@ def points(dataset: xr.Dataset, astray: xr.DataArray) -> tuple[xr.Dataset, tuple
     there is no token trial.
     """
     readings = ("token_throughput", "token_round_trip")
+    dataset = dataset.reset_coords()  # else each of the steps below carries all of a trial's settings along
     dataset = dataset.assign({name: dataset[name].where(~astray) for name in readings})
     each = dataset.token_throughput
     whole = each.notnull().sum("pair") == dataset.pairs
