@@ -231,7 +231,7 @@ def half_width(folder: Folder) -> float | None:
 
     None with fewer than `stopping.FIRST_LOOK` valid blocks: the rule `precision` does not look yet.
     """
-    found = derive.points(store.read(folder.path))
+    found = derive.points(store.assemble(folder.path))  # of a campaign that runs: other trials each time
     margin = json.loads(found.attrs["design"])["margin"]
     verdict = judge_fall(contrasts.primary_differences(found).values, margin, found.evidence.item())
     if verdict.interval_95 is None or verdict.blocks < stopping.FIRST_LOOK:

@@ -2,7 +2,9 @@
 
 import json
 import os
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +18,9 @@ from runners.record import FalloffError, Outcome, Transcript, judge
 
 from analysis import imported
 from analysis.schema import check, schema
+
+# netCDF's library does not bear two threads at once, and the explorer's server is one beside the notebook's.
+_NETCDF = threading.RLock()
 
 
 def assemble(folder: Path) -> xr.Dataset:
@@ -95,15 +100,24 @@ def save(dataset: xr.Dataset, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(file.name + ".part")
     compressed = {name: {"zlib": True} for name, array in dataset.data_vars.items() if array.dtype.kind == "f"}
-    dataset.to_netcdf(part, engine="netcdf4", encoding=compressed)
+    with _NETCDF:
+        dataset.to_netcdf(part, engine="netcdf4", encoding=compressed)
     os.replace(part, file)
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[xr.Dataset]:
+    """A netCDF-4 file as it is, unchecked, for as long as the block lasts; raises OSError or ValueError when it is
+    none."""
+    with _NETCDF, xr.open_dataset(file, engine="netcdf4") as found:
+        yield found
 
 
 def load(file: Path) -> xr.Dataset:
     """Read a dataset and check it against the schema; raises FalloffError when it is not one."""
     try:
-        with xr.open_dataset(file, engine="netcdf4") as opened:
-            return check(opened.load())
+        with opened(file) as found:
+            return check(found.load())
     except FileNotFoundError:
         raise FalloffError(f"there is no dataset {file}") from None
     except (OSError, ValueError) as error:

@@ -1,6 +1,8 @@
 """One schema: what a campaign's transcripts become, and every fault of a dataset named at once."""
 
 import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -9,7 +11,7 @@ from local_testbed import LocalTestbed
 from synthetic import campaign
 
 import runners.campaign as engine
-from analysis import schema, store
+from analysis import paths, schema, store
 from runners import archive
 from runners.journal import Folder
 from runners.packing import pack
@@ -81,6 +83,22 @@ def test_dataset_survives_its_file(folder, tmp_path):
     store.save(dataset, tmp_path / "small.nc")
     assert store.load(tmp_path / "small.nc").identical(dataset)
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_threads_write_and_read_datasets_side_by_side(folder, tmp_path):
+    """The explorer's server is a thread beside the notebook's; netCDF's library by itself dies of that."""
+    store.save(store.assemble(folder.path), tmp_path / "read.nc")
+    script = (
+        "import sys, xarray; from concurrent.futures import ThreadPoolExecutor; from pathlib import Path\n"
+        "from analysis import store; place = Path(sys.argv[1]); dataset = store.load(place / 'read.nc')\n"
+        "write = lambda name: [store.save(dataset, place / name) for _ in range(8)]\n"
+        "read = lambda name: [store.load(place / name).identical(dataset) for _ in range(8)]\n"
+        "jobs = [(write, '1.nc'), (read, 'read.nc'), (write, '2.nc'), (read, 'read.nc')]\n"
+        "with ThreadPoolExecutor(4) as pool: done = list(pool.map(lambda job: job[0](job[1]), jobs))\n"
+        "sys.exit(not all(done[1] + done[3]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], cwd=paths.ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_packed_campaign_is_the_same_campaign(folder, tmp_path):

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import xarray as xr
 
 from analysis import paths, store
 from analysis.evidence import content
@@ -89,10 +88,11 @@ def _earlier(folder: Path, datasets: Path) -> Iterator[tuple[str, content.Conten
     file = datasets / f"{folder.name}.nc"
     if file.exists():
         try:
-            with xr.open_dataset(file, engine="netcdf4") as opened:
-                yield file.name, content.of(opened.load())
+            with store.opened(file) as found:
+                written = content.of(found.load())
         except (OSError, ValueError) as error:
             raise FalloffError(f"{file} is not a readable netCDF-4 dataset: {error}") from None
+        yield file.name, written
 
 
 def _against_the_plan(folder: Folder) -> list[str]:

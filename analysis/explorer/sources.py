@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import xarray as xr
-
 from analysis import paths, store
 from analysis.explorer.trials import Trials, trials
 from runners.journal import Folder
@@ -120,8 +118,8 @@ def _folder(folder: Path, changed: float) -> Source:
 @lru_cache(maxsize=1024)
 def _file(file: Path, changed: float) -> Source:
     try:
-        with xr.open_dataset(file, engine="netcdf4") as opened:
-            campaign, title = (opened.attrs[name] for name in ("campaign", "title"))
+        with store.opened(file) as found:
+            campaign, title = (found.attrs[name] for name in ("campaign", "title"))
     except (OSError, ValueError, KeyError) as error:
         remedy = "`falloff run` or `falloff import` writes it anew"
         reason = f"{file} is not a readable dataset of Falloff's: {error}. {remedy}"
