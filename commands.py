@@ -74,11 +74,11 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
 
     if data:
         return _report_of(data, out)
-    datasets = {name: experiment.stored(*source) for name, source in together.DATASETS.items()}
-    today, left_out = {}, []
+    datasets, left_out = experiment.all_stored()
+    today = {}
     if preset == "stored":
         left_out.append("nothing was to be measured (preset stored): the preset quick measures on this machine")
-    for name in {"quick": QUICK, "full": tuple(datasets), "stored": ()}[preset]:
+    for name in {"quick": QUICK, "full": tuple(together.DATASETS), "stored": ()}[preset]:
         try:
             plan = experiment.plan_campaign(*together.DATASETS[name], preset)
             today[name] = store.read(experiment.run_campaign(plan, listen=progress()))
@@ -215,15 +215,14 @@ def compare_models(file: Path, x: str, y: str, block: str) -> int:
 
 
 def plan_campaign(campaign: str, testbed: str) -> int:
-    """Print what a campaign costs in hours and what it will be able to say, from what it took so far."""
+    """Print how many minutes a campaign takes until it is decided, and how probable that is at each look."""
     import experiment
-    from analysis.inference import planning
+    from analysis.statistics import planning
 
     plan = experiment.plan_campaign(campaign, testbed, "full")
-    folder, effort = experiment.effort(plan)
-    blocks = sorted({3, 4, 6, 8, 12, 16, 24, 32, 48, 64, plan.stopping.blocks})
-    print(f"{campaign} on {plan.testbed['name']}, from the blocks in {folder}")
-    print(planning.text(effort, blocks))
+    effort = experiment.effort(plan)
+    print(f"{campaign} on {plan.testbed['name']}")
+    print(planning.text(experiment.design_of(plan), effort))
     return 0
 
 
@@ -244,7 +243,7 @@ def print_claims(source: str, out: Path | None) -> int:
     from analysis.studies import together
 
     claims = ledger.of_source(ledger.load(), source)
-    studies = together.analyse({name: experiment.stored(*at) for name, at in together.DATASETS.items()})
+    studies = together.analyse(experiment.all_stored()[0])
     entries = evaluate.evaluate(claims, studies)
     print(text.table(claims, entries))
     if out:
@@ -256,7 +255,7 @@ def print_claims(source: str, out: Path | None) -> int:
 def print_rates(testbed: str) -> int:
     """Measure one node, of this machine without a testbed, and print its rates as TOML for data/testbeds."""
     import experiment
-    from runners import rates
+    from runners import rates, session
 
     of = ""
     if testbed:
@@ -264,7 +263,7 @@ def print_rates(testbed: str) -> int:
         of = f"a node of {testbed}" if machine["kind"] == "cluster" else ""  # all others are of this machine
         networks = machine.get("networks") or experiment.read_toml(paths.INTERCONNECTS, "interconnects")
         idle = dict([next(iter(networks.items()))])  # a testbed wants one, though nothing is sent
-        with experiment.testbed_module(machine).open_testbed(machine, idle) as opened:
+        with session.testbed_module(machine).open_testbed(machine, idle) as opened:
             said = rates.run_on(opened, *idle)
     else:
         said = rates.run_here()
@@ -296,18 +295,18 @@ def doctor(testbed: str) -> int:
 
         return checkup.report(experiment.read_testbed(testbed))
     from analysis.studies import together
-    from runners import tools
+    from runners import session, tools
 
     plans = [experiment.plan_campaign(*source) for source in together.DATASETS.values()]
     testbeds = {plan.testbed["name"]: plan.testbed for plan in plans}
     missing = dict.fromkeys(obstacle for plan in plans for obstacle in experiment.obstacles(plan))
-    for tool in sorted({tool for plan in plans for tool in experiment.tools_of(plan)}):
+    for tool in sorted({tool for plan in plans for tool in session.tools_of(plan)}):
         try:
             print(f"  here     {tool}: {tools.find(tool, testbeds['emulated'].get('tools', {}))}")
         except FalloffError:
             pass  # it is among the obstacles
     for name, testbed in testbeds.items():
-        if not experiment.testbed_module(testbed).unavailable(testbed):
+        if not session.testbed_module(testbed).unavailable(testbed):
             print(f"  here     testbed {name}: {testbed['nodes']} nodes, {testbed['kind']} on this machine")
     for obstacle in missing:
         print(f"  MISSING  {obstacle}")

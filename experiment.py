@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,18 @@ import numpy as np
 import xarray as xr
 
 from analysis import contrasts, derive, designs, paths, store
-from analysis.calibration import stopping
-from analysis.inference import planning
-from analysis.inference.verdict import judge_fall
+from analysis.statistics import design as designs_of_plans
+from analysis.statistics import planning
+from analysis.statistics.design import Design, Statement
 from runners import campaign as engine
-from runners import provenance, runner_named, submission, tools
-from runners.description import for_preset, for_testbed
+from runners import provenance, runner_named, session, submission, tools
+from runners.description import LEAST_BLOCKS, for_preset, for_testbed
 from runners.journal import Folder
 from runners.plan import Plan, resolve, with_blocks
 from runners.record import FalloffError
 from runners.testbeds import cluster_description
+
+SIMULATED_CASES = "hpl_paper-smith"  # the reference from whose falls a campaign is planned
 
 
 @dataclass(frozen=True)
@@ -89,13 +90,27 @@ def beside(parameters: Parameters, campaign: str, listen: engine.Listener | None
     return dataset(replace(parameters, campaign=campaign, preset=preset, blocks=blocks), listen)
 
 
-def stored(campaign: str, testbed: str = "emulated") -> xr.Dataset:
+def stored(campaign: str, testbed: str = "scale_model") -> xr.Dataset:
     """The reference campaign that is shipped; raises FalloffError when there is none of that name."""
     folder = paths.REFERENCE / f"{campaign}-{testbed}"
     if not folder.exists():
         known = ", ".join(sorted(other.name for other in paths.REFERENCE.iterdir() if other.is_dir()))
         raise FalloffError(f"no reference campaign {folder.name!r} is stored; there are: {known or 'none'}")
     return store.read(folder)
+
+
+def all_stored() -> tuple[dict[str, xr.Dataset], list[str]]:
+    """The report's reference campaigns by their names there, and a line with the remedy for each that is not stored."""
+    from analysis.studies import together
+
+    datasets, missing = {}, []
+    for name, (campaign, testbed) in together.DATASETS.items():
+        if (paths.REFERENCE / f"{campaign}-{testbed}").exists():
+            datasets[name] = stored(campaign, testbed)
+        else:
+            remedy = f"`falloff run {campaign} --testbed {testbed} --pack data/reference/{campaign}-{testbed}`"
+            missing.append(f"no reference of {campaign} on {testbed} is stored: {remedy}")
+    return datasets, missing
 
 
 def read_toml(file: Path, kind: str) -> dict[str, Any]:
@@ -167,10 +182,7 @@ def run_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False, listen:
         missing = obstacles(plan)
         if missing:
             raise FalloffError("\n".join(missing))
-        with testbed_module(plan.testbed).open_testbed(plan.testbed, plan.interconnects) as opened:
-            if plan.testbed["kind"] == "cluster" and (lacking := opened.missing(tools_of(plan))):
-                raise FalloffError("\n".join(lacking))
-            engine.run(plan, opened, folder, listen or engine.ignore, half_width)
+        session.run(plan, folder, listen or engine.ignore, decided)
     return folder.path
 
 
@@ -194,7 +206,7 @@ def _folder(plan: Plan, out: Path, fresh: bool) -> Folder:
 
 def obstacles(plan: Plan) -> list[str]:
     """Why a plan cannot run here, a line each with the remedy: the testbed's reasons, missing tools and memory."""
-    found = testbed_module(plan.testbed).unavailable(plan.testbed)
+    found = session.testbed_module(plan.testbed).unavailable(plan.testbed)
     needed, here = 8 * max((t.point.get("N", 0) for t in plan.trials()), default=0) ** 2, provenance.memory_bytes()
     if plan.testbed["kind"] == "emulated" and here is not None and needed > here:
         found.append(
@@ -203,7 +215,7 @@ def obstacles(plan: Plan) -> list[str]:
         )
     if plan.testbed["kind"] == "cluster":  # its tools are on its nodes, which are asked when it is opened
         return found
-    for tool in tools_of(plan):
+    for tool in [*session.tools_of(plan), *_helpers(plan)]:
         try:
             tools.find(tool, plan.testbed.get("tools", {}))
         except FalloffError as error:
@@ -211,67 +223,69 @@ def obstacles(plan: Plan) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def tools_of(plan: Plan) -> list[str]:
-    """The names of the tools that a plan's commands start, or what stands for them on its testbed."""
-    stands_for = testbed_module(plan.testbed).STANDS_FOR
+def _helpers(plan: Plan) -> list[str]:
+    """The tools that the emulated testbed itself needs for a plan's MPI programs."""
     commands = (c for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point))
-    return sorted({stands_for.get(command.argv[0], command.argv[0]) for command in commands})
+    if plan.testbed["kind"] != "emulated" or not any(command.ranks for command in commands):
+        return []
+    return ["mpirun", *(["pace.so"] if "flop_s" in plan.testbed.get("node", {}) else [])]
 
 
-def testbed_module(description: dict[str, Any]) -> Any:
-    """The module that knows this kind of testbed."""
-    try:
-        return import_module(f"runners.testbeds.{description['kind']}")
-    except (KeyError, ModuleNotFoundError):
-        raise FalloffError(f"testbed {description.get('name')!r} needs a known 'kind'") from None
+def decided(folder: Folder) -> bool:
+    """Whether further blocks would change no answer of a campaign with planned looks."""
+    return contrasts.is_over(derive.points(store.assemble(folder.path)))  # of a campaign that runs: more each time
 
 
-def half_width(folder: Folder) -> float | None:
-    """Half the 95 % interval of the primary contrast's fall so far, as a fraction.
+def effort(plan: Plan) -> planning.Effort:
+    """What a plan's trials take and how its blocks differ, from its own folder, else the stored reference; and the
+    falls that the simulation of the paper's cases has. What neither knows is None, or no fall.
 
-    None with fewer than `stopping.FIRST_LOOK` valid blocks: the rule `precision` does not look yet.
-    """
-    found = derive.points(store.assemble(folder.path))  # of a campaign that runs: other trials each time
-    margin = json.loads(found.attrs["design"])["margin"]
-    verdict = judge_fall(contrasts.primary_differences(found).values, margin, found.evidence.item())
-    if verdict.interval_95 is None or verdict.blocks < stopping.FIRST_LOOK:
-        return None
-    low, high = verdict.interval_95
-    return (high - low) / 2
-
-
-def effort(plan: Plan) -> tuple[Path, planning.Effort]:
-    """What a plan's trials took and how its blocks differed: in its own folder, else in the stored reference.
-
-    Raises FalloffError when neither has two valid blocks, or the campaign judges no fall.
+    Raises FalloffError when the campaign judges no fall, or repeats itself exactly.
     """
     if plan.testbed["kind"] == "simulated":
-        raise FalloffError(f"campaign {plan.name} on {plan.testbed['name']} repeats itself: there is no power to plan")
-    if "baseline_nodes" not in plan.design:
-        raise FalloffError(f"campaign {plan.name} judges no fall over nodes: there is no power to plan")
-    stored_folder = paths.REFERENCE / f"{plan.name}-{plan.testbed['name']}"
-    for path in (folder_of(plan).path, stored_folder):
+        raise FalloffError(f"campaign {plan.name} on {plan.testbed['name']} repeats itself: there is nothing to plan")
+    design = design_of(plan)
+    if not design.judges_falls:
+        raise FalloffError(f"campaign {plan.name} judges no fall over nodes: there is nothing to plan")
+    falls = [_simulated_fall(statement) for statement in design.primary]
+    known = {
+        "falls": tuple(fall or 0.0 for fall in falls),
+        "assumed": tuple("assumed, not simulated" if fall is None else "as simulated" for fall in falls),
+    }
+    for path in (folder_of(plan).path, paths.REFERENCE / f"{plan.name}-{plan.testbed['name']}"):
         with suppress(FalloffError):
-            found = derive.points(store.read(path))
-            fall = contrasts.primary_differences(found).dropna("block").values
-            if len(fall) > 1:
-                return path, _effort(Folder(path), plan, fall)
-    raise FalloffError(
-        f"campaign {plan.name}: fewer than two valid blocks say how long one takes and how much blocks differ; "
-        f"run `falloff run {plan.name} --repeats 3` first"
-    )
+            points = derive.points(store.read(path))
+            again = {**json.loads(points.attrs["design"]), "primary": plan.design["primary"]}  # by today's statements
+            with suppress(KeyError):  # levels that were not run there
+                apart = contrasts.primary_differences(points.assign_attrs(design=json.dumps(again))).values
+                valid = int(np.isfinite(apart).all(axis=0).sum())
+                return planning.Effort(*_seconds(Folder(path), plan, valid), planning.run_sd(apart), str(path), **known)
+    return planning.Effort(None, 0.0, None, "no run of this campaign", **known)
 
 
-def _effort(folder: Folder, plan: Plan, fall: np.ndarray) -> planning.Effort:
+def design_of(plan: Plan) -> Design:
+    """The design of a plan, with a look at its last block where none is planned."""
+    looks = plan.design.get("looks") or [max(plan.stopping.blocks, LEAST_BLOCKS)]
+    return designs_of_plans.of({**plan.design, "looks": looks})
+
+
+def _simulated_fall(statement: Statement) -> float | None:
+    """The fall of a statement in the simulation of the paper's cases; None where it lacks a network or node count."""
+    points = derive.points(store.read(paths.REFERENCE / SIMULATED_CASES)).squeeze("block")
+    if not {statement.of, statement.against} <= set(points.interconnect.values.tolist()):
+        return None
+    if not {statement.start, statement.end} <= set(points.nodes.values.tolist()):
+        return None
+    ratio = contrasts.log_ratios(points, statement.of, statement.against)
+    return float(-np.expm1(contrasts.differences(ratio, statement.start, statement.end)))
+
+
+def _seconds(folder: Folder, plan: Plan, blocks: int) -> tuple[float | None, float]:
+    """The time of one valid block and of what precedes them [s]; None without one."""
     survey = {trial.id for trial in plan.preamble}
     seconds = {note["id"]: note["seconds"] for note in folder.notes() if note["event"] == "trial"}
     survey_s = sum(took for trial, took in seconds.items() if trial in survey)
-    return planning.Effort(
-        block_s=(sum(seconds.values()) - survey_s) / len(fall),
-        survey_s=survey_s,
-        sd=float(fall.std(ddof=1)),
-        margin=plan.design["margin"],
-    )
+    return ((sum(seconds.values()) - survey_s) / blocks if blocks else None), survey_s
 
 
 def _is_parameter(name: str, value: Any) -> bool:

@@ -115,7 +115,7 @@ def parser() -> argparse.ArgumentParser:
     rates.set_defaults(do=commands.print_rates)
     rates.add_argument("--testbed", default="", help="a name in data/testbeds (default: this machine, all its cores)")
 
-    plan = parsers.add_parser("plan", help="what a campaign costs in hours, and what it will be able to say")
+    plan = parsers.add_parser("plan", help="the minutes until a campaign is decided, and how probable that is at each look")
     plan.set_defaults(do=commands.plan_campaign)
     plan.add_argument("campaign", help="a name in data/campaigns")
     plan.add_argument("--testbed", default="", help="a name in data/testbeds (default: the one that the campaign names)")

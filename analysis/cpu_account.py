@@ -1,4 +1,4 @@
-"""Whose the machine's CPU time was: what the emulated nodes' cgroups hold, and what is nobody's."""
+"""Whose the machine's CPU time was: what the emulated nodes' programs and the kernel's work for them take, and what is nobody's."""
 
 import numpy as np
 import xarray as xr
@@ -16,7 +16,7 @@ def unattributed(dataset: xr.Dataset) -> xr.DataArray:
 
 
 def of_end(dataset: xr.Dataset, end: str) -> xr.DataArray:
-    """CPU time [s] of the node at the `local` or `remote` end over (trial), by its cgroup.
+    """CPU time [s] of the node at the `local` or `remote` end over (trial): its programs' and the kernel's that receives for it.
 
     NaN where it was not counted, and where more than MOST_UNATTRIBUTED of the machine's is unattributed.
     """

@@ -1,6 +1,7 @@
-"""From an HPL campaign's trials to its points: rate and share of DGEMM by block and factor."""
+"""From an HPL campaign's trials to its points: rate, and share of what the nodes can do, by block and factor."""
 
 import json
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -10,11 +11,14 @@ from analysis.inference.averages import mean_over
 from analysis.links import networks
 from runners.record import FalloffError
 
+# What a share is of.
+PACED, MODELLED, PEAK, ONE_NODE = (
+    "the nodes' paced rate", "the modelled nodes' DGEMM rate", "Rpeak", "n times the rate on one node"
+)  # fmt: skip
 LABELS = {
     "rate": ("Gflop/s", "HPL rate"),
-    "dgemm": ("Gflop/s", "DGEMM rate of the same nodes, harmonic mean of before and after the block"),
-    "share": ("1", "share of DGEMM"),
-    "drift": ("1", "relative change of the DGEMM rate within the block"),
+    "known_rate": ("Gflop/s", "rate that the nodes are known to have together"),
+    "share": ("1", "share of the nodes' known rate"),
     "bytes_sent": ("B", "bytes sent by all nodes' interfaces"),
     "broadcast_bytes": ("B", "least traffic of HPL's panel broadcasts"),
     "N": ("1", "order of the matrix"),
@@ -25,43 +29,59 @@ LABELS = {
 }
 
 
-def points(dataset: xr.Dataset, drift_limit: float | None = None) -> xr.Dataset:
+def points(dataset: xr.Dataset) -> xr.Dataset:
     """Lay a campaign's HPL trials out over dims (block, *factors), the factors as in its design.
 
-    Factors are always `interconnect` and `nodes`, in some campaigns also `N`, `noise` or `blas`.
-    Variables: `rate` [Gflop/s], `share` of DGEMM [1], `bytes_sent` and `broadcast_bytes` [B], the
+    Factors are always `interconnect` and `nodes`, in some campaigns also `N`, `daemon` or `blas`.
+    Variables: `rate` [Gflop/s], `share` [1] of `known_rate`, `bytes_sent` and `broadcast_bytes` [B], the
     settings `N`, `NB`, `P`, `Q`, `ranks_per_node` as far as they are no factors, and `reason`, which is
-    empty where `rate` is valid and says otherwise why it is NaN; over (block, nodes) `dgemm` [Gflop/s], the
-    sum over the n nodes; over (block) `drift` [1], `block_valid` and `block_reason`; over (interconnect), from the
-    survey where there is one, `goodput` and `injection_limit` [bit/s] and `limit` (`link-bound`,
-    `host-bound`), since only link-bound points speak of a link. A block is invalid, and all its values NaN,
-    when DGEMM drifted beyond `drift_limit`, the design's unless given, or was not measured on both sides.
-    A node count without its own DGEMM has a rate but no share. The attributes are the dataset's;
+    empty where `rate` is valid and says otherwise why it is NaN; over (block, nodes) `known_rate` [Gflop/s],
+    the sum over the n nodes, also over (dilation) where the campaign varies that, whose attribute `of` says what it is
+    (as `known_rate` does); over (interconnect), from the survey where there is one, `goodput` [bit/s] and `limit`
+    (`link-bound`, `host-bound`), since only link-bound points speak of a link. The attributes are the dataset's;
     `evidence` is a scalar coordinate. Raises FalloffError when there is no HPL trial or the
     evidence is of several kinds.
     """
     dataset = dataset.reset_coords()  # else each of the steps below carries all of a trial's settings along
     found = _hpl(dataset)
-    dgemm, drift = _dgemm(dataset, found)
-    limit = json.loads(dataset.attrs["design"])["drift_limit"] if drift_limit is None else drift_limit
-    block_reason = xr.apply_ufunc(_block_fault, drift, limit, vectorize=True, output_dtypes=[object])
-    block_valid = block_reason == ""
-    reason = _point_reason(found).where(block_valid, block_reason)
+    reason = _point_reason(found)
     rate = found.rate.where(reason == "")
-    dgemm = dgemm.where(block_valid)
+    set_for_all = json.loads(dataset.attrs["settings"]).get("dilation")
+    known = known_rate(json.loads(dataset.attrs["testbed_settings"]), rate, set_for_all)
     result = found.assign(
-        rate=rate,
-        dgemm=dgemm,
-        share=rate / dgemm,
-        drift=drift,
-        block_valid=block_valid,
-        block_reason=block_reason,
-        reason=reason,
-        **_limits(dataset, found.interconnect.values),
+        rate=rate, known_rate=known, share=rate / known, reason=reason, **_limits(dataset, found.interconnect.values)
     )
     for name, (units, long_name) in LABELS.items():
         result[name].attrs = {"units": units, "long_name": long_name}
+    for name in ("known_rate", "share"):
+        result[name].attrs["of"] = known.attrs["of"]
     return result.assign_coords(evidence=_evidence(dataset)).assign_attrs(dataset.attrs)
+
+
+def known_rate(testbed: Mapping, rate: xr.DataArray, dilation: float | None = None) -> xr.DataArray:
+    """What the n nodes are known to compute together [Gflop/s], over (block, nodes); its attribute `of` says how.
+
+    The first that a testbed's description has: the rate at which its nodes are paced (`PACED`), that of the
+    modelled node (`MODELLED`), the theoretical peak (`PEAK`). Else n times the harmonic mean of `rate` on one
+    node in the same block (`ONE_NODE`), NaN where none ran there: the share is then the parallel efficiency.
+    Paced nodes are as much slower as the `dilation` of all points [1] exceeds the described one. Where it is a factor,
+    a dimension of `rate`, the result is over (block, nodes, dilation).
+    """
+    described = (
+        (PACED, testbed.get("node", {}).get("flop_s")),
+        (MODELLED, testbed.get("rates", {}).get("dgemm_flop_s", {}).get("value")),
+        (PEAK, testbed.get("rpeak", {}).get("value")),
+    )
+    of, of_node = next(((of, value) for of, value in described if isinstance(value, (int, float))), (ONE_NODE, None))
+    if of_node is None:
+        alone = rate.reindex(nodes=[1]).isel(nodes=0, drop=True)
+        per_node = mean_over(alone, [dim for dim in alone.dims if dim != "block"], "rate")
+    else:
+        per_node = xr.full_like(rate.block, of_node / 1e9, dtype=float)
+    slower = rate.coords.get("dilation", dilation)
+    if of == PACED and slower is not None:
+        per_node = per_node * testbed["node"]["dilation"] / slower
+    return (per_node * rate.nodes).transpose("block", "nodes", ...).assign_attrs(of=of)
 
 
 def over_factors(dataset: xr.Dataset, runner: str = "hpl", **columns: xr.DataArray) -> xr.Dataset:
@@ -124,29 +144,6 @@ def _hpl(dataset):
     return found.assign(reason=found.reason.fillna("not run"), broadcast_bytes=least)
 
 
-def _dgemm(dataset, found):
-    """DGEMM of n nodes at once over (block, nodes), and its relative change within each block."""
-    chosen = (dataset.runner.values == "dgemm") & np.isin(dataset.role.values, ["before", "after"])
-    columns = {name: dataset[name].values[chosen] for name in ("role", "block", "nodes")}
-    columns["nodes"] = columns["nodes"].astype(int)
-    columns["rate"] = dataset.dgemm_rate[chosen].sum("node", min_count=1).values
-    table = pd.DataFrame(columns).set_index(["role", "block", "nodes"]).rate.to_xarray()
-    rate = table.reindex(role=["before", "after"], block=found.block, nodes=found.nodes)
-    twice = rate.notnull().all("role").values
-    nodes = (twice * rate.nodes.values).sum(axis=-1)
-    before, after = np.where(twice, rate.values, 0).sum(axis=-1) / np.where(nodes, nodes, np.nan)
-    drift = xr.DataArray(after / before - 1, {"block": rate.block})
-    return mean_over(rate, "role", "rate", skipna=False), drift
-
-
-def _block_fault(drift, limit):
-    if np.isnan(drift):
-        return "DGEMM was not measured both before and after the block"
-    if abs(drift) > limit:
-        return f"DGEMM drifted by {100 * drift:+.1f} % within the block, beyond {100 * limit:g} %"
-    return ""
-
-
 def _point_reason(found):
     """The trial's own reason, or that its traffic cannot have crossed the nodes' interfaces."""
     elsewhere = (found.reason == "") & (found.bytes_sent < found.broadcast_bytes)
@@ -160,11 +157,6 @@ def _limits(dataset, interconnects):
     surveyed = networks(dataset).reindex(interconnects)
     return {
         "goodput": ("interconnect", surveyed.goodput, {"units": "bit/s", "long_name": "TCP payload received"}),
-        "injection_limit": (
-            "interconnect",
-            surveyed.injection_limit,
-            {"units": "bit/s", "long_name": "TCP payload that a node sends inside its CPU quota"},
-        ),
         "limit": ("interconnect", surveyed.limit.fillna("").astype(str)),
     }
 

@@ -13,8 +13,8 @@ from analysis import style
 from analysis.contrasts import Contrast
 from analysis.fitting.block_fit import BlockFit
 from analysis.inference.averages import Kind, average
-from analysis.inference.verdict import Agreement
 from analysis.studies.scaling import short_names
+from analysis.statistics.reproduction import Reproduction
 
 # What a line is, told by the gid of its artist; the check of the twelve rules reads it. No other line joins points.
 MODEL, BOUND, COMPUTED = "model", "bound", "computed"
@@ -74,19 +74,16 @@ def interval(axes: Axes, series: str, x, mean, low, high) -> None:
     )
 
 
-def shares(axes: Axes, points: xr.Dataset, fits: Mapping[str, BlockFit]) -> None:
-    """Share of DGEMM [%] of every block over nodes, with block means, 95 % t intervals and fitted bands.
+def shares(axes: Axes, points: xr.Dataset) -> None:
+    """Share of the known rate [%] of every block over nodes, with block means and 95 % t intervals.
 
-    `points` is from `derive.points`; `fits` holds a fit of n times the share for each interconnect that
-    has one.
+    `points` is from `derive.points`.
     """
     for interconnect, sidestep, short in series(points):
         x = points.nodes.values * 2 ** (0.035 * sidestep)
         share = 100 * points.share.sel(interconnect=interconnect)
         runs(axes, interconnect, x, share, short)
         intervals(axes, interconnect, x, share, "ratio")
-        if interconnect in fits:
-            curve(axes, interconnect, fits[interconnect], points.nodes, "ratio", lambda n, worth: 100 * worth / n)
     node_axis(axes, points.nodes.values)
 
 
@@ -117,27 +114,23 @@ def doubling_axis(axes: Axes, ticks: Sequence[int], label: str) -> None:
 
 
 def judgement(axes: Axes, row: int, contrast: Contrast, look: style.Look) -> None:
-    """The contrast's mean, intervals and word, above its blocks."""
+    """The contrast's mean, interval and answer, above its blocks."""
     verdict = contrast.verdict
-    axes.text(1.02, row, verdict.kind, weight="bold", va="center", transform=axes.get_yaxis_transform())
-    if verdict.interval_90 is None:
+    axes.text(1.02, row, verdict.answer, weight="bold", va="center", transform=axes.get_yaxis_transform())
+    if verdict.interval is None:
         return
-    for interval, width, name in ((verdict.interval_95, 1.2, "95 %"), (verdict.interval_90, 4, "90 %")):
-        ends = 100 * np.array(interval)
-        axes.plot(ends, [row, row], color=look.color, linewidth=width, label=f"{name} interval")
+    ends, name = 100 * np.array(verdict.interval), f"{100 * verdict.confidence:g} % interval"
+    axes.plot(ends, [row, row], color=look.color, linewidth=3, label=name)
     axes.plot(
         100 * verdict.fall, row, look.marker, color="white", mec=look.color, mew=1.5, markersize=7, zorder=3
     )
 
 
-def today_mark(axes: Axes, row: int, agreement: Agreement) -> None:
-    """Another run's mean and the reference's prediction interval for it, above the contrast's own."""
-    if agreement.interval is None:
-        return
-    look, place = style.TODAY, row - 0.27
-    ends = 100 * (1 - np.array(agreement.interval))
-    axes.plot(ends, [place, place], look.line, color=look.color, linewidth=1.2, label="expected today")
-    axes.plot(100 * (1 - agreement.today), place, look.marker, color=look.color, label="today")
+def today_mark(axes: Axes, row: int, found: Reproduction) -> None:
+    """Another run's mean, above the contrast's own."""
+    if found.today is not None:
+        look = style.TODAY
+        axes.plot(100 * (1 - found.today), row - 0.27, look.marker, color=look.color, label="today")
 
 
 def log_ticks(axis: Axis) -> None:

@@ -9,21 +9,20 @@ from pathlib import Path
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import publish, store, style
-from analysis.calibration import error_rates
+from analysis import publish, store, style, summary
 from analysis.claims import evaluate, ledger
-from analysis.facts import agreement as agreement_facts
+from analysis.experiments import hpl_agreement, hpl_invariance, hpl_noise, hpl_table1, scale_model
 from analysis.facts import beyond as beyond_facts
 from analysis.facts import blas as blas_facts
 from analysis.facts import calibration as calibration_facts
 from analysis.facts import chain as chain_facts
 from analysis.facts import claims as claims_facts
 from analysis.facts import conduct
+from analysis.facts.common import common
 from analysis.facts import cost as cost_facts
 from analysis.facts import fan_out as fan_out_facts
 from analysis.facts import link_bonding as link_bonding_facts
 from analysis.facts import long_path as long_path_facts
-from analysis.facts import noise as noise_facts
 from analysis.facts import paper as paper_facts
 from analysis.facts import payload as payload_facts
 from analysis.facts import payoff as payoff_facts
@@ -37,15 +36,12 @@ from analysis.facts import token_exchange as token_exchange_facts
 from analysis.facts import top500 as top500_facts
 from analysis.facts import topology as topology_facts
 from analysis.facts import trust as trust_facts
-from analysis.figures import agreement as agreement_figures
 from analysis.figures import beyond as beyond_figures
 from analysis.figures import blas as blas_figures
-from analysis.figures import calibration as calibration_figures
 from analysis.figures import cost as cost_figures
 from analysis.figures import fan_out as fan_out_figures
 from analysis.figures import link_bonding as link_bonding_figures
 from analysis.figures import long_path as long_path_figures
-from analysis.figures import noise as noise_figures
 from analysis.figures import paper as paper_figures
 from analysis.figures import payload as payload_figures
 from analysis.figures import payoff as payoff_figures
@@ -56,8 +52,6 @@ from analysis.figures import switch as switch_figures
 from analysis.figures import token_exchange as token_exchange_figures
 from analysis.figures import top500 as top500_figures
 from analysis.figures import topology as topology_figures
-from analysis.inference import planning
-from analysis.inference.verdict import Verdict
 from analysis.rules import check
 from analysis.rules.exhibits import exhibits
 from analysis.studies.together import Studies
@@ -69,11 +63,9 @@ from runners.journal import write_whole
 SECTIONS = {
     "scaling": (scaling_facts, scaling_figures),
     "size": (size_facts, size_figures),
-    "noise": (noise_facts, noise_figures),
     "blas": (blas_facts, blas_figures),
     "paper": (paper_facts, paper_figures),
     "beyond": (beyond_facts, beyond_figures),
-    "agreement": (agreement_facts, agreement_figures),
     "payload": (payload_facts, payload_figures),
     "cost": (cost_facts, cost_figures),
     "switch": (switch_facts, switch_figures),
@@ -85,6 +77,15 @@ SECTIONS = {
     "payoff": (payoff_facts, payoff_figures),
     "topology": (topology_facts, topology_figures),
     "top500": (top500_facts, top500_figures),
+}
+
+# Experiments that bring their own figures, finding and section, by their names in `Studies`.
+EXPERIMENTS = {
+    "noise": hpl_noise,
+    "scale_model": scale_model,
+    "table1": hpl_table1,
+    "agreement": hpl_agreement,
+    "invariance": hpl_invariance,
 }
 
 DIGITS = 10  # of a digest that are shown: enough to tell it from all others here
@@ -114,14 +115,15 @@ def facts(studies: Studies, entries: Sequence[evaluate.Entry] | None = None) -> 
     campaigns = [conduct.campaign(dataset) for dataset in studies.datasets.values()]
     return {
         "kinds": [kind for kind in KINDS if any(it["evidence"] == kind for it in campaigns)],
-        "statements": sum(verdict.p is not None for verdict in studies.verdicts),
+        "statements": any([studies.scaling, studies.noise, studies.blas, studies.link_bonding]),
         **{name: collected.collect(study) if study else None for name, study, collected, _ in _sections(studies)},
+        **{name: _experiment(module, getattr(studies, name)) for name, module in EXPERIMENTS.items()},
         "claims": claims_facts.collect(claims, entries, studies.datasets),
         "trust": trust_facts.collect(),
         "published": published_sources(),
         "campaigns": campaigns,
         "settings": conduct.settings(studies.datasets.values()),
-        "calibration": calibration_facts.collect(error_rates.load(), error_rates.results(), _primary(studies)),
+        "calibration": calibration_facts.collect(),
     }
 
 
@@ -152,7 +154,7 @@ def chains(markdown: str, described: list[dict]) -> str:
 
 def build(studies: Studies, out: Path, left_out: list[str], own: bool = False) -> Report:
     """Write the report (`falloff`) and its supplement (`supplement`) as HTML and PDF, their figures and the claims'
-    dataset `claims.nc` into the folder `out`.
+    dataset `claims.nc`, and every finding as data, `summary.json`, into the folder `out`.
 
     `left_out` says, in a line each, what could not be done and the remedy; the first page shows it. The same data
     give the same bytes. Raises FalloffError, before anything is written, where a figure or table breaks one of the
@@ -172,6 +174,7 @@ def build(studies: Studies, out: Path, left_out: list[str], own: bool = False) -
     }
     style.save_all(drawn, out / "figures")
     store.save(evaluate.dataset(entries, claims), out / "claims.nc")
+    write_whole(out / "summary.json", summary.text(studies))
     dated = _timestamp([*studies.datasets.values(), *studies.today.values()])
     for name, markdown in documents.items():
         write_whole(out / f"{name}.html", publish.to_html(markdown, out))
@@ -201,21 +204,28 @@ def draw(studies: Studies) -> dict[str, Figure]:
         # The emulated runs have a panel beside the paper's cases.
         beside = (studies.scaling,) if name == "paper" else ()
         drawn |= figures.draw(study, *beside) if study else {}
-    calibration, primary = error_rates.load(), _primary(studies)
-    own = (primary.sd, primary.blocks, primary.margin) if primary else (None, 0, calibration.design.margin)
-    return drawn | {
-        "calibration": calibration_figures.error_rates(error_rates.results()),
-        "power": calibration_figures.power_over_blocks(*own, planning.LARGE_FALL),
-    }
+    for name, module in EXPERIMENTS.items():
+        drawn |= module.draw(getattr(studies, name)) if getattr(studies, name) and hasattr(module, "draw") else {}
+    return drawn
+
+
+def _experiment(module, study) -> dict | None:
+    """How an experiment's campaign was conducted, where it has one, and its words, whole and `brief`; None without data."""
+    if study is None:
+        return None
+    conducted = common(study.dataset, study.points) if hasattr(study, "dataset") else {}
+    section = module.section(study)
+    return {**conducted, "finding": module.finding(study), "section": section, "brief": _brief(section, module.finding(study))}
+
+
+def _brief(section: str, finding: str) -> str:
+    """A section's heading, its finding and its figures; the tables are in the supplement."""
+    lines = section.splitlines()
+    return "\n\n".join([lines[0], finding, *(line for line in lines if line.startswith("!["))])
 
 
 def _sections(studies: Studies):
     return [(name, getattr(studies, name), *modules) for name, modules in SECTIONS.items()]
-
-
-def _primary(studies: Studies) -> Verdict | None:
-    """The verdict that the scaling campaign was made for."""
-    return studies.scaling.contrasts[0].verdict if studies.scaling else None
 
 
 def _timestamp(datasets: Sequence[xr.Dataset]) -> int:

@@ -67,7 +67,7 @@ def assemble(folder: Path) -> xr.Dataset:
         "extensions": source.extensions(),
         "design": json.dumps(plan.design),
         "interconnects": json.dumps(plan.interconnects),
-        "caveat": _caveat(plan.testbed),
+        "caveat": _caveat(plan.testbed, plan.design["factors"]),
         "testbed_settings": json.dumps(plan.testbed),
         "settings": json.dumps(_shared_settings(transcripts)),
         "provenance": (source.path / "provenance.json").read_text(encoding="utf-8"),
@@ -188,10 +188,11 @@ def _shared_settings(transcripts: list[Transcript]) -> dict:
     }
 
 
-def _caveat(testbed: dict) -> str:
+def _caveat(testbed: dict, factors: dict) -> str:
     """With what every number from a testbed has to be read, in a sentence; empty when there is nothing to say."""
-    if testbed.get("kind") == "emulated" and "share" not in testbed.get("cpu", {}):
-        return "No CPU quota held: the nodes shared the machine's cores, so that part of a fall may be the machine's."
+    own_pace = "share" in testbed.get("cpu", {}) or "flop_s" in testbed.get("node", {})  # a quota in older campaigns
+    if testbed.get("kind") == "emulated" and not own_pace and "interconnect" in factors:
+        return "The nodes were not paced: they shared the machine's cores, so that part of a fall may be the machine's."
     return ""
 
 

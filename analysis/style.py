@@ -70,6 +70,7 @@ LOOKS = {
     "bonded_shared": Look("#6E6E6E", "X", (0, (8, 2))),
     # Ways of predicting HPL.
     "analytic": Look("#56B4E9", "P", (0, (6, 1, 1, 1, 1, 1))),
+    "by blocks": Look("#CC79A7", "X", (0, (8, 2))),
     "simulated": Look("#009E73", "D", "-"),
     # What is uncertain where a network pays for itself.
     "prices": Look("#E69F00", "v", "--"),

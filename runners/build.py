@@ -1,8 +1,9 @@
-"""Build the tools that no package brings (`python -m runners.build`): xhpl, dgemm, noise, node_rates,
+"""Build the tools that no package brings (`python -m runners.build`): xhpl, dgemm, node_rates,
 token, and delay_line, shared_wire and channel_bond, which are what lies between emulated nodes.
 
-xhpl_payload is the same HPL that counts its messages, payload.so what counts any program's, and mptcp.so gives any
-program MPTCP for TCP. Where the reference BLAS is installed, xhpl_reference too: the same HPL with the plainest of BLAS.
+xhpl_payload is the same HPL that counts its messages, payload.so what counts any program's, mptcp.so gives any program
+MPTCP for TCP, and pace.so makes any program's ranks nodes of a known speed. Where the reference BLAS is installed,
+xhpl_reference too: the same HPL with the plainest of BLAS.
 
 Done once: a stamp beside the programs holds the checksum of all that they were made from.
 """
@@ -30,7 +31,6 @@ _INPUTS = (
     _HERE / "hpl_source.py",
     _OWN_SOURCES / "xhpl_main.c",
     _OWN_SOURCES / "dgemm.c",
-    _OWN_SOURCES / "noise.c",
     _OWN_SOURCES / "node_rates.c",
     _OWN_SOURCES / "delay_line.c",
     _OWN_SOURCES / "shared_wire.c",
@@ -45,6 +45,7 @@ _INPUTS = (
     _OWN_SOURCES / "payload.c",
     _OWN_SOURCES / "payload.h",
     _OWN_SOURCES / "mptcp.c",
+    _OWN_SOURCES / "pace.c",
 )
 
 # No processor-specific flags: the time is spent in the BLAS, which chooses its kernels at run time.
@@ -89,16 +90,14 @@ def build(folder: Path = BUILT) -> bool:
         linked["xhpl_reference"] = (str(reference), "-lm")
     inputs = checksum(compiler, release, [*_INPUTS, *([reference] if reference else [])])
     stamp = folder / "stamp"
-    programs = ("dgemm", "noise", "node_rates", *_CARRIERS, *_TOKEN, "payload.so", "mptcp.so", *linked)
+    programs = ("dgemm", "node_rates", *_CARRIERS, *_TOKEN, "payload.so", "mptcp.so", "pace.so", *linked)
     if stamp.exists() and stamp.read_text() == inputs and all((folder / name).exists() for name in programs):
         return False
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         work = Path(scratch)
         run_compiler(compiler, ["-O2", str(_OWN_SOURCES / "dgemm.c"), "-o", "dgemm", *_LIBRARIES], work)
-        # As needed: they are no MPI programs, and loading MPI is work of the node that noise disturbs.
-        lean = ["-O2", "-Wl,--as-needed"]
-        run_compiler(compiler, [*lean, str(_OWN_SOURCES / "noise.c"), "-o", "noise", "-lm"], work)
+        lean = ["-O2", "-Wl,--as-needed"]  # they are no MPI programs
         node_rates = [*lean, "-fopenmp", str(_OWN_SOURCES / "node_rates.c"), "-o", "node_rates", *_LIBRARIES]
         run_compiler(compiler, node_rates, work)
         for name in _CARRIERS:
@@ -107,7 +106,9 @@ def build(folder: Path = BUILT) -> bool:
             sources = [str(_OWN_SOURCES / file) for file in ("token.c", *transport)]
             run_compiler(compiler, [*lean, *sources, "-o", name, "-lm"], work)
         run_compiler(compiler, ["-O2", "-shared", "-fPIC", counting, "-o", "payload.so"], work)
-        run_compiler(compiler, [*lean, "-shared", "-fPIC", str(_OWN_SOURCES / "mptcp.c"), "-o", "mptcp.so", "-ldl"], work)
+        for name in ("mptcp", "pace"):
+            source = str(_OWN_SOURCES / f"{name}.c")
+            run_compiler(compiler, [*lean, "-shared", "-fPIC", source, "-o", f"{name}.so", "-ldl", "-lm"], work)
         top = hpl_source.unpack(tarball, work)
         objects = compile_hpl(compiler, release, top, work)
         for name, libraries in linked.items():
@@ -194,7 +195,7 @@ def main() -> int:
     except FalloffError as error:
         print(f"falloff: {error}", file=sys.stderr)
         return 1
-    print(f"xhpl, dgemm, noise, node_rates, token, {', '.join(_CARRIERS)} {'built' if made else 'are already'} in {BUILT}")
+    print(f"xhpl, dgemm, node_rates, token, {', '.join(_CARRIERS)} {'built' if made else 'are already'} in {BUILT}")
     if not (BUILT / "xhpl_reference").exists():
         print("left out: xhpl_reference, since the reference BLAS is missing: `apt-get install libblas-dev`")
     try:

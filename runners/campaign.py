@@ -3,15 +3,15 @@
 import time
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import asdict
 from functools import partial
 from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Tuple
 
 from runners import manifest, provenance, runner_named
+from runners.description import Stopping
 from runners.journal import Folder
 from runners.plan import Plan
 from runners.progress import Event, Listener, Progress, missing
-from runners.record import Transcript, Trial, judge
+from runners.record import Transcript, Trial, judge, to_json
 
 # What `run` returns when time ran out; no stopping rule, so that the next session goes on from there.
 DEADLINE = "deadline"
@@ -28,30 +28,30 @@ def run(
     testbed: Any,
     folder: Folder,
     listen: Listener = ignore,
-    half_width: Callable[[Folder], Optional[float]] = lambda folder: None,
+    decided: Callable[[Folder], bool] = lambda folder: False,
     deadline: Optional[float] = None,
     session: Mapping[str, Any] = {},
     admit: Callable[[Transcript], None] = lambda transcript: None,
 ) -> str:
     """Run what is missing of a plan on an open testbed and say which rule ended it.
 
-    `half_width(folder)` is asked after each block for the half-width of the 95 % interval of
-    the primary contrast (a fraction, or None while there is none), if the plan wants a precision.
+    `decided(folder)` is asked, where looks are planned, after each block from the first look on whether
+    further blocks would change nothing; which blocks are valid, and so when a look is due, it finds out itself.
     What would not end before the `deadline` (seconds since the epoch) is left to the next session. `session` is what
     the provenance tells of this one besides host and testbed. `admit(transcript)` raises to keep a trial out, which
     ends the session, when it did not fail by itself but was ended from outside.
-    Returns `blocks`, `precision`, `time budget` or DEADLINE. Whatever interrupts it, finished trials stay.
+    Returns `blocks`, `decided`, `time budget` or DEADLINE. Whatever interrupts it, finished trials stay.
     """
     folder.create_or_check(plan)
     manifest.forget(folder.path)
     folder.write_provenance({"host": provenance.host(), "testbed": testbed.provenance(), **session})
     folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])
     progress = Progress(plan, folder, listen, testbed.at_once, deadline)
-    ended_by = _run_in_order(plan, partial(_execute, testbed, admit), folder, progress, half_width)
+    ended_by = _run_in_order(plan, partial(_execute, testbed, admit), folder, progress, decided)
     if ended_by == DEADLINE:
         folder.note("paused", by=DEADLINE)
     else:
-        folder.note("ended", by=ended_by, stopping=asdict(plan.stopping))
+        folder.note("ended", by=ended_by, stopping=to_json(plan.stopping))
     manifest.write(folder.path)
     progress.ended(ended_by)
     return ended_by
@@ -62,24 +62,33 @@ def is_finished(plan: Plan, folder: Folder) -> bool:
     if not missing(plan.trials(), folder):
         return True
     notes = [note for note in folder.notes() if note["event"] in ("session", "ended")]
-    ended = bool(notes) and notes[-1].get("stopping") == asdict(plan.stopping)
+    ended = bool(notes) and _same_rules(notes[-1].get("stopping"), plan)
     return ended and notes[-1]["by"] != "blocks"
 
 
+def _same_rules(noted: Any, plan: Plan) -> bool:
+    """Whether a note's stopping rules are the plan's; an older note has no looks and one rule more."""
+    if not isinstance(noted, Mapping):
+        return False
+    of_old = {rule: value for rule, value in noted.items() if rule != "precision"}
+    rules = {**to_json(Stopping(0)), **of_old}
+    return {**rules, "looks": tuple(rules["looks"])} == to_json(plan.stopping)
+
+
 def _run_in_order(
-    plan: Plan, execute: _Execute, folder: Folder, progress: Progress, half_width: Callable[[Folder], Optional[float]]
+    plan: Plan, execute: _Execute, folder: Folder, progress: Progress, decided: Callable[[Folder], bool]
 ) -> str:
     """Run the preamble, then block by block, and say what ended it."""
     if not _run_missing(plan.preamble, execute, folder, progress):
         return DEADLINE
-    for block in plan.blocks:
+    for number, block in enumerate(plan.blocks, start=1):
         if _too_late(plan, block, progress):
             return "time budget"
         if not (progress.can_end(block) and _run_missing(block, execute, folder, progress)):
             return DEADLINE
-        width = half_width(folder) if plan.stopping.precision else None
-        if width is not None and width <= plan.stopping.precision:
-            return "precision"
+        looks = plan.stopping.looks
+        if looks and number >= looks[0] and number < len(plan.blocks) and decided(folder):
+            return "decided"
     return "blocks"
 
 

@@ -5,10 +5,16 @@ A description is a plain dict, the parsed TOML of a file in data/campaigns.
 
 import itertools
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Tuple
 
-from runners import on_cluster
+from runners import design, on_cluster
 from runners.record import FalloffError, Settings
+
+LEAST_BLOCKS = 2  # that have an interval
+
+# The keys of a campaign's description.
+_WANTED = ("name", "title", "runner", "seed", "factors", "settings", "design", "stopping")
+_OPTIONAL = ("testbed", "grouped_by", "levels", "survey", "warm_up", "presets")
 
 
 @dataclass(frozen=True)
@@ -16,13 +22,15 @@ class Stopping:
     """When a campaign ends, always at a whole block: whichever rule is met first.
 
     `blocks` is the largest number of blocks; `time_budget_s` (0: none) covers everything from
-    the first trial on; `precision` (0: none) is the half-width of the 95 % interval of the
-    primary contrast's fall, as a fraction.
+    the first trial on. `looks` are the numbers of valid blocks, ascending, after which the campaign is
+    judged, each time at the nominal one-sided level `one_sided`: it ends when all of its primary statements
+    are decided, at the latest at the last look. `blocks` may exceed that, to make up for invalid blocks.
     """
 
     blocks: int
     time_budget_s: float = 0.0
-    precision: float = 0.0
+    looks: Tuple[int, ...] = ()
+    one_sided: float = 0.05
 
 
 def for_testbed(campaign: Mapping[str, Any], testbed: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -38,8 +46,9 @@ def for_testbed(campaign: Mapping[str, Any], testbed: Mapping[str, Any]) -> Mapp
         fitted["warm_up"] = [alike for alike in warm_ups if alike.get("interconnect", there[0]) in there]
     if runners is not None:
         fitted["survey"] = [survey for survey in campaign.get("survey", []) if survey["runner"] in runners]
-    if "blocks" in testbed:
-        fitted["stopping"] = {**campaign["stopping"], "blocks": testbed["blocks"]}
+    if "blocks" in testbed:  # what repeats itself exactly is not looked at several times
+        rules = {rule: value for rule, value in campaign["stopping"].items() if rule not in ("looks", "one_sided")}
+        fitted["stopping"] = {**rules, "blocks": testbed["blocks"]}
         fitted["warm_up"] = []
     return on_cluster.fitted(fitted, testbed) if testbed.get("kind") == "cluster" else fitted
 
@@ -90,11 +99,16 @@ def matching(campaign: Mapping[str, Any], wanted: Settings) -> List[Settings]:
 
 
 def interconnects_of(campaign: Mapping[str, Any]) -> List[str]:
-    """The interconnects and the paths that the design compares, each followed by what only its bracket uses."""
-    factors, bracket = campaign["factors"], campaign.get("bracket", {})
-    used = [*factors.get("interconnect", []), bracket.get("interconnect")]
-    used += [*factors.get("path", []), campaign["settings"].get("path"), bracket.get("path")]
+    """The interconnects and the paths that the trials use."""
+    factors = campaign["factors"]
+    used = [*factors.get("interconnect", []), *factors.get("path", []), campaign["settings"].get("path")]
     return [name for name in dict.fromkeys(used) if name is not None]
+
+
+def stopping_of(campaign: Mapping[str, Any]) -> Stopping:
+    """The campaign's stopping rules; raises TypeError for an unknown one."""
+    rules = campaign["stopping"]
+    return Stopping(**{**rules, "looks": tuple(rules.get("looks", ()))})
 
 
 def faults(
@@ -103,15 +117,17 @@ def faults(
     """Every reason why a campaign cannot be resolved for a testbed, in words; empty when it can."""
     return _misshapen(campaign) or [
         *_faulty_stopping(campaign),
+        *design.faults(campaign["design"]),
         *_faulty_levels(campaign),
         *_unlike_testbed(campaign, testbed, interconnects),
     ]
 
 
 def _misshapen(campaign: Mapping[str, Any]) -> List[str]:
-    """Parts that are missing, and factors without distinct levels: nothing else can be checked then."""
-    wanted = ("name", "title", "runner", "seed", "factors", "settings", "design", "stopping")
-    return [f"'{key}' is missing" for key in wanted if key not in campaign] + [
+    """Parts that are missing or unknown, and factors without distinct levels: nothing else can be checked then."""
+    faults = [f"'{key}' is missing" for key in _WANTED if key not in campaign]
+    faults += [f"{key!r} is unknown: leave it out" for key in campaign if key not in (*_WANTED, *_OPTIONAL)]
+    return faults + [
         f"factor {factor!r} needs a list of distinct levels, not {levels!r}"
         for factor, levels in campaign.get("factors", {}).items()
         if not isinstance(levels, list) or not levels or len(set(levels)) < len(levels)
@@ -123,7 +139,15 @@ def _faulty_stopping(campaign: Mapping[str, Any]) -> List[str]:
     unknown = [rule for rule in rules if rule not in known]
     found = [f"stopping rule {rule!r} is unknown; there are {', '.join(known)}" for rule in unknown]
     if not isinstance(rules.get("blocks"), int) or rules["blocks"] < 1:
-        found.append("stopping needs 'blocks', a whole number from 1")
+        return [*found, "stopping needs 'blocks', a whole number from 1"]
+    looks, level = rules.get("looks", ()), rules.get("one_sided", Stopping.one_sided)
+    whole = all(isinstance(look, int) for look in looks)
+    if not whole or list(looks) != sorted(set(looks)) or not all(LEAST_BLOCKS <= n <= rules["blocks"] for n in looks):
+        found.append(
+            f"stopping needs looks that ascend from {LEAST_BLOCKS} to its {rules['blocks']} blocks, not {looks!r}"
+        )
+    if not isinstance(level, float) or not 0 < level < 0.5:
+        found.append(f"stopping needs a one_sided level above 0 and below 0.5, not {level!r}")
     return found
 
 
@@ -136,8 +160,8 @@ def _faulty_levels(campaign: Mapping[str, Any]) -> List[str]:
         levels = itertools.product(*(factors.get(factor, []) for factor in names.split()))
         unsaid = [key for key in (" ".join(map(str, level)) for level in levels) if key not in entailed]
         found += [f"levels.{names} does not say what {key} entails" for key in unsaid]
-    if "bracket" in campaign and campaign["bracket"]["over"] not in factors:
-        found.append(f"the bracket is over {campaign['bracket']['over']!r}, which is no factor")
+    if campaign.get("grouped_by", next(iter(factors))) not in factors:
+        found.append(f"its trials are grouped by {campaign['grouped_by']!r}, which is no factor")
     for alike in campaign.get("warm_up", []):
         if not matching(campaign, alike):
             found.append(f"no point is like the warm_up's {dict(alike)}")
@@ -154,9 +178,8 @@ def _unlike_testbed(
         if name not in interconnects
     ]
     name, available = testbed.get("name"), testbed.get("nodes")
-    if ("path" in campaign["factors"]) != (testbed.get("kind") == "paths"):
-        between = "paths" if "path" in campaign["factors"] else "interconnects"
-        found.append(f"its nodes are joined by {between}, and those of testbed {name} are not")
+    if "path" in campaign["factors"] and testbed.get("kind") != "emulated":
+        found.append(f"its nodes are joined by paths, and those of testbed {name} are not")
     asked = campaign["factors"].get("interconnect", [])
     if asked and not set(asked) & set(testbed.get("interconnects", asked)):
         found.append(f"testbed {name} has no interconnect {' or '.join(asked)}")
@@ -169,8 +192,4 @@ def _unlike_testbed(
     too_many = [n for n in campaign["factors"].get("nodes", []) if available is not None and n > available]
     if too_many:
         found.append(f"{max(too_many)} nodes are asked for, testbed {name} has {available}")
-    meant, cpu = campaign["settings"].get("cpu_share"), testbed.get("cpu")
-    if None not in (meant, cpu) and meant != cpu.get("share"):
-        has = f"{cpu['share']} of a core" if "share" in cpu else "no quota"
-        found.append(f"cpu_share is {meant}, but a node of testbed {name} has {has}")
     return found

@@ -48,7 +48,6 @@ def commands(point: Settings) -> List[Command]:
     if direction not in ("forward", "reverse"):
         raise FalloffError(f"fanout runs forward or reverse, not {direction!r}: correct `direction`")
     limit = point["duration_s"] + point.get("omit_s", 0) + _MARGIN_S
-    in_quota = point.get("in_quota", True)
     reporting = ("--json", "--port", str(PORT), "--interval", str(INTERVAL_S))
     options = ["--get-server-output", "--time", str(point["duration_s"])]
     for key, option in (("omit_s", "--omit"), ("window_bytes", "--window"), ("congestion_control", "--congestion")):
@@ -58,13 +57,13 @@ def commands(point: Settings) -> List[Command]:
     servers = [
         Command(
             ("iperf3", "--server", "--one-off", *reporting),
-            node=node, timeout_s=limit, background=True, listens=PORT, in_quota=in_quota,
+            node=node, timeout_s=limit, background=True, listens=PORT,
         )
         for node in nodes(point)
     ]  # fmt: skip
     addresses = ",".join(f"{{node{node}}}" for node in nodes(point))
     client = ("fanout", addresses, *reporting, *options)
-    return [*servers, Command(client, node=point["sender"], timeout_s=limit, in_quota=in_quota)]
+    return [*servers, Command(client, node=point["sender"], timeout_s=limit)]
 
 
 def parse(transcript: Transcript) -> List[Reading]:

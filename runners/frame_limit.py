@@ -59,7 +59,7 @@ def commands(point: Settings) -> List[Command]:
     With `load`, TCP from the sender to the receiver fills the path meanwhile. `least_payload`, `most_payload`
     and `requests` narrow the search. Raises FalloffError for an unknown direction.
     """
-    direction, in_quota = point.get("direction", "forward"), point.get("in_quota", True)
+    direction = point.get("direction", "forward")
     ways = list(_WAYS) if direction == "both" else [direction]
     if not set(ways) <= set(_WAYS):
         raise FalloffError(f"frame_limit runs forward, reverse or both, not {direction!r}: correct `direction`")
@@ -67,17 +67,17 @@ def commands(point: Settings) -> List[Command]:
     probes = []
     for source, target in (_WAYS[way] for way in ways):
         argv = ("frame_limit", f"{{node{point[target]}}}", *map(str, numbers))
-        probes.append(Command(argv, node=point[source], timeout_s=_LIMIT_S, in_quota=in_quota))
-    return [*(_load(point, in_quota) if point.get("load") else []), *probes]
+        probes.append(Command(argv, node=point[source], timeout_s=_LIMIT_S))
+    return [*(_load(point) if point.get("load") else []), *probes]
 
 
-def _load(point: Settings, in_quota: bool) -> List[Command]:
+def _load(point: Settings) -> List[Command]:
     """A server and a client that sends until the testbed ends it."""
     server = ("iperf3", "--server", "--port", str(PORT))
     client = ("iperf3", "--client", f"{{node{point['receiver']}}}", "--port", str(PORT), "--time", "0")
     return [
-        Command(server, node=point["receiver"], background=True, listens=PORT, in_quota=in_quota),
-        Command(client, node=point["sender"], background=True, in_quota=in_quota),
+        Command(server, node=point["receiver"], background=True, listens=PORT),
+        Command(client, node=point["sender"], background=True),
     ]
 
 

@@ -3,7 +3,7 @@
 import math
 from typing import List
 
-from runners import hpl_dat, hpl_phases, noise, payload, simulated_output
+from runners import hpl_dat, hpl_phases, payload, simulated_output
 from runners.hpl_output import Row, require_consistent, rows, runs
 from runners.record import (
     Command,
@@ -26,8 +26,7 @@ _BINARIES = {
 
 
 def commands(point: Settings) -> List[Command]:
-    """One xhpl over all nodes of the point, `ranks_per_node` (else one) processes on each, beside the daemons of
-    `noise.commands`.
+    """One xhpl over all nodes of the point, `ranks_per_node` (else one) processes on each.
 
     `blas` and `payload` choose among the binaries that are built here; raises FalloffError when there is none
     for them.
@@ -40,7 +39,7 @@ def commands(point: Settings) -> List[Command]:
     each = point.get("ranks_per_node", 1)
     files, limit = {"HPL.dat": deck}, point["timeout_s"]
     solver = Command(argv, ranks=point["nodes"] * each, ranks_per_node=each, files=files, timeout_s=limit)
-    return [*noise.commands(point), solver]
+    return [solver]
 
 
 def parse(transcript: Transcript) -> List[Reading]:
@@ -48,7 +47,7 @@ def parse(transcript: Transcript) -> List[Reading]:
     what the simulator took.
 
     Raises InvalidRun when the run solved another problem than the point asks for; otherwise as
-    `rows`, `readings`, `noise.readings` and `payload.tables` do.
+    `rows`, `readings` and `payload.tables` do.
     """
     text = transcript.executions[-1].stdout
     found = rows(text)
@@ -63,7 +62,6 @@ def parse(transcript: Transcript) -> List[Reading]:
     return [
         *readings(row, checked),
         *hpl_phases.readings(text),
-        *noise.readings(transcript.trial.point, transcript.executions),
         *_payload(text, transcript.trial.point.get("payload", False)),
         *simulated_output.readings(text),
     ]

@@ -24,13 +24,12 @@ def commands(point: Settings) -> List[Command]:
 
     Both ways at once there are two servers, and two clients together. Of `point`, `sender`, `receiver` and
     `duration_s` are needed; `direction` (forward: the client sends), `streams`, `omit_s`, `window_bytes` (0: the
-    kernel's choice), `congestion_control` and `in_quota` are iperf3's or the testbed's own choice where they are absent.
+    kernel's choice) and `congestion_control` are iperf3's or the testbed's own choice where they are absent.
     """
     limit = point["duration_s"] + point.get("omit_s", 0) + _MARGIN_S
 
     def on(node: int, *argv: str, background: bool = False, listens: int = 0) -> Command:
-        quota = point.get("in_quota", True)
-        return Command(argv, node=node, timeout_s=limit, background=background, listens=listens, in_quota=quota)
+        return Command(argv, node=node, timeout_s=limit, background=background, listens=listens)
 
     ways = _CLIENTS[point.get("direction", "forward")]
     ports = range(PORT, PORT + len(ways))

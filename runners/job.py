@@ -1,6 +1,8 @@
 """What a job of Slurm's runs: `python3 -m runners.job FOLDER` does, on the nodes of its allocation, what is missing
 of the campaign in FOLDER.
 
+A job has no analysis, so that it takes no look before the last: a campaign with planned looks runs all of its blocks.
+
 Exit code 0 says that the campaign is finished, TIME_IS_UP that there is more to do than the time left allowed.
 """
 

@@ -35,25 +35,20 @@ def commands(point: Settings) -> List[Command]:
     """netserver on the receiver, then netperf on the sender; both ways at once are two netperfs together.
 
     Of `point`, `sender`, `receiver` and `duration_s` are needed; `direction` (forward: netperf sends),
-    `window_bytes` (0: the kernel's choice), `congestion_control` and `in_quota` are netperf's or the
+    `window_bytes` (0: the kernel's choice) and `congestion_control` are netperf's or the
     testbed's own choice where they are absent. Raises FalloffError for what netperf cannot do: parallel
     streams, and a warm-up that is left out.
     """
     for setting, only in (("streams", 1), ("omit_s", 0)):
         if point.get(setting, only) != only:
             raise FalloffError(f"netperf cannot do {setting} = {point[setting]}: set it to {only}, or use iperf3")
-    in_quota = point.get("in_quota", True)
     limit = point["duration_s"] + _MARGIN_S
 
     def at_sender(*argv: str, background: bool = False) -> Command:
-        return Command(
-            argv, node=point["sender"], timeout_s=limit, background=background, in_quota=in_quota
-        )
+        return Command(argv, node=point["sender"], timeout_s=limit, background=background)
 
     server = ("netserver", "-D", "-4", "-p", str(PORT))
-    served = Command(
-        server, node=point["receiver"], timeout_s=limit, background=True, listens=PORT, in_quota=in_quota
-    )
+    served = Command(server, node=point["receiver"], timeout_s=limit, background=True, listens=PORT)
     *others, last = (_netperf(point, test) for test in _TESTS[point.get("direction", "forward")])
     # What runs in the background ends with the trial: it is given the time to end by itself.
     wait = [at_sender("sleep", str(_BEHIND_S))] if others else []

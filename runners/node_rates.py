@@ -71,7 +71,7 @@ class Spread:
 
 
 def commands(point: Settings) -> List[Command]:
-    """One run on node 1, inside its quota: `duration_s` for each of the measurements, each five times, and
+    """One run on node 1: `duration_s` for each of the measurements, each five times, and
     STREAM's arrays of `array_mib` MiB."""
     argv = ("node_rates", str(point["duration_s"]), str(point["array_mib"]))
     return [Command(argv, timeout_s=_LIMIT_S)]

@@ -3,6 +3,7 @@
 import math
 from typing import Any, Dict, List, Mapping
 
+from runners.design import has_statements
 from runners.record import FalloffError
 
 _BYTES_OF_A_NUMBER = 8
@@ -21,18 +22,15 @@ def fitted(campaign: Mapping[str, Any], testbed: Mapping[str, Any]) -> Dict[str,
     if "interconnect" in factors:
         both = [name for name in factors["interconnect"] if name in testbed["networks"]]
         factors["interconnect"] = both or list(testbed["networks"])
-        whole["design"] = _design(campaign["design"], factors["interconnect"], testbed["networks"])
     if "nodes" in factors:
         factors["nodes"] = [count for count in factors["nodes"] if count <= there] or factors["nodes"]
+    if "interconnect" in factors:
+        whole["design"] = _design(campaign["design"], factors, testbed["networks"])
     if campaign["runner"] == "hpl":
         whole["settings"] = {**campaign["settings"], "ranks_per_node": testbed.get("ranks_per_node", 1)}
         if "nodes" not in testbed.get("levels", {}):
             whole["levels"].update(_problems(whole, testbed))
     any_network = factors.get("interconnect", list(testbed["networks"]))[0]
-    if "bracket" in campaign:
-        # DGEMM on the nodes alone needs no network, and HPL's block size may be the testbed's.
-        own = {"interconnect": any_network, "K": campaign["settings"].get("NB", campaign["bracket"].get("K"))}
-        whole["bracket"] = {**campaign["bracket"], **own}
     whole["survey"] = [
         {**survey, "links": [link for link in survey["links"] if max(link) <= there]}
         for survey in campaign.get("survey", [])
@@ -57,16 +55,40 @@ def problem(nodes: int, each: int, bytes_of_node: float, block: int) -> Dict[str
     return {"P": rows, "Q": ranks // rows, "N": order}
 
 
-def _design(design: Mapping[str, Any], names: List[str], networks: Mapping[str, Any]) -> Dict[str, Any]:
-    """What the analysis compares, of networks that are there."""
-    found = dict(design)
-    if design.get("compared", "interconnect") == "interconnect" and "primary" in design:
-        rates = {name: networks[name]["rate_bit_s"] for name in names if "rate_bit_s" in networks[name]}
-        if not set(design["primary"]) <= set(names) and len(rates) > 1:
-            found["primary"] = [min(rates, key=rates.get), max(rates, key=rates.get)]
-        if "control" in design and design["control"] not in names:
-            found["control"] = found["primary"][-1]
+def _design(design: Mapping[str, Any], factors: Mapping[str, Any], networks: Mapping[str, Any]) -> Dict[str, Any]:
+    """What the analysis compares, of networks and node counts that are there."""
+    found, names = dict(design), factors["interconnect"]
+    if design.get("compared", "interconnect") != "interconnect" or "primary" not in design:
+        return found
+    rates = {name: networks[name]["rate_bit_s"] for name in names if "rate_bit_s" in networks[name]}
+    extremes = [min(rates, key=rates.get), max(rates, key=rates.get)] if len(rates) > 1 else []
+    if has_statements(design):
+        found["primary"] = _statements(design["primary"], factors, extremes)
+        compared = [one["networks"][-1] for one in found["primary"]]
+    else:
+        if not set(design["primary"]) <= set(names) and extremes:
+            found["primary"] = extremes
+        compared = [found["primary"][-1]]
+    if "control" in design and design["control"] not in names and compared:
+        found["control"] = compared[0]
     return found
+
+
+def _statements(
+    primary: List[Mapping[str, Any]], factors: Mapping[str, Any], extremes: List[str]
+) -> List[Mapping[str, Any]]:
+    """The statements on networks that are there, up to as many nodes as are; else the first one on the slowest
+    network against the fastest."""
+    there = [one for one in primary if set(one["networks"]) <= set(factors["interconnect"])]
+    if not there and extremes:
+        there = [{**primary[0], "networks": extremes}]
+    cut = []
+    for one in there:
+        most = max((count for count in factors["nodes"] if count <= one["to"]), default=0)
+        statement = {**one, "to": most}
+        if one["from"] in factors["nodes"] and one["from"] < most and statement not in cut:
+            cut.append(statement)
+    return cut
 
 
 def _problems(campaign: Mapping[str, Any], testbed: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:

@@ -22,7 +22,7 @@ def commands(point: Settings) -> List[Command]:
     address, count = f"{{node{point['receiver']}}}", point["count"]
     argv = ("ping", "-n", "-i", str(INTERVAL_S), "-c", str(count), address)
     limit = count * INTERVAL_S + _MARGIN_S
-    return [Command(argv, node=point["sender"], timeout_s=limit, in_quota=point["in_quota"])]
+    return [Command(argv, node=point["sender"], timeout_s=limit)]
 
 
 def parse(transcript: Transcript) -> List[Reading]:

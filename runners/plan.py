@@ -8,10 +8,11 @@ import hashlib
 import itertools
 import json
 import random
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, Mapping, Tuple
 
-from runners.description import Stopping, faults, interconnects_of, matching, points_of
+from runners import design
+from runners.description import LEAST_BLOCKS, Stopping, faults, interconnects_of, matching, points_of, stopping_of
 from runners.record import FalloffError, Settings, Trial, to_json
 
 
@@ -21,7 +22,8 @@ class Plan:
 
     `design` is what the analysis needs to know (margin, contrasts ...), decided before the run.
     `digest` identifies the trials: two plans mix only when their digests are equal.
-    It does not depend on the stopping rule, so that a campaign can be extended.
+    Where looks are planned, it is also of these and of all that can end the campaign, so that one cannot go on after
+    its end was seen; without looks, data never end a campaign, and more blocks may follow.
     """
 
     name: str
@@ -46,8 +48,20 @@ def resolve(
     found = faults(campaign, testbed, interconnects)
     if found:
         raise FalloffError(f"campaign {campaign.get('name', '?')}: " + "; ".join(found))
-    stopping = Stopping(**campaign["stopping"])
     networks = {name: interconnects[name] for name in interconnects_of(campaign)}
+    return _planned(campaign, testbed, networks, stopping_of(campaign))
+
+
+def with_blocks(plan: Plan, campaign: Mapping[str, Any], blocks: int) -> Plan:
+    """The same plan with exactly that many blocks and no other stopping rule, to be looked at but once."""
+    looks = (blocks,) if plan.stopping.looks and blocks >= LEAST_BLOCKS else ()
+    return _planned(campaign, plan.testbed, plan.interconnects, Stopping(blocks=blocks, looks=looks))
+
+
+def _planned(
+    campaign: Mapping[str, Any], testbed: Mapping[str, Any], networks: Mapping[str, Any], stopping: Stopping
+) -> Plan:
+    campaign = {**campaign, "stopping": asdict(stopping)}
     preamble = _preamble(campaign)
     blocks = tuple(_block(campaign, number) for number in range(1, stopping.blocks + 1))
     identity = {
@@ -57,6 +71,8 @@ def resolve(
         "interconnects": {name: _physical(network) for name, network in networks.items()},
         "trials": [to_json(trial) for trial in (*preamble, *_block(campaign, 1))],
     }
+    if stopping.looks:
+        identity["stopping"] = asdict(stopping)
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     return Plan(
         name=campaign["name"],
@@ -64,19 +80,10 @@ def resolve(
         digest=digest,
         testbed=testbed,
         interconnects=networks,
-        design={**campaign["design"], "factors": campaign["factors"]},
+        design=design.resolved(campaign, stopping.looks, stopping.one_sided),
         stopping=stopping,
         preamble=preamble,
         blocks=blocks,
-    )
-
-
-def with_blocks(plan: Plan, campaign: Mapping[str, Any], blocks: int) -> Plan:
-    """The same plan with exactly that many blocks and no other stopping rule."""
-    return replace(
-        plan,
-        stopping=Stopping(blocks=blocks),
-        blocks=tuple(_block(campaign, number) for number in range(1, blocks + 1)),
     )
 
 
@@ -88,7 +95,8 @@ def plan_to_json(plan: Plan) -> str:
 def plan_from_json(text: str) -> Plan:
     """The inverse of `plan_to_json`; raises KeyError, TypeError or ValueError when it is not one."""
     data = json.loads(text)
-    data["stopping"] = Stopping(**data["stopping"])
+    rules = {rule: value for rule, value in data["stopping"].items() if rule != "precision"}  # of older plans
+    data["stopping"] = Stopping(**{**rules, "looks": tuple(rules.get("looks", ()))})
     data["preamble"] = tuple(Trial(**trial) for trial in data["preamble"])
     data["blocks"] = tuple(tuple(Trial(**trial) for trial in block) for block in data["blocks"])
     return Plan(**data)
@@ -100,21 +108,14 @@ def _physical(interconnect: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _block(campaign: Mapping[str, Any], number: int) -> Tuple[Trial, ...]:
-    """One trial of every point in random order, bracketed by the reference measurement."""
-    chance = random.Random(f"{campaign['seed']}/{number}")
-    points = points_of(campaign)
+    """One trial of every point in random order; those of one level of `grouped_by` follow each other."""
+    chance, points = random.Random(f"{campaign['seed']}/{number}"), points_of(campaign)
     chance.shuffle(points)
-    sequence = [("point", campaign["runner"], point) for point in points]
-    if "bracket" in campaign:
-        bracket = dict(campaign["bracket"])
-        runner = bracket.pop("runner")
-        factor = bracket.pop("over")
-        for role in ("before", "after"):
-            levels = list(campaign["factors"][factor])
-            chance.shuffle(levels)
-            around = [(role, runner, {**bracket, factor: level}) for level in levels]
-            sequence = around + sequence if role == "before" else sequence + around
-    return _numbered(sequence, number)
+    if "grouped_by" in campaign:
+        levels = list(campaign["factors"][campaign["grouped_by"]])
+        chance.shuffle(levels)
+        points.sort(key=lambda point: levels.index(point[campaign["grouped_by"]]))
+    return _numbered([("point", campaign["runner"], point) for point in points], number)
 
 
 def _preamble(campaign: Mapping[str, Any]) -> Tuple[Trial, ...]:

@@ -9,7 +9,7 @@ from typing import Any, Dict
 from runners import node_rates, provenance, tools
 from runners.record import FalloffError, Trial, judge
 
-# Of each measurement. In a quota of 10 ms periods the one that is begun and not ended then weighs 2 %.
+# Of each measurement; longer on a testbed, whose nodes have neighbours.
 _HERE_S = 0.1
 _ON_TESTBED_S = 0.5
 
@@ -31,7 +31,7 @@ def run_here() -> str:
 
 
 def run_on(testbed: Any, interconnect: str) -> str:
-    """The same on node 1 of an opened testbed, inside its quota; raises FalloffError with the reason when
+    """The same on node 1 of an opened testbed; raises FalloffError with the reason when
     the trial is not valid."""
     point = {"interconnect": interconnect, **_settings(_ON_TESTBED_S)}
     trial = Trial("rates", "survey", "node_rates", 0, 1, point)

@@ -18,9 +18,8 @@ Settings = Mapping[str, Scalar]
 class Trial:
     """One execution of one runner: a point of the campaign within a block.
 
-    `role` is `point` (a point of the design), `before` or `after` (the reference
-    measurement that brackets a block), `survey` (the testbed measures itself) or
-    `warm_up` (discarded). Blocks count from 1; block 0 is what precedes the first.
+    `role` is `point` (a point of the design), `survey` (the testbed measures itself) or
+    `warm_up` (discarded); older campaigns also have `before` and `after`, which no analysis reads. Blocks count from 1; block 0 is what precedes the first.
     `point` is flat and complete: the levels of all factors and every fixed setting.
     """
 
@@ -40,7 +39,6 @@ class Command:
     nodes; otherwise it runs on node `node` (nodes count from 1). `{node3}` in an argument
     stands for the address of node 3. `files` are written into its working folder first. A `background` command is a server: it has started when
     `listens` (a TCP port) accepts connections, and it ends with the trial.
-    `in_quota` is whether the node's CPU quota holds for it.
     """
 
     argv: Tuple[str, ...]
@@ -51,7 +49,6 @@ class Command:
     timeout_s: float = 60.0
     background: bool = False
     listens: int = 0
-    in_quota: bool = True
 
     @property
     def nodes(self) -> int:

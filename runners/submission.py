@@ -35,11 +35,6 @@ def submit(plan: Plan, folder: Folder) -> str:
     sbatch says against it.
     """
     require_idle(folder)
-    if plan.stopping.precision:
-        raise FalloffError(
-            f"campaign {plan.name} ends by precision, which takes the analysis and a job has only `runners`: "
-            "say --repeats K"
-        )
     argv = sbatch(plan, folder.path)
     folder.create_or_check(plan)
     code = copy_code(folder.path)

@@ -47,16 +47,14 @@ def commands(point: Settings) -> List[Command]:
     if payload + HEADERS > point.get("mtu", math.inf) + ETHERNET_HEADER:
         raise FalloffError(f"a frame of {point['frame_bytes']} B does not fit an MTU of {point['mtu']} B: lower it")
     duration, omit = point["duration_s"], point.get("omit_s", 0)
-    limit, in_quota = duration + omit + _MARGIN_S, point.get("in_quota", True)
+    limit = duration + omit + _MARGIN_S
     reporting = ("--json", "--port", str(PORT))
     server = ("iperf3", "--server", "--one-off", *reporting)
     client = ("iperf3", "--client", f"{{node{point['receiver']}}}", *reporting, "--udp", "--length", str(payload))
     client += ("--bitrate", str(point.get("bitrate_bit_s", 0)), "--time", str(duration), "--omit", str(omit))
     return [
-        Command(
-            server, node=point["receiver"], timeout_s=limit, background=True, listens=PORT, in_quota=in_quota
-        ),
-        Command(client, node=point["sender"], timeout_s=limit, in_quota=in_quota),
+        Command(server, node=point["receiver"], timeout_s=limit, background=True, listens=PORT),
+        Command(client, node=point["sender"], timeout_s=limit),
     ]
 
 

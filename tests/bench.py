@@ -26,7 +26,7 @@ from local_testbed import LocalTestbed
 from runners import runner_named
 from runners.journal import Folder
 from runners.record import Execution, FalloffError, Transcript, judge
-from runners.testbeds.paths import open_testbed
+from runners.testbeds.emulated import open_testbed
 
 ROUNDS = 5
 REFITS = 10_000
@@ -74,7 +74,7 @@ def engine_overhead() -> None:
 def parsing() -> None:
     """Reading every HPL transcript of the reference again."""
     runner = runner_named("hpl")
-    kept = [t for t in Folder(REFERENCE / "hpl_scaling-emulated").transcripts() if t.trial.runner == "hpl"]
+    kept = [t for t in Folder(REFERENCE / "hpl_scaling-scale_model").transcripts() if t.trial.runner == "hpl"]
     tell("parsing and checking one HPL transcript", seconds(lambda: [judge(t, runner.parse) for t in kept]), per=len(kept))
 
 
@@ -99,7 +99,7 @@ def token_exchange() -> None:
 
 def analysis() -> None:
     """From stored transcripts to verdicts, and the whole report."""
-    folder = REFERENCE / "hpl_scaling-emulated"
+    folder = REFERENCE / "hpl_scaling-scale_model"
     dataset = store.assemble(folder)
     tell("reference transcripts to dataset", seconds(lambda: store.assemble(folder)), unit="s")
     tell("dataset to verdicts", seconds(lambda: contrasts.contrasts(derive.points(dataset))), unit="s")

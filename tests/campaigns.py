@@ -15,7 +15,6 @@ CAMPAIGN = {
     "factors": {"interconnect": ["gige", "10gige"], "nodes": [1, 2, 4]},
     "levels": {"nodes": {"1": {"N": 100}, "2": {"N": 140}, "4": {"N": 200}}},
     "settings": {"say": "3.5", "seconds": "0"},
-    "bracket": {"runner": "echo", "over": "nodes", "say": "1.0", "seconds": "0"},
     "warm_up": [{"interconnect": "gige", "nodes": 2}],
     "design": {"margin": 0.05, "primary": ["gige", "10gige"], "control": "gige", "baseline_nodes": 2},
     "stopping": {"blocks": 3},

@@ -1,7 +1,8 @@
 """A process that owns a testbed and is inside a trial: owner.py FOLDER.
 
-FOLDER holds description.json; the testbed's state folder is written to `state` there before the
-trial, which leaves processes of every kind: MPI's, ranks in the quota, and one that left its session.
+FOLDER holds description.json: a testbed's description, its networks and a trial's point. The state folder of the
+network is written to `state` there before the trial, which leaves a process that left its session, and with ranks those
+of Open MPI on two nodes.
 """
 
 import json
@@ -19,11 +20,14 @@ def main(folder: Path) -> None:
     """Open, say where, run a trial that does not end."""
     # A shell without job control has its background jobs ignore Ctrl-C, and so do their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    description, interconnects = json.loads((folder / "description.json").read_text())
-    with open_testbed(description, interconnects) as testbed:
-        (folder / "state").write_text(str(testbed.state))
-        trial = Trial("endless", "point", "none", 1, 1, {"interconnect": "gige"})
-        testbed.run(trial, [Command(FOREVER, ranks=2, timeout_s=1000)])
+    description, networks, point = json.loads((folder / "description.json").read_text())
+    with open_testbed(description, networks) as testbed:
+        net = testbed.use(point.get("path") or point["interconnect"])
+        testbed.use = lambda *_: net  # one with a delay line would be built anew
+        (folder / "state.part").write_text(str(net.state))
+        (folder / "state.part").rename(folder / "state")
+        ranks = 2 if "interconnect" in point else 0
+        testbed.run(Trial("endless", "point", "none", 1, 1, point), [Command(FOREVER, ranks=ranks, timeout_s=1000)])
 
 
 if __name__ == "__main__":

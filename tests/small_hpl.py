@@ -21,10 +21,9 @@ def plan(blocks: int = 2) -> Plan:
     campaign = read("campaigns/hpl_scaling.toml")
     campaign["factors"] = {"interconnect": ["gige", "10gige"], "nodes": [2]}
     campaign["levels"]["nodes"] = {"2": {"P": 1, "Q": 2, "N": 704}}
-    campaign["bracket"]["duration_s"] = 0.2
     campaign["stopping"] = {"blocks": blocks}
     del campaign["survey"], campaign["presets"]
-    machine = {**read("testbeds/emulated.toml"), "nodes": 2, "cpu": {"share": 0.4, "period_us": 10000}}
+    machine = {**read("testbeds/emulated.toml"), "nodes": 2}
     return resolve(campaign, machine, read("interconnects.toml"))
 
 

@@ -27,15 +27,13 @@ INTERCONNECTS = {
     },
     "unshaped": {"name": "unshaped control", "short": "control", "mtu": 1500, "source": "synthetic"},
 }
-GOODPUT = {
-    "gige": (0.94e9, 0.94e9),
-    "10gige": (9.2e9, 2.1e9),
-    "unshaped": (13.6e9, 2.2e9),
-}  # outside, inside quota
-ROUND_TRIP = {"gige": (60e-6, 90e-6), "10gige": (40e-6, 80e-6), "unshaped": (30e-6, 75e-6)}
-NODE_RATE = 4.35  # Gflop/s of one node's DGEMM
-CPU_SHARE = 0.10  # of one core, which a node has
+GOODPUT = {"gige": 0.94e9, "10gige": 9.2e9, "unshaped": 13.6e9}  # bit/s
+ROUND_TRIP = {"gige": 60e-6, "10gige": 40e-6, "unshaped": 30e-6}  # s
+NODE_RATE = 4.35  # Gflop/s at which a node is paced
 TAKEN = 0.9  # of what it is asked to take, a daemon takes so much
+DAEMONS = {"none": (0.0, 0)} | {
+    f"{percent} % at {hz} Hz": (percent / 100, hz) for percent, hz in product((1, 2, 5), (10, 100, 1000))
+}  # share of a node's computing, and pauses a second of it
 
 
 def campaign(blocks=12, falls=None, nodes=(1, 2, 4, 8), margin=0.05, **chance):
@@ -50,12 +48,48 @@ def campaign(blocks=12, falls=None, nodes=(1, 2, 4, 8), margin=0.05, **chance):
         "primary": ["gige", "10gige"],
         "control": "unshaped",
         "baseline_nodes": 2,
-        "drift_limit": 0.03,
         "factors": {"interconnect": list(INTERCONNECTS), "nodes": list(nodes)},
     }
 
     def rate(point):
         return rate_without_noise(point["interconnect"], point["nodes"], falls, max(nodes))
+
+    return from_design("hpl_scaling", design, rate, blocks, **chance)
+
+
+PRIMARY = [  # of the scale model's campaign, in this order
+    {"networks": ["gige", "10gige"], "from": 2, "to": 8, "expected": "falls off"},
+    {"networks": ["10gige", "unshaped"], "from": 2, "to": 8, "expected": "flat"},
+    {"networks": ["gige", "10gige"], "from": 8, "to": 16, "expected": "flat"},
+]
+
+
+def sequential_campaign(blocks=9, falls=(0.13, 0.0, 0.0), looks=(4, 6, 9), one_sided=0.02, alone=0.0, **chance):
+    """A campaign with the planned looks and the fixed sequence of PRIMARY, whose true falls are `falls`.
+
+    `alone` is the true fall of GigE against 10GE on one node, which uses no network.
+    """
+    nodes = [1, 2, 4, 8, 16]
+    design = {
+        "margin": 0.05,
+        "baseline_nodes": 2,
+        "negative_control": 1,
+        "primary": PRIMARY,
+        "looks": list(looks),
+        "one_sided": one_sided,
+        "factors": {"interconnect": list(INTERCONNECTS), "nodes": nodes},
+    }
+    first, second, third = (np.log1p(-fall) for fall in falls)
+    of_10gige = {n: second * (n >= 8) for n in nodes}
+    lost = {
+        "unshaped": dict.fromkeys(nodes, 0.0),
+        "10gige": of_10gige,
+        "gige": {n: of_10gige[n] + first * (n >= 8) + third * (n >= 16) + np.log1p(-alone) * (n == 1) for n in nodes},
+    }
+
+    def rate(point):
+        share = 0.98 / (1 + 0.03 * (point["nodes"] - 1))
+        return NODE_RATE * point["nodes"] * share * np.exp(lost[point["interconnect"]][point["nodes"]])
 
     return from_design("hpl_scaling", design, rate, blocks, **chance)
 
@@ -73,18 +107,16 @@ def from_design(
     rate,
     blocks,
     noise=0.02,
-    block_effect=0.03,
+    block_effect=0.005,
     seed=1,
     failed=(),
-    drifting=(),
-    unbracketed=(),
     surveyed=True,
+    **settings,
 ):
     """Blocks of a design whose points have a `rate` [Gflop/s] without noise.
 
     `noise` and `block_effect` are log-scale standard deviations of a run and of a block. `failed` holds
-    (block, *levels) of HPL runs without a reading; the DGEMM rate of `drifting` blocks loses 5 % within
-    the block; `unbracketed` blocks have no DGEMM measurement after them.
+    (block, *levels) of HPL runs without a reading. Further settings, such as a grid, are those of every point.
     """
     random = np.random.default_rng(seed)
     factors, nodes = design["factors"], design["factors"]["nodes"]
@@ -92,14 +124,10 @@ def from_design(
     trials = _survey(max(nodes)) if surveyed else []
     for block in range(1, blocks + 1):
         effect = np.exp(random.normal(0, block_effect))
-        trials += [_dgemm("before", block, n, effect, max(nodes), random) for n in nodes]
         for index in random.permutation(len(levels)):
-            point = dict(zip(factors, levels[index]))
+            point = {**settings, **dict(zip(factors, levels[index]))}
             measured = effect * rate(point) * np.exp(random.normal(0, noise))
             trials.append(_hpl(block, point, measured, max(nodes), (block, *levels[index]) in failed))
-        slower = effect * (0.95 if block in drifting else 1.0)
-        after = [_dgemm("after", block, n, slower, max(nodes), random) for n in nodes]
-        trials += [{**trial, **_no_reading()} for trial in after] if block in unbracketed else after
     return _dataset(name, trials, design)
 
 
@@ -131,47 +159,29 @@ def _hpl(block, point, rate, largest, failed):
         "bytes_received": _on_nodes(sent, n, largest),
         "cpu_time": _on_nodes(time / 10, n, largest),
     }
-    if point.get("noise"):
-        trial["noise_wall_time"] = _on_nodes(time + 1, n, largest)
-        trial["noise_cpu_time"] = TAKEN * point["noise"] * CPU_SHARE * trial["noise_wall_time"]
+    if "daemon" in point:
+        share, frequency = DAEMONS[point["daemon"]]
+        charged = _on_nodes(0.9 * time, n, largest)
+        trial |= {"noise": share, "noise_hz": frequency, "pace_charged": charged, "pace_paused": TAKEN * share * charged}
     return {**trial, **_no_reading()} if failed else trial
 
 
-def _dgemm(role, block, n, effect, largest, random):
-    rates = np.full(largest, np.nan)
-    rates[:n] = NODE_RATE * effect * np.exp(random.normal(0, 0.003, n))
-    return {
-        "role": role,
-        "runner": "dgemm",
-        "block": block,
-        "interconnect": "unshaped",
-        "nodes": n,
-        "status": "ok",
-        "reason": "",
-        "dgemm_rate": rates,
-        "wall_time": 3.0,
-    }
-
-
 def _survey(largest):
-    ring = [(node, node % largest + 1, 0) for node in range(1, largest + 1)]
+    ring = [(node, node % largest + 1) for node in range(1, largest + 1)]
     trials = []
-    for interconnect, (sender, receiver, in_quota) in product(INTERCONNECTS, [*ring, (1, 2, 1)]):
+    for interconnect, (sender, receiver) in product(INTERCONNECTS, ring):
         link = {
             "role": "survey",
             "block": 0,
             "interconnect": interconnect,
             "sender": sender,
             "receiver": receiver,
-            "in_quota": in_quota,
             "status": "ok",
             "reason": "",
             "wall_time": 2.0,
         }
-        trials.append(
-            {**link, "runner": "iperf3", "goodput": GOODPUT[interconnect][in_quota], "retransmits": 0}
-        )
-        round_trip = ROUND_TRIP[interconnect][in_quota]
+        trials.append({**link, "runner": "iperf3", "goodput": GOODPUT[interconnect], "retransmits": 0})
+        round_trip = ROUND_TRIP[interconnect]
         trials.append({**link, "runner": "ping", "round_trip_time": round_trip, "ping_loss": 0})
     return trials
 
@@ -193,9 +203,9 @@ def _dataset(name, trials, design):
         "name": "emulated",
         "kind": "emulated",
         "nodes": largest,
-        "cpu": {"share": CPU_SHARE, "period_us": 10000},
+        "node": {"flop_s": 1e9 * NODE_RATE},
     }
-    settings = {"NB": 64, "BCAST": 1, "DEPTH": 1, "cpu_share": CPU_SHARE, "burst_s": 0.005}
+    settings = {"NB": 64, "BCAST": 1, "DEPTH": 1}
     return assembled(name, trials, design, INTERCONNECTS, testbed, settings)
 
 

@@ -7,6 +7,7 @@ from synthetic import INTERCONNECTS, NODE_RATE, assembled, from_design
 from synthetic_simulations import simulated
 
 from analysis.models import hpl
+from runners.token_output import LEVELS
 
 ALPHA = {"gige": 60e-6, "10gige": 40e-6, "unshaped": 30e-6}  # s
 BETA = {"gige": 8e-9, "10gige": 3e-9, "unshaped": 2e-9}  # s/B
@@ -30,35 +31,46 @@ def tokens(blocks=3, runs=4, noise=0.0, block_effect=0.0, networks=tuple(INTERCO
             lost = (block, network, size) in failed
             state = {"status": "failed", "reason": "planted fault"} if lost else {"status": "ok", "reason": ""}
             point = {"interconnect": network, "token_bytes": size, "pairs": 1}
-            read = {"token_throughput": np.full((1, runs), np.nan) if lost else written}
+            round_trips = np.repeat((size / written)[..., None], len(LEVELS), axis=2)
+            reading = {"token_throughput": written, "token_round_trip": round_trips}
+            read = {name: np.full_like(values, np.nan) if lost else values for name, values in reading.items()}
             trials.append({"role": "point", "runner": "token_exchange", "block": block, **state, **point, **read})
     design = {"factors": {"interconnect": list(networks), "token_bytes": SIZES}}
-    testbed = {"name": "emulated", "kind": "emulated", "nodes": 8}
+    testbed = {"name": "scale_model", "kind": "emulated", "nodes": 8}
     known = {name: INTERCONNECTS.get(name, {}) for name in networks}
     return assembled("token_nodes", trials, design, known, testbed, {"window_s": 1.0, "runs": runs})
 
 
 def analytic_share(interconnect, n):
-    """HPL's share of DGEMM by its analytic model at ALPHA and BETA, with the matrix of `from_design` on n nodes."""
-    x = np.array([[int(48 * np.sqrt(n)) * 64], [64], [1], [n]], float)
-    sends = 1e9 * (n > 1)
-    rate = hpl.hpl(x, sends * ALPHA[interconnect], 8 * sends * BETA[interconnect], 1 / NODE_RATE)
+    """HPL's share of the known rate by its analytic model at ALPHA and BETA, with the matrix of `from_design` on n nodes."""
+    return _share(interconnect, n, hpl.times)
+
+
+def share_by_blocks(interconnect, n):
+    """As `analytic_share`, with whole blocks counted."""
+    return _share(interconnect, n, hpl.times_by_blocks)
+
+
+def _share(interconnect, n, counts):
+    order = int(48 * np.sqrt(n)) * 64
+    messages, elements, flops = counts(np.array([[order], [64], [1], [n]], float))
+    sending = (n > 1) * (ALPHA[interconnect] * messages + 8 * BETA[interconnect] * elements)
+    rate = hpl.operations(order) / (1e9 * sending + flops / NODE_RATE)
     return float(rate[0] / (n * NODE_RATE))
 
 
 def modelled_share(n, latency, bandwidth):
-    """HPL's share of DGEMM in the simulated surface: what messages take grows with the other nodes."""
+    """HPL's share of the known rate in the simulated surface: what messages take grows with the other nodes."""
     return 0.9 / (1 + (n - 1) * (PER_SECOND * latency + PER_SECOND_A_BYTE / bandwidth))
 
 
 def emulated(share=analytic_share, blocks=6, noise=0.0, **chance):
-    """HPL with a `share` of DGEMM by network and node count."""
+    """HPL with a `share` of the known rate by network and node count."""
     design = {
         "margin": 0.05,
         "primary": ["gige", "10gige"],
         "control": "unshaped",
         "baseline_nodes": 2,
-        "drift_limit": 0.03,
         "factors": {"interconnect": list(INTERCONNECTS), "nodes": NODES},
     }
 
@@ -74,7 +86,7 @@ def as_modelled(interconnect, n):
 
 
 def surface_campaign(share=modelled_share, latencies=LATENCIES, bandwidths=BANDWIDTHS, **chance):
-    """A simulation at every combination of latency and bandwidth, whose HPL has that share of DGEMM."""
+    """A simulation at every combination of latency and bandwidth, whose HPL has that share of the known rate."""
     vary = [f"latency={latency:g},bandwidth={bandwidth:g}" for latency, bandwidth in product(latencies, bandwidths)]
     design = {"factors": {"interconnect": ["gige"], "nodes": NODES, "vary": vary}}
 
@@ -82,4 +94,4 @@ def surface_campaign(share=modelled_share, latencies=LATENCIES, bandwidths=BANDW
         latency, bandwidth = (float(part.partition("=")[2]) for part in point["vary"].split(","))
         return NODE_RATE * point["nodes"] * share(point["nodes"], latency, bandwidth)
 
-    return simulated("hpl_surface", design, rate, "twin", **chance)
+    return simulated("hpl_surface", design, rate, "scale_model_simulated", **chance)

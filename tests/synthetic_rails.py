@@ -9,7 +9,7 @@ from analysis.wire import wire_limit
 # Gain over one link by way and nodes; the share of the bytes that is sent over the lesser link.
 GAINS = {
     "one_link": {1: 0.0, 2: 0.0, 4: 0.0, 8: 0.0},
-    "ecmp_layer2": {1: 0.0, 2: 0.0, 4: 0.05, 8: 0.08},
+    "ecmp_layer2": {1: 0.0, 2: 0.0, 4: 0.03, 8: 0.08},
     "ecmp_layer34": {1: 0.0, 2: 0.04, 4: 0.08, 8: 0.12},
     "mptcp": {1: 0.0, 2: 0.06, 4: 0.14, 8: 0.25},
     "mpi_striping": {1: 0.0, 2: 0.07, 4: 0.16, 8: 0.3},
@@ -21,15 +21,15 @@ LINKS = {
     "ecmp_layer34": {1: 1.0, 2: 1.5, 8: 1.9},
     "mptcp": {1: 1.95, 2: 1.95, 8: 1.95},
 }
-NODE_RATE = 7.0  # Gflop/s of HPL on one node
+NODE_RATE = 0.08  # Gflop/s of HPL on one node
 
 
-def hpl_campaign(blocks=8, gains=GAINS, lesser=LESSER, noise=0.01, block_effect=0.03, seed=1, preset="full"):
+def hpl_campaign(blocks=8, gains=GAINS, lesser=LESSER, noise=0.01, block_effect=0.03, seed=3, preset="full"):
     """HPL at a rate that falls off with the nodes over one link, and gains by way and nodes (a fraction).
 
     `lesser` is the part of the bytes sent over the lesser link; `noise` and `block_effect` are on the log scale.
     """
-    plan = experiment.plan_campaign("link_hpl", "rails", preset, blocks)
+    plan = experiment.plan_campaign("link_hpl", "two_links", preset, blocks)
     random = np.random.default_rng(seed)
     effects = np.exp(random.normal(0, block_effect, blocks + 1))
 

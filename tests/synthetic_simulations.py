@@ -3,7 +3,7 @@
 import json
 
 import numpy as np
-from synthetic import INTERCONNECTS, NODE_RATE, from_design, rate_without_noise
+from synthetic import INTERCONNECTS, NODE_RATE, from_design
 
 RPEAK = 44.8  # Gflop/s of a node of the modelled cluster
 NETWORKS = {
@@ -22,7 +22,7 @@ def simulated(name, design, rate, testbed, failed=()):
 
     Each run took 1e-4 N P (1 + log2 P) s of CPU time and 10 MB a node, and sent 1000 messages a second of it.
     """
-    common = {"margin": 0.05, "primary": ["gige", "10gige"], "control": "10gige", "drift_limit": 0.03}
+    common = {"margin": 0.05, "primary": ["gige", "10gige"], "control": "10gige"}
     dataset = from_design(
         name, common | design, rate, blocks=1, noise=0, block_effect=0, surveyed=False, failed=failed
     )
@@ -34,7 +34,6 @@ def simulated(name, design, rate, testbed, failed=()):
     }
     known = {network: {"name": short, "short": short, "mtu": 1500} for network, short in SHORTS.items()}
     dataset["evidence"] = dataset.evidence.copy(data=np.full(dataset.sizes["trial"], "simulated"))
-    dataset["dgemm_rate"] = dataset.dgemm_rate.where(dataset.dgemm_rate.isnull(), NODE_RATE)
     dataset["simulator_cpu_time"] = took
     dataset["simulator_memory"] = (1e8 + 1e7 * dataset.nodes).where(ran)
     dataset["payload_messages"] = (1000 * took / dataset.sizes["size"]).expand_dims(
@@ -48,37 +47,11 @@ def simulated(name, design, rate, testbed, failed=()):
                 "kind": "simulated",
                 "nodes": LARGEST,
                 "rpeak": {"value": 1e9 * RPEAK},
+                "rates": {"dgemm_flop_s": {"value": 1e9 * NODE_RATE}},
                 "network": networks,
             }
         ),
     )
-
-
-def twin_campaign(off=1.0, falls=None, **chance):
-    """The twin of `synthetic.campaign`, `off` times as fast; `falls` maps a grid to GigE's planted fall."""
-    falls = {"row": 0.13, "table1": 0.10} if falls is None else falls
-    design = {
-        "control": "unshaped",
-        "baseline_nodes": 2,
-        "factors": {
-            "interconnect": list(INTERCONNECTS),
-            "nodes": [1, 2, 4, 8],
-            "grid": ["row", "table1"],
-            "DEPTH": [0, 1],
-        },
-    }
-
-    def rate(point):
-        planted = rate_without_noise(point["interconnect"], point["nodes"], {"gige": falls[point["grid"]]}, 8)
-        return off * planted * (1 if point["DEPTH"] else 0.9)
-
-    return simulated("hpl_agreement", design, rate, "twin", **chance)
-
-
-def twin_size_campaign(share, N, **chance):
-    """HPL over N on 4 nodes on both networks; `share` of DGEMM is the same at every point."""
-    factors = {"interconnect": ["gige", "10gige"], "nodes": [4], "N": list(N)}
-    return simulated("hpl_size", {"factors": factors}, lambda point: 4 * NODE_RATE * share, "twin", **chance)
 
 
 def beyond_campaign(kept=None, networks=tuple(NETWORKS), **chance):

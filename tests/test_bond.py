@@ -13,8 +13,8 @@ from analysis.capacity import limits, way
 from analysis.paths import PATHS
 from experiment import read_toml
 from runners.record import FalloffError
-from runners.testbeds import links, netns
-from runners.testbeds.topology import graph
+from runners.testbeds import netns
+from runners.testbeds.graph import address, graph
 
 TWO = {"name": "two wires", "mtu": 1500, "rate_bit_s": RATE, "bonded": True, "hubs": {"a": [1, 2], "b": [1, 2]}}
 SWITCHED = {
@@ -43,9 +43,9 @@ def testbed(tools):
 def test_frames_use_both_wires_alike(testbed, path):
     """What the wires, and the switches, carried of 40 frames each way differs by less than a tenth."""
     with sockets(testbed, path) as opened:
-        before = testbed.up.wires.bytes_through()
+        before = testbed.net.byte_counts()
         passed(opened, [(1, 2), (2, 1)], 40)
-        carried = [later - earlier for earlier, later in zip(before, testbed.up.wires.bytes_through())]
+        carried = testbed.net.bytes_between(before, testbed.net.byte_counts())["bytes_through"]
         assert min(carried) > 40 * 1500 and max(carried) / min(carried) < 1.1
 
 
@@ -73,14 +73,14 @@ def test_data_arrive_whole(testbed):
     """A quarter of a megabyte by TCP, whose frames overtake each other: what is received is what was sent."""
     data = random.Random(5).randbytes(250_000)
     with sockets(testbed, "two"):  # nothing but the path
-        spaces = [testbed.up.wires.space(f"n{node}") for node in (1, 2)]
+        spaces = [testbed.net.space(f"n{node}") for node in (1, 2)]
         with netns.entered(spaces[1]):
-            server = socket.create_server((links.address(2), 5302))
+            server = socket.create_server((address(2), 5302))
         with netns.entered(spaces[0]):
             client = socket.socket()
         with server, client:
             client.settimeout(5)
-            client.connect((links.address(2), 5302))
+            client.connect((address(2), 5302))
             sender = threading.Thread(target=lambda: (client.sendall(data), client.shutdown(socket.SHUT_WR)))
             with server.accept()[0] as peer:
                 peer.settimeout(5)

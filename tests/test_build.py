@@ -83,7 +83,7 @@ def test_without_the_reference_blas_only_its_binary_is_left_out(tmp_path, monkey
     assert build.build(tmp_path) is True
     left = {file.name for file in tmp_path.iterdir()}
     assert left == {
-        *("channel_bond", "delay_line", "dgemm", "mptcp.so", "node_rates", "noise", "payload.so", "shared_wire"),
+        *("channel_bond", "delay_line", "dgemm", "mptcp.so", "node_rates", "pace.so", "payload.so", "shared_wire"),
         *("stamp", "token", "token_mpi", "xhpl", "xhpl_payload"),
     }
 

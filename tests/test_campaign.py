@@ -106,13 +106,27 @@ def test_time_budget_ends_at_a_whole_block(tmp_path):
     assert folder.stopped_by() == "time budget" and engine.is_finished(plan, folder)
 
 
-def test_precision_ends_the_campaign(tmp_path):
-    """The engine stops after the first block at which the contrast is known well enough."""
-    plan = small_plan(stopping={"blocks": 9, "precision": 0.02})
-    widths = iter([None, 0.04, 0.019])
-    folder = Folder(tmp_path / "c")
-    assert engine.run(plan, LocalTestbed(), folder, half_width=lambda folder: next(widths)) == "precision"
-    assert {t.split("-")[0] for t in folder.finished()} == {"b000", "b001", "b002", "b003"}
+def test_a_decision_ends_the_campaign(tmp_path):
+    """From the first look on the engine asks after each block, and stops at the first yes; then nothing is left."""
+    plan = small_plan(stopping={"blocks": 9, "looks": [2, 4, 9]})
+    asked, folder = [], Folder(tmp_path / "c")
+
+    def decided(folder):
+        asked.append(len({trial.split("-")[0] for trial in folder.finished()} - {"b000"}))
+        return asked[-1] == 4
+
+    assert engine.run(plan, LocalTestbed(), folder, decided=decided) == "decided"
+    assert asked == [2, 3, 4] and engine.is_finished(plan, folder) and folder.stopped_by() == "decided"
+    assert {t.split("-")[0] for t in folder.finished()} == {f"b{number:03d}" for number in range(5)}
+    again = LocalTestbed()
+    engine.run(plan, again, folder, decided=lambda folder: True)
+    assert again.executed == []
+
+
+def test_without_looks_nobody_is_asked(tmp_path):
+    """Data end no campaign that has not planned it."""
+    plan, folder = small_plan(), Folder(tmp_path / "c")
+    assert engine.run(plan, LocalTestbed(), folder, decided=lambda folder: 1 / 0) == "blocks"
 
 
 def test_progress_counts_up_and_knows_the_time_left(tmp_path):

@@ -22,7 +22,7 @@ def taken(scatter=0.0, nodes=tuple(GRIDS)):
     factors = {"interconnect": ["10gige"], "nodes": list(nodes), "N": [20000, 80000]}
     dataset = simulated("hpl_paper", {"factors": factors}, lambda point: RPEAK * point["nodes"], "smith")
     rows = np.array([GRIDS[int(n)][0] for n in dataset.nodes.values])
-    grown = np.exp(np.random.default_rng(3).normal(0, scatter, len(rows))) * cost.searches(rows)
+    grown = np.exp(np.random.default_rng(4).normal(0, scatter, len(rows))) * cost.searches(rows)
     return dataset.assign_coords(P=dataset.P.copy(data=rows)).assign(
         simulator_cpu_time=dataset.simulator_cpu_time * grown,
         payload_messages=dataset.payload_messages * cost.searches(rows)[:, None],

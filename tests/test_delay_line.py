@@ -7,9 +7,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import users
 
 from runners.record import Command, Trial
-from runners.testbeds import paths, programs
+from runners.testbeds import emulated, programs
 
 ROOT = Path(__file__).resolve().parent.parent
 DESCRIPTION = tomllib.loads((ROOT / "data/testbeds/paths.toml").read_text())
@@ -17,7 +18,7 @@ LONG = {"name": "long", "mtu": 1500, "rate_bit_s": 50e6, "links": [{"from": 1, "
 TO_HOP = [{"from": 1, "to": "hop", "delay_s": 0.02}, {"from": 2, "to": "hop"}]
 LONG_ROUTED = {**LONG, "routers": {"hop": 9000}, "links": TO_HOP}
 
-lacking = paths.unavailable(DESCRIPTION) + ([] if shutil.which("cc") else ["no C compiler: apt-get install gcc"])
+lacking = users.lacking(DESCRIPTION) + ([] if shutil.which("cc") else ["no C compiler: apt-get install gcc"])
 lacking += [] if Path("/dev/net/tun").exists() else ["the kernel has no TAP interfaces: modprobe tun"]
 needs_network = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
 
@@ -37,7 +38,7 @@ def program(tmp_path_factory):
 def testbed(program):
     """The testbed with a long path of two nodes, and one behind a router."""
     description = {**DESCRIPTION, "cpu": {"baseline_s": 0.02}, "tools": {"delay_line": str(program)}}
-    with paths.open_testbed(description, {"long": LONG, "routed": LONG_ROUTED}) as opened:
+    with emulated.open_testbed(description, {"long": LONG, "routed": LONG_ROUTED}) as opened:
         yield opened
 
 
@@ -89,7 +90,7 @@ def test_data_arrive_whole(testbed):
 def test_it_counts_what_it_carries_and_ends_when_told(testbed):
     """Ten echoes are at least ten frames each way, and none is dropped."""
     run(testbed, Command(("ping", "-c", "10", "-i", "0.01", "-q", "{node2}")))
-    (line,) = testbed.up.wires.lines
+    (line,) = testbed.net.lines
     there, back, *dropped = map(int, re.findall(r"\d+", programs.end(line).stdout))
     assert there >= 10 and back >= 10 and dropped == [0, 0]
 

@@ -68,9 +68,9 @@ def test_the_verdict_is_the_studys_own(reference):
     derived = points(experiment.stored("hpl_scaling"))
     (judged,) = shown.judgements.values()
     expected = contrasts(derived)[0].verdict
-    assert judged.fall.kind == expected.kind and judged.blocks == expected.blocks
-    assert judged.fall.fall == pytest.approx(expected.fall) and judged.fall.interval_90 == pytest.approx(
-        expected.interval_90
+    assert judged.fall.answer == expected.answer and judged.blocks == expected.blocks
+    assert judged.fall.fall == pytest.approx(expected.fall) and judged.fall.interval == pytest.approx(
+        expected.interval
     )
     worth = (derived.nodes * derived.share).sel(interconnect="gige").transpose("block", "nodes")
     fitted = fit_blocks(find("universal_scalability"), derived.nodes.values.astype(float), 100 * worth.values)
@@ -123,15 +123,16 @@ def test_numbers_are_printed_of_no_other_level(reference):
 
 
 def test_leaving_out_changes_the_verdict_and_says_so(reference):
-    """Without a block n is one less, without the most nodes the span is shorter; the baseline is named."""
+    """Without a block n is one less, without the statement's last nodes the span is another; the baseline is named."""
     view, opened = first_view(reference["hpl_scaling"])
     (whole,) = show(view, opened).judgements.values()
     (less,) = show(replace(view, without_blocks=(2,)), opened).judgements.values()
     assert (
         less.blocks == whole.blocks - 1 and less.fall.fall != whole.fall.fall and "Left out by hand: 1" in less.note
     )
-    (shorter,) = show(replace(view, without_levels=(8,)), opened).judgements.values()
-    assert "from 2 to 4 nodes" in shorter.sentence and shorter.fall.fall != whole.fall.fall
+    assert "from 2 to 8 nodes" in whole.sentence and "from 2 to 8 nodes" in less.sentence
+    (other_span,) = show(replace(view, without_levels=(8,)), opened).judgements.values()
+    assert "from 2 to 16 nodes" in other_span.sentence and other_span.fall.fall != whole.fall.fall
     (other,) = show(replace(view, without_levels=(2,)), opened).judgements.values()
     assert "own baseline" in other.note
     (none,) = show(replace(view, without_blocks=tuple(range(1, 23))), opened).judgements.values()

@@ -142,16 +142,6 @@ def test_every_kind_of_experiment_is_drawn(page, title, said, label):
     assert "evidence" in sentence(page).inner_text() and not page.complaints
 
 
-def test_another_evidence_is_added_and_not_pooled(page):
-    """The simulated twin beside the emulated campaign: a card for each."""
-    choose(page, "HPL of orders from")
-    count = len(column(page, "points", "trial"))
-    page.locator(".evidence button", has_text="twin").click()
-    page.wait_for_function(f"Bokeh.documents[0].get_model_by_name('points').data.trial.length === {count + 12}")
-    page.locator(".sentence:visible", has_text="simulated evidence").wait_for()
-    assert page.locator(".sentence:visible", has_text="emulated evidence").count() == 1
-
-
 def test_printed_numbers_stand_beside_the_runs_and_can_be_taken_away(page):
     """Crosses at the paper's 80 %, of another evidence; the verdict is the simulation's with and without them."""
     choose(page, "The paper's 15 HPL cases")
@@ -173,7 +163,7 @@ def test_the_view_can_be_taken_away(page):
         with page.expect_download() as download:
             page.get_by_text(label).click()
         name = download.value.suggested_filename
-        assert name.startswith("falloff-hpl_scaling-emulated-share")
+        assert name.startswith("falloff-hpl_scaling-scale_model-share")
         content[name.rpartition(".")[2]] = download.value.path()
     assert len(pd.read_csv(content["csv"])) == 264
     assert content["svg"].read_text().startswith("<?xml")

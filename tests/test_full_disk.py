@@ -39,7 +39,7 @@ print(json.dumps({"said": said, "begun": testbed.executed, "kept": kept, "again"
 """
 
 
-@pytest.mark.parametrize("ballast", [660_000, 720_000])
+@pytest.mark.parametrize("ballast", [760_000, 785_000])
 def test_trials_are_whole_and_the_rest_is_run_when_there_is_room(tmp_path, ballast):
     """A real full file system: every transcript is whole, only the trial that found no room is run again."""
     small = 'mount -t tmpfs -o size=800k tmpfs "$1" && exec "$2" -c "$3" "$1" "$4" "$5"'

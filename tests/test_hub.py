@@ -12,7 +12,7 @@ from analysis.capacity import limits, way
 from analysis.paths import PATHS
 from experiment import read_toml
 from runners.record import FalloffError
-from runners.testbeds.topology import graph
+from runners.testbeds.graph import graph
 
 ONE = {"name": "one wire", "mtu": 1500, "rate_bit_s": RATE, "hubs": {"wire": [1, 2, 3]}}
 MESH = {

@@ -2,14 +2,13 @@
 
 import math
 import time
-from types import SimpleNamespace
 
 import fake_perf
 import pytest
 from fake_perf import COUNTS
 
-from runners.testbeds import instructions
-from runners.testbeds.paths import _of_nodes
+from runners.testbeds import host, instructions
+from runners.testbeds.emulated import _of_nodes
 
 # perf 6.1 on a virtual machine without counters, and the same machine's count of an event that it has.
 WITHOUT = "CPU0,<not supported>,,instructions,0,100.00,,\nCPU1,<not supported>,,instructions,0,100.00,,\n"
@@ -51,13 +50,14 @@ def test_without_perf_nothing_is_counted(monkeypatch, tmp_path):
 
 
 def test_counts_are_there_afterwards(tmp_path, monkeypatch):
-    """The dict is empty while counting goes on and filled when it ends, with no file left."""
+    """Nothing is counted while it goes on, all when it ends, with no file left."""
     fake_perf.put(tmp_path, monkeypatch)
     before = set(tmp_path.iterdir())
-    with instructions.counted(tmp_path, []) as executed:
-        while_counting = dict(executed)
+    with instructions.counted(tmp_path) as executed:
+        while_counting = dict(executed.by_processor)
         time.sleep(0.5)  # until the stand-in has started, as perf does at once
-    assert while_counting == {} and executed == {0: 7303786493.0, 1: 5.0}
+    assert while_counting == {} and executed.by_processor == {0: 7303786493.0, 1: 5.0}
+    assert executed.cpu_time > 0
     assert set(tmp_path.iterdir()) == before
 
 
@@ -67,18 +67,14 @@ def test_a_count_that_does_not_come_is_absent(tmp_path, monkeypatch):
     (tmp_path / "perf").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(instructions, "_PATIENCE_S", 0.1)
-    with instructions.counted(tmp_path, []) as executed:
+    with instructions.counted(tmp_path) as executed:
         time.sleep(0.1)
-    assert executed == {}
+    assert executed.by_processor == {}
 
 
 @pytest.mark.parametrize(("nodes", "known"), [(2, [True, True]), (3, [False, True, False])])
-def test_a_shared_processor_says_nothing_of_a_node(nodes, known):
+def test_a_shared_processor_says_nothing_of_a_node(nodes, known, monkeypatch):
     """With three nodes on two processors, only the one that has its own is known."""
-    used = SimpleNamespace(
-        quotas=SimpleNamespace(processor=lambda node: (node - 1) % 2),
-        graph=SimpleNamespace(nodes=range(1, nodes + 1)),
-    )
-    found = _of_nodes({0: 10.0, 1: 20.0}, used)["instructions"]
+    monkeypatch.setattr(host, "processor", lambda node: (node - 1) % 2)
+    found = _of_nodes({0: 10.0, 1: 20.0}, range(1, nodes + 1))
     assert [not math.isnan(value) for value in found] == known
-    assert _of_nodes({}, used) == {}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from runners import iperf3, iperf3_output
 from runners.record import Execution, Transcript, Trial, Unreadable, judge
 
-LINK = {"sender": 1, "receiver": 3, "in_quota": False, "duration_s": 2}
+LINK = {"sender": 1, "receiver": 3, "duration_s": 2}
 OK, FORWARD, BOTH = (recorded.text(f"iperf3/3.12-{case}") for case in ("ok", "forward", "both"))
 
 
@@ -30,11 +30,10 @@ def rates(case):
 
 
 def test_the_server_listens_on_the_receiver_before_the_client_calls():
-    """The server is in the background where the client calls, both outside the quota if asked."""
+    """The server is in the background where the client calls."""
     server, client = iperf3.commands(LINK)
     assert server.background and (server.node, client.node) == (3, 1)
     assert "{node3}" in client.argv and str(server.listens) in client.argv
-    assert not server.in_quota and not client.in_quota
 
 
 def test_a_point_without_further_settings_is_asked_for_as_ever():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from runners import netperf, netperf_output
 from runners.record import Execution, FalloffError, Transcript, Trial, Unreadable, judge
 
-LINK = {"sender": 1, "receiver": 3, "in_quota": False, "duration_s": 1}
+LINK = {"sender": 1, "receiver": 3, "duration_s": 1}
 FORWARD, REVERSE = (recorded.text(f"netperf/2.7.0-{way}") for way in ("forward", "reverse"))
 STREAM_K = recorded.text("netperf/2.7.0-stream-cpu-K")
 
@@ -46,11 +46,10 @@ def in_unit(unit, value):
 
 
 def test_netserver_listens_on_the_receiver_before_netperf_calls():
-    """The server stays in the foreground of a background command; both are outside the quota if asked."""
+    """The server stays in the foreground of a background command."""
     server, client = netperf.commands(LINK)
     assert server.background and (server.node, client.node) == (3, 1) and "-D" in server.argv
     assert "{node3}" in client.argv and str(server.listens) in client.argv and "TCP_STREAM" in client.argv
-    assert not server.in_quota and not client.in_quota
 
 
 def test_reversed_the_server_sends():

@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from local_testbed import LocalTestbed, open_testbed
 
-import experiment
 import falloff as cli
-from runners import build, node_rates, rates
+from runners import build, node_rates, rates, session
 from runners.record import Command, Execution, FalloffError, Unreadable
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -206,7 +205,7 @@ def test_falloff_rates_measures_on_a_testbed(monkeypatch, capsys):
     """With --testbed the node of that testbed is measured: the opened testbed runs node_rates, once."""
     asked = []
     testbed = SimpleNamespace(open_testbed=open_testbed)
-    monkeypatch.setattr(experiment, "testbed_module", lambda description: testbed)
+    monkeypatch.setattr(session, "testbed_module", lambda description: testbed)
     monkeypatch.setattr(LocalTestbed, "_execute", lambda self, command: asked.append(command.argv) or said(command))
     monkeypatch.setattr(rates, "array_mib", lambda: 128)
     monkeypatch.setattr(rates, "_ON_TESTBED_S", 0.1)

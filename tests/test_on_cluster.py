@@ -19,7 +19,6 @@ CAMPAIGN = {
     "factors": {"interconnect": ["gige", "10gige", "unshaped"], "nodes": [1, 2, 4, 8]},
     "levels": {"nodes": {str(n): {"P": 1, "Q": n, "N": 64 * n} for n in (1, 2, 4, 8)}},
     "settings": {"NB": 64},
-    "bracket": {"runner": "dgemm", "over": "nodes", "interconnect": "unshaped", "K": 64},
     "survey": [{"runner": "ping", "links": [[1, 2], [2, 3], [8, 1]]}],
     "warm_up": [{"interconnect": "gige", "nodes": 2}, {"interconnect": "gige", "nodes": 8}],
     "design": {"primary": ["gige", "10gige"], "control": "unshaped", "baseline_nodes": 2},
@@ -43,7 +42,7 @@ def plan(cluster):
 def test_no_trial_needs_what_is_not_there():
     """Neither nodes nor networks, in no role; and all that is there takes part."""
     trials = plan(mine()).trials()
-    assert {trial.role for trial in trials} == {"survey", "warm_up", "before", "point", "after"}
+    assert {trial.role for trial in trials} == {"survey", "warm_up", "point"}
     assert {trial.point["interconnect"] for trial in trials} == set(NETWORKS)
     assert max(trial.point.get("nodes", 1) for trial in trials) == 4
     surveyed = [trial.point for trial in trials if trial.role == "survey"]
@@ -58,10 +57,22 @@ def test_the_contrast_is_of_networks_that_are_there():
     assert plan(mine(others)).design["primary"] == ["tcp", "roce"]
 
 
-def test_dgemm_has_the_block_size_of_hpl():
-    """Also where it is the testbed's."""
-    brackets = [trial.point for trial in plan(mine(settings={"NB": 192})).trials() if trial.runner == "dgemm"]
-    assert {point["K"] for point in brackets} == {192}
+def test_statements_are_on_what_is_there():
+    """Those on networks that are there, up to the nodes that are; else the first on the slowest and the fastest."""
+    statements = [
+        {"networks": ["gige", "10gige"], "from": 2, "to": 8, "expected": "falls off"},
+        {"networks": ["10gige", "unshaped"], "from": 2, "to": 8, "expected": "flat"},
+        {"networks": ["gige", "10gige"], "from": 8, "to": 16, "expected": "flat"},
+    ]
+    campaign = {**CAMPAIGN, "design": {"margin": 0.05, "primary": statements, "baseline_nodes": 2}}
+
+    def primary(cluster):
+        return for_testbed(campaign, cluster)["design"]["primary"]
+
+    assert primary(mine()) == [{**statements[0], "to": 4}]
+    others = mine({"roce": {"rate_bit_s": 1e11}, "tcp": {"rate_bit_s": 2.5e10}})
+    assert primary(others) == [{**statements[0], "networks": ["tcp", "roce"], "to": 4}]
+    assert primary(mine({"roce": {"rate_bit_s": 1e11}})) == []
 
 
 def test_without_a_share_of_memory_the_problems_are_the_campaigns():

@@ -1,22 +1,16 @@
-"""The testbed of paths on this machine, for real: what each path carries, refuses, counts and leaves behind."""
+"""Paths on this machine, for real: what each carries, refuses and counts."""
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 import tomllib
 from pathlib import Path
 
-import fake_perf
 import pytest
+import users
 from undisturbed import alone, repeated
 
 from runners.record import Command, FalloffError, Trial, mismatch
-from runners.testbeds import cgroup, paths
-from runners.testbeds.network import group, network_group
+from runners.testbeds import emulated
 
 ROOT = Path(__file__).resolve().parent.parent
 DESCRIPTION = tomllib.loads((ROOT / "data/testbeds/paths.toml").read_text())
@@ -26,14 +20,14 @@ SLOW = {**PATHS["crossover"], "rate_bit_s": 50e6}
 TO_SWITCH = [{"from": 1, "to": "core"}, {"from": 2, "to": "core", "rate_back_bit_s": 20e6}]
 BOUNDED = {**PATHS["switch"], "links": TO_SWITCH}
 
-lacking = paths.unavailable(DESCRIPTION)
+lacking = users.lacking(DESCRIPTION)
 pytestmark = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
 
 
 @pytest.fixture(scope="module")
 def testbed():
     """The testbed with the published paths and two that are slow enough for a busy machine."""
-    with paths.open_testbed(DESCRIPTION, {**PATHS, "slow": SLOW, "bounded": BOUNDED}) as opened:
+    with emulated.open_testbed(DESCRIPTION, {**PATHS, "slow": SLOW, "bounded": BOUNDED}) as opened:
         yield opened
 
 
@@ -138,17 +132,9 @@ def requested_and_effective(testbed, **point):
 
 def test_a_changed_end_is_named(testbed):
     """What a command changes behind the testbed's back shows, with the end where it is."""
-    device = testbed.use("slow").wires.device(testbed.up.graph.ends("n2")[0])
+    (device,) = testbed.use("slow").devices("n2")
     changed = run(testbed, "slow", Command(("ip", "link", "set", device, "mtu", "1400"), node=2))
     assert mismatch(changed.requested, changed.effective) == ["mtu is 1500 on n1 and 1400 on n2, 1500 was asked for"]
-
-
-def test_a_path_is_kept_for_the_next_trial_and_replaced_by_another(testbed):
-    """What is the same need not be built again; of another nothing is left."""
-    first = testbed.use("slow").wires.state
-    assert testbed.use("slow").wires.state == first
-    assert testbed.use("crossover").wires.state != first
-    assert traces(first) == []
 
 
 def test_bystanders_are_counted(testbed):
@@ -183,54 +169,8 @@ def test_a_node_that_is_not_there_is_a_fault(testbed):
     assert "'tin cans' is unknown; there are crossover" in testbed.run(strange, [Command(("true",))]).fault
 
 
-def traces(state: Path) -> list[str]:
-    """What is left of a network: folder, mounts, cgroups and processes."""
-    hierarchy = cgroup.find()
-    groups = group(state), network_group(state)
-    folders = [state, *(folder for own in groups for folder in hierarchy.folders(own))]
-    mounts = [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(state) in line]
-    return [*map(str, filter(Path.exists, folders)), *mounts]
-
-
-def programs(own: str) -> set[str]:
-    """The names of what runs in a cgroup."""
-    members = cgroup.processes(cgroup.find(), own)
-    return {file.read_text().strip() for file in map(Path, (f"/proc/{it}/comm" for it in members)) if file.exists()}
-
-
-OWNER = """
-import json, sys, time
-from runners.record import Command, Trial
-from runners.testbeds.paths import open_testbed
-description, paths = json.loads(sys.argv[1])
-with open_testbed(description, paths) as testbed:
-    print(testbed.use("switch").wires.state, flush=True)
-    testbed.run(Trial("t", "point", "none", 1, 1, {"path": "switch"}), [Command(("sleep", "1000"), timeout_s=1000)])
-"""
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_killed_owner_leaves_nothing_for_the_next_start(number, tmp_path, monkeypatch):
-    """Processes, mounts and cgroups go with SIGTERM, and after kill -9 when the next testbed opens; so does perf."""
-    fake_perf.put(tmp_path, monkeypatch)
-    given = json.dumps([DESCRIPTION, PATHS])
-    argv = [sys.executable, "-c", OWNER, given]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=ROOT) as owner:
-        state = Path(owner.stdout.readline().strip())
-        deadline = time.monotonic() + 10
-        while "sleep" not in programs(group(state)) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert traces(state) and "perf" in programs(network_group(state))
-        os.kill(owner.pid, number)
-    if number == signal.SIGKILL:
-        assert "sleep" in programs(group(state)) and "perf" in programs(network_group(state))
-        with paths.open_testbed(DESCRIPTION, PATHS):
-            pass
-    assert traces(state) == []
-
-
 def test_a_path_that_is_no_graph_is_refused_before_anything_is_made():
     """A link to nowhere, by the name of its path."""
     broken = {"broken": {"name": "a broken one", "links": [{"from": 1, "to": "nowhere"}]}}
-    with pytest.raises(FalloffError, match="path a broken one: .* nowhere"), paths.open_testbed(DESCRIPTION, broken):
+    with pytest.raises(FalloffError, match="path a broken one: .* nowhere"), emulated.open_testbed(DESCRIPTION, broken):
         pass

@@ -19,6 +19,7 @@ from synthetic_prediction import (
     as_modelled,
     emulated,
     modelled_share,
+    share_by_blocks,
     surface_campaign,
     tokens,
 )
@@ -31,11 +32,12 @@ from analysis.facts import prediction as facts
 from analysis.facts.published import published_sources
 from analysis.figures import prediction as figures
 from analysis.inference.averages import average
+from analysis.models import hpl
 from analysis.publish import to_html
 from analysis.studies import prediction
 from analysis.studies.link_parameters import link_parameters
 from analysis.studies.over_draws import over_draws, resampled_blocks
-from analysis.studies.predictors import ANALYTIC, SIMULATED, TITLES
+from analysis.studies.predictors import ANALYTIC, BY_BLOCKS, SIMULATED, TITLES
 from analysis.studies.surface import surface
 from runners.record import FalloffError
 
@@ -134,12 +136,38 @@ def test_a_true_simulation_predicts(whole):
     assert (whole.kinds.sel(predictor=ANALYTIC, nodes=8) == prediction.MISLEADS).all()
 
 
-def test_an_error_of_the_node_is_none_of_the_network():
-    """HPL that is a quarter slower everywhere misleads everywhere; none of that is the network's."""
+def test_a_slower_node_misleads_everywhere():
+    """HPL that is a quarter slower everywhere is missed by that everywhere."""
     study = analyse(emulated(lambda *point: 0.75 * analytic_share(*point)))
     np.testing.assert_allclose(study.errors.value.sel(predictor=ANALYTIC), 1 / 3, atol=0.015)
     assert (study.kinds.sel(predictor=ANALYTIC) == prediction.MISLEADS).all()
-    assert (study.network_kinds.sel(predictor=ANALYTIC) == prediction.PREDICTS).all()
+
+
+def test_whole_blocks_are_counted():
+    """HPL that waits for panels and for the fullest node is predicted by the count of blocks, not by the even share."""
+    even = analyse()
+    uneven = {int(n): float(even.uneven.sel(nodes=n)) for n in NODES}
+    study = analyse(emulated(lambda network, n: share_by_blocks(network, n)))
+    np.testing.assert_allclose(study.errors.value.sel(predictor=BY_BLOCKS), 0, atol=0.01)
+    assert (study.kinds.sel(predictor=BY_BLOCKS) == prediction.PREDICTS).all()
+    assert uneven[1] == pytest.approx(0, abs=0.02) and uneven[8] > uneven[2] > 0.01
+    assert float(study.errors.value.sel(predictor=ANALYTIC, interconnect="unshaped", nodes=8)) > 0
+
+
+@pytest.mark.parametrize(("order", "block", "rows", "columns"), [(1200, 24, 1, 2), (1000, 64, 2, 3), (3408, 24, 4, 4)])
+def test_blocks_are_dealt_out_as_hpl_deals_them(order, block, rows, columns):
+    """The operations of the busiest process are those counted column by column and row by row."""
+    owners = (np.arange(order) // block)[:, None] % np.array([rows, columns])
+    counted = 0.0
+    for first in range(0, order, block):
+        wide = min(block, order - first)
+        panel, below, right = (
+            max(np.sum(owners[start:, axis] == process) for process in range(processes))
+            for start, axis, processes in ((first, 0, rows), (first + wide, 0, rows), (first + wide, 1, columns))
+        )
+        counted += wide**2 * (panel - wide / 3) + wide**2 * right + 2 * wide * below * right
+    x = np.array([[order], [block], [rows], [columns]], float)
+    assert hpl.times_by_blocks(x)[2].item() == pytest.approx(counted, rel=1e-9)
 
 
 def test_intervals_over_blocks_hold_the_truth():
@@ -254,11 +282,11 @@ def test_one_block_of_hpl_has_errors_without_intervals():
     assert not re.search(r"\b(nan|None)\b", section(study))
 
 
-def test_without_the_other_campaigns_there_is_one_predictor():
-    """Only the analytic model is left, and the section stays whole."""
+def test_without_the_other_campaigns_there_is_no_simulation():
+    """Only the analytic models are left, and the section stays whole."""
     study = analyse(simulated=None)
     said = section(study)
-    assert study.errors.predictor.values.tolist() == [ANALYTIC] and "there is one predictor" in said
+    assert study.errors.predictor.values.tolist() == [ANALYTIC, BY_BLOCKS] and "simulation of the same nodes is missing" in said
     assert "DDR" not in said and not re.search(r"\b(nan|None)\b", said)
 
 
@@ -283,7 +311,7 @@ def test_resampled_means_lie_among_the_blocks(values, kind):
 
 
 def test_the_figures_show_every_prediction(whole):
-    """Each panel has both predictors' shares; both clusters have bandwidth and latency."""
+    """Each panel has all predictors' shares; both clusters have bandwidth and latency."""
     drawn = figures.draw(whole)
     for axes, network in zip(drawn["prediction"].axes, whole.errors.interconnect.values):
         shown = np.concatenate([line.get_ydata() for line in axes.lines])

@@ -1,28 +1,27 @@
 """Two links a node on this machine, for real: which of them carries the bytes, by each way of using both."""
 
-import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import users
 
 import experiment
 from analysis import paths
 from runners import hpl
-from runners.record import Command, FalloffError, Trial, mismatch
-from runners.testbeds import aggregation, bonds, links
-from runners.testbeds.emulated import open_testbed, unavailable
+from runners.record import Command, Trial, mismatch
+from runners.testbeds import bonds, network, readback
+from runners.testbeds.emulated import open_testbed
 
 ROOT = Path(__file__).resolve().parent.parent
 DESCRIPTION = {**experiment.read_testbed("rails"), "nodes": 2}
 INTERCONNECTS = experiment.read_toml(paths.INTERCONNECTS, "interconnects")
-WAYS = ("one_link", "ecmp_layer2", "ecmp_layer34", "bond_8023ad", "bond_balance_rr", "mptcp", "mpi_striping")
 
-lacking = unavailable(DESCRIPTION)
-for_real = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
-has_driver = not lacking and bonds.driver_is_here()
-knows_seeds = (links.SYSCTLS / "fib_multipath_hash_seed").exists()
+lacking = users.lacking(DESCRIPTION)
+pytestmark = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
+has_driver = not lacking and bonds.has_driver()
+knows_seeds = readback.is_known("fib_multipath_hash_seed")
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +45,7 @@ def transfer(streams):
     """8 MB from node 1 to node 2 by so many connections."""
     server = ("iperf3", "--server", "--one-off")
     client = ("iperf3", "--client", "{node2}", "--bytes", "8M", "--parallel", str(streams))
-    return (
-        Command(server, node=2, background=True, listens=5201, in_quota=False),
-        Command(client, in_quota=False),
-    )
+    return Command(server, node=2, background=True, listens=5201), Command(client)
 
 
 def shares(transcript):
@@ -61,13 +57,11 @@ def shares(transcript):
     return first / (first + second), second / (first + second)
 
 
-@for_real
 def test_one_link_leaves_the_other_alone(cluster):
     """Any number of connections take the first link."""
     assert shares(run(cluster, *transfer(4), aggregation="one_link"))[0] > 0.999
 
 
-@for_real
 def test_a_hash_of_addresses_keeps_a_peer_on_one_link(cluster):
     """Eight connections to one peer take one link; which one is drawn anew in every block where the kernel lets it."""
     used = [shares(run(cluster, *transfer(8), block=block, aggregation="ecmp_layer2")) for block in range(1, 9)]
@@ -75,22 +69,19 @@ def test_a_hash_of_addresses_keeps_a_peer_on_one_link(cluster):
     assert len({both[0] > 0.5 for both in used}) == 2 or not knows_seeds
 
 
-@for_real
 def test_a_hash_of_ports_spreads_connections(cluster):
     """Of 16 connections some take either link: that all take one happens once in 30 000 times."""
     assert min(shares(run(cluster, *transfer(16), aggregation="ecmp_layer34"))) > 0.01
 
 
-@for_real
 def test_one_connection_of_a_hash_of_ports_takes_one_link(cluster):
     """A flow is never split; iperf3's control connection, which may take the other, carries next to nothing."""
     assert max(shares(run(cluster, *transfer(1), aggregation="ecmp_layer34"))) > 0.99
 
 
-@for_real
 def test_mptcp_uses_both_links_for_one_connection(cluster):
     """Real subflows: neither link carries less than a tenth."""
-    if not aggregation.MPTCP.exists():
+    if not network.MPTCP.exists():
         assert "no MPTCP" in run(cluster, *transfer(1), aggregation="mptcp").fault
     else:
         assert min(shares(run(cluster, *transfer(1), aggregation="mptcp"))) > 0.1
@@ -101,14 +92,13 @@ HPL |= {"RFACT": 1, "BCAST": 1, "DEPTH": 1, "SWAP": 2, "SWAP_THRESHOLD": 64, "L1
 HPL |= {"EQUILIBRATION": 1, "ALIGNMENT": 8, "THRESHOLD": 16.0, "timeout_s": 60}
 
 
-@for_real
 @pytest.mark.parametrize(("way", "least"), [("one_link", 0), ("mpi_striping", 0.1), ("mptcp", 0.02)])
 def test_hpl_crosses_the_links_of_its_way(cluster, way, least):
     """Real HPL with a process on each node: striped by MPI or MPTCP it is on both links, otherwise on one."""
     commands = hpl.commands(HPL)
     for remedy in cluster.missing([command.argv[0] for command in commands]):
         pytest.skip(remedy)
-    if way == "mptcp" and not aggregation.MPTCP.exists():
+    if way == "mptcp" and not network.MPTCP.exists():
         pytest.skip("the kernel has no MPTCP")
     transcript = run(cluster, *commands, **HPL, aggregation=way)
     assert "PASSED" in transcript.executions[-1].stdout, transcript
@@ -117,7 +107,6 @@ def test_hpl_crosses_the_links_of_its_way(cluster, way, least):
     assert part > least if least else part < 0.001
 
 
-@for_real
 def test_two_processes_a_node_share_it(cluster):
     """Ranks 0 and 1 are on node 1, ranks 2 and 3 on node 2, and both nodes are counted as two."""
     told = Command(("bash", "-c", "echo $OMPI_COMM_WORLD_RANK $HOSTNAME"), ranks=4, ranks_per_node=2)
@@ -126,7 +115,6 @@ def test_two_processes_a_node_share_it(cluster):
     assert transcript.requested["nodes"] == transcript.effective["nodes"] == 2
 
 
-@for_real
 @pytest.mark.parametrize("way", ["bond_8023ad", "bond_balance_rr"])
 def test_bonds_need_the_driver(cluster, way):
     """Without it the trial is a fault that names it, and the next one runs; with it both links carry bytes."""
@@ -140,42 +128,18 @@ def test_bonds_need_the_driver(cluster, way):
     assert shares(run(cluster, *transfer(1), aggregation="one_link"))[0] > 0.999
 
 
-@for_real
-def test_a_changed_route_shows(cluster):
-    """A route that loses one of its links during a trial makes the trial invalid, with the node's name."""
-    change = "ip route replace 10.81.0.0/24 dev eth1 scope link src 10.81.0.2 congctl cubic"
-    changed = run(cluster, Command(tuple(change.split()), node=2, in_quota=False), aggregation="ecmp_layer34")
+def test_a_route_that_loses_a_link_shows(cluster):
+    """A change during a trial makes the trial invalid, with the node's name."""
+    second = cluster.use("gige").devices("n2")[1]
+    change = f"ip route replace 10.81.0.1 dev {second} scope link src 10.81.0.2 congctl cubic"
+    changed = run(cluster, Command(tuple(change.split()), node=2), aggregation="ecmp_layer34")
     (complaint,) = mismatch(changed.requested, changed.effective)
-    assert "eth0 and eth1 on n1 and 10.81.0.0/24 by eth1 on n2" in complaint
+    assert "by link 1 and 2 on n1 to" in complaint and "by link 2 on n2 to" in complaint
 
 
-@for_real
 def test_a_changed_second_link_shows(cluster):
     """The second link's settings are read back too."""
-    changed = run(cluster, Command(("ip", "link", "set", "eth1", "mtu", "1400"), node=2, in_quota=False))
+    second = cluster.use("gige").devices("n2")[1]
+    changed = run(cluster, Command(("ip", "link", "set", second, "mtu", "1400"), node=2))
     (complaint,) = mismatch(changed.requested, changed.effective)
-    assert complaint.startswith("mtu is ") and "n2 eth1" in complaint
-
-
-@pytest.mark.parametrize("name", WAYS)
-def test_every_way_needs_its_links(name):
-    """Each is known; all but one link are refused where a node has one, with the remedy."""
-    point = {"aggregation": name}
-    assert aggregation.way(point, 2).routes
-    if name == "one_link":
-        assert aggregation.way({}, 1) == aggregation.way(point, 1) == aggregation.ONE_LINK
-    else:
-        with pytest.raises(FalloffError, match="needs two links a node"):
-            aggregation.way(point, 1)
-
-
-def test_an_unknown_way_is_refused():
-    """The message lists those that there are."""
-    with pytest.raises(FalloffError, match=re.escape(", ".join(("one_link", "ecmp_layer2")))):
-        aggregation.way({"aggregation": "trunk"}, 2)
-
-
-def test_addresses_of_rails_differ_in_their_subnet():
-    """A node keeps its number on every rail, and the first rail's addresses are those of a single link."""
-    assert [links.address(3, rail) for rail in (1, 2)] == ["10.81.0.3", "10.81.1.3"]
-    assert links.subnet(1) == links.SUBNET and links.interface(1) == links.INTERFACE
+    assert complaint.startswith("mtu is ") and "1400 on n2 to switch-2" in complaint

@@ -1,4 +1,4 @@
-"""Repeats: the variation's interval covers, and few values or two modes are not called reproducible."""
+"""Repeats: the variation's interval covers, and is what a judgement rests on."""
 
 import numpy as np
 import pytest
@@ -6,16 +6,20 @@ import pytest
 from analysis.inference.reproducibility import judge_repeats, variation_interval
 
 
-def test_two_modes_closer_than_the_margin_are_reproducible():
-    """A second mode that differs by less than what counts does not matter; one that is further apart does."""
-    random = np.random.default_rng(2)
-    slow = np.arange(40) < 12
-
-    def judged(apart):
-        return judge_repeats(np.where(slow, 1.0, 1.0 + apart) + random.normal(0, 0.005, 40), margin=0.10)
-
-    assert (judged(0.05).modes.kind, judged(0.05).kind) == ("two modes", "reproducible")
-    assert judged(0.15).kind == "not reproducible"
+@pytest.mark.parametrize(
+    ("variation", "n", "kind"),
+    [
+        (0.02, 40, "reproducible"),
+        (0.3, 40, "not reproducible"),
+        (0.1, 40, "undecided"),
+        (0.05, 3, "undecided"),
+        (0.001, 7, "undecided"),
+    ],
+)
+def test_a_sample_is_judged_by_the_variations_interval(variation, n, kind):
+    """Below the margin, above it, or across it."""
+    values = np.linspace(-1, 1, n)
+    assert judge_repeats(1 + variation * values / values.std(ddof=1), margin=0.10).kind == kind
 
 
 @pytest.mark.parametrize("n", [3, 10, 30])

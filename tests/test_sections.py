@@ -3,22 +3,19 @@
 import re
 
 import pytest
-from synthetic_studies import blas_campaign, noise_campaign, size_campaign
+from synthetic_studies import blas_campaign, size_campaign
 
 from analysis import style, wording
 from analysis.facts import blas as blas_facts
-from analysis.facts import noise as noise_facts
 from analysis.facts import size as size_facts
 from analysis.facts.published import published_sources
 from analysis.figures import blas as blas_figures
-from analysis.figures import noise as noise_figures
 from analysis.figures import size as size_figures
 from analysis.publish import to_html, to_pdf
-from analysis.studies import blas, noise, size
+from analysis.studies import blas, size
 
 CAMPAIGNS = {
     "size": (size_campaign, size, size_facts, size_figures),
-    "noise": (noise_campaign, noise, noise_facts, noise_figures),
     "blas": (blas_campaign, blas, blas_facts, blas_figures),
 }
 FRONT = "---\ntitle: T\nsubtitle: S\nlang: en\ncampaign: C\ndate: D\n---\n\n"
@@ -42,23 +39,23 @@ def finding(name, **chance):
 
 @pytest.mark.parametrize(
     "chance",
-    [{"blocks": 4}, {"blocks": 1}, {"blocks": 1, "drifting": (1,)}],
-    ids=["four", "one", "none"],
+    [{"blocks": 4}, {"blocks": 1}],
+    ids=["four", "one"],
 )
 @pytest.mark.parametrize("name", CAMPAIGNS)
 def test_sections_make_no_number_up(name, chance):
-    """With four blocks, one or none, every sentence and table is whole, and no NaN or None is shown."""
+    """With four blocks or one, every sentence and table is whole, and no NaN or None is shown."""
     said = section(name, known(name, **chance))
     assert not re.search(r"\b(nan|None)\b", said)
-    assert ("95 % interval " in finding(name, **chance)) == (chance["blocks"] > 1)
+    assert (" % interval " in finding(name, **chance)) == (chance["blocks"] > 1)
 
 
-@pytest.mark.parametrize("name", ["size", "blas"])
+@pytest.mark.parametrize("name", CAMPAIGNS)
 def test_findings_carry_the_caveat(name):
     """With what all of a dataset's numbers have to be read stands behind what was found."""
     facts = known(name, blocks=4)
-    assert "quota" not in wording.finding(name, facts)
-    assert wording.finding(name, {**facts, "caveat": "No quota held."}).endswith("No quota held\\.")
+    assert "paced\\." not in wording.finding(name, facts)
+    assert wording.finding(name, {**facts, "caveat": "Nothing was paced."}).endswith("Nothing was paced\\.")
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
@@ -74,41 +71,29 @@ def test_sections_become_both_forms(name, tmp_path):
 
 
 def test_without_a_fit_the_section_refers_to_no_table_of_it(tmp_path):
-    """A campaign whose only block is invalid still becomes a page."""
-    dataset = size_campaign(blocks=1, drifting=(1,))
+    """A campaign without a whole block still becomes a page."""
+    failed = {(1, network, 4, 7168) for network in ("gige", "10gige")}
+    dataset = size_campaign(blocks=1, failed=failed)
     style.save_all(size_figures.draw(size.analyse(dataset)), tmp_path / "figures")
-    assert "refused" in to_html(FRONT + section("size", known("size", blocks=1, drifting=(1,))), tmp_path)
+    assert "refused" in to_html(FRONT + section("size", known("size", blocks=1, failed=failed)), tmp_path)
 
 
 def test_what_was_left_out_is_listed_with_its_levels():
-    """A failed run and an invalid block stand in the list with their reasons."""
-    facts = known("noise", blocks=3, failed={(1, "10gige", 8, 0.05)}, drifting=(2,))
+    """A failed run stands in the list with its reason."""
+    facts = known("size", blocks=3, failed={(1, "10gige", 4, 7168)})
     template = wording.templates().from_string(
-        '{% from "studies.md.j2" import left_out %}{{ left_out(noise) }}'
+        '{% from "studies.md.j2" import left_out %}{{ left_out(size) }}'
     )
-    said = template.render(noise=facts).replace("\\", "")
-    assert "(hpl, 10GE): failed. planted fault" in said and "Block 2 was left out: DGEMM drifted" in said
+    said = template.render(size=facts).replace("\\", "")
+    assert "(hpl, 10GE): failed. planted fault" in said
 
 
 def test_findings_follow_the_data():
     """Other data give other numbers and other words."""
     assert "they agree within the margin" in finding("size", blocks=4, noise=0.002)
-    same = dict.fromkeys((1, 2, 4, 8), 1.0)
-    strong = finding("noise", blocks=5, noise=0.004, amplification={**same, 8: 5.0})
-    assert "**falls off** by" in strong
-    assert "takes 4.5 % of every node" in strong and "5.0 times what it takes" in strong
-    assert "is **flat**" in finding("noise", blocks=5, noise=0.004, amplification=same)
     assert "is 6.00 times as fast" in finding("blas", blocks=4, factor=6.0, noise=0)
     assert "more than doubled" in finding("blas", blocks=4)
     assert "less than doubled" in finding("blas", blocks=4, factor=1.5)
-
-
-def test_a_message_that_costs_more_than_the_quotas_period_is_no_latency():
-    """The section says so where the data do, and not where messages are fast."""
-    fast = {"alpha": 1e5, "beta": 100.0, "gamma": 1.1}
-    costs = {"gige": fast, "10gige": fast}
-    assert "no latency of a link" in section("size", known("size", blocks=4, noise=0.002))
-    assert "no latency of a link" not in section("size", known("size", blocks=4, noise=0.002, costs=costs))
 
 
 @pytest.mark.parametrize(

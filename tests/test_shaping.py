@@ -4,52 +4,53 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.testbeds.links import Link
-from runners.testbeds.readback import agreed
+from runners.testbeds.readback import agreed, routes_text
+from runners.testbeds.shaper import Shaper
 
-TCP = {
-    "congestion_control": "cubic",
-    "no_metrics_save": True,
-    "slow_start_after_idle": False,
-    "rmem": [4096, 131072, 6291456],
-    "wmem": [4096, 16384, 4194304],
-}
-ON = {"tso": True, "gso": True, "gro": True}
-OFF = {"tso": False, "gso": False, "gro": False}
-
-
-def payload_bit_s(link: Link) -> float:
+def payload_bit_s(link: Shaper) -> float:
     """TCP payload of full frames (52 bytes of TCP and IP headers) through tc's count of MTU + 14."""
     return link.tbf_rate_bit_s * (link.mtu - 52) / (link.mtu + 14)
 
 
 def test_gigabit_ethernet_carries_941_5_mbit_s():
     """The known goodput of GigE at MTU 1500, not the 955 Mbit/s of a shaper set to the link's name."""
-    assert payload_bit_s(Link(1e9, 1500, TCP, ON)) == pytest.approx(941.5e6, rel=1e-4)
+    assert payload_bit_s(Shaper(1e9, 1500, True)) == pytest.approx(941.5e6, rel=1e-4)
 
 
 @given(rate=st.floats(1e6, 1e11), mtu=st.integers(576, 9000))
 def test_frames_are_never_faster_than_on_the_wire(rate, mtu):
     """For any rate and MTU the payload is (MTU - 52) / (MTU + 38) of the rate, rounded down to bytes."""
     wire = rate * (mtu - 52) / (mtu + 38)
-    assert wire - 8 <= payload_bit_s(Link(rate, mtu, TCP, ON)) <= wire * (1 + 1e-12)
+    assert wire - 8 <= payload_bit_s(Shaper(rate, mtu, True)) <= wire * (1 + 1e-12)
 
 
 def test_without_super_packets_tc_counts_every_frame_itself():
     """Offloads off: the rate is the link's own and tc adds what Ethernet adds, to small frames too."""
-    link = Link(1e9, 1500, TCP, OFF)
+    link = Shaper(1e9, 1500)
     assert link.tbf_rate_bit_s == 1_000_000_000
     assert link.qdisc.startswith("stab overhead 24 mpu 84 tbf ")
 
 
-def test_segmentation_in_software_makes_super_packets_too():
-    """GSO alone hands tc packets of many frames, so a per-packet overhead would be wrong."""
-    assert "stab" not in Link(1e9, 1500, TCP, {**OFF, "gso": True}).qdisc
+@pytest.mark.parametrize(("rate", "bytes_"), [(100e6, 4663), (1e9, 32788)])
+def test_a_described_burst_is_a_frame_and_what_the_wire_carries_meanwhile(rate, bytes_):
+    """250 us at either rate; without one it is as large as the timer may be late."""
+    assert Shaper(rate, 1500, burst_s=250e-6).burst_bytes == bytes_ < Shaper(rate, 1500).burst_bytes
+    assert f"burst {bytes_} " in Shaper(rate, 1500, burst_s=250e-6).qdisc
+
+
+def test_a_burst_is_read_back_within_what_tc_shows():
+    """tc shows whole microseconds: 4650 of 4663 bytes at 100 Mbit/s is what was asked for, a frame less is not."""
+    asked = Shaper(100e6, 1500, burst_s=250e-6)
+    assert asked.effective(100_000_000, 4650) == asked.settings()
+    assert asked.effective(100_000_000, 3125) != asked.settings() != asked.effective(10_000_000, 4663)
+    unshaped = Shaper(None, 1500, burst_s=250e-6)
+    assert unshaped.effective("unshaped", "unshaped") == unshaped.settings()
+    assert Shaper(100e6, 1500).settings().keys() == Shaper(100e6, 1500).effective(1, 1).keys() == {"tbf_rate_bit_s"}
 
 
 def test_unshaped_link_has_no_rate():
     """The control has no shaper, and says so instead of giving a number."""
-    link = Link(None, 1500, TCP, ON)
+    link = Shaper(None, 1500, True)
     assert (link.qdisc, link.tbf_rate_bit_s) == ("noqueue", "unshaped")
 
 
@@ -58,3 +59,10 @@ def test_disagreeing_ends_are_named():
     found = {"n1": {"mtu": 1500, "gro": True}, "port n1": {"mtu": 1500}, "n2": {"mtu": 9000, "gro": True}}
     assert agreed(found, "mtu") == "1500 on n1, port n1 and 9000 on n2"
     assert agreed(found, "gro") is True
+
+
+def test_routes_are_told_by_subnet():
+    """A node whose peers are reached alike has one word for all of them; one that strays is seen."""
+    alike = {"10.81.0.2": [2, 1], "10.81.0.3": [1, 2], "10.81.1.2": [2]}
+    assert routes_text(alike) == "10.81.0.0/24 by link 1 and 2, 10.81.1.0/24 by link 2"
+    assert routes_text({**alike, "10.81.0.3": [2]}).startswith("10.81.0.0/24 by link 1 and 2 or 2,")

@@ -133,7 +133,7 @@ def test_dgemm_is_the_models_own(testbed):
 @needs_simgrid
 def test_what_cannot_be_simulated_is_a_fault(testbed):
     """A tool without a simulated program is named, and there is no reading."""
-    asked = trial("ping", sender=1, receiver=2, in_quota=False, count=3)
+    asked = trial("ping", sender=1, receiver=2, count=3)
     transcript = testbed.run(asked, runner_named("ping").commands(asked.point))
     assert "ping cannot be simulated" in transcript.fault
 
@@ -216,7 +216,7 @@ def test_a_testbed_may_extend_another():
 def test_a_campaign_is_fitted_to_the_testbed(campaign):
     """No survey, no check of a residual, one block: a simulation repeats itself."""
     plan = experiment.plan_campaign(campaign, "smith", "full")
-    assert {trial.runner for trial in plan.trials()} == {"hpl", "dgemm"} and len(plan.blocks) == 1
+    assert {trial.runner for trial in plan.trials()} == {"hpl"} and len(plan.blocks) == 1
     assert {t.point["THRESHOLD"] for t in plan.trials() if t.runner == "hpl"} == {-1.0}
 
 

@@ -114,7 +114,7 @@ def test_one_block_has_estimates_and_no_interval():
     """A single block gives a curve and a limit, no interval, and the agreement is undecided."""
     study = size.analyse(size_campaign(blocks=1))
     known = facts.collect(study)
-    assert study.agreement.kind == "undecided" and study.agreement.interval_95 is None
+    assert study.agreement.kind == "undecided" and study.agreement.interval is None
     assert all(c["asymptote"]["estimate"] and c["asymptote"]["interval"] is None for c in known["curves"])
     assert all(p["ratio"] and p["interval"] is None for p in known["points"])
     figures.draw(study)
@@ -132,8 +132,9 @@ def test_a_failed_run_costs_its_point_and_its_blocks_curve():
 
 
 def test_without_a_valid_block_everything_is_unknown():
-    """Drift leaves nothing: no number is made up, and the refusal says why."""
-    study = size.analyse(size_campaign(blocks=1, drifting=(1,)))
+    """Failures leave nothing: no number is made up, and the refusal says why."""
+    failed = {(1, network, 4, N) for network in ("gige", "10gige") for N in (1280, 2560, 5056)}
+    study = size.analyse(size_campaign(blocks=1, N=(1280, 2560, 5056), failed=failed))
     known = facts.collect(study)
     assert all(p["ratio"] is None for p in known["points"])
     assert all("none of 1 blocks" in c["refused"] for c in known["curves"])

@@ -17,14 +17,14 @@ from runners.record import FalloffError
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A campaign that was interrupted after 8 trials, in a folder of campaigns that is first on PATH."""
+    """A campaign that was interrupted after 4 trials, in a folder of campaigns that is first on PATH."""
     use_echo(monkeypatch)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr("analysis.paths.RAW", tmp_path)
     made = Folder(tmp_path / "small-local-12345678")
 
     def interrupt(event):
-        if event.kind == "finished" and event.done == 8:
+        if event.kind == "finished" and event.done == 4:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -41,10 +41,10 @@ def submitted(folder: Folder, *said: str) -> None:
 def test_every_block_tells_what_it_has(folder):
     """Kept of all, by kind of trial; blocks that are alike share a line; no job where none was submitted."""
     assert status.text(folder).splitlines() == [
-        "small-local-12345678: 8 of 37 trials kept, 29 missing",
+        "small-local-12345678: 4 of 19 trials kept, 15 missing",
         "  block 0: echo 1 of 1",
-        "  block 1: echo 7 of 12",
-        "  blocks 2 to 3, each: echo 0 of 12",
+        "  block 1: echo 3 of 6",
+        "  blocks 2 to 3, each: echo 0 of 6",
     ]
 
 
@@ -54,7 +54,7 @@ def test_the_end_and_its_reason(folder):
     assert "submit again" in status.text(folder)
     engine.run(small_plan(), LocalTestbed(), folder)
     lines = status.text(folder).splitlines()
-    assert lines[0].endswith("37 of 37 trials kept, 0 missing; ended by its stopping rule: blocks")
+    assert lines[0].endswith("19 of 19 trials kept, 0 missing; ended by its stopping rule: blocks")
     assert lines[-1] == "  measured in several sessions: block 1"
 
 
@@ -63,7 +63,7 @@ def test_trials_without_a_result_are_counted(folder):
     for number, state in enumerate(("fault", "fault", "unavailable"), start=1):
         folder.note("trial", id=f"b001-00{number}-echo", status=state, seconds=1)
     said = status.text(folder)
-    assert "without a result: 2 fault, 1 unavailable" in said and "7 of 37 trials kept" in said
+    assert "without a result: 2 fault, 1 unavailable" in said and "3 of 19 trials kept" in said
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,14 @@ def test_trials_without_a_result_are_counted(folder):
 )
 def test_a_job_that_waits_or_runs(folder, tmp_path, state, line):
     """The last one: its state, why it waits, its time and its limit; not what it printed so far."""
-    submitted(folder, "[8/37] b001-007-echo: ok")
+    submitted(folder, "[4/19] b001-003-echo: ok")
     fake_slurm.queue(tmp_path, state, reason="Resources")
     assert status.text(folder).splitlines()[-1] == f"  {line}"
 
 
 def test_a_job_that_is_over_has_last_words(folder, tmp_path):
     """Whatever ended it, also when Slurm has forgotten it."""
-    submitted(folder, "[8/37] b001-007-echo: ok", "slurmstepd: error: *** JOB 12 CANCELLED DUE TO TIME LIMIT ***")
+    submitted(folder, "[4/19] b001-003-echo: ok", "slurmstepd: error: *** JOB 12 CANCELLED DUE TO TIME LIMIT ***")
     fake_slurm.forgotten(tmp_path)
     *_, state, words = status.text(folder).splitlines()
     assert state == "  job 12: UNKNOWN" and words.endswith("CANCELLED DUE TO TIME LIMIT ***")
@@ -100,7 +100,7 @@ def test_a_state_that_cannot_be_had_is_not_made_up(folder, tmp_path):
     submitted(folder)
     fake_slurm.command(tmp_path, "squeue", complains="slurm_load_jobs error: Connection refused", code=1)
     said = status.text(folder)
-    assert "8 of 37 trials kept" in said and "job 12: its state cannot be had (squeue: " in said
+    assert "4 of 19 trials kept" in said and "job 12: its state cannot be had (squeue: " in said
 
 
 def test_the_command_shows_all_campaigns_or_one(folder, capsys):

@@ -4,7 +4,6 @@ import copy
 import json
 import os
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import fake_slurm
@@ -14,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners import submission
-from runners.description import Stopping
 from runners.journal import Folder
 from runners.plan import resolve
 from runners.record import FalloffError
@@ -87,12 +85,6 @@ def test_what_is_no_job_is_refused_in_words(tmp_path, testbed, said):
     """A testbed without Slurm, and a limit that leaves no time for a trial."""
     with pytest.raises(FalloffError, match=said):
         submission.sbatch(resolve(CAMPAIGN, {**TESTBED, **testbed}, INTERCONNECTS), tmp_path)
-
-
-def test_precision_cannot_be_judged_by_a_job(tmp_path):
-    """It takes the analysis; the remedy is to fix the number of blocks beforehand."""
-    with pytest.raises(FalloffError, match="--repeats"):
-        submission.submit(replace(plan(), stopping=Stopping(9, precision=0.02)), Folder(tmp_path))
 
 
 def test_the_folder_has_all_that_the_job_needs(tmp_path, commands):

@@ -4,13 +4,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import users
 from token_programs import compiled
 from undisturbed import alone, repeated
 
 from runners import token_exchange
 from runners.record import Command, Trial, judge
-from runners.testbeds import cgroup, paths
-from runners.testbeds.network import group
+from runners.testbeds import emulated, netns
 
 ROOT = Path(__file__).resolve().parent.parent
 DESCRIPTION = tomllib.loads((ROOT / "data/testbeds/paths.toml").read_text())
@@ -38,7 +38,7 @@ POINT = {
     "window_s": 0.5,
 }
 
-lacking = paths.unavailable(DESCRIPTION)
+lacking = users.lacking(DESCRIPTION)
 pytestmark = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
 
 
@@ -52,7 +52,7 @@ def program(tmp_path_factory):
 def testbed(program):
     """The testbed with the one path."""
     description = {**DESCRIPTION, "cpu": {"baseline_s": 0.02}, "tools": {"token": str(program)}}
-    with paths.open_testbed(description, {"shared": SHARED}) as opened:
+    with emulated.open_testbed(description, {"shared": SHARED}) as opened:
         yield opened
 
 
@@ -92,5 +92,5 @@ def test_an_end_killed_in_mid_run_is_a_failed_trial_with_no_orphan(testbed, prog
     transcript, outcome = ran[-1]
     assert outcome.status == "failed" and "exit code -9" in outcome.reason and not outcome.readings
     assert transcript.executions[-1].stderr == lost
-    members = cgroup.processes(cgroup.find(), group(testbed.up.wires.state))
-    assert "token" not in {Path(f"/proc/{process}/comm").read_text().strip() for process in members}
+    net = testbed.net
+    assert netns.processes([net.space(f"n{node}") for node in net.graph.nodes]) == set()

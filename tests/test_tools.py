@@ -6,7 +6,7 @@ import recorded
 from runners import dgemm, ping, tools
 from runners.record import FalloffError
 
-LINK = {"sender": 1, "receiver": 3, "in_quota": False, "count": 50}
+LINK = {"sender": 1, "receiver": 3, "count": 50}
 
 
 def program(path):

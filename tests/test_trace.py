@@ -7,6 +7,7 @@ import re
 import pytest
 from command_line import ROOT, run
 
+import experiment
 from analysis.evidence import exhibits
 from analysis.studies import together
 from runners import archive, manifest
@@ -16,10 +17,10 @@ REFERENCE = ROOT / "data" / "reference"
 
 def test_a_chain_ends_at_the_raw_transcripts():
     """Every dataset of the figure, every transcript of it with its own SHA-256, command line, exit code and time."""
-    done = run("trace", "size_agreement", "--json")
+    done = run("trace", "beyond", "--json")
     told = json.loads(done.stdout)
-    assert done.returncode == 0 and told["drawn_by"] == "analysis.figures.agreement.draw"
-    assert list(told["datasets"]) == ["hpl_size", "hpl_size twin"]
+    assert done.returncode == 0 and told["drawn_by"] == "analysis.figures.beyond.draw"
+    assert list(told["datasets"]) == ["hpl_beyond", "hpl_paper"]
     for name, dataset in told["datasets"].items():
         chain = dataset["campaigns"][0]
         folder = REFERENCE / "-".join(together.DATASETS[name])
@@ -46,16 +47,14 @@ def test_the_text_says_the_same():
     for key in ("campaign_sha256", "dataset_sha256", "transcripts_sha256", "command", "folder"):
         assert chain[key] in said
     assert all(link["sha256"] in said for link in chain["links"])
-    digest = hashlib.sha256((ROOT / "data" / "calibration" / "error_rates.csv").read_bytes()).hexdigest()
-    assert re.search(
-        rf"File data/calibration/error_rates.csv\n  sha256     {digest}", run("trace", "calibration").stdout
-    )
+    digest = hashlib.sha256((ROOT / "data" / "prices.toml").read_bytes()).hexdigest()
+    assert re.search(rf"File data/prices.toml\n  sha256     {digest}", run("trace", "payoff").stdout)
 
 
 def test_a_transcript_is_printed_as_it_was():
     """What the tool printed, under its command line; as JSON, the bytes of the file."""
-    raw = dict(archive.read(REFERENCE / "hpl_payload-emulated" / archive.NAME))["b001-002-hpl"]
-    done = run("trace", "payload", "--transcript", "hpl_payload-emulated/b001-002-hpl")
+    raw = dict(archive.read(REFERENCE / "hpl_payload-scale_model" / archive.NAME))["b001-002-hpl"]
+    done = run("trace", "payload", "--transcript", "hpl_payload-scale_model/b001-002-hpl")
     (executed,) = json.loads(raw)["executions"]
     assert (
         executed["stdout"].strip() in done.stdout
@@ -74,7 +73,7 @@ def test_a_transcript_is_printed_as_it_was():
             ("payload", "--transcript", "b009-001-hpl"),
             "no campaign of figure payload has a transcript 'b009-001-hpl'",
         ),
-        (("size_agreement", "--transcript", "x/b001-001-hpl"), "they are: hpl_size-emulated, hpl_size-twin"),
+        (("beyond", "--transcript", "x/b001-001-hpl"), "they are: hpl_beyond-smith, hpl_paper-smith"),
     ],
 )
 def test_mistakes_are_answered_in_a_line(arguments, said):
@@ -84,8 +83,10 @@ def test_mistakes_are_answered_in_a_line(arguments, said):
 
 
 def test_every_figure_has_a_campaign_here():
-    """Each dataset that a figure names is stored."""
+    """Each dataset that a figure names is stored, or said to be missing with the command that makes it."""
     named = {name for exhibit in exhibits.EXHIBITS.values() for name in exhibit.datasets}
     assert named == {*together.DATASETS}
-    assert all((REFERENCE / "-".join(together.DATASETS[name]) / "trials.json").exists() for name in named)
+    stored, missing = experiment.all_stored()
+    assert all((REFERENCE / "-".join(together.DATASETS[name]) / "trials.json").exists() for name in stored)
+    assert {line.split()[3] for line in missing} == {together.DATASETS[name][0] for name in named - set(stored)}
     assert all((ROOT / "data" / file).exists() for exhibit in exhibits.EXHIBITS.values() for file in exhibit.files)

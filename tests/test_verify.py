@@ -17,7 +17,7 @@ from runners.journal import Folder
 from runners.packing import pack
 from runners.record import FalloffError
 
-REFERENCE = ROOT / "data" / "reference" / "hpl_payload-emulated"
+REFERENCE = ROOT / "data" / "reference" / "hpl_payload-scale_model"
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_an_added_file_is_named(loose):
 def test_loose_transcripts_are_told_apart_too(loose):
     """A changed point is another trial than the plan's; a file that is gone is lost."""
     file = loose / "transcripts" / "b001-001-hpl.json"
-    file.write_text(file.read_text().replace('"NB": 64', '"NB": 65', 1))
+    file.write_text(file.read_text().replace('"NB": 24', '"NB": 25', 1))
     (loose / "transcripts" / "b001-002-hpl.json").unlink()
     said = told(loose)
     assert "transcripts/b001-001-hpl.json was changed" in said
@@ -146,11 +146,11 @@ def test_values_are_compared_one_by_one(packed):
     """A recorded value that is not the transcripts' is named with both; a new variable is one that was not recorded."""
     kept = content.kept(packed)
     kept["hpl_rate"]["values"][0] = 1.25
-    del kept["cpu_time"]
+    del kept["bytes_sent"]
     (packed / manifest.DATASET).write_bytes(lzma.compress(content.text(kept).encode()))
     said = told(packed)
     assert "hpl_rate of b001-001-hpl: 1.25 was recorded" in said
-    assert "cpu_time[0] of b001-001-hpl: nothing was recorded, it is" in said and "values more" in said
+    assert "bytes_sent[0] of b001-001-hpl: nothing was recorded, it is" in said and "values more" in said
 
 
 def test_the_users_netcdf_is_compared_as_well(loose, tmp_path):

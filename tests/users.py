@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,11 +15,17 @@ from runners import tools
 from runners.journal import Folder
 from runners.plan import Plan
 from runners.record import FalloffError
+from runners.testbeds import emulated
 
 ROOT = Path(__file__).resolve().parent.parent
 USER = 54321  # nobody's on any machine, so that all processes of this user are the test's
 IS_ROOT = os.geteuid() == 0
 PYTHON = "/usr/bin/python3"  # the one that runs the tests may lie in root's home
+
+
+def lacking(description: dict) -> list[str]:
+    """Why a test cannot have an emulated testbed in its own process: the testbed's reasons, or that it is not root."""
+    return emulated.unavailable(description) + ([] if IS_ROOT else ["network namespaces need root: run it with sudo"])
 
 
 @contextmanager
@@ -53,17 +59,15 @@ def give(folder: Path) -> None:
             os.chown(path, USER, USER)
 
 
-def become(entrances: tuple[Path, ...] = ()) -> None:
-    """Join cgroups and become the user, unless that is who runs the tests."""
-    for entrance in entrances:
-        entrance.write_text(str(os.getpid()))
+def become() -> None:
+    """Become the user, unless that is who runs the tests."""
     if IS_ROOT:
         os.setgroups([])
         os.setgid(USER)
         os.setuid(USER)
 
 
-def start(home: Path, wanted: Plan, enter: Callable[[], None] = become) -> subprocess.Popen:
+def start(home: Path, wanted: Plan) -> subprocess.Popen:
     """The user runs a campaign in a folder `campaign` of the home."""
     folder = Folder(home / "campaign")
     folder.create_or_check(wanted)
@@ -72,7 +76,7 @@ def start(home: Path, wanted: Plan, enter: Callable[[], None] = become) -> subpr
         [PYTHON, "ordinary_user.py", "campaign"],
         cwd=home,
         env={"HOME": str(home), "PATH": os.environ["PATH"]},
-        preexec_fn=enter,
+        preexec_fn=become,
         process_group=0,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

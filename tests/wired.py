@@ -9,15 +9,17 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+import users
 from undisturbed import repeated
 
 from runners.record import Command, Trial
-from runners.testbeds import links, netns, paths
+from runners.testbeds import emulated, netns
+from runners.testbeds.graph import address
 
 ROOT = Path(__file__).resolve().parent.parent
 DESCRIPTION = tomllib.loads((ROOT / "data/testbeds/paths.toml").read_text())
 
-lacking = paths.unavailable(DESCRIPTION) + ([] if shutil.which("cc") else ["no C compiler: apt-get install gcc"])
+lacking = users.lacking(DESCRIPTION) + ([] if shutil.which("cc") else ["no C compiler: apt-get install gcc"])
 lacking += [] if Path("/dev/net/tun").exists() else ["the kernel has no TAP interfaces: modprobe tun"]
 needs_network = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
 
@@ -39,7 +41,7 @@ def build(folder: Path, *names: str) -> dict[str, str]:
 @contextmanager
 def opened_testbed(tools: dict[str, str], known: dict):
     """The testbed with these paths and tools."""
-    with paths.open_testbed({**DESCRIPTION, "cpu": {"baseline_s": 0.02}, "tools": tools}, known) as opened:
+    with emulated.open_testbed({**DESCRIPTION, "cpu": {"baseline_s": 0.02}, "tools": tools}, known) as opened:
         yield opened
 
 
@@ -56,10 +58,10 @@ def sockets(testbed, path):
     run(testbed, path, "true")  # it configures the path
     with ExitStack() as stack:
         opened = {}
-        for node in testbed.up.graph.nodes:
-            with netns.entered(testbed.up.wires.space(f"n{node}")):
+        for node in testbed.net.graph.nodes:
+            with netns.entered(testbed.net.space(f"n{node}")):
                 opened[node] = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-            opened[node].bind((links.address(node), 5301))
+            opened[node].bind((address(node), 5301))
             opened[node].settimeout(3)
         for node, other in ((node, other) for node in opened for other in opened if node != other):
             passed(opened, [(node, other)], 1, 4)
@@ -74,7 +76,7 @@ def passed(opened, flows, count, payload=PAYLOAD) -> tuple[float, list[int]]:
     begun = time.monotonic()
     for _ in range(count):
         for source, target in flows:
-            opened[source].sendto(bytes(payload), (links.address(target), 5301))
+            opened[source].sendto(bytes(payload), (address(target), 5301))
     receivers = [target for _ in range(count) for _, target in flows]
     senders = [opened[target].recvfrom(2048)[1][0] for target in receivers]
     return time.monotonic() - begun, [int(sender.rpartition(".")[2]) for sender in senders]

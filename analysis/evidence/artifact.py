@@ -31,9 +31,7 @@ def collect(chains: Sequence[Chain]) -> dict:
     ]
     known = {name for artifact in artifacts for name in artifact["names"]}
     contributions = []
-    for section in dict.fromkeys(
-        exhibit.section for exhibit in EXHIBITS.values() if exhibit.section != "calibration"
-    ):
+    for section in dict.fromkeys(exhibit.section for exhibit in EXHIBITS.values()):
         shown = [
             it for it in EXHIBITS.values() if it.section == section and it.datasets and known.issuperset(it.datasets)
         ]
@@ -47,10 +45,10 @@ def collect(chains: Sequence[Chain]) -> dict:
 
 
 def _title(section: str) -> str:
-    """The heading of the report's section; empty where the data make it, or where it is no template of its own."""
+    """The heading of the report's section; its plain name where the data make the heading, or it has no template."""
     file = TEMPLATES / f"{section}.md.j2"
     found = re.search(r"^#+ ([^{}\n]+)$", file.read_text(encoding="utf-8"), re.M) if file.exists() else None
-    return found[1] if found else ""
+    return found[1] if found else section.replace("_", " ").capitalize()
 
 
 def _names(chain: Chain) -> list[str]:

@@ -24,7 +24,9 @@ _SECTIONS = {
         "contention": ("hpl_contention",),
     },
     "beyond": {"beyond": ("hpl_beyond", "hpl_paper")},
-    "agreement": {"agreement": ("hpl_scaling", "hpl_agreement"), "size_agreement": ("hpl_size", "hpl_size twin")},
+    "agreement": {"agreement": ("hpl_scaling", "hpl_agreement")},
+    "invariance": {"invariance": ("hpl_invariance",)},
+    "table1": {"table1": ("hpl_table1", "hpl_paper", "published/smith.toml")},
     "payload": {"payload": ("hpl_paper", "hpl_payload")},
     "cost": {"simulator_cost": ("hpl_paper", "hpl_beyond")},
     "switch": {
@@ -56,10 +58,15 @@ _SECTIONS = {
         "topology_nodes": ("topology", "designs/nemo.toml"),
     },
     "top500": {name: ("published/top500.toml",) for name in ("list_efficiency", "list_share")},
-    "calibration": {
-        "calibration": ("calibration/error_rates.csv", "calibration/calibration.toml"),
-        "power": ("hpl_scaling",),
-    },
+}
+
+
+# Sections that are modules of analysis/experiments, and the modules' names.
+_EXPERIMENTS = {
+    "noise": "hpl_noise",
+    "agreement": "hpl_agreement",
+    "invariance": "hpl_invariance",
+    "table1": "hpl_table1",
 }
 
 
@@ -75,23 +82,20 @@ class Exhibit:
     @property
     def drawn_by(self) -> str:
         """The function that draws it."""
-        return f"analysis.figures.{self.section}.{_CALIBRATION.get(self.figure, 'draw')}"
+        module = f"experiments.{_EXPERIMENTS[self.section]}" if self.section in _EXPERIMENTS else f"figures.{self.section}"
+        return f"analysis.{module}.draw"
 
     @property
     def studied_by(self) -> str:
-        """The function that turns the datasets into what is drawn; for the calibration, what made its table."""
-        section = "scaling" if self.figure == "power" else self.section
-        return (
-            "analysis.calibration.error_rates" if section == "calibration" else f"analysis.studies.{section}.analyse"
-        )
+        """The function that turns the datasets into what is drawn."""
+        module = f"experiments.{_EXPERIMENTS[self.section]}" if self.section in _EXPERIMENTS else f"studies.{self.section}"
+        return f"analysis.{module}.analyse"
 
 
 def _is_file(name: str) -> bool:
     """Whether it is a file of data/ and no dataset."""
     return "." in name
 
-
-_CALIBRATION = {"calibration": "error_rates", "power": "power_over_blocks"}
 
 EXHIBITS = {
     figure: Exhibit(

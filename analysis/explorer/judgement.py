@@ -2,18 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis.contrasts import differences, log_ratios
+from analysis.contrasts import Contrast, contrasts, differences, log_ratios
+from analysis.derive import points
 from analysis.explorer.estimates import Curve, selected
 from analysis.explorer.trials import Trials
 from analysis.explorer.view import View
 from analysis.inference.over_blocks import ratios
-from analysis.inference.verdict import Verdict, judge_fall
+from analysis.statistics.judgement import LEVEL
+from analysis.statistics.judgement import Judgement as Fall
+from analysis.statistics.judgement import judge as judge_fall
 from analysis.wording import counted, number, percent, percent_range
+from runners.record import FalloffError
 
 OF_FALLS = ("efficiency", "share", "hpl_rate")  # quantities whose ratio within a block is that of the rates
 
@@ -30,7 +35,7 @@ class Judgement:
     sentence: str
     note: str
     evidence: str
-    fall: Verdict | None = None
+    fall: Fall | None = None
     ratio: float = np.nan
     interval: tuple[float, float] = (np.nan, np.nan)
     blocks: int = 0
@@ -64,22 +69,45 @@ def judges_fall(view: View, trials: Trials) -> bool:
 
 def _fall(view: View, trials: Trials, log_ratio: xr.DataArray) -> Judgement:
     design, nodes = trials.design, log_ratio.nodes.values.tolist()
-    baseline = design["baseline_nodes"] if design["baseline_nodes"] in nodes else nodes[0]
-    found = judge_fall(differences(log_ratio, baseline).values, design["margin"], trials.evidence)
-    most = max(nodes)
+    planned, level = _planned(view, trials, nodes), design.get("one_sided", LEVEL)
+    if planned is None:
+        baseline, most = design["baseline_nodes"] if design["baseline_nodes"] in nodes else nodes[0], max(nodes)
+        found = judge_fall(differences(log_ratio, baseline).values, design["margin"], trials.evidence, level)
+    else:
+        baseline, most, found = planned.start, planned.end, planned.verdict
+        if view.without_blocks:
+            kept = planned.differences.sel(block=~planned.differences.block.isin(view.without_blocks))
+            found = judge_fall(kept.values, design["margin"], trials.evidence, level)
     span = f"from {baseline:g} to {most:g} nodes"
     if found.fall is None:
-        said = f"{_pair(view, trials)} is undecided {span}. {found.explanation}"
+        said = f"{_pair(view, trials)} is undecided {span}. {found.reason}"
     else:
-        verb = {"flat": "is flat", "falls off": "falls off", "undecided": "is undecided"}[found.kind]
+        verb = found.answer if found.answer.startswith(("falls", "rises")) else f"is {found.answer}"
         basis = f"{percent(found.fall)} ({_basis(found, trials)})"
-        said = f"{_pair(view, trials)} {verb}: its fall {span} is {basis}. {found.explanation}"
-    notes = [] if found.flat_margin is None else [f"It would be flat at a margin of {percent(found.flat_margin)}."]
-    if baseline != design["baseline_nodes"]:
+        said = f"{_pair(view, trials)} {verb}: its fall {span} is {basis}. {found.reason}"
+    notes = []
+    if planned is None and baseline != design["baseline_nodes"]:
         notes.append(f"The campaign's own baseline, {design['baseline_nodes']} nodes, is left out.")
     return Judgement(
-        found.kind, said, " ".join([*notes, *_by_hand(view, trials)]), trials.evidence, found, blocks=found.blocks
+        found.answer, said, " ".join([*notes, *_by_hand(view, trials)]), trials.evidence, found, blocks=found.blocks
     )
+
+
+def _planned(view: View, trials: Trials, nodes: Sequence[int]) -> Contrast | None:
+    """The campaign's first statement on the view's two networks, unless one of its node counts is left out by hand."""
+    if view.series != "interconnect":
+        return None
+    pair = (view.network, view.reference)
+    found = next((it for it in _statements(trials) if (it.network, it.reference) == pair), None)
+    return found if found and {found.start, found.end} <= set(nodes) else None
+
+
+@lru_cache(maxsize=8)  # of the datasets that are open
+def _statements(trials: Trials) -> tuple[Contrast, ...]:
+    try:
+        return contrasts(points(trials.dataset))
+    except FalloffError:  # a network that it compares was not run
+        return ()
 
 
 def _ratio(view: View, trials: Trials, log_ratio: xr.DataArray) -> Judgement:
@@ -100,8 +128,8 @@ def _ratio(view: View, trials: Trials, log_ratio: xr.DataArray) -> Judgement:
     return Judgement("", said, " ".join(notes), trials.evidence, None, value, (low, high), int(blocks))
 
 
-def _basis(found: Verdict, trials: Trials) -> str:
-    interval = f"90 % interval {percent_range(found.interval_90)}, " if found.interval_90 else ""
+def _basis(found: Fall, trials: Trials) -> str:
+    interval = f"{100 * found.confidence:g} % interval {percent_range(found.interval)}, " if found.interval else ""
     n = "a model, without scatter" if trials.evidence == "simulated" else f"n = {counted(found.blocks, 'block')}"
     return f"{interval}{n}, margin {percent(found.margin, 0)}, {trials.evidence} evidence"
 

@@ -11,7 +11,7 @@ from analysis.explorer.judgement import Judgement, left_out
 from analysis.explorer.trials import Trials
 from analysis.explorer.view import View
 from analysis.inference.averages import NAMES
-from analysis.wording import HARD_SPACE, counted, day, number
+from analysis.wording import counted, day, number
 
 HINT = (
     '<p class="under">Click a point: its raw transcript opens here. Drag to move the plot, or choose a box to select '
@@ -23,7 +23,7 @@ EMPTY = (
     "of outputs that you have, and `falloff explore` without a folder shows the reference that comes with Falloff.",
 )
 LONGEST = 90  # characters of a title in the list
-KINDS = {"flat": "flat", "falls off": "falls", "undecided": "", "": ""}
+KINDS = {"flat": "flat", "falls off": "falls", "falls, size open": "falls"}  # the others have none
 MARKS = ("●", "★", "⬢", "✚")  # of the datasets that are shown beside each other, as `layers.beside` has them
 WHAT = {
     "measured": "measured on a cluster",
@@ -71,7 +71,7 @@ def _card(view: View, name: str, found: Judgement, trials: Trials) -> str:
     note = escape(" ".join(filter(None, notes)))
     mark = f" {MARKS[view.sources.index(name) % len(MARKS)]}" if len(view.sources) > 1 else ""
     return (
-        f'<div class="card {KINDS[found.word]}" data-verdict="{found.word}">{word}'
+        f'<div class="card {KINDS.get(found.word, "")}" data-verdict="{found.word}">{word}'
         f'<span class="sentence">{escape(found.sentence)}</span> '
         f'<span class="chip">{escape(found.evidence)}{mark}</span><div class="note">{note}</div></div>'
     )
@@ -81,11 +81,8 @@ def _left_out(view: View, trials: Trials) -> list[str]:
     reasons = left_out(view, trials)
     if reasons.empty:
         return []
-    drifted = int(sum(count for reason, count in reasons.items() if reason.startswith("DGEMM drifted")))
-    others = int(reasons.sum()) - drifted
-    told = [f"{counted(drifted, 'trial')} in blocks in which the machine's speed drifted"] if drifted else []
-    told += [f"{counted(others, 'trial')} without a valid reading"] if others else []
-    return [f"Faint and not counted, by the campaign's own rules: {' and '.join(told)}."]
+    left = counted(int(reasons.sum()), "trial")
+    return [f"Faint and not counted, by the campaign's own rules: {left} without a valid reading."]
 
 
 def summary_table(view: View, curves: Sequence[Curve], opened: Mapping[str, Trials]) -> str:
@@ -159,10 +156,3 @@ def _in(unit: str) -> str:
 
 def _cap(name: str) -> str:
     return name.replace("_", " ")
-
-
-def block_count(view: View, opened: Iterable[Trials]) -> str:
-    """How many blocks take part, of how many."""
-    blocks = sorted({block for it in opened for block in it.frame.block.tolist()})
-    kept = len(blocks) - len(set(blocks) & set(view.without_blocks))
-    return f"{kept}{HARD_SPACE}of{HARD_SPACE}{len(blocks)}"

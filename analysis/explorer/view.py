@@ -1,6 +1,6 @@
 """What is looked at: a frozen description, from which everything on the page follows, and the code that makes it."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
 from analysis.explorer.trials import Trials
@@ -19,9 +19,8 @@ ALONG = (
     "streams",
     "processes",
     "ranks_per_node",
-    "noise",
 )
-APART = ("aggregation", "vary", "blas", "noise", "interconnect", "path")
+APART = ("aggregation", "vary", "blas", "daemon", "interconnect", "path")
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,8 @@ def levelled(view: View, trials: Trials) -> View:
 
 def compared_in(view: View, trials: Trials) -> View:
     """The view with the design's contrast where its levels are shown, else the first two series."""
-    pair = trials.design.get("primary", ())
+    planned = trials.design.get("primary", ())
+    pair = planned[0]["networks"] if planned and isinstance(planned[0], Mapping) else planned
     if not pair or not set(pair) <= set(view.shown) or trials.design.get("compared", "interconnect") != view.series:
         control = trials.design.get("control", trials.design.get("baseline"))
         others = [it for it in view.shown if it != control]

@@ -82,9 +82,9 @@ def basis() -> Basis:
         [efficiency(it) for it in cases], "nodes", coords="minimal", compat="override", join="outer"
     )
     columns = [
-        it[["N", "NB", "P", "Q", "dgemm"]].max("interconnect")
+        it[["N", "NB", "P", "Q", "known_rate"]].max("interconnect")
         if "interconnect" in it.N.dims
-        else it[["N", "NB", "P", "Q", "dgemm"]]
+        else it[["N", "NB", "P", "Q", "known_rate"]]
         for it in cases
     ]
     of_cases = (
@@ -98,7 +98,7 @@ def basis() -> Basis:
     largest = cases[1].interconnect.values.tolist()
     return Basis(
         settings=of_cases[["N", "NB", "P", "Q"]],
-        dgemm=of_cases.dgemm,
+        dgemm=of_cases.known_rate,
         peak=rpeak(cases[0]),
         simulated=simulated.drop_duplicates("nodes").sortby("nodes"),
         networks={

@@ -1,4 +1,4 @@
-"""What prose may quote of HPL with two BLAS libraries: shares are fractions of DGEMM."""
+"""What prose may quote of HPL with two BLAS libraries: rates in Gflop/s."""
 
 import xarray as xr
 
@@ -6,7 +6,7 @@ from analysis.facts.common import common
 from analysis.facts.plain import known, pair
 from analysis.studies.blas import CLAIMED_FACTOR, Blas
 
-ANSWERS = {"falls off": "yes", "flat": "no", "undecided": "undecided"}
+ANSWERS = {"falls off": "yes", "flat": "no"}  # of whether the factor is beyond the claimed one
 
 
 def collect(study: Blas) -> dict:
@@ -21,15 +21,15 @@ def collect(study: Blas) -> dict:
         "slow": study.slow,
         "fast": study.fast,
         "claimed": CLAIMED_FACTOR,
-        "answer": ANSWERS[study.claim.kind],
+        "answer": ANSWERS.get(study.claim.answer, "undecided"),
         "bound": _bound(study),
         "points": [_point(study, N) for N in study.factors.N.values],
     }
 
 
 def _bound(study: Blas) -> float | None:
-    interval = study.claim.interval_90
-    return None if interval is None else 1 / (1 - interval[study.claim.kind == "flat"])
+    interval = study.claim.interval
+    return None if interval is None else 1 / (1 - interval[study.claim.answer == "flat"])
 
 
 def _point(study: Blas, N: int) -> dict:
@@ -39,9 +39,9 @@ def _point(study: Blas, N: int) -> dict:
         "factor": known(factor.ratio),
         "interval": pair(factor.low, factor.high),
         "blocks": int(factor.blocks),
-        **{blas: _share(study.shares.sel(N=N, blas=blas)) for blas in (study.fast, study.slow)},
+        **{blas: _rate(study.rates.sel(N=N, blas=blas)) for blas in (study.fast, study.slow)},
     }
 
 
-def _share(found: xr.Dataset) -> dict:
-    return {"estimate": known(found.ratio), "interval": pair(found.low, found.high)}
+def _rate(found: xr.Dataset) -> dict:
+    return {"estimate": known(found["mean"]), "interval": pair(found.low, found.high)}

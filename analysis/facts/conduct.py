@@ -53,13 +53,11 @@ def settings(datasets: Iterable[xr.Dataset]) -> dict:
 
 
 def faults(dataset: xr.Dataset, points: xr.Dataset) -> dict:
-    """Every trial without a valid reading, and every block and point that the analysis left out; and why."""
+    """Every trial without a valid reading, and every point that the analysis left out; and why."""
     trials = _failed(dataset)
-    blocks = points.block_reason.to_series().rename("reason")
-    kept = points.reason.where(points.block_valid, "").to_series().rename("reason")
+    kept = points.reason.to_series().rename("reason")
     return {
         "trials": trials.to_dict("records"),
-        "blocks": blocks[blocks != ""].reset_index().to_dict("records"),
         "points": kept[~kept.isin(["", *trials.reason])].reset_index().to_dict("records"),
     }
 

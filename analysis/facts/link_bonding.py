@@ -1,4 +1,4 @@
-"""What prose may quote of HPL and TCP over two links: gains are fractions, rates in Gflop/s, goodputs in bit/s."""
+"""What prose may quote of HPL and TCP over two links: gains and shares are fractions, goodputs in bit/s."""
 
 import json
 
@@ -7,11 +7,11 @@ import xarray as xr
 from analysis.facts.conduct import campaign
 from analysis.facts.plain import known, pair, scaled
 from analysis.facts.published import published_sources
-from analysis.inference.verdict import Control, Verdict
 from analysis.rails import NAMES
+from analysis.statistics.judgement import Control, Judgement
 from analysis.studies.link_bonding import Candidate, Hpl, LinkBonding, Micro, Way
 
-GROWTH = {"falls off": "grows", "flat": "does not grow", "undecided": "undecided"}
+GROWTH = {"falls off": "grows", "falls, size open": "grows, size open", "flat": "does not grow", "rises": "shrinks"}
 
 
 def collect(study: LinkBonding) -> dict:
@@ -22,7 +22,6 @@ def collect(study: LinkBonding) -> dict:
     """
     hpl = study.hpl
     about, published = campaign(hpl.dataset), _published(hpl)
-    testbed = json.loads(hpl.dataset.attrs["testbed_settings"])
     ways = [_way(way) for way in hpl.ways]
     told = [way for way in ways if way["points"][-1]["gain"] is not None]
     return {
@@ -30,14 +29,14 @@ def collect(study: LinkBonding) -> dict:
         "evidence": about["evidence"],
         "blocks": hpl.points.sizes["block"],
         "settings": json.loads(hpl.dataset.attrs["settings"]),
-        "cpu_share": testbed["cpu"]["share"],
+        "share_of": hpl.points.share.attrs["of"],
         "baseline": NAMES[hpl.baseline],
         "margin": hpl.margin,
         "least_share": hpl.least_share,
         "nodes": hpl.points.nodes.values.tolist(),
         "ranks_per_node": hpl.points.ranks_per_node.values.tolist(),
         "fewest": hpl.fewest,
-        "rates": [_rates(hpl, ranks) for ranks in hpl.points.ranks_per_node.values.tolist()],
+        "shares": [_shares(hpl, ranks) for ranks in hpl.points.ranks_per_node.values.tolist()],
         "ways": ways,
         "best": max(told, key=lambda way: way["points"][-1]["gain"]) if told else None,
         "candidates": [_candidate(candidate, published["fewest_gain"]) for candidate in hpl.candidates],
@@ -94,10 +93,10 @@ def _links(micro: Micro | None) -> dict[tuple[str, int], float | None]:
     return {(way["key"], point["streams"]): point["links"] for way in ways for point in way["points"]}
 
 
-def _rates(hpl: Hpl, ranks: int) -> dict:
-    """The rate over one link, over nodes."""
-    found = hpl.rates["mean"].sel(aggregation=hpl.baseline, ranks_per_node=ranks)
-    return {"ranks_per_node": ranks, "rates": [known(rate) for rate in found]}
+def _shares(hpl: Hpl, ranks: int) -> dict:
+    """The share over one link, over nodes."""
+    found = hpl.shares.ratio.sel(aggregation=hpl.baseline, ranks_per_node=ranks)
+    return {"ranks_per_node": ranks, "shares": [known(share) for share in found]}
 
 
 def _way(way: Way) -> dict:
@@ -137,19 +136,19 @@ def _lesser(lesser: xr.Dataset) -> dict:
     }
 
 
-def _growth(verdict: Verdict) -> dict:
+def _growth(verdict: Judgement) -> dict:
     """By which part the gain on the most nodes is larger than on the fewest; a fall of the reverse ratio."""
 
     def rise(fall: float) -> float:
         return 1 / (1 - fall) - 1
 
-    interval = verdict.interval_95
+    interval = verdict.interval
     return {
-        "kind": GROWTH[verdict.kind],
+        "kind": GROWTH.get(verdict.answer, verdict.answer),
         "by": None if verdict.fall is None else rise(verdict.fall),
         "interval": interval and tuple(map(rise, interval)),
         "blocks": verdict.blocks,
-        "blocks_needed": verdict.blocks_needed,
+        "confidence": verdict.confidence,
         "p_holm": verdict.p_holm,
     }
 
@@ -158,7 +157,8 @@ def _gain_of(found: Control) -> dict:
     """A control as a gain: `kind` is `none`, `some` or `undecided` at the margin."""
     kind = {"holds": "none", "violated": "some", "undecided": "undecided"}[found.kind]
     gain = None if found.ratio is None else found.ratio - 1
-    return {"kind": kind, "gain": gain, "interval": _gains(found.interval_95), "blocks": found.blocks}
+    interval = _gains(found.interval)
+    return {"kind": kind, "gain": gain, "interval": interval, "confidence": found.confidence, "blocks": found.blocks}
 
 
 def _candidate(candidate: Candidate, published: float | None) -> dict:

@@ -9,7 +9,6 @@ from analysis import published
 from analysis.facts.conduct import campaign
 from analysis.facts.plain import known, pair, scaled
 from analysis.inference.intervals import t_interval
-from analysis.inference.modes import FEWEST
 from analysis.models import bandwidth_delay
 from analysis.studies.long_path import Curve, LongPath
 from analysis.studies.long_repeats import LongRepeats, Series
@@ -106,7 +105,6 @@ def _repeats(study: LongRepeats) -> dict:
         "blocks": study.blocks,
         "window": json.loads(study.dataset.attrs["settings"])["window_bytes"],
         "margin": study.margin,
-        "fewest_for_modes": FEWEST,
         "series": [_series(series, names) for series in study.series],
     }
 
@@ -114,7 +112,6 @@ def _repeats(study: LongRepeats) -> dict:
 def _series(series: Series, names: dict) -> dict:
     found, wire_limit = series.judged, series.wire_limit
     low, high = found.interval
-    modes = found.modes
     return {
         "path": names[series.path],
         "congestion_control": series.congestion_control,
@@ -128,11 +125,6 @@ def _series(series: Series, names: dict) -> dict:
         "maximum": known(found.sample.maximum),
         "variation": known(found.sample.variation),
         "variation_interval": pair(low, high),
-        "modes": modes.kind,
-        "modes_p": known(modes.p),
-        "low_mode": known(modes.low) if modes.kind == "two modes" else None,
-        "high_mode": known(modes.high) if modes.kind == "two modes" else None,
-        "low_mode_share": known(modes.share_low) if modes.kind == "two modes" else None,
     }
 
 

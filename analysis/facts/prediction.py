@@ -25,7 +25,6 @@ def collect(study: Prediction) -> dict:
         "blocks": study.links.time.sizes["block"],
         "sizes": study.links.time.token_bytes.values.tolist(),
         "window": json.loads(study.tokens.attrs["settings"])["window_s"],
-        "quota": "share" in json.loads(study.tokens.attrs["testbed_settings"]).get("cpu", {}),
         "draws": study.links.fits.sizes["draw"] - 1,
         "models": {it.name: {"equation": it.equation, "source": it.source} for it in (hockney.MODEL, hpl.MODEL)},
         "hpl": {
@@ -36,6 +35,7 @@ def collect(study: Prediction) -> dict:
         "margin": study.margin,
         "links": [_link(study, name, names) for name in study.errors.interconnect.values],
         "surface": _surface(study),
+        "uneven": [{"nodes": int(n), "part": float(study.uneven.sel(nodes=n))} for n in study.uneven.nodes.values if n > 1],
         "predictors": [_predictor(study, name) for name in predictors],
         "points": [
             _point(study, name, int(n), names)
@@ -86,16 +86,12 @@ def _surface(study: Prediction) -> dict | None:
 
 def _predictor(study: Prediction, predictor: str) -> dict:
     """How often a predictor misleads, over all points where messages are sent, and its range of errors there."""
-    errors, of_network = (
-        table.value.sel(predictor=predictor, nodes=table.nodes > 1) for table in (study.errors, study.of_network)
-    )
+    errors = study.errors.value.sel(predictor=predictor, nodes=study.errors.nodes > 1)
     return {
         "title": TITLES[predictor],
         "points": int(errors.notnull().sum()),
         "counts": _counts(study.kinds.sel(predictor=predictor, nodes=study.kinds.nodes > 1)),
         "range": pair(errors.min(), errors.max()),
-        "network_counts": _counts(study.network_kinds.sel(predictor=predictor)),
-        "network_range": pair(of_network.min(), of_network.max()),
     }
 
 
@@ -110,7 +106,7 @@ def _point(study: Prediction, interconnect: str, nodes: int, names: dict) -> dic
             "title": TITLES[name],
             "share": _estimate(study.shares.sel({**here, "predictor": name})),
             "error": _estimate(study.errors.sel({**here, "predictor": name})),
-            **_judged(study, {**here, "predictor": name}),
+            "kind": study.kinds.sel({**here, "predictor": name}).item() if nodes > 1 else None,
         }
         for name in study.errors.predictor.values
     ]
@@ -119,17 +115,6 @@ def _point(study: Prediction, interconnect: str, nodes: int, names: dict) -> dic
         "nodes": nodes,
         "emulated": _estimate(study.emulated.sel(here)),
         "predictions": predictions,
-    }
-
-
-def _judged(study: Prediction, point: dict) -> dict:
-    """What is said of the errors of a point; nothing of one node, whose network has no part in them."""
-    if point["nodes"] == 1:
-        return {"kind": None, "of_network": None, "network_kind": None}
-    return {
-        "kind": study.kinds.sel(point).item(),
-        "of_network": _estimate(study.of_network.sel(point)),
-        "network_kind": study.network_kinds.sel(point).item(),
     }
 
 

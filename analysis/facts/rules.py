@@ -58,14 +58,18 @@ def averaged(studies: Studies) -> Iterator[tuple[str, str, xr.DataArray, Kind]]:
     """What the report averages with a t interval: campaign, quantity, values over (block, ...), and their kind."""
     if studies.scaling:
         yield "hpl_scaling", "HPL rate", studies.scaling.points.rate, "rate"
-        yield "hpl_scaling", "share of DGEMM", studies.scaling.points.share, "ratio"
+        yield "hpl_scaling", "share of the nodes' known rate", studies.scaling.points.share, "ratio"
+    if studies.table1:
+        yield "hpl_table1", "share of F", studies.table1.points.share, "ratio"
+    if studies.invariance:
+        yield "hpl_invariance", "share of F", studies.invariance.points.share, "ratio"
     if studies.size:
-        yield "hpl_size", "share of DGEMM", studies.size.points.share, "ratio"
+        yield "hpl_size", "share of the nodes' known rate", studies.size.points.share, "ratio"
     if studies.noise:
-        logs = xr.concat([level.log_ratio for level in studies.noise.levels], "level")
+        logs = xr.concat([daemon.log_ratio for daemon in studies.noise.daemons], "daemon")
         yield "hpl_noise", "rate with over without the daemon", np.exp(logs), "ratio"
     if studies.blas:
-        yield "hpl_blas", "share of DGEMM", studies.blas.points.share, "ratio"
+        yield "hpl_blas", "HPL rate", studies.blas.points.rate, "rate"
     if studies.switch:
         yield "tcp_mtu", "goodput", studies.switch.mtu.points.total, "rate"
         yield "tcp_mtu", "CPU of both machines", studies.switch.mtu.points.cpu_mean, "cost"
@@ -86,7 +90,7 @@ def averaged(studies: Studies) -> Iterator[tuple[str, str, xr.DataArray, Kind]]:
     if studies.token_exchange:
         yield "token_exchange", "throughput of all pairs", studies.token_exchange.points.throughput, "rate"
     if studies.link_bonding:
-        yield "link_hpl", "HPL rate", studies.link_bonding.hpl.points.rate, "rate"
+        yield "link_hpl", "share of the nodes' known rate", studies.link_bonding.hpl.points.share, "ratio"
     if studies.link_bonding and studies.link_bonding.micro:
         yield "link_micro", "goodput", studies.link_bonding.micro.points.goodput, "rate"
     for it in studies.topology.growth if studies.topology else ():

@@ -14,12 +14,9 @@ from analysis.contrasts import Contrast
 from analysis.facts.common import common
 from analysis.facts.conduct import campaign, host
 from analysis.facts.plain import known, pair
-from analysis.facts.published import smith_balance
 from analysis.fitting.compare import Comparison
-from analysis.inference.mixed import MixedFall
 from analysis.inference.over_blocks import rates, ratios
-from analysis.inference.verdict import Agreement
-from analysis.links import injection_limit
+from analysis.statistics.reproduction import Reproduction
 from analysis.studies.scaling import Compared, Scaling, short_names
 
 
@@ -31,31 +28,26 @@ def collect(scaling: Scaling) -> dict:
         **facts,
         "blocks": {**facts["blocks"], "least_nodes": int(nodes.min()), "most_nodes": int(nodes.max())},
         "interconnects": json.loads(scaling.dataset.attrs["interconnects"]),
-        "contrasts": [
-            _contrast(scaling, *of_one)
-            for of_one in zip(scaling.contrasts, scaling.second_opinions, scaling.all_blocks)
-        ],
+        "contrasts": [_contrast(scaling, contrast) for contrast in scaling.contrasts],
         "points": _points(scaling.points),
         "models": [_model(scaling, fitted, one) for fitted in scaling.models for one in fitted.comparisons],
         "links": _links(scaling),
-        "balance": _balance(scaling),
         "today": None if scaling.today_run is None else _today(scaling, scaling.today_run),
         "host": host(scaling.dataset),
     }
 
 
-def _contrast(scaling: Scaling, contrast: Contrast, opinion: MixedFall, everything: Contrast) -> dict:
+def _contrast(scaling: Scaling, contrast: Contrast) -> dict:
     names, found = short_names(scaling.dataset), contrast.ratios
     return {
         "network": names[contrast.network],
         "reference": names[contrast.reference],
         "pair": f"{names[contrast.network]} / {names[contrast.reference]}",
+        "range": f"from {contrast.start} to {contrast.end} nodes",
+        "expected": contrast.expected,
         "primary": contrast.primary,
         **asdict(contrast.verdict),
-        "second_opinion": asdict(opinion),
-        "all_blocks": asdict(everything.verdict),
         "control": None if contrast.control is None else asdict(contrast.control),
-        "injection_limit": injection_limit(scaling.networks, contrast.network),
         "ratios": [
             {
                 "nodes": int(n),
@@ -122,65 +114,36 @@ def _model(scaling: Scaling, fitted: Compared, comparison: Comparison) -> dict:
 def _links(scaling: Scaling) -> list[dict]:
     names = short_names(scaling.dataset)
     counts = scaling.links.groupby("interconnect").size()
-    numbers = ("goodput", "injection_limit", "round_trip_time", "round_trip_time_in_quota", "wire_limit")
+    numbers = ("goodput", "round_trip_time", "wire_limit")
     return [
         {
             "network": names[interconnect],
             **{key: known(network[key]) for key in numbers},
             "limit": network.limit,
-            "injection_limited": injection_limit(scaling.networks, interconnect) is not None,
             "links": int(counts[interconnect]),
         }
         for interconnect, network in scaling.networks.iterrows()
     ]
 
 
-def _balance(scaling: Scaling) -> dict | None:
-    if scaling.balance is None:
-        return None
-    names, shares = short_names(scaling.dataset), scaling.balance
-    return {
-        "emulated": [
-            {
-                "network": names[interconnect],
-                "nodes": int(n),
-                "bandwidth_share": known(shares.bandwidth_share.sel(interconnect=interconnect, nodes=n)),
-                "latency_share": known(shares.latency_share.sel(interconnect=interconnect, nodes=n)),
-            }
-            for interconnect in shares.interconnect.values
-            for n in shares.nodes.values
-        ],
-        "smith": [
-            {
-                "network": names[name],
-                "least": min(cases.values()),
-                "most": max(cases.values()),
-                "cases": len(cases),
-            }
-            for name, cases in smith_balance(scaling.dataset).items()
-        ],
-    }
-
-
 def _today(scaling: Scaling, today: xr.Dataset) -> dict:
-    """Another run's falls beside what the reference predicts for them, in the contrasts' order."""
-    return {
-        "campaign": campaign(today),
-        "same_trials": today.attrs["campaign_hash"] == scaling.dataset.attrs["campaign_hash"],
-        "contrasts": [_agreement(scaling, *both) for both in zip(scaling.contrasts, scaling.today)],
-    }
+    """Another run's falls beside the reference's, where both have them."""
+    return {"campaign": campaign(today), "contrasts": [_reproduction(scaling, it) for it in scaling.today]}
 
 
-def _agreement(scaling: Scaling, contrast: Contrast, agreement: Agreement) -> dict:
+def _reproduction(scaling: Scaling, found: Reproduction) -> dict:
     names = short_names(scaling.dataset)
     return {
-        "pair": f"{names[contrast.network]} / {names[contrast.reference]}",
-        "fall": None if agreement.today is None else 1 - agreement.today,
-        "expected": None
-        if agreement.interval is None
-        else (1 - agreement.interval[1], 1 - agreement.interval[0]),
-        "blocks": agreement.k,
-        "agrees": agreement.agrees,
+        "what": " ".join(names.get(word, word) for word in found.what.split(" ")),
+        "kind": found.kind,
+        "fall": None if found.today is None else 1 - found.today,
+        "reference_fall": None if found.reference is None else 1 - found.reference,
+        "ratio": None if found.reference is None or found.today is None else found.today / found.reference,
+        "interval": found.interval,
+        "confidence": found.confidence,
+        "blocks": found.blocks,
+        "answers": found.answers,
+        "reason": found.reason,
     }
 
 

@@ -68,7 +68,7 @@ def _curve(study: Size, network: str, curve: Curve) -> dict:
     }
     if curve.blocks is None:
         return facts
-    node_rate = 1e9 * float(mean_over(study.points.dgemm / study.points.nodes, ..., "rate"))
+    node_rate = 1e9 * float(mean_over(study.points.known_rate / study.points.nodes, ..., "rate"))
     near = ratios(np.log(curve.orders_near)) if (curve.orders_near > 0).all() else None
     return facts | {
         "blocks": curve.blocks.blocks,
@@ -83,7 +83,7 @@ def _curve(study: Size, network: str, curve: Curve) -> dict:
 
 
 def _cost(curve: Curve, parameter: str, unit: float) -> dict:
-    """A parameter divided by its unit: flop by a node's DGEMM rate [flop/s] give s."""
+    """A parameter divided by its unit: flop by a node's known rate [flop/s] give s."""
     return {
         "estimate": curve.blocks.estimates[parameter] / unit,
         "interval": scaled(pair(*curve.blocks.intervals[parameter]), 1 / unit),

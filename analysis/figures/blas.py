@@ -1,4 +1,4 @@
-"""The published figure of HPL with two BLAS libraries: shares of DGEMM, and the factor between them."""
+"""The published figure of HPL with two BLAS libraries: rates, and the factor between them."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,10 +16,10 @@ def draw(study: Blas) -> dict[str, Figure]:
 
 
 def blas_over_order(study: Blas) -> Figure:
-    """Share of DGEMM [%] with either library, and the factor between their rates, of every block over N."""
+    """Rate [Gflop/s] with either library, and the factor between their rates, of every block over N."""
     with style.styled():
         figure, (left, right) = drawing.new_figures(3.0, columns=2)
-        _shares(left, study)
+        _rates(left, study)
         _factors(right, study)
         for axes in (left, right):
             drawing.doubling_axis(axes, study.factors.N.values, "order of the matrix, N")
@@ -27,12 +27,12 @@ def blas_over_order(study: Blas) -> Figure:
         return figure
 
 
-def _shares(axes: Axes, study: Blas) -> None:
-    share = 100 * study.points.share.squeeze(["interconnect", "nodes"], drop=True)
+def _rates(axes: Axes, study: Blas) -> None:
+    rate = study.points.rate.squeeze(["interconnect", "nodes"], drop=True)
     for blas in (study.fast, study.slow):
-        drawing.runs(axes, blas, share.N.values, share.sel(blas=blas), NAMES.get(blas, blas))
-        drawing.intervals(axes, blas, share.N.values, share.sel(blas=blas), "ratio")
-    axes.set(ylabel="HPL rate / DGEMM rate [%]", ylim=(0, None))
+        drawing.runs(axes, blas, rate.N.values, rate.sel(blas=blas), NAMES.get(blas, blas))
+        drawing.intervals(axes, blas, rate.N.values, rate.sel(blas=blas), "rate")
+    axes.set(ylabel="HPL rate [Gflop/s]", ylim=(0, None))
 
 
 def _factors(axes: Axes, study: Blas) -> None:

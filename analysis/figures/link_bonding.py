@@ -1,4 +1,4 @@
-"""The published figures of two links: HPL's rate and gain over nodes, and what TCP connections get."""
+"""The published figures of two links: HPL's share and gain over nodes, and what TCP connections get."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,17 +18,17 @@ def draw(study: LinkBonding) -> dict[str, Figure]:
 
 
 def hpl_over_nodes(hpl: Hpl) -> Figure:
-    """Rate [Gflop/s] above and gain over one link [%] below, a column for each number of processes a node."""
+    """Share of the known rate [%] above and gain over one link [%] below, a column for each number of processes a node."""
     with style.styled():
         each = hpl.points.ranks_per_node.values.tolist()
         figure = Figure(figsize=(style.WIDTH, 5.2))
         grid = figure.subplots(2, len(each), squeeze=False, sharex=True, sharey="row")
         for ranks, (above, below) in zip(each, grid.T):
-            _rates(above, hpl, ranks)
+            _shares(above, hpl, ranks)
             _gains(below, hpl, ranks)
             above.set_title(f"{ranks} {'process' if ranks == 1 else 'processes'} a node", loc="left")
             drawing.node_axis(below, hpl.points.nodes.values)
-        grid[0, 0].set_ylabel("HPL rate [Gflop/s]")
+        grid[0, 0].set_ylabel(f"HPL rate\n[% of {hpl.points.share.attrs['of']}]")
         grid[1, 0].set_ylabel("gain over one link [%]")
         drawing.legend_below(figure, grid.ravel(), 3)
         return figure
@@ -54,12 +54,12 @@ def goodput_of_connections(micro: Micro) -> Figure:
         return figure
 
 
-def _rates(axes: Axes, hpl: Hpl, ranks: int) -> None:
+def _shares(axes: Axes, hpl: Hpl, ranks: int) -> None:
     for number, way in enumerate(hpl.points.aggregation.values.tolist()):
         at = {"aggregation": way, "ranks_per_node": ranks}
         x = _beside(hpl.points.nodes.values, number, hpl.points.sizes["aggregation"])
-        drawing.runs(axes, way, x, hpl.points.rate.sel(at), NAMES[way])
-        _intervals(axes, way, x, hpl.rates.sel(at), "mean")
+        drawing.runs(axes, way, x, 100 * hpl.points.share.sel(at), NAMES[way])
+        _intervals(axes, way, x, hpl.shares.sel(at), "ratio", 100)
     axes.set_ylim(0, None)
 
 

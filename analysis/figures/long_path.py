@@ -46,7 +46,7 @@ def goodput_over_window(study: LongPath) -> Figure:
 
 
 def repeats(study: LongRepeats) -> Figure:
-    """Every goodput as a share of the wire limit [%], a row for each series, sorted, with median and two modes."""
+    """Every goodput as a share of the wire limit [%], a row for each series, sorted, with the median."""
     with style.styled():
         names = short_names(study.dataset)
         figure, axes = drawing.new_figure(1.2 + 0.4 * len(study.series))
@@ -58,9 +58,6 @@ def repeats(study: LongRepeats) -> Figure:
                       label=series.congestion_control)  # fmt: skip
             axes.plot(100 * found.sample.median / series.wire_limit, row, "|", color=style.INK, markersize=11,
                       label="median")  # fmt: skip
-            if found.modes.kind == "two modes":
-                modes = 100 * np.array([found.modes.low, found.modes.high]) / series.wire_limit
-                axes.plot(modes, [row, row], "x", color=style.INK, label="two modes")
         labels = [f"{names[it.path]}, {it.direction}, {it.congestion_control}" for it in study.series]
         drawing.rows(axes, labels)
         axes.set(xlabel="goodput / wire limit [%]")

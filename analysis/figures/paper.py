@@ -38,8 +38,8 @@ def both_scales(study: Paper, emulated: Scaling) -> Figure:
     """
     with style.styled():
         figure, (left, right) = drawing.new_figures(3.6, 2)
-        drawing.shares(left, emulated.points, emulated.share_curves)
-        left.set(ylabel="HPL rate / DGEMM rate of the same nodes [%]", title=emulated.points.evidence.item())
+        drawing.shares(left, emulated.points)
+        left.set(ylabel=f"HPL rate [% of {emulated.points.share.attrs['of']}]", title=emulated.points.evidence.item())
         _cases(right, study)
         drawing.legend_below(figure, (left, right), 4)
         return figure

@@ -1,4 +1,4 @@
-"""The published figures of HPL predicted from its links: shares of DGEMM, and sensitivities."""
+"""The published figures of HPL predicted from its links: shares of the nodes' known rate, and sensitivities."""
 
 import xarray as xr
 from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ def draw(study: Prediction) -> dict[str, Figure]:
 
 
 def over_nodes(study: Prediction) -> Figure:
-    """Share of DGEMM [%] over nodes, a panel a network: as it was run, and as each predictor has it."""
+    """Share of the nodes' known rate [%] over nodes, a panel a network: as it was run, and as each predictor has it."""
     with style.styled():
         names = short_names(study.emulated_points)
         figure, panels = drawing.new_figures(3.2, study.errors.sizes["interconnect"])
@@ -33,7 +33,7 @@ def over_nodes(study: Prediction) -> Figure:
             drawing.interval(axes, interconnect, ran.nodes, ran.value, ran.low, ran.high)
             axes.set_title(names[interconnect])
             drawing.node_axis(axes, ran.nodes.values)
-        panels[0].set_ylabel("HPL rate / DGEMM rate\nof the same nodes [%]")
+        panels[0].set_ylabel("HPL rate\n[% of the nodes' known rate]")
         panels[0].set_ylim(0, 105)
         for axes in panels[1:]:
             axes.tick_params(labelleft=False)

@@ -20,7 +20,7 @@ def draw(study: Size) -> dict[str, Figure]:
 
 
 def share_over_order(study: Size) -> Figure:
-    """Share of DGEMM [%] of every block over N, the fitted model's band, and its limit for N to infinity."""
+    """Share of the known rate [%] of every block over N, the fitted model's band, and its limit for N to infinity."""
     with style.styled():
         figure, axes = drawing.new_figure(3.6)
         alone = study.points.squeeze("nodes")
@@ -35,7 +35,7 @@ def share_over_order(study: Size) -> Figure:
                 _model(axes, study, fitted[interconnect], limit * 2 ** (0.06 * sidestep))
         drawing.doubling_axis(axes, [*alone.N.values, limit], "order of the matrix, N")
         axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda N, _: f"{N:g}" if N < limit else "∞"))
-        axes.set(ylabel="HPL rate / DGEMM rate of the same nodes [%]", ylim=(0, None))
+        axes.set(ylabel=f"HPL rate [% of {study.points.share.attrs['of']}]", ylim=(0, None))
         axes.legend(loc="lower right")
         return figure
 

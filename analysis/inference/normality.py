@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from analysis.inference.averages import Kind, on_scale
-from analysis.inference.multiplicity import holm_p
 
 LEVEL = 0.05
 FEWEST = 3  # values, which the test needs
@@ -44,4 +44,5 @@ def check(values: xr.DataArray, kind: Kind) -> Normality:
         return Normality(0, 0, 0, 0, np.nan)
     p = np.array([stats.shapiro(column).pvalue for column in tested])
     counts = [len(column) for column in tested]
-    return Normality(len(tested), min(counts), max(counts), int((p < LEVEL).sum()), float(holm_p(p).min()))
+    least = float(multipletests(p, method="holm")[1].min())
+    return Normality(len(tested), min(counts), max(counts), int((p < LEVEL).sum()), least)

@@ -1,4 +1,4 @@
-"""Does a measurement give the same again? By its coefficient of variation, and by a second mode."""
+"""Does a measurement give the same again? By its coefficient of variation."""
 
 import math
 from dataclasses import dataclass
@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from analysis.inference.modes import FEWEST, Modes, modes
 from analysis.inference.repeats import Repeats, repeats
+
+
+FEWEST = 10  # values that can show that something is reproducible
 
 
 @dataclass(frozen=True)
@@ -22,27 +24,23 @@ class Reproducibility:
     margin: float
     sample: Repeats
     interval: tuple[float, float]
-    modes: Modes
 
 
 def judge_repeats(values, margin: float) -> Reproducibility:
     """Judge `values`, shape (repeats,), NaN being missing; `margin` is the largest variation accepted.
 
-    `not reproducible` when the whole interval of the variation lies above the margin, or when there are
-    two modes whose means are further apart than the margin, in parts of the lower one. `reproducible` when
-    it lies below the margin, and there are values enough for such modes to be looked for: a smaller sample
-    can be found scattered, never reproducible.
+    `not reproducible` when the whole interval of the variation lies above the margin, `reproducible` when
+    it lies below and there are FEWEST values or more: fewer can easily miss a state that is rare.
     """
-    sample, found = repeats(values), modes(values)
+    sample = repeats(values)
     low, high = variation_interval(sample.variation, sample.n)
-    apart = found.kind == "two modes" and found.high > (1 + margin) * found.low
-    if low > margin or apart:
+    if low > margin:
         kind = "not reproducible"
     elif high < margin and sample.n >= FEWEST:
         kind = "reproducible"
     else:
         kind = "undecided"
-    return Reproducibility(kind, margin, sample, (low, high), found)
+    return Reproducibility(kind, margin, sample, (low, high))
 
 
 def variation_interval(variation: float, n: int, confidence: float = 0.95) -> tuple[float, float]:

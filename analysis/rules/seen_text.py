@@ -22,10 +22,10 @@ COUNTED = re.compile(
 )
 COUNT_COLUMN = re.compile(r"blocks( today)?|n|runs|trials|cases|links", re.I)
 INTERVAL = re.compile(
-    r"9[05] %[^.;:|]{0,60}?(?:t interval|t band|percentile|Fieller|prediction|profile|bootstrap|range|t$)|"
+    r"9\d %[^.;:|]{0,60}?(?:t interval|t band|percentile|Fieller|prediction|profile|bootstrap|range|t$)|"
     r"Fieller|t intervals?\b|t band|prediction interval|McKay|percentile interval|bootstrap-t|standard error|z-based"
 )
-LEVEL = re.compile(r"9[05] %|standard error")
+LEVEL = re.compile(r"9\d %|standard error")
 EVIDENCE = re.compile(r"\b(?:emulated|simulated|measured|published|assumed|synthetic|imported)\b", re.I)
 MEAN = re.compile(
     r"(?<![\w-])(?:(arithmetic|harmonic|geometric)(?:[- ]\w+)?[ -])?(?:means?|averages?|averaged)\b", re.I

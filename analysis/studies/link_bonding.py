@@ -1,23 +1,17 @@
 """Everything that is derived from HPL and TCP over one link and over two: gains, their growth, candidates."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
 
 from analysis.contrasts import log_ratios
-from analysis.derive import at_only_level, over_factors
+from analysis.derive import at_only_level, known_rate, over_factors
 from analysis.inference.over_blocks import rates, ratios
-from analysis.inference.verdict import (
-    Control,
-    Interval,
-    Verdict,
-    judge_control,
-    judge_fall,
-    prediction_interval,
-)
 from analysis.rails import lesser_shares, sent_by_lesser
+from analysis.statistics.judgement import Control, Interval, Judgement, judge, judge_control, within_campaign
+from analysis.statistics.reproduction import prediction_interval
 from analysis.wire import wire_limit
 
 BY_PEER, BY_CONNECTION = "ecmp_layer2", "ecmp_layer34"
@@ -40,7 +34,7 @@ class Way:
     log_gain: xr.DataArray
     gains: xr.Dataset
     lesser: xr.Dataset
-    growth: Verdict | None
+    growth: Judgement | None
     control: Control | None
 
 
@@ -62,15 +56,16 @@ class Candidate:
 class Hpl:
     """HPL over one link and two.
 
-    `points` is over (block, aggregation, nodes, ranks_per_node): `rate` [Gflop/s] and `lesser` [1], the share
-    of the lesser link; `rates` the harmonic means over the blocks (`mean`, `low`, `high`, `blocks`).
+    `points` is over (block, aggregation, nodes, ranks_per_node): `rate` [Gflop/s], `share` [1] of what the nodes are
+    known to compute (its attribute `of` says what that is), and `lesser` [1], the share of the lesser link. `shares`
+    are the geometric means of `share` over the blocks (`ratio`, `low`, `high`, `blocks`).
     `candidates` are at `fewest` nodes. `by_connection` holds, for each number of processes a node, the ratio
     there of hashing connections to hashing peers, where both were run.
     """
 
     dataset: xr.Dataset
     points: xr.Dataset
-    rates: xr.Dataset
+    shares: xr.Dataset
     baseline: str
     margin: float
     least_share: float
@@ -126,6 +121,8 @@ def _hpl(dataset: xr.Dataset) -> Hpl:
     points = over_factors(dataset, rate=dataset.hpl_rate, lesser=sent_by_lesser(dataset))
     points = at_only_level(points, "interconnect").drop_vars("interconnect")
     points["lesser"] = points.lesser.where(points.nodes > 1)  # one node has nobody to send to
+    known = known_rate(json.loads(dataset.attrs["testbed_settings"]), points.rate)
+    points["share"] = (points.rate / known).assign_attrs(units="1", of=known.attrs["of"])
     design = json.loads(dataset.attrs["design"])
     baseline, margin, fewest = design["baseline"], design["margin"], design["fewest_nodes"]
     each = points.ranks_per_node.values.tolist()
@@ -138,14 +135,16 @@ def _hpl(dataset: xr.Dataset) -> Hpl:
     return Hpl(
         dataset=dataset,
         points=points,
-        rates=rates(points.rate),
+        shares=ratios(np.log(points.share)),
         baseline=baseline,
         margin=margin,
         least_share=design["least_share"],
         fewest=fewest,
-        ways=tuple(
-            _way(*key, log_gain, points, design, dataset.evidence.values[0].item())
-            for key, log_gain in log_gains.items()
+        ways=_corrected(
+            [
+                _way(*key, log_gain, points, design, dataset.evidence.values[0].item())
+                for key, log_gain in log_gains.items()
+            ]
         ),
         candidates=tuple(
             _candidate(*key, log_gain.sel(nodes=fewest).values, margin)
@@ -160,6 +159,12 @@ def _hpl(dataset: xr.Dataset) -> Hpl:
     )
 
 
+def _corrected(ways: list[Way]) -> tuple[Way, ...]:
+    """The ways with their growths corrected for each other."""
+    growths = iter(within_campaign([way.growth for way in ways if way.growth]))
+    return tuple(replace(way, growth=next(growths)) if way.growth else way for way in ways)
+
+
 def _way(aggregation, ranks, log_gain: xr.DataArray, points, design, evidence: str) -> Way:
     most, fewest, margin = int(log_gain.nodes.max()), design["fewest_nodes"], design["margin"]
     there = fewest in log_gain.nodes and most > fewest
@@ -171,7 +176,7 @@ def _way(aggregation, ranks, log_gain: xr.DataArray, points, design, evidence: s
         log_gain=log_gain,
         gains=ratios(log_gain),
         lesser=lesser_shares(lesser, design["least_share"]),
-        growth=None if grown is None else judge_fall(-grown.values, margin, evidence),
+        growth=None if grown is None else judge(-grown.values, margin, evidence),
         control=judge_control(log_gain.sel(nodes=1).values, margin) if 1 in log_gain.nodes else None,
     )
 

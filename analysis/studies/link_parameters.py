@@ -18,9 +18,8 @@ SEED = 20261202
 class LinkParameters:
     """Hockney's parameters of the links, as one pair of nodes finds them.
 
-    `time` [s] is over (interconnect, token_bytes, block, run): half of the mean exchange of a run, from its
-    throughput, so that what a quota holds up counts. `fits` holds `alpha` [s] and `beta` [s/B] over
-    (interconnect, draw), fitted to mean times: draw 0 is of all runs, the others are of resampled ones. `misfit` over
+    `time` [s] is over (interconnect, token_bytes, block, run): half of a run's median round trip. `fits`
+    holds `alpha` [s] and `beta` [s/B] over (interconnect, draw), fitted to mean times: draw 0 is of all runs, the others are of resampled ones. `misfit` over
     (interconnect) is the largest part by which a mean time of all runs differs from the model's. NaN where a network
     lacks a size.
     """
@@ -55,8 +54,11 @@ def _fits(sizes: np.ndarray, times: np.ndarray) -> np.ndarray:
 
 
 def _times(dataset: xr.Dataset) -> xr.DataArray:
-    """Half of the mean exchange [s] of each run, over (run, block, interconnect, token_bytes)."""
-    time = dataset.token_bytes / (2 * dataset.token_throughput.isel(pair=0, drop=True))
+    """Half of the median round trip [s] of each run, over (run, block, interconnect, token_bytes).
+
+    The throughput would not do: few long tokens return within a window, and the last one seldom at its end.
+    """
+    time = dataset.token_round_trip.isel(pair=0, drop=True).sel(quantile=0.5, drop=True) / 2
     runs = {f"run {run}": time.sel(run=run, drop=True) for run in time.run.values}
     laid_out = over_factors(dataset, runner="token_exchange", **runs).to_array("run")
     return laid_out.assign_coords(run=time.run.values).sortby("token_bytes")

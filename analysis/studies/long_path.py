@@ -11,8 +11,8 @@ from analysis.capacity import travelled
 from analysis.derive import over_factors
 from analysis.fitting import knee
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.inference.verdict import Control, judge_control
 from analysis.models import bandwidth_delay
+from analysis.statistics.judgement import Control, judge_control
 from analysis.studies import long_repeats
 from analysis.studies.long_repeats import LongRepeats
 from analysis.wire import wire_limit

@@ -12,7 +12,7 @@ import xarray as xr
 
 from analysis.derive import over_factors
 from analysis.inference.ratio_of_means import ratio_of_means
-from analysis.inference.verdict import Control, judge_control
+from analysis.statistics.judgement import Control, judge_control
 from analysis.wire import packet_limit
 
 

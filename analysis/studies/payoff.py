@@ -1,6 +1,5 @@
 """From how many nodes on a faster network pays for itself: its gain in HPL's rate against what it costs more."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from analysis import model_draws
 from analysis import prices as price_list
 from analysis.derive import at_only_level, points
 from analysis.prices import NODE, Price
+from analysis.statistics import design as designs
 from analysis.studies import sensitivity as sensitivities
 from analysis.studies.efficiency import efficiency, rpeak
 from analysis.studies.sensitivity import Sensitivity
@@ -86,7 +86,7 @@ def analyse(
 
 def simulated_gains(paper: xr.Dataset, sensitivity: xr.Dataset, beyond: xr.Dataset | None = None) -> Gains:
     """The gains on the cases that ran on both networks; raises as `analyse`."""
-    network, reference = json.loads(paper.attrs["design"])["primary"]
+    network, reference = designs.read(paper).pair
     cases = [efficiency(at_only_level(points(it), "block")) for it in (paper, beyond) if it is not None]
     # Both campaigns have the paper's largest case.
     together = xr.concat(cases, "nodes", coords="minimal", compat="override", join="outer").drop_duplicates("nodes")

@@ -1,19 +1,18 @@
-"""HPL predicted from a benchmark of the network alone, twice, beside HPL as it was run."""
+"""HPL predicted from a benchmark of the network alone, in several ways, beside HPL as it was run."""
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 
 from analysis.derive import points
-from analysis.inference.averages import mean_over
+from analysis.statistics import design as designs
 from analysis.studies import beyond as beyond_study
 from analysis.studies import predictors
 from analysis.studies.link_parameters import DRAWS, SEED, LinkParameters, link_parameters
 from analysis.studies.over_draws import over_draws, resampled_blocks
 from analysis.studies.prediction_of_paper import Example, example, paper_elasticities
-from analysis.studies.predictors import ANALYTIC, SIMULATED
+from analysis.studies.predictors import ANALYTIC, BY_BLOCKS, SIMULATED
 from analysis.studies.surface import Surface, surface
 from runners.record import FalloffError
 
@@ -38,20 +37,19 @@ class Gain:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Both predictors' errors and what else they say; the first four fields are the datasets, None where missing.
+    """The predictors' errors and what else they say; the first four fields are the datasets, None where missing.
 
     Every estimate is a dataset of `value`, `low` and `high`, the ends of the 95 % percentile interval over the draws
     (NaN where draws have no value, and of a single block of HPL). A draw resamples the tokens as `link_parameters`
     does, and HPL's blocks whole.
 
     `parameters` are the links' alpha [s] and beta [s/B] over (parameter, interconnect). `shares` and `errors` are
-    over (predictor, interconnect, nodes): HPL's share of DGEMM [1] as it is predicted, and that over the one that
+    over (predictor, interconnect, nodes): HPL's share of the nodes' known rate [1] as it is predicted, and that over the one that
     was run, less one; `emulated` is the latter over (interconnect, nodes). `kinds` judges the errors at the `margin`:
     `misleads` (the interval lies beyond it), `predicts` (within it), else `undecided`.
 
-    Where messages are sent, `of_network` is the errors' part that is not there on one node, where none is: the factor
-    over the geometric mean of all networks there, less one (all NaN without it), and `network_kinds` judges that part.
-    `elasticities` are d ln rate / d ln bandwidth and -d ln rate / d ln latency over (parameter, predictor,
+    `uneven` is over (nodes): by which part computing takes longer when whole blocks are counted than the analytic model
+    has it, which shares it out evenly. `elasticities` are d ln rate / d ln bandwidth and -d ln rate / d ln latency over (parameter, predictor,
     interconnect, nodes), with `difference`, the first less the second.
 
     `gain` is None without both networks of the design's contrast; `example` and `paper_elasticities` are of the
@@ -70,9 +68,8 @@ class Prediction:
     shares: xr.Dataset
     emulated: xr.Dataset
     errors: xr.Dataset
-    of_network: xr.Dataset
     kinds: xr.DataArray
-    network_kinds: xr.DataArray
+    uneven: xr.DataArray
     elasticities: xr.Dataset
     gain: Gain | None
     example: Example | None
@@ -89,29 +86,28 @@ def analyse(
 ) -> Prediction:
     """Predict the HPL campaign `emulated` from the campaign `tokens` on the same links.
 
-    `simulated` is the campaign of the surface over latency and bandwidth, without which there is one predictor.
+    `simulated` is the campaign of the surface over latency and bandwidth, without which a predictor is missing.
     Raises FalloffError when the two have no network in common, or a dataset holds no trial of its tool.
     """
     hpl, links = points(emulated), link_parameters(tokens, draws)
     networks = [name for name in hpl.interconnect.values if name in links.fits.interconnect.values]
     if not networks:
         raise FalloffError("the token and the HPL campaign have no network in common: run both on the same testbed")
-    hpl, fits = hpl.sel(interconnect=networks, block=hpl.block_valid), links.fits.sel(interconnect=networks)
+    hpl, fits = hpl.sel(interconnect=networks), links.fits.sel(interconnect=networks)
     ran = resampled_blocks(hpl.share, draws, SEED, "ratio")
-    dgemm = resampled_blocks(hpl.dgemm, draws, SEED, "rate")
+    known_rate = resampled_blocks(hpl.known_rate, draws, SEED, "rate")
     settings = hpl[["N", "NB", "P", "Q"]].max(["block", "interconnect"])
     modelled = None if simulated is None else surface(simulated)
     nodes = hpl.nodes.values
-    said = {ANALYTIC: predictors.analytic_share(settings, fits, dgemm)}
-    slopes = {ANALYTIC: predictors.analytic_elasticities(settings, fits, dgemm)}
+    models = (ANALYTIC, BY_BLOCKS)
+    said = {name: predictors.analytic_share(settings, fits, known_rate, name) for name in models}
+    slopes = {name: predictors.analytic_elasticities(settings, fits, known_rate, name) for name in models}
     if modelled is not None:
         said[SIMULATED] = predictors.simulated_share(modelled, fits, nodes)
         slopes[SIMULATED] = predictors.simulated_elasticities(modelled, fits, nodes)
     shares = _stacked(said)
-    factor = shares / ran
-    margin = json.loads(emulated.attrs["design"])["margin"]
-    alone = mean_over(factor.reindex(nodes=[1]).isel(nodes=0, drop=True), "interconnect", "ratio")
-    errors, of_network = over_draws(factor - 1), over_draws((factor / alone - 1).sel(nodes=nodes > 1))
+    design = designs.read(emulated)
+    margin, errors = design.margin, over_draws(shares / ran - 1)
     return Prediction(
         tokens=tokens,
         simulated=simulated,
@@ -125,11 +121,10 @@ def analyse(
         shares=over_draws(shares),
         emulated=over_draws(ran),
         errors=errors,
-        of_network=of_network,
         kinds=_kinds(errors, margin),
-        network_kinds=_kinds(of_network, margin),
+        uneven=predictors.uneven_computing(settings),
         elasticities=_elasticities(_stacked(slopes).sel(nodes=nodes > 1)),
-        gain=_gain(json.loads(emulated.attrs["design"])["primary"], fits, ran, shares),
+        gain=_gain(design.pair, fits, ran, shares),
         example=None if beyond is None else example(beyond_study.analyse(beyond)),
         paper_elasticities=None if sensitivity is None else paper_elasticities(sensitivity),
     )
@@ -137,7 +132,8 @@ def analyse(
 
 def _stacked(of_predictors: dict) -> xr.DataArray | xr.Dataset:
     """What each predictor says, over (predictor, ...)."""
-    return xr.concat(of_predictors.values(), xr.DataArray(list(of_predictors), dims="predictor", name="predictor"))
+    names = xr.DataArray(list(of_predictors), dims="predictor", name="predictor")
+    return xr.concat(of_predictors.values(), names, coords="minimal", compat="override")
 
 
 def _kinds(errors: xr.Dataset, margin: float) -> xr.DataArray:

@@ -45,7 +45,7 @@ def example(study: Beyond) -> Example | None:
     }
     links = xr.Dataset({name: (("interconnect", "draw"), np.array([of]).T) for name, of in columns.items()}, names)
     settings = study.points[["N", "NB", "P", "Q"]].max("interconnect")
-    share = predictors.analytic_share(settings, links, study.points.dgemm.expand_dims("draw")).isel(draw=0)
+    share = predictors.analytic_share(settings, links, study.points.known_rate.expand_dims("draw")).isel(draw=0)
     analytic = share.sel(interconnect=PAIR[0], drop=True) / share.sel(interconnect=PAIR[1], drop=True) - 1
     return Example(*PAIR, gain.bandwidth, gain.latency, analytic, gain.rate)
 

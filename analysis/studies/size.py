@@ -1,6 +1,5 @@
 """Everything that is derived from the campaign over the order of the matrix, in one place."""
 
-import json
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,8 +11,9 @@ from analysis.derive import at_only_level, points
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.fitting.compare import Comparison, compare
 from analysis.inference.over_blocks import ratios
-from analysis.inference.verdict import Control, judge_control
 from analysis.models.hpl import times
+from analysis.statistics import design as designs
+from analysis.statistics.judgement import Control, judge_control
 from runners.record import FalloffError
 
 NEAR = 0.9  # the part of the asymptote whose order is asked for
@@ -30,8 +30,8 @@ HPL = replace(
 class Curve:
     """HPL's model on one interconnect, fitted over N to every block.
 
-    It is of n times the share, the rate in units of one node's DGEMM, so that alpha and beta are in flop of
-    that DGEMM and gamma is without unit. Over (block), `asymptotes` is 1 / gamma, the share of DGEMM for
+    It is of n times the share, the rate in units of one node's known rate, so that alpha and beta are in flop at
+    that rate and gamma is without unit. Over (block), `asymptotes` is 1 / gamma, the share for
     N to infinity, and `orders_near` the N at which the curve comes near it, at the part NEAR of it. All are
     None where the data do not allow the fit, and `refused` says why. `comparisons` sets it beside models that
     know nothing of HPL.
@@ -50,7 +50,8 @@ class Size:
     """The campaign's dataset and all that follows from it, on its `nodes` nodes.
 
     `shares` is over (interconnect, N): `ratio` (geometric mean), 95 % t interval `low`, `high` and `blocks` of the
-    share of DGEMM. `ratios` is over (N): `ratio` of the rates on `network` and `reference`, the design's primary pair
+    share (`derive.known_rate` says of what). `ratios` is over (N): `ratio` of the rates on `network` and `reference`,
+    the design's primary pair
     (geometric mean), `low`, `high` and `blocks`. `agreement` judges whether the ratio of their asymptotes
     is 1: then the network costs nothing in the limit.
     """
@@ -72,8 +73,8 @@ def analyse(dataset: xr.Dataset) -> Size:
     Raises FalloffError when there is no HPL trial or there are several node counts.
     """
     derived = points(dataset)
-    design = json.loads(dataset.attrs["design"])
-    network, reference = design["primary"]
+    design = designs.read(dataset)
+    network, reference = design.pair
     alone = at_only_level(derived, "nodes")
     curves = {name: _curve(alone, name) for name in alone.interconnect.values.tolist()}
     return Size(
@@ -85,7 +86,7 @@ def analyse(dataset: xr.Dataset) -> Size:
         shares=ratios(np.log(alone.share)),
         ratios=ratios(log_ratios(alone, network, reference)),
         curves=tuple(curves.values()),
-        agreement=_agreement(curves[network], curves[reference], design["margin"]),
+        agreement=_agreement(curves[network], curves[reference], design.margin),
     )
 
 

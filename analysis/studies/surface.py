@@ -13,7 +13,7 @@ AXES = ("latency", "bandwidth")
 
 @dataclass(frozen=True)
 class Surface:
-    """HPL's share of DGEMM [1] over (nodes, latency [s], bandwidth [B/s]), simulated at every combination.
+    """HPL's share of the nodes' known rate [1] over (nodes, latency [s], bandwidth [B/s]), simulated at every combination.
 
     Between them the logarithm of the share is a cubic spline of the logarithms of both (fewer levels: of a lower
     degree). `error`, over (nodes), is the largest relative error of that spline at levels that were left out one
@@ -24,7 +24,7 @@ class Surface:
     error: xr.DataArray
 
     def at(self, nodes: int, latency, bandwidth) -> np.ndarray:
-        """The share of DGEMM [1]; latency [s] and bandwidth [B/s] broadcast. NaN beyond the simulated levels."""
+        """The share of the nodes' known rate [1]; latency [s] and bandwidth [B/s] broadcast. NaN beyond the simulated levels."""
         return np.exp(self._evaluate(nodes, latency, bandwidth))
 
     def elasticities(self, nodes: int, latency, bandwidth) -> tuple[np.ndarray, np.ndarray]:
@@ -46,8 +46,7 @@ def surface(dataset: xr.Dataset) -> Surface:
     Node counts with a missing simulation are left out: a spline needs every one. Raises FalloffError when there is
     no HPL trial or there are several blocks or networks.
     """
-    # A simulation repeats itself exactly: it may not drift at all.
-    derived = at_only_level(points(dataset, drift_limit=0.0), "block", "interconnect")
+    derived = at_only_level(points(dataset), "block", "interconnect")
     pairs = [dict(part.split("=") for part in level.split(",")) for level in derived.vary.values.tolist()]
     levels = {axis: ("vary", [float(pair[axis]) for pair in pairs]) for axis in AXES}
     share = derived.share.assign_coords(levels).set_index(vary=AXES).unstack("vary").sortby(list(AXES))

@@ -4,11 +4,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Callable, List, Mapping
-
-from runners import tools
-from runners.record import FalloffError
-from runners.testbeds import cgroup
+from typing import Any, List, Mapping, Sequence
 
 _PACKAGES = {
     "ip": "iproute2",
@@ -16,6 +12,8 @@ _PACKAGES = {
     "ethtool": "ethtool",
     "nsenter": "util-linux",
     "unshare": "util-linux",
+    "taskset": "util-linux",
+    "chrt": "util-linux",
     "hostname": "hostname",
 }
 
@@ -26,44 +24,32 @@ _FEATURES = {
     "sch_tbf": "tc qdisc add dev lo root tbf rate 1gbit burst 128k limit 1mb",
 }
 
+AS_ROOT = ("unshare", "--user", "--map-root-user")
+
 _CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 def unavailable(description: Mapping[str, Any]) -> List[str]:
-    """One line, with the remedy, for each reason why root cannot have the emulated testbed here."""
-    cpu = description["cpu"]
-    checks: List[Callable[[], Any]] = [lambda: tools.find("mpirun", description.get("tools", {}))]
-    if "share" in cpu:
-        checks += [lambda: cgroup.quota_us(cpu["share"], cpu["period_us"]), cgroup.find]
-    return _obstacles(description, checks)
+    """Why nodes and links cannot be made here, a line each with the remedy.
 
-
-def obstacles(description: Mapping[str, Any]) -> List[str]:
-    """Why nodes, links and cgroups cannot be made here, a line each with the remedy."""
-    return _obstacles(description, [cgroup.find])
-
-
-def _obstacles(description: Mapping[str, Any], checks: List[Callable[[], Any]]) -> List[str]:
-    if os.geteuid() != 0:
-        return ["network namespaces and CPU quotas need root: run it with sudo"]
+    Who is not root is asked to be root of a user namespace, where the kernel allows one.
+    """
     lacking = sorted({package for tool, package in _PACKAGES.items() if not shutil.which(tool)})
     if lacking:
         return [f"the tools of {', '.join(lacking)} are missing: apt-get install {' '.join(lacking)}"]
-    reasons = [*map(_complaint, checks), *map(_without, _FEATURES)]
+    as_root = () if os.geteuid() == 0 else AS_ROOT
+    if as_root:
+        attempt = subprocess.run([*as_root, "true"], capture_output=True, text=True)
+        if attempt.returncode:
+            said = attempt.stderr.strip() or "unshare failed"
+            return [f"without root a user namespace is needed, and this kernel refuses it ({said}): run it with sudo"]
+    reasons = [_without(feature, as_root) for feature in _FEATURES]
     reasons.append(_without_congestion_control(description["tcp"]["congestion_control"]))
     return [reason for reason in reasons if reason]
 
 
-def _complaint(check: Callable[[], Any]) -> str:
-    try:
-        check()
-    except FalloffError as error:
-        return str(error)
-    return ""
-
-
-def _without(feature: str) -> str:
-    attempt = subprocess.run(["unshare", "--net", *_FEATURES[feature].split()], capture_output=True)
+def _without(feature: str, as_root: Sequence[str]) -> str:
+    attempt = subprocess.run([*(as_root or ("unshare",)), "--net", *_FEATURES[feature].split()], capture_output=True)
     return f"the kernel has no {feature}: modprobe {feature}" if attempt.returncode else ""
 
 

@@ -1,103 +1,80 @@
-"""Both links of a node as one interface of the kernel's bonding driver, while a trial runs."""
+"""Bonds: all links of a node as one interface, by the kernel's bonding driver or, in turn, by a program of our own."""
 
 import subprocess
 import time
-from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
-from typing import Iterator, List
+from typing import Any, Callable, List, Tuple
 
 from runners import bonding
 from runners.record import FalloffError
-from runners.testbeds import links, netns
+from runners.testbeds import netns, programs
 
-INTERFACE = "bond"
-
-_RAILS = (1, 2)
 _PATIENCE_S = 10.0  # LACP agrees within some of its fast periods of a second
 _PROBE = ["unshare", "--net", "ip", "link", "add", "probe", "type", "bond"]
 
 
-def driver_is_here() -> bool:
+@lru_cache(maxsize=None)
+def has_driver() -> bool:
     """Whether the kernel has the bonding driver; it is asked in a namespace that ends with the question."""
     return subprocess.run(_PROBE, capture_output=True).returncode == 0
 
 
-@contextmanager
-def bonded(state: Path, nodes: int, mode: str) -> Iterator[None]:
-    """Bond the two links of every node and undo it afterwards.
+def join(net: Any, start: Callable[[str, List[str]], programs.Started]) -> Tuple[programs.Started, ...]:
+    """Join the links of every node of a network as its graph says; the programs that do it, none where the kernel does.
 
-    The links of balance-rr stay on their two switches, as a Beowulf's; those of 802.3ad come to one switch, whose
-    ports are bonded too, since LACP needs a partner. Raises FalloffError when the kernel has no driver, or a bond
-    does not aggregate, with what the driver says of it.
+    `start(program, arguments)` starts a program. Where the graph asks for a mode of the kernel's, only the kernel will
+    do. Raises FalloffError when it has no driver, a bond does not aggregate, with what the driver says of it, or a
+    program ends at once.
     """
-    if not driver_is_here():
+    mode = "balance-rr" if net.graph.bonded is True else net.graph.bonded
+    if has_driver():
+        _by_kernel(net, mode)
+        return ()
+    if net.graph.bonded is not True:
         raise FalloffError(f"aggregation by {mode} needs the kernel's bonding driver: modprobe bonding max_bonds=0")
-    switch, spaces = state / links.SWITCH, links.spaces(state, nodes)
-    numbers = range(1, nodes + 1)
-    by_switch = [line for node in numbers for line in _bond_of_ports(node, mode)] if mode == "802.3ad" else []
-    netns.run([links.batch("ip", switch, by_switch)])
-    netns.run([links.batch("ip", space, _bond(node, mode)) for node, space in zip(numbers, spaces)])
-    try:
-        for space in spaces:
-            _await(space)
-        yield
-    finally:
-        apart = [line for node in numbers for line in _ports_apart(node)] if by_switch else []
-        netns.run([links.batch("ip", space, _apart(node)) for node, space in zip(numbers, spaces)])
-        netns.run([links.batch("ip", switch, apart)])
+    return tuple(_by_program(net, node, start) for node in net.graph.nodes)
 
 
-def _bond(node: int, mode: str) -> List[str]:
-    """The node's address moves to the bond: a slave's own is never used."""
-    devices = [links.interface(rail) for rail in _RAILS]
-    return [
-        _make(INTERFACE, mode),
-        *(line for device in devices for line in _enslave(device, INTERFACE)),
-        f"address flush dev {links.interface(1)}",
-        f"address add {links.address(node)}/24 dev {INTERFACE} noprefixroute",
-        f"link set {INTERFACE} up",
-    ]
+def _by_kernel(net: Any, mode: str) -> None:
+    invocations, ports = [], {}
+    for node in net.graph.nodes:
+        place = f"n{node}"
+        lines = [*_bond(net.bond(node), mode, net.devices(place)), f"link set {net.bond(node)} up"]
+        invocations.append(netns.batch("ip", net.space(place), lines))
+        if mode == "802.3ad":
+            opposite = list(map(net.graph.opposite, net.graph.ends(place)))
+            (switch,) = set(map(net.graph.place, opposite))
+            own, devices = net.port_bond(node), list(map(net.device, opposite))
+            ports.setdefault(switch, []).extend([*_bond(own, mode, devices), f"link set {own} master bridge up"])
+    invocations += [netns.batch("ip", net.space(switch), lines) for switch, lines in ports.items()]
+    netns.run(invocations)
+    for node in net.graph.nodes:
+        _await(net.space(f"n{node}"), net.bond(node))
 
 
-def _apart(node: int) -> List[str]:
-    up = [f"link set {links.interface(rail)} up" for rail in _RAILS]
-    return [f"link delete {INTERFACE}", links.attachment(node, 1, 1), *up]
-
-
-def _bond_of_ports(node: int, mode: str) -> List[str]:
-    own = _name(node)
-    ports = [links.port(node, rail) for rail in _RAILS]
-    return [
-        _make(own, mode),
-        *(line for port in ports for line in _enslave(port, own)),
-        f"link set {own} master {links.bridge()} up",
-    ]
-
-
-def _ports_apart(node: int) -> List[str]:
-    back = (f"link set {links.port(node, rail)} master {links.bridge(rail)} up" for rail in _RAILS)
-    return [f"link delete {_name(node)}", *back]
-
-
-def _name(node: int) -> str:
-    return f"{links.name(node)}-{INTERFACE}"
-
-
-def _make(name: str, mode: str) -> str:
+def _bond(name: str, mode: str, devices: List[str]) -> List[str]:
+    """The driver takes in only what is down, and has it up when it is up itself."""
     lacp = " lacp_rate fast xmit_hash_policy layer2" if mode == "802.3ad" else ""
-    return f"link add {name} type bond mode {mode} miimon 100{lacp}"
+    lines = [f"link add {name} type bond mode {mode} miimon 100{lacp}"]
+    return lines + [line for own in devices for line in (f"link set {own} down", f"link set {own} master {name}")]
 
 
-def _enslave(device: str, bond: str) -> List[str]:
-    return [f"link set {device} down", f"link set {device} master {bond}", f"link set {device} up"]
+def _by_program(net: Any, node: int, start: Callable[[str, List[str]], programs.Started]) -> programs.Started:
+    space, devices, bond = net.space(f"n{node}"), net.devices(f"n{node}"), net.bond(node)
+    started = programs.awaited(start("channel_bond", [f"{space}/net", bond, *devices]), space, bond)
+    # Else the kernel would answer for the bond's address by the interface that the question came in by.
+    lines = [f"link set {own} arp off" for own in devices]
+    netns.run([netns.batch("ip", space, [*lines, f"link set {bond} up"])])
+    return started
 
 
-def _await(space: Path) -> None:
-    """Until the node's bond aggregates."""
+def _await(space: Path, bond: str) -> None:
+    """Until a node's bond aggregates."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         with netns.entered(space):
-            text = Path(f"/proc/thread-self/net/bonding/{INTERFACE}").read_text(encoding="utf-8")
+            text = Path(f"/proc/thread-self/net/bonding/{bond}").read_text(encoding="utf-8")
         found = bonding.judge(bonding.parse(text))
         if found.aggregates:
             return

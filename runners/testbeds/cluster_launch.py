@@ -2,6 +2,7 @@
 runners/probes/guard.py, so that it ends with this program, with its connection and with its trial."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -49,10 +50,8 @@ class _Guarded:
     def stop(self) -> None:
         """Have the guard end the program, and wait for that."""
         self.heart.close(self.line)
-        try:
-            self.started.process.wait(_SECONDS_TO_END)
-        except subprocess.TimeoutExpired:
-            self.started.process.kill()
+        if self.started.wait(_SECONDS_TO_END) is None:
+            self.started.signal(signal.SIGKILL)
 
 
 def execute(commands: Sequence[Command], site: Site, scratch: Path, executions: List[Execution]) -> None:
@@ -156,7 +155,7 @@ def _parameters(values: Mapping[str, str]) -> List[str]:
 def _start(command: Command, site: Site, folder: Path, heart: heartbeat.Heartbeat) -> _Guarded:
     reader, writer = os.pipe()
     try:
-        started = programs.start(command.argv[0], argv(command, site), folder, os.environ, (), reader)
+        started = programs.start(command.argv[0], argv(command, site), folder, os.environ, stdin=reader)
     except BaseException:
         os.close(writer)
         raise
@@ -173,6 +172,6 @@ def _serves(command: Command, started: programs.Started) -> bool:
         started, lambda: LISTENS in started.complaints.read_text(errors="replace"), _SECONDS_TO_SERVE
     ):
         return True
-    if started.process.poll() is None:
+    if started.poll() is None:
         raise FalloffError(f"{started.tool} on node {command.node} does not listen on port {command.listens}")
     return False

@@ -1,81 +1,107 @@
-"""The emulated testbed: a cluster of network namespaces on this machine, with real TCP and real MPI.
+"""The emulated testbed: nodes of this machine in network namespaces, joined by a graph, with real TCP and real MPI.
 
-A node is a network namespace with a hostname, an address and, if its description gives it a share of a core, a CPU
-quota of its own; nodes are joined by veth pairs to a bridge and shaped by tc at both ends of each link. With two
-`rails` each has a link to either of two bridges, and a trial's `aggregation` says how it uses them.
+A trial's `interconnect` makes the graph a star: every node on one switch, or with `rails` on several. Its `path` is a
+graph of data/paths.toml. On a paced testbed (`[node] flop_s`) a node computes as fast as that says, whatever this
+machine is capable of; elsewhere its programs stay on one processor. Where `[cpu] baseline_s` asks for it, the machine's
+CPU time is accounted for: what comes in is received by threads of the node's, and nothing else takes precedence.
 """
 
+import math
 import os
+import shutil
+import subprocess
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CalledProcessError
-from typing import Any, ContextManager, Dict, Iterator, List, Mapping, Sequence, Tuple, Union
+from typing import Any, ContextManager, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from runners import tools
-from runners.record import Command, Execution, FalloffError, Transcript, Trial
-from runners.testbeds import aggregation, available, bonds, launch, lease, links, netns
-from runners.testbeds import quota, readback, rootless, uncounted
+from runners import pace, tools
+from runners.record import Command, FalloffError, Settings, Transcript, Trial
+from runners.testbeds import available, graph, host, instructions, lease, network, nodes
+from runners.testbeds.network import Network
 
 __all__ = ["STANDS_FOR", "Emulated", "open_testbed", "unavailable"]
 
 STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
 
+# Without root of the machine: every machine has this folder, and a session's is its own (see runners/session.py).
+_WITHOUT_ROOT = Path("/dev/shm/falloff")
+
+_OFFLOADS = ("tso", "gso", "gro")
+
+# What a socket may be given of what a program asks for; the same on the whole machine.
+_LARGEST_WINDOWS = tuple(Path("/proc/sys/net/core") / limit for limit in ("rmem_max", "wmem_max"))
+
 
 def unavailable(description: Mapping[str, Any]) -> List[str]:
-    """One line, with the remedy, for each reason why the emulated testbed cannot run here."""
-    return (available if _is_for_root(description) else rootless).unavailable(description)
+    """One line, with the remedy, for each reason why this testbed cannot run here."""
+    return available.unavailable(description)
 
 
 @contextmanager
-def open_testbed(
-    description: Mapping[str, Any], interconnects: Mapping[str, Any]
-) -> Iterator[Union["Emulated", rootless.Rootless]]:
-    """Build the nodes and take them down on leaving, whatever happens; SIGTERM becomes SystemExit.
+def open_testbed(description: Mapping[str, Any], networks: Mapping[str, Any]) -> Iterator["Emulated"]:
+    """The testbed, which makes a network when a trial asks for it; on leaving all is taken down, whatever happens.
 
-    What testbeds left behind whose owner was killed is removed first. `description` is a file of
-    data/testbeds, `interconnects` is data/interconnects.toml, both parsed. Without root, or without a share of a
-    core in `cpu`, it is up in a user namespace.
-    Raises FalloffError when it cannot run here, with the remedies.
+    SIGTERM becomes SystemExit. What testbeds left behind whose owner was killed is removed first. `description` is a
+    file of data/testbeds; `networks` has tables of data/interconnects.toml and data/paths.toml. Raises FalloffError
+    when it cannot run here, with the remedies, or when a path is no graph. The caller is root, of the machine or of a
+    user namespace: `session.run` sees to that.
     """
-    opened = up if _is_for_root(description) else rootless.open_testbed
-    with lease.sigterm_exits(), opened(description, interconnects) as testbed:
-        yield testbed
-
-
-def _is_for_root(description: Mapping[str, Any]) -> bool:
-    """Whether root is here and needed: nodes without a quota are the same for everybody."""
-    return os.geteuid() == 0 and "share" in description["cpu"]
-
-
-@contextmanager
-def up(
-    description: Mapping[str, Any], interconnects: Mapping[str, Any], states: Path = lease.ROOT
-) -> Iterator["Emulated"]:
-    """What `open_testbed` does, for root or root of a user namespace; state folders are made in `states`."""
-    reasons = available.unavailable(description)
+    reasons = unavailable(description)
+    if not reasons and os.geteuid() != 0:
+        reasons = ["network namespaces need root: run it with sudo, or as a campaign, which makes a user namespace"]
     if reasons:
         raise FalloffError("the emulated testbed cannot run here: " + "; ".join(reasons))
-    nodes, cpu = range(1, description["nodes"] + 1), description["cpu"]
-    demolish = quota.demolish if "share" in cpu else uncounted.demolish
-    with lease.held(demolish, states) as state:
-        limits = quota.quotas(state, nodes, cpu) if "share" in cpu else uncounted.Uncounted(state, nodes)
-        links.build(state, len(nodes), description.get("rails", 1))
-        limits.build()
-        launch.prepare(state, nodes)
-        testbed = Emulated(state, limits, description, interconnects)
-        testbed.configure(next(iter(interconnects)))
-        yield testbed
+    for table in filter(_is_path, networks.values()):
+        graph.graph(table)
+    is_machine = host.is_root_of_machine()
+    accounts, paced = "baseline_s" in description.get("cpu", {}), "flop_s" in description.get("node", {})
+    with lease.sigterm_exits(), lease.held(_demolish, lease.ROOT if is_machine else _WITHOUT_ROOT) as state:
+        testbed = Emulated(
+            state,
+            description,
+            networks,
+            threaded=accounts and is_machine,
+            counts_instructions=accounts and instructions.are_countable(),
+            real_time=paced and _has_real_time(),
+        )
+        try:
+            yield testbed
+        finally:
+            testbed.clear()
 
 
-@dataclass(frozen=True)
+def _demolish(state: Path) -> None:
+    for made in filter(Path.is_dir, list(state.iterdir())):
+        network.demolish(made)
+    shutil.rmtree(state)
+
+
+def _is_path(table: Mapping[str, Any]) -> bool:
+    return "links" in table or "hubs" in table
+
+
+def _has_real_time() -> bool:
+    """Whether this machine lets us run ranks before all ordinary programs."""
+    return subprocess.run([*nodes.REAL_TIME, "true"], capture_output=True).returncode == 0
+
+
+@dataclass
 class Emulated:
-    """The testbed while it is up: `state` is its folder, whose name tags everything it made."""
+    """The testbed while it is open: networks are below `state`; `net` is the one that is up, if any.
+
+    `threaded`: threads of the nodes' receive. `counts_instructions`: the machine can count them. `real_time`: ranks on
+    paced nodes run before all other programs.
+    """
 
     state: Path
-    quotas: Union[quota.Quotas, uncounted.Uncounted]
     description: Mapping[str, Any]
-    interconnects: Mapping[str, Any]
+    networks: Mapping[str, Any]
+    threaded: bool = False
+    counts_instructions: bool = False
+    real_time: bool = False
+    net: Optional[Network] = None
 
     evidence = "emulated"
     at_once = 1  # its nodes share one machine, and one trial must not disturb another
@@ -86,28 +112,38 @@ class Emulated:
         return self.description["name"]
 
     @property
-    def nodes(self) -> int:
-        """How many nodes are up."""
-        return self.description["nodes"]
+    def flop_s(self) -> Optional[float]:
+        """How fast a node computes [flop/s]; None: as fast as it can."""
+        return self.description.get("node", {}).get("flop_s")
 
-    @property
-    def rails(self) -> int:
-        """How many links each node has, each to a switch of its own."""
-        return self.description.get("rails", 1)
+    def use(self, name: str, way: graph.Way = graph.ONE_LINK, slowness: float = 1) -> Network:
+        """The network of that name, with what a way of using its links needs: the one that is up where it has the same
+        places and links, else a new one in its place.
 
-    def configure(
-        self, interconnect: str, way: aggregation.Way = aggregation.ONE_LINK, seed: int = 0
-    ) -> Dict[str, Any]:
-        """Turn every link into that interconnect, used in that way, and say what has to be found then.
-
-        `seed` is that of the kernel's choice among several links.
+        One with a delay line is always new, so that what the line dropped was dropped in one trial. Links are so many
+        times slower (`slowness`) than described. Raises FalloffError when there is no such network, or it cannot be
+        built.
         """
-        asked = self.interconnects[interconnect]
-        tcp, offloads = self.description["tcp"], self.description["offloads"]
-        link = links.Link(asked.get("rate_bit_s"), asked["mtu"], tcp, offloads)
-        links.configure(self.state, self.nodes, link, self.rails)
-        routed = aggregation.configure(self.state, self.nodes, way, tcp["congestion_control"], seed)
-        return {**link.settings(), **routed}
+        if name not in self.networks:
+            raise FalloffError(f"network {name!r} is unknown; there are {', '.join(self.networks)}")
+        table = self.networks[name]
+        if slowness != 1 and "rate_bit_s" in table:
+            table = {**table, "rate_bit_s": table["rate_bit_s"] / slowness}
+        if not _is_path(table):
+            table = graph.star(table, self.description["nodes"], self.description.get("rails", 1), way.bond)
+        wanted = graph.graph(table)
+        if self.net and not self.net.lines and self.net.graph.shape == wanted.shape:
+            self.net.table, self.net.graph = table, wanted
+        else:
+            self.clear()
+            self.net = network.build(self.state, table, self._tool, self.threaded)
+        return self.net
+
+    def clear(self) -> None:
+        """Take down the network that is up."""
+        if self.net:
+            net, self.net = self.net, None
+            net.demolish()
 
     def missing(self, needs: Sequence[str]) -> List[str]:
         """The remedies for those of the needed tools that are not here."""
@@ -120,87 +156,183 @@ class Emulated:
         return remedies
 
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
-        """Give the links the trial's interconnect, run the commands in order, read back and count.
+        """Have the trial's network, run the commands in order, read back and count.
 
-        Commands stop at the first that fails. Servers, and whatever else still runs, end with the trial.
-        Counters are `bytes_sent` and `bytes_received` (B, by the node's interfaces), with several rails
-        `bytes_sent_rail_1` and so on, and `cpu_time` (s, inside the quota; NaN where nobody counts it). The testbed's
-        own failures become the transcript's `fault`.
+        Commands stop at the first that fails. Servers, and whatever else still runs, end with the trial. Counters are
+        those of `Network.bytes_between`; cpu_time [s] of each node's programs (NaN where MPI ranks ran) and of the
+        threads that receive for it; instructions of each node, where they can be counted; the numbers of `_shares` on
+        a testbed that accounts for CPU time; frames_dropped_on_lines; and pace_... on paced nodes.
+        The testbed's own failures become the transcript's `fault`.
         """
         requested: Dict[str, Any] = {}
         effective: Dict[str, Any] = {}
-        counters: Dict[str, List[float]] = {}
-        executions: List[Execution] = []
+        counters: Dict[str, Any] = {}
+        ran: List[nodes.Ran] = []
         fault = ""
         try:
-            way = aggregation.way(trial.point, self.rails)
-            transport = launch.Transport(way.for_mpi, self._tool("mptcp.so") if way.is_mptcp else "")
-            with self._bonded(way):
-                # A seed of the block: the luck of the hash is the same for all that is compared within one.
-                asked = self.configure(trial.point["interconnect"], way, trial.block)
-                requested.update(asked, cpu_share=self.quotas.share)
-                self.quotas.renew()
-                earlier = self._byte_counts()
-                launch.execute(commands, self.state, self.quotas, self._tool, executions, transport)
-                counters.update(_counters(earlier, self._byte_counts()), cpu_time=self.quotas.cpu_times())
-                effective.update(self._effective())
-            nodes = max((command.nodes for command in commands if command.in_quota and command.ranks), default=0)
-            if nodes:
-                # A node that a program came into had a rank: the hostname led it there.
-                requested["nodes"], effective["nodes"] = nodes, self.quotas.occupied()
+            point = trial.point
+            way = graph.way(point, self.description.get("rails", 1))
+            slowness = self._slowness(point)
+            net = self.use(point["path"] if "path" in point else point["interconnect"], way, slowness)
+            requested.update(self._configure(net, point, way, trial.block, slowness))
+            around = self._surroundings(way, point, trial.block, slowness)
+            baseline_s = self.description.get("cpu", {}).get("baseline_s")
+            idle = host.load(baseline_s) if baseline_s else 0.0
+            before, bytes_before = self._count(net), net.byte_counts()
+            with host.precedence() if baseline_s else nullcontext(), self._counting(net) as executed:
+                nodes.execute(commands, net, around, self._tool, ran)
+            counters.update(net.bytes_between(bytes_before, net.byte_counts()))
+            grown = _grown(before, self._count(net))
+            used = zip(grown.pop("receiving"), nodes.cpu_times(ran, net.graph.nodes))
+            counters["cpu_time"] = [received + worked for received, worked in used]
+            if baseline_s:
+                counters.update(_shares(grown, sum(counters["cpu_time"]), idle, executed.cpu_time))
+            if executed.by_processor:
+                counters["instructions"] = _of_nodes(executed.by_processor, net.graph.nodes)
+            effective.update(net.effective())
+            effective.update(_windows(requested))
+            self._judge_ranks(ran, net, requested, effective, counters)
+            if net.lines:
+                counters["frames_dropped_on_lines"] = float(sum(net.drops()))
         except (FalloffError, OSError, CalledProcessError) as error:
             fault = str(error)
-        return Transcript(
-            trial, self.name, self.evidence, tuple(executions), requested, effective, counters, fault
-        )
+        executions = tuple(one.execution for one in ran)
+        return Transcript(trial, self.name, self.evidence, executions, requested, effective, counters, fault)
 
     def provenance(self) -> Dict[str, Any]:
-        """The network side of every node, its processor, and the cgroup version that limits it."""
-        spaces = {node: self.state / links.name(node) for node in self.quotas.nodes}
-        ask = ["ethtool", "-i", links.INTERFACE]
-        drivers = netns.run([netns.Invocation(space, ask) for space in spaces.values()])
-        ends = readback.settings(self.state, self.nodes, self.rails)
+        """Whose root it was, how receive work is attributed, how large a window a program can be given, and where
+        nodes are."""
+        net = self.net or self.use(next(iter(self.networks)))
+        alone = {"realtime": self.real_time} if self.flop_s else {}
         return {
-            "cgroup_version": self.quotas.cgroup_version,
+            "root": "of the machine" if host.is_root_of_machine() else "of a user namespace",
+            "instructions": "counted" if self.counts_instructions else "not counted",
+            "receiving": "a thread of the receiving node" if net.has_threads else "whoever is interrupted",
+            "largest_window_bytes": _largest_window(),
+            **alone,
             "nodes": {
-                space.name: {
-                    "address": links.address(node),
-                    "processor": self.quotas.processor(node),
-                    "driver": driver.splitlines()[0].partition(": ")[2],
-                    **ends[space.name],
+                graph.name(node): {
+                    "address": graph.address(node),
+                    "processor": None if self.flop_s else host.processor(node),
                 }
-                for (node, space), driver in zip(spaces.items(), drivers)
+                for node in net.graph.nodes
             },
         }
+
+    def _slowness(self, point: Settings) -> float:
+        """How many times slower than described a point has its nodes and links: its `dilation` over the described."""
+        described = self.description.get("node", {}).get("dilation")
+        if "dilation" not in point:
+            return 1
+        if described is None:
+            raise FalloffError(f"testbed {self.name} says no dilation of its nodes, which the campaign varies")
+        return point["dilation"] / described
+
+    def _configure(
+        self, net: Network, point: Settings, way: graph.Way, seed: int, slowness: float
+    ) -> Dict[str, Any]:
+        """Configure the network as a point says; returns what is asked for.
+
+        A seed of the block: the luck of the hash is the same for all that is compared within one.
+        """
+        control = point.get("congestion_control", self.description["tcp"]["congestion_control"])
+        tcp = {**self.description["tcp"], "congestion_control": control}
+        offloads = dict.fromkeys(_OFFLOADS, net.table.get("offloads", False))
+        if "path" not in point:
+            offloads.update(self.description.get("offloads", {}))
+        burst_s = self.description.get("shaper", {}).get("burst_s")
+        # As many bytes, whatever the time scale.
+        burst_s = burst_s * slowness if burst_s is not None else None
+        asked = net.configure(tcp, offloads, point.get("mtu", net.table["mtu"]), way, seed, burst_s)
+        window = point.get("window_bytes", 0)
+        return {**asked, "window_bytes": window} if window else asked
+
+    def _surroundings(self, way: graph.Way, point: Settings, seed: int, slowness: float) -> nodes.Surroundings:
+        paced, ranks = self.flop_s is not None, point.get("ranks_per_node", 1)
+        if point.get("noise") and not paced:
+            raise FalloffError(f"testbed {self.name} does not pace its nodes, so that none has noise: use scale_model")
+        return nodes.Surroundings(
+            networks=way.networks,
+            mpi=self.description.get("mpi", {}),
+            preload=(self._tool("mptcp.so"),) if way.is_mptcp else (),
+            rank_preload=(self._tool("pace.so"),) if paced else (),
+            rank_environment=pace.environment(self.flop_s / slowness / ranks, point, seed) if paced else {},
+            real_time=self.real_time,
+            pinned=not paced,
+            awake=self.description.get("node", {}).get("keep_awake", False),
+        )
+
+    def _judge_ranks(
+        self,
+        ran: Sequence[nodes.Ran],
+        net: Network,
+        requested: Dict[str, Any],
+        effective: Dict[str, Any],
+        counters: Dict[str, Any],
+    ) -> None:
+        """Whether every node that was to have a rank had one, and kept its pace where it has one."""
+        mpi = [one for one in ran if one.command.ranks]
+        if not mpi:
+            return
+        requested["nodes"] = max(one.command.nodes for one in mpi)
+        effective["nodes"] = nodes.occupied(net)
+        if self.flop_s is None:
+            return
+        jobs = [pace.Job(one.command.ranks, one.command.ranks_per_node, one.execution.stderr) for one in mpi]
+        requested["pace"], effective["pace"] = pace.KEPT, pace.kept(jobs, len(net.graph.nodes))
+        effective["realtime"] = self.real_time
+        counters.update(pace.counters(jobs, len(net.graph.nodes)))
+
+    def _counting(self, net: Network) -> ContextManager[instructions.Count]:
+        if not self.counts_instructions:
+            return nullcontext(instructions.Count())
+        return instructions.counted(net.state, net.space(network.CARRIERS))
+
+    def _count(self, net: Network) -> Dict[str, Any]:
+        """What is counted so far; the clock too."""
+        receiving = [net.receiving_time(node) for node in net.graph.nodes]
+        return {"receiving": receiving, "network_cpu_time": net.carrying_time(), **host.clock()}
 
     def _tool(self, tool: str) -> str:
         # Absolute, because it runs in another folder.
         return str(Path(tools.find(tool, self.description.get("tools", {}))).absolute())
 
-    def _bonded(self, way: aggregation.Way) -> ContextManager[None]:
-        return bonds.bonded(self.state, self.nodes, way.bond) if way.bond else nullcontext()
 
-    def _effective(self) -> Dict[str, Any]:
-        ends = readback.settings(self.state, self.nodes, self.rails)
-        routed = aggregation.effective(self.state, self.nodes)
-        for node, share in zip(self.quotas.nodes, self.quotas.read_back()):
-            ends[links.name(node)].update(routed[links.name(node)], cpu_share=share)
-        return {key: readback.agreed(ends, key) for key in ends[links.name(1)]}
-
-    def _byte_counts(self) -> "_Counts":
-        """Bytes sent and received by every node so far, on each rail."""
-        rails = range(1, self.rails + 1)
-        return [readback.byte_counts(self.state, self.nodes, links.interface(rail)) for rail in rails]
+def _of_nodes(executed: Mapping[int, float], numbers: range) -> List[float]:
+    """A node's instructions are its processor's; not known where several nodes share one."""
+    processors = [host.processor(node) for node in numbers]
+    return [executed.get(its, math.nan) if processors.count(its) == 1 else math.nan for its in processors]
 
 
-_Counts = List[Tuple[List[float], List[float]]]
+def _largest_window() -> Optional[int]:
+    """The most [B] that a program's socket is given; None where the kernel does not say, as in a user namespace."""
+    limits = [int(limit.read_text()) for limit in _LARGEST_WINDOWS if limit.exists()]
+    return min(limits, default=None)
 
 
-def _counters(earlier: _Counts, later: _Counts) -> Dict[str, List[float]]:
-    """What was sent and received in between by each node, on all rails together and, of several, sent on each."""
-    grown = [
-        [[now - then for then, now in zip(*counts)] for counts in zip(*rail)] for rail in zip(earlier, later)
-    ]
-    sent, received = ([sum(rails) for rails in zip(*way)] for way in zip(*grown))
-    on_rails = {f"bytes_sent_rail_{rail}": own for rail, (own, _) in enumerate(grown, start=1)}
-    return {"bytes_sent": sent, "bytes_received": received, **(on_rails if len(grown) > 1 else {})}
+def _windows(requested: Settings) -> Dict[str, int]:
+    """The kernel gives a socket no more than the machine's limit, without a word."""
+    asked, largest = requested.get("window_bytes"), _largest_window()
+    return {} if asked is None else {"window_bytes": asked if largest is None else min(asked, largest)}
+
+
+def _grown(before: Mapping[str, Any], after: Mapping[str, Any]) -> Dict[str, Any]:
+    grown = {key: after[key] - before[key] for key in after if key != "receiving"}
+    grown["receiving"] = [now - then for then, now in zip(before["receiving"], after["receiving"])]
+    return grown
+
+
+def _shares(grown: Mapping[str, float], nodes_s: float, idle: float, perf_s: float) -> Dict[str, float]:
+    """Whose the machine's CPU time was, in s.
+
+    host_cpu_time is that of all processors; network_cpu_time of all between the nodes, and of perf where it counts;
+    baseline_cpu_time what the machine did by itself, at `idle` CPU-seconds a second, and unattributed_cpu_time the
+    rest: below 0 where the machine had too much else to do for its baseline to mean anything.
+    """
+    shares = {
+        "host_cpu_time": grown["host_cpu_time"],
+        "network_cpu_time": grown["network_cpu_time"] + perf_s,
+        "baseline_cpu_time": idle * grown["elapsed"],
+    }
+    known = nodes_s + shares["network_cpu_time"] + shares["baseline_cpu_time"]
+    return {**shares, "unattributed_cpu_time": shares["host_cpu_time"] - known}

@@ -1,16 +1,29 @@
-"""What the whole machine's processors did, and how a program takes precedence over others on it."""
+"""What the machine's processors did and for whom, and which of them a node stays on."""
 
 import os
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Dict, Iterator
+from typing import Dict, Iterator, List
 
 HIGHEST_PRIORITY = -20
 
 _STAT = Path("/proc/stat")
 # Columns of proc(5) in which a processor does nothing for this machine: idle, iowait and steal.
 _REST = (3, 4, 7)
+_ALL_USERS = 4294967295
+
+
+def is_root_of_machine() -> bool:
+    """Whether we are root of the whole machine, and not of a user namespace."""
+    mapped = [list(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    return os.geteuid() == 0 and mapped == [[0, 0, _ALL_USERS]]
+
+
+def processor(node: int) -> int:
+    """The processor that a node stays on: all of this machine's in turn."""
+    available = sorted(os.sched_getaffinity(0))
+    return available[(node - 1) % len(available)]
 
 
 def cpu_time(stat: Path = _STAT) -> float:
@@ -20,9 +33,28 @@ def cpu_time(stat: Path = _STAT) -> float:
     ticks, which miss work of less than a tick that begins with a timer, such as a shaper's: up to a third of a
     transfer's.
     """
-    total, *rows = [line.split()[1:] for line in stat.read_text(encoding="ascii").splitlines() if line.startswith("cpu")]
+    lines = stat.read_text(encoding="ascii").splitlines()
+    total, *rows = [line.split()[1:] for line in lines if line.startswith("cpu")]
     rested = sum(int(total[column]) for column in _REST) / os.sysconf("SC_CLK_TCK")
     return len(rows) * time.monotonic() - rested
+
+
+def thread_time(thread: int) -> float:
+    """CPU time [s] so far of a thread, or of a process that has only one; 0 when it has ended."""
+    with suppress(OSError):
+        return int(Path(f"/proc/{thread}/schedstat").read_text().split()[0]) / 1e9
+    return 0.0
+
+
+def kernel_threads(prefix: str) -> Dict[str, List[int]]:
+    """The ids of the kernel's threads whose name begins so, by its first 15 letters, which are all that it keeps."""
+    found: Dict[str, List[int]] = {}
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):  # it has ended
+            named = Path(f"/proc/{process}/comm").read_text().strip()
+            if named.startswith(prefix):
+                found.setdefault(named[:15], []).append(int(process))
+    return found
 
 
 def clock() -> Dict[str, float]:
@@ -40,9 +72,11 @@ def load(seconds: float) -> float:
 
 @contextmanager
 def precedence() -> Iterator[None]:
-    """Give this thread, and what it starts meanwhile, the highest priority: nothing else shall slow a node down."""
+    """Give this thread, and what it starts meanwhile, the highest priority where the machine lets us, so that nothing
+    else slows a node down."""
     usual = os.getpriority(os.PRIO_PROCESS, 0)
-    os.setpriority(os.PRIO_PROCESS, 0, HIGHEST_PRIORITY)
+    with suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, HIGHEST_PRIORITY)
     try:
         yield
     finally:

@@ -6,8 +6,9 @@ import signal
 import subprocess
 import tempfile
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, Iterator, Sequence
+from typing import Dict, Iterator, Optional
 
 from runners.testbeds import programs
 
@@ -27,19 +28,26 @@ def are_countable() -> bool:
     return bool(by_processor(said))
 
 
-@contextmanager
-def counted(state: Path, entrances: Sequence[Path]) -> Iterator[Dict[int, float]]:
-    """Count while this is open; the dict that it gives has the instructions of each processor afterwards.
+@dataclass
+class Count:
+    """The instructions of each processor, once the count is over; `cpu_time` [s] is what perf itself took."""
 
-    perf writes below `state`, and it is a member of the cgroups with these entrances, which must outlive the count.
-    """
-    found: Dict[int, float] = {}
-    with tempfile.TemporaryDirectory(dir=state) as folder:
-        perf = programs.start("perf", _PERF, Path(folder), _environment(), entrances)
+    by_processor: Dict[int, float] = field(default_factory=dict)
+    cpu_time: float = 0.0
+
+
+@contextmanager
+def counted(folder: Path, space: Optional[Path] = None) -> Iterator[Count]:
+    """Count while this is open. perf writes below `folder`; it is in a network namespace of the testbed's, where it is
+    found when its owner is dead."""
+    found = Count()
+    with tempfile.TemporaryDirectory(dir=folder) as kept:
+        perf = programs.start("perf", _PERF, Path(kept), _environment(), space)
         try:
             yield found
-            perf.process.send_signal(signal.SIGINT)  # at which it prints
-            found.update(by_processor(programs.finish(perf, _PATIENCE_S).stderr))
+            perf.signal(signal.SIGINT)  # at which it prints
+            found.by_processor = by_processor(programs.finish(perf, _PATIENCE_S).stderr)
+            found.cpu_time = perf.cpu_time
         finally:
             programs.end(perf)
 

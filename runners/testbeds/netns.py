@@ -1,21 +1,24 @@
-"""Network namespaces: made, entered and released.
+"""Network namespaces: made, entered and released, and the end of everything that runs in them.
 
-`ip netns` is not used: `ip netns exec` remounts /sys and so loses the cgroups, and its names are
-one list for the whole machine. A namespace is here a file `net` in the state folder of its testbed.
+`ip netns` is not used: `ip netns exec` remounts /sys, and its names are one list for the whole machine. A namespace is
+here a file `net` in a folder of its testbed's state.
 """
 
 import ctypes
 import os
+import signal
 import subprocess
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator, List, Sequence, Set
+from typing import Collection, Iterator, List, Sequence, Set
 
 from runners.record import FalloffError
 
 _CLONE_NEWNET = 0x40000000
 _LISTENING = "0A"
+_PATIENCE_S = 10.0
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -29,13 +32,24 @@ class Invocation:
     stdin: str = ""
 
 
-def create(space: Path) -> None:
-    """Make the folder `space` and in it a network and a UTS namespace whose hostname is its name."""
-    space.mkdir()
-    for kind in ("net", "uts"):
-        (space / kind).touch()
-    argv = ["unshare", f"--net={space}/net", f"--uts={space}/uts", "hostname", space.name]
-    subprocess.run(argv, check=True, capture_output=True)
+def create(*spaces: Path) -> None:
+    """Make each folder and in it a network and a UTS namespace whose hostname is the folder's name."""
+    running = []
+    for space in spaces:
+        space.mkdir()
+        for kind in ("net", "uts"):
+            (space / kind).touch()
+        argv = ["unshare", f"--net={space}/net", f"--uts={space}/uts", "hostname", space.name]
+        running.append(subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+    for space, process in zip(spaces, running):
+        complaint = process.communicate()[1]
+        if process.returncode:
+            raise FalloffError(f"no namespace can be made for {space.name}: {complaint.strip()}")
+
+
+def batch(tool: str, space: Path, lines: Sequence[str]) -> Invocation:
+    """Several commands of `ip` or `tc` in one process; with -json each prints one line."""
+    return Invocation(space, [tool, "-json", "-batch", "-"], "\n".join(lines) + "\n")
 
 
 def inside(space: Path) -> List[str]:
@@ -94,9 +108,50 @@ def listening(space: Path) -> Set[int]:
     return ports
 
 
-def release(folder: Path) -> None:
-    """Unmount every namespace that is kept below `folder`; an unused one ends with that."""
+def processes(spaces: Sequence[Path]) -> Set[int]:
+    """The ids of all processes in these namespaces, but this one's; those that have ended are not listed."""
+    wanted = set()
+    for space in spaces:
+        status = os.stat(space / "net")
+        wanted.add((status.st_dev, status.st_ino))
+    found = set()
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):  # it has ended
+            status = os.stat(f"/proc/{process}/ns/net")
+            if (status.st_dev, status.st_ino) in wanted:
+                found.add(int(process))
+    return found - {os.getpid()}
+
+
+def kill(spaces: Sequence[Path], spared: Collection[int] = ()) -> None:
+    """Kill every process in these namespaces but those that are spared, those too that are being forked meanwhile.
+
+    Raises FalloffError when one does not die.
+    """
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        left = processes(spaces).difference(spared)
+        if not left:
+            return
+        if time.monotonic() > deadline:
+            raise FalloffError(f"processes {sorted(left)} of the testbed survive SIGKILL: restart the machine")
+        for process in left:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.002)
+
+
+def kept(folder: Path) -> List[Path]:
+    """The folders below `folder`, at any depth, that keep a namespace alive: also one that was not completed."""
     mounts = (line.split()[1] for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines())
-    kept = [mount for mount in mounts if mount.startswith(f"{folder}{os.sep}")]
-    if kept:
-        subprocess.run(["umount", *kept], check=True, capture_output=True)
+    return [Path(mount).parent for mount in mounts if mount.startswith(f"{folder}{os.sep}") and mount.endswith("/net")]
+
+
+def release(folder: Path) -> None:
+    """End what runs in the namespaces that are kept below `folder`, and unmount all there, which ends them."""
+    kill(kept(folder))
+    mounts = (line.split()[1] for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines())
+    below = [mount for mount in mounts if mount.startswith(f"{folder}{os.sep}")]
+    if below:
+        # Mounts are listed in the order in which they were made: one that lies on another comes later.
+        subprocess.run(["umount", *reversed(below)], check=True, capture_output=True)

@@ -1,6 +1,6 @@
 """The mpirun command line for nodes that share a kernel but have no sshd."""
 
-from typing import List, Sequence
+from typing import Any, List, Mapping, Sequence
 
 _PARAMETERS = {
     # TCP between nodes, whatever faster transport Open MPI would find on the one machine below.
@@ -14,11 +14,18 @@ _PARAMETERS = {
 
 
 def mpirun(
-    ranks: int, addresses: Sequence[str], networks: Sequence[str], agent: str, program: Sequence[str], each: int = 1
+    ranks: int,
+    addresses: Sequence[str],
+    networks: Sequence[str],
+    agent: str,
+    program: Sequence[str],
+    each: int = 1,
+    further: Mapping[str, Any] = {},
 ) -> List[str]:
     """mpirun for `ranks` ranks, `each` on an address in turn.
 
-    Messages use all `networks`, subnets or interfaces, and mpirun's own talk the first.
+    Messages use all `networks`, which are subnets, and mpirun's own talk the first. `further` are parameters of Open
+    MPI by their names, which replace those here.
 
     Nodes are listed by address, so that no resolver is asked for their names. The tool's own name is
     bare: called by a path, mpirun sends a shell script to the agent instead of plain words.
@@ -33,6 +40,7 @@ def mpirun(
     if each > 1:
         parameters["btl"] += ",vader"  # shared memory between the ranks of a node
         hosts = [f"{address}:{each}" for address in addresses[: -(-ranks // each)]]
+    parameters.update({name: _word(value) for name, value in further.items()})
     return [
         "mpirun",
         "--allow-run-as-root",
@@ -42,3 +50,7 @@ def mpirun(
         *("--host", ",".join(hosts), "-np", str(ranks)),
         *program,
     ]
+
+
+def _word(value: Any) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)

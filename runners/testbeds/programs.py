@@ -1,20 +1,29 @@
-"""Execute programs, each with its output kept and its time limited."""
+"""Execute programs, each with its output kept, its time limited and its CPU time counted."""
 
+import math
+import os
+import signal
 import subprocess
 import threading
 import time
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Mapping, Optional, Sequence
+from typing import Callable, ContextManager, Mapping, Optional, Sequence
 
-from runners.record import Execution
+from runners.record import Execution, FalloffError
+from runners.testbeds import netns
 
 _PATIENCE_S = 5.0
+_STEP_S = 0.002
 
 
-@dataclass(frozen=True)
+@dataclass
 class Started:
-    """A program that runs: its tool and argv, and where its output goes."""
+    """A program that was started: its tool and argv, and where its output goes.
+
+    `cpu_time` [s] is that of the program and of those that it waited for; NaN until it has ended.
+    """
 
     tool: str
     argv: Sequence[str]
@@ -23,6 +32,37 @@ class Started:
     complaints: Path
     start: float
     begin: float
+    cpu_time: float = math.nan
+
+    def poll(self) -> Optional[int]:
+        """The exit code, None while it runs."""
+        return self._collect(os.WNOHANG)
+
+    def wait(self, limit_s: Optional[float] = None) -> Optional[int]:
+        """Wait for its end, at most so many seconds, and return the exit code, None when it still runs."""
+        if limit_s is None:
+            while self._collect(0) is None:
+                time.sleep(_STEP_S)  # another thread has collected it, and is about to say so
+            return self.process.returncode
+        deadline = time.monotonic() + limit_s
+        while self.poll() is None and time.monotonic() < deadline:
+            time.sleep(_STEP_S)
+        return self.process.returncode
+
+    def signal(self, number: int) -> None:
+        """Send it a signal; subprocess would collect it without its CPU time where it has ended."""
+        if self.process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.process.pid, number)
+
+    def _collect(self, options: int) -> Optional[int]:
+        if self.process.returncode is None:
+            with suppress(ChildProcessError):
+                ended, status, used = os.wait4(self.process.pid, options)
+                if ended:
+                    self.cpu_time = used.ru_utime + used.ru_stime
+                    self.process.returncode = os.waitstatus_to_exitcode(status)
+        return self.process.returncode
 
 
 def start(
@@ -30,23 +70,18 @@ def start(
     argv: Sequence[str],
     folder: Path,
     environment: Mapping[str, str],
-    entrances: Sequence[Path],
+    space: Optional[Path] = None,
     stdin: int = subprocess.DEVNULL,
 ) -> Started:
-    """Start a program in `folder`, as a member of the cgroups with these entrances from its first moment.
+    """Start a program in `folder`, in the network namespace of `space` from its first moment.
 
     Output goes to files: a child of it that lives on could hold a pipe open, or fill it. `stdin` is as
     subprocess.Popen takes it.
     """
-
-    def enter() -> None:
-        for entrance in entrances:
-            with open(entrance, "w", encoding="utf-8") as file:
-                file.write("0")
-
     stem = folder / f".{time.monotonic_ns()}"
     output, complaints = stem.with_suffix(".stdout"), stem.with_suffix(".stderr")
-    with open(output, "wb") as stdout, open(complaints, "wb") as stderr:
+    place: ContextManager[None] = netns.entered(space) if space else nullcontext()
+    with open(output, "wb") as stdout, open(complaints, "wb") as stderr, place:
         begun = time.time(), time.monotonic()
         process = subprocess.Popen(
             argv,
@@ -56,7 +91,6 @@ def start(
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,  # Ctrl-C is for the testbed, which then ends its programs
-            preexec_fn=enter if entrances else None,  # it must not be used where threads start programs
         )
     return Started(tool, argv, process, output, complaints, *begun)
 
@@ -64,29 +98,25 @@ def start(
 def finish(started: Started, limit_s: float, stop: Optional[Callable[[], None]] = None) -> Execution:
     """Wait for a program, at most `limit_s` seconds; then it is stopped, by `stop` or else killed. What it started
     itself is not."""
-    process = started.process
-    timer = threading.Timer(limit_s, stop or process.kill)
+    timer = threading.Timer(limit_s, stop or (lambda: started.signal(signal.SIGKILL)))
     timer.start()
     try:
-        process.wait()
+        started.wait()
     finally:
         timer.cancel()
     wall = time.monotonic() - started.begin
     timed_out = wall >= limit_s
-    return _execution(started, None if timed_out else process.returncode, wall, timed_out)
+    return _execution(started, None if timed_out else started.process.returncode, wall, timed_out)
 
 
 def end(started: Started) -> Execution:
     """End a server. That we ended it is as it should be: exit code 0, but its own if it ended before."""
-    process = started.process
-    exit_code = process.poll()
+    exit_code = started.poll()
     if exit_code is None:
-        process.terminate()
-        try:
-            process.wait(_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        started.signal(signal.SIGTERM)
+        if started.wait(_PATIENCE_S) is None:
+            started.signal(signal.SIGKILL)
+            started.wait()
         exit_code = 0
     return _execution(started, exit_code, time.monotonic() - started.begin, False)
 
@@ -107,8 +137,21 @@ def _execution(started: Started, exit_code: Optional[int], wall: float, timed_ou
 def serves(started: Started, ready: Callable[[], bool], patience_s: float = _PATIENCE_S) -> bool:
     """Wait until a server is `ready`; False when it ended, or was not ready in time."""
     deadline = time.monotonic() + patience_s
-    while started.process.poll() is None and time.monotonic() < deadline:
+    while started.poll() is None and time.monotonic() < deadline:
         if ready():
             return True
-        time.sleep(0.002)
+        time.sleep(_STEP_S)
     return False
+
+
+def awaited(started: Started, space: Path, interface: str) -> Started:
+    """The program when the last interface that it makes is there; raises FalloffError when it ends before."""
+
+    def has_interface() -> bool:
+        with netns.entered(space):
+            return f"{interface}:" in Path("/proc/thread-self/net/dev").read_text()
+
+    if not serves(started, has_interface):
+        said = started.complaints.read_text(encoding="utf-8", errors="replace").strip() or "it made no interface"
+        raise FalloffError(f"{started.tool} does not start: {said}")
+    return started

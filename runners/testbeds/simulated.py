@@ -175,7 +175,7 @@ class Simulated:
             (folder / name).write_text(text, encoding="utf-8")
         environment = {"PATH": os.environ["PATH"], "TMPDIR": str(folder), "LC_ALL": "C"}
         try:
-            return programs.finish(programs.start(tool, argv, folder, environment, ()), command.timeout_s)
+            return programs.finish(programs.start(tool, argv, folder, environment), command.timeout_s)
         finally:
             _demolish(folder)
 

@@ -1,5 +1,6 @@
 """Emulated nodes with real daemons on them, for the tests of this folder; skipped where they cannot be had."""
 
+import os
 import shutil
 
 import nodes
@@ -15,7 +16,7 @@ _DAEMONS = {"/usr/sbin/sshd": "openssh-server", "slurmctld": "slurm-wlm", "slurm
 def _lacking() -> list[str]:
     packages = sorted({package for daemon, package in _DAEMONS.items() if not shutil.which(daemon)})
     missing = [f"daemons are missing: apt-get install {' '.join(packages)}"] if packages else []
-    return available.obstacles(nodes.EMULATED) + missing
+    return available.unavailable(nodes.EMULATED) + ([] if os.geteuid() == 0 else ["they need root"]) + missing
 
 
 @pytest.fixture(scope="session", autouse=True)

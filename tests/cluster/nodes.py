@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.testbeds import lease, links, netns
+from runners.testbeds import graph, lease, netns, readback
+from runners.testbeds.shaper import Shaper
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # Not emulated.py's: what a killed test left is removed by the next one in another way.
@@ -19,6 +20,7 @@ EMULATED = tomllib.loads((ROOT / "data/testbeds/emulated.toml").read_text())
 RATES_BIT_S = (1e9, 10e9)  # of two networks: there has to be a wrong one
 
 _RAILS = range(1, len(RATES_BIT_S) + 1)
+_SWITCH = "switch"
 _ITS_OWN = re.compile(
     r"sleep infinity|sshd: .*\[listener\].*|slurmd -N .*|slurmctld|: slurmscriptd|munged .*|ps -e .*"
 )
@@ -81,13 +83,13 @@ class Nodes:
     def unplugged(self, node: Node) -> Iterator[None]:
         """The node without its cables meanwhile: its processes run on, and nobody reaches it."""
         number = self.all.index(node) + 1
-        ports = [links.port(number, rail) for rail in _RAILS]
-        switch = node.space.with_name(links.SWITCH)
-        netns.run([links.batch("ip", switch, [f"link set {port} down" for port in ports])])
+        ports = [_port(number, rail) for rail in _RAILS]
+        switch = node.space.with_name(_SWITCH)
+        netns.run([netns.batch("ip", switch, [f"link set {port} down" for port in ports])])
         try:
             yield
         finally:
-            netns.run([links.batch("ip", switch, [f"link set {port} up" for port in ports])])
+            netns.run([netns.batch("ip", switch, [f"link set {port} up" for port in ports])])
 
 
 @contextmanager
@@ -104,9 +106,9 @@ def up(compute: int) -> Iterator[Nodes]:
             _wire(state, numbers)
             shared = state / "shared"
             shared.mkdir()
-            known = [f"{links.address(number)} {links.name(number)}\n" for number in numbers]
+            known = [f"{graph.address(number)} {graph.name(number)}\n" for number in numbers]
             (shared / "hosts").write_text("127.0.0.1 localhost\n" + "".join(known))
-            nodes = [_start(state / links.name(number), shared, inits) for number in numbers]
+            nodes = [_start(state / graph.name(number), shared, inits) for number in numbers]
             yield Nodes(shared, nodes[-1], nodes[:-1])
         finally:
             for init in inits:
@@ -116,21 +118,38 @@ def up(compute: int) -> Iterator[Nodes]:
 
 
 def _wire(state: Path, numbers: range) -> None:
-    """Make the nodes' namespaces and both networks, with addresses and routes on each."""
-    links.build(state, len(numbers), len(_RAILS))
-    # They are configured from the first up to one, so the last has its turn before the others.
-    for rail, rate in reversed(list(zip(_RAILS, RATES_BIT_S))):
-        links.configure(state, len(numbers), links.Link(rate, 1500, EMULATED["tcp"], EMULATED["offloads"]), rail)
-    netns.run([links.batch("ip", state / links.name(number), _routes(number)) for number in numbers])
+    """Make the nodes' namespaces and both networks, each a switch, with addresses and routes on each."""
+    switch, spaces = state / _SWITCH, {number: state / graph.name(number) for number in numbers}
+    netns.create(switch, *spaces.values())
+    lines = [f"link add bridge-{rail} type bridge" for rail in _RAILS] + [f"link set bridge-{rail} up" for rail in _RAILS]
+    for number, space in spaces.items():
+        for rail in _RAILS:
+            own = _port(number, rail)
+            lines.append(f"link add {own} type veth peer name eth{rail - 1} netns {space}/net")
+            lines.append(f"link set {own} master bridge-{rail} up")
+    netns.run([netns.batch("ip", switch, lines)])
+    for space in spaces.values():
+        readback.write(space, readback.tcp_sysctls(EMULATED["tcp"]))
+    netns.run([netns.batch("ip", space, _attachments(number)) for number, space in spaces.items()])
+    shapers = {rail: Shaper(rate, 1500, super_packets=True).qdisc for rail, rate in zip(_RAILS, RATES_BIT_S)}
+    ports = [f"qdisc replace dev {_port(n, rail)} root {shapers[rail]}" for n in numbers for rail in _RAILS]
+    ends = [f"qdisc replace dev eth{rail - 1} root {shapers[rail]}" for rail in _RAILS]
+    netns.run([netns.batch("tc", switch, ports), *(netns.batch("tc", space, ends) for space in spaces.values())])
 
 
-def _routes(node: int) -> list[str]:
-    """What gives a node an address and a route on each network, beyond the first address, which it has."""
-    ways = [(links.subnet(rail), links.interface(rail), links.address(node, rail)) for rail in _RAILS]
-    return [
-        *(links.attachment(node, rail, rail) for rail in _RAILS[1:]),
-        *(f"route add {subnet} dev {interface} src {own}" for subnet, interface, own in ways),
-    ]
+def _port(node: int, rail: int) -> str:
+    """The switches' interface opposite a node's."""
+    return f"{graph.name(node)}-{rail}"
+
+
+def _attachments(node: int) -> list[str]:
+    """What gives a node an address and a route on each network."""
+    lines = ["link set lo up"]
+    for rail in _RAILS:
+        device, own = f"eth{rail - 1}", graph.address(node, rail)
+        lines += [f"address add {own}/24 dev {device} noprefixroute", f"link set {device} up"]
+        lines.append(f"route add {graph.subnet(rail)} dev {device} src {own}")
+    return lines
 
 
 def _start(space: Path, shared: Path, inits: "list[subprocess.Popen[str]]") -> Node:

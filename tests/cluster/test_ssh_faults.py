@@ -40,11 +40,11 @@ def test_a_full_disk_keeps_what_is_there(someone, cluster, ssh_config):
 
 
 def test_an_unplugged_node_costs_only_what_needs_it(someone, cluster, ssh_config):
-    """A cable is pulled while four ranks run: that trial fails, the next that need four nodes are unavailable with
-    the node named, all others run; and with the cable back nothing runs on there."""
+    """A cable is pulled while four ranks run: that trial fails, the next block's that needs four nodes is unavailable
+    with the node named, all others run; and with the cable back nothing runs on there."""
     longer = {"memory_bytes = 64e9": "memory_bytes = 5e7"}  # some seconds on four nodes, to pull the cable in
     someone.describe("cable", descriptions.ssh("cable", ssh_config, longer))
-    session = someone.start("run", user.CAMPAIGN, "--testbed", "cable", "--repeats", "1")
+    session = someone.start("run", user.CAMPAIGN, "--testbed", "cable", "--repeats", "2")
     lost = cluster.compute[3]
     until(lambda: lost.runs("xhpl"), "ranks run", 90)
     with cluster.unplugged(lost):

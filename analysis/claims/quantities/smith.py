@@ -1,7 +1,7 @@
 """The quantities that the HPL paper's claims on its networks are about: each from the studies that there are.
 
 Simulated values are of the paper's own cases, each on every variant of the model: its numbers as they are, and one of
-them at either end of its range. Others are of the scaling campaign's blocks, as shares of the same nodes' DGEMM.
+them at either end of its range. Others are of the scaling campaign's blocks, as shares of the nodes' known rate.
 """
 
 import json
@@ -13,7 +13,6 @@ import xarray as xr
 
 from analysis import published
 from analysis.claims.sample import Found, Printed, Untestable, first_of_each, origin, sample
-from analysis.links import injection_limit
 from analysis.studies.efficiency import PLATEAU, efficiency, rpeak
 from analysis.studies.paper import Paper
 from analysis.studies.prediction_of_paper import PAIR
@@ -169,7 +168,7 @@ def _in_blocks(scaling: Scaling) -> _Curves:
         slow=primary.network,
         fast=primary.reference,
         fewest=json.loads(scaling.dataset.attrs["design"])["baseline_nodes"],
-        driven=injection_limit(scaling.networks, primary.reference) is None,
+        driven=scaling.networks.limit.get(primary.reference) != "host-bound",
     )
 
 

@@ -1,13 +1,12 @@
 """The quantities that the HPL paper's claims on the benchmark itself are about, each from the studies there are."""
 
-import json
-
 import numpy as np
 import xarray as xr
 
 from analysis import published
 from analysis.claims.sample import SIMULATED, Estimate, Found, Printed, first_of_each, origin, sample
 from analysis.contrasts import differences
+from analysis.statistics import design as designs
 from analysis.studies.payload import Profile
 from analysis.studies.prediction_of_paper import paper_elasticities
 from analysis.studies.together import Studies
@@ -33,25 +32,21 @@ def noise_on_most_nodes(studies: Studies) -> list[Found]:
     """What a daemon on every node leaves of HPL's rate on the most nodes, over what it leaves on the fewest."""
     if studies.noise is None:
         return []
-    level = studies.noise.levels[-1]
-    baseline = json.loads(studies.noise.dataset.attrs["design"])["baseline_nodes"]
-    of = f"a daemon of {100 * level.noise:g} %, {int(level.log_ratio.nodes.max())} over {baseline} nodes"
-    return [sample(studies.noise.dataset, np.exp(differences(level.log_ratio, baseline)), of)]
+    study = studies.noise
+    daemon = next(it for it in study.daemons if it.name == study.primary)
+    baseline = designs.read(study.dataset).baseline_nodes
+    of = f"a daemon of {daemon.name}, {study.nodes[-1]} over {baseline} nodes"
+    return [sample(study.dataset, np.exp(differences(daemon.log_ratio, baseline)), of)]
 
 
 def large_over_small_order(studies: Studies) -> list[Found]:
-    """HPL's share of DGEMM at the largest order of the matrix over that at the least, on the same nodes with 10GE."""
-    study, agreement = studies.size, studies.agreement
+    """HPL's share of the nodes' rate at the largest order of the matrix over that at the least, on the same nodes with 10GE."""
+    study = studies.size
     if study is None:
         return []
     blocks = study.points.share.sel(interconnect=study.reference).squeeze("nodes")
     of = f"N = {int(blocks.N[-1])} over {int(blocks.N[0])} on {study.nodes} nodes"
-    found = [sample(study.dataset, blocks.isel(N=-1) / blocks.isel(N=0), of)]
-    if agreement and agreement.sizes is not None:
-        twin = agreement.sizes.simulated.sel(interconnect=study.reference)
-        model = studies.datasets["hpl_size twin"]
-        found.append(sample(model, twin.isel(N=-1) / twin.isel(N=0), of, CASE))
-    return first_of_each(found)
+    return [sample(study.dataset, blocks.isel(N=-1) / blocks.isel(N=0), of)]
 
 
 def small_messages(studies: Studies) -> list[Found]:

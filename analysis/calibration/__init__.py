@@ -1,1 +1,0 @@
-"""How often intervals and verdicts are wrong, in thousands of synthetic campaigns."""

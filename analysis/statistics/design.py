@@ -1,0 +1,107 @@
+"""What a campaign decided before it ran: its margin, statements, looks and control, read from a dataset once."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import xarray as xr
+
+from analysis.statistics.judgement import LEVEL
+
+
+@dataclass(frozen=True)
+class Statement:
+    """That the rate of level `of` falls against that of level `against`, from `start` to `end` nodes.
+
+    `expected` is the answer that the plan expects, empty where it expects none.
+    """
+
+    of: Any
+    against: Any
+    start: int
+    end: int
+    expected: str = ""
+
+
+@dataclass(frozen=True)
+class Design:
+    """A design, with what it does not say None or empty.
+
+    `compared` is the factor whose levels are compared. `primary` are the statements in the order in which they are
+    tested; `secondary` those that are corrected for each other. At `negative_control` nodes no network is used.
+    `looks` [valid blocks] are the planned ones, each of the one-sided level `one_sided`.
+    """
+
+    compared: str
+    margin: float | None
+    control: Any
+    baseline_nodes: int | None
+    negative_control: int | None
+    primary: tuple[Statement, ...]
+    secondary: tuple[Statement, ...]
+    looks: tuple[int, ...]
+    one_sided: float
+
+    @property
+    def pair(self) -> tuple[Any, Any]:
+        """The two levels that the first statement compares; raises IndexError without one."""
+        return self.primary[0].of, self.primary[0].against
+
+    @property
+    def judges_falls(self) -> bool:
+        """Whether falls over nodes are judged, as planned."""
+        return bool(self.primary) and self.margin is not None and all(it.start < it.end for it in self.primary)
+
+
+def read(dataset: xr.Dataset) -> Design:
+    """The design of a dataset, or of what is derived from it."""
+    return of(json.loads(dataset.attrs["design"]))
+
+
+def of(described: Mapping[str, Any]) -> Design:
+    """A design from its description.
+
+    `primary` is a list of tables, or of two levels: those are compared from `baseline_nodes` to the most nodes.
+    """
+    compared = described.get("compared", "interconnect")
+    factors = described.get("factors", {})
+    nodes = factors.get("nodes") or [1]
+    baseline, control = described.get("baseline_nodes"), described.get("control")
+    primary = tuple(_statements(described.get("primary", []), baseline or min(nodes), max(nodes)))
+    # A node alone uses no network.
+    gate = described.get("negative_control", 1 if compared == "interconnect" else None)
+    return Design(
+        compared=compared,
+        margin=described.get("margin"),
+        control=control,
+        baseline_nodes=baseline,
+        negative_control=gate if gate in nodes else None,
+        primary=primary,
+        secondary=_secondary(primary, control, baseline, max(nodes)),
+        looks=tuple(described.get("looks", ())),
+        one_sided=described.get("one_sided", LEVEL),
+    )
+
+
+def _statements(primary: list, start: int, end: int):
+    if primary and not isinstance(primary[0], Mapping):
+        yield Statement(*primary, start, end)
+        return
+    for one in primary:
+        yield Statement(*one["networks"], one["from"], one["to"], one.get("expected", ""))
+
+
+def _secondary(
+    primary: tuple[Statement, ...], control: Any, baseline: int | None, most: int
+) -> tuple[Statement, ...]:
+    """Every primary pair from the baseline to the most nodes, and each of its levels against the control."""
+    if baseline is None or baseline >= most:
+        return ()
+    pairs = [(one.of, one.against) for one in primary]
+    if control is not None:
+        levels = dict.fromkeys(level for pair in pairs for level in pair)
+        pairs += [(level, control) for level in levels if level != control]
+    whole = dict.fromkeys(Statement(*pair, baseline, most) for pair in pairs)
+    tested = {(one.of, one.against, one.start, one.end) for one in primary}
+    return tuple(one for one in whole if (one.of, one.against, one.start, one.end) not in tested)

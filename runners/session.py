@@ -1,0 +1,156 @@
+"""A session of a campaign: open its testbed and run what is missing; `python -m runners.session FOLDER CWD [FUNCTION]`.
+
+Emulated nodes need root. Who is not root has the same session in a process that is root of a user namespace: a user
+namespace takes in no process of several threads, as a notebook's is, and only from within can its network namespaces be
+entered. That process tells its events as lines of JSON, and ends when nobody reads them any more.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any, Callable, List, Mapping, Optional
+
+from runners import campaign, runner_named
+from runners.journal import Folder
+from runners.plan import Plan
+from runners.progress import Event, Listener
+from runners.record import FalloffError, Outcome, Reading, Trial
+from runners.testbeds import lease
+
+Decided = Callable[[Folder], bool]
+
+_ROOT = Path(__file__).resolve().parent.parent
+# In a PID namespace all that the session started ends with it; its mounts and interfaces are its own, too.
+_NAMESPACES = ("--user", "--map-root-user", "--net", "--mount", "--ipc", "--pid")
+UNSHARE = ("unshare", *_NAMESPACES, "--fork", "--kill-child", "--mount-proc")
+# Every machine has this folder, and no program lies in it that a mount over it would hide.
+_STATES = "/dev/shm"
+_PATIENCE_S = 30.0
+
+
+def testbed_module(description: Mapping[str, Any]) -> Any:
+    """The module that knows this kind of testbed; raises FalloffError when there is none."""
+    try:
+        return import_module(f"runners.testbeds.{description['kind']}")
+    except (KeyError, ModuleNotFoundError):
+        raise FalloffError(f"testbed {description.get('name')!r} needs a known 'kind'") from None
+
+
+def tools_of(plan: Plan) -> List[str]:
+    """The names of the tools that a plan's commands start, or what stands for them on its testbed."""
+    stands_for = testbed_module(plan.testbed).STANDS_FOR
+    commands = (c for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point))
+    return sorted({stands_for.get(command.argv[0], command.argv[0]) for command in commands})
+
+
+def run(
+    plan: Plan, folder: Folder, listen: Listener = campaign.ignore, decided: Optional[Decided] = None
+) -> None:
+    """Run what is missing of a plan in its folder, on its testbed; `decided` is as for `campaign.run`, a function
+    that a module has under its own name.
+
+    Raises FalloffError when the testbed cannot be had here, or lacks a tool.
+    """
+    if plan.testbed["kind"] == "emulated" and os.geteuid() != 0:
+        _run_in_user_namespace(plan, folder, listen, decided)
+        return
+    with testbed_module(plan.testbed).open_testbed(plan.testbed, plan.interconnects) as opened:
+        if plan.testbed["kind"] == "cluster" and (lacking := opened.missing(tools_of(plan))):
+            raise FalloffError("\n".join(lacking))
+        campaign.run(plan, opened, folder, listen, decided or (lambda folder: False))
+
+
+def _run_in_user_namespace(plan: Plan, folder: Folder, listen: Listener, decided: Optional[Decided]) -> None:
+    folder.create_or_check(plan)
+    named = [f"{decided.__module__}:{decided.__qualname__}"] if decided and plan.stopping.looks else []
+    argv = [*UNSHARE, sys.executable, "-m", "runners.session", str(folder.path.resolve()), os.getcwd(), *named]
+    with tempfile.TemporaryFile() as complaints:
+        process = subprocess.Popen(
+            argv,
+            cwd=_ROOT,
+            stdin=subprocess.PIPE,  # it is open as long as this process is there
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            start_new_session=True,  # Ctrl-C is for this process, which then ends the session
+        )
+        try:
+            for line in process.stdout:
+                _hear(line, listen)
+            process.stdin.close()
+            if process.wait():
+                raise FalloffError(f"the session in a user namespace has ended: {_last_line(complaints)}")
+        finally:
+            process.stdin.close()
+            process.stdout.close()
+            _await(process)
+
+
+def _hear(line: bytes, listen: Listener) -> None:
+    """Pass on an event; raises the FalloffError that the session met."""
+    told = json.loads(line)
+    if "error" in told:
+        raise FalloffError(told["error"])
+    trial, outcome = told["trial"], told["outcome"]
+    if outcome:
+        outcome = Outcome(**{**outcome, "readings": tuple(Reading(**each) for each in outcome["readings"])})
+    listen(Event(**{**told, "trial": Trial(**trial) if trial else None, "outcome": outcome}))
+
+
+def _last_line(complaints: IO[bytes]) -> str:
+    complaints.seek(0)
+    lines = complaints.read().decode(errors="replace").strip().splitlines()
+    last = lines[-1] if lines else "it was killed"
+    return f"{last}. Where only root may make one, run it with sudo" if last.startswith("unshare") else last
+
+
+def _await(process: "subprocess.Popen[bytes]") -> None:
+    try:
+        process.wait(_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def main() -> int:
+    """In the user namespace: run what is missing of the campaign in the folder that the command line names."""
+    folder, owners, *named = sys.argv[1:]
+    os.chdir(owners)  # paths of tools may be relative to it
+    told = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what else is printed is no event
+    with lease.sigterm_exits():
+        threading.Thread(target=_end_with_owner, daemon=True).start()
+        subprocess.run(["mount", "-t", "tmpfs", "none", _STATES], check=True)
+        try:
+            kept = Folder(Path(folder))
+            run(kept.plan(), kept, lambda event: _tell(told, asdict(event)), *map(_function, named))
+        except FalloffError as error:
+            _tell(told, {"error": str(error)})
+    return 0
+
+
+def _tell(told: IO[str], event: Mapping[str, Any]) -> None:
+    told.write(json.dumps(event) + "\n")
+    told.flush()
+
+
+def _function(named: str) -> Decided:
+    module, _, name = named.partition(":")
+    return getattr(import_module(module), name)
+
+
+def _end_with_owner() -> None:
+    """When the owner is gone nobody holds the other end of standard input: end a trial that still runs, too."""
+    while os.read(0, 1):
+        pass
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
