@@ -155,8 +155,8 @@ def test_a_loop_that_keeps_awake_ends_with_its_owner(tmp_path):
     """Also when that was killed, and nobody could end it: nothing may heat a processor for ever."""
     told = tmp_path / "told"
     script = (
-        "import subprocess, sys, time; from runners.testbeds import nodes;"
-        "loop = subprocess.Popen([sys.executable, '-c', nodes._LOOP]);"
+        "import os, subprocess, sys, time; from runners.testbeds import nodes;"
+        "loop = subprocess.Popen([sys.executable, '-c', nodes._LOOP, str(os.getpid())]);"
         f"open({str(told)!r}, 'w').write(str(loop.pid)); time.sleep(60)"
     )
     owner = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)

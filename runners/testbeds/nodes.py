@@ -20,11 +20,10 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 REAL_TIME = ("chrt", "-f", "10")
 # Runs only when nothing else wants the processor, which then does not go to sleep: waking a virtual one takes long.
 _AWAKE = ("chrt", "-i", "0")
-# It ends when its owner has ended, however that was.
+# Its argument is its owner's process: it ends when that has ended, however it did, were it before the first line.
 _LOOP = """
-import os
-owner = os.getppid()
-while os.getppid() == owner:
+import os, sys
+while os.getppid() == int(sys.argv[1]):
     for _ in range(100000):
         pass
 """
@@ -185,7 +184,7 @@ def _environment(folder: Path, mpirun: str) -> Dict[str, str]:
 
 def _keep_awake(net: Network) -> List[programs.Started]:
     """A loop on every processor that runs when nothing else does."""
-    loop, folder = [sys.executable, "-I", "-S", "-c", _LOOP], net.state / "work"
+    loop, folder = [sys.executable, "-I", "-S", "-c", _LOOP, str(os.getpid())], net.state / "work"
     return [
         programs.start("loop", [*_AWAKE, "taskset", "-c", str(number), *loop], folder, {}, net.space(name(1)))
         for number in sorted(os.sched_getaffinity(0))
