@@ -96,7 +96,7 @@ def test_the_static_page_works_from_a_file(phone, chromium, file):
     page = opened(chromium, file.as_uri(), dark=phone, phone=phone)
     assert not [url for url in outside(page, "nobody") if url != file.as_uri()]
     assert page.locator("#experiment option").count() >= 24
-    assert "n = 11" in page.locator(".sentence").first.inner_text()
+    assert "n = 4" in page.locator(".sentence").first.inner_text()
     place = page.evaluate(PLACE, "b002-005-hpl")
     page.touchscreen.tap(*place) if phone else page.mouse.click(*place)
     page.locator("#trial pre").first.wait_for()

@@ -250,7 +250,7 @@ def test_figure_has_every_case_and_the_published_line():
     heights = np.concatenate([np.asarray(line.get_ydata(), float) for line in right.lines])
     for value in (*100 * study_alone().efficiency.values.ravel(), 80):
         assert np.isclose(heights, value).any()
-    assert "DGEMM" in left.get_ylabel() and "Rpeak" in right.get_ylabel()
+    assert "paced rate" in left.get_ylabel() and "Rpeak" in right.get_ylabel()
 
 
 def test_contention_is_labelled_as_scenarios():
