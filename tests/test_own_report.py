@@ -125,7 +125,7 @@ def test_every_campaign_makes_a_report_of_its_own(names, capsys):
     abstract = report.abstract(known)
     assert ("emulat" in abstract) == ("emulated" in kinds) and ("simulat" in abstract.lower()) == ("simulated" in kinds)
     in_ledger = {plain(source["short"]) for source in known["claims"]["sources"] if judged_on_runs(source)}
-    assert set(re.findall(r"^\| \| \*(.+?)\* \|", both[0], re.M)) == in_ledger
+    assert set(re.findall(r"^\| \*(.+?)\* \|", both[0], re.M)) == in_ledger
     own_page = report.judged(studies, drawn, both[0], own=True, beside=both[1])
     assert report.judged(studies, drawn, both[1], own=True).startswith(both[1]) and own_page.startswith(both[0])
     assert capsys.readouterr().err == ""  # where a rule was broken there would be a note
