@@ -37,9 +37,8 @@ class Parameters:
     goes on wherever it was started.
     """
 
-    campaign: str
-    testbed: str
     preset: str
+    testbed: str
     blocks: int
     out: str
 
@@ -72,6 +71,14 @@ class Parameters:
         return cls(**given)
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What a notebook is about: a campaign's `dataset`, and `today`, a shorter run to be compared with it, or None."""
+
+    dataset: xr.Dataset
+    today: xr.Dataset | None = None
+
+
 def dataset(parameters: Parameters, listen: engine.Listener | None = None) -> xr.Dataset:
     """The dataset that a notebook's parameters ask for; also saved in its folder `out`."""
     if parameters.preset == "stored":
@@ -81,6 +88,20 @@ def dataset(parameters: Parameters, listen: engine.Listener | None = None) -> xr
         found = store.read(run_campaign(plan, listen=listen))
     store.save(found, parameters.folder / f"{parameters.campaign}-{parameters.testbed}.nc")
     return found
+
+
+def measured(parameters: Parameters, campaign: str, listen: engine.Listener | None = None) -> Measured:
+    """A campaign as a notebook's parameters ask for it: stored, run whole, or stored with a shorter run of today beside it.
+
+    The last is so where the preset is `quick` and a reference is stored. A campaign without a quick preset is read.
+    """
+    described = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
+    testbed = parameters.testbed or described.get("testbed", "emulated")
+    if parameters.preset == "stored" or parameters.preset not in described["presets"]:
+        return Measured(stored(campaign, testbed))
+    run = store.read(run_campaign(plan_campaign(campaign, testbed, parameters.preset, parameters.blocks), listen=listen))
+    has_reference = (paths.REFERENCE / f"{campaign}-{testbed}").exists()
+    return Measured(stored(campaign, testbed), run) if parameters.preset == "quick" and has_reference else Measured(run)
 
 
 def beside(parameters: Parameters, campaign: str, listen: engine.Listener | None = None) -> xr.Dataset:

@@ -10,6 +10,8 @@ from matplotlib.figure import Figure
 from analysis import drawing, style
 from analysis.contrasts import differences
 from analysis.derive import at_only_level, over_factors, points
+from analysis.exhibit import Basis, Exhibit, Table
+from analysis.findings import T_INTERVAL, Finding, of_estimate, of_fall, origin
 from analysis.inference.over_blocks import ratios
 from analysis.inference.ratio_of_means import ratio_of_means
 from analysis.statistics import design as designs
@@ -159,11 +161,6 @@ def _rare(daemons: tuple[Daemon, ...]) -> xr.Dataset:
     return xr.concat(compared, xr.DataArray(shares, dims="share", name="share"))
 
 
-def draw(study: Noise) -> dict[str, Figure]:
-    """The figures by name: noise and amplification."""
-    return {"noise": loss_over_nodes(study), "amplification": amplification_over_nodes(study)}
-
-
 def loss_over_nodes(study: Noise) -> Figure:
     """Loss of the rate [%] over nodes, a panel a share: every block, and geometric means with 95 % t intervals."""
     with style.styled():
@@ -253,40 +250,67 @@ def _of_rare(study: Noise, share: float, nodes: int) -> str:
     return "Whether long rare pauses cost more than short frequent ones is open."
 
 
-def section(study: Noise) -> str:
-    """The experiment's part of the report, Markdown: finding, figures and tables."""
-    blocks, nodes = study.points.sizes["block"], study.nodes
-    unit = f"{study.evidence} evidence, n = {counted(blocks, 'block')}"
+def findings(study: Noise) -> Iterator[Finding]:
+    """Growth and largest loss of every daemon, as data."""
+    source, nodes = origin("hpl_noise", study.dataset), study.nodes
+    for daemon in study.daemons:
+        statement = f"the rate with a daemon of {daemon.name} falls from {nodes[0]} to {nodes[-1]} nodes"
+        yield of_fall(source, statement, daemon.growth, primary=daemon.name == study.primary)
+        most = daemon.losses.sel(nodes=nodes[-1])
+        ends = 1 - float(most.high), 1 - float(most.low)
+        said = f"what a daemon of {daemon.name} costs HPL on {nodes[-1]} nodes"
+        yield of_estimate(source, said, "loss", "1", 1 - float(most.ratio), ends, T_INTERVAL, n=int(most.blocks))
+
+
+def figures(study: Noise) -> dict[str, Exhibit]:
+    """Losses, and the amplification of one node's loss, over nodes."""
+    marks = "Small marks are single blocks; open marks and bars are geometric means with their intervals."
+    panels = "a panel for each share that daemons take, a series for each frequency"
+    return {
+        "noise": Exhibit(
+            "noise",
+            loss_over_nodes(study),
+            "HPL's loss to daemons over nodes",
+            _basis(study, "95 % t intervals"),
+            f"Loss of the HPL rate over nodes, {panels}",
+            marks,
+            rests_on=("hpl_noise",),
+        ),
+        "amplification": Exhibit(
+            "amplification",
+            amplification_over_nodes(study),
+            "HPL's loss over the loss of one node's computing",
+            _basis(study, "Fieller's 95 % intervals"),
+            f"Amplification over nodes, {panels}",
+            "Marks are ratios of arithmetic means over the blocks. An interval may end outside of the axes.",
+            rests_on=("hpl_noise",),
+        ),
+    }
+
+
+def losses_table(study: Noise) -> Table:
+    """Loss and amplification of every daemon on every node count."""
+    columns = ("Daemon", "A pause", "Nodes", "Taken", "Loss (95 % interval)", "Amplification (95 % interval)", "Blocks")
+    rows = [_loss_row(daemon, n) for daemon in study.daemons for n in study.nodes]
+    basis = _basis(study, "95 % t intervals of the losses, Fieller's of the amplification")
+    return Table("noise", columns, "lrrrllr", rows, "HPL's losses to daemons: geometric means over the blocks", basis)
+
+
+def growth_table(study: Noise) -> Table:
+    """The verdict on the growth of every daemon's cost with the nodes."""
     design = designs.read(study.dataset)
     level = percent(1 - 2 * design.one_sided, 0)
-    orders = ", ".join(f"N = {int(study.points.N.sel(nodes=n).max())} on {n}" for n in nodes)
-    return f"""# Daemons on every node
+    rows = [_growth_row(daemon, daemon.name == study.primary) for daemon in study.daemons]
+    caption = (
+        f"Whether the loss grows from {design.baseline_nodes} to {counted(study.nodes[-1], 'node')}, beyond a margin of "
+        f"{percent(design.margin, 0)}. The campaign was planned for the daemon in bold; Holm's procedure corrects the others."
+    )
+    columns = ("Daemon", "The loss", "Fall", f"{level} interval", "Blocks")
+    return Table("noise-growth", columns, "llrrr", rows, caption, _basis(study, f"{level} t intervals"))
 
-A daemon takes a share of each node's computing, in pauses at random times that differ from node to node. HPL runs on
-{study.network}, and its matrix grows with the nodes: {orders}. A loss is against the same nodes without a daemon in the same block.
 
-{finding(study)}
-
-![What HPL loses to daemons over nodes ({unit}). Small marks are single blocks; open marks and bars are geometric means with 95 % t intervals.](figures/noise.svg){{#fig:noise alt="Loss of the HPL rate over nodes, a panel for each share that daemons take, a series for each frequency"}}
-
-The amplification ([](#fig:amplification)) is the mean of $\\log(R_0 / R)$, for rates $R$ with and $R_0$ without the daemon, over the mean of
-$\\log(1 + s)$, for the share $s$ of a node's computing that was taken in fact. It is one where HPL loses what one node loses,
-and the number of nodes where all nodes' losses add up.
-
-![Amplification over nodes ({unit}). Marks are ratios of arithmetic means over the blocks, bars Fieller's 95 % intervals, which may end outside of the axes.](figures/amplification.svg){{#fig:amplification alt="Amplification over nodes, a panel for each share that daemons take, a series for each frequency"}}
-
-| Asked for | A pause | Nodes | Taken | Loss (95 % interval) | Amplification (95 % interval) | Blocks |
-|:--|--:|--:|--:|:---|:---|--:|
-{_rows(_loss_row(daemon, n) for daemon in study.daemons for n in nodes)}
-
-Table: Losses to daemons, of geometric means with 95 % t intervals, and their amplification, with Fieller's 95 % intervals ({unit}). {{#tbl:noise}}
-
-| Asked for | Verdict | Fall | {level} interval | Blocks |
-|:--|:--|--:|--:|--:|
-{_rows(_growth_row(daemon, daemon.name == study.primary) for daemon in study.daemons)}
-
-Table: Whether the loss grows from {design.baseline_nodes} to {counted(nodes[-1], "node")}: geometric means with {level} t intervals ({unit}, margin {percent(design.margin, 0)}). The statement in bold is the one that the campaign was planned for; Holm's procedure corrects the others for each other. {{#tbl:noise-growth}}
-"""
+def _basis(study: Noise, intervals: str) -> Basis:
+    return Basis(study.evidence, study.points.sizes["block"], intervals)
 
 
 def _loss_row(daemon: Daemon, nodes: int) -> tuple[str, ...]:
@@ -309,10 +333,6 @@ def _growth_row(daemon: Daemon, primary: bool) -> tuple[str, ...]:
     answer = words.get(growth.answer, growth.answer)
     name = f"**{daemon.name}**" if primary else daemon.name
     return name, answer, percent(growth.fall), percent_range(growth.interval), str(growth.blocks)
-
-
-def _rows(rows) -> str:
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _lost(at: xr.Dataset) -> str:
