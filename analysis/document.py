@@ -30,11 +30,19 @@ def read(file: Path, whole: bool = False) -> Section:
     Raises FalloffError where the notebook was not executed to its end.
     """
     cells = nbformat.read(file, as_version=4).cells
-    if unfinished := [cell for cell in cells if cell.cell_type == "code" and not cell.execution_count]:
-        raise FalloffError(f"{file} was not executed to its end: {unfinished[0].source.splitlines()[0]!r} did not run")
+    if unfinished := [
+        cell for cell in cells if cell.cell_type == "code" and not cell.execution_count
+    ]:
+        raise FalloffError(
+            f"{file} was not executed to its end: {unfinished[0].source.splitlines()[0]!r} did not run"
+        )
     kept = [cell for cell in cells if whole or DETAIL not in cell.metadata.get("tags", [])]
     outputs = [output for cell in kept if cell.cell_type == "code" for output in cell.outputs]
-    about = [output.metadata[KEY] | {"svg": output.data.get("image/svg+xml")} for output in outputs if _is_ours(output)]
+    about = [
+        output.metadata[KEY] | {"svg": output.data.get("image/svg+xml")}
+        for output in outputs
+        if _is_ours(output)
+    ]
     return Section(
         name=file.stem,
         markdown="\n\n".join(part for cell in kept for part in _parts(cell, whole)),

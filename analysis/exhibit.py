@@ -40,7 +40,9 @@ class Basis:
 
     def __post_init__(self):
         if self.evidence not in WITHOUT_SCATTER and not (self.n and self.intervals):
-            raise FalloffError(f"a figure or table of {self.evidence} evidence says its n and the kind of its intervals")
+            raise FalloffError(
+                f"a figure or table of {self.evidence} evidence says its n and the kind of its intervals"
+            )
 
     def __str__(self) -> str:
         n = f"n = {counted(self.n, self.of)}" if self.n else ""
@@ -88,7 +90,9 @@ class Exhibit:
         picture = base64.b64encode(svg.encode()).decode()
         shown = f'<img alt="{self.alt}" src="data:image/svg+xml;base64,{picture}" style="width:100%;max-width:900px;background:white">'
         about = {"markdown": self.markdown, "label": self.label, "rests_on": list(self.rests_on)}
-        return {"text/html": f"{shown}<p><em>{self.caption}</em></p>", "image/svg+xml": svg}, {KEY: about}
+        return {"text/html": f"{shown}<p><em>{self.caption}</em></p>", "image/svg+xml": svg}, {
+            KEY: about
+        }
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,9 @@ class Table:
     def __post_init__(self):
         object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
         if wrong := [row for row in (self.align, *self.rows) if len(row) != len(self.columns)]:
-            raise FalloffError(f"table {self.label}: not {len(self.columns)} columns in {wrong[0]!r}")
+            raise FalloffError(
+                f"table {self.label}: not {len(self.columns)} columns in {wrong[0]!r}"
+            )
 
     @property
     def said(self) -> str:
@@ -127,7 +133,9 @@ class Table:
         return f"{self.body}\n\nTable: {self.said} {{#tbl:{self.label}}}"
 
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
-        return {"text/markdown": f"{self.body}\n\n*{self.said}*"}, {KEY: {"markdown": self.markdown}}
+        return {"text/markdown": f"{self.body}\n\n*{self.said}*"}, {
+            KEY: {"markdown": self.markdown}
+        }
 
 
 def _axes_without_unit(figure: Figure) -> list[str]:
@@ -138,7 +146,9 @@ def _axes_without_unit(figure: Figure) -> list[str]:
     return [
         f"axis {label!r} has no unit in brackets"
         for label in dict.fromkeys(labels)
-        if label and not re.search(r"\[[^]]+\]", label) and not label.split(" ")[-1].startswith(COUNTS)
+        if label
+        and not re.search(r"\[[^]]+\]", label)
+        and not label.split(" ")[-1].startswith(COUNTS)
     ]
 
 
@@ -150,22 +160,40 @@ class Answer:
     findings: Sequence[Finding] = ()
 
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
-        return {"text/markdown": self.text}, {KEY: {"markdown": self.text, "findings": [asdict(it) for it in self.findings]}}
+        return {"text/markdown": self.text}, {
+            KEY: {"markdown": self.text, "findings": [asdict(it) for it in self.findings]}
+        }
 
 
 def planned(dataset: xr.Dataset) -> Table:
     """What a campaign varies, measures and repeats, in a small table."""
     design, names = json.loads(dataset.attrs["design"]), json.loads(dataset.attrs["interconnects"])
-    rows = [(factor.replace("_", " "), _levels(levels, names)) for factor, levels in design["factors"].items()]
-    valid, begun = dataset.block.where(dataset.role == "point", drop=True), dataset.attrs["campaign"]
+    rows = [
+        (factor.replace("_", " "), _levels(levels, names))
+        for factor, levels in design["factors"].items()
+    ]
+    valid, begun = (
+        dataset.block.where(dataset.role == "point", drop=True),
+        dataset.attrs["campaign"],
+    )
     blocks = len(set(valid.values.tolist()))
     of_block = math.prod(len(levels) for levels in design["factors"].values())
-    rows.append(("repeats", f"{counted(blocks, 'block')} of {counted(of_block, 'trial')} in random order"))
+    rows.append(
+        ("repeats", f"{counted(blocks, 'block')} of {counted(of_block, 'trial')} in random order")
+    )
     if design.get("margin"):
         rows.append(("margin, set before the run", percent(design["margin"], 0)))
     label = f"{begun.replace('_', '-')}-plan"
-    return Table(label, ("Varied", "Levels"), "ll", rows, f"Campaign `{begun}`: what it varies and how often it repeats that.")
+    return Table(
+        label,
+        ("Varied", "Levels"),
+        "ll",
+        rows,
+        f"Campaign `{begun}`: what it varies and how often it repeats that.",
+    )
 
 
 def _levels(levels: Sequence, names: Mapping) -> str:
-    return ", ".join(names.get(level, {}).get("short") or str(level).replace("_", " ") for level in levels)
+    return ", ".join(
+        names.get(level, {}).get("short") or str(level).replace("_", " ") for level in levels
+    )

@@ -45,7 +45,10 @@ class Finding:
 
 def text(findings: Iterable[dict]) -> str:
     """The text of `summary.json`, from findings as dictionaries."""
-    return json.dumps({"version": VERSION, "findings": list(findings)}, indent=1, allow_nan=False) + "\n"
+    return (
+        json.dumps({"version": VERSION, "findings": list(findings)}, indent=1, allow_nan=False)
+        + "\n"
+    )
 
 
 def origin(experiment: str, dataset: xr.Dataset) -> dict:
@@ -60,23 +63,38 @@ def origin(experiment: str, dataset: xr.Dataset) -> dict:
 
 def of_fall(origin: dict, statement: str, found: Judgement, **further) -> Finding:
     """A judged fall."""
-    kind = "" if found.interval is None else f"{100 * found.confidence:g} % t interval over the blocks"
+    kind = (
+        "" if found.interval is None else f"{100 * found.confidence:g} % t interval over the blocks"
+    )
     values = {"estimate": known(found.fall), "interval": found.interval, "interval_kind": kind}
     judged = {"answer": found.answer, "reason": found.reason, "n": found.blocks, "n_of": "block"}
-    return Finding(**origin, **values, **judged, statement=statement, quantity="fall", unit="1", **further)
+    return Finding(
+        **origin, **values, **judged, statement=statement, quantity="fall", unit="1", **further
+    )
 
 
 def of_control(origin: dict, statement: str, found: Control) -> Finding:
     """A ratio that is judged to be 1 or not."""
-    kind = "" if found.interval is None else f"{100 * found.confidence:g} % t interval over the blocks"
+    kind = (
+        "" if found.interval is None else f"{100 * found.confidence:g} % t interval over the blocks"
+    )
     values = {"estimate": known(found.ratio), "interval": found.interval, "interval_kind": kind}
     answer = CONTROL_ANSWERS[found.kind]
     return Finding(
-        **origin, **values, statement=statement, answer=answer, quantity="ratio", unit="1", n=found.blocks, n_of="block"
+        **origin,
+        **values,
+        statement=statement,
+        answer=answer,
+        quantity="ratio",
+        unit="1",
+        n=found.blocks,
+        n_of="block",
     )
 
 
-def of_estimate(origin: dict, statement: str, quantity: str, unit: str, estimate, interval, kind: str, **further):
+def of_estimate(
+    origin: dict, statement: str, quantity: str, unit: str, estimate, interval, kind: str, **further
+):
     """An estimate with an interval of that kind."""
     ends = (known(interval[0]), known(interval[1]))
     is_known = None not in ends

@@ -19,7 +19,10 @@ def straight(values):
 
 def test_a_true_line_is_drawn():
     """It is refused no more often than the test's level says, and hardly ever where it is close."""
-    refused = [not follows(values := runs(10 + X, 0.1, seed=seed), straight(values), 2) for seed in range(200)]
+    refused = [
+        not follows(values := runs(10 + X, 0.1, seed=seed), straight(values), 2)
+        for seed in range(200)
+    ]
     assert np.mean(refused) <= 3 * LEVEL
 
 

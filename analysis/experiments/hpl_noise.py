@@ -15,7 +15,15 @@ from analysis.findings import T_INTERVAL, Finding, of_estimate, of_fall, origin
 from analysis.inference.over_blocks import ratios
 from analysis.inference.ratio_of_means import ratio_of_means
 from analysis.statistics import design as designs
-from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, SIZE_OPEN, Judgement, judge, within_campaign
+from analysis.statistics.judgement import (
+    FALLS_OFF,
+    FLAT,
+    RISES,
+    SIZE_OPEN,
+    Judgement,
+    judge,
+    within_campaign,
+)
 from analysis.studies.scaling import short_names
 from analysis.wording import between, counted, duration, fixed, percent, percent_range
 
@@ -90,7 +98,13 @@ def analyse(dataset: xr.Dataset) -> Noise:
     taken = taken_shares(dataset).squeeze("interconnect", drop=True).where(log_ratio.notnull())
     evidence = derived.evidence.item()
     daemons = [
-        _daemon(name, *asked[name], *(values.sel(daemon=name, drop=True) for values in (log_ratio, taken)), design, evidence)
+        _daemon(
+            name,
+            *asked[name],
+            *(values.sel(daemon=name, drop=True) for values in (log_ratio, taken)),
+            design,
+            evidence,
+        )
         for name in sorted(asked, key=asked.get)
         if name != design.control
     ]
@@ -111,7 +125,9 @@ def taken_shares(dataset: xr.Dataset) -> xr.DataArray:
     """The share of its computing that a daemon took from a node, mean over the nodes, over (block, *factors)."""
     taken = (dataset.pace_paused / dataset.pace_charged).mean("node")
     laid_out = over_factors(dataset, taken=taken).taken
-    return laid_out.assign_attrs(units="1", long_name="share of a node's computing that the daemon took")
+    return laid_out.assign_attrs(
+        units="1", long_name="share of a node's computing that the daemon took"
+    )
 
 
 def _asked(dataset: xr.Dataset) -> dict[str, tuple[float, float]]:
@@ -130,7 +146,9 @@ def _daemon(name, share, frequency, log_ratio, taken, design, evidence) -> Daemo
         share=share,
         frequency=frequency,
         log_ratio=log_ratio,
-        losses=ratios(log_ratio).assign(taken=taken.mean("block"), **_amplification(log_ratio, taken)),
+        losses=ratios(log_ratio).assign(
+            taken=taken.mean("block"), **_amplification(log_ratio, taken)
+        ),
         growth=judge(fall.values, design.margin, evidence, design.one_sided),
     )
 
@@ -151,7 +169,9 @@ def _amplification(log_ratio: xr.DataArray, taken: xr.DataArray) -> dict[str, xr
 def _corrected(daemons: list[Daemon], primary: str) -> tuple[Daemon, ...]:
     others = within_campaign([daemon.growth for daemon in daemons if daemon.name != primary])
     growths = dict(zip([daemon.name for daemon in daemons if daemon.name != primary], others))
-    return tuple(replace(daemon, growth=growths.get(daemon.name, daemon.growth)) for daemon in daemons)
+    return tuple(
+        replace(daemon, growth=growths.get(daemon.name, daemon.growth)) for daemon in daemons
+    )
 
 
 def _rare(daemons: tuple[Daemon, ...]) -> xr.Dataset:
@@ -169,9 +189,13 @@ def loss_over_nodes(study: Noise) -> Figure:
             axes.sharey(panels[0])
             axes.axhline(0, color=style.INK, linewidth=0.8)
             for series, places, daemon in _series(study, share):
-                drawing.runs(axes, series, places, -100 * np.expm1(daemon.log_ratio), _frequency(daemon))
+                drawing.runs(
+                    axes, series, places, -100 * np.expm1(daemon.log_ratio), _frequency(daemon)
+                )
                 lost = 100 * (1 - daemon.losses)
-                drawing.interval(axes, series, places, *(lost[end].values for end in ("ratio", "high", "low")))
+                drawing.interval(
+                    axes, series, places, *(lost[end].values for end in ("ratio", "high", "low"))
+                )
             drawing.node_axis(axes, study.nodes)
             axes.set_title(f"{100 * share:g} % of computing")
         _finish(figure, panels, "loss of the HPL rate [%]")
@@ -185,11 +209,20 @@ def amplification_over_nodes(study: Noise) -> Figure:
         along = np.geomspace(min(study.nodes), max(study.nodes), 80)
         for axes, share in zip(panels, study.shares):
             axes.sharey(panels[0])
-            axes.plot(along, along, color=style.FAINT, linewidth=1, label="n: all nodes' losses", gid=drawing.COMPUTED)
+            axes.plot(
+                along,
+                along,
+                color=style.FAINT,
+                linewidth=1,
+                label="n: all nodes' losses",
+                gid=drawing.COMPUTED,
+            )
             axes.axhline(1, color=style.INK, linewidth=0.8, label="1: one node's loss")
             for series, places, daemon in _series(study, share):
                 look = style.look(series)
-                axes.plot([], [], look.marker, color=look.color, mfc="white", label=_frequency(daemon))
+                axes.plot(
+                    [], [], look.marker, color=look.color, mfc="white", label=_frequency(daemon)
+                )
                 ends = ("amplification", "amplification_low", "amplification_high")
                 drawing.interval(axes, series, places, *(daemon.losses[end].values for end in ends))
             drawing.node_axis(axes, study.nodes)
@@ -229,7 +262,9 @@ def finding(study: Noise) -> str:
         return f"**What daemons cost HPL on {where} cannot be said**: no block has the runs with and without them."
     (first, at), *others = known
     interval = "" if np.isnan(at.low) else f"95 % t interval {_lost(at)}, "
-    beside = " and ".join(f"{percent(float(1 - it.ratio))} in {other.frequency:g} pauses" for other, it in others)
+    beside = " and ".join(
+        f"{percent(float(1 - it.ratio))} in {other.frequency:g} pauses" for other, it in others
+    )
     said = [
         f"**A daemon that takes {percent(share, 0)} of each node's computing in {first.frequency:g} pauses a second "
         f"costs HPL {percent(float(1 - at.ratio))} of its rate on {where}** "
@@ -254,12 +289,16 @@ def findings(study: Noise) -> Iterator[Finding]:
     """Growth and largest loss of every daemon, as data."""
     source, nodes = origin("hpl_noise", study.dataset), study.nodes
     for daemon in study.daemons:
-        statement = f"the rate with a daemon of {daemon.name} falls from {nodes[0]} to {nodes[-1]} nodes"
+        statement = (
+            f"the rate with a daemon of {daemon.name} falls from {nodes[0]} to {nodes[-1]} nodes"
+        )
         yield of_fall(source, statement, daemon.growth, primary=daemon.name == study.primary)
         most = daemon.losses.sel(nodes=nodes[-1])
         ends = 1 - float(most.high), 1 - float(most.low)
         said = f"what a daemon of {daemon.name} costs HPL on {nodes[-1]} nodes"
-        yield of_estimate(source, said, "loss", "1", 1 - float(most.ratio), ends, T_INTERVAL, n=int(most.blocks))
+        yield of_estimate(
+            source, said, "loss", "1", 1 - float(most.ratio), ends, T_INTERVAL, n=int(most.blocks)
+        )
 
 
 def figures(study: Noise) -> dict[str, Exhibit]:
@@ -290,10 +329,25 @@ def figures(study: Noise) -> dict[str, Exhibit]:
 
 def losses_table(study: Noise) -> Table:
     """Loss and amplification of every daemon on every node count."""
-    columns = ("Daemon", "A pause", "Nodes", "Taken", "Loss (95 % interval)", "Amplification (95 % interval)", "Blocks")
+    columns = (
+        "Daemon",
+        "A pause",
+        "Nodes",
+        "Taken",
+        "Loss (95 % interval)",
+        "Amplification (95 % interval)",
+        "Blocks",
+    )
     rows = [_loss_row(daemon, n) for daemon in study.daemons for n in study.nodes]
     basis = _basis(study, "95 % t intervals of the losses, Fieller's of the amplification")
-    return Table("noise", columns, "lrrrllr", rows, "HPL's losses to daemons: geometric means over the blocks", basis)
+    return Table(
+        "noise",
+        columns,
+        "lrrrllr",
+        rows,
+        "HPL's losses to daemons: geometric means over the blocks",
+        basis,
+    )
 
 
 def growth_table(study: Noise) -> Table:
@@ -306,7 +360,9 @@ def growth_table(study: Noise) -> Table:
         f"{percent(design.margin, 0)}. The campaign was planned for the daemon in bold; Holm's procedure corrects the others."
     )
     columns = ("Daemon", "The loss", "Fall", f"{level} interval", "Blocks")
-    return Table("noise-growth", columns, "llrrr", rows, caption, _basis(study, f"{level} t intervals"))
+    return Table(
+        "noise-growth", columns, "llrrr", rows, caption, _basis(study, f"{level} t intervals")
+    )
 
 
 def _basis(study: Noise, intervals: str) -> Basis:
@@ -329,7 +385,12 @@ def _loss_row(daemon: Daemon, nodes: int) -> tuple[str, ...]:
 
 def _growth_row(daemon: Daemon, primary: bool) -> tuple[str, ...]:
     growth = daemon.growth
-    words = {FALLS_OFF: "grows", SIZE_OPEN: "grows, size open", FLAT: "does not grow", RISES: "shrinks"}
+    words = {
+        FALLS_OFF: "grows",
+        SIZE_OPEN: "grows, size open",
+        FLAT: "does not grow",
+        RISES: "shrinks",
+    }
     answer = words.get(growth.answer, growth.answer)
     name = f"**{daemon.name}**" if primary else daemon.name
     return name, answer, percent(growth.fall), percent_range(growth.interval), str(growth.blocks)
@@ -341,7 +402,11 @@ def _lost(at: xr.Dataset) -> str:
 
 
 def _in_parentheses(low, high) -> str:
-    return f" ({between((float(low), float(high)), 2)})" if np.isfinite(low) and np.isfinite(high) else ""
+    return (
+        f" ({between((float(low), float(high)), 2)})"
+        if np.isfinite(low) and np.isfinite(high)
+        else ""
+    )
 
 
 def _known(value) -> float | None:
