@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import contrasts, derive, designs, paths, store
+from analysis import contrasts, derive, designs, own, paths, store
 from analysis.statistics import design as designs_of_plans
 from analysis.statistics import planning
 from analysis.statistics.design import Design, Statement
+from progress_bar import progress
 from runners import campaign as engine
 from runners import provenance, runner_named, session, submission, tools
 from runners.description import LEAST_BLOCKS, for_preset, for_testbed
@@ -31,16 +32,17 @@ SIMULATED_CASES = "hpl_paper-smith"  # the reference from whose falls a campaign
 class Parameters:
     """What a notebook's parameters cell may say.
 
-    `preset` is `stored` (read the shipped reference campaign), `quick` or `full` (run what is
-    missing); `blocks` overrides the preset's stopping rule unless it is 0; dataset and figures go
-    to the folder `out`, relative to the repository. Transcripts stay in data/raw, so that a run
-    goes on wherever it was started.
+    `preset` is `stored` (read the shipped reference campaigns), `quick` or `full` (run what is missing); `testbed` is the one
+    that the campaign names unless another is named; `blocks` overrides the preset's stopping rule unless it is 0. Datasets go
+    to the folder `out`, relative to the repository. Transcripts stay in data/raw, so that a run goes on wherever it was
+    started. With `data`, a folder, nothing is run: its campaigns are read.
     """
 
     preset: str
     testbed: str
     blocks: int
     out: str
+    data: str = ""
 
     @property
     def folder(self) -> Path:
@@ -58,7 +60,7 @@ class Parameters:
         own = [name for name in names if name not in besides]
         given = {name: names[name] for name in own if _is_parameter(name, names[name])}
         faults = [f"{name!r} is unknown" for name in given if name not in known]
-        faults += [f"{name!r} is missing" for name in known if name not in given]
+        faults += [f"{name!r} is missing" for name in known if name not in given and name != "data"]
         faults += [
             f"{name} = {given[name]!r} is not {kind.__name__}"
             for name, kind in known.items()
@@ -79,36 +81,39 @@ class Measured:
     today: xr.Dataset | None = None
 
 
-def dataset(parameters: Parameters, listen: engine.Listener | None = None) -> xr.Dataset:
-    """The dataset that a notebook's parameters ask for; also saved in its folder `out`."""
-    if parameters.preset == "stored":
-        found = stored(parameters.campaign, parameters.testbed)
-    else:
-        plan = plan_campaign(parameters.campaign, parameters.testbed, parameters.preset, parameters.blocks)
-        found = store.read(run_campaign(plan, listen=listen))
-    store.save(found, parameters.folder / f"{parameters.campaign}-{parameters.testbed}.nc")
+def measured(parameters: Parameters, campaign: str) -> Measured:
+    """A campaign as a notebook's parameters ask for it; its dataset is also saved in the folder `out`.
+
+    It is stored, run whole, or, with the preset `quick`, stored with a shorter run of today beside it. A campaign without that
+    preset is read. With `data` it is the one in that folder. Raises FalloffError where there is none, or it cannot run.
+    """
+    found = _measured(parameters, campaign)
+    for dataset in filter(None, (found.dataset, found.today)):
+        testbed, today = json.loads(dataset.attrs["testbed_settings"])["name"], "-today" * (dataset is found.today)
+        store.save(dataset, parameters.folder / f"{campaign}-{testbed}{today}.nc")
     return found
 
 
-def measured(parameters: Parameters, campaign: str, listen: engine.Listener | None = None) -> Measured:
-    """A campaign as a notebook's parameters ask for it: stored, run whole, or stored with a shorter run of today beside it.
+def beside(parameters: Parameters, campaign: str) -> xr.Dataset | None:
+    """A campaign that a notebook shows beside its own, of which nothing is run for it; None where `data` has none of it."""
+    if parameters.data and not own.of_campaign(paths.ROOT / parameters.data, campaign):
+        return None
+    return measured(replace(parameters, preset="stored", testbed="", blocks=0), campaign).dataset
 
-    The last is so where the preset is `quick` and a reference is stored. A campaign without a quick preset is read.
-    """
+
+def _measured(parameters: Parameters, campaign: str) -> Measured:
+    if parameters.data:
+        return Measured(own.dataset(paths.ROOT / parameters.data, campaign))
     described = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
     testbed = parameters.testbed or described.get("testbed", "emulated")
     if parameters.preset == "stored" or parameters.preset not in described["presets"]:
         return Measured(stored(campaign, testbed))
-    run = store.read(run_campaign(plan_campaign(campaign, testbed, parameters.preset, parameters.blocks), listen=listen))
+    plan = plan_campaign(campaign, testbed, parameters.preset, parameters.blocks)
+    run = store.read(run_campaign(plan, listen=progress()))
     has_reference = (paths.REFERENCE / f"{campaign}-{testbed}").exists()
-    return Measured(stored(campaign, testbed), run) if parameters.preset == "quick" and has_reference else Measured(run)
-
-
-def beside(parameters: Parameters, campaign: str, listen: engine.Listener | None = None) -> xr.Dataset:
-    """The dataset of another campaign that a notebook shows; the quick preset reads its reference, to stay quick."""
-    preset = "stored" if parameters.preset == "quick" else parameters.preset
-    blocks = 0 if preset == "stored" else parameters.blocks
-    return dataset(replace(parameters, campaign=campaign, preset=preset, blocks=blocks), listen)
+    if parameters.preset == "quick" and has_reference:
+        return Measured(stored(campaign, testbed), run)
+    return Measured(run)
 
 
 def stored(campaign: str, testbed: str = "scale_model") -> xr.Dataset:
