@@ -7,12 +7,13 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from analysis import contrasts, derive, designs, own, paths, store
+from analysis import contrasts, derive, designs, experiments, own, paths, store
 from analysis.statistics import design as designs_of_plans
 from analysis.statistics import planning
 from analysis.statistics.design import Design, Statement
@@ -75,35 +76,41 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a notebook is about: a campaign's `dataset`, and `today`, a shorter run to be compared with it, or None."""
+    """A campaign's `dataset`, None where there is none, and `today`, a shorter run to be compared with it, or None."""
 
-    dataset: xr.Dataset
+    dataset: xr.Dataset | None
     today: xr.Dataset | None = None
 
 
-def measured(parameters: Parameters, campaign: str) -> Measured:
-    """A campaign as a notebook's parameters ask for it; its dataset is also saved in the folder `out`.
+def study(parameters: Parameters, module: ModuleType) -> Any:
+    """The study of an experiment as a notebook's parameters ask for it; its datasets are also saved in the folder `out`.
 
-    It is stored, run whole, or, with the preset `quick`, stored with a shorter run of today beside it. A campaign without that
-    preset is read. With `data` it is the one in that folder. Raises FalloffError where there is none, or it cannot run.
+    The campaigns are stored, or run whole, or, with the preset `quick`, stored with a shorter run of today beside them; one
+    without that preset is read. With `data` they are those in that folder. Raises FalloffError where a campaign that the
+    experiment cannot do without is missing, or cannot run here.
     """
-    found = _measured(parameters, campaign)
-    for dataset in filter(None, (found.dataset, found.today)):
-        testbed, today = json.loads(dataset.attrs["testbed_settings"])["name"], "-today" * (dataset is found.today)
-        store.save(dataset, parameters.folder / f"{campaign}-{testbed}{today}.nc")
-    return found
+    own_campaign, given = next(iter(experiments.campaigns(module)), ""), {}
+    compared = experiments.compared(module)
+    for campaign, needed in experiments.campaigns(module).items():
+        runs = campaign == own_campaign or campaign in compared
+        asked = parameters if runs else replace(parameters, preset="stored", testbed="", blocks=0)
+        found = _measured(asked, campaign, needed)
+        given[campaign] = found.dataset
+        if campaign in compared:
+            given[compared[campaign]] = found.today
+        for dataset in (found.dataset, found.today):
+            if dataset is not None:
+                testbed = json.loads(dataset.attrs["testbed_settings"])["name"]
+                today = "-today" if dataset is found.today else ""
+                store.save(dataset, parameters.folder / f"{campaign}-{testbed}{today}.nc")
+    return module.analyse(**given)
 
 
-def beside(parameters: Parameters, campaign: str) -> xr.Dataset | None:
-    """A campaign that a notebook shows beside its own, of which nothing is run for it; None where `data` has none of it."""
-    if parameters.data and not own.of_campaign(paths.ROOT / parameters.data, campaign):
-        return None
-    return measured(replace(parameters, preset="stored", testbed="", blocks=0), campaign).dataset
-
-
-def _measured(parameters: Parameters, campaign: str) -> Measured:
+def _measured(parameters: Parameters, campaign: str, needed: bool) -> Measured:
     if parameters.data:
-        return Measured(own.dataset(paths.ROOT / parameters.data, campaign))
+        folder = paths.ROOT / parameters.data
+        there = own.of_campaign(folder, campaign)
+        return Measured(own.dataset(folder, campaign)) if there or needed else Measured(None)
     described = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
     testbed = parameters.testbed or described.get("testbed", "emulated")
     if parameters.preset == "stored" or parameters.preset not in described["presets"]:

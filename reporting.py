@@ -3,12 +3,12 @@
 import re
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 
 import experiment
-from analysis import paths, report
+from analysis import experiments, paths, report
 
 # A tour and a page: no sections of the report.
 NO_SECTIONS = ("00_start_here", "80_explore")
@@ -41,13 +41,17 @@ def executed(file: Path) -> Path:
 
 
 def campaigns_of(file: Path) -> list[str]:
-    """The campaigns that a notebook runs or reads as its own."""
-    return re.findall(r'experiment\.measured\(parameters, \\"(\w+)\\"', file.read_text(encoding="utf-8"))
+    """The campaigns that a notebook's experiments run as their own."""
+    names = re.findall(r"experiment\.study\(parameters, (\w+)\)", file.read_text(encoding="utf-8"))
+    modules = [import_module(f"analysis.experiments.{name}") for name in names]
+    own = [next(iter(experiments.campaigns(module)), "") for module in modules]
+    compared = [name for module in modules for name in experiments.compared(module)]
+    return list(dict.fromkeys([*own, *compared]))
 
 
 def _measures(file: Path, preset: str) -> bool:
     """Whether a notebook runs anything with this preset."""
-    described = (experiment.read_toml(paths.CAMPAIGNS / f"{name}.toml", "campaign") for name in campaigns_of(file))
+    described = (experiment.read_toml(paths.CAMPAIGNS / f"{name}.toml", "campaign") for name in campaigns_of(file) if name)
     return any(preset in campaign["presets"] for campaign in described)
 
 
