@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import contrasts, derive, designs, experiments, own, paths, store
+from analysis import contrasts, derive, designs, experiments, paths, store, user_campaigns
 from analysis.statistics import design as designs_of_plans
 from analysis.statistics import planning
 from analysis.statistics.design import Design, Statement
@@ -109,8 +109,8 @@ def study(parameters: Parameters, module: ModuleType) -> Any:
 def _measured(parameters: Parameters, campaign: str, needed: bool) -> Measured:
     if parameters.data:
         folder = paths.ROOT / parameters.data
-        there = own.of_campaign(folder, campaign)
-        return Measured(own.dataset(folder, campaign)) if there or needed else Measured(None)
+        there = user_campaigns.of_campaign(folder, campaign)
+        return Measured(user_campaigns.dataset(folder, campaign)) if there or needed else Measured(None)
     described = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
     testbed = parameters.testbed or described.get("testbed", "emulated")
     if parameters.preset == "stored" or parameters.preset not in described["presets"]:

@@ -107,7 +107,7 @@ def _with_evidence(section: Section) -> str:
         trace = f"`falloff trace {label}` prints every transcript behind it."
         return f"{found[0]}\n\n::: evidence\nData: {names}. {trace}\n:::"
 
-    return re.sub(r"^!\[.*\]\(figures/(?P<label>\w+)\.svg\)\{.*\}$", under, section.markdown, flags=re.M)
+    return re.sub(r"^!\[.*\]\(figures/(?P<label>\w+)\.svg\)\{.*\}$", under, section.markdown, flags=re.MULTILINE)
 
 
 def _provenance(datasets: Mapping[str, xr.Dataset]) -> str:
