@@ -71,7 +71,7 @@ def markdown(sections: Sequence[Section], datasets: Mapping[str, xr.Dataset], le
     rests_on = {label: names for section in sections for label, names in section.rests_on.items() if label in shown}
     parts = [
         _front(datasets.values()),
-        opening,
+        opening.removeprefix(f"# {TITLE}").lstrip(),
         _missing(left_out),
         *others,
         "# References {.unnumbered}\n\n::: {#refs}\n:::",
