@@ -26,7 +26,7 @@ def modules() -> Iterator[ModuleType]:
     """Every experiment, by name."""
     for found in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
         module = import_module(f"{__name__}.{found.name}")
-        if hasattr(module, "analyse"):
+        if hasattr(module, "findings"):
             yield module
 
 

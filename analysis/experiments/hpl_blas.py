@@ -48,19 +48,19 @@ class Blas:
         return NAMES.get(self.fast, self.fast), NAMES.get(self.slow, self.slow)
 
 
-def analyse(dataset: xr.Dataset) -> Blas:
+def analyse(hpl_blas: xr.Dataset) -> Blas:
     """Derive points, factors, rates and the claim.
 
     Raises FalloffError when there is no HPL trial, or there are several interconnects or node counts.
     """
-    derived = points(dataset)
-    slow, fast = designs.read(dataset).pair
+    derived = points(hpl_blas)
+    slow, fast = designs.read(hpl_blas).pair
     rate = at_only_level(derived, "interconnect", "nodes").rate
     log_rate = np.log(rate)
     log_ratio = log_rate.sel(blas=fast, drop=True) - log_rate.sel(blas=slow, drop=True)
     largest = log_ratio.sel(N=log_ratio.N.max())
     return Blas(
-        dataset=dataset,
+        dataset=hpl_blas,
         points=derived,
         slow=slow,
         fast=fast,

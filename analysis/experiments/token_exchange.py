@@ -132,20 +132,20 @@ class TokenExchange:
         return tuple(claim for claim in self.claims if claim.rate in (self.rate, None))
 
 
-def analyse(dataset: xr.Dataset, today: xr.Dataset | None = None) -> TokenExchange:
+def analyse(token_exchange: xr.Dataset, today: xr.Dataset | None = None) -> TokenExchange:
     """Derive all of it, of today's run too; raises FalloffError when there is no token trial."""
-    design = json.loads(dataset.attrs["design"])
-    passed = passage(dataset)
-    found, excesses = points(dataset, passed.astray)
-    planned = places(dataset)
+    design = json.loads(token_exchange.attrs["design"])
+    passed = passage(token_exchange)
+    found, excesses = points(token_exchange, passed.astray)
+    planned = places(token_exchange)
     crowded = found.isel(token_bytes=-1, pairs=-1)
     return TokenExchange(
-        dataset=dataset,
+        dataset=token_exchange,
         points=found,
         places=planned,
         excesses=excesses,
         passage=passed,
-        models=token_models.analyse(dataset, found, planned, design["added"]["against"]),
+        models=token_models.analyse(token_exchange, found, planned, design["added"]["against"]),
         claims=claims(design["claims"], planned, crowded),
         samples=tuple(_sample(place, crowded.sel(path=place.path)) for place in planned),
         today=None if today is None else analyse(today),
