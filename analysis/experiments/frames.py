@@ -20,7 +20,7 @@ from analysis.statistics import design as designs
 from analysis.statistics.judgement import Control, judge_control
 from analysis.studies.scaling import short_names
 from analysis.wire import ETHERNET_HEADER, packet_limit
-from analysis.wording import UNKNOWN, between, counted, fixed, number, percent
+from analysis.wording import UNKNOWN, between, counted, fixed, percent
 
 WAYS = {"forward": "", "reverse": "_reverse"}  # a way's ending of the readings' names
 SIZES = {
@@ -258,14 +258,15 @@ def _of_sizes(study: PacketSizes) -> Iterator[str]:
     control = study.blocking[worst]
     interval = f"90 % interval {between(control.interval, 3)}, " if control.interval else ""
     rests_on = f"{interval}{counted(control.blocks, 'block')}, {_evidence(study.dataset)} evidence"
-    pair = f"the share of datagrams that the {reference} delivers"
+    pair = f"as large a share of datagrams as the {reference}"
     if control.kind == "holds":
         yield (
-            f"**The {compared} delivers {pair}, at all {len(sizes)} frame sizes**. The lowest ratio is {fixed(control.ratio, 3)} ({rests_on}), "
-            f"and {percent(study.margin, 0)} less would have counted as a loss."
+            f"**The {compared} delivers {pair}, at all {len(sizes)} frame sizes**. The lowest ratio of both shares is {fixed(control.ratio, 3)} "
+            f"({rests_on}); a loss of {percent(study.margin, 0)} would have counted."
         )
     elif control.kind == "violated":
-        yield f"**The {compared} delivers {number(control.ratio)} of {pair}, at {worst} bytes** ({rests_on})."
+        ratio = fixed(control.ratio, 3)
+        yield f"**The {compared} does not deliver {pair}**. At {worst} bytes their ratio is {ratio} ({rests_on})."
     else:
         yield f"**Whether the {compared} delivers {pair} is open**, first of all at {worst} bytes."
     offered = study.offered.sel(path=study.compared)
@@ -286,14 +287,11 @@ def _of_limits(study: FrameLimits) -> Iterator[str]:
         f"**The search for the largest frame ends exactly at the limit that was set in {study.exact} of {len(table)} cases**: each path, both "
         f"ways, idle and under load ({rests_on})."
     )
-    words = {
-        "silent": "drops larger frames without a word",
-        "router": "reports that they are too large",
-    }
-    for fault, does in words.items():
+    for fault in ("silent", "router"):
         paths = table[table.fault.str.contains(fault)].path.unique()
         if len(paths):
-            yield f"The {' and the '.join(names[path] for path in paths)} {does}."
+            where = " and the ".join(names[path] for path in paths)
+            yield f"Larger frames are {FAULTS[fault]} at the {where}."
     limit = published.nemo()["frame_limit"]["smc_8505t"]["frame"]["value"]
     yield f"The source's switches carried frames of {limit} bytes [@nemo]."
 
@@ -352,14 +350,16 @@ def datagrams_over_size(study: PacketSizes) -> Figure:
         figure, (sent, loss) = drawing.new_figures(3.2, 2)
         steps = np.arange(found.sizes["frame_bytes"])
         limit = found.limit.sel(path=study.reference)
-        sent.plot(steps, limit, color=style.INK, lw=0.8, label="wire limit", gid=drawing.BOUND)
+        sent.plot(steps, limit, "_", color=style.INK, ms=16, label="wire limit", gid=drawing.BOUND)
         for place, path in ((-SIDESTEP, study.reference), (SIDESTEP, study.compared)):
             x, chosen = steps + place, found.sel(path=path)
             drawing.runs(sent, path, x, chosen.sent, names[path])
             drawing.intervals(sent, path, x, chosen.sent, "rate")
             drawing.runs(loss, path, x, 100 * chosen.loss, names[path])
             lost = 100 * study.losses.sel(path=path)
-            drawing.interval(loss, path, x, *(lost[end].values for end in ("loss", "low", "high")))
+            # Of losses that are all the same, rounding may put the mean outside of the interval.
+            low, high = np.minimum(lost.low, lost.loss), np.maximum(lost.high, lost.loss)
+            drawing.interval(loss, path, x, lost.loss.values, low.values, high.values)
         sent.set(yscale="log", ylabel="datagrams sent [1/s]")
         loss.set(ylabel="datagrams lost [%]", ylim=(0, 100))
         for axes in (sent, loss):

@@ -173,8 +173,8 @@ def sentences(cost: Cost) -> Iterator[str]:
     if sending.followed and np.isfinite(sending.packet_part[1]):
         part, *ends = sending.packet_part
         yield (
-            f"By a model of both costs [@chase], {percent(part, 0)} of that time at MTU {least} is spent per packet (95 % interval "
-            f"{percent_range(ends, 0)})."
+            f"At MTU {least}, {percent(part, 0)} of the sending end's cost is the packet's and not the byte's, by a model of both [@chase] "
+            f"(95 % interval {percent_range(ends, 0)})."
         )
 
 
@@ -308,7 +308,11 @@ def _caption(cost: Cost) -> str:
 
 def _basis(cost: Cost) -> Basis:
     evidence = cost.dataset.evidence.values.ravel()[0].item()
-    return Basis(evidence, cost.points.sizes["block"], "arithmetic means with 95 % t intervals")
+    return Basis(
+        evidence,
+        cost.points.sizes["block"],
+        "arithmetic means of costs, geometric of ratios, with 95 % t intervals",
+    )
 
 
 def _amount(cost: Cost, end: End, name: str, unit: float) -> str:

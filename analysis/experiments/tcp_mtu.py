@@ -21,13 +21,13 @@ from analysis.flooding import Bystander, flooded
 from analysis.inference.averages import Kind
 from analysis.inference.over_blocks import rates
 from analysis.studies.scaling import short_names
-from analysis.tcp import STAMPS, points, stamps
+from analysis.tcp import FULL, STAMPS, points, stamps
 from analysis.wording import UNKNOWN, between, counted, fixed, number, percent, percent_range
 
 LINK_BOUND, HOST_BOUND, SHAPER = STAMPS
 GIGA = 1e9
 SIDESTEP = 0.14  # of a doubling of the MTU, between two marks
-OUTSIDE = 0.22  # the same, between two published marks, beside those of their MTU
+OUTSIDE = 0.2  # the same, between two published marks
 APART = 1.9  # ticks closer than this factor would collide
 FIGURES = {
     "tcp_mtu": ("tcp_mtu", "published/nemo.toml", "published/nemo_netperf.csv"),
@@ -190,12 +190,12 @@ def _of_ways(study: TcpMtu, directions: Collection[str], ways: str) -> str:
     if not known.any():
         return f"**{ways}, it cannot be said whether TCP fills the wire**: no path with a rate has a valid run."
     how_many = "all" if full.sum() == known.sum() else f"{int(full.sum())} of"
-    said = f"**{ways}, TCP fills the wire at {how_many} {int(known.sum())} combinations of path and MTU**."
+    said = f"**{ways}, TCP fills the wire at {how_many} {int(known.sum())} points**."
     if not bound.any():
-        return f"{said} It reaches at least {_in_words(_lowest(study, full), study)}."
+        return f"{said} It reaches at least {_in_words(_lowest(study, known), study)}."
     mtus = [str(mtu) for mtu in limited.mtu[bound.any(["path", "direction"])].values]
     return (
-        f"{said} At the other {int(bound.sum())}, with MTU {' and '.join(mtus)}, the machine is the limit and not the path"
+        f"{said} At the other {int(bound.sum())}, with MTU {', '.join(mtus)}, the machine is the limit and not the path"
         f"{_busy_there(study, bound)}. The lowest reaches {_in_words(_lowest(study, bound), study)}."
     )
 
@@ -225,7 +225,7 @@ def _in_words(share: xr.Dataset, study: TcpMtu) -> str:
 
 def _of_shaper(study: TcpMtu) -> str:
     wrong = int((study.stamps == SHAPER).sum())
-    where = counted(wrong, "combination")
+    where = counted(wrong, "point")
     return f"**The shaper lets too much pass at {where}**: beyond the wire limit." if wrong else ""
 
 
@@ -247,13 +247,6 @@ def _of_source(study: TcpMtu) -> str:
     if study.evidence == "emulated" and study.stamps.sel(place) == LINK_BOUND:
         fault = " What held that switch or its cards back is not emulated."
     return f"{said}; the path like it reaches {percent(float(here))} here.{fault}"
-
-
-def _of_today(study: TcpMtu) -> str:
-    today = study.today
-    if today is None or not today.points:
-        return ""
-    return f"In today's shorter run {today.same} of {counted(today.points, 'point')} are limited by the same, path or machine."
 
 
 def conduct(study: TcpMtu) -> str:
@@ -289,13 +282,11 @@ def _of_onlookers(study: TcpMtu) -> str:
 def findings(study: TcpMtu) -> Iterator[Finding]:
     """Every point's share of the wire limit, the lowest of them one way first, and the cost at both ends, as data."""
     source, names = origin("tcp_mtu", study.dataset), short_names(study.dataset)
-    known = study.stamps.sel(direction=_one_way(study))
-    full, known = known == LINK_BOUND, known != ""
+    limited = study.stamps.sel(direction=_one_way(study))
+    known = limited != ""
     if known.any():
-        said = (
-            "the lowest share of the wire limit that TCP reaches one way, over all paths and MTUs"
-        )
-        answer = "fills it" if full.sum() == known.sum() else "does not fill it"
+        said = "the lowest share of the wire limit that TCP reaches one way, over all points"
+        answer = "does not fill it" if (limited == HOST_BOUND).any() else "fills it"
         further = {"answer": answer, "primary": True, "today": study.today and study.today.as_data}
         yield _of_share(source, said, _lowest(study, known), **further)
     for path in study.paths:
@@ -339,6 +330,7 @@ def goodput_over_mtu(study: TcpMtu) -> Figure:
     with style.styled():
         figure, panels = drawing.new_figures(3.4, len(paths))
         for axes, path in zip(panels, paths):
+            axes.sharex(panels[0])
             axes.sharey(panels[0])
             _limits(axes, study.points.limit.sel(path=path) / GIGA)
             _directions(axes, study.points.total.sel(path=path) / GIGA, "rate")
@@ -383,8 +375,11 @@ def _published(axes: Axes, study: TcpMtu, path: str) -> None:
     here = study.published[study.published.path == path]
     for mtu, tests in here.groupby("mtu"):
         outwards = 1 if mtu > middle else -1
-        for rank, test in enumerate(tests.itertuples(), start=2):
-            place, color = mtu * 2 ** (OUTSIDE * outwards * rank), style.look(test.direction).color
+        for rank, test in enumerate(tests.itertuples(), start=1):
+            place, color = (
+                mtu * 2 ** (outwards * (SIDESTEP + OUTSIDE * rank)),
+                style.look(test.direction).color,
+            )
             axes.plot(place, test.total / GIGA, devices[test.device], color=color, mew=1.5, ms=5)
     for device in here.device.unique():
         label = f"published: {names[device]}"
@@ -405,8 +400,8 @@ def shares_table(study: TcpMtu) -> Table:
         ("Path", "MTU [B]", "Limit one way [Gbit/s]", *headings),
         "lrr" + "l" * len(directions),
         rows,
-        "What TCP reaches of the wire limit, of both ways together where both are used; in *italics* the machine is the limit and not "
-        "the path",
+        f"What TCP reaches of the wire limit, of both ways together where both are used. It fills the wire from {percent(FULL, 0)} of what "
+        "acknowledgements leave of it; in *italics* it does not, and the machine is the limit",
         Basis(study.evidence, study.points.sizes["block"], "harmonic means with 95 % t intervals"),
     )
 
