@@ -1,0 +1,231 @@
+"""What oversubscription saves: the price of each design of the page against the slowdown of traffic and HPL on it."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis import design_table, drawing, style
+from analysis.designs import CROSSBAR
+from analysis.exhibit import Basis, Exhibit, Table
+from analysis.experiments.topology import (
+    HPL,
+    Judgement,
+    Topology,
+    in_words,
+    ratio_in_words,
+)
+from analysis.studies.scaling import short_names
+from analysis.wording import UNKNOWN, number, plain
+
+SHOWN = (("permutation", "shuffled"), (HPL, "shuffled"))  # a panel each
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A network with its cost a node [USD] and its slowdown [1] in a pattern and placement.
+
+    It is `efficient` where no other is as cheap and as fast and better in one of both.
+    """
+
+    interconnect: str
+    pattern: str
+    placement: str
+    cost_per_node: float
+    slowdown: float
+    efficient: bool
+
+
+@dataclass(frozen=True)
+class Priced:
+    """The designs of a study with their prices.
+
+    `costs` is from `design_table.table`. `crossbar_cost` [USD a node] is that of the network without oversubscription:
+    the cheapest of the page's designs and what the page adds to it, NaN where it does not say. `saved` [USD a node] is
+    that addition. `break_even` [USD] is the price of a node and its network below which the saving buys more HPL than
+    the network loses, for each of the page's designs and placements that HPL ran on, ascending: infinite where HPL
+    loses nothing.
+    """
+
+    study: Topology
+    costs: pd.DataFrame
+    crossbar_cost: float
+    saved: float
+    choices: tuple[Choice, ...]
+    break_even: tuple[float, ...]
+
+
+def analyse(study: Topology, prices: Mapping[str, float] | None = None) -> Priced:
+    """Price the designs; `prices` [USD] replaces those of parts. Raises FalloffError when one is of no part."""
+    costs = design_table.table(study.designs, prices=prices)
+    saved = study.designs.cluster["unsubscribed_extra"] / study.designs.cluster["nodes"]
+    cheapest = costs[costs.design.isin(study.proposed)].cost_per_node.min()
+    crossbar_cost = float(cheapest + saved)
+    listed = {**dict(zip(costs.design, costs.cost_per_node)), CROSSBAR: crossbar_cost}
+    own = [one for one in study.judgements if one.interconnect in study.proposed]
+    limits = [break_even(one.slowdown, saved) for one in own if one.pattern == HPL]
+    return Priced(
+        study=study,
+        costs=costs,
+        crossbar_cost=crossbar_cost,
+        saved=saved,
+        choices=choices(
+            study.judgements, {name: cost for name, cost in listed.items() if math.isfinite(cost)}
+        ),
+        break_even=tuple(sorted(limit for limit in limits if not math.isnan(limit))),
+    )
+
+
+def break_even(slowdown: float, saved: float) -> float:
+    """The price of a node and its network [USD] below which so much saved on each node buys more than it loses.
+
+    A budget buys nodes at (price - saved) that are s times slower, or at the price without: the former do more where
+    s (price - saved) < price. The rate is taken to be in proportion to the nodes.
+    """
+    return saved * slowdown / (slowdown - 1) if slowdown > 1 else math.inf
+
+
+def choices(judged: Sequence[Judgement], costs: Mapping[str, float]) -> tuple[Choice, ...]:
+    """The choices by pattern and placement, cheapest first: the judged networks and the CROSSBAR, whose slowdown is 1.
+
+    `costs` are a node's [USD] by network; one whose cost is not known is no choice.
+    """
+    chosen = []
+    for traffic in dict.fromkeys(one.traffic for one in judged):
+        slowdowns = {one.interconnect: one.slowdown for one in judged if one.traffic == traffic}
+        slowdowns[CROSSBAR] = 1.0
+        places = {name: (costs[name], slow) for name, slow in slowdowns.items() if name in costs}
+        for name, place in sorted(places.items(), key=lambda item: item[1]):
+            efficient = is_efficient(place, places.values())
+            chosen.append(Choice(name, *traffic, *place, efficient))
+    return tuple(chosen)
+
+
+def is_efficient(place: tuple[float, float], places: Iterable[tuple[float, float]]) -> bool:
+    """Whether none of the places (cost, slowdown) is at least as low in both and lower in one."""
+    cost, slowdown = place
+    others = [other for other in places if other != place]
+    return not any(other[0] <= cost and other[1] <= slowdown for other in others)
+
+
+def finding(priced: Priced) -> str:
+    """Whether the saving is better spent on nodes, in plain English (Markdown); empty where HPL did not run."""
+    limits = [limit for limit in priced.break_even if math.isfinite(limit)]
+    if not limits:
+        return ""
+    below = " to ".join(dict.fromkeys(number(limit) for limit in (min(limits), max(limits))))
+    return (
+        f"The page would spend the {number(priced.saved)} USD a node that this saves on more nodes. "
+        f"For HPL that pays only where a node with its network costs less than {below} USD."
+    )
+
+
+def figures(priced: Priced) -> dict[str, Exhibit]:
+    """Slowdown over the network's cost."""
+    return {
+        "topology_prices": Exhibit(
+            "topology_prices",
+            cost_and_slowdown(priced),
+            "Slowdown of random pairs and of HPL over what the network costs, with neighbours shuffled",
+            Basis(priced.study.evidence),
+            "Slowdown over cost a node for each network design, for random pairs and for HPL",
+            "The numbers are the oversubscriptions of the edge switches. Filled marks are efficient: no other network is as "
+            "cheap and as fast, and better in one of both. Slowdowns are geometric means over the draws.",
+            rests_on=("topology", "hpl_topology", f"designs/{priced.study.designs.name}.toml"),
+        )
+    }
+
+
+def cost_and_slowdown(priced: Priced) -> Figure:
+    """Slowdown [1] over cost [USD a node], a panel for each of SHOWN that ran; efficient choices are filled."""
+    ran = [traffic for traffic in SHOWN if traffic[0] != HPL or priced.study.hpl is not None]
+    with style.styled():
+        figure, panels = drawing.new_figures(3.2, len(ran))
+        for axes, traffic in zip(panels, ran):
+            for choice in priced.choices:
+                if (choice.pattern, choice.placement) == traffic:
+                    _mark(axes, choice, priced.study)
+            axes.set(yscale="log", xlabel="cost [USD a node]")
+            axes.set_title(in_words(traffic[0]), loc="left")
+            axes.margins(x=0.15, y=0.1)
+            drawing.log_ticks(axes.yaxis)
+        panels[0].set_ylabel("slowdown [1]")
+        drawing.legend_below(figure, panels, 3)
+        return figure
+
+
+def _mark(axes: Axes, choice: Choice, study: Topology) -> None:
+    """A choice with its oversubscription; each core switch has a colour and marker."""
+    designs, name = study.designs.designs, choice.interconnect
+    series, label, ratio = CROSSBAR, "without oversubscription", ""
+    if name in designs:
+        core = designs[name]["core"]
+        series = next(other for other in designs if designs[other]["core"] == core)
+        label = study.designs.cores[core]["short"]
+        ratio = ratio_in_words(study.oversubscription[name])
+    look, place = style.look(series), (choice.cost_per_node, choice.slowdown)
+    face = look.color if choice.efficient else "white"
+    axes.plot(*place, look.marker, color=look.color, mfc=face, markersize=6, zorder=3)
+    axes.plot([], [], look.marker, color=look.color, markersize=6, label=label)
+    axes.annotate(ratio, place, (5, 3), textcoords="offset points", fontsize=8)
+
+
+def designs_table(priced: Priced) -> Table:
+    """The designs with their oversubscription, bisection bandwidth, cost and largest cluster."""
+    study, names = priced.study, short_names(priced.study.dataset)
+    rows = [
+        (
+            names[row.design] + ("" if row.design in study.proposed else " *"),
+            str(row.nodes_per_edge),
+            ratio_in_words(row.edge_oversubscription),
+            ratio_in_words(row.core_oversubscription),
+            number(row.bisection / 1e9),
+            _usd(row.cost_per_node),
+            str(row.largest_cluster),
+        )
+        for row in priced.costs.itertuples()
+    ]
+    crossbar = (
+        names[CROSSBAR],
+        UNKNOWN,
+        "1:1",
+        "1:1",
+        UNKNOWN,
+        _usd(priced.crossbar_cost),
+        UNKNOWN,
+    )
+    columns = (
+        "Network",
+        "Nodes on a switch",
+        "Edge",
+        "Core",
+        "Bisection [GB/s]",
+        "Cost [USD a node]",
+        "Most nodes",
+    )
+    caption = (
+        f"The designs for {study.designs.cluster['nodes']} nodes: oversubscription at the edges and in the core, what one half "
+        "of the nodes can send to the other, the price of all switches, and the largest cluster with all slots filled. "
+        "\\*: not the page's; its edge switches filled up. The network without oversubscription costs the page's "
+        f"cheapest design and what the page adds to that. {UNKNOWN}: not known"
+    )
+    return Table(
+        "topology-designs", columns, "lrrrrrr", [*rows, crossbar], caption, Basis("published")
+    )
+
+
+def assumed_table(priced: Priced) -> Table:
+    """What the page does not print, by its place in the design file, and why the value there is taken."""
+    rows = [
+        (f"`{place}`", plain(reason.removeprefix("assumed").lstrip(": ")))
+        for place, reason in priced.study.designs.assumed.items()
+    ]
+    caption = "What the page leaves open, by its place in the file of designs, and why the value there is taken."
+    return Table("topology-assumed", ("Assumed", "Because"), "ll", rows, caption)
+
+
+def _usd(value: float) -> str:
+    return number(value) if math.isfinite(value) else UNKNOWN
