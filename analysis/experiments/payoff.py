@@ -18,7 +18,15 @@ from analysis.studies import sensitivity as sensitivities
 from analysis.studies.efficiency import efficiency, rpeak
 from analysis.studies.scaling import short_names
 from analysis.studies.sensitivity import Sensitivity, meaning
-from analysis.wording import UNKNOWN, counted, number, percent, percent_range, plain
+from analysis.wording import (
+    UNKNOWN,
+    counted,
+    exact,
+    number,
+    percent,
+    percent_range,
+    plain,
+)
 from runners.record import FalloffError
 
 DRAWS = 10_000
@@ -27,7 +35,7 @@ ENDS = (0.025, 0.975)  # of the 95 % ranges of draws
 # Which uncertainty the draws have: of the prices, of the model's numbers, or of both.
 UNCERTAIN = ("prices", "efficiency", "both")
 YEARS = "2005 to 2009"  # of data/prices.toml
-APART = 2  # ticks lie at least this factor of nodes apart
+APART = 1.7  # ticks lie at least this factor of nodes apart
 
 
 @dataclass(frozen=True)
@@ -245,7 +253,7 @@ def _of_uncertainty(study: Payoff) -> str:
         return ""
     share = float(study.price_share[-1])
     if share > 0.5:
-        return f"The prices make {percent(share, 0)} of that uncertainty: better prices would tell more than a better model."
+        return f"The prices make {percent(share, 0)} of that uncertainty; better prices would tell more than a better model."
     return f"The model makes {percent(1 - share, 0)} of that uncertainty."
 
 
@@ -279,39 +287,37 @@ def figures(study: Payoff) -> dict[str, Exhibit]:
         "payoff": Exhibit(
             "payoff",
             gain_and_chance(study),
-            f"Left: what HPL gains on {study.fast} over {study.slow}, and what a node with it costs more; where the gain is "
-            f"higher, {study.fast} pays. Right: the share of the draws in which it does",
+            f"Above: what HPL gains on {study.fast} over {study.slow}, and what a node with it costs more; where the gain is "
+            f"higher, {study.fast} pays. Below: the share of the draws in which it does",
             _basis(study),
             "The faster network's gain in HPL beside its price, and the chance that it pays, over nodes",
-            "The bars are the range of the gain, the grey band that of the price.",
+            "The bars are the range of the gain, the grey band is that of the price.",
             rests_on=("hpl_paper", "hpl_sensitivity", "hpl_beyond", "prices.toml"),
         )
     }
 
 
 def gain_and_chance(study: Payoff) -> Figure:
-    """Left the gain [%] over nodes and what a node costs more [%], right the chance [%] that the network pays."""
+    """Above the gain [%] over nodes and what a node costs more [%], below the chance [%] that the network pays."""
     with style.styled():
-        figure, (gain, chance) = drawing.new_figures(3.1, 2)
-        series, nodes = study.gains.reference, np.array(study.nodes)
-        look = style.look(series)
-        shown = (100 * study.gain[end].values for end in ("value", "low", "high"))
-        drawing.interval(gain, series, nodes, *shown)
-        gain.plot([], [], look.marker, color=look.color, mfc="white", label="gain in HPL")
-        premium = 100 * study.premium
+        figure = Figure(figsize=(style.WIDTH, 4.3))
+        gain, chance = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+        color, nodes = style.look(study.gains.reference).color, study.nodes
+        gains, premium = 100 * study.gain, 100 * study.premium
+        gain.vlines(nodes, gains.low, gains.high, color=color, linewidth=1.2)
+        gain.plot(nodes, gains.value, "o", color=color, markersize=3.5, label="gain in HPL")
         gain.axhline(
             float(premium.value), color=style.INK, linewidth=1.2, label="extra price of a node"
         )
         gain.axhspan(
-            float(premium.low), float(premium.high), color=style.FAINT, alpha=0.35, linewidth=0
+            float(premium.low), float(premium.high), color=style.FAINT, alpha=0.3, linewidth=0
         )
         gain.set(ylim=(0, None), ylabel=f"{study.fast} over {study.slow} [%]")
-        values = 100 * study.chance.sel(uncertain="both").values
-        chance.plot(nodes, values, look.marker, color=look.color, mfc="white")
-        chance.set(ylim=(-3, 103), ylabel=f"draws in which {study.fast} is cheaper [%]")
-        for axes in (gain, chance):
-            drawing.node_axis(axes, drawing.apart(study.nodes, APART))
-        drawing.legend_below(figure, [gain, chance], 2)
+        cheaper = 100 * study.chance.sel(uncertain="both")
+        chance.plot(nodes, cheaper, "o", color=color, markersize=3.5)
+        chance.set(ylim=(-5, 105), ylabel=f"{study.fast} cheaper\n[% of draws]")
+        drawing.node_axis(chance, drawing.apart(nodes, APART))
+        drawing.legend_below(figure, gain, 2)
         return figure
 
 
@@ -323,7 +329,9 @@ def from_table(study: Payoff) -> Table:
         at = study.from_nodes.sel(uncertain=kind)
         value, low, high = (_count(float(at[end])) for end in ("value", "low", "high"))
         never = 1 - float(study.chance.sel(uncertain=kind).isel(nodes=-1))
-        rows.append((name, value, low if low == high else f"{low} to {high}", number(100 * never)))
+        rows.append(
+            (name, value, low if low == high else f"{low} to {high}", number(100 * never, 2))
+        )
     varied = study.gains.sensitivity
     counts = ", ".join(str(n) for n in varied.base.nodes.values)
     left_out = [meaning(name) for name in model_draws.left_out(varied)]
@@ -353,8 +361,9 @@ def points_table(study: Payoff) -> Table:
         gained = (
             f"{percent(float(gain.value))} ({percent_range((float(gain.low), float(gain.high)))})"
         )
-        more = f"{number(float(worth.value))} ({_usd(float(worth.low), float(worth.high))})"
-        rows.append((str(n), gained, number(slow), number(fast), more, number(100 * chance)))
+        ends = [number(float(worth[end])) for end in ("low", "high")]
+        more = f"{number(float(worth.value))} ({' to '.join(ends)})"
+        rows.append((str(n), gained, number(slow), number(fast), more, number(100 * chance, 2)))
     columns = (
         "Nodes",
         "Gain (95 % range)",
@@ -376,8 +385,8 @@ def prices_table(study: Payoff) -> Table:
     rows = [
         (
             f"{owners[price.of]}: {plain(price.part)}",
-            number(price.value),
-            _usd(price.low, price.high) if price.low < price.high else UNKNOWN,
+            exact(price.value),
+            f"{exact(price.low)} to {exact(price.high)}" if price.low < price.high else UNKNOWN,
             plain(price.source),
         )
         for price in study.paid
@@ -387,10 +396,6 @@ def prices_table(study: Payoff) -> Table:
         "What a node pays for each part. The ranges are thought possible; they are no intervals."
     )
     return Table("payoff-prices", columns, "lrll", rows, caption, widths=(3, 2, 3, 10))
-
-
-def _usd(low: float, high: float) -> str:
-    return f"{number(low)} to {number(high)}"
 
 
 def _basis(study: Payoff) -> Basis:

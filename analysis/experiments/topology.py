@@ -35,7 +35,7 @@ TRAFFIC = {
     "many_to_one": "from many to one",
     HPL: "of HPL",
 }
-SIDESTEP = 0.24  # of a row, between the marks of two oversubscriptions
+SIDESTEP = 0.27  # of a row, between the marks of two oversubscriptions
 
 
 @dataclass(frozen=True)
@@ -295,9 +295,11 @@ def finding(study: Topology) -> str:
 
 
 def _basis(study: Topology, beliefs: Sequence[Belief]) -> str:
-    designs, runs = max(belief.designs for belief in beliefs), beliefs[0].worst.runs
+    runs, designs = beliefs[0].worst.runs, max(belief.designs for belief in beliefs)
+    whole = len(study.proposed)
     draws = f", {counted(runs, 'draw')} of the traffic" if runs > 1 else ""
-    ran = f"{counted(beliefs[0].nodes, 'node')}, {designs} of the page's {counted(len(study.proposed), 'design')}"
+    part = "" if designs == whole else f"{designs} of "
+    ran = f"{counted(beliefs[0].nodes, 'node')}, {part}the page's {counted(whole, 'design')}"
     return f"{study.evidence} evidence, {ran}{draws}"
 
 
@@ -406,7 +408,7 @@ def slowdown_by_traffic(study: Topology) -> Figure:
     """A row for each kind of traffic, a series for each oversubscription, over the slowdown [1]."""
     with style.styled():
         rows = list(dict.fromkeys(one.traffic for one in study.judgements))
-        figure, axes = drawing.new_figure(1.1 + 0.31 * max(len(rows), 2))
+        figure, axes = drawing.new_figure(1.1 + 0.36 * max(len(rows), 2))
         axes.axvspan(1, 1 / (1 - study.margin), color=style.MARGIN, linewidth=0)
         for rank, ratio in enumerate(study.ratios):
             sidestep = SIDESTEP * (rank - (len(study.ratios) - 1) / 2)
@@ -423,9 +425,11 @@ def slowdown_by_traffic(study: Topology) -> Figure:
 
 def _series(
     axes: Axes, study: Topology, rows: Sequence, ratio: float, series: str, sidestep: float
-):
+) -> None:
     """The marks of all designs with an oversubscription."""
-    look, label = style.look(series), f"{ratio_in_words(ratio)} at the edges"
+    of_page = any(study.oversubscription[name] == ratio for name in study.proposed)
+    label = ratio_in_words(ratio) + (" (the page's designs)" if of_page else "")
+    look = style.look(series)
     axes.plot([], [], look.marker, color=look.color, label=label)
     for row, traffic in enumerate(rows):
         judged = study.judged(traffic, ratio)
@@ -442,19 +446,21 @@ def slowdown_table(study: Topology) -> Table:
     rows = []
     for belief in study.beliefs:
         traffic = belief.pattern, belief.placement
-        part = UNKNOWN if belief.pattern == HPL else number(100 * belief.worst.bearable)
-        cells = (_range([one.slowdown for one in study.judged(traffic, it)]) for it in study.ratios)
+        part = UNKNOWN if belief.pattern == HPL else number(100 * belief.worst.bearable, 2)
+        alike = [study.judged(traffic, ratio) for ratio in study.ratios]
+        cells = [_range([one.slowdown for one in judged]) for judged in alike]
         name = in_words(belief.pattern)
         rows.append((name, placed(belief.placement), *cells, answers[belief.kind], part))
     ratios = [ratio_in_words(ratio) for ratio in study.ratios]
     cost = f"{study.own_ratios} costs it"
-    columns = ("Traffic", "Placed", *ratios, cost, "Bearable [% of time]")
-    where = dict.fromkeys(f"{in_words(one.pattern)} {one.nodes}" for one in study.beliefs)
+    columns = ("Traffic", "Placed", *ratios, cost, "Harmless [% of time]")
+    nodes = dict.fromkeys(str(one.nodes) for one in study.judgements if one.pattern != HPL)
+    nodes |= dict.fromkeys(f"{one.nodes} for HPL" for one in study.judgements if one.pattern == HPL)
     caption = (
-        f"Slowdown [1] at each oversubscription of the edges: geometric means over the draws, with the range over its designs. "
-        f"Nodes: {', '.join(where)}. The page's designs cost a kind of traffic something where each of them slows each draw "
-        f"by more than {percent(study.margin, 0)}. A program may spend the last column's part of its time in such traffic on "
-        "the slowest of these, and lose no more than that"
+        f"Slowdown [1] at each oversubscription of the edges, on {' nodes, '.join(nodes)}: geometric means over the draws, with "
+        f"their range over the designs. {study.own_ratios} costs a kind of traffic something where each of the page's designs "
+        f"slows each draw by more than {percent(study.margin, 0)}. A program may spend the last column's part of its time in "
+        "such traffic, on the slowest of these designs, and lose no more than that"
     )
     align = "ll" + "r" * len(study.ratios) + "lr"
     return Table("topology-slowdown", columns, align, rows, caption, Basis(study.evidence))

@@ -132,7 +132,7 @@ def figures(priced: Priced) -> dict[str, Exhibit]:
             "Slowdown of random pairs and of HPL over what the network costs, with neighbours shuffled",
             Basis(priced.study.evidence),
             "Slowdown over cost a node for each network design, for random pairs and for HPL",
-            "The numbers are the oversubscriptions of the edge switches. Filled marks are efficient: no other network is as "
+            "The numbers are the oversubscriptions at the edges. Filled marks are efficient: no other network is as "
             "cheap and as fast, and better in one of both. Slowdowns are geometric means over the draws.",
             rests_on=("topology", "hpl_topology", f"designs/{priced.study.designs.name}.toml"),
         )
@@ -145,32 +145,43 @@ def cost_and_slowdown(priced: Priced) -> Figure:
     with style.styled():
         figure, panels = drawing.new_figures(3.2, len(ran))
         for axes, traffic in zip(panels, ran):
-            for choice in priced.choices:
-                if (choice.pattern, choice.placement) == traffic:
-                    _mark(axes, choice, priced.study)
-            axes.set(yscale="log", xlabel="cost [USD a node]")
+            chosen = [one for one in priced.choices if (one.pattern, one.placement) == traffic]
+            for choice in chosen:
+                _mark(axes, choice, priced.study)
+            _label(axes, chosen, priced.study)
+            axes.set(xlabel="cost [USD a node]")
             axes.set_title(in_words(traffic[0]), loc="left")
-            axes.margins(x=0.15, y=0.1)
-            drawing.log_ticks(axes.yaxis)
+            axes.margins(x=0.15, y=0.12)
+            axes.sharex(panels[0])
         panels[0].set_ylabel("slowdown [1]")
         drawing.legend_below(figure, panels, 3)
         return figure
 
 
 def _mark(axes: Axes, choice: Choice, study: Topology) -> None:
-    """A choice with its oversubscription; each core switch has a colour and marker."""
+    """A choice; each core switch has a colour and marker."""
     designs, name = study.designs.designs, choice.interconnect
-    series, label, ratio = CROSSBAR, "without oversubscription", ""
+    series, label = CROSSBAR, "without oversubscription"
     if name in designs:
         core = designs[name]["core"]
         series = next(other for other in designs if designs[other]["core"] == core)
         label = study.designs.cores[core]["short"]
-        ratio = ratio_in_words(study.oversubscription[name])
-    look, place = style.look(series), (choice.cost_per_node, choice.slowdown)
+    look = style.look(series)
     face = look.color if choice.efficient else "white"
+    place = choice.cost_per_node, choice.slowdown
     axes.plot(*place, look.marker, color=look.color, mfc=face, markersize=6, zorder=3)
     axes.plot([], [], look.marker, color=look.color, markersize=6, label=label)
-    axes.annotate(ratio, place, (5, 3), textcoords="offset points", fontsize=8)
+
+
+def _label(axes: Axes, chosen: Sequence[Choice], study: Topology) -> None:
+    """Each oversubscription beside the cheapest network that has it; `chosen` are cheapest first."""
+    labelled = set()
+    for choice in chosen:
+        ratio = study.oversubscription.get(choice.interconnect)
+        if ratio and ratio not in labelled:
+            labelled.add(ratio)
+            place = choice.cost_per_node, choice.slowdown
+            axes.annotate(ratio_in_words(ratio), place, (6, 4), textcoords="offset points")
 
 
 def designs_table(priced: Priced) -> Table:
@@ -209,12 +220,10 @@ def designs_table(priced: Priced) -> Table:
     caption = (
         f"The designs for {study.designs.cluster['nodes']} nodes: oversubscription at the edges and in the core, what one half "
         "of the nodes can send to the other, the price of all switches, and the largest cluster with all slots filled. "
-        "\\*: not the page's; its edge switches filled up. The network without oversubscription costs the page's "
-        f"cheapest design and what the page adds to that. {UNKNOWN}: not known"
+        "\\*: not the page's; its edge switches filled up. Prices are the page's; the network without oversubscription costs "
+        f"its cheapest design and what it adds to that. {UNKNOWN}: not known."
     )
-    return Table(
-        "topology-designs", columns, "lrrrrrr", [*rows, crossbar], caption, Basis("published")
-    )
+    return Table("topology-designs", columns, "lrrrrrr", [*rows, crossbar], caption)
 
 
 def assumed_table(priced: Priced) -> Table:
