@@ -199,6 +199,5 @@ def planned(dataset: xr.Dataset) -> Table:
 
 
 def _levels(levels: Sequence, names: Mapping) -> str:
-    return ", ".join(
-        names.get(level, {}).get("short") or str(level).replace("_", " ") for level in levels
-    )
+    called = [names.get(level, {}).get("short") or str(level).replace("_", " ") for level in levels]
+    return ("; " if any("," in name for name in called) else ", ").join(called)

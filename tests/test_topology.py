@@ -59,7 +59,7 @@ def planted_study():
 @cache
 def planted_prices():
     """The study's designs with the prices of the page."""
-    return topology_prices.analyse(planted_study())
+    return topology_prices.at_prices(planted_study())
 
 
 def of(study, pattern, placement="in_order"):
@@ -78,7 +78,7 @@ def words(study):
 
 def shown(study):
     """All that is written of a study: the finding and every table."""
-    priced = topology_prices.analyse(study)
+    priced = topology_prices.at_prices(study)
     tables = [topology.slowdown_table(study), topology.nodes_table(study)]
     tables += [topology_prices.designs_table(priced), topology_prices.assumed_table(priced)]
     texts = [words(study), topology_prices.finding(priced), *(table.markdown for table in tables)]
@@ -191,12 +191,12 @@ def test_the_crossbar_costs_what_the_page_adds():
     own = planted_prices().costs.set_index("design").loc[list(planted_study().proposed)]
     extra, nodes = DESIGNS.cluster["unsubscribed_extra"], DESIGNS.cluster["nodes"]
     assert planted_prices().crossbar_cost == pytest.approx((own.cost.min() + extra) / nodes)
-    typed = topology_prices.analyse(flows, {"cisco_6509e": 200e3})
+    typed = topology_prices.at_prices(flows, {"cisco_6509e": 200e3})
     moved = typed.costs.set_index("design").cost - planted_prices().costs.set_index("design").cost
     assert moved["cisco_2to1"] == pytest.approx(200e3 - 94e3) and moved["e600_2to1"] == 0
     assert typed.crossbar_cost > planted_prices().crossbar_cost
     with pytest.raises(FalloffError, match="prices: cisco"):
-        topology_prices.analyse(flows, {"cisco": 1.0})
+        topology_prices.at_prices(flows, {"cisco": 1.0})
 
 
 @given(slow=st.floats(1.01, 3), saved=st.floats(1, 1000))
@@ -214,7 +214,7 @@ def test_what_has_no_known_price_is_no_choice(monkeypatch):
     )
     monkeypatch.setattr(topology, "_designs", lambda dataset: unpriced)
     study = topology.analyse(planted_flows(), planted_hpl())
-    priced = topology_prices.analyse(study)
+    priced = topology_prices.at_prices(study)
     assert CROSSBAR not in {one.interconnect for one in priced.choices} and of(study, "permutation")
     assert topology_prices.finding(priced) == "" and not re.search(r"\b(nan|None)\b", shown(study))
 
@@ -253,7 +253,7 @@ def test_nothing_is_made_up(campaigns):
     }[campaigns]()
     assert not re.search(r"\b(nan|None|inf)\b", shown(study))
     assert ("cannot be told" in words(study)) is (campaigns == "lost")
-    priced = topology_prices.analyse(study)
+    priced = topology_prices.at_prices(study)
     for exhibit in (*topology.figures(study).values(), *topology_prices.figures(priced).values()):
         assert "</svg>" in exhibit.svg()
     assert len(list(topology.findings(study))) == len(study.beliefs)

@@ -1,7 +1,8 @@
 """From how many nodes on a faster network pays for itself: its gain in HPL's rate against what it costs more."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -35,6 +36,7 @@ ENDS = (0.025, 0.975)  # of the 95 % ranges of draws
 # Which uncertainty the draws have: of the prices, of the model's numbers, or of both.
 UNCERTAIN = ("prices", "efficiency", "both")
 YEARS = "2005 to 2009"  # of data/prices.toml
+FIGURES = {"payoff": ("hpl_paper", "hpl_sensitivity", "hpl_beyond", "prices.toml")}
 APART = 1.7  # ticks lie at least this factor of nodes apart
 
 
@@ -103,26 +105,22 @@ class Payoff:
 
 
 def analyse(
-    paper: xr.Dataset,
-    sensitivity: xr.Dataset | None,
-    beyond: xr.Dataset | None = None,
-    prices: Sequence[Price] | None = None,
+    hpl_paper: xr.Dataset, hpl_sensitivity: xr.Dataset, hpl_beyond: xr.Dataset | None = None
 ) -> Payoff:
-    """Compare the two networks of the paper's contrast on its cases, and on larger ones where `beyond` has them.
+    """Compare the two networks of the paper's contrast, at the shipped prices, on its cases and on larger ones.
 
-    `prices` are the shipped ones unless given. Raises FalloffError without the sensitivity of the cases, where no case
-    ran on both networks, or when a dataset holds no HPL trial or several blocks.
+    Raises FalloffError where no case ran on both networks, or when a dataset holds no HPL trial or several blocks.
     """
-    if sensitivity is None:
-        raise FalloffError(
-            "without campaign hpl_sensitivity nobody knows how far a gain may be off"
-        )
-    gains = simulated_gains(paper, sensitivity, beyond)
+    gains = simulated_gains(hpl_paper, hpl_sensitivity, hpl_beyond)
     if not gains.efficiency.sizes["nodes"]:
-        raise FalloffError(
-            f"Campaign {paper.attrs['campaign']} has no case that ran on both networks."
-        )
-    return priced(gains, price_list.read() if prices is None else prices)
+        campaign = hpl_paper.attrs["campaign"]
+        raise FalloffError(f"Campaign {campaign} has no case that ran on both networks.")
+    return priced(gains, price_list.read())
+
+
+def at_prices(study: Payoff, given: Mapping[str, Any]) -> Payoff:
+    """The same gains at a reader's prices, as `prices.read` takes them; raises FalloffError naming every fault."""
+    return priced(study.gains, price_list.read(given))
 
 
 def simulated_gains(
@@ -278,6 +276,7 @@ def findings(study: Payoff) -> Iterator[Finding]:
         PERCENTILE,
         n=study.gains.drawn.sizes["draw"],
         n_of="draw",
+        primary=True,
     )
 
 
@@ -292,7 +291,7 @@ def figures(study: Payoff) -> dict[str, Exhibit]:
             _basis(study),
             "The faster network's gain in HPL beside its price, and the chance that it pays, over nodes",
             "The bars are the range of the gain, the grey band is that of the price.",
-            rests_on=("hpl_paper", "hpl_sensitivity", "hpl_beyond", "prices.toml"),
+            rests_on=FIGURES["payoff"],
         )
     }
 
@@ -355,18 +354,20 @@ def points_table(study: Payoff) -> Table:
     names = study.gains.network, study.gains.reference
     rows = []
     for n in study.nodes:
-        gain, worth = study.gain.sel(nodes=n), study.worth.sel(nodes=n)
         slow, fast = (1e9 * float(study.cost.sel(nodes=n, interconnect=name)) for name in names)
-        chance = float(study.chance.sel(nodes=n, uncertain="both"))
-        gained = (
-            f"{percent(float(gain.value))} ({percent_range((float(gain.low), float(gain.high)))})"
+        rows.append(
+            (
+                str(n),
+                _estimate(100 * study.gain.sel(nodes=n)),
+                number(slow),
+                number(fast),
+                _estimate(study.worth.sel(nodes=n)),
+                number(100 * float(study.chance.sel(nodes=n, uncertain="both")), 2),
+            )
         )
-        ends = [number(float(worth[end])) for end in ("low", "high")]
-        more = f"{number(float(worth.value))} ({' to '.join(ends)})"
-        rows.append((str(n), gained, number(slow), number(fast), more, number(100 * chance, 2)))
     columns = (
         "Nodes",
-        "Gain (95 % range)",
+        "Gain [%] (95 % range)",
         f"{study.slow} [USD per Gflop/s]",
         f"{study.fast} [USD per Gflop/s]",
         "May cost more [USD a node] (95 % range)",
@@ -376,7 +377,13 @@ def points_table(study: Payoff) -> Table:
         f"What HPL gains on {study.fast}, what a Gflop/s of HPL costs with each network, and what {study.fast} may cost more "
         "for each node to be no dearer. Gain and costs are at the listed values"
     )
-    return Table("payoff", columns, "rlrrlr", rows, caption, _basis(study))
+    widths = (2, 6, 4, 4, 6, 3)
+    return Table("payoff", columns, "rlrrlr", rows, caption, _basis(study), widths)
+
+
+def _estimate(values: xr.Dataset) -> str:
+    value, low, high = (number(float(values[end])) for end in ("value", "low", "high"))
+    return f"{value} ({low} to {high})"
 
 
 def prices_table(study: Payoff) -> Table:

@@ -35,6 +35,7 @@ TRAFFIC = {
     "many_to_one": "from many to one",
     HPL: "of HPL",
 }
+FIGURES = {"topology": ("topology", "hpl_topology")}
 SIDESTEP = 0.27  # of a row, between the marks of two oversubscriptions
 
 
@@ -128,22 +129,22 @@ class Topology:
 
 
 def analyse(
-    dataset: xr.Dataset, hpl: xr.Dataset | None = None, today: xr.Dataset | None = None
+    topology: xr.Dataset, hpl_topology: xr.Dataset | None = None, today: xr.Dataset | None = None
 ) -> Topology:
     """Derive all of it. Raises FalloffError when there is no trial of flows or no crossbar, or several blocks."""
-    designs, margin = _designs(dataset), plans.read(dataset).margin
-    table, times = design_table.table(designs).set_index("design"), makespans(dataset)
-    slowdowns = _against_crossbar(times, dataset)
+    designs, margin = _designs(topology), plans.read(topology).margin
+    table, times = design_table.table(designs).set_index("design"), makespans(topology)
+    slowdowns = _against_crossbar(times, topology)
     # A design has no slots for more nodes than its largest cluster.
     room = table.largest_cluster.reindex(slowdowns.interconnect.values)
     slowdowns = slowdowns.where(slowdowns.nodes <= xr.DataArray(room.values, dims="interconnect"))
     judged = _of_flows(slowdowns, designs.cluster["nodes"], margin)
-    judged += () if hpl is None else _of_hpl(hpl, margin)
+    judged += () if hpl_topology is None else _of_hpl(hpl_topology, margin)
     ours = [place.split(".")[1] for place in designs.assumed if place.startswith("designs.")]
     proposed = tuple(name for name in designs.designs if name not in ours)
     return Topology(
-        dataset=dataset,
-        hpl=hpl,
+        dataset=topology,
+        hpl=hpl_topology,
         designs=designs,
         proposed=proposed,
         oversubscription=table.edge_oversubscription.to_dict(),
@@ -382,6 +383,7 @@ def findings(study: Topology) -> Iterator[Finding]:
             n=worst.runs,
             n_of="draw",
             answer=belief.kind,
+            primary=belief.pattern == HPL,
         )
 
 
@@ -399,7 +401,7 @@ def figures(study: Topology) -> dict[str, Exhibit]:
             Basis(study.evidence),
             "Slowdown of each kind of traffic and of HPL, at each oversubscription of the edge switches",
             marks,
-            rests_on=("topology", "hpl_topology"),
+            rests_on=FIGURES["topology"],
         )
     }
 
@@ -408,7 +410,7 @@ def slowdown_by_traffic(study: Topology) -> Figure:
     """A row for each kind of traffic, a series for each oversubscription, over the slowdown [1]."""
     with style.styled():
         rows = list(dict.fromkeys(one.traffic for one in study.judgements))
-        figure, axes = drawing.new_figure(1.1 + 0.36 * max(len(rows), 2))
+        figure, axes = drawing.new_figure(1.1 + 0.31 * max(len(rows), 2))
         axes.axvspan(1, 1 / (1 - study.margin), color=style.MARGIN, linewidth=0)
         for rank, ratio in enumerate(study.ratios):
             sidestep = SIDESTEP * (rank - (len(study.ratios) - 1) / 2)
@@ -430,14 +432,15 @@ def _series(
     of_page = any(study.oversubscription[name] == ratio for name in study.proposed)
     label = ratio_in_words(ratio) + (" (the page's designs)" if of_page else "")
     look = style.look(series)
-    axes.plot([], [], look.marker, color=look.color, label=label)
+    mark = {"marker": look.marker, "color": look.color, "markersize": 3.8, "linestyle": ""}
+    axes.plot([], [], **mark, label=label)
     for row, traffic in enumerate(rows):
         judged = study.judged(traffic, ratio)
         if judged:
             ends = min(one.least for one in judged), max(one.most for one in judged)
             axes.plot(ends, [row + sidestep] * 2, color=look.color, linewidth=3, alpha=0.4)
             slowest = max(one.slowdown for one in judged)
-            axes.plot(slowest, row + sidestep, look.marker, color=look.color)
+            axes.plot(slowest, row + sidestep, **mark)
 
 
 def slowdown_table(study: Topology) -> Table:

@@ -5,23 +5,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import design_table, drawing, style
 from analysis.designs import CROSSBAR
 from analysis.exhibit import Basis, Exhibit, Table
-from analysis.experiments.topology import (
-    HPL,
-    Judgement,
-    Topology,
-    in_words,
-    ratio_in_words,
-)
+from analysis.experiments import topology as slowdowns
 from analysis.studies.scaling import short_names
 from analysis.wording import UNKNOWN, number, plain
 
-SHOWN = (("permutation", "shuffled"), (HPL, "shuffled"))  # a panel each
+FIGURES = {"topology_prices": ("topology", "hpl_topology", "designs/nemo.toml")}
+SHOWN = (("permutation", "shuffled"), (slowdowns.HPL, "shuffled"))  # a panel each
 
 
 @dataclass(frozen=True)
@@ -50,7 +46,7 @@ class Priced:
     loses nothing.
     """
 
-    study: Topology
+    study: slowdowns.Topology
     costs: pd.DataFrame
     crossbar_cost: float
     saved: float
@@ -58,7 +54,12 @@ class Priced:
     break_even: tuple[float, ...]
 
 
-def analyse(study: Topology, prices: Mapping[str, float] | None = None) -> Priced:
+def analyse(topology: xr.Dataset, hpl_topology: xr.Dataset | None = None) -> Priced:
+    """The designs at the page's prices; raises as `topology.analyse`."""
+    return at_prices(slowdowns.analyse(topology, hpl_topology))
+
+
+def at_prices(study: slowdowns.Topology, prices: Mapping[str, float] | None = None) -> Priced:
     """Price the designs; `prices` [USD] replaces those of parts. Raises FalloffError when one is of no part."""
     costs = design_table.table(study.designs, prices=prices)
     saved = study.designs.cluster["unsubscribed_extra"] / study.designs.cluster["nodes"]
@@ -66,7 +67,7 @@ def analyse(study: Topology, prices: Mapping[str, float] | None = None) -> Price
     crossbar_cost = float(cheapest + saved)
     listed = {**dict(zip(costs.design, costs.cost_per_node)), CROSSBAR: crossbar_cost}
     own = [one for one in study.judgements if one.interconnect in study.proposed]
-    limits = [break_even(one.slowdown, saved) for one in own if one.pattern == HPL]
+    limits = [break_even(one.slowdown, saved) for one in own if one.pattern == slowdowns.HPL]
     return Priced(
         study=study,
         costs=costs,
@@ -88,16 +89,18 @@ def break_even(slowdown: float, saved: float) -> float:
     return saved * slowdown / (slowdown - 1) if slowdown > 1 else math.inf
 
 
-def choices(judged: Sequence[Judgement], costs: Mapping[str, float]) -> tuple[Choice, ...]:
+def choices(
+    judged: Sequence[slowdowns.Judgement], costs: Mapping[str, float]
+) -> tuple[Choice, ...]:
     """The choices by pattern and placement, cheapest first: the judged networks and the CROSSBAR, whose slowdown is 1.
 
     `costs` are a node's [USD] by network; one whose cost is not known is no choice.
     """
     chosen = []
     for traffic in dict.fromkeys(one.traffic for one in judged):
-        slowdowns = {one.interconnect: one.slowdown for one in judged if one.traffic == traffic}
-        slowdowns[CROSSBAR] = 1.0
-        places = {name: (costs[name], slow) for name, slow in slowdowns.items() if name in costs}
+        slowed = {one.interconnect: one.slowdown for one in judged if one.traffic == traffic}
+        slowed[CROSSBAR] = 1.0
+        places = {name: (costs[name], slow) for name, slow in slowed.items() if name in costs}
         for name, place in sorted(places.items(), key=lambda item: item[1]):
             efficient = is_efficient(place, places.values())
             chosen.append(Choice(name, *traffic, *place, efficient))
@@ -134,14 +137,16 @@ def figures(priced: Priced) -> dict[str, Exhibit]:
             "Slowdown over cost a node for each network design, for random pairs and for HPL",
             "The numbers are the oversubscriptions at the edges. Filled marks are efficient: no other network is as "
             "cheap and as fast, and better in one of both. Slowdowns are geometric means over the draws.",
-            rests_on=("topology", "hpl_topology", f"designs/{priced.study.designs.name}.toml"),
+            rests_on=FIGURES["topology_prices"],
         )
     }
 
 
 def cost_and_slowdown(priced: Priced) -> Figure:
     """Slowdown [1] over cost [USD a node], a panel for each of SHOWN that ran; efficient choices are filled."""
-    ran = [traffic for traffic in SHOWN if traffic[0] != HPL or priced.study.hpl is not None]
+    ran = [
+        traffic for traffic in SHOWN if traffic[0] != slowdowns.HPL or priced.study.hpl is not None
+    ]
     with style.styled():
         figure, panels = drawing.new_figures(3.2, len(ran))
         for axes, traffic in zip(panels, ran):
@@ -150,7 +155,7 @@ def cost_and_slowdown(priced: Priced) -> Figure:
                 _mark(axes, choice, priced.study)
             _label(axes, chosen, priced.study)
             axes.set(xlabel="cost [USD a node]")
-            axes.set_title(in_words(traffic[0]), loc="left")
+            axes.set_title(slowdowns.in_words(traffic[0]), loc="left")
             axes.margins(x=0.15, y=0.12)
             axes.sharex(panels[0])
         panels[0].set_ylabel("slowdown [1]")
@@ -158,7 +163,7 @@ def cost_and_slowdown(priced: Priced) -> Figure:
         return figure
 
 
-def _mark(axes: Axes, choice: Choice, study: Topology) -> None:
+def _mark(axes: Axes, choice: Choice, study: slowdowns.Topology) -> None:
     """A choice; each core switch has a colour and marker."""
     designs, name = study.designs.designs, choice.interconnect
     series, label = CROSSBAR, "without oversubscription"
@@ -173,7 +178,7 @@ def _mark(axes: Axes, choice: Choice, study: Topology) -> None:
     axes.plot([], [], look.marker, color=look.color, markersize=6, label=label)
 
 
-def _label(axes: Axes, chosen: Sequence[Choice], study: Topology) -> None:
+def _label(axes: Axes, chosen: Sequence[Choice], study: slowdowns.Topology) -> None:
     """Each oversubscription beside the cheapest network that has it; `chosen` are cheapest first."""
     labelled = set()
     for choice in chosen:
@@ -181,7 +186,9 @@ def _label(axes: Axes, chosen: Sequence[Choice], study: Topology) -> None:
         if ratio and ratio not in labelled:
             labelled.add(ratio)
             place = choice.cost_per_node, choice.slowdown
-            axes.annotate(ratio_in_words(ratio), place, (6, 4), textcoords="offset points")
+            axes.annotate(
+                slowdowns.ratio_in_words(ratio), place, (6, 4), textcoords="offset points"
+            )
 
 
 def designs_table(priced: Priced) -> Table:
@@ -191,8 +198,8 @@ def designs_table(priced: Priced) -> Table:
         (
             names[row.design] + ("" if row.design in study.proposed else " *"),
             str(row.nodes_per_edge),
-            ratio_in_words(row.edge_oversubscription),
-            ratio_in_words(row.core_oversubscription),
+            slowdowns.ratio_in_words(row.edge_oversubscription),
+            slowdowns.ratio_in_words(row.core_oversubscription),
             number(row.bisection / 1e9),
             _usd(row.cost_per_node),
             str(row.largest_cluster),
