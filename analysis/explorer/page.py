@@ -1,264 +1,467 @@
-"""The page of one reader: picks, clicks and what is left out become a view, and the view becomes what is shown."""
+"""The page of one reader: what is picked, clicked and left out becomes a view, which stands in the page's address."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
+from urllib.parse import parse_qsl, urlencode
 
 import panel as pn
+from bokeh.models import CustomJS, DataTable, TableColumn, TextInput
 
-from analysis.explorer import below, export, layers, pieces, printed, sources, transcripts
-from analysis.explorer import plot as plots
-from analysis.explorer.axes import axis
-from analysis.explorer.controls import Controls
-from analysis.explorer.estimates import curves, default_model, fit
-from analysis.explorer.judgement import judge
-from analysis.explorer.marks import marks
-from analysis.explorer.shown import Shown, show
-from analysis.explorer.trials import Trials
-from analysis.explorer.view import View, first
-from analysis.explorer.widgets import chips, select, sheet, text
+from analysis.explorer import data, pieces
+from analysis.explorer.plot import draw
+from analysis.explorer.shown import Shown, printed, show
+from analysis.explorer.view import LAYERS, View, address, at_address, left_out, opening, settled
+from analysis.explorer.whatif import WhatIf
+from analysis.explorer.widgets import WIDE, chips, offer, one_of, select, sheet, text
 from runners.record import FalloffError
 
 PRINTED = "published"  # stands for the sources' numbers among the datasets
 MOST_AT_ONCE = 5  # transcripts, of trials that lie upon each other
+MOST_CHIPS = 60  # blocks beyond which a list to search in takes the place of a button each
+EXPLORE, WHAT_IF = "Explore", "What if?"
+MEANS, FIT, TRIALS, TRANSCRIPT = "Medians and means", "Fit", "Trials", "Transcript"
+LABELS = {
+    "y": "Vertical",
+    "x": "Horizontal",
+    "series": "Compare",
+    "network": "this",
+    "reference": "against",
+}
+COLUMNS = {  # of the table of trials: title and width in pixels
+    "trial": ("trial", 110),
+    "series": ("series", 110),
+    "level": ("at", 80),
+    "block": ("block", 50),
+    "order": ("order", 50),
+    "value": ("value", 90),
+    "settings": ("settings", 240),
+    "note": ("note", 300),
+}
+
+Said = Iterable[tuple[str, str]]  # what an address says: names and values
 
 
 class Page:
     """Widgets, plot and tables of one reader; `view` is what is looked at, None where there is nothing."""
 
-    def __init__(self, folder: Path | None, draw: Callable[[Shown], bytes] | None = None) -> None:
-        self.draw = draw
-        self.experiments = {it.name: it for it in sources.experiments(folder)}
-        self.opened: dict[str, Trials] = {}
-        self.current: sources.Experiment | None = None
+    def __init__(self, folder: Path | None, said: Said = ()) -> None:
+        self.experiments = data.experiments(folder)
+        self.opened: dict[str, data.Trials] = {}
         self.view: View | None = None
-        self.axis = self.curves = self.fitted = None
-        self.question, self.verdict = text(), text()
-        self.controls = Controls(self.show)
-        self.experiment = select("")
-        self.experiment.param.update(
-            options={pieces.titled(it.title): it.name for it in self.experiments.values()},
-            value=next(iter(self.experiments), None),
-            margin=0,
-        )
-        self.evidence = chips("evidence", "evidence")
-        self.layers = chips("layers", "layers")
-        self.layers.param.update(
-            options={plots.TITLES[name]: name for name in plots.LAYERS}, value=list(plots.AT_FIRST)
-        )
-        self.log = pn.widgets.CheckButtonGroup(
-            label="axis", options={"log scale": "log"}, stylesheets=[sheet()], margin=(4, 0)
-        )
-        self.pane = pn.pane.Bokeh(sizing_mode="stretch_width", margin=0)
-        self.transcript, self.means, self.fits = text(pieces.HINT), text(), text()
-        self.table = pn.pane.Bokeh(sizing_mode="stretch_width", margin=0)
-        self.tables = below.tables(
-            {"Transcript": self.transcript, "Trials": self.table, "Medians and means": self.means, "Fit": self.fits}
-        )
-        self.plot = self._new_plot("linear")
-        self.experiment.param.watch(lambda event: self.open(event.new), "value")
-        self.evidence.param.watch(self._of_evidence, "value")
-        self.log.param.watch(self._of_log, "value")
-        self.layers.param.watch(lambda _event: self._draw_blocks() if self.view else None, "value")
-        self._filling = False
-        self.export = self._downloads()
-        if self.experiments:
-            self.open(next(iter(self.experiments)))
-        else:
-            self._trouble(*pieces.EMPTY)
-
-    def open(self, name: str) -> None:
-        """Show an experiment; a dataset that cannot be read leaves its reason on the page."""
-        experiment = self.current = self.experiments[name]
-        try:
-            self.opened = {it.name: sources.opened(it) for it in experiment.sources[:1]}
-            opened = next(iter(self.opened.values()))
-        except FalloffError as error:
-            self._trouble(experiment.title, str(error))
-            return
-        self.plot.figure.visible = True
-        view = first(tuple(self.opened), opened)
-        self._offer_evidence(experiment)
-        self.show(replace(view, model=default_model(view)))
-
-    def show(self, view: View) -> None:
-        """Show a view: points, means and the verdict at once; tables, fits and the other widgets right after."""
-        with pn.io.hold():
-            before, self.view = self.view, view
-            self.controls.view = view
-            if before is None or _frame(before) != _frame(view):
-                self.controls.fill(view, self.opened)
-            moved = before is None or (before.ordinate, before.fixed, _frame(before)) != (
-                view.ordinate,
-                view.fixed,
-                _frame(view),
-            )
-            self.axis = axis([self.opened[name] for name in view.sources], view.abscissa)
-            look = marks(self._trials(), view.series)
-            self._exchange("points", layers.points(view, self.opened, self.axis, look))
-            self.curves = curves(view, self.opened)
-            self._draw_blocks()
-            self._exchange("medians", layers.medians(view, self.curves, self.axis, look))
-            self._exchange("means", layers.means(view, self.curves, self.axis, look))
-            self._exchange("published", layers.published(view, self._trials(), self.axis, look))
-            if moved:
-                plots.laid_out(self.plot, self.axis, self._trials().quantities[view.ordinate].axis)
-            judged = {
-                name: judge(view, [it for it in self.curves if it.source == name], self.opened[name])
-                for name in view.sources
-            }
-            self.verdict.text = pieces.verdicts(view, judged, self.opened)
-        self._soon(self._follow)
-
-    def _follow(self) -> None:
-        with pn.io.hold():
-            view = self.view
-            if view is None:
-                return
-            self.controls.fill(view, self.opened)
-            beside = len(self.plot.data["published"].data["x"]) > 0
-            self.question.text = pieces.question(self.current.title, self.opened.values(), beside)
-            self.means.text = pieces.summary_table(view, self.curves, self.opened)
-            for button in self.downloads:
-                button.filename = f"{export.name(view)}.{button.filename.rpartition('.')[2]}"
-            self.fitted = [fit(view, it, self.opened[it.source]) for it in self.curves] if view.model else []
-            look = marks(self._trials(), view.series)
-            lines, bands = layers.fits(self.curves, self.fitted, self.axis, look)
-            self._exchange("model", lines)
-            self._exchange("bands", bands)
-            self.fits.text = pieces.fit_table(view, self.curves, self.fitted, self.opened)
-
-    def _draw_blocks(self) -> None:
-        """The blocks' lines, which can be thousands: none while their layer is off."""
-        seen = "blocks" in self.layers.value
-        look = marks(self._trials(), self.view.series)
-        self._exchange("blocks", layers.block_lines(self.view, self.curves, self.axis, look) if seen else {})
-
-    def _downloads(self) -> pn.Row:
-        """Buttons that take the current view away."""
-        offered = {
-            "Data (CSV)": ("csv", lambda: export.data(self._shown())),
-            "Code (Python)": ("py", lambda: export.code(self.view, self.current.title)),
-        }
-        if self.draw is not None:
-            offered = {"Figure (SVG)": ("svg", lambda: self.draw(self._shown())), **offered}
-        self.downloads = [below.download(label, *it) for label, it in offered.items()]
-        said = text('<p class="under">Take this view away:</p>')
-        return pn.Row(said, *self.downloads, margin=0, css_classes=["bar"])
-
-    def _shown(self) -> Shown:
-        return show(self.view, self.opened)
-
-    def _soon(self, action: Callable[[], None]) -> None:
-        if pn.state.curdoc is not None and pn.state.curdoc.session_context:
-            pn.state.curdoc.add_next_tick_callback(action)
-        else:
-            action()
-
-    def _trials(self) -> Trials:
-        return self.opened[self.view.sources[0]]
-
-    def _exchange(self, name: str, data: dict) -> None:
-        """New data of a layer; of trials that stay where they are only what changed is sent."""
-        source = self.plot.data[name]
-        data = data or {column: [] for column in plots.EMPTY[name]}
-        if name == "points":
-            source.selected.indices = [it for it in source.selected.indices if it < len(data["trial"])]
-            old = source.data
-            if len(old["trial"]) == len(data["trial"]) > 0:
-                changed = [column for column in data if not plots.same(old[column], data[column])]
-                if changed == ["alpha"]:
-                    source.patch({"alpha": [(slice(None), data["alpha"])]})
-                if set(changed) <= {"alpha"}:
-                    return
-        source.data = data
-
-    def _new_plot(self, kind: str) -> plots.Plot:
-        made = plots.empty(kind)
-        for name in plots.LAYERS:
-            for renderer in made.renderers[name]:
-                renderer.visible = name in self.layers.value
-        code = plots.SWITCH
-        self.layers.jscallback(args={"renderers": made.renderers, "names": list(plots.LAYERS)}, active=code)
-        points = made.data["points"]
-        points.selected.on_change("indices", lambda _attribute, _old, chosen: self._of_chosen(chosen))
-        self.pane.object = made.figure
-        self.table.object = below.trial_table(points)
-        return made
-
-    def _of_log(self, event) -> None:
-        old, view = self.plot, self.view
-        self.plot = self._new_plot("log" if event.new else "linear")
-        if view is None:
-            return
-        for name, source in old.data.items():
-            self.plot.data[name].data = dict(source.data)
-        plots.laid_out(self.plot, self.axis, self._trials().quantities[view.ordinate].axis)
-
-    def _offer_evidence(self, experiment: sources.Experiment) -> None:
+        self.shown: Shown | None = None
+        self.whatif: WhatIf | None = None
+        self.left_out: dict[str, list[str]] = {}  # by hand, as in an address, of every experiment
         self._filling = True
-        names = {}
-        for source in experiment.sources:
-            label = source.path.stem.removeprefix(f"{source.campaign}-") or source.path.stem
-            names[label if label not in names else source.name] = source.name
-        value = [experiment.sources[0].name]
-        if printed.offered(self.opened[value[0]]):
-            names["published"] = PRINTED
-            value.append(PRINTED)
-        self.evidence.param.update(options=names, value=value)
-        self.evidence.visible = len(names) > 1
+        self._make_widgets()
+        self._take(list(said))
+        self._write()
         self._filling = False
+        self.address.on_change("value", lambda _name, _old, new: self._go(new))
 
-    def _of_evidence(self, event) -> None:
-        if self._filling:
+    def _make_widgets(self) -> None:
+        named = {}
+        for name, one in self.experiments.items():
+            named[f"{one.title} ({name})" if one.title in named else one.title] = name
+        self.experiment = select("", named)
+        self.search = pn.widgets.AutocompleteInput(
+            options=list(named),
+            placeholder="Search experiments",
+            search_strategy="includes",
+            case_sensitive=False,
+            min_characters=1,
+            stylesheets=[sheet()],
+            **WIDE,
+        )
+        self.pages = one_of(EXPLORE, WHAT_IF)
+        self.question, self.verdict = text(), text()
+        self.evidence, self.layers = chips("evidence"), chips("layers")
+        self.layers.options = {title: name for name, title in LAYERS.items()}
+        self.lists = {part: select(label) for part, label in LABELS.items()}
+        self.series, self.fixed = chips("series"), pn.Column(**WIDE)
+        self.levels, self.blocks = chips("compact"), chips("compact")
+        self.levels_title, self.blocks_title = text(), text()
+        self.many_blocks = pn.widgets.TextInput(
+            label="left out, such as 3, 17", stylesheets=[sheet()], **WIDE
+        )
+        self.back = pn.widgets.Button(
+            label="Put all back", css_classes=["action"], stylesheets=[sheet()]
+        )
+        self.plot = pn.pane.Bokeh(sizing_mode="stretch_both", margin=0)
+        self.tabs, self.table = one_of(MEANS, FIT, TRIALS, TRANSCRIPT), pn.Column(**WIDE)
+        self.transcript, self.words = text(pieces.HINT), text()
+        self.asking = pn.Column(**WIDE)
+        self._written, self.start = "", None
+        self.address = TextInput(name="said", visible=False)
+        self.export = self._exports()
+        watched = {
+            self.experiment: self._open,
+            self.search: self._found,
+            self.pages: lambda _page: self._ask_what_if({}),
+            self.evidence: self._of_evidence,
+            self.layers: lambda names: self._with(layers=tuple(names)),
+            self.series: self._of_series,
+            self.levels: lambda kept: self._with(without_levels=_others(self.levels, kept)),
+            self.blocks: lambda kept: self._with(without_blocks=_others(self.blocks, kept)),
+            self.many_blocks: lambda said: self._with(without_blocks=_numbers(said)),
+            self.tabs: lambda _tab: self._show_table(),
+            **{widget: self._of_part(part) for part, widget in self.lists.items()},
+        }
+        for widget, react in watched.items():
+            self._watch(widget, react)
+        self.back.on_click(lambda _event: self._with(without_blocks=(), without_levels=()))
+
+    def _watch(self, widget: pn.widgets.Widget, react: Callable) -> None:
+        def moved(event) -> None:
+            if not self._filling:
+                react(event.new)
+
+        widget.param.watch(moved, "value")
+
+    def _go(self, query: str) -> None:
+        """Show what an address says that the browser went back or forward to."""
+        if query != self._written:
+            self._written, self._filling = query, True
+            with pn.io.hold():
+                self._take(parse_qsl(query.removeprefix("?")))
+            self._filling = False
+
+    def _take(self, said: list[tuple[str, str]]) -> None:
+        asked = dict(said)
+        self.left_out = {}
+        for name, token in said:
+            if name.startswith("without."):
+                self.left_out.setdefault(name.removeprefix("without."), []).append(token)
+        if not self.experiments:
+            self._trouble(*pieces.EMPTY)
             return
-        experiment = self.current
-        if self.view is None:  # a dataset could not be read: begin again
-            self.open(experiment.name)
-            return
-        chosen = [it for it in experiment.sources if it.name in event.new]
-        if not chosen:  # printed numbers alone are no experiment: what was shown stays
-            chosen = [it for it in experiment.sources if it.name in self.opened][:1]
+        name = asked.get("experiment", "")
+        self._show_experiment(
+            name if name in self.experiments else next(iter(self.experiments)), said
+        )
+        self.pages.value = WHAT_IF if asked.get("page") == "what-if" else EXPLORE
+        self._show_what_if(asked)
+
+    def _write(self) -> None:
+        """Put what is shown into the address."""
+        said = [("experiment", self.experiment.value)]
+        if self.view is not None:
+            said += address(self.view, self.start)
+        for name, tokens in self.left_out.items():
+            if name != self.experiment.value:
+                said += [(f"without.{name}", token) for token in tokens]
+        if self.pages.value == WHAT_IF and self.whatif:
+            said += [("page", "what-if"), *self.whatif.address()]
+        self._written = self.address.value = f"?{urlencode(said, safe=':/')}"
+
+    def _open(self, name: str) -> None:
+        """Show another experiment, with what was left out of it before."""
+        self._show_experiment(name, [("without", token) for token in self.left_out.get(name, ())])
+        self._write()
+
+    def _found(self, title: str) -> None:
+        if title in self.experiment.options:
+            self.experiment.value = self.experiment.options[title]
+            self.search.value = ""
+
+    def _show_experiment(self, name: str, said: list[tuple[str, str]]) -> None:
+        sources = self.experiments[name].sources
+        asked = [value for key, value in said if key == "data"]
+        chosen = [source for source in sources if source.name in asked] or sources[:1]
+        self._fill(lambda: self.experiment.param.update(value=name))
+        self.transcript.text = pieces.HINT
         try:
-            self.opened = {it.name: sources.opened(it) for it in chosen}
+            self.opened = {source.name: data.opened(source) for source in chosen}
+        except FalloffError as error:
+            self._trouble(self.experiments[name].title, str(error))
+            return
+        self.start = replace(opening(chosen[0].name, self.first), sources=(sources[0].name,))
+        view = at_address(said, self.start, self.first)
+        self._show(replace(view, sources=tuple(self.opened)))
+
+    @property
+    def first(self) -> data.Trials:
+        """The trials of the first of the datasets that are open."""
+        return next(iter(self.opened.values()))
+
+    def _with(self, **changes) -> None:
+        self._show(settled(replace(self.view, **changes), self.first))
+        self._write()
+
+    def _of_part(self, part: str) -> Callable[[Hashable], None]:
+        """What a list of axes or of compared series does: two that would be the same change places."""
+        pairs = {"x": "series", "series": "x", "network": "reference", "reference": "network"}
+
+        def chosen(value: Hashable) -> None:
+            changes = {part: value}
+            if part in pairs and getattr(self.view, pairs[part]) == value:
+                changes[pairs[part]] = getattr(self.view, part)
+            if part in ("x", "series"):
+                changes["without_levels"] = ()
+            if part == "y" and value in self.first.by_size:
+                changes["x"] = data.SIZE
+            self._with(**changes)
+
+        return chosen
+
+    def _of_series(self, levels: list) -> None:
+        self._with(shown=tuple(levels) or self.view.shown)
+
+    def _of_evidence(self, names: list[str]) -> None:
+        """Show other datasets of the experiment; printed numbers alone are none, so that what is shown stays."""
+        if self.view is None:
+            self._open(self.experiment.value)
+            return
+        wanted = [name for name in names if name != PRINTED] or list(self.view.sources)
+        experiment = self.experiments[self.experiment.value]
+        try:
+            found = {name: data.opened(experiment.source(name)) for name in wanted}
         except FalloffError as error:
             self._trouble(experiment.title, str(error))
             return
-        view = replace(self.view, sources=tuple(self.opened), printed=PRINTED in event.new)
-        known = all(
-            view.ordinate in it.quantities and view.series in it.factors and view.abscissa in it.factors
-            for it in self.opened.values()
-        )
-        anew = replace(first(tuple(self.opened), next(iter(self.opened.values()))), printed=view.printed)
-        self.show(view if known else anew)
+        view = settled(replace(self.view, sources=tuple(found)), next(iter(found.values())))
+        self.opened = {name: each for name, each in found.items() if _can_show(view, each)}
+        self._with(sources=tuple(self.opened), printed=PRINTED in names)
 
-    def _of_chosen(self, chosen: list[int]) -> None:
-        if not chosen:
-            self.transcript.text = pieces.HINT
-            return
-        data = self.plot.data["points"].data
-        if len(chosen) > MOST_AT_ONCE:
-            self.transcript.text = pieces.selected(len(chosen))
-            return
-        first, *others = [self._transcript(str(data["source"][at]), str(data["trial"][at])) for at in chosen]
-        folded = (f"<details><summary>another trial at this place</summary>{other}</details>" for other in others)
-        self.transcript.text = first + "".join(folded)
+    def _show(self, view: View) -> None:
+        self.view, self.shown = view, show(view, self.opened)
+        self.left_out[self.experiment.value] = list(left_out(view))
+        with pn.io.hold():
+            self._fill(self._offer)
+            title = self.experiments[self.experiment.value].title
+            self.question.text = pieces.question(title, self.shown)
+            self.verdict.text = pieces.verdicts(self.shown)
+            drawn = draw(self.shown)
+            self.points = drawn.select_one({"name": "points"})
+            self.points.selected.on_change(
+                "indices", lambda _name, _old, rows: self._of_chosen(rows)
+            )
+            self.plot.object = drawn
+            self._show_table()
+            self._name_downloads(f"falloff-{self.experiment.value}-{view.y}")
 
-    def _transcript(self, name: str, trial: str) -> str:
+    def _name_downloads(self, name: str) -> None:
+        self.address.tags = [name]
+        for button, ending in zip(self.downloads, ("csv", "py")):
+            button.filename = f"{name}.{ending}"
+
+    def _fill(self, action: Callable[[], None]) -> None:
+        """Change widgets without taking that for a reader's choice."""
+        before, self._filling = self._filling, True
         try:
-            return transcripts.page(transcripts.transcript(self.current.source(name), trial))
+            action()
+        finally:
+            self._filling = before
+
+    def _offer(self) -> None:
+        """What can be chosen in this view, and what is."""
+        view, trials, factors = self.view, self.first, self.first.factors_of(self.view.y)
+        experiment = self.experiments[self.experiment.value]
+        kinds = {source.label: source.name for source in experiment.sources}
+        chosen = list(view.sources)
+        if any(not printed(quantity, trials).empty for quantity in trials.quantities):
+            kinds[PRINTED] = PRINTED
+            chosen += [PRINTED] if view.printed else []
+        offer(self.evidence, kinds, chosen)
+        self.evidence.visible = len(kinds) > 1
+        layers = {
+            title: name for name, title in LAYERS.items() if name != "model" or self.shown.model
+        }
+        offer(self.layers, layers, [name for name in layers.values() if name in view.layers])
+        several = [name for name, levels in factors.items() if len(levels) > 1] or list(factors)
+        axes = {data.factor_name(name): name for name in (*several, view.x, view.series)}
+        series = {trials.placed(view.series, level): level for level in factors[view.series]}
+        pair = {name: level for name, level in series.items() if level in view.shown}
+        quantities = {quantity.label: name for name, quantity in trials.quantities.items()}
+        options = {"y": quantities, "x": axes, "series": axes, "network": pair, "reference": pair}
+        for part, widget in self.lists.items():
+            offer(widget, options[part], getattr(view, part))
+        offer(self.series, series, list(view.shown))
+        self._offer_fixed(factors)
+        levels = {trials.called(level): level for level in factors[view.x]}
+        self.levels_title.text = _under(f"{data.factor_name(view.x)}: click to leave out")
+        offer(
+            self.levels,
+            levels,
+            [level for level in factors[view.x] if level not in view.without_levels],
+        )
+        self._offer_blocks()
+        self.back.visible = bool(view.without_blocks or view.without_levels)
+
+    def _offer_fixed(self, factors: Mapping[str, list[Hashable]]) -> None:
+        names = [name for name, _ in self.view.fixed]
+        if [widget.name for widget in self.fixed] != names:
+            self.fixed[:] = [select(data.factor_name(name)) for name in names]
+            for name, widget in zip(names, self.fixed):
+                widget.name = name
+                self._watch(widget, lambda _level: self._with(fixed=self._chosen_levels()))
+        for widget, (name, level) in zip(self.fixed, self.view.fixed):
+            offer(widget, {self.first.placed(name, one): one for one in factors[name]}, level)
+
+    def _chosen_levels(self) -> tuple[tuple[str, Hashable], ...]:
+        return tuple((widget.name, widget.value) for widget in self.fixed)
+
+    def _offer_blocks(self) -> None:
+        frames = [trials.frame for trials in self.opened.values()]
+        blocks = sorted({block for frame in frames for block in frame.block.unique().tolist()})
+        valid = {block for frame in frames for block in frame.block[frame.valid].tolist()}
+        out, few = self.view.without_blocks, len(blocks) <= MOST_CHIPS
+        counts = len(valid - set(out))
+        of = self.first.unit_of_repetition
+        self.blocks_title.text = _under(f"{of}s: {counts} of {len(blocks)} count")
+        self.blocks.visible, self.many_blocks.visible = few, not few
+        options = {str(block): block for block in blocks}
+        if few:
+            offer(self.blocks, options, [block for block in blocks if block not in out])
+        else:
+            self.many_blocks.value = ", ".join(map(str, out))
+
+    def _show_table(self) -> None:
+        """The table that is chosen, below the plot."""
+        if self.shown is None:
+            return
+        tab = self.tabs.value
+        if tab == TRIALS:
+            columns = [
+                TableColumn(field=name, title=title, width=width)
+                for name, (title, width) in COLUMNS.items()
+            ]
+            looks = {"height": 330, "index_position": None, "sizing_mode": "stretch_width"}
+            self.table[:] = [
+                DataTable(source=self.points, columns=columns, stylesheets=[sheet()], **looks)
+            ]
+            return
+        self.words.text = {MEANS: pieces.means, FIT: pieces.fits}.get(tab, lambda _shown: "")(
+            self.shown
+        )
+        part = self.transcript if tab == TRANSCRIPT else self.words
+        if list(self.table) != [part]:
+            self.table[:] = [part]
+
+    def _of_chosen(self, rows: list[int]) -> None:
+        """The transcripts of the trials that were clicked."""
+        if not rows:
+            return
+        names = [(self.points.data["source"][row], self.points.data["trial"][row]) for row in rows]
+        if len(names) > MOST_AT_ONCE:
+            self.transcript.text = _under(
+                f"{len(names)} trials are selected: the table of trials marks them."
+            )
+        else:
+            first, *others = [self._transcript(*name) for name in names]
+            folded = (
+                f"<details><summary>another trial here</summary>{one}</details>" for one in others
+            )
+            self.transcript.text = first + "".join(folded)
+        if self.tabs.value != TRIALS:
+            self.tabs.value = TRANSCRIPT
+
+    def _transcript(self, source: str, trial: str) -> str:
+        try:
+            experiment = self.experiments[self.experiment.value]
+            return pieces.transcript(data.transcript(experiment.source(source), trial))
         except FalloffError as error:
             return f'<p class="fault">{pieces.escape(str(error))}</p>'
 
+    def _show_what_if(self, asked: Mapping[str, str]) -> None:
+        if self.pages.value != WHAT_IF:
+            return
+        try:
+            if self.whatif is None:
+                self.whatif = WhatIf(asked, self._write)
+                self.asking[:] = [self.whatif.panel()]
+            else:
+                self.whatif.take(asked)
+        except FalloffError as error:
+            self.asking[:] = [text(pieces.trouble(WHAT_IF, str(error)))]
+
+    def _ask_what_if(self, page: str) -> None:
+        if page == WHAT_IF and self.whatif is None:
+            self._show_what_if({})
+        self._write()
+
     def _trouble(self, title: str, reason: str) -> None:
-        self.view = None
-        self.plot.figure.visible = False
-        self.question.text, self.means.text, self.fits.text = "", "", ""
-        for name, columns in plots.EMPTY.items():
-            self.plot.data[name].data = {column: [] for column in columns}
+        self.view = self.shown = self.plot.object = None
+        self.question.text, self.table[:] = "", []
         self.verdict.text = pieces.trouble(title, reason)
 
+    def _exports(self) -> pn.Row:
+        """Buttons that take the current view away: its figure, its data, and the code that makes both again."""
 
-def _frame(view: View) -> tuple:
-    """What the widgets offer follows from this."""
-    return view.sources, view.abscissa, view.series, [name for name, _ in view.fixed]
+        def made(content: Callable[[], str]) -> Callable[[], BytesIO]:
+            return lambda: BytesIO(content().encode())
+
+        csv = made(lambda: self.shown.points().to_csv(index=False))
+        code = made(lambda: self.shown.code(self.experiments[self.experiment.value].title))
+        looks = {"css_classes": ["action"], "stylesheets": [sheet()], "margin": (4, 3)}
+        svg = pn.widgets.Button(label="Figure (SVG)", **looks)
+        svg.jscallback(clicks="falloff.save(address.tags[0])", args={"address": self.address})
+        self.downloads = [
+            pn.widgets.FileDownload(callback=csv, filename="view.csv", label="Data (CSV)", **looks),
+            pn.widgets.FileDownload(
+                callback=code, filename="view.py", label="Code (Python)", **looks
+            ),
+        ]
+        said = text(_under("Take this view away:"))
+        said.sizing_mode = None
+        return pn.Row(
+            said, svg, *self.downloads, css_classes=["wrap"], stylesheets=[sheet()], **WIDE
+        )
+
+    def parts(self) -> dict[str, object]:
+        """The page's parts by their places in page.html."""
+        looks = {"css_classes": ["pair"], "stylesheets": [sheet()], **WIDE}
+        axes = pn.Row(self.lists["x"], self.lists["series"], **looks)
+        pair = pn.Row(self.lists["network"], self.lists["reference"], **looks)
+        show_ = (text("<h2>Show</h2>"), self.lists["y"], axes, self.series, self.fixed)
+        leave = (self.levels_title, self.levels, self.blocks_title, self.blocks, self.many_blocks)
+        side = (*show_, text("<h2>Judge</h2>"), pair, text("<h2>Leave out</h2>"), *leave, self.back)
+        return {
+            "experiment": self.experiment,
+            "search": self.search,
+            "pages": self.pages,
+            "question": self.question,
+            "verdict": self.verdict,
+            "bar": pn.Row(
+                self.layers, self.evidence, css_classes=["wrap"], stylesheets=[sheet()], **WIDE
+            ),
+            "plot": self.plot,
+            "controls": pn.Column(*side, **WIDE),
+            "export": self.export,
+            "tables": pn.Column(self.tabs, self.table, **WIDE),
+            "whatif": self.asking,
+            "address": self.address,
+        }
+
+
+def document(folder: Path | None) -> pn.Template:
+    """The whole page for one reader, as the address says with which it is opened."""
+    said = pn.state.session_args or {}
+    page = Page(folder, [(name, value.decode()) for name in said for value in said[name]])
+    made = pn.Template(sheet("page.html"))
+    made.add_variable("css", sheet("page.css"))
+    made.add_variable("script", sheet("page.js"))
+    for name, part in page.parts().items():
+        made.add_panel(name, part)
+    if pn.state.curdoc:
+        pn.state.curdoc.js_on_event("document_ready", CustomJS(code="falloff.ready()"))
+        pn.state.curdoc.js_on_event("connection_lost", CustomJS(code="falloff.lost()"))
+    return made
+
+
+def _others(widget: pn.widgets.Widget, kept: list) -> tuple:
+    return tuple(one for one in widget.options.values() if one not in kept)
+
+
+def _numbers(said: str) -> tuple[int, ...]:
+    return tuple(sorted({int(number) for number in re.findall(r"\d+", said)}))
+
+
+def _under(words: str) -> str:
+    return f'<p class="under">{words}</p>'
+
+
+def _can_show(view: View, trials: data.Trials) -> bool:
+    return view.y in trials.quantities and {view.x, view.series} <= set(trials.factors_of(view.y))

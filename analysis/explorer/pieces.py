@@ -3,156 +3,195 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-import numpy as np
-import pandas as pd
-
-from analysis.explorer.estimates import Curve, Fitted
-from analysis.explorer.judgement import Judgement, left_out
-from analysis.explorer.trials import Trials
-from analysis.explorer.view import View
+from analysis import models
+from analysis.explorer.data import factor_name, known
+from analysis.explorer.plot import BESIDE
+from analysis.explorer.shown import Curve, Judgement, Shown, selected
 from analysis.inference.averages import NAMES
-from analysis.wording import counted, day, number
+from analysis.wording import counted, day
+from runners.record import Execution, Transcript
 
-HINT = (
-    '<p class="under">Click a point: its raw transcript opens here. Drag to move the plot, or choose a box to select '
-    "many.</p>"
-)
+HINT = '<p class="under">Click a point: its raw transcript opens here.</p>'
 EMPTY = (
     "There is nothing to explore here yet",
     "The folder holds no dataset. `falloff run hpl_scaling --preset quick` measures one, `falloff import` makes one "
     "of outputs that you have, and `falloff explore` without a folder shows the reference that comes with Falloff.",
 )
-LONGEST = 90  # characters of a title in the list
+MOST = 60_000  # characters of one output that a page shows
 KINDS = {"flat": "flat", "falls off": "falls", "falls, size open": "falls"}  # the others have none
-MARKS = ("●", "★", "⬢", "✚")  # of the datasets that are shown beside each other, as `layers.beside` has them
+SIGNS = dict(zip(BESIDE, "★⬢✚"))  # of the datasets that are shown beside the first
 WHAT = {
     "measured": "measured on a cluster",
     "emulated": "emulated: real programs on nodes that share one machine",
     "simulated": "simulated: a model, without scatter",
-    "published": "published",
 }
 
 
-def question(title: str, opened: Iterable[Trials], printed: bool = False) -> str:
-    """The experiment's title, and when and as what kind of evidence its data came about; `printed` numbers too."""
-    said = [
-        f"{WHAT.get(it.evidence, it.evidence)} (testbed {it.testbed}, {day(it.dataset.attrs['started'])})"
-        for it in opened
-    ] + (["×\u00a0published: printed by the source"] if printed else [])
+def question(title: str, shown: Shown) -> str:
+    """The experiment's title, and when and as what kind of evidence its data came about; printed numbers too."""
+    said = []
+    for trials in shown.opened.values():
+        testbed, started = trials.testbed.replace("_", " "), day(trials.dataset.attrs["started"])
+        said.append(f"{WHAT.get(trials.evidence, trials.evidence)} (testbed {testbed}, {started})")
+    if not shown.printed().empty:
+        said.append("×\u00a0published: printed by the source")
     return f'<p class="question">{escape(title)}</p><p class="under">{escape(" · ".join(said))}</p>'
-
-
-def titled(title: str) -> str:
-    """A title that fits into the list of experiments."""
-    return title if len(title) < LONGEST else f"{title[: LONGEST - 2]} …"
-
-
-def selected(count: int) -> str:
-    """What stands in the place of many transcripts."""
-    said = f"{count} trials are selected; they are marked among the trials. Click one for its transcript."
-    return f'<p class="under">{said}</p>'
 
 
 def trouble(title: str, reason: str) -> str:
     """A page's worth of friendliness where there is nothing to plot."""
-    return (
-        f'<div class="card trouble" role="alert"><p class="question">{escape(title)}</p><p>{escape(reason)}</p></div>'
-    )
+    heading = f'<p class="question">{escape(title)}</p>'
+    return f'<div class="card trouble" role="alert">{heading}<p>{escape(reason)}</p></div>'
 
 
-def verdicts(view: View, judgements: Mapping[str, Judgement], opened: Mapping[str, Trials]) -> str:
+def verdicts(shown: Shown) -> str:
     """A card for each dataset: the word, the sentence, what else has to be known."""
-    return "".join(_card(view, name, judgements[name], opened[name]) for name in view.sources)
-
-
-def _card(view: View, name: str, found: Judgement, trials: Trials) -> str:
-    word = f'<span class="word">{found.word}</span>' if found.word else ""
-    notes = [found.note, *_left_out(view, trials), trials.dataset.attrs.get("caveat", "")]
-    note = escape(" ".join(filter(None, notes)))
-    mark = f" {MARKS[view.sources.index(name) % len(MARKS)]}" if len(view.sources) > 1 else ""
-    return (
-        f'<div class="card {KINDS.get(found.word, "")}" data-verdict="{found.word}">{word}'
-        f'<span class="sentence">{escape(found.sentence)}</span> '
-        f'<span class="chip">{escape(found.evidence)}{mark}</span><div class="note">{note}</div></div>'
+    signs = ["●", *SIGNS.values()] if len(shown.opened) > 1 else [""]
+    return "".join(
+        _card(shown, name, judged, signs[at % len(signs)])
+        for at, (name, judged) in enumerate(shown.judgements.items())
     )
 
 
-def _left_out(view: View, trials: Trials) -> list[str]:
-    reasons = left_out(view, trials)
-    if reasons.empty:
-        return []
-    left = counted(int(reasons.sum()), "trial")
-    return [f"Faint and not counted, by the campaign's own rules: {left} without a valid reading."]
-
-
-def summary_table(view: View, curves: Sequence[Curve], opened: Mapping[str, Trials]) -> str:
-    """Median, mean, interval and n of every point."""
-    of = next((it.quantities[view.ordinate] for it in opened.values() if view.ordinate in it.quantities), None)
-    unit, mean = (of.unit, f"{NAMES[of.kind]} mean") if of else ("", "mean")
-    head = [
-        "evidence",
-        _cap(view.series),
-        _cap(view.abscissa),
-        f"median{_in(unit)}",
-        f"{mean}{_in(unit)}",
-        f"95 % t interval{_in(unit)}",
-        "n",
+def _card(shown: Shown, name: str, judged: Judgement, sign: str) -> str:
+    trials = shown.opened[name]
+    rows = selected(shown.view, trials)
+    out = int((~rows.valid).sum())
+    notes = [
+        judged.note,
+        f"Faint and not counted, by the campaign's own rules: {counted(out, 'trial')} without a valid reading."
+        if out
+        else "",
+        trials.dataset.attrs.get("caveat", ""),
     ]
-    rows = []
-    for curve in curves:
-        trials = opened[curve.source]
-        for level, told in curve.summary.iterrows():
-            interval = "—" if np.isnan(told.low) else f"{number(told.low, 4)} to {number(told.high, 4)}"
-            cells = [trials.evidence, trials.placed(view.series, curve.level), trials.called(level)]
-            rows.append([*cells, _number(told["median"]), _number(told["mean"]), interval, f"{int(told.n)}"])
-    return _table(head, rows, numbers=range(3, 7))
+    word = f'<span class="word">{judged.word}</span>' if judged.word else ""
+    return (
+        f'<div class="card {KINDS.get(judged.word, "")}" data-verdict="{judged.word}">{word}'
+        f'<span class="sentence">{escape(judged.sentence)}</span> '
+        f'<span class="chip">{escape(judged.evidence)} {sign}</span>'
+        f'<div class="note">{escape(" ".join(filter(None, notes)))}</div></div>'
+    )
 
 
-def fit_table(view: View, curves: Sequence[Curve], fitted: Sequence[Fitted], opened: Mapping[str, Trials]) -> str:
-    """Each curve's estimates with their intervals over the blocks, or why there are none."""
-    if not view.model:
-        return '<p class="under">No model is chosen.</p>'
-    rows = []
-    for curve, found in zip(curves, fitted):
-        trials = opened[curve.source]
-        name = trials.placed(view.series, curve.level)
-        if found.fit is None:
-            rows.append([trials.evidence, name, "—", found.refused, "", ""])
+def means(shown: Shown) -> str:
+    """Median, mean, interval and n of every point."""
+    view, quantity = shown.view, shown.first.quantities[shown.view.y]
+    unit = f" [{quantity.unit}]" if quantity.unit else ""
+    mean = f"{NAMES[quantity.kind]} mean{unit}"
+    rows = [
+        (
+            *_of(shown, curve),
+            shown.first.called(level),
+            known(at["median"]),
+            known(at["mean"]),
+            _interval(at.low, at.high),
+            str(int(at.n)),
+        )
+        for curve in shown.curves
+        for level, at in curve.summary.iterrows()
+    ]
+    measured = (f"median{unit}", mean, f"95 % t interval{unit}", "n")
+    return table((*_heads(shown), factor_name(view.x), *measured), rows, numbers=4)
+
+
+def fits(shown: Shown) -> str:
+    """The parameters of the experiment's model for each curve, and whether the curve may be drawn."""
+    if not shown.model:
+        return '<p class="under">The experiment names no model of this quantity over this axis.</p>'
+    model, rows = models.find(shown.model), []
+    for curve in shown.curves:
+        fitted, of = curve.fitted, _of(shown, curve)
+        if fitted.fit is None:
+            rows.append((*of, fitted.refused, "", "", "", ""))
             continue
-        for parameter, estimate in found.fit.estimates.items():
-            low, high = found.fit.intervals[parameter]
-            interval = "—" if np.isnan(low) else f"{number(low, 4)} to {number(high, 4)}"
-            rows.append([trials.evidence, name, parameter, number(estimate, 4), interval, str(found.fit.blocks)])
-    note = next((found for found in fitted if found.fit is not None), None)
-    said = ""
-    if note is not None:
-        of = f"{view.abscissa} × the share" if note.times_x else "the values"
-        fitted_to = f"{note.fit.model.title}, fitted to {of} of every block; {note.fit.interval_kind}"
-        said = f'<p class="under">{escape(fitted_to)}. {escape(note.fit.model.source)}.</p>'
-    return said + _table(
-        ["evidence", _cap(view.series), "parameter", "estimate", "95 % t interval", "blocks"], rows, numbers=(3, 4, 5)
-    )
+        for name, estimate in fitted.fit.estimates.items():
+            interval = _interval(*fitted.fit.intervals[name])
+            numbers = (known(estimate), interval, str(fitted.fit.blocks))
+            rows.append((*of, fitted.refused or "drawn", name, *numbers))
+    times = any(curve.fitted.times_x for curve in shown.curves)
+    response = f"{shown.view.x} times the share" if times else "the values"
+    said = f"{model.title}, fitted to {response} of every block. {model.source}."
+    head = (*_heads(shown), "curve", "parameter", "estimate", "95 % t interval", "blocks")
+    return f'<p class="under">{escape(said)}</p>{table(head, rows, numbers=3)}'
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int]) -> str:
-    right = set(numbers)
-    body = "".join(
-        "<tr>"
-        + "".join(f"<td{' class=n' if at in right else ''}>{escape(str(cell))}</td>" for at, cell in enumerate(row))
-        + "</tr>"
+def _heads(shown: Shown) -> tuple[str, ...]:
+    several = ("evidence",) if len(shown.opened) > 1 else ()
+    return *several, factor_name(shown.view.series)
+
+
+def _of(shown: Shown, curve: Curve) -> tuple[str, ...]:
+    several = (shown.opened[curve.source].evidence,) if len(shown.opened) > 1 else ()
+    return *several, shown.first.placed(shown.view.series, curve.level)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int) -> str:
+    """A table whose last columns, so many of them, are numbers."""
+    first = len(head) - numbers
+    cells = [
+        "".join(
+            f"<td{' class=n' if at >= first else ''}>{escape(cell)}</td>"
+            for at, cell in enumerate(row)
+        )
         for row in rows
-    )
+    ]
     names = "".join(f"<th>{escape(name)}</th>" for name in head)
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
     return f'<div class="wide"><table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _number(value: float) -> str:
-    return "—" if pd.isna(value) else number(value, 4)
+def transcript(found: Transcript) -> str:
+    """A transcript as HTML: what was run, what it printed, and the settings read back."""
+    trial = found.trial
+    place = f"{trial.runner}, block {trial.block}, run {trial.order} in it"
+    parts = [
+        f"<h3>{escape(trial.id)}</h3>",
+        f"<p>{escape(place)}, {escape(found.evidence)} evidence, testbed {escape(found.testbed)}</p>",
+    ]
+    for reason in filter(None, (found.fault, found.unavailable)):
+        parts.append(f'<p class="fault">{escape(reason)}</p>')
+    parts += [_execution(execution) for execution in found.executions]
+    settings = {
+        "Settings of the trial": trial.point,
+        "Read back afterwards": found.effective,
+        "Counters": found.counters,
+    }
+    parts += [_fold(title, values) for title, values in settings.items() if values]
+    return "".join(parts)
 
 
-def _in(unit: str) -> str:
-    return f" [{unit}]" if unit else ""
+def _fold(title: str, values: Mapping) -> str:
+    rows = "".join(
+        f"<tr><th>{escape(str(key))}</th><td>{escape(str(value))}</td></tr>"
+        for key, value in values.items()
+    )
+    return f"<details><summary>{title}</summary><table>{rows}</table></details>"
 
 
-def _cap(name: str) -> str:
-    return name.replace("_", " ")
+def command(execution: Execution) -> str:
+    """What was executed, as one line."""
+    return " ".join(execution.argv) or execution.tool
+
+
+def _execution(execution: Execution) -> str:
+    code = "unknown" if execution.exit_code is None else execution.exit_code
+    ended = "stopped at its limit" if execution.timed_out else f"exit code {code}"
+    head = f"<p><code>{escape(command(execution))}</code><br>{ended}, {execution.wall_s:.2f} s</p>"
+    texts = {"output": execution.stdout, "errors": execution.stderr}
+    return head + "".join(
+        f'<pre aria-label="{name}">{escape(_cut(text))}</pre>'
+        for name, text in texts.items()
+        if text.strip()
+    )
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MOST:
+        return text
+    return (
+        f"{text[:MOST]}\n... {len(text) - MOST} more characters: the transcript's file has them all"
+    )
+
+
+def _interval(low: float, high: float) -> str:
+    return f"{known(low)} to {known(high)}" if low == low else known(low)
