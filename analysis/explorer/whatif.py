@@ -329,7 +329,7 @@ class WhatIf:
         self.pays = [Span(**dotted) for _ in self.plots]
         for plot, span in zip(self.plots, self.pays):
             plot.add_layout(span)
-            plot.legend.update(**LEGEND)
+            plot.legend.update(**{**LEGEND, "location": "bottom_left"})
 
     def _draw(self, other: str, at_paper: bool) -> None:
         answer, nodes = self.answer, self.answer.efficiency.nodes.values
