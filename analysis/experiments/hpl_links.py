@@ -213,10 +213,24 @@ def links_table(study: Links) -> Table:
     sizes = study.time.token_bytes.values.tolist()
     caption = (
         f"The links as one pair of nodes finds them, from messages of {byte_size(sizes[0])} to {byte_size(sizes[-1])}. The misfit is "
-        "the largest difference of a mean time from α + β s, for messages of size s"
+        f"the largest difference of a mean time from α + β s, for messages of size s{_beyond_the_rate(study)}"
     )
     basis = Basis(study.evidence, study.time.sizes["block"], "95 % percentile intervals over draws")
     return Table("prediction-links", columns, "llrlrr", rows, caption, basis)
+
+
+def _beyond_the_rate(study: Links) -> str:
+    """Where the line promises more than the link has."""
+    described, names = json.loads(study.dataset.attrs["interconnects"]), short_names(study.dataset)
+    least = 8 / study.parameters.high.sel(parameter="beta")
+    beyond = [
+        names[network]
+        for network in study.time.interconnect.values.tolist()
+        if least.sel(interconnect=network) > described[network].get("rate_bit_s", np.inf)
+    ]
+    if not beyond:
+        return ""
+    return f". On {', '.join(beyond)} the line promises more than the link's rate: what fits into the shaper's burst passes at once"
 
 
 def _rows(study: Links, when: str) -> list[tuple[str, ...]]:

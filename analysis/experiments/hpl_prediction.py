@@ -185,8 +185,8 @@ def _gain(
         return None
 
     def ratio(values):
-        fast, slow = (values.sel(interconnect=name, drop=True) for name in (network, reference))
-        return fast / slow
+        of_slow = values.sel(interconnect=reference, drop=True)
+        return values.sel(interconnect=network, drop=True) / of_slow
 
     sending = {"nodes": ran.nodes > 1}
     return Gain(
@@ -248,24 +248,27 @@ def _of_uneven(study: Prediction) -> str:
     if not most > 0:
         return ""
     part, where = percent(float(most)), counted(int(most.nodes), "node")
-    return f"The analytic model shares the work out evenly: by blocks, computing takes {part} longer on {where}."
+    return f"The analytic model shares the work evenly; in HPL's blocks the fullest node computes {part} longer on {where}."
 
 
 def _of_slopes(study: Prediction) -> str:
     """Which of more bandwidth and less latency helps more, by the last predictor and on the paper's cluster."""
-    bounds, said = bound(study).isel(predictor=-1), []
-    for name, words in PARAMETERS.items():
-        where = bounds == name
-        networks = where.interconnect.values[where.any("nodes").values]
-        if len(networks):
-            names = ", ".join(study.names[network] for network in networks)
-            said.append(f"{words} helps more at {counted(int(where.sum()), 'point')} ({names})")
-    text = f"By the {TITLES[study.predictors[-1]]}, {'; '.join(said)}." if said else ""
+    bounds, text = bound(study).isel(predictor=-1), ""
+    more, less = (_places(study, bounds == name) for name in PARAMETERS)
+    if (bounds != UNDECIDED).any():
+        text = f"By the {TITLES[study.predictors[-1]]}, 1 % more bandwidth helps more than 1 % less latency at {more}, and less at {less}."
     if study.paper_elasticities is None:
         return text
-    bandwidth, latency = study.paper_elasticities.sel(parameter=list(PARAMETERS))
-    more, of = int((bandwidth > latency).sum()), int((bandwidth - latency).notnull().sum())
-    return f"{text} Bandwidth does at {more} of {of} on the paper's cluster (simulated evidence)."
+    apart = study.paper_elasticities.diff("parameter")  # latency less bandwidth
+    more, of = int((apart < 0).sum()), int(apart.notnull().sum())
+    return f"{text} On the paper's cluster bandwidth does at {more} of {of} (simulated evidence)."
+
+
+def _places(study: Prediction, where: xr.DataArray) -> str:
+    """Such as "12 of 18 points (GigE, 10GE)"."""
+    networks = where.interconnect.values[where.any("nodes").values]
+    names = ", ".join(study.names[network] for network in networks)
+    return f"{int(where.sum())} of {where.size} points" + (f" ({names})" if names else "")
 
 
 def bound(study: Prediction) -> xr.DataArray:
@@ -281,9 +284,8 @@ def findings(study: Prediction) -> Iterator[Finding]:
     for predictor, network, nodes in errors.stack(at=names).at.values.tolist():
         at = {"predictor": predictor, "interconnect": network, "nodes": nodes}
         error, further = errors.sel(at), {"n": study.blocks, "answer": study.kinds.sel(at).item()}
-        ends = float(error.low), float(error.high)
+        value, *ends = (float(error[end]) for end in ("value", "low", "high"))
         said = f"the {predictor} prediction of HPL's rate on {network}, {nodes} nodes"
-        value = float(error.value)
         yield of_estimate(source, said, "error", "1", value, ends, PERCENTILE, **further)
 
 
@@ -370,8 +372,7 @@ def _finish(figure: Figure, panels: np.ndarray, study: Prediction, label: str) -
 
 def gain_table(study: Prediction) -> Table | None:
     """What the faster network is worth, as run and by each predictor; None where one of the two was not run."""
-    gain = study.gain
-    if gain is None:
+    if (gain := study.gain) is None:
         return None
     columns = ("Nodes", "HPL as run [%]", *(f"By the {TITLES[it]} [%]" for it in study.predictors))
     rows = []
@@ -380,7 +381,7 @@ def gain_table(study: Prediction) -> Table | None:
         row = (str(n), *(_in_percent(each) for each in (gain.hpl.sel(nodes=n), *predicted)))
         rows.append(row)
     caption = (
-        f"What HPL gains from {study.names[gain.network]} over {study.names[gain.reference]}, with 95 % intervals. The tokens see "
+        f"What HPL gains from {study.names[gain.network]} over {study.names[gain.reference]}, with 95 % intervals. The links have "
         f"{in_words(gain.bandwidth)} times the bandwidth and {in_words(gain.latency)} times the latency"
     )
     align = "rl" + "l" * len(study.predictors)
@@ -402,9 +403,13 @@ def errors_table(study: Prediction) -> Table:
             errors = [_judged(study, {**at, "predictor": it}) for it in study.predictors]
             ran = _in_percent(study.emulated.sel(at))
             rows.append((study.names[network], str(n), ran, *errors))
+    surface_error = ""
+    if study.surface is not None and study.surface.error.notnull().any():
+        off = percent(float(study.surface.error.max()))
+        surface_error = f". The simulation's interpolation is at most {off} off"
     caption = (
         f"HPL's rate as it was run, and the predictors' errors, with 95 % intervals. Bold: beyond {percent(study.margin, 0)}; "
-        "with a question mark: open; others are within. Each is judged by itself."
+        f"with a question mark: open; others are within. Each is judged by itself{surface_error}"
     )
     align = "lrl" + "l" * len(study.predictors)
     return Table("prediction-errors", columns, align, rows, caption, _basis(study))
@@ -412,24 +417,21 @@ def errors_table(study: Prediction) -> Table:
 
 def example_table(study: Prediction) -> Table | None:
     """The paper's own example of two networks: what one gains by its bandwidth, by the model and simulated."""
-    example = study.example
-    if example is None:
+    if (example := study.example) is None:
         return None
-    gains = {
-        "By bandwidth alone [%]": xr.full_like(example.simulated, example.bandwidth - 1),
-        f"By the {TITLES[ANALYTIC]} [%]": example.analytic,
-        "Simulated [%]": example.simulated,
-    }
+    said = example.analytic, example.simulated
+    raw = example.bandwidth - 1
     rows = [
-        (str(n), *(fixed(known(100 * gain.sel(nodes=n)), 1) for gain in gains.values()))
+        (str(n), fixed(100 * raw, 1), *(fixed(known(100 * gain.sel(nodes=n)), 1) for gain in said))
         for n in example.simulated.dropna("nodes").nodes.values.tolist()
     ]
+    columns = ("Nodes", "By bandwidth alone [%]", f"By the {TITLES[ANALYTIC]} [%]", "Simulated [%]")
     caption = (
-        f"What HPL gains from DDR InfiniBand over 10GE on the paper's cluster: {percent(example.bandwidth - 1, 0)} more bandwidth, "
-        f"{number(example.latency, 2)} times the latency"
+        f"What HPL gains from DDR InfiniBand over 10GE on the paper's cluster: {percent(raw, 0)} more bandwidth, "
+        f"{number(example.latency, 2)} times the latency. The paper found both on par"
     )
     basis = Basis("simulated")
-    return Table("prediction-example", ("Nodes", *gains), "rrrr", rows, caption, basis)
+    return Table("prediction-example", columns, "rrrr", rows, caption, basis)
 
 
 def _basis(study: Prediction) -> Basis:
