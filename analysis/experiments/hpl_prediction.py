@@ -261,7 +261,7 @@ def _of_slopes(study: Prediction) -> str:
         return text
     apart = study.paper_elasticities.diff("parameter")  # latency less bandwidth
     more, of = int((apart < 0).sum()), int(apart.notnull().sum())
-    return f"{text} On the paper's cluster bandwidth does at {more} of {of} (simulated evidence)."
+    return f"{text} On the paper's cluster bandwidth helps more at {more} of {of} (simulated evidence)."
 
 
 def _places(study: Prediction, where: xr.DataArray) -> str:
