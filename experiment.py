@@ -7,15 +7,17 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from analysis import contrasts, derive, designs, paths, store
+from analysis import contrasts, derive, designs, experiments, paths, store, user_campaigns
 from analysis.statistics import design as designs_of_plans
 from analysis.statistics import planning
 from analysis.statistics.design import Design, Statement
+from progress_bar import progress
 from runners import campaign as engine
 from runners import provenance, runner_named, session, submission, tools
 from runners.description import LEAST_BLOCKS, for_preset, for_testbed
@@ -31,16 +33,17 @@ SIMULATED_CASES = "hpl_paper-smith"  # the reference from whose falls a campaign
 class Parameters:
     """What a notebook's parameters cell may say.
 
-    `preset` is `stored` (read the shipped reference campaign), `quick` or `full` (run what is
-    missing); `blocks` overrides the preset's stopping rule unless it is 0; dataset and figures go
-    to the folder `out`, relative to the repository. Transcripts stay in data/raw, so that a run
-    goes on wherever it was started.
+    `preset` is `stored` (read the shipped reference campaigns), `quick` or `full` (run what is missing); `testbed` is the one
+    that the campaign names unless another is named; `blocks` overrides the preset's stopping rule unless it is 0. Datasets go
+    to the folder `out`, relative to the repository. Transcripts stay in data/raw, so that a run goes on wherever it was
+    started. With `data`, a folder, nothing is run: its campaigns are read.
     """
 
     preset: str
     testbed: str
     blocks: int
     out: str
+    data: str = ""
 
     @property
     def folder(self) -> Path:
@@ -58,7 +61,7 @@ class Parameters:
         own = [name for name in names if name not in besides]
         given = {name: names[name] for name in own if _is_parameter(name, names[name])}
         faults = [f"{name!r} is unknown" for name in given if name not in known]
-        faults += [f"{name!r} is missing" for name in known if name not in given]
+        faults += [f"{name!r} is missing" for name in known if name not in given and name != "data"]
         faults += [
             f"{name} = {given[name]!r} is not {kind.__name__}"
             for name, kind in known.items()
@@ -73,42 +76,51 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a notebook is about: a campaign's `dataset`, and `today`, a shorter run to be compared with it, or None."""
+    """A campaign's `dataset`, None where there is none, and `today`, a shorter run to be compared with it, or None."""
 
-    dataset: xr.Dataset
+    dataset: xr.Dataset | None
     today: xr.Dataset | None = None
 
 
-def dataset(parameters: Parameters, listen: engine.Listener | None = None) -> xr.Dataset:
-    """The dataset that a notebook's parameters ask for; also saved in its folder `out`."""
-    if parameters.preset == "stored":
-        found = stored(parameters.campaign, parameters.testbed)
-    else:
-        plan = plan_campaign(parameters.campaign, parameters.testbed, parameters.preset, parameters.blocks)
-        found = store.read(run_campaign(plan, listen=listen))
-    store.save(found, parameters.folder / f"{parameters.campaign}-{parameters.testbed}.nc")
-    return found
+def study(parameters: Parameters, module: ModuleType) -> Any:
+    """The study of an experiment as a notebook's parameters ask for it; its datasets are also saved in the folder `out`.
 
-
-def measured(parameters: Parameters, campaign: str, listen: engine.Listener | None = None) -> Measured:
-    """A campaign as a notebook's parameters ask for it: stored, run whole, or stored with a shorter run of today beside it.
-
-    The last is so where the preset is `quick` and a reference is stored. A campaign without a quick preset is read.
+    The campaigns are stored, or run whole, or, with the preset `quick`, stored with a shorter run of today beside them; one
+    without that preset is read. With `data` they are those in that folder. Raises FalloffError where a campaign that the
+    experiment cannot do without is missing, or cannot run here.
     """
+    own_campaign, given = next(iter(experiments.campaigns(module)), ""), {}
+    compared = experiments.compared(module)
+    for campaign, needed in experiments.campaigns(module).items():
+        runs = campaign == own_campaign or campaign in compared
+        asked = parameters if runs else replace(parameters, preset="stored", testbed="", blocks=0)
+        found = _measured(asked, campaign, needed)
+        given[campaign] = found.dataset
+        if campaign in compared:
+            given[compared[campaign]] = found.today
+        for dataset in (found.dataset, found.today):
+            if dataset is not None:
+                testbed = json.loads(dataset.attrs["testbed_settings"])["name"]
+                today = "-today" if dataset is found.today else ""
+                store.save(dataset, parameters.folder / f"{campaign}-{testbed}{today}.nc")
+    return module.analyse(**given)
+
+
+def _measured(parameters: Parameters, campaign: str, needed: bool) -> Measured:
+    if parameters.data:
+        folder = paths.ROOT / parameters.data
+        there = user_campaigns.of_campaign(folder, campaign)
+        return Measured(user_campaigns.dataset(folder, campaign)) if there or needed else Measured(None)
     described = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
     testbed = parameters.testbed or described.get("testbed", "emulated")
     if parameters.preset == "stored" or parameters.preset not in described["presets"]:
         return Measured(stored(campaign, testbed))
-    run = store.read(run_campaign(plan_campaign(campaign, testbed, parameters.preset, parameters.blocks), listen=listen))
+    plan = plan_campaign(campaign, testbed, parameters.preset, parameters.blocks)
+    run = store.read(run_campaign(plan, listen=progress()))
     has_reference = (paths.REFERENCE / f"{campaign}-{testbed}").exists()
-    return Measured(stored(campaign, testbed), run) if parameters.preset == "quick" and has_reference else Measured(run)
-
-
-def beside(parameters: Parameters, campaign: str, listen: engine.Listener | None = None) -> xr.Dataset:
-    """The dataset of another campaign that a notebook shows; the quick preset reads its reference, to stay quick."""
-    preset = "stored" if parameters.preset == "quick" else parameters.preset
-    blocks = 0 if preset == "stored" else parameters.blocks
-    return dataset(replace(parameters, campaign=campaign, preset=preset, blocks=blocks), listen)
+    if parameters.preset == "quick" and has_reference:
+        return Measured(stored(campaign, testbed), run)
+    return Measured(run)
 
 
 def stored(campaign: str, testbed: str = "scale_model") -> xr.Dataset:

@@ -53,13 +53,12 @@ def read(file: Path, whole: bool = False) -> Section:
 
 
 def _parts(cell, whole: bool) -> Iterable[str]:
-    """A cell's Markdown: its words, or its outputs and below them its code, which HTML folds and PDF leaves out."""
+    """A cell's Markdown: its words, or its outputs and, below a figure or where all is wanted, its code."""
     if cell.cell_type == "markdown":
         yield cell.source
         return
-    shown = [text for output in cell.outputs if (text := _text(output))]
-    yield from shown
-    if shown or whole:
+    yield from (text for output in cell.outputs if (text := _text(output)))
+    if whole or any("image/svg+xml" in output.get("data", {}) for output in cell.outputs):
         yield f"::: code\n```python\n{cell.source}\n```\n:::"
 
 

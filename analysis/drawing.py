@@ -74,6 +74,14 @@ def interval(axes: Axes, series: str, x, mean, low, high) -> None:
     )
 
 
+def interval_across(axes: Axes, look: style.Look, row: float, mean, low, high, label: str) -> None:
+    """A mean in a row with its interval along the horizontal axis, which is left out where it is not known (NaN)."""
+    ends = np.reshape([mean - low, high - mean], (2, -1))
+    axes.errorbar(
+        mean, row, xerr=ends, fmt=look.marker, color=look.color, mfc="white", capsize=3, label=label
+    )
+
+
 def shares(axes: Axes, points: xr.Dataset) -> None:
     """Share of the known rate [%] of every block over nodes, with block means and 95 % t intervals.
 

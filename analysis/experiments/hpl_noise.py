@@ -88,14 +88,14 @@ class Noise:
         return tuple(daemon for daemon in self.daemons if daemon.share == share)
 
 
-def analyse(dataset: xr.Dataset) -> Noise:
+def analyse(hpl_noise: xr.Dataset) -> Noise:
     """Derive the losses to each daemon; raises FalloffError when there is no HPL trial or several interconnects."""
-    derived = at_only_level(points(dataset), "interconnect")
-    design = designs.read(dataset)
+    derived = at_only_level(points(hpl_noise), "interconnect")
+    design = designs.read(hpl_noise)
     rate = np.log(derived.rate)
     log_ratio = (rate - rate.sel(daemon=design.control, drop=True)).rename("log_ratio")
-    asked = _asked(dataset)
-    taken = taken_shares(dataset).squeeze("interconnect", drop=True).where(log_ratio.notnull())
+    asked = _asked(hpl_noise)
+    taken = taken_shares(hpl_noise).squeeze("interconnect", drop=True).where(log_ratio.notnull())
     evidence = derived.evidence.item()
     daemons = [
         _daemon(
@@ -111,9 +111,9 @@ def analyse(dataset: xr.Dataset) -> Noise:
     primary = design.pair[0]
     daemons = _corrected(daemons, primary)
     return Noise(
-        dataset=dataset,
+        dataset=hpl_noise,
         points=derived,
-        network=short_names(dataset)[derived.interconnect.item()],
+        network=short_names(hpl_noise)[derived.interconnect.item()],
         evidence=evidence,
         primary=primary,
         daemons=daemons,
