@@ -45,7 +45,7 @@ def one_block(**changes):
 @cache
 def of_both_kinds():
     """The study of simulated messages beside emulated ones."""
-    return hpl_messages.analyse(one_block(evidence="simulated"), one_block())
+    return hpl_messages.analyse(one_block(), one_block(evidence="simulated"))
 
 
 def words(study):
@@ -100,7 +100,7 @@ def test_kinds_of_evidence_stay_apart():
     ]
     axes = hpl_messages.figures(study)["payload"].figure.axes
     assert [each.get_title() for each in axes] == ["simulated", "emulated", "", ""]
-    alone = hpl_messages.analyse(None, one_block())
+    alone = hpl_messages.analyse(one_block())
     assert [profile.evidence for profile in alone.profiles] == ["emulated"]
     assert len(hpl_messages.figures(alone)["payload"].figure.axes) == 2
 
@@ -118,11 +118,11 @@ def test_the_networks_are_compared():
     assert "On 10GE and control HPL sends exactly the same messages as on GigE" in words(
         of_both_kinds()
     )
-    assert "HPL sends other messages" in words(hpl_messages.analyse(None, one_block(other=1)))
+    assert "HPL sends other messages" in words(hpl_messages.analyse(one_block(other=1)))
     alone = one_block()
     alone = alone.isel(trial=np.flatnonzero(alone.interconnect != "10gige"))
     design = alone.attrs["design"].replace('"gige", "10gige", "unshaped"', '"gige"')
-    study = hpl_messages.analyse(None, alone.assign_attrs(design=design))
+    study = hpl_messages.analyse(alone.assign_attrs(design=design))
     assert study.profiles[0].same is None and "messages as on" not in words(study)
 
 
@@ -133,18 +133,18 @@ def test_a_run_of_today_is_compared():
         (one_block(few=999), False),
         (one_block(without=(2, 4, 8)), None),
     ):
-        study = hpl_messages.analyse(None, one_block(), today)
+        study = hpl_messages.analyse(one_block(), today=today)
         assert study.again is again and ("Today's run" in words(study)) is (again is not None)
 
 
 def test_what_was_not_counted_is_said():
     """Node counts without a payload are missing; without any there is no profile, and that is said."""
-    study = hpl_messages.analyse(None, one_block(without=(4,)))
+    study = hpl_messages.analyse(one_block(without=(4,)))
     (profile,) = study.profiles
     assert profile.missing == (4,) and profile.summary.nodes.values.tolist() == [2, 8]
     assert "Without a count: 4 nodes." in words(study)
-    nothing = hpl_messages.analyse(None, one_block(without=(2, 4, 8)))
-    assert nothing is None and "cannot be said" in hpl_messages.finding(nothing)
+    nothing = hpl_messages.analyse(one_block(without=(2, 4, 8)))
+    assert nothing.profiles == () and "cannot be said" in hpl_messages.finding(nothing)
     assert hpl_messages.figures(nothing) == {} and list(hpl_messages.findings(nothing)) == []
     assert (
         hpl_messages.messages_table(nothing) is None and hpl_messages.cases_table(nothing) is None
@@ -154,7 +154,7 @@ def test_what_was_not_counted_is_said():
 def test_several_blocks_are_refused():
     """A profile is of one run a point: which of several would it be?"""
     with pytest.raises(FalloffError, match="single level of block"):
-        hpl_messages.analyse(None, counted(campaign(blocks=2)))
+        hpl_messages.analyse(counted(campaign(blocks=2)))
 
 
 def test_the_emulated_bytes_are_set_against_the_interfaces():
@@ -163,12 +163,12 @@ def test_the_emulated_bytes_are_set_against_the_interfaces():
     chosen = (dataset.nodes == 8) & (dataset.interconnect == "gige") & (dataset.role == "point")
     run = dataset.isel(trial=np.flatnonzero(chosen)[0])
     ratio = run.bytes_sent.sum().item() / run.payload_bytes.sum().item()
-    assert f"interfaces sent {number(ratio)} times" in words(hpl_messages.analyse(None, dataset))
+    assert f"interfaces sent {number(ratio)} times" in words(hpl_messages.analyse(dataset))
 
 
 def test_two_sizes_are_claimed_only_where_they_are_apart():
     """Short messages by number and long ones by bytes are; short ones that hold half of the bytes, too, are not."""
-    assert "at least 256 times as long" in words(hpl_messages.analyse(None, one_block(few=10)))
+    assert "at least 256 times as long" in words(hpl_messages.analyse(one_block(few=10)))
     assert "of about the same size" in words(of_both_kinds())
 
 

@@ -36,8 +36,15 @@ from analysis.inference.draws import over_draws, resampled_blocks
 from analysis.models import hpl
 from runners.record import FalloffError
 
-DRAWS = 200
 SURFACE = surface_campaign()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_draws():
+    """Enough of them to find what is planted."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hpl_links, "DRAWS", 200)
+        yield
 
 
 @cache
@@ -50,12 +57,12 @@ def analyse(ran=None, exchanged=None, simulated=SURFACE, **others):
     """The study of synthetic datasets, by default of exact tokens and of HPL as its analytic model has it."""
     exchanged = tokens(noise=0.01) if exchanged is None else exchanged
     ran = emulated() if ran is None else ran
-    return hpl_prediction.analyse(exchanged, ran, simulated, draws=DRAWS, **others)
+    return hpl_prediction.analyse(exchanged, ran, simulated, **others)
 
 
 def links(*arguments, **chance):
     """The links of synthetic tokens."""
-    return hpl_links.analyse(tokens(*arguments, **chance), draws=DRAWS)
+    return hpl_links.analyse(tokens(*arguments, **chance))
 
 
 def words(study):
@@ -78,8 +85,8 @@ def whole():
     """HPL as the surface has it, with noise, and the campaigns on the paper's cluster."""
     return analyse(
         emulated(as_modelled, noise=0.01),
-        beyond=beyond_campaign(),
-        sensitivity=smith_campaign("hpl_sensitivity"),
+        hpl_beyond=beyond_campaign(),
+        hpl_sensitivity=smith_campaign("hpl_sensitivity"),
     )
 
 
@@ -154,8 +161,8 @@ def test_a_run_of_today_stands_beside_the_links():
 def test_the_time_under_load_is_drawn():
     """Every block of the stored campaign is a mark in the panel of its size."""
     dataset = experiment.stored("token_load")
-    load = hpl_links.analyse(tokens(), dataset, draws=2).load
-    study = hpl_links.analyse(tokens(), dataset, draws=2)
+    study = hpl_links.analyse(tokens(), dataset)
+    load = study.load
     for axes, size in zip(
         hpl_links.figures(study)["token_load"].figure.axes, load.token_bytes.values
     ):
@@ -334,7 +341,7 @@ def test_the_papers_example(whole):
         (0 < example.analytic) & (example.analytic < 0.2)
     ).all() and LARGEST in example.analytic.nodes
     np.testing.assert_allclose(example.simulated, REACHED["ddr_infiniband"] / REACHED["10gige"] - 1)
-    assert analyse(beyond=beyond_campaign(networks=("gige", "10gige"))).example is None
+    assert analyse(hpl_beyond=beyond_campaign(networks=("gige", "10gige"))).example is None
 
 
 def test_the_papers_sensitivities(whole):

@@ -21,6 +21,7 @@ from analysis.wording import byte_size, fixed, number, percent
 
 DRAWS = 1000
 SEED = 20261202
+FIGURES = {"token_load": ("token_load",)}
 SIDESTEP = 0.09  # of a doubling, between two networks
 MICRO, GIGABIT = 1e-6, 1e9  # s, bit/s
 
@@ -60,19 +61,18 @@ class Links:
 
 
 def analyse(
-    dataset: xr.Dataset,
-    load: xr.Dataset | None = None,
+    token_nodes: xr.Dataset,
+    token_load: xr.Dataset | None = None,
     today: xr.Dataset | None = None,
-    draws: int = DRAWS,
 ) -> Links:
-    """Fit the model to the means over all runs, and to those of `draws` resamples.
+    """Fit the model to the means over all runs, and to those of DRAWS resamples.
 
     A resample draws blocks whole, the same for all networks and sizes, and within each trial of a drawn block its
-    runs. With a single block it is its runs alone. `load` is the campaign of several pairs, `today` a shorter run of the
-    first. Raises FalloffError when one holds no token trial.
+    runs. With a single block it is its runs alone. `today` is a shorter run of the first campaign. Raises FalloffError when
+    a dataset holds no token trial.
     """
-    time = _one_way(dataset).transpose("interconnect", "token_bytes", "block", "run")
-    resampled = _resampled_means(time.values, draws)
+    time = _one_way(token_nodes).transpose("interconnect", "token_bytes", "block", "run")
+    resampled = _resampled_means(time.values)
     means = np.concatenate([_mean(time.values)[..., None], resampled], axis=2).transpose(0, 2, 1)
     sizes, networks = time.token_bytes.values, {"interconnect": time.interconnect.values}
     estimates = np.stack([_fitted(sizes, table) for table in means])
@@ -85,14 +85,14 @@ def analyse(
     misfit = np.abs(means[:, 0] / modelled - 1).max(axis=1)
     straight = [_is_straight(*each) for each in zip(time.values, modelled)]
     return Links(
-        dataset=dataset,
+        dataset=token_nodes,
         time=time,
         fits=fits,
         parameters=over_draws(fits.to_array("parameter")),
         misfit=xr.DataArray(misfit, networks, "interconnect"),
         straight=xr.DataArray(straight, networks, "interconnect"),
-        load=None if load is None else _one_way(load).mean("run"),
-        today=None if today is None else analyse(today, draws=draws),
+        load=None if token_load is None else _one_way(token_load).mean("run"),
+        today=None if today is None else analyse(today),
     )
 
 
@@ -122,14 +122,14 @@ def _is_straight(time: np.ndarray, modelled: np.ndarray) -> bool:
     return follows(ratios, np.ones(len(modelled)), len(hockney.MODEL.parameters))
 
 
-def _resampled_means(time: np.ndarray, draws: int) -> np.ndarray:
-    """Means of resampled runs, shape (interconnect, size, draws), of times of shape (..., block, run)."""
+def _resampled_means(time: np.ndarray) -> np.ndarray:
+    """Means of resampled runs, shape (interconnect, size, DRAWS), of times of shape (..., block, run)."""
     chance = np.random.default_rng(SEED)
     *cells, blocks, runs = time.shape
-    drawn = chance.integers(blocks, size=(draws, blocks))
-    means = np.empty((*cells, draws))
+    drawn = chance.integers(blocks, size=(DRAWS, blocks))
+    means = np.empty((*cells, DRAWS))
     for cell in np.ndindex(*cells):
-        which = chance.integers(runs, size=(draws, blocks, runs))
+        which = chance.integers(runs, size=(DRAWS, blocks, runs))
         means[cell] = _mean(time[cell][drawn[:, :, None], which])
     return means
 
@@ -173,7 +173,7 @@ def figures(study: Links) -> dict[str, Exhibit]:
             Basis(study.evidence, study.load.sizes["block"], "every block shown, no intervals"),
             "Time of a message over the number of pairs, a panel a size, a series a network",
             "A mark is the mean over a block's pairs and runs. All nodes share one machine's processors.",
-            rests_on=("token_load",),
+            rests_on=FIGURES["token_load"],
         )
     }
 

@@ -24,6 +24,7 @@ from analysis.wording import byte_range, byte_size, counted, fixed, number, perc
 SMALL = 4096
 EVERY = 5  # classes of sizes from one tick to the next: a factor of 32
 NO_MESSAGES = "**What HPL sends cannot be said**: no run counted its messages."
+FIGURES = {"payload": ("hpl_paper", "hpl_payload")}
 TRUST = paths.REFERENCE / "trust.csv"
 
 
@@ -61,11 +62,12 @@ class Profile:
 
 @dataclass(frozen=True)
 class Payload:
-    """One profile for each campaign that has one, of the simulation first, then of the emulation.
+    """The emulated campaign's dataset, and a profile for each campaign that has one: simulated first, then emulated.
 
     `again` is whether a run of today sent the very same messages as the emulation, None where they cannot be compared.
     """
 
+    dataset: xr.Dataset
     profiles: tuple[Profile, ...]
     again: bool | None = None
 
@@ -92,19 +94,19 @@ class Trust:
 
 
 def analyse(
-    simulated: xr.Dataset | None, emulated: xr.Dataset | None, today: xr.Dataset | None = None
-) -> Payload | None:
-    """The profiles of two campaigns over interconnect and nodes, of one block each; None where there is none.
+    hpl_payload: xr.Dataset, hpl_paper: xr.Dataset | None = None, today: xr.Dataset | None = None
+) -> Payload:
+    """The profiles of two campaigns over interconnect and nodes, of one block each.
 
-    The campaign's first interconnect is taken; `today` is another run of `emulated`. Raises FalloffError when a dataset
+    The campaign's first interconnect is taken; `today` is another run of the first. Raises FalloffError when a dataset
     holds no HPL trial or has several blocks.
     """
-    profiles = [_profile(dataset) for dataset in (simulated, emulated) if dataset is not None]
-    profiles = tuple(profile for profile in profiles if profile is not None)
-    again = None
-    if emulated is not None and today is not None:
-        again = _again(_profile(emulated), _profile(today))
-    return Payload(profiles, again) if profiles else None
+    emulated, simulated, again = (
+        None if dataset is None else _profile(dataset)
+        for dataset in (hpl_payload, hpl_paper, today)
+    )
+    profiles = tuple(profile for profile in (simulated, emulated) if profile is not None)
+    return Payload(hpl_payload, profiles, _again(emulated, again))
 
 
 def summarise(messages: xr.DataArray, sizes: xr.DataArray) -> xr.Dataset:
@@ -197,9 +199,9 @@ def _again(reference: Profile | None, today: Profile | None) -> bool | None:
     return all(bool((one == other).all()) for one, other in pairs)
 
 
-def finding(study: Payload | None) -> str:
+def finding(study: Payload) -> str:
     """How small most messages are, and how large those that hold the bytes, in plain English (Markdown)."""
-    if study is None:
+    if not study.profiles:
         return NO_MESSAGES
     apart = min(_apart(profile) for profile in study.profiles)
     headline = (
@@ -211,8 +213,8 @@ def finding(study: Payload | None) -> str:
         True: "Today's run sent exactly the same messages as the stored emulation.",
         False: "Today's run sent other messages than the stored emulation.",
     }
-    said = [headline, *map(_of_profile, study.profiles), again.get(study.again, "")]
-    return " ".join(filter(None, said))
+    sentences = [headline, *map(_of_profile, study.profiles), again.get(study.again, "")]
+    return " ".join(filter(None, sentences))
 
 
 def _apart(profile: Profile) -> float:
@@ -226,7 +228,7 @@ def _of_profile(profile: Profile) -> str:
     first, last, names = int(fewest.nodes), int(most.nodes), short_names(profile.dataset)
     where = f"On {last} {profile.evidence} nodes ({int(most.P)} × {int(most.Q)}, N = {int(most.N)})"
     small, share = percent(float(most.small_messages)), _little(float(most.small_bytes))
-    said = [
+    sentences = [
         f"{where} {small} of the messages are below {byte_size(SMALL)} and hold {share} of the bytes (1 run, counted).",
         f"Half of the bytes are in messages of {byte_size(float(most.half_bytes_size))} or more.",
     ]
@@ -235,23 +237,23 @@ def _of_profile(profile: Profile) -> str:
             number(float(most[name] / last / (fewest[name] / first)), 2)
             for name in ("messages", "bytes")
         )
-        said.append(
+        sentences.append(
             f"From {first} to {last} nodes a node's messages grow {messages}-fold and its bytes {volume}-fold."
         )
     others = [name for network, name in _networks(profile).items() if network != profile.network]
     if profile.same is not None and others:
         which = "exactly the same" if profile.same else "other"
-        said.append(
+        sentences.append(
             f"On {' and '.join(others)} HPL sends {which} messages as on {names[profile.network]}."
         )
     carried = float(most.bytes_sent / most.bytes)
     if profile.evidence != "simulated" and np.isfinite(carried):
-        said.append(
+        sentences.append(
             f"The nodes' interfaces sent {number(carried)} times these bytes, with headers."
         )
     if profile.missing:
-        said.append(f"Without a count: {', '.join(map(str, profile.missing))} nodes.")
-    return " ".join(said)
+        sentences.append(f"Without a count: {', '.join(map(str, profile.missing))} nodes.")
+    return " ".join(sentences)
 
 
 def _networks(profile: Profile) -> dict[str, str]:
@@ -264,16 +266,16 @@ def _little(share: float) -> str:
     return "less than 0.01 %" if 0 < share < 1e-4 else percent(share, 2)
 
 
-def findings(study: Payload | None) -> Iterator[Finding]:
+def findings(study: Payload) -> Iterator[Finding]:
     """The shares of small messages, and of the bytes in them, on the most nodes of every profile."""
-    for profile in study.profiles if study else ():
+    for profile in study.profiles:
         most, source = profile.summary.isel(nodes=-1), origin("hpl_messages", profile.dataset)
         where = f"below {SMALL} B on {int(most.nodes)} nodes"
-        said = {
+        statements = {
             "small_messages": f"the share of HPL's messages {where}",
             "small_bytes": f"the share of HPL's bytes in messages {where}",
         }
-        for name, statement in said.items():
+        for name, statement in statements.items():
             ends, further = (np.nan, np.nan), {"n": 1, "n_of": "run"}
             yield of_estimate(
                 source, statement, "share", "1", float(most[name]), ends, "", **further
@@ -285,22 +287,22 @@ def trust_finding(study: Trust) -> str:
     cases = study.cases
     largest = cases.loc[cases.difference.abs().idxmax()]
     off = percent(study.largest, 2)
-    said = [
+    sentences = [
         f"**With computation switched off, the simulation and HPL itself differ by at most {off}**",
         f"({counted(len(cases), 'case')}, simulated evidence).",
         f"In {study.same} of them both print the same rate, to its last digit.",
     ]
     if study.largest:
-        said.append(
+        sentences.append(
             f"The simulation takes {'less' if largest.difference < 0 else 'more'} time in the worst case: {largest.P} × {largest.Q} "
             f"nodes on {largest.network}, NB = {largest.NB}, BCAST = {largest.BCAST}, DEPTH = {largest.DEPTH}."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
-def figures(study: Payload | None) -> dict[str, Exhibit]:
+def figures(study: Payload) -> dict[str, Exhibit]:
     """Messages and bytes by size."""
-    if study is None:
+    if not study.profiles:
         return {}
     evidence = " and ".join(profile.evidence for profile in study.profiles)
     return {
@@ -311,7 +313,7 @@ def figures(study: Payload | None) -> dict[str, Exhibit]:
             Basis(evidence, 1, "counts without an interval", "run"),
             "Histogram of HPL's message sizes by number and by bytes, for a few node counts",
             "A step is a class of sizes, from a power of two up to the next.",
-            rests_on=("hpl_paper", "hpl_payload"),
+            rests_on=FIGURES["payload"],
         )
     }
 
@@ -358,9 +360,9 @@ def _size_axis(axes: Axes, study: Payload) -> None:
     axes.set_xlim(first - 0.5, last + 1.5)
 
 
-def messages_table(study: Payload | None) -> Table | None:
+def messages_table(study: Payload) -> Table | None:
     """The profiles in numbers on the figure's node counts."""
-    if study is None:
+    if not study.profiles:
         return None
     rows = [
         (profile.evidence, *_row(profile, nodes))
@@ -371,9 +373,9 @@ def messages_table(study: Payload | None) -> Table | None:
     return _table("payload", "Evidence", "l", rows, "HPL's messages in numbers", evidence)
 
 
-def cases_table(study: Payload | None) -> Table | None:
+def cases_table(study: Payload) -> Table | None:
     """The profile with the most node counts, on all of them."""
-    if study is None:
+    if not study.profiles:
         return None
     profile = max(study.profiles, key=lambda each: each.messages.sizes["nodes"])
     rows = [

@@ -12,7 +12,7 @@ from analysis import drawing, hpl_predictors, style
 from analysis.derive import points
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.experiments import hpl_links
-from analysis.experiments.hpl_links import DRAWS, SEED, Links, in_words
+from analysis.experiments.hpl_links import SEED, Links, in_words
 from analysis.findings import PERCENTILE, Finding, known, of_estimate, origin
 from analysis.hpl_predictors import ANALYTIC, TITLES, Surface, surface
 from analysis.inference.draws import over_draws, resampled_blocks
@@ -22,8 +22,9 @@ from analysis.wording import counted, fixed, number, percent, percent_range
 from runners.record import FalloffError
 
 MISLEADS, PREDICTS, UNDECIDED = "misleads", "predicts", "undecided"
+DRAWN = ("prediction", "prediction_sensitivity")
+FIGURES = hpl_links.FIGURES | dict.fromkeys(DRAWN, ("hpl_scaling", "token_nodes", "hpl_surface"))
 SIDESTEP = 0.13  # of a doubling, between two series
-INTERVALS = "95 % percentile intervals over draws"
 PARAMETERS = {"bandwidth": "more bandwidth", "latency": "less latency"}
 
 
@@ -62,9 +63,9 @@ class Prediction:
     (NaN where draws have no value, and of a single block of HPL). A draw resamples the tokens as `hpl_links`
     does, and HPL's blocks whole.
 
-    `shares` and `errors` are over (predictor, interconnect, nodes): HPL's share of the nodes' known rate [1] as it is predicted, and that over the
-    one that was run, less one; `emulated` is the latter over (interconnect, nodes). `kinds` judges the errors at the
-    `margin`: `misleads` (the interval lies beyond it), `predicts` (within it), else `undecided`.
+    `shares` and `errors` are over (predictor, interconnect, nodes): HPL's share of the nodes' known rate [1] as it is
+    predicted, and that over the one that was run, less one; `emulated` is the latter over (interconnect, nodes). `kinds`
+    judges the errors at the `margin`: `misleads` (the interval lies beyond it), `predicts` (within it), else `undecided`.
 
     `uneven` is over (nodes): by which part computing takes longer when whole blocks are counted than in the analytic
     model, which shares it out evenly. `elasticities` are d ln rate / d ln bandwidth and -d ln rate / d ln latency over
@@ -117,34 +118,35 @@ class Prediction:
 
 
 def analyse(
-    tokens: xr.Dataset,
-    emulated: xr.Dataset,
-    simulated: xr.Dataset | None = None,
-    beyond: xr.Dataset | None = None,
-    sensitivity: xr.Dataset | None = None,
-    load: xr.Dataset | None = None,
+    token_nodes: xr.Dataset,
+    hpl_scaling: xr.Dataset,
+    hpl_surface: xr.Dataset | None = None,
+    hpl_beyond: xr.Dataset | None = None,
+    hpl_sensitivity: xr.Dataset | None = None,
+    token_load: xr.Dataset | None = None,
     today: xr.Dataset | None = None,
-    draws: int = DRAWS,
 ) -> Prediction:
-    """Predict the HPL campaign `emulated` from the campaign `tokens` on the same links.
+    """Predict HPL from the tokens on the same links.
 
-    `simulated` is the campaign of the surface over latency and bandwidth, without which a predictor is missing. `beyond`
-    and `sensitivity` are simulations of the paper's cluster, `load` tokens of several pairs at once, and `today` a shorter
-    run of `tokens`. Raises FalloffError when the two have no network in common, or a dataset holds no trial of its tool.
+    Without the surface over latency and bandwidth a predictor is missing; the next two are simulations of the paper's
+    cluster, and `today` is a shorter run of the tokens. Raises FalloffError when tokens and HPL have no network in common,
+    or a dataset holds no trial of its tool.
     """
-    hpl, links = points(emulated), hpl_links.analyse(tokens, load, today, draws)
+    hpl, links = points(hpl_scaling), hpl_links.analyse(token_nodes, token_load, today)
     networks = [name for name in hpl.interconnect.values if name in links.fits.interconnect.values]
     if not networks:
         raise FalloffError(
             "the token and the HPL campaign have no network in common: run both on the same testbed"
         )
     hpl, fits = hpl.sel(interconnect=networks), links.fits.sel(interconnect=networks)
+    draws = fits.sizes["draw"] - 1
     ran = resampled_blocks(hpl.share, draws, SEED, "ratio")
     known_rate = resampled_blocks(hpl.known_rate, draws, SEED, "rate")
     settings = hpl[["N", "NB", "P", "Q"]].max(["block", "interconnect"])
-    modelled = None if simulated is None else surface(simulated)
+    modelled = None if hpl_surface is None else surface(hpl_surface)
     shares, slopes = hpl_predictors.predicted(settings, fits, known_rate, modelled)
-    design = designs.read(emulated)
+    varied = None if hpl_sensitivity is None else hpl_predictors.paper_elasticities(hpl_sensitivity)
+    design = designs.read(hpl_scaling)
     errors = over_draws(shares / ran - 1)
     return Prediction(
         emulated_points=hpl,
@@ -158,10 +160,8 @@ def analyse(
         uneven=hpl_predictors.uneven_computing(settings),
         elasticities=_elasticities(slopes.sel(nodes=slopes.nodes > 1)),
         gain=_gain(design.pair, fits, ran, shares),
-        example=None if beyond is None else hpl_predictors.example(beyond),
-        paper_elasticities=None
-        if sensitivity is None
-        else hpl_predictors.paper_elasticities(sensitivity),
+        example=None if hpl_beyond is None else hpl_predictors.example(hpl_beyond),
+        paper_elasticities=varied,
     )
 
 
@@ -211,7 +211,7 @@ def finding(study: Prediction) -> str:
     where = f"{study.names[worst.interconnect.item()]} on {counted(int(worst.nodes), 'node')}"
     ends = percent_range((float(worst.low), float(worst.high)))
     interval = "" if np.isnan(worst.low) else f"95 % interval {ends}, "
-    said = [
+    sentences = [
         f"**Given the links' latency and bandwidth, HPL's analytic model misses its rate by up to {percent(abs(float(worst.value)))}**",
         f"({where}, too {'high' if worst.value > 0 else 'low'}; {interval}{counted(study.blocks, 'block')}, {study.evidence} evidence).",
         f"It is within {margin} at {score.predicts} of {counted(score.points, 'point')}{_open(score)}.",
@@ -220,7 +220,7 @@ def finding(study: Prediction) -> str:
         _of_slopes(study),
         hpl_links.finding(study.links),
     ]
-    return " ".join(filter(None, said))
+    return " ".join(filter(None, sentences))
 
 
 def _open(score: Score) -> str:
@@ -248,7 +248,7 @@ def _of_uneven(study: Prediction) -> str:
     if not most > 0:
         return ""
     part, where = percent(float(most)), counted(int(most.nodes), "node")
-    return f"The analytic model shares the work evenly; in HPL's blocks the fullest node computes {part} longer on {where}."
+    return f"The analytic model shares the work evenly; HPL waits for panels and the fullest node, {part} longer on {where}."
 
 
 def _of_slopes(study: Prediction) -> str:
@@ -285,15 +285,15 @@ def findings(study: Prediction) -> Iterator[Finding]:
         at = {"predictor": predictor, "interconnect": network, "nodes": nodes}
         error, further = errors.sel(at), {"n": study.blocks, "answer": study.kinds.sel(at).item()}
         value, *ends = (float(error[end]) for end in ("value", "low", "high"))
-        said = f"the {predictor} prediction of HPL's rate on {network}, {nodes} nodes"
-        yield of_estimate(source, said, "error", "1", value, ends, PERCENTILE, **further)
+        statement = f"the {predictor} prediction of HPL's rate on {network}, {nodes} nodes"
+        yield of_estimate(source, statement, "error", "1", value, ends, PERCENTILE, **further)
 
 
 def figures(study: Prediction) -> dict[str, Exhibit]:
-    """Errors of the predictions and elasticities of the rate, over nodes."""
+    """Errors of the predictions and elasticities of the rate over nodes, and the links under load."""
     by, bounds = TITLES[study.predictors[-1]], bound(study)
     agreeing = int((bounds == bounds[-1]).all("predictor").sum())
-    return {
+    return hpl_links.figures(study.links) | {
         "prediction": Exhibit(
             "prediction",
             errors_over_nodes(study),
@@ -301,7 +301,7 @@ def figures(study: Prediction) -> dict[str, Exhibit]:
             _basis(study),
             "Error of HPL's predicted rate over nodes, a panel a network, a series a predictor",
             f"Shaded is the margin of {percent(study.margin, 0)}. Bars may be smaller than the marks.",
-            rests_on=("hpl_scaling", "token_nodes", "hpl_surface"),
+            rests_on=FIGURES["prediction"],
         ),
         "prediction_sensitivity": Exhibit(
             "prediction_sensitivity",
@@ -310,7 +310,7 @@ def figures(study: Prediction) -> dict[str, Exhibit]:
             _basis(study),
             "Elasticities of HPL's rate by bandwidth and latency over nodes, a panel a network",
             f"All predictors agree on which of the two matters more at {agreeing} of {bounds[0].size} points.",
-            rests_on=("hpl_scaling", "token_nodes", "hpl_surface"),
+            rests_on=FIGURES["prediction_sensitivity"],
         ),
     }
 
@@ -374,10 +374,14 @@ def gain_table(study: Prediction) -> Table | None:
     """What the faster network is worth, as run and by each predictor; None where one of the two was not run."""
     if (gain := study.gain) is None:
         return None
-    columns = ("Nodes", "HPL as run [%]", *(f"By the {TITLES[it]} [%]" for it in study.predictors))
+    columns = (
+        "Nodes",
+        "HPL as run [%]",
+        *(f"By the {TITLES[name]} [%]" for name in study.predictors),
+    )
     rows = []
     for n in gain.hpl.nodes.values.tolist():
-        predicted = [gain.predicted.sel(nodes=n, predictor=it) for it in study.predictors]
+        predicted = [gain.predicted.sel(nodes=n, predictor=name) for name in study.predictors]
         row = (str(n), *(_in_percent(each) for each in (gain.hpl.sel(nodes=n), *predicted)))
         rows.append(row)
     caption = (
@@ -394,13 +398,13 @@ def errors_table(study: Prediction) -> Table:
         "Network",
         "Nodes",
         "As run [% of the nodes' rate]",
-        *(f"Error of the {TITLES[it]} [%]" for it in study.predictors),
+        *(f"Error of the {TITLES[name]} [%]" for name in study.predictors),
     )
     rows = []
     for network in study.errors.interconnect.values.tolist():
         for n in study.errors.nodes.values[study.errors.nodes.values > 1].tolist():
             at = {"interconnect": network, "nodes": n}
-            errors = [_judged(study, {**at, "predictor": it}) for it in study.predictors]
+            errors = [_judged(study, {**at, "predictor": name}) for name in study.predictors]
             ran = _in_percent(study.emulated.sel(at))
             rows.append((study.names[network], str(n), ran, *errors))
     surface_error = ""
@@ -419,10 +423,10 @@ def example_table(study: Prediction) -> Table | None:
     """The paper's own example of two networks: what one gains by its bandwidth, by the model and simulated."""
     if (example := study.example) is None:
         return None
-    said = example.analytic, example.simulated
+    gains = example.analytic, example.simulated
     raw = example.bandwidth - 1
     rows = [
-        (str(n), fixed(100 * raw, 1), *(fixed(known(100 * gain.sel(nodes=n)), 1) for gain in said))
+        (str(n), fixed(100 * raw, 1), *(fixed(known(100 * gain.sel(nodes=n)), 1) for gain in gains))
         for n in example.simulated.dropna("nodes").nodes.values.tolist()
     ]
     columns = ("Nodes", "By bandwidth alone [%]", f"By the {TITLES[ANALYTIC]} [%]", "Simulated [%]")
@@ -435,7 +439,7 @@ def example_table(study: Prediction) -> Table | None:
 
 
 def _basis(study: Prediction) -> Basis:
-    return Basis(study.evidence, study.blocks, INTERVALS)
+    return Basis(study.evidence, study.blocks, "95 % percentile intervals over draws")
 
 
 def _in_percent(estimate: xr.Dataset) -> str:
