@@ -135,9 +135,7 @@ def analyse(
     hpl, links = points(hpl_scaling), hpl_links.analyse(token_nodes, token_load, today)
     networks = [name for name in hpl.interconnect.values if name in links.fits.interconnect.values]
     if not networks:
-        raise FalloffError(
-            "the token and the HPL campaign have no network in common: run both on the same testbed"
-        )
+        raise FalloffError("tokens and HPL have no network in common: run both on one testbed")
     hpl, fits = hpl.sel(interconnect=networks), links.fits.sel(interconnect=networks)
     draws = fits.sizes["draw"] - 1
     ran = resampled_blocks(hpl.share, draws, SEED, "ratio")
@@ -202,8 +200,7 @@ def _gain(
 def finding(study: Prediction) -> str:
     """How far the analytic model and the others miss HPL's rate, and why, in plain English (Markdown)."""
     errors = study.errors.sel(predictor=ANALYTIC, nodes=study.errors.nodes > 1)
-    errors = errors.stack(point=("interconnect", "nodes"))
-    errors = errors.sel(point=errors.value.notnull())
+    errors = errors.stack(point=("interconnect", "nodes")).dropna("point", subset=["value"])
     if not errors.sizes["point"]:
         return "**Whether latency and bandwidth predict HPL's rate cannot be said**: no point was both run and predicted."
     worst = errors.isel(point=int(np.abs(errors.value.values).argmax()))
@@ -423,8 +420,7 @@ def example_table(study: Prediction) -> Table | None:
     """The paper's own example of two networks: what one gains by its bandwidth, by the model and simulated."""
     if (example := study.example) is None:
         return None
-    gains = example.analytic, example.simulated
-    raw = example.bandwidth - 1
+    gains, raw = (example.analytic, example.simulated), example.bandwidth - 1
     rows = [
         (str(n), fixed(100 * raw, 1), *(fixed(known(100 * gain.sel(nodes=n)), 1) for gain in gains))
         for n in example.simulated.dropna("nodes").nodes.values.tolist()
@@ -434,8 +430,7 @@ def example_table(study: Prediction) -> Table | None:
         f"What HPL gains from DDR InfiniBand over 10GE on the paper's cluster: {percent(raw, 0)} more bandwidth, "
         f"{number(example.latency, 2)} times the latency. The paper found both on par"
     )
-    basis = Basis("simulated")
-    return Table("prediction-example", columns, "rrrr", rows, caption, basis)
+    return Table("prediction-example", columns, "rrrr", rows, caption, Basis("simulated"))
 
 
 def _basis(study: Prediction) -> Basis:
