@@ -194,6 +194,10 @@ def planned(dataset: xr.Dataset) -> Table:
 
 
 def _levels(levels: Sequence, names: Mapping) -> str:
-    return ", ".join(
-        names.get(level, {}).get("short") or str(level).replace("_", " ") for level in levels
-    )
+    return ", ".join(names.get(level, {}).get("short") or _level(level) for level in levels)
+
+
+def _level(level) -> str:
+    if isinstance(level, bool):
+        return "yes" if level else "no"
+    return str(level).replace("_", " ")
