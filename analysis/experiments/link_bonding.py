@@ -276,6 +276,7 @@ def finding(study: LinkBonding) -> str:
         _largest(hpl, best, len(ways)),
         _growth(hpl, best) if sure else "",
         _not_twofold(hpl, best) if sure else "",
+        _evenly_used(hpl, best) if sure else "",
     ]
     limits = [_on_one_node(hpl), _rejected(hpl)]
     tcp = link_micro.finding(study.micro) if study.micro else ""
@@ -320,23 +321,23 @@ def _growth(hpl: Hpl, way: Way) -> str:
 
 
 def _not_twofold(hpl: Hpl, best: Way) -> str:
-    """Amdahl's law for a gain, and how evenly the links were used."""
+    """Amdahl's law for a gain."""
     ratio, interval = best.at(hpl.most)
     waits, ends = communication(ratio), tuple(map(communication, interval))
-    others = [
-        float(way.lesser.median_share.sel(nodes=hpl.most))
-        for way in hpl.ways
-        if way.aggregation != best.aggregation
-    ]
-    compared = (
-        f", by the other ways {percent_range((min(others), max(others)), 0)}" if others else ""
-    )
     return (
         "The rate does not double, because only the time that HPL waits for the network can shrink. "
-        f"If two links halve that time, it is {percent(waits)} ({percent_range(ends)}) of the time over one link. "
-        f"The link that carried less had {percent(known(best.lesser.median_share.sel(nodes=hpl.most)), 0)} of the bytes"
-        f"{compared}."
+        f"If two links halve that time, it is {percent(waits)} ({percent_range(ends)}) of the time over one link."
     )
+
+
+def _evenly_used(hpl: Hpl, best: Way) -> str:
+    """Which part of the bytes a node's lesser link carried, by the best way and by others."""
+    shares = {way.name: float(way.lesser.median_share.sel(nodes=hpl.most)) for way in hpl.ways}
+    rest = [shares[way.name] for way in hpl.ways if way.aggregation != best.aggregation]
+    if not np.isfinite([shares[best.name], *rest]).all():
+        return ""
+    others = f"; by the other ways {percent_range((min(rest), max(rest)), 0)}" if rest else ""
+    return f"The link that carried less had {percent(shares[best.name], 0)} of the bytes{others}."
 
 
 def _on_one_node(hpl: Hpl) -> str:
@@ -452,12 +453,12 @@ def growth_table(study: LinkBonding) -> Table:
     hpl = study.hpl
     columns = (
         "Way, processes a node",
-        f"On {hpl.fewest} nodes (95 %)",
-        f"On {hpl.most} nodes (95 %)",
-        "Rise (90 %)",
+        f"On {hpl.fewest} nodes ({percent(0.95, 0)})",
+        f"On {hpl.most} nodes ({percent(0.95, 0)})",
+        f"Rise ({percent(0.9, 0)})",
         "The gain",
         "Blocks",
-        "On 1 node (95 %)",
+        f"On 1 node ({percent(0.95, 0)})",
     )
     caption = (
         f"HPL's gain from a second link, and whether it rises from {hpl.fewest} to {hpl.most} nodes beyond a margin of "
