@@ -22,7 +22,7 @@ from runners.record import FalloffError
 
 KEY = "falloff"
 # What has no unit because it counts.
-COUNTS = ("nodes", "pairs", "receivers", "streams", "systems", "flows")
+COUNTS = ("nodes", "pairs", "receivers", "streams", "systems", "flows", "connections")
 WITHOUT_SCATTER = ("simulated", "published")
 
 
@@ -170,9 +170,10 @@ class Answer:
         }
 
 
-def planned(dataset: xr.Dataset) -> Table:
-    """What a campaign varies, measures and repeats, in a small table."""
+def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Table:
+    """What a campaign varies, measures and repeats, in a small table; `titles` are of levels, instead of their own names."""
     design, names = json.loads(dataset.attrs["design"]), json.loads(dataset.attrs["interconnects"])
+    names |= {level: {"short": title} for level, title in (titles or {}).items()}
     rows = [
         (factor.replace("_", " "), _levels(levels, names))
         for factor, levels in design["factors"].items()
