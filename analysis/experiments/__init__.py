@@ -23,11 +23,13 @@ TODAY = "today"
 
 
 def modules() -> Iterator[ModuleType]:
-    """Every experiment, by name."""
-    for found in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
-        module = import_module(f"{__name__}.{found.name}")
-        if hasattr(module, "findings"):
-            yield module
+    """Every experiment, by name; a module without findings is a part of another."""
+    return (module for module in _all() if hasattr(module, "findings"))
+
+
+def _all() -> Iterator[ModuleType]:
+    names = sorted(found.name for found in pkgutil.iter_modules(__path__))
+    return (import_module(f"{__name__}.{name}") for name in names)
 
 
 def campaigns(module: ModuleType) -> dict[str, bool]:
@@ -67,7 +69,7 @@ class Traced:
 def traced() -> dict[str, Traced]:
     """All figures, by label."""
     found = {}
-    for module in modules():
+    for module in _all():
         for label, rests_on in getattr(module, "FIGURES", {}).items():
             files = tuple(name for name in rests_on if "." in name)
             own = tuple(name for name in rests_on if name not in files)

@@ -14,7 +14,7 @@ from analysis import drawing, published, style
 from analysis.contrasts import log_ratios
 from analysis.derive import at_only_level, known_rate, over_factors
 from analysis.exhibit import Basis, Exhibit, Table
-from analysis.experiments import link_micro
+from analysis.experiments import link_micro as tcp
 from analysis.experiments.link_micro import NAMES, Micro, lesser_shares, sent_by_lesser
 from analysis.findings import T_INTERVAL, Finding, known, of_estimate, of_fall, origin, today_of
 from analysis.inference.over_blocks import ratios
@@ -142,19 +142,19 @@ class LinkBonding:
 
 
 def analyse(
-    hpl: xr.Dataset,
-    micro: xr.Dataset | None = None,
-    hpl_today: xr.Dataset | None = None,
-    micro_today: xr.Dataset | None = None,
+    link_hpl: xr.Dataset,
+    link_micro: xr.Dataset | None = None,
+    today_link_hpl: xr.Dataset | None = None,
+    today_link_micro: xr.Dataset | None = None,
 ) -> LinkBonding:
     """Derive gains, growth and candidates from HPL's campaign, and goodputs from TCP's.
 
     Raises FalloffError when a dataset has no trial of its tool, or HPL ran over several interconnects.
     """
     return LinkBonding(
-        hpl=_hpl(hpl),
-        micro=None if micro is None else link_micro.analyse(micro),
-        today=None if hpl_today is None else analyse(hpl_today, micro_today),
+        hpl=_hpl(link_hpl),
+        micro=None if link_micro is None else tcp.analyse(link_micro),
+        today=None if today_link_hpl is None else analyse(today_link_hpl, today_link_micro),
     )
 
 
@@ -279,8 +279,8 @@ def finding(study: LinkBonding) -> str:
         _evenly_used(hpl, best) if sure else "",
     ]
     limits = [_on_one_node(hpl), _rejected(hpl)]
-    tcp = link_micro.finding(study.micro) if study.micro else ""
-    paragraphs = (" ".join(filter(None, part)) for part in (gains, limits, [_of_blog(hpl)], [tcp]))
+    over_tcp = tcp.finding(study.micro) if study.micro else ""
+    paragraphs = (" ".join(filter(None, part)) for part in (gains, limits, [_of_blog(hpl)], [over_tcp]))
     return "\n\n".join(filter(None, paragraphs))
 
 
@@ -416,7 +416,7 @@ def figures(study: LinkBonding) -> dict[str, Exhibit]:
         "outside of the axes. Crosses are a blog's single runs (published); its processes a node are not known.",
         rests_on=("link_hpl", "published/bonding_blog.csv"),
     )
-    return {"gains": gains} | (link_micro.figures(study.micro) if study.micro else {})
+    return {"gains": gains} | (tcp.figures(study.micro) if study.micro else {})
 
 
 def gains_over_nodes(hpl: Hpl) -> Figure:
@@ -432,7 +432,7 @@ def gains_over_nodes(hpl: Hpl) -> Figure:
                 places = drawing.beside(way.gains.nodes.values, rank, len(ways) + 1)
                 means = 100 * (way.gains[["ratio", "low", "high"]] - 1)
                 runs = 100 * np.expm1(way.log_gain)
-                link_micro.marks(axes, way.aggregation, places, runs, means.rename(ratio="mean"))
+                tcp.marks(axes, way.aggregation, places, runs, means.rename(ratio="mean"))
             places = drawing.beside(blog.index.values, len(ways), len(ways) + 1)
             cross = {"color": style.INK, "markersize": 6, "label": "published (blog)"}
             axes.plot(places, 100 * blog.values, style.PUBLISHED_MARKERS["gige"], **cross)
@@ -494,7 +494,7 @@ def gains_table(study: LinkBonding) -> Table:
     nodes = [n for n in hpl.points.nodes.values.tolist() if n > 1]
     caption = (
         f"HPL's rate as a share of {hpl.points.share.attrs['of']}, and the gain: geometric means. "
-        f"{link_micro.LESSER} A run used one link if that is below {percent(hpl.least_share, 0)}."
+        f"{tcp.LESSER} A run used one link if that is below {percent(hpl.least_share, 0)}."
     )
     rows = [_gain_row(hpl, way, n) for way, n in product(hpl.ways, nodes)]
     basis = _basis(hpl, "95 % t intervals")
@@ -504,7 +504,7 @@ def gains_table(study: LinkBonding) -> Table:
 def _gain_row(hpl: Hpl, way: Way, nodes: int) -> tuple[str, ...]:
     at = hpl.shares.ratio.sel(ranks_per_node=way.ranks_per_node, nodes=nodes)
     both = (known(100 * at.sel(aggregation=name)) for name in (hpl.baseline, way.aggregation))
-    used = link_micro.lesser_text(way.lesser.sel(nodes=nodes))
+    used = tcp.lesser_text(way.lesser.sel(nodes=nodes))
     return way.short, str(nodes), *(fixed(share, 1) for share in both), _gain(*way.at(nodes)), *used
 
 
@@ -552,7 +552,7 @@ def today_tables(study: LinkBonding) -> tuple[Table, ...]:
     table = Table("link-bonding-today", columns, "lrrrrl", rows, caption, basis)
     if study.micro is None or study.today.micro is None:
         return (table,)
-    return table, link_micro.today_table(study.micro, study.today.micro)
+    return table, tcp.today_table(study.micro, study.today.micro)
 
 
 def published_gains() -> pd.Series:

@@ -137,14 +137,14 @@ class Top500:
         return json.loads(self.dataset.attrs["notes"])
 
 
-def analyse(dataset: xr.Dataset) -> Top500:
+def analyse(lists: xr.Dataset) -> Top500:
     """Analyse what `lists.read_folder` gave, be it of no list at all."""
-    systems = table(dataset)
+    systems = table(lists)
     printed = published.top500()["aggregate"]
     (ddr,) = [one for one in printed if "threshold" in one]
     threshold, pairs = _threshold(ddr), readings.OWNERS["pairs of vendor and site"]
     return Top500(
-        dataset=dataset,
+        dataset=lists,
         lists=tuple(_one(month, own) for month, own in systems.groupby("list")),
         aggregates=tuple(_aggregate(one, systems) for one in printed),
         owners=readings.owners(_usable(_spoken_of(ddr, systems)), pairs, threshold),
