@@ -106,9 +106,9 @@ def measured(parameters: Parameters, campaign: str, listen: engine.Listener | No
 
 def beside(parameters: Parameters, campaign: str, listen: engine.Listener | None = None) -> xr.Dataset:
     """The dataset of another campaign that a notebook shows; the quick preset reads its reference, to stay quick."""
-    preset = "stored" if parameters.preset == "quick" else parameters.preset
-    blocks = 0 if preset == "stored" else parameters.blocks
-    return dataset(replace(parameters, campaign=campaign, preset=preset, blocks=blocks), listen)
+    if parameters.preset == "quick":
+        parameters = replace(parameters, preset="stored", blocks=0)
+    return measured(parameters, campaign, listen).dataset
 
 
 def stored(campaign: str, testbed: str = "scale_model") -> xr.Dataset:
