@@ -162,8 +162,9 @@ def _fan(
         fitted = fit_blocks(segmented.MODEL, receivers, each)
     except FalloffError as error:
         return Fan(**values, refused=str(error))
-    line, *_ = fitted.band(receivers, "cost")  # arithmetic, on the scale that was fitted
-    is_close = follows(each, line, len(segmented.MODEL.parameters))
+    # In bit/s: near is a part of the goodput, and not of its logarithm.
+    line, *_ = fitted.band(receivers, "cost", lambda _, logarithm: 2**logarithm)
+    is_close = follows(2**each, line, len(segmented.MODEL.parameters))
     knees = fitted.by_block[:, segmented.MODEL.parameters.index("n0")]
     estimate, low, high = (float(value) for value in average(knees, "ratio"))
     return Fan(**values, fitted=fitted, knee=(estimate, low, high), follows=is_close)

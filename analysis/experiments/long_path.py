@@ -288,13 +288,21 @@ def _of_buffers(study: LongPath) -> str:
     interval = "" if np.isnan(low) else f" (95 % t interval {byte_range((low, high))})"
     sentences = (
         f"**TCP fills these paths from a socket buffer of {fixed(np.median(ratios), 2)} times rate × round trip on** ({basis}).",
-        f"That is the median of {counted(len(quoted), 'combination')} of path, direction and congestion control, which range "
-        f"from {between((min(ratios), max(ratios)), 2)}.",
+        _range(ratios),
         f"With {best.congestion_control} ({best.direction}) {_path(study, best)} is full from {byte_size(estimate)} on{interval}.",
         f"Its rate × round trip is {byte_size(best.product)}.",
         _of_the_rest(len(study.curves) - len(quoted)),
     )
     return " ".join(filter(None, sentences))
+
+
+def _range(ratios: list[float]) -> str:
+    if len(ratios) == 1:
+        return ""
+    return (
+        f"That is the median of {counted(len(ratios), 'combination')} of path, direction and congestion control, which range "
+        f"from {between((min(ratios), max(ratios)), 2)}."
+    )
 
 
 def _of_the_rest(count: int) -> str:
@@ -344,17 +352,18 @@ def _of_control(study: LongPath, control: str) -> str:
 
 
 def _of_today(study: LongPath) -> str:
-    """The knees of today's run beside those of the reference."""
+    """The knees of today's run beside those of the reference, where the model follows both."""
     if study.today is None:
         return ""
-    then = {curve.key: curve for curve in study.curves if curve.fitted}
-    pairs = [(then[now.key], now) for now in study.today.curves if now.fitted and now.key in then]
+    run = f"Today's run ({counted(study.today.blocks, 'block')})"
+    stored = {curve.key: curve for curve in study.curves if curve.follows}
+    both = [curve for curve in study.today.curves if curve.follows and curve.key in stored]
     sentences = [
-        f"Today's run ({counted(study.today.blocks, 'block')}) finds {byte_size(now.knee[0])} for {_path(study, now)}, "
-        f"{now.direction} with {now.congestion_control}, where the stored one has {byte_size(before.knee[0])}."
-        for before, now in pairs
+        f"{run} finds {byte_size(curve.knee[0])} for {_path(study, curve)}, {curve.direction} with {curve.congestion_control}, "
+        f"where the stored one has {byte_size(stored[curve.key].knee[0])}."
+        for curve in both
     ]
-    return " ".join(sentences)
+    return " ".join(sentences) or f"{run} has no estimate to set beside these."
 
 
 def figures(study: LongPath) -> dict[str, Exhibit]:
