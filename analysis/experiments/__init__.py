@@ -42,7 +42,9 @@ def campaigns(module: ModuleType) -> dict[str, bool]:
 def compared(module: ModuleType) -> dict[str, str]:
     """The campaigns of which a run of today is compared with the reference, and the parameters that take it."""
     own = next(iter(campaigns(module)), "")
-    names = [name for name in inspect.signature(module.analyse).parameters if name.startswith(TODAY)]
+    names = [
+        name for name in inspect.signature(module.analyse).parameters if name.startswith(TODAY)
+    ]
     return {name.removeprefix(f"{TODAY}_") if name != TODAY else own: name for name in names}
 
 
@@ -98,7 +100,9 @@ class Studies:
     def __getattr__(self, name: str) -> Any:
         module = import_module(f"{__name__}.{name}")
         given = {campaign: self._read(campaign) for campaign in campaigns(module)}
-        lacking = any(needed and given[campaign] is None for campaign, needed in campaigns(module).items())
+        lacking = any(
+            needed and given[campaign] is None for campaign, needed in campaigns(module).items()
+        )
         found = None if lacking else module.analyse(**given)
         setattr(self, name, found)
         return found

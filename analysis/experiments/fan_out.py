@@ -43,6 +43,12 @@ from analysis.wording import (
 from runners import fanout
 from runners.record import FalloffError
 
+# The campaigns, and the files of data/, that each figure rests on.
+FIGURES = {
+    "fan_out": ("fan_out",),
+    "fan_out_shares": ("fan_out",),
+}
+
 GBIT = 1e9
 ENDS = {"forward": "from one sender", "reverse": "to one receiver"}
 HEADROOM = 1.3  # of the axes over the largest goodput
@@ -114,23 +120,23 @@ class FanOut:
         return self.points.sizes["block"]
 
 
-def analyse(dataset: xr.Dataset, today: xr.Dataset | None = None) -> FanOut:
+def analyse(fan_out: xr.Dataset, today: xr.Dataset | None = None) -> FanOut:
     """Derive points, flows and the fans, of today's run too; raises FalloffError when there is no fanout trial."""
-    sender = json.loads(dataset.attrs["settings"])["sender"]
+    sender = json.loads(fan_out.attrs["settings"])["sender"]
     points = over_factors(
-        dataset,
+        fan_out,
         runner="fanout",
-        goodput=dataset.aggregate_goodput,
-        fairness=dataset.fairness,
-        sender_cpu=(dataset.cpu_time.sel(node=sender, drop=True) / dataset.wall_time),
+        goodput=fan_out.aggregate_goodput,
+        fairness=fan_out.fairness,
+        sender_cpu=(fan_out.cpu_time.sel(node=sender, drop=True) / fan_out.wall_time),
     ).sortby("receivers")
-    design = json.loads(dataset.attrs["design"])
+    design = json.loads(fan_out.attrs["design"])
     baseline, changes = design["baseline"], design["changes"]
-    path = json.loads(dataset.attrs["interconnects"])[baseline["path"]]
+    path = json.loads(fan_out.attrs["interconnects"])[baseline["path"]]
     return FanOut(
-        dataset=dataset,
+        dataset=fan_out,
         points=points,
-        flows=_flows(dataset, baseline),
+        flows=_flows(fan_out, baseline),
         baseline=baseline,
         fans=tuple(
             _fan(points.sel(direction=direction), baseline, changes, path, sender)
@@ -323,7 +329,7 @@ def figures(study: FanOut) -> dict[str, Exhibit]:
             "Above, goodput of all flows over their number for both directions, with the links' limits; below, the ratio of "
             "goodputs after and before each change",
             f"Marks above are single runs, below geometric means. Dotted below: {percent(LEAST_GROWTH, 0)} more, the least that counts.",
-            rests_on=("fan_out",),
+            rests_on=FIGURES["fan_out"],
         ),
         "fan_out_shares": Exhibit(
             "fan_out_shares",
@@ -332,7 +338,7 @@ def figures(study: FanOut) -> dict[str, Exhibit]:
             _basis(study, "every flow is drawn"),
             "Share of each flow over the number of flows, a panel for each direction",
             "At 1 all flows get the same.",
-            rests_on=("fan_out",),
+            rests_on=FIGURES["fan_out_shares"],
         ),
     }
 

@@ -61,7 +61,9 @@ class Table1:
     @property
     def cases(self) -> np.ndarray:
         """The node counts, ascending, of which any run is valid."""
-        return self.points.nodes.values[self.points.rate.notnull().any(["block", "interconnect"]).values]
+        return self.points.nodes.values[
+            self.points.rate.notnull().any(["block", "interconnect"]).values
+        ]
 
 
 def analyse(emulated: xr.Dataset, paper: xr.Dataset | None = None) -> Table1:
@@ -77,7 +79,11 @@ def analyse(emulated: xr.Dataset, paper: xr.Dataset | None = None) -> Table1:
     end = end_of_fall(ratio, design.margin, evidence)
     shares = ratios(np.log(derived.share)).rename(ratio="emulated")
     model = None if paper is None else at_only_level(points(paper), "block")
-    of_model = np.nan * shares.emulated if model is None else model.share.reset_coords(drop=True).reindex_like(shares)
+    of_model = (
+        np.nan * shares.emulated
+        if model is None
+        else model.share.reset_coords(drop=True).reindex_like(shares)
+    )
     known = ratio.nodes.values[ratio.notnull().any("block").values]
     last = end or (known.max() if len(known) else ratio.nodes.values.max())
     first = ratio.nodes.values.min()
@@ -90,11 +96,15 @@ def analyse(emulated: xr.Dataset, paper: xr.Dataset | None = None) -> Table1:
         margin=design.margin,
         shares=shares.assign(simulated=of_model),
         ratios=ratios(ratio),
-        fall=judge((ratio.sel(nodes=last) - ratio.sel(nodes=first)).values, design.margin, evidence),
+        fall=judge(
+            (ratio.sel(nodes=last) - ratio.sel(nodes=first)).values, design.margin, evidence
+        ),
         end=end,
         simulated_end=None
         if model is None
-        else end_of_fall(log_ratios(model, network, reference).expand_dims("block"), design.margin, "simulated"),
+        else end_of_fall(
+            log_ratios(model, network, reference).expand_dims("block"), design.margin, "simulated"
+        ),
         constant=None if paper is None else _constant(model),
         line=published.smith()["efficiency"]["line"]["value"] / 100,
     )
@@ -120,7 +130,9 @@ def end_of_fall(log_ratio: xr.DataArray, margin: float, evidence: str) -> int | 
 def _constant(model: xr.Dataset) -> float:
     constant = float((1e9 * model.known_rate / model.nodes).max()) / rpeak(model)
     if not np.isfinite(constant):
-        raise FalloffError(f"Campaign {model.attrs['campaign']} was simulated on nodes of which no Rpeak is described.")
+        raise FalloffError(
+            f"Campaign {model.attrs['campaign']} was simulated on nodes of which no Rpeak is described."
+        )
     return constant
 
 
@@ -139,11 +151,22 @@ def over_nodes(study: Table1) -> Figure:
             x = study.points.nodes.values * 2 ** (SIDESTEP * (rank - (len(networks) - 1) / 2))
             look, at = style.look(name), 100 * study.shares.sel(interconnect=name)
             drawing.runs(axes, name, x, 100 * study.points.share.sel(interconnect=name), "")
-            axes.plot([], [], look.marker, color=look.color, mfc="white", label=f"{names[name]}, emulated")
-            drawing.interval(axes, name, x, *(at[end].values for end in ("emulated", "low", "high")))
+            axes.plot(
+                [], [], look.marker, color=look.color, mfc="white", label=f"{names[name]}, emulated"
+            )
+            drawing.interval(
+                axes, name, x, *(at[end].values for end in ("emulated", "low", "high"))
+            )
             if study.simulated is not None:
                 label = f"{names[name]}, simulated at the paper's scale"
-                axes.plot(at.nodes, at.simulated, color=look.color, linestyle=look.line, gid=drawing.MODEL, label=label)
+                axes.plot(
+                    at.nodes,
+                    at.simulated,
+                    color=look.color,
+                    linestyle=look.line,
+                    gid=drawing.MODEL,
+                    label=label,
+                )
         drawing.node_axis(axes, [n for n in TICKS if n in study.points.nodes.values])
         axes.set_ylabel("HPL rate / F of the nodes [%]")
         if study.constant is not None:
@@ -155,8 +178,12 @@ def over_nodes(study: Table1) -> Figure:
 def _published(axes: Axes, study: Table1) -> None:
     line, constant = 100 * study.line, study.constant
     label = f"published: {line:g} % of Rpeak"
-    axes.axhline(line / constant, color=style.INK, linewidth=0.9, linestyle="-.", label=label, zorder=1)
-    right = axes.secondary_yaxis("right", functions=(lambda share: share * constant, lambda peak: peak / constant))
+    axes.axhline(
+        line / constant, color=style.INK, linewidth=0.9, linestyle="-.", label=label, zorder=1
+    )
+    right = axes.secondary_yaxis(
+        "right", functions=(lambda share: share * constant, lambda peak: peak / constant)
+    )
     right.set_ylabel("Rmax / Rpeak [%],\nby the calibrated constant")
 
 
@@ -177,11 +204,17 @@ def finding(study: Table1) -> str:
             f"**{network}'s fall ends at {counted(study.end, 'node')}**: against {reference} it loses {fall} from {first} to {study.end} nodes "
             f"{basis}, and every case from there to {last} nodes is within {percent(study.margin, 0)}."
         )
-    return " ".join(filter(None, [head, _in_simulation(study, network), _of_reference(study, reference)]))
+    return " ".join(
+        filter(None, [head, _in_simulation(study, network), _of_reference(study, reference)])
+    )
 
 
 def _basis(study: Table1) -> str:
-    interval = "" if study.fall.interval is None else f"{100 * study.fall.confidence:g} % t interval {percent_range(study.fall.interval)}, "
+    interval = (
+        ""
+        if study.fall.interval is None
+        else f"{100 * study.fall.confidence:g} % t interval {percent_range(study.fall.interval)}, "
+    )
     return f"({interval}{counted(study.fall.blocks, 'block')}, {study.evidence} evidence)"
 
 
@@ -190,17 +223,23 @@ def _in_simulation(study: Table1, network: str) -> str:
         return ""
     if study.simulated_end is None:
         return f"In the simulation at the paper's scale {network}'s fall does not end within its cases."
-    return f"In the simulation at the paper's scale it ends at {counted(study.simulated_end, 'node')}."
+    return (
+        f"In the simulation at the paper's scale it ends at {counted(study.simulated_end, 'node')}."
+    )
 
 
 def _of_reference(study: Table1, reference: str) -> str:
-    at = study.shares.sel(interconnect=study.reference, nodes=[study.cases.min(), study.cases.max()])
+    at = study.shares.sel(
+        interconnect=study.reference, nodes=[study.cases.min(), study.cases.max()]
+    )
     if at.emulated.isnull().any():
         return ""
     ends = " to ".join(fixed(float(100 * share), 1) for share in at.emulated)
     simulated = ""
     if at.simulated.notnull().all():
-        simulated = f" (simulated: {' to '.join(fixed(float(100 * share), 1) for share in at.simulated)} %)"
+        simulated = (
+            f" (simulated: {' to '.join(fixed(float(100 * share), 1) for share in at.simulated)} %)"
+        )
     return f"{reference} goes from {ends} % of F{simulated} from {study.cases.min()} to {study.cases.max()} nodes."
 
 
@@ -239,7 +278,9 @@ def _rows(study: Table1) -> str:
         at_nodes = settings.sel(nodes=n)
         for name in study.shares.interconnect.values:
             at = 100 * study.shares.sel(interconnect=name, nodes=n)
-            interval = f" ({between((float(at.low), float(at.high)), 1)})" if np.isfinite(at.low) else ""
+            interval = (
+                f" ({between((float(at.low), float(at.high)), 1)})" if np.isfinite(at.low) else ""
+            )
             blocks = int(study.shares.blocks.sel(interconnect=name, nodes=n))
             grid = f"{int(at_nodes.P)} × {int(at_nodes.Q)}"
             shares = (fixed(_known(at.emulated), 1) + interval, fixed(_known(at.simulated), 1))

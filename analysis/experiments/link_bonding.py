@@ -33,6 +33,11 @@ from analysis.statistics.judgement import (
 from analysis.statistics.reproduction import Reproduction, prediction_interval, reproduction
 from analysis.wording import UNKNOWN, between, counted, fixed, percent, percent_range
 
+# The campaigns, and the files of data/, that each figure rests on.
+FIGURES = {
+    "link_bonding": ("link_hpl", "published/bonding_blog.csv"),
+}
+
 BY_PEER = "ecmp_layer2"
 # What a blog of 2009 may have had.
 AS_BONDED = (BY_PEER, "ecmp_layer34", "bond_8023ad", "bond_balance_rr")
@@ -280,7 +285,9 @@ def finding(study: LinkBonding) -> str:
     ]
     limits = [_on_one_node(hpl), _rejected(hpl)]
     over_tcp = tcp.finding(study.micro) if study.micro else ""
-    paragraphs = (" ".join(filter(None, part)) for part in (gains, limits, [_of_blog(hpl)], [over_tcp]))
+    paragraphs = (
+        " ".join(filter(None, part)) for part in (gains, limits, [_of_blog(hpl)], [over_tcp])
+    )
     return "\n\n".join(filter(None, paragraphs))
 
 
@@ -414,7 +421,7 @@ def figures(study: LinkBonding) -> dict[str, Exhibit]:
         "Gain over one link over nodes, a panel for each number of processes a node, a series for each way",
         "Small marks are single blocks; open marks and bars are geometric means with their intervals, which may end "
         "outside of the axes. Crosses are a blog's single runs (published); its processes a node are not known.",
-        rests_on=("link_hpl", "published/bonding_blog.csv"),
+        rests_on=FIGURES["link_bonding"],
     )
     return {"gains": gains} | (tcp.figures(study.micro) if study.micro else {})
 

@@ -16,6 +16,11 @@ from analysis.inference.over_blocks import rates
 from analysis.wire import wire_limit
 from analysis.wording import between, counted, fixed, number, percent, percent_range
 
+# The campaigns, and the files of data/, that each figure rests on.
+FIGURES = {
+    "link_bonding_micro": ("link_micro",),
+}
+
 NAMES = {
     "one_link": "one link",
     "ecmp_layer2": "hash of addresses",
@@ -138,7 +143,7 @@ def figures(study: Micro) -> dict[str, Exhibit]:
         "Goodput as a multiple of one link's wire limit over connections, a series for each way",
         "Small marks are single runs; open marks and bars are harmonic means with their intervals. Grey lines are the "
         "limits of one link and of two.",
-        rests_on=("link_micro",),
+        rests_on=FIGURES["link_bonding_micro"],
     )
     return {"connections": exhibit}
 

@@ -15,7 +15,7 @@ from analysis import drawing, published, style
 from analysis.capacity import travelled
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit, Table
-from analysis.experiments import long_repeats
+from analysis.experiments import long_repeats as repeat_series
 from analysis.experiments.long_repeats import LongRepeats
 from analysis.findings import (
     T_INTERVAL,
@@ -48,6 +48,11 @@ from analysis.wording import (
     percent_range,
 )
 from runners.record import FalloffError
+
+# The campaigns, and the files of data/, that each figure rests on.
+FIGURES = {
+    "long_path": ("long_path",),
+}
 
 MBIT, GBIT, KIB, MS = 1e6, 1e9, 1024, 1e-3
 FULL = 0.97  # of the goodput with the largest buffer: from there on a path counts as full
@@ -166,25 +171,25 @@ class LongPath:
 
 
 def analyse(
-    dataset: xr.Dataset, repeats: xr.Dataset | None = None, today: xr.Dataset | None = None
+    long_path: xr.Dataset, long_repeats: xr.Dataset | None = None, today: xr.Dataset | None = None
 ) -> LongPath:
     """Derive curves and contrasts of the campaign and of today's run of it, and judge the campaign of repeats.
 
     Raises FalloffError when one of them holds no iperf3 trial.
     """
     points = over_factors(
-        dataset, runner="iperf3", goodput=dataset.goodput, round_trip=dataset.rtt_mean
+        long_path, runner="iperf3", goodput=long_path.goodput, round_trip=long_path.rtt_mean
     )
     points = _measured(points.sortby("window_bytes"))
-    design = designs.read(dataset)
+    design = designs.read(long_path)
     return LongPath(
-        dataset=dataset,
+        dataset=long_path,
         points=points,
         margin=design.margin,
         control=design.control,
-        curves=tuple(_curve(dataset, points, *levels) for levels in _combinations(points)),
+        curves=tuple(_curve(long_path, points, *levels) for levels in _combinations(points)),
         contrasts=_contrasts(points, design),
-        repeats=None if repeats is None else long_repeats.analyse(repeats),
+        repeats=None if long_repeats is None else repeat_series.analyse(long_repeats),
         today=None if today is None else analyse(today),
     )
 
@@ -378,7 +383,7 @@ def figures(study: LongPath) -> dict[str, Exhibit]:
             "for each direction and congestion control",
             "Marks are single runs; the grey line is theory: a buffer a round trip, up to the wire limit. A path is named "
             "by its delay one way.",
-            rests_on=("long_path",),
+            rests_on=FIGURES["long_path"],
         )
     }
 

@@ -28,6 +28,11 @@ from analysis.wording import (
     percent_range,
 )
 
+# The campaigns, and the files of data/, that each figure rests on.
+FIGURES = {
+    "long_path_repeats": ("long_repeats",),
+}
+
 MBIT = 1e6
 SPREAD = 0.6  # of a row, for the repeats in it
 MCKAY = "95 % modified McKay interval over the transfers"
@@ -74,11 +79,13 @@ class LongRepeats:
         return sum(series.judged.kind == kind for series in self.series)
 
 
-def analyse(dataset: xr.Dataset) -> LongRepeats:
+def analyse(long_repeats: xr.Dataset) -> LongRepeats:
     """Judge every series; raises FalloffError when there is no iperf3 trial."""
-    goodput = over_factors(dataset, runner="iperf3", goodput=dataset.goodput).goodput
-    paths, settings = (json.loads(dataset.attrs[name]) for name in ("interconnects", "settings"))
-    margin = designs.read(dataset).margin
+    goodput = over_factors(long_repeats, runner="iperf3", goodput=long_repeats.goodput).goodput
+    paths, settings = (
+        json.loads(long_repeats.attrs[name]) for name in ("interconnects", "settings")
+    )
+    margin = designs.read(long_repeats).margin
 
     def series(path: str, control: str, direction: str) -> Series:
         rate = travelled(paths[path], settings, direction).rate
@@ -88,7 +95,7 @@ def analyse(dataset: xr.Dataset) -> LongRepeats:
 
     factors = ("path", "congestion_control", "direction")
     levels = product(*(goodput[name].values.tolist() for name in factors))
-    return LongRepeats(dataset, margin, tuple(series(*level) for level in levels))
+    return LongRepeats(long_repeats, margin, tuple(series(*level) for level in levels))
 
 
 def findings(study: LongRepeats) -> Iterator[Finding]:
@@ -169,7 +176,7 @@ def figures(study: LongRepeats) -> dict[str, Exhibit]:
             _basis(study, "every transfer is drawn"),
             "Goodput as a share of the wire limit of every transfer, a row for each direction and congestion control",
             "In each row from the slowest (above) to the fastest; the bar is the median.",
-            rests_on=("long_repeats",),
+            rests_on=FIGURES["long_path_repeats"],
         )
     }
 

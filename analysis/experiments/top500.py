@@ -23,6 +23,9 @@ from analysis.top500.families import families
 from analysis.top500.readings import Readings
 from analysis.wording import UNKNOWN, counted, fixed, percent, percent_range, plain
 
+# The campaigns, and the files of data/, that each figure rests on.
+FIGURES = {}
+
 UNITS = {"%": 0.01, "1": 1.0}
 BASIS = Basis("published")
 FOLDER = paths.TOP500.relative_to(paths.ROOT)
