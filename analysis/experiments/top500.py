@@ -24,12 +24,11 @@ from analysis.top500.readings import Readings
 from analysis.wording import UNKNOWN, counted, fixed, percent, percent_range, plain
 
 # The campaigns, and the files of data/, that each figure rests on.
-FIGURES = {}
+FIGURES = dict.fromkeys(("list_efficiency", "list_share"), ("published/top500.toml",))
 
 UNITS = {"%": 0.01, "1": 1.0}
 BASIS = Basis("published")
 FOLDER = paths.TOP500.relative_to(paths.ROOT)
-RESTS_ON = ("published/top500.toml",)
 NAMED = 3  # numbers that a sentence may list
 MOST_OWNERS = 30  # rows of a table that stays on a page
 GOLDEN = 0.618  # of the way round: places of neighbouring ranks that never fall together
@@ -346,7 +345,7 @@ def figures(study: Top500) -> dict[str, Exhibit]:
             BASIS,
             "Efficiency of every system, a row for each family of interconnects, a panel for each list",
             "Ticks are medians; crosses, below their row, are what the sources print.",
-            rests_on=RESTS_ON,
+            rests_on=FIGURES["list_efficiency"],
         )
     if len(study.lists) > 1:
         drawn["share"] = Exhibit(
@@ -356,7 +355,7 @@ def figures(study: Top500) -> dict[str, Exhibit]:
             BASIS,
             "Share of systems over lists, a line for each family of interconnects",
             "The cross is what the HPL paper prints of Gigabit Ethernet.",
-            rests_on=RESTS_ON,
+            rests_on=FIGURES["list_share"],
         )
     return drawn
 
