@@ -27,10 +27,8 @@ FIGURES = {"invariance": ("hpl_invariance",)}  # what each rests on
 ONE_SIDED = 0.05  # level of a 90 % interval, as for two one-sided tests
 SAME, LOWER, HIGHER, OPEN = "the same", "lower", "higher", "open"
 _ANSWERS = {FLAT: SAME, FALLS_OFF: LOWER, RISES: HIGHER}
-SIDESTEP, RUNS_ASIDE = (
-    0.12,
-    0.04,
-)  # of a doubling: between two series, and from a mean to its blocks
+# Of a doubling: between two series, and from a mean to its blocks.
+SIDESTEP, RUNS_ASIDE = 0.12, 0.04
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ NEAR = 0.9  # the part of the limit whose order is asked for
 EMPIRICAL = ("constant", "power_law")  # what HPL's model has to be better than
 ELEMENT = 64  # bits of a matrix element
 BEYOND = 2.0  # the limit for N to infinity is drawn at so many times the largest N
-SIDESTEP, RUNS_ASIDE = 0.1, 0.03  # of a doubling: between two networks, and from a mean to its runs
+# Of a doubling: between two networks, and from a mean to its runs.
+SIDESTEP, RUNS_ASIDE = 0.11, 0.05
 
 # HPL's model without its bounds. In a single block, noise may well make a small cost negative; cut off at 0, the mean over
 # the blocks would be too large and its interval miss the truth more often than it says.
