@@ -180,7 +180,8 @@ def finding(study: Agreement) -> str:
     within = sum(at.answer == WITHIN for at in known)
     worst = max(known, key=lambda at: abs(np.log(float(at.ratio))))
     off = float(worst.ratio) - 1
-    where = f"{names[worst.interconnect.item()]} with {counted(int(worst.nodes), 'node')}"
+    network = names[worst.interconnect.item()]
+    where = f"{'the ' if network == 'control' else ''}{network} with {counted(int(worst.nodes), 'node')}"
     interval = ""
     if np.isfinite(worst.ratio_low):
         ends = between((100 * float(worst.ratio_low), 100 * float(worst.ratio_high)), 1)

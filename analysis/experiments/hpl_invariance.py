@@ -1,7 +1,7 @@
 """Is the scale model's answer the same at another scale of time?
 
-A dilation says how many times slower than in the paper everything is: a node's F, the links' rates and the shaper's
-times. What the machine itself takes for a message does not scale. If it counted, the share of F would rise with the
+A dilation says how many times slower than in the paper time runs: a node's F, the links' rates and the shaper's times, beside what
+the smaller matrices ask for. What the machine itself takes for a message does not scale. If it counted, the share of F would rise with the
 dilation, since a message's own time is then a smaller part of the run.
 """
 
@@ -132,7 +132,9 @@ def ratio_over_dilation(study: Invariance) -> Figure:
                 capsize=3,
                 label=f"{names[name]}, {counted(int(n), 'node')}",
             )
-        drawing.doubling_axis(axes, study.points.dilation.values, "times slower than the paper [1]")
+        drawing.doubling_axis(
+            axes, study.points.dilation.values, "time is slowed down by a factor of [1]"
+        )
         axes.set_ylabel(f"share / share at {study.reference:g} [%]")
         drawing.legend_below(figure, axes, 3)
         return figure
@@ -210,10 +212,10 @@ def figures(study: Invariance) -> dict[str, Exhibit]:
         "invariance": Exhibit(
             "invariance",
             ratio_over_dilation(study),
-            f"HPL at other scales of time: the share of what the nodes compute, over that at {study.reference:g} times slower",
+            f"HPL at other scales of time: the share of what the nodes compute, over that at a factor of {study.reference:g}",
             _basis(study, "90 % t intervals"),
             "Ratio of the share at each dilation to that at the described one, for each network and node count, with the margin",
-            "Nodes and links are so many times slower than in the paper. Small marks are single blocks; large marks and bars are "
+            "Links are so many times slower than in the paper, and nodes in proportion. Small marks are single blocks; large marks and bars are "
             f"geometric means with their intervals, open on {fewest} and filled on {counted(most, 'node')}; shaded is the margin.",
             rests_on=FIGURES["invariance"],
         )
@@ -239,7 +241,7 @@ def dilations_table(study: Invariance) -> Table:
     columns = (
         "Network",
         "Nodes",
-        "Times slower [1]",
+        "Slowed down by [1]",
         "Share [%] (95 % interval)",
         f"Over that at {study.reference:g} [1] (90 % interval)",
         "The same?",

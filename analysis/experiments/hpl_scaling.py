@@ -195,8 +195,8 @@ def method(study: Scaling) -> str:
         "simulated": f"HPL's own code runs in a simulation of the cluster {name}.",
     }.get(study.evidence, f"HPL runs on the nodes of the cluster {name}.")
     paced = (
-        "Each node is paced to a known rate, and shares are of that. Nodes and links are slower than the paper's by about the "
-        'same factor, so that their balance is kept (section "The scale model").'
+        "Each node is paced to a known rate, and shares are of that. Nodes, links and matrices are scaled down together, so that "
+        'bytes cost as large a share of the time as in the paper (section "The scale model").'
     )
     control = (
         "The control has no limit on its links." if designs.read(study.dataset).control else ""
@@ -395,7 +395,7 @@ def figures(study: Scaling) -> dict[str, Exhibit]:
             "falls",
             falls(study),
             "How much of the ratio of two networks' rates is lost from one node count to another",
-            _basis(study, f"{_level(study)} t intervals"),
+            _judged(study),
             "The fall of each statement with its blocks, interval, margin and answer",
             "Small marks are single blocks, n of them in each row; large marks and bars are geometric means with their intervals. "
             "Shaded is the margin, set before the run."
@@ -417,10 +417,17 @@ def _why_no_curve(study: Scaling) -> str:
     )
 
 
-def _basis(study: Scaling, intervals: str) -> Basis:
+def _basis(study: Scaling, intervals: str, n: int = 0) -> Basis:
+    """What it rests on; `n` blocks, or all of them."""
     if study.evidence == "simulated":
         return Basis("simulated")
-    return Basis(study.evidence, study.points.sizes["block"], intervals)
+    return Basis(study.evidence, n or study.points.sizes["block"], intervals)
+
+
+def _judged(study: Scaling) -> Basis:
+    """What the verdicts rest on."""
+    blocks = max((contrast.verdict.blocks for contrast in study.contrasts), default=0)
+    return _basis(study, f"{_level(study)} t intervals", blocks)
 
 
 def _level(study: Scaling) -> str:
@@ -458,8 +465,7 @@ def falls_table(study: Scaling) -> Table:
         "a fall beyond it. The bold statements were planned, and are tested in this order; Holm's procedure corrects the "
         f"others for each other{holm}."
     )
-    basis = _basis(study, f"{_level(study)} t intervals")
-    return Table("scaling-falls", columns, "lllrrrr", rows, caption, basis)
+    return Table("scaling-falls", columns, "lllrrrr", rows, caption, _judged(study))
 
 
 def points_table(study: Scaling) -> Table:

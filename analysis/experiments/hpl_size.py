@@ -334,7 +334,7 @@ def shares_table(study: Size) -> Table:
     for N in study.shares.N.values.tolist():
         shares = [_of_hundred(study.shares.sel(N=N, interconnect=name)) for name in networks]
         ratio = study.ratios.sel(N=N)
-        compared = estimate(ratio.ratio, ratio.low, ratio.high, lambda value: fixed(value, 3))
+        compared = estimate(ratio.ratio, ratio.low, ratio.high)
         rows.append((str(N), *shares, compared, str(int(ratio.blocks))))
     ratio = f"{names[study.network]} / {names[study.reference]} (95 % interval)"
     columns = ("N", *(f"{names[name]} [%] (95 % interval)" for name in networks), ratio, "Blocks")
