@@ -1,6 +1,8 @@
 """How the report's text writes numbers and names: the template's filters. What is not known is a dash."""
 
+import math
 import re
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
 
@@ -60,6 +62,21 @@ def between(interval: tuple[float, float] | None, decimals: int) -> str:
         if interval is None
         else f"{HARD_SPACE}to{HARD_SPACE}".join(fixed(end, decimals) for end in interval)
     )
+
+
+def estimate(value, low, high, write: Callable[[float | None], str] = number) -> str:
+    """A number with its interval in parentheses, each as `write` writes it.
+
+    What is not finite is not known: a dash, or no interval.
+    """
+    value, low, high = (float(it) if math.isfinite(it) else None for it in (value, low, high))
+    interval = "" if None in (low, high) else f" ({write(low)}{HARD_SPACE}to{HARD_SPACE}{write(high)})"
+    return write(value) + interval
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Such as "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def gigabit(bit_s: float | None) -> str:

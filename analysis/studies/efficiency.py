@@ -1,16 +1,11 @@
 """Efficiency over nodes where Rpeak is known, and the shape of that curve in a few numbers."""
 
-import json
-
 import numpy as np
 import xarray as xr
 
+from analysis.attributes import testbed
+
 PLATEAU = 8  # nodes from which on it is asked whether a curve is level: the emulated campaign ends there
-
-
-def testbed(dataset: xr.Dataset) -> dict:
-    """The description of the modelled cluster of a dataset, or of what is derived from it."""
-    return json.loads(dataset.attrs["testbed_settings"])
 
 
 def rpeak(dataset: xr.Dataset) -> float:

@@ -1,6 +1,5 @@
 """Everything that is derived from an HPL scaling campaign, and from today's run against it, in one place."""
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis import models
+from analysis.attributes import short_names  # noqa: F401, imported from here
 from analysis.contrasts import Contrast, contrasts
 from analysis.derive import points
 from analysis.fitting.compare import Comparison, compare
@@ -74,11 +74,6 @@ def analyse(reference: xr.Dataset, today: xr.Dataset | None = None) -> Scaling:
         today_contrasts=again,
         today_run=today,
     )
-
-
-def short_names(dataset: xr.Dataset) -> dict[str, str]:
-    """The short name of every interconnect that a dataset, or what is derived from it, describes."""
-    return {name: it["short"] for name, it in json.loads(dataset.attrs["interconnects"]).items()}
 
 
 def _table(values: xr.DataArray, interconnect: str) -> tuple[np.ndarray, np.ndarray]:

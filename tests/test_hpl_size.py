@@ -1,5 +1,6 @@
 """HPL over the order of the matrix: planted costs come back, and what cannot be known is said."""
 
+import re
 from functools import cache
 
 import numpy as np
@@ -10,12 +11,10 @@ from synthetic import NODE_RATE
 from synthetic_studies import COSTS, size_campaign
 
 from analysis import models
-from analysis.facts import size as facts
-from analysis.figures import size as figures
+from analysis.experiments import hpl_size as size
 from analysis.fitting.batch import refit
 from analysis.inference.intervals import t_interval
 from analysis.models.hpl import hpl
-from analysis.studies import size
 from runners.record import FalloffError
 
 LINK = {"GigE": 1e9, "10GE": 1e10}  # bit/s
@@ -31,6 +30,18 @@ def exact_study():
 def noisy_study():
     """Eight blocks with scatter."""
     return size.analyse(size_campaign(blocks=8, noise=0.015, seed=4))
+
+
+def words(study):
+    return size.finding(study).replace("\u00a0", " ")
+
+
+def shown(study):
+    """Everything that the study says, hard spaces as spaces."""
+    tables = (size.shares_table(study), size.model_table(study), size.foretold_table(study))
+    return " ".join([words(study), *(table.markdown for table in tables if table)]).replace(
+        "\u00a0", " "
+    )
 
 
 def of(study, interconnect):
@@ -112,33 +123,34 @@ def test_hpls_model_foretells_the_largest_size_better_than_a_power_law():
 
 def test_one_block_has_estimates_and_no_interval():
     """A single block gives a curve and a limit, no interval, and the agreement is undecided."""
-    study = size.analyse(size_campaign(blocks=1))
-    known = facts.collect(study)
+    study = size.analyse(size_campaign(blocks=1, noise=0.002))
     assert study.agreement.kind == "undecided" and study.agreement.interval is None
-    assert all(c["asymptote"]["estimate"] and c["asymptote"]["interval"] is None for c in known["curves"])
-    assert all(p["ratio"] and p["interval"] is None for p in known["points"])
-    figures.draw(study)
+    assert all(
+        curve.asymptotes.notnull().all() and np.isnan(curve.limit.low) for curve in study.curves
+    )
+    assert "Whether both tend to the same limit is open" in words(
+        study
+    ) and "interval" not in words(study)
+    assert not re.search(r"\b(nan|None)\b", shown(study))
+    size.figures(study)
 
 
 def test_a_failed_run_costs_its_point_and_its_blocks_curve():
-    """The ratio at that N has a block less, the curve leaves the block out, and the reason is in the facts."""
+    """The ratio at that N has a block less, and the curve leaves the block out."""
     study = size.analyse(size_campaign(blocks=4, failed={(2, "gige", 4, 2560)}))
     assert study.ratios.blocks.sel(N=2560) == 3 and study.ratios.blocks.sel(N=3584) == 4
     assert of(study, "gige").blocks.left_out == 1 and of(study, "10gige").blocks.left_out == 0
     assert of(study, "gige").asymptotes.block.values.tolist() == [1, 3, 4]
     assert study.agreement.blocks == 3
-    (trial,) = facts.collect(study)["faults"]["trials"]
-    assert trial["reason"] == "planted fault"
 
 
 def test_without_a_valid_block_everything_is_unknown():
     """Failures leave nothing: no number is made up, and the refusal says why."""
     failed = {(1, network, 4, N) for network in ("gige", "10gige") for N in (1280, 2560, 5056)}
     study = size.analyse(size_campaign(blocks=1, N=(1280, 2560, 5056), failed=failed))
-    known = facts.collect(study)
-    assert all(p["ratio"] is None for p in known["points"])
-    assert all("none of 1 blocks" in c["refused"] for c in known["curves"])
-    figures.draw(study)
+    assert "cannot be said" in words(study) and not re.search(r"\b(nan|None)\b", shown(study))
+    assert all("none of 1 blocks" in curve.refused for curve in study.curves)
+    size.figures(study)
 
 
 def test_two_sizes_cannot_carry_the_model():
@@ -146,13 +158,16 @@ def test_two_sizes_cannot_carry_the_model():
     study = size.analyse(size_campaign(blocks=3, N=(1280, 2560)))
     assert all(curve.blocks is None and "3" in curve.refused for curve in study.curves)
     assert study.ratios.ratio.notnull().all() and study.agreement.kind == "undecided"
-    figures.draw(study)
+    assert "gives no limit" in words(study)
+    size.figures(study)
 
 
 def test_a_rate_without_a_limit_is_refused():
     """Where messages are nearly all of the time, some block's rate grows without end: no limit is made up."""
     steep = {"alpha": 1e9, "beta": 0.0, "gamma": 1e-3}
-    study = size.analyse(size_campaign(blocks=6, noise=0.05, costs={"gige": steep, "10gige": steep}))
+    study = size.analyse(
+        size_campaign(blocks=6, noise=0.05, costs={"gige": steep, "10gige": steep})
+    )
     assert all("no limit in" in curve.refused for curve in study.curves)
     assert study.agreement.kind == "undecided" and study.agreement.ratio is None
 
@@ -166,23 +181,52 @@ def test_several_node_counts_are_refused():
 
 
 def test_costs_are_told_in_seconds():
-    """flop over a node's DGEMM rate are seconds, and the wire's time of 8 bytes stands beside them."""
-    for curve in facts.collect(exact_study())["curves"]:
-        planted = COSTS[{"GigE": "gige", "10GE": "10gige"}[curve["network"]]]
-        assert curve["message"]["estimate"] == pytest.approx(planted["alpha"] / (NODE_RATE * 1e9), rel=0.03)
-        assert curve["element"]["estimate"] == pytest.approx(planted["beta"] / (NODE_RATE * 1e9), rel=0.1)
-        assert curve["element_on_wire"] == pytest.approx(64 / (0.94 * LINK[curve["network"]]), rel=0.01)
+    """flop over a node's rate are seconds, and the wire's time of 8 bytes stands beside them."""
+    rows = {row[0]: row for row in size.model_table(exact_study()).rows}
+    for network, planted in zip(LINK, COSTS.values()):
+        message, element, on_wire = (seconds(cell) for cell in rows[network][3:6])
+        assert message == pytest.approx(planted["alpha"] / (NODE_RATE * 1e9), rel=0.03)
+        assert element == pytest.approx(planted["beta"] / (NODE_RATE * 1e9), rel=0.1)
+        assert on_wire == pytest.approx(64 / (0.94 * LINK[network]), rel=0.01)
 
 
-def test_figures_show_every_run():
-    """Each valid share and each block's ratio is a mark."""
-    drawn = figures.draw(noisy_study())
-    shown = {
-        name: np.concatenate([np.asarray(line.get_ydata(), float) for line in figure.axes[0].lines])
-        for name, figure in drawn.items()
-    }
+def seconds(cell):
+    """A time as a table writes it."""
+    value, unit = cell.split(" (")[0].split("\u00a0")
+    return float(value) * {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]
+
+
+def test_the_finding_follows_the_data():
+    """What the network costs at either end, whether the limits agree, and whether sizes foretell sizes."""
+    said = words(size.analyse(size_campaign(blocks=4, noise=0.002)))
+    assert re.search(
+        r"GigE reaches \d\d\.\d % of 10GE's rate with a matrix of order 7168\*\* \(95 % interval",
+        said,
+    )
+    assert (
+        "both tend to the same limit, within 5 %" in said
+        and "predict the largest within 5 %" in said
+    )
+    costs = {**COSTS, "gige": {**COSTS["gige"], "gamma": 1.5}}
+    other = words(size.analyse(size_campaign(blocks=6, noise=0.003, costs=costs)))
+    assert "GigE tends to another limit than 10GE" in other
+
+
+def test_a_curve_that_misses_is_not_drawn():
+    """Rates that jump at the largest sizes are not HPL's model: no curve, no limit, and the finding says so."""
+    dataset = size_campaign(blocks=6, noise=0.002)
+    jump = dataset.hpl_rate.where(dataset.N < 5000, 0.5 * dataset.hpl_rate)
+    study = size.analyse(dataset.assign(hpl_rate=jump))
+    assert not any(curve.follows for curve in study.curves)
+    assert size.model_table(study) is None and "no limit" in words(study)
+    figure = size.figures(study)["size"].figure
+    assert not [line for line in figure.axes[0].lines if line.get_gid() == "model"]
+
+
+def test_the_figure_shows_every_run():
+    """Each valid share is a mark, and the curve of a model that follows is there."""
+    figure = size.figures(noisy_study())["size"].figure
+    heights = np.concatenate([np.asarray(line.get_ydata(), float) for line in figure.axes[0].lines])
     for share in 100 * noisy_study().points.share.values.ravel():
-        assert np.isclose(shown["size"], share).any()
-    rate = noisy_study().points.rate.squeeze("nodes")
-    for ratio in (rate.sel(interconnect="gige") / rate.sel(interconnect="10gige")).values.ravel():
-        assert np.isclose(shown["size_ratio"], ratio).any()
+        assert np.isclose(heights, share).any()
+    assert len([line for line in figure.axes[0].lines if line.get_gid() == "model"]) == 2
