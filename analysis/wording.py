@@ -1,6 +1,7 @@
 """How the report's text writes numbers and names: the template's filters. What is not known is a dash."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 
@@ -99,6 +100,12 @@ def duration_range(interval: tuple[float, float] | None) -> str:
 def counted(count: int, noun: str) -> str:
     """A count with its noun, in the plural unless it is one."""
     return f"{count}{HARD_SPACE}{noun}{'' if count == 1 else 's'}"
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """Words as in "a, b and c"."""
+    *first, end = words
+    return f"{', '.join(first)} {last} {end}" if first else end
 
 
 def day(moment: str) -> str:
