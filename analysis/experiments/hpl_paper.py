@@ -138,7 +138,7 @@ def finding(study: Paper) -> str:
         return "**What HPL does at the paper's own scale cannot be said**: cases are missing."
     slow, fast = (_of_network(study, network) for network in (study.network, study.reference))
     parts = [
-        f"**At the paper's own scale {slow} of the peak from {study.nodes[0]} to {study.nodes[-1]} nodes; {fast}** "
+        f"**At the paper's own scale {slow} of the peak between {study.nodes[0]} and {study.nodes[-1]} nodes; {fast}** "
         "(simulated evidence, without scatter).",
         _where_it_ends(study),
         _of_line(study),
@@ -244,7 +244,7 @@ def cases_table(study: Paper) -> Table:
         for network in networks:
             at = {"interconnect": network, "nodes": n}
             share = known(100 * study.efficiency.sel(at))
-            row += [number(known(rates.sel(at)), 4), fixed(share, 1)]
+            row += [number(known(rates.sel(at))), fixed(share, 1)]
         rows.append(row)
     caption = "HPL's rate and its share of the theoretical peak in the paper's cases, at the paper's scale"
     return Table("paper", columns, "r" * len(columns), rows, caption, Basis("simulated"))

@@ -184,7 +184,7 @@ def figures(study: Sensitivity) -> dict[str, Exhibit]:
             f"Change of HPL's efficiency on {counted(study.nodes[-1], 'node')} when one number of the model is moved",
             Basis("simulated"),
             "Bars: change of the simulated efficiency by each number of the model, a panel for each network",
-            "In percentage points. The ends of the ranges are thought possible; they are no intervals ([](#tbl:model-numbers)).",
+            "Changes are in percentage points. The ends of the ranges are thought possible; they are no intervals ([](#tbl:model-numbers)).",
             rests_on=("hpl_sensitivity",),
         )
     }

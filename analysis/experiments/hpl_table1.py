@@ -185,7 +185,7 @@ def _in_simulation(study: Table1) -> str:
         return ""
     if study.simulated_end is None:
         return "In the simulation at the paper's own scale the fall does not end within the cases."
-    return f"In the simulation at the paper's own scale it ends at {counted(study.simulated_end, 'node')}."
+    return f"In the simulation at the paper's own scale the fall ends at {counted(study.simulated_end, 'node')}."
 
 
 def _of_reference(study: Table1) -> str:
@@ -227,7 +227,7 @@ def over_nodes(study: Table1) -> Figure:
     names, networks = short_names(study.dataset), study.points.interconnect.values.tolist()
     nodes = study.points.nodes.values
     with style.styled():
-        figure, axes = drawing.new_figure(3.8)
+        figure, axes = drawing.new_figure(4.2)
         for name in networks:
             look, at = style.look(name), 100 * study.shares.sel(interconnect=name)
             runs = 100 * study.points.share.sel(interconnect=name)
@@ -277,7 +277,7 @@ def figures(study: Table1) -> dict[str, Exhibit]:
             over_nodes(study),
             "HPL's rate over nodes in the paper's 15 cases, as a share of what the nodes compute together",
             _basis(study),
-            "Share over nodes for both networks, emulated with intervals and simulated, with the published line",
+            "Share of what the nodes compute, over the number of nodes, for both networks",
             marks,
             rests_on=("hpl_table1", "hpl_paper", "published/smith.toml"),
         )
