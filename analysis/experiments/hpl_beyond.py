@@ -151,9 +151,12 @@ def finding(study: Beyond) -> str:
 
 
 def _networks(study: Beyond, expansions: list[Expansion]) -> str:
-    """Such as "GigE and 10GE (up to 256 nodes), 25GE (up to 144 nodes)"."""
+    """Such as "GigE and 10GE (up to 256 nodes), 25GE (up to 144 nodes)", or "all 6 networks (up to 256 or 144 nodes)"."""
+    ends = sorted({expansion.to_nodes for expansion in expansions}, reverse=True)
+    if len(expansions) == len(study.expansions):
+        return f"all {len(expansions)} networks (up to {listed([str(end) for end in ends], 'or')} nodes)"
     names, groups = short_names(study.dataset), []
-    for end in sorted({expansion.to_nodes for expansion in expansions}, reverse=True):
+    for end in ends:
         group = [
             names[expansion.interconnect] for expansion in expansions if expansion.to_nodes == end
         ]

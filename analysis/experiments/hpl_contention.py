@@ -3,7 +3,7 @@
 Each is a way to come to a lower efficiency, not a claim that it was so: the paper prints no value of that network.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,6 @@ from analysis import drawing, style
 from analysis.derive import at_only_level, points
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.experiments.hpl_sensitivity import NOTHING
-from analysis.findings import Finding
 from analysis.studies.efficiency import efficiency, testbed
 from analysis.studies.scaling import short_names
 from analysis.wording import UNKNOWN, counted, fixed, listed, number, percent
@@ -190,11 +189,6 @@ def finding(study: Contention) -> str:
     )
 
 
-def findings(study: Contention) -> Iterator[Finding]:
-    """None: scenarios are no statement about a cluster."""
-    yield from ()
-
-
 def over_nodes(study: Contention) -> Figure:
     """Efficiency [% of Rpeak] over nodes without contention, and as each mechanism would give each target."""
     with style.styled():
@@ -275,7 +269,9 @@ def _megabytes(capacity: float | None) -> str:
 def _limits(study: Contention) -> str:
     """How far interpolation may be off, and how far the two mechanisms are apart."""
     errors = [float(abs(swept.errors).max()) for swept in study.sweeps.values()]
-    limits = ["A dash: outside of what was simulated; nothing is extrapolated."]
+    limits = []
+    if any(scenario.capacity is None for scenario in study.scenarios):
+        limits.append("A dash: outside of what was simulated; nothing is extrapolated.")
     if np.isfinite(errors).any():
         limits.append(
             f"Interpolation between the simulated levels is off by at most {fixed(100 * np.nanmax(errors), 1)} percentage points."

@@ -136,10 +136,12 @@ def finding(study: Paper) -> str:
     """What both networks lose at the paper's scale, and where, in plain English (Markdown)."""
     if study.shape.fall.sel(interconnect=[study.network, study.reference]).isnull().any():
         return "**What HPL does at the paper's own scale cannot be said**: cases are missing."
+    names = short_names(study.dataset)
     slow, fast = (_of_network(study, network) for network in (study.network, study.reference))
     parts = [
         f"**At the paper's own scale {slow} of the peak between {study.nodes[0]} and {study.nodes[-1]} nodes; {fast}** "
         "(simulated evidence, without scatter).",
+        f"Against {names[study.reference]} {names[study.network]} loses {percent(float(study.relative_fall))}.",
         _where_it_ends(study),
         _of_line(study),
     ]

@@ -1,6 +1,6 @@
 """How much of the simulated efficiency is assumed: each number of the model is moved alone to either end of its range."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from analysis import drawing, style
 from analysis.derive import at_only_level, points
 from analysis.exhibit import Basis, Exhibit, Table
-from analysis.findings import Finding, known
+from analysis.findings import known
 from analysis.studies.efficiency import PLATEAU, efficiency, shape, testbed
 from analysis.studies.scaling import short_names
 from analysis.wording import UNKNOWN, between, counted, exact, fixed, listed
@@ -141,11 +141,6 @@ def finding(study: Sensitivity) -> str:
     if not spans:
         return "How far the model's numbers can move the fall cannot be said: cases are missing."
     return f"Moving any single number of the model through its range leaves the fall at {listed(spans)}."
-
-
-def findings(study: Sensitivity) -> Iterator[Finding]:
-    """None: ranges of assumed numbers are no statement about a cluster."""
-    yield from ()
 
 
 def tornado(study: Sensitivity) -> Figure:
