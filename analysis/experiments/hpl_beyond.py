@@ -23,6 +23,7 @@ from analysis.wording import UNKNOWN, between, counted, fixed, listed, number, p
 # What is asked of the networks: which gains over which.
 PAIRS = (("ddr_infiniband", "10gige"), ("gige_bonded", "gige"))
 BUNCH = 0.05  # networks that come so close to the best one have a panel of their own
+FIGURES = {"beyond": ("hpl_beyond",)}
 
 
 @dataclass(frozen=True)
@@ -77,14 +78,14 @@ class Beyond:
         return self.efficiency.nodes.values.tolist()
 
 
-def analyse(beyond: xr.Dataset) -> Beyond:
+def analyse(hpl_beyond: xr.Dataset) -> Beyond:
     """Derive efficiencies, expansions and gains; raises FalloffError when there is no HPL trial or there are several blocks."""
-    derived = at_only_level(points(beyond), "block")
-    margin = designs.read(beyond).margin
+    derived = at_only_level(points(hpl_beyond), "block")
+    margin = designs.read(hpl_beyond).margin
     reached = efficiency(derived)
     networks = set(derived.interconnect.values)
     return Beyond(
-        dataset=beyond,
+        dataset=hpl_beyond,
         points=derived,
         efficiency=reached,
         margin=margin,
@@ -92,7 +93,7 @@ def analyse(beyond: xr.Dataset) -> Beyond:
             _expansion(of_network, margin) for of_network in reached.transpose("interconnect", ...)
         ),
         gains=tuple(_gain(derived, *pair) for pair in PAIRS if set(pair) <= networks),
-        effort=_effort(beyond),
+        effort=_effort(hpl_beyond),
     )
 
 
@@ -228,7 +229,7 @@ def figures(study: Beyond) -> dict[str, Exhibit]:
             Basis("simulated"),
             "Simulated efficiency over nodes, the slower networks on the left and the fast ones on the right",
             f"The panels have scales of their own; on the right are the networks within {100 * BUNCH:g} points of the best.",
-            rests_on=("hpl_beyond",),
+            rests_on=FIGURES["beyond"],
         )
     }
 

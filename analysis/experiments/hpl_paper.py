@@ -1,7 +1,7 @@
 """The 15 cases of the FortiSwitch paper at their own scale: HPL's own code on a model of the paper's cluster.
 
 Simulated values carry no interval: the model repeats itself exactly. Its fall, as a difference, is the model's; how far
-it may be wrong is a question of its numbers (`hpl_sensitivity`) and of what it leaves out (`hpl_contention`).
+it may be wrong is a question of its numbers (`sensitivity`) and of what it leaves out (`contention`).
 """
 
 import math
@@ -14,9 +14,9 @@ import xarray as xr
 from analysis import published
 from analysis.derive import at_only_level, points
 from analysis.exhibit import Basis, Exhibit, Table
-from analysis.experiments import hpl_contention, hpl_sensitivity
-from analysis.experiments.hpl_contention import Contention
-from analysis.experiments.hpl_sensitivity import Sensitivity
+from analysis.experiments import contention, sensitivity
+from analysis.experiments.contention import Contention
+from analysis.experiments.sensitivity import Sensitivity
 from analysis.findings import Finding, known, of_fall, origin, today_of
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import judge
@@ -25,6 +25,8 @@ from analysis.studies.efficiency import PLATEAU, efficiency, shape, testbed
 from analysis.studies.scaling import short_names
 from analysis.wording import counted, fixed, number, percent
 from runners.record import FalloffError
+
+FIGURES = {**sensitivity.FIGURES, **contention.FIGURES}
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,9 @@ class Paper:
 
 
 def analyse(
-    paper: xr.Dataset,
-    sensitivity: xr.Dataset | None = None,
-    contention: xr.Dataset | None = None,
+    hpl_paper: xr.Dataset,
+    hpl_sensitivity: xr.Dataset | None = None,
+    hpl_contention: xr.Dataset | None = None,
     today: xr.Dataset | None = None,
 ) -> Paper:
     """Derive efficiencies, their sensitivity to the model's numbers, and the contention that would change them.
@@ -74,14 +76,14 @@ def analyse(
     Raises FalloffError when a dataset holds no HPL trial, has several blocks, or was simulated with other numbers than the
     first.
     """
-    for other in (sensitivity, contention):
+    for other in (hpl_sensitivity, hpl_contention):
         if other is not None:
-            _check_model(paper, other)
-    derived, design = points(paper), designs.read(paper)
+            _check_model(hpl_paper, other)
+    derived, design = points(hpl_paper), designs.read(hpl_paper)
     cases = efficiency(at_only_level(derived, "block"))
     ratio = _ratio(cases, *design.pair)
     return Paper(
-        dataset=paper,
+        dataset=hpl_paper,
         points=derived,
         network=design.pair[0],
         reference=design.pair[1],
@@ -91,8 +93,8 @@ def analyse(
         relative_fall=1 - ratio.isel(nodes=-1, drop=True) / ratio.isel(nodes=0, drop=True),
         margin=design.margin,
         line=published.smith()["efficiency"]["line"]["value"] / 100,
-        sensitivity=None if sensitivity is None else hpl_sensitivity.analyse(sensitivity),
-        contention=None if contention is None else hpl_contention.analyse(contention),
+        sensitivity=None if hpl_sensitivity is None else sensitivity.analyse(hpl_sensitivity),
+        contention=None if hpl_contention is None else contention.analyse(hpl_contention),
         today_run=today,
     )
 
@@ -146,8 +148,8 @@ def finding(study: Paper) -> str:
         _of_line(study),
     ]
     further = [
-        hpl_sensitivity.finding(study.sensitivity) if study.sensitivity else "",
-        hpl_contention.finding(study.contention) if study.contention else "",
+        sensitivity.finding(study.sensitivity) if study.sensitivity else "",
+        contention.finding(study.contention) if study.contention else "",
         _today(study),
     ]
     return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in (parts, further))))
@@ -227,9 +229,9 @@ def figures(study: Paper) -> dict[str, Exhibit]:
     """What the model's numbers do, and scenarios of contention. The cases themselves are drawn beside the emulated ones."""
     drawn = {}
     if study.sensitivity:
-        drawn |= hpl_sensitivity.figures(study.sensitivity)
+        drawn |= sensitivity.figures(study.sensitivity)
     if study.contention:
-        drawn |= hpl_contention.figures(study.contention)
+        drawn |= contention.figures(study.contention)
     return drawn
 
 

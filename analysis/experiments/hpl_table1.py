@@ -27,6 +27,7 @@ from runners.record import FalloffError
 
 TICKS = (2, 4, 8, 12, 16, 20, 24, 28, 32, 36)  # nodes
 SIDESTEP = 0.4  # nodes, by which single runs stand left of their mean
+FIGURES = {"table1": ("hpl_table1", "hpl_paper", "published/smith.toml")}
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,13 @@ class Table1:
         ]
 
 
-def analyse(emulated: xr.Dataset, paper: xr.Dataset | None = None) -> Table1:
+def analyse(hpl_table1: xr.Dataset, hpl_paper: xr.Dataset | None = None) -> Table1:
     """Derive both curves and where the fall ends, from the blocks that are there.
 
-    `paper` is the campaign of the same cases at the paper's scale. Raises FalloffError when a dataset holds no HPL
+    `hpl_paper` is the campaign of the same cases at the paper's scale. Raises FalloffError when a dataset holds no HPL
     trial, or the simulated campaign has several blocks.
     """
-    derived, design = points(emulated), designs.read(emulated)
+    derived, design = points(hpl_table1), designs.read(hpl_table1)
     network, reference = design.pair
     ratio = log_ratios(derived, network, reference)
     evidence = derived.evidence.item()
@@ -90,15 +91,15 @@ def analyse(emulated: xr.Dataset, paper: xr.Dataset | None = None) -> Table1:
     fall = ratio.sel(nodes=last) - ratio.sel(nodes=ratio.nodes.values.min())
     shares = ratios(np.log(derived.share)).rename(ratio="emulated")
     simulated, simulated_end, constant = np.nan * shares.emulated, None, None
-    if paper is not None:
-        model = at_only_level(points(paper), "block")
+    if hpl_paper is not None:
+        model = at_only_level(points(hpl_paper), "block")
         simulated = model.share.reset_coords(drop=True).reindex_like(shares)
         of_model = log_ratios(model, network, reference).expand_dims("block")
         simulated_end = end_of_fall(of_model, design.margin, "simulated")
         constant = _constant(model)
     return Table1(
-        dataset=emulated,
-        simulated=paper,
+        dataset=hpl_table1,
+        simulated=hpl_paper,
         points=derived,
         network=network,
         reference=reference,
@@ -279,7 +280,7 @@ def figures(study: Table1) -> dict[str, Exhibit]:
             _basis(study),
             "Share of what the nodes compute, over the number of nodes, for both networks",
             marks,
-            rests_on=("hpl_table1", "hpl_paper", "published/smith.toml"),
+            rests_on=FIGURES["table1"],
         )
     }
 

@@ -19,6 +19,7 @@ from analysis.wording import UNKNOWN, between, counted, exact, fixed, listed
 
 NOTHING = "none"  # the level of the factor `vary` at which every number has its own value
 SIDES = ("low", "high")
+FIGURES = {"sensitivity": ("hpl_sensitivity",)}
 MEANINGS = {
     "rpeak": "theoretical peak",
     "bandwidth": "bandwidth",
@@ -180,7 +181,7 @@ def figures(study: Sensitivity) -> dict[str, Exhibit]:
             Basis("simulated"),
             "Bars: change of the simulated efficiency by each number of the model, a panel for each network",
             "Changes are in percentage points. The ends of the ranges are thought possible; they are no intervals ([](#tbl:model-numbers)).",
-            rests_on=("hpl_sensitivity",),
+            rests_on=FIGURES["sensitivity"],
         )
     }
 

@@ -8,8 +8,8 @@ import pytest
 from shown import heights, text
 from synthetic_smith import SMITH, planted, smith_campaign
 
-from analysis.experiments import hpl_contention
-from analysis.experiments.hpl_contention import LINK, SHARED, TARGETS
+from analysis.experiments import contention
+from analysis.experiments.contention import LINK, SHARED, TARGETS
 
 # In the planted truth a backplane binds from the sum of all links downwards.
 LEVELS = {
@@ -22,13 +22,13 @@ LEVELS = {
 @cache
 def study():
     """The study of the planted levels."""
-    return hpl_contention.analyse(smith_campaign("hpl_contention", LEVELS))
+    return contention.analyse(smith_campaign("hpl_contention", LEVELS))
 
 
 def everything(of):
     """All that is shown of a study, as text."""
-    shown = *hpl_contention.figures(of).values(), hpl_contention.scenarios_table(of)
-    return text(hpl_contention.finding(of), *shown)
+    shown = *contention.figures(of).values(), contention.scenarios_table(of)
+    return text(contention.finding(of), *shown)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -54,19 +54,19 @@ def test_the_planted_loss_of_links_is_solved():
 
 def test_a_target_outside_of_the_sweep_is_not_solved():
     """Nothing is extrapolated: the scenario is None and says what the levels reach; all that is shown stays whole."""
-    few = hpl_contention.analyse(
+    few = contention.analyse(
         smith_campaign("hpl_contention", {"vary": ["none", "bandwidth=100e6", "bandwidth=90e6"]})
     )
     scenario = few.scenario(LINK, 0.50)
     assert scenario.capacity is scenario.loss is scenario.curve is None
     assert f"{100 * planted('gige', 36):.1f} %" in scenario.reason
-    assert hpl_contention.finding(few) == "" and not re.search(r"\b(nan|None)\b", everything(few))
+    assert contention.finding(few) == "" and not re.search(r"\b(nan|None)\b", everything(few))
 
 
 def test_failed_levels_are_left_out_of_the_interpolation():
     """A level that failed is bridged by its neighbours."""
     failed = {(1, "gige", 36, "backplane=1.2e9")}
-    made = hpl_contention.analyse(smith_campaign("hpl_contention", LEVELS, failed=failed))
+    made = contention.analyse(smith_campaign("hpl_contention", LEVELS, failed=failed))
     whole = study().scenario(SHARED, 0.50).capacity
     assert made.scenario(SHARED, 0.50).capacity == pytest.approx(whole, rel=1e-3)
 
@@ -81,13 +81,13 @@ def test_leaving_a_level_out_shows_the_interpolations_error():
 
 def test_scenarios_are_called_so():
     """The finding says what the switch would have to carry; every curve but the simulated one is called a scenario."""
-    said = text(hpl_contention.finding(study()))
+    said = text(contention.finding(study()))
     shares = [f"{100 * study().of_ports(target):.0f}" for target in TARGETS]
     assert (
         f"60, 55 or 50 % on 36 nodes if the switch carried only {shares[0]}, {shares[1]} or {shares[2]} %"
         in said
     )
-    exhibit = hpl_contention.figures(study())["contention"]
+    exhibit = contention.figures(study())["contention"]
     labels = [label.get_text() for label in exhibit.figure.legends[0].get_texts()]
     assert labels[0].startswith("no contention") and all(
         it.startswith("scenario") for it in labels[1:]
@@ -97,7 +97,7 @@ def test_scenarios_are_called_so():
 
 def test_the_figure_has_every_scenario():
     """A panel a mechanism; marks of one node count do not hide each other."""
-    exhibit = hpl_contention.figures(study())["contention"]
+    exhibit = contention.figures(study())["contention"]
     for panel, mechanism in enumerate((SHARED, LINK)):
         for target in TARGETS:
             curve = study().scenario(mechanism, target).curve

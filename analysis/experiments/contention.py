@@ -15,7 +15,7 @@ from scipy.interpolate import PchipInterpolator
 from analysis import drawing, style
 from analysis.derive import at_only_level, points
 from analysis.exhibit import Basis, Exhibit, Table
-from analysis.experiments.hpl_sensitivity import NOTHING
+from analysis.experiments.sensitivity import NOTHING
 from analysis.studies.efficiency import efficiency, testbed
 from analysis.studies.scaling import short_names
 from analysis.wording import UNKNOWN, counted, fixed, listed, number, percent
@@ -25,6 +25,7 @@ FEWEST = 2  # nodes of the smallest case, whose links have their full rate in ev
 SHARED, LINK = "backplane", "bandwidth"
 PANELS = {SHARED: "shared backplane", LINK: "slower links with each node"}
 SIDESTEP = 0.1  # of a doubling, between two scenarios
+FIGURES = {"contention": ("hpl_contention",)}
 
 
 @dataclass(frozen=True)
@@ -228,7 +229,7 @@ def figures(study: Contention) -> dict[str, Exhibit]:
             f"Scenarios of contention on {network}: a shared backplane on the left, slower links on the right",
             "Left the switch's ports share a backplane; right every link loses a part of its rate with each node. "
             "No published value exists. Marks of one node count stand beside each other.",
-            rests_on=("hpl_contention",),
+            rests_on=FIGURES["contention"],
         )
     }
 
