@@ -18,7 +18,7 @@ from analysis.statistics import design as designs
 from analysis.statistics.judgement import judge
 from analysis.studies.efficiency import efficiency, testbed
 from analysis.studies.scaling import short_names
-from analysis.wording import UNKNOWN, between, counted, fixed, listed, number, percent
+from analysis.wording import UNKNOWN, between, counted, fixed, listed, percent
 
 # What is asked of the networks: which gains over which.
 PAIRS = (("ddr_infiniband", "10gige"), ("gige_bonded", "gige"))
@@ -172,9 +172,9 @@ def _gains_in_words(study: Beyond) -> Iterator[str]:
         simulated = 100 * gain.rate.dropna("nodes").values
         if not len(simulated):
             continue
-        latency = "" if gain.latency == 1 else f" and {number(gain.latency, 2)} times the latency"
+        latency = "" if gain.latency == 1 else f" and {gain.latency:.2g} times the latency"
         yield (
-            f"{names[gain.network]}, with {number(gain.bandwidth, 2)} times the bandwidth{latency} of {names[gain.reference]}, "
+            f"{names[gain.network]}, with {gain.bandwidth:.2g} times the bandwidth{latency} of {names[gain.reference]}, "
             f"gains {_span(simulated.min(), simulated.max(), 1)} % in HPL."
         )
 
