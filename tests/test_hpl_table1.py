@@ -40,8 +40,9 @@ def whole():
 
 
 def said(study):
-    tables = hpl_table1.falls_table(study), hpl_table1.shares_table(study)
-    return text(hpl_table1.finding(study), *hpl_table1.figures(study).values(), *tables)
+    tables = hpl_table1.falls_table, hpl_table1.shares_table, hpl_table1.waiting_table
+    shown = *hpl_table1.figures(study).values(), *(table(study) for table in tables)
+    return text(hpl_table1.finding(study), *shown)
 
 
 @pytest.mark.parametrize("end", [8, 16, 32])
@@ -128,9 +129,9 @@ def test_the_finding_names_the_end_in_both_scales():
     words = said(whole())
     assert "GigE loses 1" in words and f"from 2 to {whole().end} nodes and is level beyond" in words
     assert "3 blocks, emulated evidence" in words
-    assert f"at the paper's own scale the fall ends at {whole().simulated_end} nodes" in words
+    assert f"at the paper's own scale, the fall ends at {whole().simulated_end} nodes" in words
     assert re.search(
-        r"10GE goes from (89|90)\.\d to (89|90)\.\d % of what its nodes compute", words
+        r"10GE itself goes from (89|90)\.\d to (89|90)\.\d % of what its nodes compute", words
     )
     level = run("hpl_table1", lambda at: 0.9, blocks=3, noise=0.003)
     assert "GigE does not fall off against 10GE" in said(hpl_table1.analyse(level))
@@ -149,7 +150,7 @@ def test_both_scales_are_compared():
     columns, rows = hpl_table1.falls_table(off).columns, hpl_table1.falls_table(off).rows
     assert [row[:2] for row in rows] == [
         (network, evidence)
-        for network in ("GigE", "10GE")
+        for network in ("GigE", "10GE", "GigE / 10GE")
         for evidence in ("emulated", "simulated")
     ]
     at = columns.index("Lost, 2 to 8 nodes")
@@ -158,6 +159,17 @@ def test_both_scales_are_compared():
         and rows[1][at].startswith("17.0")
         and rows[3][at].startswith("0.0")
     )
+
+
+def test_the_emulating_machine_is_blamed_where_processes_wait_for_it():
+    """What the machine adds stands in the finding where it is beyond the margin, and in a table everywhere."""
+    ran = emulated()
+    waits = (0.004 * ran.nodes * ran.hpl_time).expand_dims(node=ran.node).transpose("trial", "node")
+    slow = hpl_table1.analyse(ran.assign(pace_delayed=waits), paper())
+    assert "On 36 nodes a process waits 14 % of its time for a processor" in said(slow)
+    assert hpl_table1.waiting_table(slow).rows[-1] == ("36", "14.4", "14.4")
+    few = hpl_table1.analyse(ran.assign(pace_delayed=waits / 10), paper())
+    assert "a processor of this machine" not in hpl_table1.finding(few)
 
 
 def test_without_the_simulation_there_is_neither_its_curve_nor_the_line():

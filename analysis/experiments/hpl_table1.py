@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from analysis import drawing, published, style
 from analysis.contrasts import log_ratios
-from analysis.derive import at_only_level, points
+from analysis.derive import at_only_level, over_factors, points
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, known, of_fall, origin
 from analysis.inference.over_blocks import ratios
@@ -39,8 +39,10 @@ class Table1:
     campaign). `ratios`, over (nodes), is `network` over `reference` within a block: `ratio`, `low`, `high`, `blocks`.
     `fall` judges the fall of that ratio from the fewest nodes to `end`, or to the most where the end is not known.
     `end` is the least node count from which on every later case is flat against it, at the margin; `simulated_end` the
-    same of the simulation; None where there is none. `constant` is F / Rpeak of the simulated node [1], None without it,
-    and `line` [1] the printed share of Rpeak.
+    same of the simulation; None where there is none. `waiting`, over (interconnect, nodes), is the part of a run [1] in
+    which a node's processes wait for a processor of the emulating machine, mean of nodes and blocks, NaN where that is
+    not recorded. `constant` is F / Rpeak of the simulated node [1], None without it, and `line` [1] the printed share of
+    Rpeak.
     """
 
     dataset: xr.Dataset
@@ -54,6 +56,7 @@ class Table1:
     fall: Judgement
     end: int | None
     simulated_end: int | None
+    waiting: xr.DataArray
     constant: float | None
     line: float
 
@@ -109,9 +112,15 @@ def analyse(hpl_table1: xr.Dataset, hpl_paper: xr.Dataset | None = None) -> Tabl
         fall=judge(fall.values, design.margin, evidence),
         end=end,
         simulated_end=simulated_end,
+        waiting=_waiting(hpl_table1),
         constant=constant,
         line=published.smith()["efficiency"]["line"]["value"] / 100,
     )
+
+
+def _waiting(dataset: xr.Dataset) -> xr.DataArray:
+    part = (dataset.pace_delayed.mean("node") / dataset.hpl_time).where(dataset.status == "ok")
+    return over_factors(dataset, part=part).part.mean("block")
 
 
 def end_of_fall(log_ratio: xr.DataArray, margin: float, evidence: str) -> int | None:
@@ -148,7 +157,16 @@ def finding(study: Table1) -> str:
             "no block has both networks on the fewest and the most nodes."
         )
     return " ".join(
-        filter(None, [_head(study), _in_simulation(study), _of_reference(study), _apart(study)])
+        filter(
+            None,
+            [
+                _head(study),
+                _of_reference(study),
+                _of_machine(study),
+                _in_simulation(study),
+                _apart(study),
+            ],
+        )
     )
 
 
@@ -157,10 +175,8 @@ def _head(study: Table1) -> str:
     names, fall = short_names(study.dataset), study.fall
     network, reference = names[study.network], names[study.reference]
     first, last = int(study.ratios.nodes.min()), int(study.cases.max())
-    margin, basis = (
-        percent(study.margin, 0),
-        f"{counted(fall.blocks, 'block')}, {study.evidence} evidence",
-    )
+    margin = percent(study.margin, 0)
+    basis = f"{counted(fall.blocks, 'block')}, {study.evidence} evidence"
     if fall.interval is not None:
         basis = f"{100 * fall.confidence:g} % interval {percent_range(fall.interval)}, {basis}"
     if study.end == first:
@@ -174,10 +190,36 @@ def _head(study: Table1) -> str:
     if fall.answer not in (FALLS_OFF, SIZE_OPEN):
         return f"**Whether {network} falls off against {reference} is open**: it loses {percent(fall.fall)} {span} ({basis})."
     if study.end is None:
-        return f"**{network} loses {percent(fall.fall)} against {reference} {span}** ({basis}). Where its fall ends is open."
+        return (
+            f"**{network} loses {percent(fall.fall)} against {reference} {span}** ({basis}).{_until_plateau(study)} "
+            "Where its fall ends is open."
+        )
     return (
         f"**{network} loses {percent(fall.fall)} against {reference} {span} and is level beyond** ({basis}). "
         f"Every case up to {last} nodes is within {margin} of that on {counted(study.end, 'node')}."
+    )
+
+
+def _until_plateau(study: Table1) -> str:
+    """What is lost on fewer nodes already."""
+    if PLATEAU not in study.cases[:-1]:
+        return ""
+    lost = known(1 - _change(_log_ratio(study), int(study.ratios.nodes.min()), PLATEAU).ratio)
+    return "" if lost is None else f" By {PLATEAU} nodes it has lost {percent(lost)}."
+
+
+def _log_ratio(study: Table1) -> xr.DataArray:
+    return log_ratios(study.points, study.network, study.reference)
+
+
+def _of_machine(study: Table1) -> str:
+    """How long processes wait for the emulating machine, where that is beyond the margin."""
+    waiting = study.waiting.mean("interconnect").sel(nodes=study.cases).values
+    if not len(waiting) or not waiting[-1] > study.margin:
+        return ""
+    return (
+        f"On {study.cases[-1]} nodes a process waits {percent(waiting[-1], 0)} of its time for a processor of this machine, on {study.cases[0]} nodes "
+        f"{percent(waiting[0], 0)}: the machine slows down the largest cases, too."
     )
 
 
@@ -185,8 +227,8 @@ def _in_simulation(study: Table1) -> str:
     if study.simulated is None:
         return ""
     if study.simulated_end is None:
-        return "In the simulation at the paper's own scale the fall does not end within the cases."
-    return f"In the simulation at the paper's own scale the fall ends at {counted(study.simulated_end, 'node')}."
+        return "Simulated at the paper's own scale, the fall does not end within the cases."
+    return f"Simulated at the paper's own scale, the fall ends at {counted(study.simulated_end, 'node')}."
 
 
 def _of_reference(study: Table1) -> str:
@@ -197,7 +239,7 @@ def _of_reference(study: Table1) -> str:
         return ""
     first, last = (fixed(float(100 * share), 1) for share in at)
     return (
-        f"{short_names(study.dataset)[study.reference]} goes from {first} to {last} % of what its nodes compute "
+        f"{short_names(study.dataset)[study.reference]} itself goes from {first} to {last} % of what its nodes compute "
         f"from {study.cases.min()} to {study.cases.max()} nodes."
     )
 
@@ -272,6 +314,7 @@ def figures(study: Table1) -> dict[str, Exhibit]:
             " Dashes are the same cases simulated at the paper's own scale, without scatter. The horizontal line is what the paper "
             f"prints for {names[study.reference]}; one constant, calibrated to its smallest case, places it and the axis on the right."
         )
+    marks = " ".join(filter(None, [marks, _of_machine(study)]))
     return {
         "table1": Exhibit(
             "table1",
@@ -296,34 +339,42 @@ def falls_table(study: Table1) -> Table:
         *(f"{n} nodes [%]" for n in ends),
         *(f"Lost, {start} to {end} nodes" for start, end in spans),
     ]
-    names, rows = short_names(study.dataset), []
-    for network in study.points.interconnect.values.tolist():
-        shares = 100 * study.shares.sel(interconnect=network)
-        changes = [_change(study, network, *span) for span in spans]
-        means = [fixed(known(shares.emulated.sel(nodes=n)), 1) for n in ends]
-        rows.append((names[network], study.evidence, *means, *map(_lost, changes)))
+    rows = []
+    for name, log_share, emulated, simulated in _compared(study):
+        changes = [_change(log_share, *span) for span in spans]
+        means = [fixed(known(100 * emulated.sel(nodes=n)), 1) for n in ends]
+        rows.append((name, study.evidence, *means, *map(_lost, changes)))
         if study.simulated is not None:
-            simulated = [known(shares.simulated.sel(nodes=n)) for n in ends]
-            lost = [_relative(start, end) for start, end in zip(simulated, simulated[1:])]
+            values = [known(100 * simulated.sel(nodes=n)) for n in ends]
+            lost = [_relative(start, end) for start, end in zip(values, values[1:])]
             rows.append(
-                (
-                    names[network],
-                    "simulated",
-                    *(fixed(value, 1) for value in simulated),
-                    *map(percent, lost),
-                )
+                (name, "simulated", *(fixed(value, 1) for value in values), *map(percent, lost))
             )
     caption = (
-        "HPL's rate as a share of what the nodes compute together, and how much of it is lost. Emulated: geometric means with 95 % t "
+        "HPL's rate as a share of what the nodes compute together, the ratio of both networks, and how much of each is lost. Emulated: geometric means with 95 % t "
         f"intervals, n = {counted(study.blocks, 'block')}.{_of_simulation(study)}"
     )
     return Table("table1", columns, "ll" + "r" * (len(columns) - 2), rows, caption)
 
 
-def _change(study: Table1, network: str, start: int, end: int) -> xr.Dataset:
-    """The share at the end over that at the start, within the blocks."""
-    log_share = np.log(study.points.share.sel(interconnect=network))
-    return ratios(log_share.sel(nodes=end, drop=True) - log_share.sel(nodes=start, drop=True))
+def _compared(study: Table1) -> Iterator[tuple[str, xr.DataArray, xr.DataArray, xr.DataArray]]:
+    """Each network and then the ratio of both: name, logarithm over (block, nodes), emulated mean and simulated value."""
+    names, shares = short_names(study.dataset), study.shares
+    for network in study.points.interconnect.values.tolist():
+        log_share = np.log(study.points.share.sel(interconnect=network))
+        at = shares.sel(interconnect=network)
+        yield names[network], log_share, at.emulated, at.simulated
+    of, against = (
+        shares.simulated.sel(interconnect=network, drop=True)
+        for network in (study.network, study.reference)
+    )
+    name = f"{names[study.network]} / {names[study.reference]}"
+    yield name, _log_ratio(study), study.ratios.ratio, of / against
+
+
+def _change(logarithm: xr.DataArray, start: int, end: int) -> xr.Dataset:
+    """The value at the end over that at the start, within the blocks."""
+    return ratios(logarithm.sel(nodes=end, drop=True) - logarithm.sel(nodes=start, drop=True))
 
 
 def _lost(change: xr.Dataset) -> str:
@@ -363,6 +414,23 @@ def shares_table(study: Table1) -> Table:
         f"{_of_simulation(study)} The last column counts the valid blocks of the network that has fewer."
     )
     return Table("table1-shares", (*columns, "Blocks"), align + "r", rows, caption, _basis(study))
+
+
+def waiting_table(study: Table1) -> Table:
+    """How long a process waits for a processor of the emulating machine, by nodes."""
+    names, networks = short_names(study.dataset), study.waiting.interconnect.values.tolist()
+    rows = []
+    for n in study.cases.tolist():
+        at = 100 * study.waiting.sel(nodes=n)
+        rows.append(
+            (str(n), *(fixed(known(at.sel(interconnect=network)), 1) for network in networks))
+        )
+    columns = ("Nodes", *(f"{names[network]} [%]" for network in networks))
+    caption = (
+        "The part of a run in which a process waits for a processor of the emulating machine: arithmetic means of nodes and blocks, "
+        f"n = {counted(study.blocks, 'block')}. Paced computing makes up for it; waiting for a message does not."
+    )
+    return Table("table1-waiting", columns, "r" * len(columns), rows, caption)
 
 
 def _of_simulation(study: Table1) -> str:
