@@ -51,8 +51,8 @@ reference: setup
 	@$(BIN)/falloff run hpl_blas --fresh --pack data/reference/hpl_blas-emulated
 	@for campaign in hpl_paper hpl_sensitivity hpl_contention hpl_beyond; do \
 	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-smith || exit 1; done
-	@for campaign in hpl_agreement hpl_surface; do \
-	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-scale_model_simulated || exit 1; done
+	@for campaign in hpl_agreement hpl_surface hpl_size; do \
+	  $(BIN)/falloff run $$campaign --testbed scale_model_simulated --fresh --pack data/reference/$$campaign-scale_model_simulated || exit 1; done
 	@for campaign in topology hpl_topology; do \
 	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-nemo || exit 1; done
 	@for campaign in tcp_mtu tcp_cost frame_limits packet_sizes long_path long_repeats fan_out; do \

@@ -121,6 +121,11 @@ def doubling_axis(axes: Axes, ticks: Sequence[int], label: str) -> None:
     axes.set_xlabel(label)
 
 
+def beside(levels: np.ndarray, rank: int, count: int, reach: float = 0.6) -> np.ndarray:
+    """The places of one of `count` series on an axis of doublings, all of them spread over `reach` [doublings]."""
+    return levels * 2.0 ** (reach * ((rank + 0.5) / count - 0.5))
+
+
 def judgement(axes: Axes, row: int, contrast: Contrast, look: style.Look) -> None:
     """The contrast's mean, interval and answer, above its blocks."""
     verdict = contrast.verdict

@@ -22,7 +22,7 @@ from runners.record import FalloffError
 
 KEY = "falloff"
 # What has no unit because it counts.
-COUNTS = ("nodes", "pairs", "receivers", "streams", "systems", "flows")
+COUNTS = ("nodes", "pairs", "receivers", "streams", "systems", "flows", "connections")
 WITHOUT_SCATTER = ("simulated", "published")
 
 
@@ -99,7 +99,8 @@ class Exhibit:
 class Table:
     """A table of text: `columns` are its headings, with units, `align` a letter a column (l, r), `rows` its cells.
 
-    `caption` says what it shows, `basis` what it rests on, None where the rows say so themselves.
+    `caption` says what it shows, `basis` what it rests on, None where the rows say so themselves. `widths` are those of the
+    columns relative to each other, where text wraps; without them all are alike.
     """
 
     label: str
@@ -108,6 +109,7 @@ class Table:
     rows: Iterable[Sequence[str]]
     caption: str
     basis: Basis | None = None
+    widths: Sequence[int] = ()
 
     def __post_init__(self):
         object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
@@ -124,7 +126,10 @@ class Table:
     @property
     def body(self) -> str:
         """Headings and rows as a Markdown table."""
-        rule = [{"l": ":--", "r": "--:"}[letter] for letter in self.align]
+        dashes = ["-" * width for width in self.widths or [2] * len(self.columns)]
+        rule = [
+            f":{dash}" if letter == "l" else f"{dash}:" for letter, dash in zip(self.align, dashes)
+        ]
         return "\n".join(f"| {' | '.join(row)} |" for row in (self.columns, rule, *self.rows))
 
     @property
@@ -165,9 +170,10 @@ class Answer:
         }
 
 
-def planned(dataset: xr.Dataset) -> Table:
-    """What a campaign varies, measures and repeats, in a small table."""
+def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Table:
+    """What a campaign varies, measures and repeats, in a small table; `titles` are of levels, instead of their own names."""
     design, names = json.loads(dataset.attrs["design"]), json.loads(dataset.attrs["interconnects"])
+    names |= {level: {"short": title} for level, title in (titles or {}).items()}
     rows = [
         (factor.replace("_", " "), _levels(levels, names))
         for factor, levels in design["factors"].items()
@@ -194,7 +200,8 @@ def planned(dataset: xr.Dataset) -> Table:
 
 
 def _levels(levels: Sequence, names: Mapping) -> str:
-    return ", ".join(names.get(level, {}).get("short") or _level(level) for level in levels)
+    called = [names.get(level, {}).get("short") or _level(level) for level in levels]
+    return ("; " if any("," in name for name in called) else ", ").join(called)
 
 
 def _level(level) -> str:

@@ -23,11 +23,13 @@ TODAY = "today"
 
 
 def modules() -> Iterator[ModuleType]:
-    """Every experiment, by name."""
-    for found in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
-        module = import_module(f"{__name__}.{found.name}")
-        if hasattr(module, "findings"):
-            yield module
+    """Every experiment, by name; a module without findings is a part of another."""
+    return (module for module in _all() if hasattr(module, "findings"))
+
+
+def _all() -> Iterator[ModuleType]:
+    names = sorted(found.name for found in pkgutil.iter_modules(__path__))
+    return (import_module(f"{__name__}.{name}") for name in names)
 
 
 def campaigns(module: ModuleType) -> dict[str, bool]:
@@ -40,7 +42,9 @@ def campaigns(module: ModuleType) -> dict[str, bool]:
 def compared(module: ModuleType) -> dict[str, str]:
     """The campaigns of which a run of today is compared with the reference, and the parameters that take it."""
     own = next(iter(campaigns(module)), "")
-    names = [name for name in inspect.signature(module.analyse).parameters if name.startswith(TODAY)]
+    names = [
+        name for name in inspect.signature(module.analyse).parameters if name.startswith(TODAY)
+    ]
     return {name.removeprefix(f"{TODAY}_") if name != TODAY else own: name for name in names}
 
 
@@ -67,7 +71,7 @@ class Traced:
 def traced() -> dict[str, Traced]:
     """All figures, by label."""
     found = {}
-    for module in modules():
+    for module in _all():
         for label, rests_on in getattr(module, "FIGURES", {}).items():
             files = tuple(name for name in rests_on if "." in name)
             own = tuple(name for name in rests_on if name not in files)
@@ -96,7 +100,9 @@ class Studies:
     def __getattr__(self, name: str) -> Any:
         module = import_module(f"{__name__}.{name}")
         given = {campaign: self._read(campaign) for campaign in campaigns(module)}
-        lacking = any(needed and given[campaign] is None for campaign, needed in campaigns(module).items())
+        lacking = any(
+            needed and given[campaign] is None for campaign, needed in campaigns(module).items()
+        )
         found = None if lacking else module.analyse(**given)
         setattr(self, name, found)
         return found

@@ -20,7 +20,9 @@ from analysis.studies.scaling import short_names
 from analysis.wording import between, counted, fixed, micro, percent
 from runners.record import FalloffError
 
-GOALS = {"gige": 0.02}  # what agreement is: the slower the network, the less the emulation's own microseconds count
+GOALS = {
+    "gige": 0.02
+}  # what agreement is: the slower the network, the less the emulation's own microseconds count
 GOAL = 0.03  # of every other network
 ONE_SIDED = 0.025  # level of a 95 % interval
 WITHIN, SLOWER, FASTER, OPEN = "within", "slower", "faster", "open"
@@ -62,7 +64,9 @@ class Agreement:
         return int(self.shares.blocks.max())
 
 
-def analyse(emulated: xr.Dataset, simulated: xr.Dataset, tokens: xr.Dataset | None = None) -> Agreement:
+def analyse(
+    emulated: xr.Dataset, simulated: xr.Dataset, tokens: xr.Dataset | None = None
+) -> Agreement:
     """Compare the points that both campaigns have; `tokens` is the campaign of tokens on the same links.
 
     Raises FalloffError when one holds no HPL trial, they have no point in common or were run with another rate of the
@@ -102,7 +106,11 @@ def measured_latency(tokens: xr.Dataset) -> xr.Dataset:
     one_way = tokens.token_round_trip.sel(quantile=0.5).isel(pair=0).mean("run") / 2
     laid_out = over_factors(tokens, runner="token_exchange", latency=one_way).latency
     smallest = laid_out.sel(token_bytes=laid_out.token_bytes.min(), drop=True)
-    return summary(smallest.squeeze([dim for dim in smallest.dims if dim not in ("interconnect", "block")], drop=True))
+    return summary(
+        smallest.squeeze(
+            [dim for dim in smallest.dims if dim not in ("interconnect", "block")], drop=True
+        )
+    )
 
 
 def goal_of(interconnect: str) -> float:
@@ -132,7 +140,12 @@ def _answers(log_ratio: xr.DataArray, goal: xr.DataArray) -> xr.DataArray:
         return said.get(judge(values, float(margin), "emulated", ONE_SIDED).answer, OPEN)
 
     found = xr.apply_ufunc(
-        answer, log_ratio, goal, input_core_dims=[["block"], []], vectorize=True, output_dtypes=[object]
+        answer,
+        log_ratio,
+        goal,
+        input_core_dims=[["block"], []],
+        vectorize=True,
+        output_dtypes=[object],
     )
     return found.astype(str)
 
@@ -148,7 +161,9 @@ def over_nodes(study: Agreement) -> Figure:
     shares, names = study.shares, short_names(study.dataset)
     with style.styled():
         figure = Figure(figsize=(style.WIDTH, 4.2))
-        panels = figure.subplots(2, shares.sizes["interconnect"], sharex=True, sharey="row", squeeze=False)
+        panels = figure.subplots(
+            2, shares.sizes["interconnect"], sharex=True, sharey="row", squeeze=False
+        )
         figure.get_layout_engine().set(h_pad=0.06)
         for (above, below), name in zip(panels.T, shares.interconnect.values):
             at = shares.sel(interconnect=name)
@@ -164,8 +179,17 @@ def over_nodes(study: Agreement) -> Figure:
 
 
 def _shares(axes: Axes, name: str, at: xr.Dataset) -> None:
-    axes.plot(at.nodes, 100 * at.simulated, color=style.INK, linewidth=1, gid=drawing.MODEL, label="simulated")
-    drawing.interval(axes, name, at.nodes.values, *(100 * at[end].values for end in ("emulated", "low", "high")))
+    axes.plot(
+        at.nodes,
+        100 * at.simulated,
+        color=style.INK,
+        linewidth=1,
+        gid=drawing.MODEL,
+        label="simulated",
+    )
+    drawing.interval(
+        axes, name, at.nodes.values, *(100 * at[end].values for end in ("emulated", "low", "high"))
+    )
     axes.plot([], [], "o", color=style.INK, mfc="white", label="emulated, 95 % interval")
 
 
@@ -189,7 +213,11 @@ def finding(study: Agreement) -> str:
     off = float(worst.ratio) - 1
     where = f"{names[worst.interconnect.item()]} on {counted(int(worst.nodes), 'node')}"
     goals = " and ".join(dict.fromkeys(_goal_in_words(study)))
-    interval = "" if np.isnan(worst.ratio_low) else f"95 % t interval of the ratio {_interval(worst, 'ratio_', 3)}, "
+    interval = (
+        ""
+        if np.isnan(worst.ratio_low)
+        else f"95 % t interval of the ratio {_interval(worst, 'ratio_', 3)}, "
+    )
     basis = f"({interval}{counted(int(worst.blocks), 'block')}, {study.evidence} evidence)"
     said = [
         f"**Of {shares.sizes['point']} points {within} agree with a simulation at the same rates**, within {goals}.",
@@ -219,8 +247,15 @@ def _beyond(study: Agreement, names: dict) -> str:
 def _places(study: Agreement, answer: str, names: dict) -> list[str]:
     """Such as "GigE on 8, 16 nodes", of the points with both values."""
     here = (study.shares.answer == answer) & study.shares.ratio.notnull()
-    found = {name: here.nodes.values[here.sel(interconnect=name).values] for name in here.interconnect.values}
-    return [f"{names[name]} on {', '.join(map(str, nodes))} nodes" for name, nodes in found.items() if len(nodes)]
+    found = {
+        name: here.nodes.values[here.sel(interconnect=name).values]
+        for name in here.interconnect.values
+    }
+    return [
+        f"{names[name]} on {', '.join(map(str, nodes))} nodes"
+        for name, nodes in found.items()
+        if len(nodes)
+    ]
 
 
 def _where_time_goes(study: Agreement, names: dict) -> str:
@@ -230,7 +265,10 @@ def _where_time_goes(study: Agreement, names: dict) -> str:
     said = []
     for name in longer.interconnect.values:
         at = longer.sel(interconnect=name)
-        whole, parts = float(at.sel(timer="hpl_time")), float(at.sel(timer=list(MANY_MESSAGES)).sum(skipna=False))
+        whole, parts = (
+            float(at.sel(timer="hpl_time")),
+            float(at.sel(timer=list(MANY_MESSAGES)).sum(skipna=False)),
+        )
         if np.isfinite(whole) and np.isfinite(parts):
             said.append(f"{fixed(whole, 2)} s on {names[name]} ({fixed(parts, 2)} s)")
     if not said:
@@ -288,7 +326,11 @@ def _latency(study: Agreement) -> str:
         for name in study.latency.interconnect.values
         if name in described and np.isfinite((at := study.latency.sel(interconnect=name))["mean"])
     ]
-    return f"Of one pair of nodes alone the simulated latencies are {', '.join(said)}.\n" if said else ""
+    return (
+        f"Of one pair of nodes alone the simulated latencies are {', '.join(said)}.\n"
+        if said
+        else ""
+    )
 
 
 def _point_rows(study: Agreement) -> str:
@@ -298,8 +340,21 @@ def _point_rows(study: Agreement) -> str:
         for n in study.shares.nodes.values:
             at = study.shares.sel(interconnect=name, nodes=n)
             answer = at.answer.item() if np.isfinite(at.ratio) else "—"
-            share, ratio = _with_interval(100 * at[["emulated", "low", "high"]], "emulated", "", 1), _with_interval(at, "ratio", "ratio_", 3)
-            rows.append((names[name], str(n), share, fixed(_known(100 * at.simulated), 1), ratio, answer, str(int(at.blocks))))
+            share, ratio = (
+                _with_interval(100 * at[["emulated", "low", "high"]], "emulated", "", 1),
+                _with_interval(at, "ratio", "ratio_", 3),
+            )
+            rows.append(
+                (
+                    names[name],
+                    str(n),
+                    share,
+                    fixed(_known(100 * at.simulated), 1),
+                    ratio,
+                    answer,
+                    str(int(at.blocks)),
+                )
+            )
     return _rows(rows)
 
 
@@ -315,7 +370,16 @@ def _timed_rows(study: Agreement) -> str:
                 if np.isfinite(at.emulated) and np.isfinite(at.simulated):
                     longer = fixed(float(100 * (at.emulated - at.simulated) / whole), 1)
                     emulated = _with_interval(at, "emulated", "", 2)
-                    rows.append((names[name], str(n), words, emulated, fixed(float(at.simulated), 2), longer))
+                    rows.append(
+                        (
+                            names[name],
+                            str(n),
+                            words,
+                            emulated,
+                            fixed(float(at.simulated), 2),
+                            longer,
+                        )
+                    )
     return _rows(rows)
 
 

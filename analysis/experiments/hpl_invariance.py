@@ -63,7 +63,9 @@ def analyse(dataset: xr.Dataset) -> Invariance:
         )
     margin = designs.read(dataset).margin
     log_share = np.log(derived.share)
-    log_ratio = log_share.drop_sel(dilation=reference) - log_share.sel(dilation=reference, drop=True)
+    log_ratio = log_share.drop_sel(dilation=reference) - log_share.sel(
+        dilation=reference, drop=True
+    )
     return Invariance(
         dataset=dataset,
         points=derived,
@@ -77,7 +79,10 @@ def analyse(dataset: xr.Dataset) -> Invariance:
 def _compared(log_ratio: xr.DataArray, margin: float, evidence: str) -> xr.Dataset:
     def judged(values: np.ndarray) -> tuple:
         found = judge(values, margin, evidence, ONE_SIDED)
-        fall, (high, low) = np.nan if found.fall is None else found.fall, found.interval or (np.nan, np.nan)
+        fall, (high, low) = (
+            np.nan if found.fall is None else found.fall,
+            found.interval or (np.nan, np.nan),
+        )
         return 1 - fall, 1 - low, 1 - high, found.blocks, _ANSWERS.get(found.answer, OPEN)
 
     names = ("ratio", "low", "high", "blocks", "answer")
@@ -106,7 +111,11 @@ def over_dilation(study: Invariance) -> Figure:
         goal = 100 * study.margin
         right.axhspan(100 - goal, 1e4 / (100 - goal), color=style.MARGIN, zorder=0, label="margin")
         right.axhline(100, color=style.INK, linewidth=0.8)
-        series = [(name, n) for name in study.points.interconnect.values for n in study.points.nodes.values]
+        series = [
+            (name, n)
+            for name in study.points.interconnect.values
+            for n in study.points.nodes.values
+        ]
         for rank, (name, n) in enumerate(series):
             aside = 2 ** (SIDESTEP * (rank - (len(series) - 1) / 2))
             filled = n == study.points.nodes.values.max()
@@ -155,7 +164,9 @@ def finding(study: Invariance) -> str:
     )
     basis = f"({counted(int(compared.blocks.max()), 'block')}, {study.evidence} evidence)"
     ends = f"Ratios to dilation {study.reference:g} go from {fixed(least, 3)} to {fixed(most, 3)} {basis}."
-    beyond = [_place(study, compared.isel(point=at)) for at in range(whole) if compared.answer[at] != SAME]
+    beyond = [
+        _place(study, compared.isel(point=at)) for at in range(whole) if compared.answer[at] != SAME
+    ]
     if same == whole:
         return f"{head}. {ends} Each 90 % t interval lies inside the margin."
     return f"{head}. {ends} Not the same, or open: {'; '.join(beyond)}."
@@ -163,7 +174,9 @@ def finding(study: Invariance) -> str:
 
 def _place(study: Invariance, at: xr.Dataset) -> str:
     name = short_names(study.dataset)[at.interconnect.item()]
-    interval = "" if np.isnan(at.low) else f", 90 % interval {between((float(at.low), float(at.high)), 3)}"
+    interval = (
+        "" if np.isnan(at.low) else f", 90 % interval {between((float(at.low), float(at.high)), 3)}"
+    )
     where = f"{name} on {counted(int(at.nodes), 'node')} at dilation {float(at.dilation):g}"
     return f"{where} ({at.answer.item()}: {fixed(float(at.ratio), 3)}{interval})"
 
@@ -200,11 +213,16 @@ def _rows(study: Invariance) -> str:
                 ratio, answer = "1", "—"
                 if dilation != study.reference:
                     at = study.compared.sel(place)
-                    ratio, answer = _with_interval(at, 3), at.answer.item() if np.isfinite(at.ratio) else "—"
+                    ratio, answer = (
+                        _with_interval(at, 3),
+                        at.answer.item() if np.isfinite(at.ratio) else "—",
+                    )
                 rows.append((names[name], str(n), f"{dilation:g}", share, ratio, answer, blocks))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _with_interval(at: xr.Dataset, decimals: int) -> str:
     mean = fixed(float(at.ratio) if np.isfinite(at.ratio) else None, decimals)
-    return mean + (f" ({between((float(at.low), float(at.high)), decimals)})" if np.isfinite(at.low) else "")
+    return mean + (
+        f" ({between((float(at.low), float(at.high)), decimals)})" if np.isfinite(at.low) else ""
+    )

@@ -67,7 +67,11 @@ def analyse() -> ScaleModel:
     described = _toml(TESTBEDS / f"{MODEL}.toml")["node"]
     # The simulation of the model has its payload rates and latency, with their sources.
     paper, model = _cluster(PAPER), _cluster(SIMULATED)
-    cases = published.smith_table1().sort_values("nodes", ignore_index=True).rename(columns={"N": "paper_N"})
+    cases = (
+        published.smith_table1()
+        .sort_values("nodes", ignore_index=True)
+        .rename(columns={"N": "paper_N"})
+    )
     levels = _toml(CAMPAIGNS / "hpl_table1.toml")["levels"]["nodes"]
     cases["model_N"] = [levels[str(n)]["N"] for n in cases.nodes]
     for name, cluster in (("paper", paper), ("model", model)):

@@ -31,6 +31,11 @@ from analysis.wording import (
     percent,
 )
 
+# The campaigns, and the files of data/, that each figure rests on.
+FIGURES = {
+    "token_claims": ("token_exchange", "published/beowulf.toml"),
+}
+
 NOT_RUN, HOST_BOUND = "not run", "host-bound"
 # The machine limits a topology, and not its wires, when these carry less than the first while its processors are busy
 # for more than the second of the time.
@@ -387,7 +392,7 @@ def figures(study: TokenExchange) -> dict[str, Exhibit]:
         _basis(study, "95 % t intervals of geometric means"),
         "Ratios with intervals beside the ranges that support the study's claims",
         "The shaded range supports the claim and was decided before the run.",
-        rests_on=("token_exchange", "published/beowulf.toml"),
+        rests_on=FIGURES["token_claims"],
     )
     return {"token_claims": ratios, **token_models.figures(study.models)}
 
