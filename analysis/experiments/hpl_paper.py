@@ -26,8 +26,6 @@ from analysis.studies.scaling import short_names
 from analysis.wording import counted, fixed, number, percent
 from runners.record import FalloffError
 
-FIGURES = {**sensitivity.FIGURES, **contention.FIGURES}
-
 
 @dataclass(frozen=True)
 class Paper:
