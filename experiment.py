@@ -85,14 +85,15 @@ class Measured:
 def study(parameters: Parameters, module: ModuleType) -> Any:
     """The study of an experiment as a notebook's parameters ask for it; its datasets are also saved in the folder `out`.
 
-    The campaigns are stored, or run whole, or, with the preset `quick`, stored with a shorter run of today beside them; one
-    without that preset is read. With `data` they are those in that folder. Raises FalloffError where a campaign that the
+    The campaigns are stored, or run whole (`full`), or, with the preset `quick`, stored; those that the experiment compares
+    with a run of today are run then, if they have that preset. On another testbed than its own, the first is run. With `data` they are those in that folder. Raises FalloffError where a campaign that the
     experiment cannot do without is missing, or cannot run here.
     """
     own_campaign, given = next(iter(experiments.campaigns(module)), ""), {}
     compared = experiments.compared(module)
     for campaign, needed in experiments.campaigns(module).items():
-        runs = campaign == own_campaign or campaign in compared or parameters.preset == "full"
+        is_elsewhere = campaign == own_campaign and bool(parameters.testbed)
+        runs = campaign in compared or is_elsewhere or parameters.preset == "full"
         asked = parameters if runs else replace(parameters, preset="stored", testbed="", blocks=0)
         found = _measured(asked, campaign, needed)
         given[campaign] = found.dataset

@@ -74,11 +74,6 @@ def estimate(value, low, high, write: Callable[[float | None], str] = number) ->
     return write(value) + interval
 
 
-def listed(parts: Sequence[str]) -> str:
-    """Such as "a, b and c"."""
-    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
-
-
 def gigabit(bit_s: float | None) -> str:
     """A rate in bit/s as Gbit/s."""
     return UNKNOWN if bit_s is None else f"{number(bit_s / 1e9)}{HARD_SPACE}Gbit/s"
@@ -116,6 +111,11 @@ def duration_range(interval: tuple[float, float] | None) -> str:
 def counted(count: int, noun: str) -> str:
     """A count with its noun, in the plural unless it is one."""
     return f"{count}{HARD_SPACE}{noun}{'' if count == 1 else 's'}"
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """Words as in "a, b and c"."""
+    return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def day(moment: str) -> str:
