@@ -11,7 +11,7 @@ from scipy.interpolate import RectBivariateSpline
 from analysis.contrasts import log_ratios
 from analysis.derive import at_only_level, points
 from analysis.models import hpl
-from analysis.studies.efficiency import testbed
+from analysis.attributes import testbed
 
 ANALYTIC, BY_BLOCKS, SIMULATED = "analytic", "by blocks", "simulated"
 TITLES = {

@@ -39,6 +39,11 @@ def campaigns(module: ModuleType) -> dict[str, bool]:
     return {parameter.name: parameter.default is parameter.empty for parameter in known}
 
 
+def all_campaigns() -> list[str]:
+    """The campaigns that any experiment reads, each once."""
+    return list(dict.fromkeys(name for module in modules() for name in campaigns(module)))
+
+
 def compared(module: ModuleType) -> dict[str, str]:
     """The campaigns of which a run of today is compared with the reference, and the parameters that take it."""
     own = next(iter(campaigns(module)), "")
@@ -110,6 +115,5 @@ class Studies:
     @property
     def datasets(self) -> dict[str, xr.Dataset]:
         """Every campaign of which there are data, by name."""
-        names = dict.fromkeys(name for module in modules() for name in campaigns(module))
-        read = {name: self._read(name) for name in names}
+        read = {name: self._read(name) for name in all_campaigns()}
         return {name: dataset for name, dataset in read.items() if dataset is not None}

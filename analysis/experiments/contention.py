@@ -16,8 +16,9 @@ from analysis import drawing, style
 from analysis.derive import at_only_level, points
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.experiments.sensitivity import NOTHING
-from analysis.studies.efficiency import efficiency, testbed
-from analysis.studies.scaling import short_names
+from analysis.attributes import testbed
+from analysis.efficiency import efficiency
+from analysis.attributes import short_names
 from analysis.wording import UNKNOWN, counted, fixed, listed, number, percent
 
 TARGETS = (0.60, 0.55, 0.50)  # efficiencies at the most nodes; chosen, since the paper prints none

@@ -18,7 +18,7 @@ from analysis.inference.averages import mean_over
 from analysis.inference.ratio_of_means import ratio_of_means
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import Control, judge_control
-from analysis.studies.scaling import short_names
+from analysis.attributes import short_names
 from analysis.wire import ETHERNET_HEADER, packet_limit
 from analysis.wording import UNKNOWN, between, counted, fixed, percent
 

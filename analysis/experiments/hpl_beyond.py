@@ -16,8 +16,9 @@ from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, known, of_fall, origin
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import judge
-from analysis.studies.efficiency import efficiency, testbed
-from analysis.studies.scaling import short_names
+from analysis.attributes import testbed
+from analysis.efficiency import efficiency
+from analysis.attributes import short_names
 from analysis.wording import UNKNOWN, between, counted, fixed, listed, percent
 
 # What is asked of the networks: which gains over which.

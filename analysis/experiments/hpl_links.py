@@ -16,7 +16,7 @@ from analysis.fitting.adequacy import follows
 from analysis.fitting.batch import refit
 from analysis.inference.draws import over_draws
 from analysis.models import hockney
-from analysis.studies.scaling import short_names
+from analysis.attributes import short_names
 from analysis.wording import byte_size, fixed, number, percent
 
 DRAWS = 1000

@@ -16,7 +16,7 @@ from analysis import paths, style
 from analysis.derive import at_only_level, over_factors
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, known, of_estimate, origin
-from analysis.studies.scaling import short_names
+from analysis.attributes import short_names
 from analysis.wording import byte_range, byte_size, counted, fixed, number, percent
 
 # B: messages below this are called small; it has to be the least size of a class. About what a GigE link

@@ -24,7 +24,7 @@ from analysis.statistics.judgement import (
     judge,
     within_campaign,
 )
-from analysis.studies.scaling import short_names
+from analysis.attributes import short_names
 from analysis.wording import between, counted, duration, fixed, percent, percent_range
 
 # The campaigns, and the files of data/, that each figure rests on.

@@ -21,8 +21,9 @@ from analysis.findings import Finding, known, of_fall, origin, today_of
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import judge
 from analysis.statistics.reproduction import reproduction
-from analysis.studies.efficiency import PLATEAU, efficiency, shape, testbed
-from analysis.studies.scaling import short_names
+from analysis.attributes import testbed
+from analysis.efficiency import PLATEAU, efficiency, shape
+from analysis.attributes import short_names
 from analysis.wording import counted, fixed, number, percent
 from runners.record import FalloffError
 

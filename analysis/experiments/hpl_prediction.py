@@ -17,7 +17,7 @@ from analysis.findings import PERCENTILE, Finding, known, of_estimate, origin
 from analysis.hpl_predictors import ANALYTIC, TITLES, Surface, surface
 from analysis.inference.draws import over_draws, resampled_blocks
 from analysis.statistics import design as designs
-from analysis.studies.scaling import short_names
+from analysis.attributes import short_names
 from analysis.wording import counted, fixed, number, percent, percent_range
 from runners.record import FalloffError
 

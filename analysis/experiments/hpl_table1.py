@@ -20,8 +20,8 @@ from analysis.findings import Finding, known, of_fall, origin
 from analysis.inference.over_blocks import ratios
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, SIZE_OPEN, Judgement, judge
-from analysis.studies.efficiency import PLATEAU, rpeak
-from analysis.studies.scaling import short_names
+from analysis.efficiency import PLATEAU, rpeak
+from analysis.attributes import short_names
 from analysis.wording import between, counted, fixed, listed, percent, percent_range
 from runners.record import FalloffError
 

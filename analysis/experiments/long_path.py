@@ -32,7 +32,7 @@ from analysis.inference.over_blocks import rates
 from analysis.models import bandwidth_delay
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import Control, judge_control
-from analysis.studies.scaling import short_names
+from analysis.attributes import short_names
 from analysis.wire import wire_limit
 from analysis.wording import (
     UNKNOWN,

@@ -16,7 +16,7 @@ from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, of_estimate, origin, without_reading
 from analysis.inference.reproducibility import Reproducibility, judge_repeats
 from analysis.statistics import design as designs
-from analysis.studies.scaling import short_names
+from analysis.attributes import short_names
 from analysis.wire import wire_limit
 from analysis.wording import (
     between,

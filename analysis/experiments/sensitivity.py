@@ -13,8 +13,9 @@ from analysis import drawing, style
 from analysis.derive import at_only_level, points
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import known
-from analysis.studies.efficiency import PLATEAU, efficiency, shape, testbed
-from analysis.studies.scaling import short_names
+from analysis.attributes import testbed
+from analysis.efficiency import PLATEAU, efficiency, shape
+from analysis.attributes import short_names
 from analysis.wording import UNKNOWN, between, counted, exact, fixed, listed
 
 NOTHING = "none"  # the level of the factor `vary` at which every number has its own value

@@ -17,7 +17,7 @@ from analysis.findings import T_INTERVAL, Finding, known, of_estimate, origin
 from analysis.inference.averages import mean_over
 from analysis.inference.in_range import CONTRADICTED, SUPPORTED, UNDECIDED, judge_range
 from analysis.inference.repeats import Repeats, repeats
-from analysis.studies.scaling import short_names
+from analysis.attributes import short_names
 from analysis.token_points import Excess, Passage, Place, passage, places, points
 from analysis.token_readings import readings
 from analysis.wording import (

@@ -15,7 +15,7 @@ from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.fitting.compare import Comparison, compare
 from analysis.inference.over_blocks import rates, summary
 from analysis.models import hockney
-from analysis.studies.scaling import short_names
+from analysis.attributes import short_names
 from analysis.token_points import Place
 from analysis.wording import UNKNOWN, byte_size, number, percent
 from runners.record import FalloffError

@@ -19,8 +19,8 @@ from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, of_estimate, origin
 from analysis.inference.averages import mean_over
 from analysis.statistics import design as plans
-from analysis.studies.efficiency import testbed
-from analysis.studies.scaling import short_names
+from analysis.attributes import testbed
+from analysis.attributes import short_names
 from analysis.wording import UNKNOWN, counted, fixed, number, percent
 from runners.record import FalloffError
 

@@ -15,7 +15,7 @@ from analysis.explorer.view import View
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.inference.averages import Kind
 from analysis.inference.over_blocks import over_blocks
-from analysis.studies.scaling import MODELS
+from analysis.fitting.laws import MODELS
 from runners.record import FalloffError
 
 # Which models describe which quantity over which factor; a rate's law of scalability is fitted to n times a share.

@@ -12,7 +12,7 @@ from analysis.derive import over_factors, points
 from analysis.imported import TESTBED
 from analysis.inference.averages import Kind
 from analysis.schema import schema
-from analysis.studies.efficiency import efficiency
+from analysis.efficiency import efficiency
 from analysis.wording import byte_size, counted
 from runners.record import FalloffError
 

@@ -17,9 +17,10 @@ import xarray as xr
 from analysis import paths, prices, store
 from analysis.derive import at_only_level, points
 from analysis.studies import predictors
-from analysis.studies.efficiency import efficiency, rpeak, testbed
+from analysis.attributes import testbed
+from analysis.efficiency import efficiency, rpeak
 from analysis.studies.payoff import lasting_from
-from analysis.studies.scaling import short_names
+from analysis.attributes import short_names
 from runners.record import FalloffError
 
 CASES = ("hpl_paper-smith", "hpl_beyond-smith")  # of the same node, up to 36 nodes and beyond
