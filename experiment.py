@@ -17,6 +17,7 @@ from analysis import contrasts, derive, designs, experiments, paths, store, user
 from analysis.statistics import design as designs_of_plans
 from analysis.statistics import planning
 from analysis.statistics.design import Design, Statement
+from analysis.top500 import lists
 from progress_bar import progress
 from runners import campaign as engine
 from runners import provenance, runner_named, session, submission, tools
@@ -85,14 +86,16 @@ class Measured:
 def study(parameters: Parameters, module: ModuleType) -> Any:
     """The study of an experiment as a notebook's parameters ask for it; its datasets are also saved in the folder `out`.
 
-    The campaigns are stored, or run whole, or, with the preset `quick`, stored with a shorter run of today beside them; one
-    without that preset is read. With `data` they are those in that folder. Raises FalloffError where a campaign that the
-    experiment cannot do without is missing, or cannot run here.
+    The campaigns are stored, or run whole (`full`), or, with the preset `quick`, stored; those that the experiment compares
+    with a run of today are run then, if they have that preset. On another testbed than its own, the first is run. With
+    `data` they are those in that folder. Raises FalloffError where a campaign that the experiment cannot do without is
+    missing, or cannot run here.
     """
     own_campaign, given = next(iter(experiments.campaigns(module)), ""), {}
     compared = experiments.compared(module)
     for campaign, needed in experiments.campaigns(module).items():
-        runs = campaign == own_campaign or campaign in compared or parameters.preset == "full"
+        is_elsewhere = campaign == own_campaign and bool(parameters.testbed)
+        runs = campaign in compared or is_elsewhere or parameters.preset == "full"
         asked = parameters if runs else replace(parameters, preset="stored", testbed="", blocks=0)
         found = _measured(asked, campaign, needed)
         given[campaign] = found.dataset
@@ -132,18 +135,16 @@ def stored(campaign: str, testbed: str = "scale_model") -> xr.Dataset:
     return store.read(folder)
 
 
-def all_stored() -> tuple[dict[str, xr.Dataset], list[str]]:
-    """The report's reference campaigns by their names there, and a line with the remedy for each that is not stored."""
-    from analysis.studies import together
+def stored_studies() -> experiments.Studies:
+    """The studies of all reference campaigns that are shipped, each made when it is first asked for, and of TOP500's lists."""
 
-    datasets, missing = {}, []
-    for name, (campaign, testbed) in together.DATASETS.items():
-        if (paths.REFERENCE / f"{campaign}-{testbed}").exists():
-            datasets[name] = stored(campaign, testbed)
-        else:
-            remedy = f"`falloff run {campaign} --testbed {testbed} --pack data/reference/{campaign}-{testbed}`"
-            missing.append(f"no reference of {campaign} on {testbed} is stored: {remedy}")
-    return datasets, missing
+    def read(campaign: str) -> xr.Dataset | None:
+        if campaign == "lists":
+            return lists.read_folder(paths.TOP500)
+        testbed = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign").get("testbed", "emulated")
+        return stored(campaign, testbed) if (paths.REFERENCE / f"{campaign}-{testbed}").exists() else None
+
+    return experiments.Studies(read)
 
 
 def read_toml(file: Path, kind: str) -> dict[str, Any]:

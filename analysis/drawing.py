@@ -10,10 +10,10 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
 from analysis import style
+from analysis.attributes import short_names
 from analysis.contrasts import Contrast
 from analysis.fitting.block_fit import BlockFit
 from analysis.inference.averages import Kind, average
-from analysis.studies.scaling import short_names
 from analysis.statistics.reproduction import Reproduction
 
 # What a line is, told by the gid of its artist; the check of the twelve rules reads it. No other line joins points.
@@ -119,6 +119,11 @@ def doubling_axis(axes: Axes, ticks: Sequence[int], label: str) -> None:
     axes.set_xticks(ticks, [str(int(n)) for n in ticks])
     axes.xaxis.set_minor_locator(ticker.NullLocator())
     axes.set_xlabel(label)
+
+
+def beside(levels: np.ndarray, rank: int, count: int, reach: float = 0.6) -> np.ndarray:
+    """The places of one of `count` series on an axis of doublings, all of them spread over `reach` [doublings]."""
+    return levels * 2.0 ** (reach * ((rank + 0.5) / count - 0.5))
 
 
 def judgement(axes: Axes, row: int, contrast: Contrast, look: style.Look) -> None:

@@ -17,12 +17,12 @@ from matplotlib.figure import Figure
 
 from analysis import style
 from analysis.findings import Finding
-from analysis.wording import counted, percent
+from analysis.wording import counted, percent, plain
 from runners.record import FalloffError
 
 KEY = "falloff"
 # What has no unit because it counts.
-COUNTS = ("nodes", "pairs", "receivers", "streams", "systems", "flows")
+COUNTS = ("nodes", "pairs", "receivers", "streams", "systems", "flows", "connections")
 WITHOUT_SCATTER = ("simulated", "published")
 
 
@@ -170,9 +170,10 @@ class Answer:
         }
 
 
-def planned(dataset: xr.Dataset) -> Table:
-    """What a campaign varies, measures and repeats, in a small table."""
+def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Table:
+    """What a campaign varies, measures and repeats, in a small table; `titles` are of levels, instead of their own names."""
     design, names = json.loads(dataset.attrs["design"]), json.loads(dataset.attrs["interconnects"])
+    names |= {level: {"short": title} for level, title in (titles or {}).items()}
     rows = [
         (factor.replace("_", " "), _levels(levels, names))
         for factor, levels in design["factors"].items()
@@ -196,6 +197,24 @@ def planned(dataset: xr.Dataset) -> Table:
         rows,
         f"Campaign `{begun}`: what it varies and how often it repeats that.",
     )
+
+
+def without_result(dataset: xr.Dataset) -> Table | None:
+    """Every trial of a campaign that has no result, and why; None where there is none."""
+    failed = dataset.isel(trial=dataset.status.values != "ok")
+    names = json.loads(dataset.attrs["interconnects"])
+    rows = [
+        (identity, runner, _levels([network], names), plain(reason))
+        for identity, runner, network, reason in zip(
+            *(failed[name].values.tolist() for name in ("trial_id", "runner", "interconnect", "reason"))
+        )
+    ]
+    if not rows:
+        return None
+    campaign = dataset.attrs["campaign"]
+    caption = f"Campaign `{campaign}`: {len(rows)} of {counted(dataset.sizes['trial'], 'trial')} have no result."
+    columns = ("Trial", "Tool", "Network", "Reason")
+    return Table(f"{campaign.replace('_', '-')}-failed", columns, "llll", rows, caption)
 
 
 def _levels(levels: Sequence, names: Mapping) -> str:

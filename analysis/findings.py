@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
@@ -9,6 +10,7 @@ import xarray as xr
 
 from analysis.statistics.judgement import Control, Judgement
 from analysis.statistics.reproduction import Reproduction
+from analysis.wording import counted
 
 VERSION = 1
 T_INTERVAL = "95 % t interval over the blocks"
@@ -59,6 +61,18 @@ def origin(experiment: str, dataset: xr.Dataset) -> dict:
         "campaign": dataset.attrs["campaign"],
         "digest": dataset.attrs["campaign_hash"],
     }
+
+
+def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
+    """How many trials of the design gave no reading, and why: a sentence, empty where all have one."""
+    is_point = (dataset.role == "point").values
+    reasons = Counter(dataset.reason.values[is_point & (dataset.status != "ok").values].tolist())
+    if not reasons:
+        return ""
+    ((reason, _),) = reasons.most_common(1)
+    most = ", most often" if len(reasons) > 1 else ""
+    total = counted(int(is_point.sum()), noun)
+    return f"{reasons.total()} of {total} gave no reading{most}: {reason}."
 
 
 def of_fall(origin: dict, statement: str, found: Judgement, **further) -> Finding:

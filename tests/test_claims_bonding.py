@@ -10,7 +10,8 @@ from synthetic_smith import smith_campaign
 from synthetic_studies import blas_campaign
 
 from analysis import published
-from analysis.studies import beyond, blas, link_bonding, paper
+from analysis.experiments import link_bonding
+from analysis.studies import beyond, blas, paper
 
 AS_PRINTED = {**GAINS, "ecmp_layer2": {1: 0.0, 2: 0.058, 4: 0.134, 8: 0.2}}
 

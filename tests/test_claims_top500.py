@@ -8,7 +8,7 @@ from top500_lists import ROWS, text
 from analysis import published
 from analysis.claims import judge, ledger
 from analysis.claims.quantities import find
-from analysis.studies import top500
+from analysis.experiments import top500
 from analysis.top500.lists import none, read_folder
 
 CLAIMS = {it.id: it for it in ledger.load().claims if it.quantity.startswith("top500.")}

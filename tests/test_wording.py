@@ -66,3 +66,17 @@ def test_flat_names_what_is_nested():
         "tcp.rmem": [1, 2],
         "nodes": 8,
     }
+
+
+def test_an_estimate_has_its_interval_or_none():
+    """What is not finite is a dash, or has no interval; the same writer is used for all three."""
+    hard = "\u00a0"
+    assert wording.estimate(1.2345, 1.0, 1.5) == f"1.23 (1.00{hard}to{hard}1.50)"
+    assert wording.estimate(1.2345, math.nan, math.nan) == "1.23"
+    assert wording.estimate(math.nan, math.nan, math.nan) == "—"
+    assert wording.estimate(10.26, 9.0, 11.0, lambda value: wording.fixed(value, 1)) == f"10.3 (9.0{hard}to{hard}11.0)"
+
+
+@pytest.mark.parametrize(("parts", "said"), [([], ""), (["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")])
+def test_parts_are_listed_as_in_a_sentence(parts, said):
+    assert wording.listed(parts) == said

@@ -4,6 +4,10 @@ A module has `analyse(campaign, ..., today=None) -> Study`, whose parameters are
 then what is shown beside it, with None as default where it does without. `today` (of another campaign `today_NAME`) is a
 shorter run to be compared with the campaign. `finding(study)` says in words (Markdown) what was found, `findings(study)` as
 data; `figures(study)` are its figures by label, and `FIGURES` names the campaigns and files of data/ that each rests on.
+
+For the explorer a module may name in `MODEL` the one of `analysis.models` that describes its own campaign, in `OPENS` by
+campaign what its page begins with (`y`, `x`, `series` of a view, and levels of other factors), and in `PRINTED` by campaign
+and quantity a function of the design that gives what a source printed of it.
 """
 
 import inspect
@@ -23,11 +27,13 @@ TODAY = "today"
 
 
 def modules() -> Iterator[ModuleType]:
-    """Every experiment, by name."""
-    for found in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
-        module = import_module(f"{__name__}.{found.name}")
-        if hasattr(module, "findings"):
-            yield module
+    """Every experiment, by name; a module without findings is a part of another."""
+    return (module for module in _all() if hasattr(module, "findings"))
+
+
+def _all() -> Iterator[ModuleType]:
+    names = sorted(found.name for found in pkgutil.iter_modules(__path__))
+    return (import_module(f"{__name__}.{name}") for name in names)
 
 
 def campaigns(module: ModuleType) -> dict[str, bool]:
@@ -37,10 +43,17 @@ def campaigns(module: ModuleType) -> dict[str, bool]:
     return {parameter.name: parameter.default is parameter.empty for parameter in known}
 
 
+def all_campaigns() -> list[str]:
+    """The campaigns that any experiment reads, each once."""
+    return list(dict.fromkeys(name for module in modules() for name in campaigns(module)))
+
+
 def compared(module: ModuleType) -> dict[str, str]:
     """The campaigns of which a run of today is compared with the reference, and the parameters that take it."""
     own = next(iter(campaigns(module)), "")
-    names = [name for name in inspect.signature(module.analyse).parameters if name.startswith(TODAY)]
+    names = [
+        name for name in inspect.signature(module.analyse).parameters if name.startswith(TODAY)
+    ]
     return {name.removeprefix(f"{TODAY}_") if name != TODAY else own: name for name in names}
 
 
@@ -67,7 +80,7 @@ class Traced:
 def traced() -> dict[str, Traced]:
     """All figures, by label."""
     found = {}
-    for module in modules():
+    for module in _all():
         for label, rests_on in getattr(module, "FIGURES", {}).items():
             files = tuple(name for name in rests_on if "." in name)
             own = tuple(name for name in rests_on if name not in files)
@@ -96,7 +109,9 @@ class Studies:
     def __getattr__(self, name: str) -> Any:
         module = import_module(f"{__name__}.{name}")
         given = {campaign: self._read(campaign) for campaign in campaigns(module)}
-        lacking = any(needed and given[campaign] is None for campaign, needed in campaigns(module).items())
+        lacking = any(
+            needed and given[campaign] is None for campaign, needed in campaigns(module).items()
+        )
         found = None if lacking else module.analyse(**given)
         setattr(self, name, found)
         return found
@@ -104,6 +119,5 @@ class Studies:
     @property
     def datasets(self) -> dict[str, xr.Dataset]:
         """Every campaign of which there are data, by name."""
-        names = dict.fromkeys(name for module in modules() for name in campaigns(module))
-        read = {name: self._read(name) for name in names}
+        read = {name: self._read(name) for name in all_campaigns()}
         return {name: dataset for name, dataset in read.items() if dataset is not None}

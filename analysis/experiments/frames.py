@@ -18,7 +18,7 @@ from analysis.inference.averages import mean_over
 from analysis.inference.ratio_of_means import ratio_of_means
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import Control, judge_control
-from analysis.studies.scaling import short_names
+from analysis.attributes import short_names
 from analysis.wire import ETHERNET_HEADER, packet_limit
 from analysis.wording import UNKNOWN, between, counted, fixed, percent
 
@@ -450,3 +450,14 @@ def _full_names(dataset: xr.Dataset) -> dict[str, str]:
     """The name of every path, as a sentence has it."""
     described = json.loads(dataset.attrs["interconnects"])
     return {name: path["name"] for name, path in described.items()}
+
+
+def _printed(design: Mapping) -> pd.DataFrame:
+    """The largest frame [B] that the source printed of its switch."""
+    source = published.nemo()
+    frame = source["frame_limit"]["smc_8505t"]["frame"]
+    told = f"{source['source']['short']}, {frame['where']}"
+    return pd.DataFrame([{"path": "switch_8996", "load": 0, "value": frame["value"], "text": told}])
+
+
+PRINTED = {("frame_limits", "frame_bytes_largest"): _printed}

@@ -17,6 +17,11 @@ from analysis.statistics import design as designs
 from analysis.statistics.judgement import FALLS_OFF, FLAT, Judgement, judge
 from analysis.wording import between, counted, number
 
+# The campaigns, and the files of data/, that each figure rests on.
+FIGURES = {
+    "blas": ("hpl_blas",),
+}
+
 CLAIMED_FACTOR = 2.0  # the blog's "doubled"
 NAMES = {"openblas": "OpenBLAS", "reference": "reference BLAS"}
 
@@ -149,7 +154,7 @@ def figures(study: Blas) -> dict[str, Exhibit]:
             _basis(study),
             "HPL rate with either BLAS library, and the factor between them, over the order of the matrix",
             "Small marks are single blocks; open marks are harmonic means of the rates and geometric means of the factors.",
-            rests_on=("hpl_blas",),
+            rests_on=FIGURES["blas"],
         )
     }
 

@@ -24,8 +24,14 @@ from analysis.statistics.judgement import (
     judge,
     within_campaign,
 )
-from analysis.studies.scaling import short_names
+from analysis.attributes import short_names
 from analysis.wording import between, counted, duration, fixed, percent, percent_range
+
+# The campaigns, and the files of data/, that each figure rests on.
+FIGURES = {
+    "noise": ("hpl_noise",),
+    "amplification": ("hpl_noise",),
+}
 
 SIDESTEP = 0.09  # of a doubling, between two frequencies
 MECHANISM = "In a synchronised program one delayed node delays all."
@@ -313,7 +319,7 @@ def figures(study: Noise) -> dict[str, Exhibit]:
             _basis(study, "95 % t intervals"),
             f"Loss of the HPL rate over nodes, {panels}",
             marks,
-            rests_on=("hpl_noise",),
+            rests_on=FIGURES["noise"],
         ),
         "amplification": Exhibit(
             "amplification",
@@ -322,7 +328,7 @@ def figures(study: Noise) -> dict[str, Exhibit]:
             _basis(study, "Fieller's 95 % intervals"),
             f"Amplification over nodes, {panels}",
             "Marks are ratios of arithmetic means over the blocks. An interval may end outside of the axes.",
-            rests_on=("hpl_noise",),
+            rests_on=FIGURES["amplification"],
         ),
     }
 

@@ -15,10 +15,10 @@ from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import PERCENTILE, Finding, of_estimate, origin
 from analysis.prices import NODE, TYPED, Price
 from analysis.statistics import design as plans
-from analysis.studies import sensitivity as sensitivities
-from analysis.studies.efficiency import efficiency, rpeak
-from analysis.studies.scaling import short_names
-from analysis.studies.sensitivity import Sensitivity, meaning
+from analysis.experiments import sensitivity as sensitivities
+from analysis.efficiency import efficiency, rpeak
+from analysis.attributes import short_names
+from analysis.experiments.sensitivity import Sensitivity, meaning
 from analysis.wording import (
     UNKNOWN,
     counted,

@@ -23,6 +23,11 @@ from analysis.wire import tcp_payload
 from analysis.wording import UNKNOWN, counted, number, percent, percent_range
 from runners.record import FalloffError
 
+# The campaigns, and the files of data/, that each figure rests on.
+FIGURES = {
+    "tcp_cost": ("tcp_cost",),
+}
+
 MODEL = models.find("cpu_cost")
 CABLE = "crossover"  # the source's device that the campaign's cable is like
 MICRO, NANO = 1e-6, 1e-9
@@ -228,7 +233,7 @@ def exhibit_of(cost: Cost) -> Exhibit:
         _basis(cost),
         "Cost of a byte at the sending and the receiving end over the MTU",
         " ".join(filter(None, marks)),
-        rests_on=("tcp_cost",),
+        rests_on=FIGURES["tcp_cost"],
     )
 
 

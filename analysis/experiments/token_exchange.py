@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
@@ -17,7 +18,7 @@ from analysis.findings import T_INTERVAL, Finding, known, of_estimate, origin
 from analysis.inference.averages import mean_over
 from analysis.inference.in_range import CONTRADICTED, SUPPORTED, UNDECIDED, judge_range
 from analysis.inference.repeats import Repeats, repeats
-from analysis.studies.scaling import short_names
+from analysis.attributes import short_names
 from analysis.token_points import Excess, Passage, Place, passage, places, points
 from analysis.token_readings import readings
 from analysis.wording import (
@@ -30,6 +31,12 @@ from analysis.wording import (
     number,
     percent,
 )
+
+# The campaigns, and the files of data/, that each figure rests on.
+FIGURES = {
+    "token_claims": ("token_exchange", "published/beowulf.toml"),
+}
+OPENS = {"token_exchange": {"token_bytes": 8192}}
 
 NOT_RUN, HOST_BOUND = "not run", "host-bound"
 # The machine limits a topology, and not its wires, when these carry less than the first while its processors are busy
@@ -387,7 +394,7 @@ def figures(study: TokenExchange) -> dict[str, Exhibit]:
         _basis(study, "95 % t intervals of geometric means"),
         "Ratios with intervals beside the ranges that support the study's claims",
         "The shaded range supports the claim and was decided before the run.",
-        rests_on=("token_exchange", "published/beowulf.toml"),
+        rests_on=FIGURES["token_claims"],
     )
     return {"token_claims": ratios, **token_models.figures(study.models)}
 
@@ -491,3 +498,20 @@ def _evidence(study: TokenExchange) -> str:
 
 def _basis(study: TokenExchange, intervals: str) -> Basis:
     return Basis(_evidence(study), study.points.sizes["block"], intervals)
+
+
+def _printed(design: Mapping) -> pd.DataFrame:
+    """The throughput [B/s] that the source printed for the most pairs and the largest token."""
+    source = published.beowulf()
+    found, exchange = source["throughput"]["local_wire"], source["exchange"]
+    levels = {
+        "pairs": exchange["most_pairs"]["value"],
+        "token_bytes": exchange["largest_token"]["value"],
+    }
+    told = f"{source['source']['short']}, {found['where']}"
+    return pd.DataFrame(
+        [{"path": "local_wire_10m", **levels, "value": found["value"], "text": told}]
+    )
+
+
+PRINTED = {("token_exchange", "token_throughput"): _printed}

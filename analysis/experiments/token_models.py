@@ -15,10 +15,16 @@ from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.fitting.compare import Comparison, compare
 from analysis.inference.over_blocks import rates, summary
 from analysis.models import hockney
-from analysis.studies.scaling import short_names
+from analysis.attributes import short_names
 from analysis.token_points import Place
 from analysis.wording import UNKNOWN, byte_size, number, percent
 from runners.record import FalloffError
+
+# The campaigns, and the files of data/, that each figure rests on.
+FIGURES = {
+    "token_pairs": ("token_exchange",),
+    "token_round_trips": ("token_exchange",),
+}
 
 # Curves of one pair's rate gamma and, but for the first, its part sigma of what is shared, whose capacity is
 # gamma / sigma. Fair share: an exchange takes its own time and the wire's part as often as there are pairs,
@@ -269,7 +275,7 @@ def figures(study: TokenModels) -> dict[str, Exhibit]:
             _basis(study, "95 % t intervals of harmonic means"),
             "Throughput over the number of pairs, a panel for shared, own and remote wires",
             "Small marks are single blocks.",
-            rests_on=("token_exchange",),
+            rests_on=FIGURES["token_pairs"],
         ),
         "token_round_trips": Exhibit(
             "token_round_trips",
@@ -278,7 +284,7 @@ def figures(study: TokenModels) -> dict[str, Exhibit]:
             _basis(study, "95 % t intervals of arithmetic means"),
             "Round trips of small and large tokens, a row for each path",
             "Small marks are single blocks.",
-            rests_on=("token_exchange",),
+            rests_on=FIGURES["token_round_trips"],
         ),
     }
 

@@ -19,8 +19,8 @@ from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, of_estimate, origin
 from analysis.inference.averages import mean_over
 from analysis.statistics import design as plans
-from analysis.studies.efficiency import testbed
-from analysis.studies.scaling import short_names
+from analysis.attributes import testbed
+from analysis.attributes import short_names
 from analysis.wording import UNKNOWN, counted, fixed, number, percent
 from runners.record import FalloffError
 
@@ -36,6 +36,9 @@ TRAFFIC = {
     HPL: "of HPL",
 }
 FIGURES = {"topology": ("topology", "hpl_topology")}
+OPENS = {
+    "topology": {"x": "pattern", "series": "interconnect", "nodes": 960, "placement": "shuffled"}
+}
 SIDESTEP = 0.27  # of a row, between the marks of two oversubscriptions
 
 

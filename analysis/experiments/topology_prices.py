@@ -13,7 +13,7 @@ from analysis import design_table, drawing, style
 from analysis.designs import CROSSBAR
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.experiments import topology as slowdowns
-from analysis.studies.scaling import short_names
+from analysis.attributes import short_names
 from analysis.wording import UNKNOWN, number, plain
 
 FIGURES = {"topology_prices": ("topology", "hpl_topology", "designs/nemo.toml")}

@@ -12,6 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis import imported, paths, store
+from analysis.attributes import design, interconnects
 from analysis.derive import over_factors, points
 from analysis.efficiency import efficiency
 from analysis.inference.averages import Kind
@@ -183,11 +184,15 @@ def _label(testbed: dict) -> str:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What can be on the vertical axis: its label and the table's unit, empty where it has none."""
+    """What can be on the vertical axis: its label and the table's unit, empty where it has none.
+
+    The table holds `scale` times the reading, which the schema has in its own unit.
+    """
 
     name: str
     label: str
     unit: str
+    scale: float = 1.0
 
     @property
     def kind(self) -> Kind:
@@ -231,7 +236,7 @@ class Trials:
     @property
     def design(self) -> dict:
         """What was decided before the run."""
-        return json.loads(self.dataset.attrs["design"])
+        return design(self.dataset)
 
     @property
     def unit_of_repetition(self) -> str:
@@ -334,7 +339,7 @@ def trials(dataset: xr.Dataset) -> Trials:
         quantities |= shares
     rank = {name: place for place, name in enumerate(FOREMOST)}
     order = sorted(quantities, key=lambda name: rank.get(name, len(rank)))
-    described = json.loads(dataset.attrs["interconnects"])
+    described = interconnects(dataset)
     return Trials(
         dataset=dataset,
         frame=frame.copy(),
@@ -356,7 +361,7 @@ def _factors(
 
     Without a design they are the settings that differ.
     """
-    planned = json.loads(dataset.attrs["design"]).get("factors", {})
+    planned = design(dataset).get("factors", {})
     if not planned:
         known = {name: sorted(frame[name].dropna().unique().tolist()) for name in SETTINGS}
         always = ("interconnect", "nodes")
@@ -418,7 +423,7 @@ def _described(name: str) -> tuple[str, str]:
 
 
 def _quantity(name: str, label: str, unit: str) -> Quantity:
-    return Quantity(name, label, SHOWN_IN.get(unit, ("" if unit == "1" else unit,))[0])
+    return Quantity(name, label, *SHOWN_IN.get(unit, ("" if unit == "1" else unit, 1.0)))
 
 
 def _add_readings(chosen: xr.Dataset, frame: pd.DataFrame) -> dict[str, Quantity]:
@@ -433,7 +438,7 @@ def _add_readings(chosen: xr.Dataset, frame: pd.DataFrame) -> dict[str, Quantity
         if name != "start" and np.isfinite(values).any():
             label, unit = _described(name)
             found[name] = _quantity(name, together[0] if together else label, unit)
-            frame[name] = SHOWN_IN.get(unit, ("", 1.0))[1] * values
+            frame[name] = found[name].scale * values
     return found
 
 
@@ -452,8 +457,8 @@ def _with_shares(
     dataset: xr.Dataset, frame: pd.DataFrame
 ) -> tuple[pd.DataFrame, dict[str, Quantity]]:
     """The table with HPL's share of what its nodes can do and of Rpeak [%], and with what has no valid rate."""
-    design = json.loads(dataset.attrs["design"])
-    if not {"interconnect", "nodes"} <= set(design.get("factors", {})) or "margin" not in design:
+    planned = design(dataset)
+    if not {"interconnect", "nodes"} <= set(planned.get("factors", {})) or "margin" not in planned:
         return frame, {}
     derived = points(dataset)
     found = derived[["share", "reason"]].assign(efficiency=efficiency(derived))
@@ -468,7 +473,7 @@ def _with_shares(
         "share": f"HPL rate over {derived.share.attrs['of']}",
     }
     known = [name for name in PERCENT if merged[name].notna().any()]
-    return merged, {name: Quantity(name, labels[name], "%") for name in known}
+    return merged, {name: Quantity(name, labels[name], "%", 100.0) for name in known}
 
 
 def transcript(source: Source, trial_id: str) -> Transcript:

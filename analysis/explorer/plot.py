@@ -61,7 +61,10 @@ LEGEND = {
     "border_line_color": None,
     "margin": 0,
     "stylesheets": [
-        ".bk-grid { display: flex !important; flex-wrap: wrap; gap: 2px 14px !important }"
+        """
+        .bk-grid { display: flex; flex-wrap: wrap; gap: 2px 14px !important; max-width: min(100vw - 470px, 1290px) }
+        @media (max-width: 900px) { .bk-grid { max-width: calc(100vw - 100px) } }
+        """
     ],
 }
 AXES = {

@@ -17,7 +17,6 @@ from analysis.explorer.data import PERCENT, SHOWN_IN, Trials
 from analysis.explorer.view import View, named_models, opening, printed_tables
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.inference.averages import Kind
 from analysis.inference.over_blocks import over_blocks, ratios
 from analysis.statistics.judgement import LEVEL, REFUSED
 from analysis.statistics.judgement import Judgement as Fall
@@ -56,20 +55,21 @@ save(draw(shown), "view.html")
 
 @dataclass(frozen=True)
 class Fitted:
-    """The experiment's model on one curve; `refused` says why it may not be drawn, and is empty where it may.
+    """The experiment's model on one curve, in the readings' own units, as the report has it.
 
-    With `times_x` it was fitted to x times the values. `kind` is that of the quantity's mean.
+    `refused` says why its curve may not be drawn, and is empty where it may. With `times_x` it was fitted to x times
+    the values. The page shows `scale` times the readings.
     """
 
     fit: BlockFit | None
     refused: str
     times_x: bool
-    kind: Kind = "cost"
+    scale: float
 
     def band(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Curve and 95 % band at x in the quantity's unit: (mean, low, high), each of shape (x,)."""
-        scale = x if self.times_x else 1.0
-        return tuple(part / scale for part in self.fit.band(x, self.kind))
+        """Mean curve and 95 % band over the blocks at x in the page's unit: (mean, low, high), each of shape (x,)."""
+        scale = self.scale / (x if self.times_x else 1.0)
+        return tuple(scale * part for part in self.fit.band(x, "cost"))
 
 
 @dataclass(frozen=True)
@@ -279,39 +279,35 @@ def _curves(view: View, name: str, trials: Trials) -> list[Curve]:
 
 def _fit(model: str, view: View, table: pd.DataFrame, trials: Trials) -> Fitted:
     times_x = view.y in PERCENT and view.x == "nodes" and model in OF_RATES
-    if trials.repeats:
-        return Fitted(
-            None, "Imported runs have no blocks, so that no model is fitted to them.", times_x
-        )
+    scale = trials.quantities[view.y].scale
     table = table.dropna(axis="columns", how="all")
-    if not pd.api.types.is_numeric_dtype(table.columns):
-        return Fitted(None, f"{view.x} has no numbers to fit a curve over.", times_x)
+    refused = ""
+    if trials.repeats:
+        refused = "Imported runs have no blocks, so that no model is fitted to them."
+    elif not pd.api.types.is_numeric_dtype(table.columns):
+        refused = f"{view.x} has no numbers to fit a curve over."
+    if refused:
+        return Fitted(None, refused, times_x, scale)
     x = tuple(table.columns.to_numpy(float))
-    values = table.to_numpy(float) * (np.array(x) if times_x else 1.0)
-    kind = trials.quantities[view.y].kind
-    return _fitted(model, x, values.shape, values.tobytes(), times_x, kind)
+    values = table.to_numpy(float) / scale * (np.array(x) if times_x else 1.0)
+    found, refused = _fitted(model, x, values.shape, values.tobytes())
+    return Fitted(found, refused, times_x, scale)
 
 
 @lru_cache(maxsize=512)
 def _fitted(
-    model: str,
-    x: tuple[float, ...],
-    shape: tuple[int, int],
-    values: bytes,
-    times_x: bool,
-    kind: Kind,
-) -> Fitted:
+    model: str, x: tuple[float, ...], shape: tuple[int, int], values: bytes
+) -> tuple[BlockFit | None, str]:
+    """A model fitted to each block, or None, and why it may not be drawn."""
     along, table = np.array(x), np.frombuffer(values).reshape(shape)
     try:
         found = fit_blocks(models.find(model), along, table)
     except FalloffError as refusal:
-        return Fitted(None, str(refusal), times_x)
+        return None, str(refusal)
     except ValueError:
-        return Fitted(None, "There are too few points for this model.", times_x)
-    curve = found.band(along, kind)[0]
-    does_follow = follows(table, curve, len(found.model.parameters))
-    refused = "" if does_follow else "Its curve misses the points, so that it is not drawn."
-    return Fitted(found, refused, times_x, kind)
+        return None, "There are too few points for this model."
+    does_follow = follows(table, found.band(along, "cost")[0], len(found.model.parameters))
+    return found, "" if does_follow else "not drawn: it misses the points"
 
 
 def judge(view: View, curves: Sequence[Curve], trials: Trials) -> Judgement:

@@ -62,11 +62,12 @@ def openings() -> dict[str, Mapping]:
 @cache
 def named_models() -> dict[str, str]:
     """The model that an experiment's module names for its own campaign, by campaign."""
-    said = {
-        next(iter(experiments.campaigns(module)), ""): getattr(module, "MODEL", "")
-        for module in experiments.modules()
+    named = {module: getattr(module, "MODEL", None) for module in experiments.modules()}
+    return {
+        next(iter(experiments.campaigns(module)), ""): model
+        for module, model in named.items()
+        if isinstance(model, str)
     }
-    return {campaign: model for campaign, model in said.items() if isinstance(model, str)}
 
 
 @cache

@@ -7,7 +7,6 @@ National Conference 1968, p. 517-524, https://doi.org/10.1145/800186.810616). Di
 bandwidth and latency.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,13 +20,13 @@ from bokeh.models import ColumnDataSource, HoverTool, Range1d, Span
 from bokeh.plotting import figure
 
 from analysis import paths, prices, store, style
+from analysis.attributes import short_names, testbed
 from analysis.derive import at_only_level, points
 from analysis.efficiency import efficiency, rpeak
 from analysis.experiments.payoff import lasting_from
 from analysis.explorer.plot import FRAME, LEGEND, QUIET, dress, look_of
 from analysis.explorer.widgets import WIDE, one_of, select, sheet, text
-from analysis.studies import predictors
-from analysis.studies.scaling import short_names
+from analysis.hpl_predictors import analytic_share
 from analysis.wording import counted, number, percent
 from runners.record import FalloffError
 
@@ -107,7 +106,7 @@ def basis() -> Basis:
     )
     listed = prices.read()
     known = {price.of for price in listed}
-    described = json.loads(cases[0].attrs["testbed_settings"])["network"]
+    described = testbed(cases[0])["network"]
     largest = cases[1].interconnect.values.tolist()
     return Basis(
         settings=of_cases[["N", "NB", "P", "Q"]],
@@ -172,7 +171,7 @@ def _analytic(basis: Basis, networks: Sequence[Network], peak: float) -> xr.Data
         {"interconnect": np.arange(len(networks))},
     )
     dgemm = (basis.dgemm * peak / basis.peak).expand_dims("draw")
-    share = predictors.analytic_share(basis.settings, links, dgemm).isel(draw=0)
+    share = analytic_share(basis.settings, links, dgemm).isel(draw=0)
     return share * 1e9 * dgemm.isel(draw=0) / (dgemm.nodes * peak)
 
 

@@ -13,7 +13,7 @@ import xarray as xr
 
 from analysis import published
 from analysis.claims.sample import Found, Printed, Untestable, first_of_each, origin, sample
-from analysis.studies.efficiency import PLATEAU, efficiency, rpeak
+from analysis.efficiency import PLATEAU, efficiency, rpeak
 from analysis.studies.paper import Paper
 from analysis.studies.prediction_of_paper import PAIR
 from analysis.studies.scaling import Scaling
