@@ -22,7 +22,6 @@ from analysis.wording import byte_size, fixed, number, percent
 DRAWS = 1000
 SEED = 20261202
 FIGURES = {"token_load": ("token_load",)}
-OPENS = {"token_load": {"token_bytes": 262144}}
 SIDESTEP = 0.09  # of a doubling, between two networks
 MICRO, GIGABIT = 1e-6, 1e9  # s, bit/s
 

@@ -257,14 +257,12 @@ def cases_table(study: Paper) -> Table:
 
 
 def _printed(design: Mapping) -> pd.DataFrame:
-    """The efficiency [%] of the paper's line, which it says holds for all of its cases."""
+    """The efficiency [1] of the paper's line, which it says holds for all of its cases."""
     source = published.smith()
     line = source["efficiency"]["line"]
     told = f"{source['source']['short']}, {line['where']}"
-    nodes = published.smith_table1().nodes
-    return pd.DataFrame(
-        {"interconnect": "10gige", "nodes": nodes, "value": line["value"], "text": told}
-    )
+    nodes, value = published.smith_table1().nodes, line["value"] / 100
+    return pd.DataFrame({"interconnect": "10gige", "nodes": nodes, "value": value, "text": told})
 
 
 PRINTED = {("hpl_paper", "efficiency"): _printed}

@@ -18,7 +18,7 @@ const falloff = (() => {
   function ready() {
     const address = model("said")
     const turn = () => {
-      root.dataset.page = new URLSearchParams(address.value).get("page") || "explore"
+      root.dataset.page = new URLSearchParams(address.value).has("page") ? "what-if" : "explore"
       dispatchEvent(new Event("resize"))
     }
     address.properties.value.change.connect(() => {

@@ -1,17 +1,20 @@
 """What the page says, as HTML; every text from a dataset is escaped."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 
+import pandas as pd
+
 from analysis import models
-from analysis.explorer.data import factor_name, known
+from analysis.explorer.data import Trials, factor_name, known
 from analysis.explorer.plot import BESIDE
-from analysis.explorer.shown import Curve, Judgement, Shown, selected
+from analysis.explorer.shown import Judgement, Shown, selected
+from analysis.explorer.view import model_of
 from analysis.inference.averages import NAMES
 from analysis.wording import counted, day
 from runners.record import Execution, Transcript
 
-HINT = '<p class="under">Click a point: its raw transcript opens here.</p>'
+HINT = '<p class="under">Click a point: its raw transcript opens here. A click on the legend hides a curve.</p>'
 EMPTY = (
     "There is nothing to explore here yet",
     "The folder holds no dataset. `falloff run hpl_scaling --preset quick` measures one, `falloff import` makes one "
@@ -19,7 +22,6 @@ EMPTY = (
 )
 MOST = 60_000  # characters of one output that a page shows
 KINDS = {"flat": "flat", "falls off": "falls", "falls, size open": "falls"}  # the others have none
-SIGNS = dict(zip(BESIDE, "★⬢✚"))  # of the datasets that are shown beside the first
 WHAT = {
     "measured": "measured on a cluster",
     "emulated": "emulated: real programs on nodes that share one machine",
@@ -29,13 +31,21 @@ WHAT = {
 
 def question(title: str, shown: Shown) -> str:
     """The experiment's title, and when and as what kind of evidence its data came about; printed numbers too."""
-    said = []
-    for trials in shown.opened.values():
-        testbed, started = trials.testbed.replace("_", " "), day(trials.dataset.attrs["started"])
-        said.append(f"{WHAT.get(trials.evidence, trials.evidence)} (testbed {testbed}, {started})")
+    said = [_origin(trials) for trials in shown.opened.values()]
     if not shown.printed().empty:
         said.append("×\u00a0published: printed by the source")
-    return f'<p class="question">{escape(title)}</p><p class="under">{escape(" · ".join(said))}</p>'
+    return f'<p class="question">{escape(title)}</p>{under(" · ".join(said))}'
+
+
+def _origin(trials: Trials) -> str:
+    testbed = trials.dataset.testbed.values[0].replace("_", " ")
+    started = day(trials.dataset.attrs["started"])
+    return f"{WHAT.get(trials.evidence, trials.evidence)} (testbed {testbed}, {started})"
+
+
+def under(words: str) -> str:
+    """A quiet line."""
+    return f'<p class="under">{escape(words)}</p>'
 
 
 def trouble(title: str, reason: str) -> str:
@@ -46,24 +56,20 @@ def trouble(title: str, reason: str) -> str:
 
 def verdicts(shown: Shown) -> str:
     """A card for each dataset: the word, the sentence, what else has to be known."""
-    signs = ["●", *SIGNS.values()] if len(shown.opened) > 1 else [""]
-    return "".join(
+    signs = ["●", *BESIDE.values()] if len(shown.opened) > 1 else [""]
+    cards = [
         _card(shown, name, judged, signs[at % len(signs)])
         for at, (name, judged) in enumerate(shown.judgements.items())
-    )
+    ]
+    return "".join(cards)
 
 
 def _card(shown: Shown, name: str, judged: Judgement, sign: str) -> str:
     trials = shown.opened[name]
-    rows = selected(shown.view, trials)
-    out = int((~rows.valid).sum())
-    notes = [
-        judged.note,
-        f"Faint and not counted, by the campaign's own rules: {counted(out, 'trial')} without a valid reading."
-        if out
-        else "",
-        trials.dataset.attrs.get("caveat", ""),
-    ]
+    notes = [judged.note, trials.dataset.attrs.get("caveat", "")]
+    if out := int((~selected(shown.view, trials).valid).sum()):
+        rules = "Faint and not counted, by the campaign's own rules"
+        notes.insert(1, f"{rules}: {counted(out, 'trial')} without a valid reading.")
     word = f'<span class="word">{judged.word}</span>' if judged.word else ""
     return (
         f'<div class="card {KINDS.get(judged.word, "")}" data-verdict="{judged.word}">{word}'
@@ -73,125 +79,101 @@ def _card(shown: Shown, name: str, judged: Judgement, sign: str) -> str:
     )
 
 
-def means(shown: Shown) -> str:
-    """Median, mean, interval and n of every point."""
-    view, quantity = shown.view, shown.first.quantities[shown.view.y]
-    unit = f" [{quantity.unit}]" if quantity.unit else ""
-    mean = f"{NAMES[quantity.kind]} mean{unit}"
-    rows = [
-        (
-            *_of(shown, curve),
-            shown.first.called(level),
-            known(at["median"]),
-            known(at["mean"]),
-            _interval(at.low, at.high),
-            str(int(at.n)),
-        )
-        for curve in shown.curves
-        for level, at in curve.summary.iterrows()
-    ]
-    measured = (f"median{unit}", mean, f"95 % t interval{unit}", "n")
-    return table((*_heads(shown), factor_name(view.x), *measured), rows, numbers=4)
+def numbers(shown: Shown) -> str:
+    """Median, mean, interval and n of every point, and the model where the experiment names one."""
+    view, quantity, trials = shown.view, shown.quantity, shown.first
+    rows = shown.summary()
+    mean, interval = f"{NAMES[quantity.kind]} mean", "95 % t interval"
+    columns = {
+        factor_name(view.series): rows[view.series].map(_called(trials, view.series)),
+        factor_name(view.x): [trials.ticked(view.x, level) for level in rows[view.x]],
+        quantity.with_unit("median"): rows["median"].map(known),
+        quantity.with_unit(mean): rows["mean"].map(known),
+        quantity.with_unit(interval): _intervals(rows.low, rows.high),
+        "n": rows.n,
+    }
+    evidence = {"evidence": rows.evidence} if len(shown.opened) > 1 else {}
+    return _table({**evidence, **columns}) + (_fits(shown) if model_of(view, trials) else "")
 
 
-def fits(shown: Shown) -> str:
+def _fits(shown: Shown) -> str:
     """The parameters of the experiment's model for each curve, and whether the curve may be drawn."""
-    if not shown.model:
-        return '<p class="under">The experiment names no model of this quantity over this axis.</p>'
-    model, rows = models.find(shown.model), []
+    view, rows, response = shown.view, [], "the values"
+    model = models.find(model_of(view, shown.first))
     for curve in shown.curves:
-        fitted, of = curve.fitted, _of(shown, curve)
-        if fitted.fit is None:
-            rows.append((*of, fitted.refused, "", "", "", ""))
-            continue
-        for name, estimate in fitted.fit.estimates.items():
-            interval = _interval(*fitted.fit.intervals[name])
-            numbers = (known(estimate), interval, str(fitted.fit.blocks))
-            rows.append((*of, fitted.refused or "drawn", name, *numbers))
-    times = any(curve.fitted.times_x for curve in shown.curves)
-    response = f"{shown.view.x} times the share" if times else "the values"
+        found, name = curve.fitted.fit, shown.first.called(view.series, curve.level)
+        for parameter, estimate in (found.estimates if found else {"": float("nan")}).items():
+            interval = found.intervals[parameter] if found else (float("nan"),) * 2
+            blocks = found.blocks if found else 0
+            rows.append(
+                (name, curve.fitted.refused or "drawn", parameter, estimate, *interval, blocks)
+            )
+        response = f"{view.x} times the share" if curve.fitted.times_x else response
+    names = [factor_name(view.series), "curve", "parameter", "estimate", "low", "high", "n"]
+    table = pd.DataFrame(rows, columns=names)
+    table.insert(4, "95 % t interval", _intervals(table.pop("low"), table.pop("high")))
     said = f"{model.title}, fitted to {response} of every block. {model.source}."
-    head = (*_heads(shown), "curve", "parameter", "estimate", "95 % t interval", "blocks")
-    return f'<p class="under">{escape(said)}</p>{table(head, rows, numbers=3)}'
+    return under(said) + _table(table.assign(estimate=table.estimate.map(known)))
 
 
-def _heads(shown: Shown) -> tuple[str, ...]:
-    several = ("evidence",) if len(shown.opened) > 1 else ()
-    return *several, factor_name(shown.view.series)
+def _called(trials: Trials, factor: str):
+    return lambda level: trials.called(factor, level)
 
 
-def _of(shown: Shown, curve: Curve) -> tuple[str, ...]:
-    several = (shown.opened[curve.source].evidence,) if len(shown.opened) > 1 else ()
-    return *several, shown.first.placed(shown.view.series, curve.level)
+def _intervals(low: pd.Series, high: pd.Series) -> list[str]:
+    return [f"{known(a)} to {known(b)}" if a == a else known(a) for a, b in zip(low, high)]
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int) -> str:
-    """A table whose last columns, so many of them, are numbers."""
-    first = len(head) - numbers
-    cells = [
-        "".join(
-            f"<td{' class=n' if at >= first else ''}>{escape(cell)}</td>"
-            for at, cell in enumerate(row)
-        )
-        for row in rows
-    ]
-    names = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join(f"<tr>{row}</tr>" for row in cells)
-    return f'<div class="wide"><table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>'
+def _table(columns: Mapping, **looks) -> str:
+    with pd.option_context("display.max_colwidth", None):  # else long texts are cut
+        table = pd.DataFrame(columns).to_html(index=False, border=0, justify="unset", **looks)
+    return f'<div class="wide">{table}</div>'
+
+
+def transcripts(found: list[Transcript]) -> str:
+    """What was run at one place of the plot: the first whole, the others folded."""
+    first, *others = map(transcript, found)
+    return first + "".join(_fold("another trial here", other) for other in others)
 
 
 def transcript(found: Transcript) -> str:
-    """A transcript as HTML: what was run, what it printed, and the settings read back."""
+    """A transcript: what was run, what it printed, and the settings read back."""
     trial = found.trial
     place = f"{trial.runner}, block {trial.block}, run {trial.order} in it"
-    parts = [
-        f"<h3>{escape(trial.id)}</h3>",
-        f"<p>{escape(place)}, {escape(found.evidence)} evidence, testbed {escape(found.testbed)}</p>",
-    ]
-    for reason in filter(None, (found.fault, found.unavailable)):
-        parts.append(f'<p class="fault">{escape(reason)}</p>')
+    said = f"{place}, {found.evidence} evidence, testbed {found.testbed}"
+    faults = [reason for reason in (found.fault, found.unavailable) if reason]
+    parts = [f"<h3>{escape(trial.id)}</h3><p>{escape(said)}</p>"]
+    parts += [f'<p class="fault">{escape(reason)}</p>' for reason in faults]
     parts += [_execution(execution) for execution in found.executions]
     settings = {
         "Settings of the trial": trial.point,
         "Read back afterwards": found.effective,
         "Counters": found.counters,
     }
-    parts += [_fold(title, values) for title, values in settings.items() if values]
+    for title, values in settings.items():
+        if values:
+            table = {"name": list(values), "value": map(str, values.values())}
+            parts.append(_fold(title, _table(table, header=False)))
     return "".join(parts)
 
 
-def _fold(title: str, values: Mapping) -> str:
-    rows = "".join(
-        f"<tr><th>{escape(str(key))}</th><td>{escape(str(value))}</td></tr>"
-        for key, value in values.items()
-    )
-    return f"<details><summary>{title}</summary><table>{rows}</table></details>"
-
-
-def command(execution: Execution) -> str:
-    """What was executed, as one line."""
-    return " ".join(execution.argv) or execution.tool
+def _fold(title: str, content: str) -> str:
+    return f"<details><summary>{title}</summary>{content}</details>"
 
 
 def _execution(execution: Execution) -> str:
     code = "unknown" if execution.exit_code is None else execution.exit_code
     ended = "stopped at its limit" if execution.timed_out else f"exit code {code}"
-    head = f"<p><code>{escape(command(execution))}</code><br>{ended}, {execution.wall_s:.2f} s</p>"
+    command = " ".join(execution.argv) or execution.tool
+    head = f"<p><code>{escape(command)}</code><br>{ended}, {execution.wall_s:.2f} s</p>"
     texts = {"output": execution.stdout, "errors": execution.stderr}
-    return head + "".join(
-        f'<pre aria-label="{name}">{escape(_cut(text))}</pre>'
-        for name, text in texts.items()
-        if text.strip()
+    said = {name: text for name, text in texts.items() if text.strip()}
+    printed = (
+        f'<pre aria-label="{name}">{escape(_cut(text))}</pre>' for name, text in said.items()
     )
+    return head + "".join(printed)
 
 
 def _cut(text: str) -> str:
-    if len(text) <= MOST:
-        return text
-    return (
-        f"{text[:MOST]}\n... {len(text) - MOST} more characters: the transcript's file has them all"
-    )
-
-
-def _interval(low: float, high: float) -> str:
-    return f"{known(low)} to {known(high)}" if low == low else known(low)
+    more = f"\n... {len(text) - MOST} more characters: the transcript's file has them all"
+    return text if len(text) <= MOST else text[:MOST] + more

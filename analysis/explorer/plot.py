@@ -3,31 +3,27 @@
 It is drawn anew on every change. Its colours are those of a light page; a dark one inverts them by a filter.
 """
 
-import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from bokeh.embed import file_html
 from bokeh.models import (
-    BoxSelectTool, CDSView, ColumnDataSource, CustomJS, CustomJSFilter, CustomJSTickFormatter, FixedTicker, Glyph,
-    GlyphRenderer, HoverTool, Legend, LegendItem, MultiLine, Patches, Range1d, ResetTool, Scatter, Segment, TapTool,
+    CDSView, ColumnDataSource, CustomJS, CustomJSFilter, CustomJSTickFormatter, FixedTicker, Glyph,
+    GlyphRenderer, HoverTool, Legend, LegendItem, MultiLine, Patches, Range1d, Scatter, Segment, TapTool,
 )  # fmt: skip
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
 
 from analysis import style
-from analysis.explorer.data import SETTINGS, SIZE, Trials, factor_name, known
-from analysis.explorer.shown import Curve, Shown, selected
-from analysis.explorer.view import View
+from analysis.explorer.data import axis_label
+from analysis.explorer.shown import PUBLISHED, Shown
 from analysis.inference.averages import NAMES as AVERAGES
-from analysis.wording import byte_size, counted
 from runners.journal import write_whole
 
-# What Bokeh calls matplotlib's markers.
+# What Bokeh calls matplotlib's markers, and its lines.
 MARKERS = {
     "o": "circle", "s": "square", "^": "triangle", "v": "inverted_triangle", "D": "diamond",
     "P": "plus", "X": "square_pin", "*": "star", "p": "hex",
@@ -37,7 +33,7 @@ DASHES = {"-": "solid", "--": "dashed", ":": "dotted", "-.": "dashdot"}
 SPARE = (
     "gige", "10gige", "100gige", "gige_bonded", "ddr_infiniband", "25gige", "unshaped", "scenario 3", "noise 2",
 )  # fmt: skip
-BESIDE = ("star", "hex", "plus")
+BESIDE = {"star": "★", "hex": "⬢", "plus": "✚"}
 DOUBLING = 4.0  # levels this many times apart are laid out by doublings
 ASIDE, ALL_ASIDE = (
     0.14,
@@ -45,31 +41,27 @@ ASIDE, ALL_ASIDE = (
 )  # of the axis's mean step: between neighbouring series, and all of them
 SPREAD = 0.55  # of the distance between series: over which the blocks of one are spread
 CLOSE = 0.045  # of the axis: tick labels that are closer would collide
+MOST_LABELS = 60  # characters of tick labels beside each other, beyond which they are slanted
 COUNTS, LEFT_OUT = 0.55, 0.13  # opacity of a trial in the statistics, and of one that is not
 FINE = 90  # places at which a fitted curve is drawn
 FROM_ZERO = (
     0.45  # a vertical axis begins at 0 where the least value is below this part of the largest
 )
-MOST_LABELS = 60  # characters of tick labels beside each other, beyond which they are slanted
-INK, QUIET = "#222222", "#5f6368"
-LEGEND = {
-    "location": "left",
-    "orientation": "horizontal",
-    "label_text_color": INK,
-    "label_text_font_size": "13px",
-    "background_fill_color": None,
-    "border_line_color": None,
-    "margin": 0,
-    "stylesheets": [
-        """
-        .bk-grid { display: flex; flex-wrap: wrap; gap: 2px 14px !important; max-width: min(100vw - 470px, 1290px) }
-        @media (max-width: 900px) { .bk-grid { max-width: calc(100vw - 100px) } }
-        """
-    ],
+INK, QUIET, LINE = "#222222", "#5f6368", "#d0d1cc"
+FRAME = {
+    "tools": "pan,box_zoom,wheel_zoom,reset",
+    "active_drag": None,  # a finger scrolls the page
+    "active_scroll": None,
+    "toolbar_location": "above",
+    "min_border_right": 18,
+    "background_fill_color": None,  # the page's own colour shows
+    "border_fill_color": None,
+    "outline_line_color": None,
+    "stylesheets": [".bk-Canvas { filter: var(--plot-filter) }"],  # of a dark page
 }
 AXES = {
-    "axis_line_color": "#d0d1cc",
-    "major_tick_line_color": "#d0d1cc",
+    "axis_line_color": LINE,
+    "major_tick_line_color": LINE,
     "minor_tick_line_color": None,
     "axis_label_text_color": INK,
     "axis_label_text_font_style": "normal",
@@ -77,33 +69,20 @@ AXES = {
     "major_label_text_color": QUIET,
     "major_label_text_font_size": "13px",
 }
-FRAME = {
-    "sizing_mode": "stretch_both",
-    "min_height": 340,
-    "tools": "pan,box_zoom,wheel_zoom",
-    "active_drag": None,  # a finger scrolls the page
-    "active_scroll": None,
-    "toolbar_location": "above",
-    "name": "view",
-    "min_border_right": 18,
-    "background_fill_color": None,  # the page's own colour shows
-    "border_fill_color": None,
-    "outline_line_color": None,
-    "stylesheets": [".bk-Canvas { filter: var(--plot-filter) }"],  # of a dark page
+LEGEND = {
+    "label_text_color": INK,
+    "label_text_font_size": "13px",
+    "background_fill_color": None,
+    "border_line_color": None,
+    "margin": 0,
 }
-TOLD = [name for name in SETTINGS if name not in ("file", "version", "variant")]
+WRAPPED = """
+.bk-grid { display: flex; flex-wrap: wrap; gap: 2px 14px !important; max-width: min(100vw - 470px, 1290px) }
+@media (max-width: 900px) { .bk-grid { max-width: calc(100vw - 100px) } }
+"""
 CARD = """<div style="background: var(--card); color: var(--ink); margin: -6px -8px; padding: 8px 11px;
- max-width: 340px; font-size: 13px">{}</div>"""
-TRIAL = CARD.format(
-    '<b>@series</b> · @level<br><span style="font-size:1.15em">@value</span><br>block @block, run @order in it<br>'
-    "@settings<br><i>@note</i><br><small>@trial · click for its transcript</small>"
-)
-MEAN = CARD.format(
-    '<b>@series</b> · @level<br><span style="font-size:1.15em">@kind mean @value</span><br>@interval'
-)
-PRINTED = CARD.format(
-    '<b>@series</b> · published<br><span style="font-size:1.15em">@value</span><br><small>@text</small>'
-)
+ max-width: 340px; font-size: 13px"><b>@series</b> · {}</div>"""
+VALUE = '<br><span style="font-size:1.15em">{}@y{{%.4g}} {}</span><br>'
 NUMBERS = """
 const size = Math.abs(tick)
 if (size >= 1e6 || (size > 0 && size < 1e-3)) return tick.toExponential().replace("e+", "e")
@@ -128,56 +107,51 @@ class Look:
     dash: str | list[int]
 
 
-def looks(trials: Trials, factor: str, quantity: str) -> dict[Hashable, Look]:
-    """The look of each level of a factor: as in the report's figures, else one that no other level has."""
-    levels = trials.factors_of(quantity)[factor]
+def look_of(look: style.Look, series: str, marker: str = "") -> Look:
+    """A look of the report's figures, as Bokeh has it; with a marker of its own where one is given."""
+    dash = [2 * int(part) for part in look.line[1]] if not isinstance(look.line, str) else ""
+    marker = marker or MARKERS.get(look.marker, "circle")
+    return Look(series, look.color, marker, dash or DASHES[look.line])
+
+
+def looks(shown: Shown) -> dict[tuple[str, Hashable], Look]:
+    """The look of each curve by source and level: as in the report's figures, else one that no other level has."""
+    view, trials = shown.view, shown.first
+    levels = trials.factors_of(view.y)[view.series]
     own = {level: style.LOOKS[level] for level in levels if level in style.LOOKS}
-    taken = {look.color for look in own.values()}
-    spare = [style.LOOKS[name] for name in SPARE]
+    taken, spare = {look.color for look in own.values()}, [style.LOOKS[name] for name in SPARE]
     spare = [look for look in spare if look.color not in taken] or spare
     others = [level for level in levels if level not in own]
-    chosen = own | {level: spare[at % len(spare)] for at, level in enumerate(others)}
-    return {level: look_of(chosen[level], trials.placed(factor, level)) for level in levels}
-
-
-def look_of(look: style.Look, series: str) -> Look:
-    """A look of the report's figures, as Bokeh has it."""
-    dash = (
-        DASHES[look.line]
-        if isinstance(look.line, str)
-        else [2 * int(part) for part in look.line[1]]
-    )
-    return Look(series, look.color, MARKERS.get(look.marker, "circle"), dash)
-
-
-LooksOf = Mapping[str, Mapping[Hashable, Look]]  # by source and level
+    own |= {level: spare[at % len(spare)] for at, level in enumerate(others)}
+    markers = ["", *BESIDE]
+    found = {}
+    for at, (source, opened) in enumerate(shown.opened.items()):
+        kind = f", {opened.evidence}" if len(shown.opened) > 1 else ""
+        for level in view.shown:
+            name = trials.called(view.series, level) + kind
+            found[source, level] = look_of(own[level], name, markers[at % len(markers)])
+    return found
 
 
 class Axis:
     """Where the levels of the horizontal axis are: doublings are steps, and what has no number stands in a row."""
 
-    def __init__(self, view: View, opened: Mapping[str, Trials]) -> None:
-        first = next(iter(opened.values()))
-        every = (trials.factors_of(view.y).get(view.x, ()) for trials in opened.values())
-        levels = list(dict.fromkeys(level for each in every for level in each))
-        numbers = all(isinstance(level, (int, float)) for level in levels)
-        self.numeric = numbers and view.x not in first.switches
+    def __init__(self, shown: Shown) -> None:
+        view, first = shown.view, shown.first
+        every = [trials.factors_of(view.y)[view.x] for trials in shown.opened.values()]
+        levels = list(dict.fromkeys(sum(every, [])))
+        self.numeric = view.x not in first.switches and not isinstance(levels[0], str)
         levels = sorted(levels) if self.numeric else levels
-        self.by_doublings = self.numeric and levels[0] > 0 and levels[-1] >= DOUBLING * levels[0]
-        at = (
-            self.place(np.array(levels, float))
-            if self.numeric
-            else np.arange(len(levels), dtype=float)
-        )
+        self.by_doublings = self.numeric and 0 < DOUBLING * levels[0] <= levels[-1]
+        at = self.place(np.array(levels if self.numeric else range(len(levels)), float))
         self.places = dict(zip(levels, at.tolist()))
         self.span = float(np.ptp(at))
         self.step = self.span / max(len(levels) - 1, 1) or 1.0
-        self.series = len(view.shown)
-        self.title = first.axis(view.x)
+        self.series = view.shown
         self.labels: dict[float, str] = {}
         for level, place in self.places.items():
             if not (self.numeric and self.labels) or place - max(self.labels) >= CLOSE * self.span:
-                self.labels[place] = _tick(view.x, level, first)
+                self.labels[place] = first.ticked(view.x, level).replace("\u00a0", " ")
 
     def place(self, values: np.ndarray) -> np.ndarray:
         """Where numbers stand."""
@@ -186,11 +160,14 @@ class Axis:
     @property
     def apart(self) -> float:
         """The distance between neighbouring series at one level."""
-        return self.step * min(ASIDE, ALL_ASIDE / max(self.series, 1))
+        return self.step * min(ASIDE, ALL_ASIDE / len(self.series))
 
-    def aside(self, position: int) -> float:
-        """How far the series at a position is moved sideways, so that series at one level do not hide each other."""
-        return self.apart * (position - (self.series - 1) / 2)
+    def at(self, levels: pd.Series, series: pd.Series) -> pd.Series:
+        """Where points stand: series at one level are moved sideways, so that they do not hide each other."""
+        middle = (len(self.series) - 1) / 2
+        aside = {level: self.apart * (at - middle) for at, level in enumerate(self.series)}
+        places = self.place(levels.astype(float)) if self.numeric else levels.map(self.places)
+        return places + series.map(aside)
 
     def spread(self, blocks: pd.Series) -> np.ndarray:
         """How far each trial is moved from its series' place by its block, the first to the last; shape (trials,)."""
@@ -205,63 +182,67 @@ class Axis:
         return min(self.places.values()) - room, max(self.places.values()) + room
 
 
-def _tick(factor: str, level: Hashable, trials: Trials) -> str:
-    in_bytes = factor in ("window_bytes", "token_bytes", SIZE)
-    if in_bytes and level >= 1024 and math.log2(level).is_integer():
-        return byte_size(level).replace("\u00a0", " ")
-    return trials.placed(factor, level) if factor in trials.switches else trials.called(level)
-
-
 def draw(shown: Shown) -> figure:
     """The figure of a view; the selection of its model `points` says which trials were clicked."""
-    view, axis = shown.view, Axis(shown.view, shown.opened)
-    style_of = _looks_of(shown)
-    trials = pd.concat([_trials(shown, name, axis, style_of[name]) for name in view.sources])
-    means = pd.concat([_means(shown, each, axis, style_of[each.source]) for each in shown.curves])
-    published = _published(shown, axis, style_of[view.sources[0]])
-    lines, bands = _models(shown, axis, style_of)
-    values = np.concatenate([trials.y, means.low, means.high, published.y])
+    view, axis, style_of = shown.view, Axis(shown), looks(shown)
+    points = _placed(shown, shown.points(), axis, style_of)
+    trials, published = (points[(points.evidence == PUBLISHED) == of] for of in (False, True))
+    means = _placed(shown, shown.summary(), axis, style_of)
+    trials = trials.assign(
+        x=trials.x + axis.spread(trials.block),
+        alpha=np.where(trials.counts, 1.0 if means.n.max() <= 1 else COUNTS, LEFT_OUT),
+        note=trials.reason.where(trials.reason == "", "does not count: " + trials.reason),
+    )
+    means = means.rename(columns={"mean": "y"})[means.n > 1]  # one block is its own point
+    ends = np.concatenate([points.y, means.low, means.high]).astype(float)
     drawn = figure(
         x_range=Range1d(*axis.ends),
-        y_range=Range1d(*_y_ends(values.astype(float), "log" in view.layers)),
+        y_range=Range1d(*_y_ends(ends, "log" in view.layers)),
         y_axis_type="log" if "log" in view.layers else "linear",
-        x_axis_label=axis.title,
-        y_axis_label=shown.first.quantities[view.y].axis,
+        x_axis_label=axis_label(view.x),
+        y_axis_label=shown.quantity.with_unit(shown.quantity.label),
+        name="view",
+        sizing_mode="stretch_both",
+        min_height=340,
         **FRAME,
     )
     dress(drawn, axis.labels)
     visible = CustomJSFilter(code=VISIBLE)
 
-    def layer(glyph: Glyph, table: pd.DataFrame | dict, name: str = "", **more) -> GlyphRenderer:
-        columns = table.to_dict("series") if isinstance(table, pd.DataFrame) else table
-        source = ColumnDataSource(dict(columns))
-        source.name = name
+    def layer(glyph: Glyph, table: pd.DataFrame, name: str = "", **more) -> GlyphRenderer:
+        source = ColumnDataSource(table.to_dict("series"), name=name)
         return drawn.add_glyph(source, glyph, view=CDSView(filter=visible), **more)
 
+    outline = {"line_color": "color", "fill_color": "white"}
+    unit = shown.quantity.unit
     if "model" in view.layers:
+        lines, bands = _models(shown, axis, style_of)
         layer(Patches(fill_color="color", fill_alpha=0.16, line_color=None), bands)
         layer(MultiLine(line_color="color", line_dash="dash", line_width=2), lines, "model")
     if "blocks" in view.layers:
-        blocks = _block_lines(shown, axis, style_of)
-        layer(MultiLine(line_color="color", line_alpha=0.35), blocks, "blocks")
-    dot = {"marker": "marker", "fill_color": "color"}
-    glyph = Scatter(size=7, line_color=None, fill_alpha="alpha", **dot)
-    chosen = Scatter(size=12, line_color=INK, **dot)
-    points = layer(glyph, trials, "points", selection_glyph=chosen, nonselection_glyph=None)
-    points.visible = "points" in view.layers  # the table of trials has them, too
-    drawn.add_tools(_hover(points, TRIAL, "left"), TapTool(renderers=[points]))
-    drawn.add_tools(BoxSelectTool(renderers=[points], persistent=False))
-    outline = {"line_color": "color", "fill_color": "white"}
+        layer(MultiLine(line_color="color", line_alpha=0.35), _blocks(trials), "blocks")
+    if "points" in view.layers:
+        dot = {"marker": "marker", "fill_color": "color"}
+        glyph = Scatter(size=7, line_color=None, fill_alpha="alpha", **dot)
+        chosen = Scatter(size=12, line_color=INK, **dot)
+        dots = layer(glyph, trials, "points", selection_glyph=chosen, nonselection_glyph=None)
+        last = "block @block, run @order in it<br><i>@note</i><br><small>@trial_id · click for its transcript</small>"
+        drawn.add_tools(
+            _hover(dots, VALUE.format("", unit) + last, "left"), TapTool(renderers=[dots])
+        )
     if "medians" in view.layers:
         layer(Scatter(y="median", marker="dash", size=20, line_width=2.5, **outline), means)
     if "means" in view.layers:
         layer(Segment(x0="x", y0="low", x1="x", y1="high", line_color="color", line_width=2), means)
         glyph = Scatter(marker="marker", size=9, line_width=1.8, **outline)
-        drawn.add_tools(_hover(layer(glyph, means, "means"), MEAN, "right"))
+        of = shown.first.unit_of_repetition
+        last = f"95 % t interval @low{{%.4g}} to @high{{%.4g}}, n = @n {of}s"
+        value = VALUE.format(f"{AVERAGES[shown.quantity.kind]} mean ", unit)
+        drawn.add_tools(_hover(layer(glyph, means, "means"), value + last, "right"))
     if len(published):
         cross = Scatter(marker="x", size=12, line_width=2.5, **outline)
-        drawn.add_tools(_hover(layer(cross, published, "published"), PRINTED, "horizontal"))
-    drawn.add_tools(ResetTool())
+        crosses = layer(cross, published, PUBLISHED)
+        drawn.add_tools(_hover(crosses, VALUE.format("published: ", unit) + "@source", "right"))
     _add_legend(drawn, layer, shown, style_of, visible)
     return drawn
 
@@ -270,13 +251,14 @@ def dress(drawn: figure, ticks: Mapping[float, str]) -> figure:
     """The same figure with the page's look, and with these ticks below it."""
     drawn.toolbar.logo = None
     drawn.xgrid.visible = False
-    drawn.ygrid.update(grid_line_color=INK, grid_line_alpha=0.1)
+    drawn.ygrid.grid_line_color, drawn.ygrid.grid_line_alpha = INK, 0.1
     drawn.yaxis.formatter = CustomJSTickFormatter(code=NUMBERS)
-    crowded = sum(map(len, ticks.values())) > MOST_LABELS
-    drawn.xaxis.update(
-        ticker=FixedTicker(ticks=list(ticks)),
-        major_label_overrides=dict(ticks),
-        major_label_orientation=0.6 if crowded else "horizontal",
+    drawn.xaxis.ticker, drawn.xaxis.major_label_overrides = (
+        FixedTicker(ticks=list(ticks)),
+        dict(ticks),
+    )
+    drawn.xaxis.major_label_orientation = (
+        0.6 if len("".join(ticks.values())) > MOST_LABELS else "horizontal"
     )
     for axis in drawn.axis:
         axis.update(**AXES)
@@ -284,183 +266,68 @@ def dress(drawn: figure, ticks: Mapping[float, str]) -> figure:
 
 
 def _hover(renderer: GlyphRenderer, text: str, side: str) -> HoverTool:
+    formats = dict.fromkeys(("@y", "@low", "@high"), "printf")
+    said = CARD.format("@level" + text)
     return HoverTool(
-        renderers=[renderer], tooltips=text, attachment=side, limit=1, point_policy="snap_to_data"
+        renderers=[renderer], tooltips=said, formatters=formats, attachment=side, limit=1
     )
 
 
-def _add_legend(drawn: figure, layer: Callable, shown: Shown, style_of: LooksOf, visible) -> None:
-    """A row for each curve, with its mark and line; a click hides the curve, or shows it again."""
-    entries = [style_of[curve.source][curve.level] for curve in shown.curves]
+def _add_legend(drawn: figure, layer: Callable, shown: Shown, style_of: Mapping, visible) -> None:
+    """A mark for each curve, with its line where it has one; a click hides the curve, or shows it again."""
+    entries = list(style_of.values())
     rows = pd.DataFrame([vars(entry) for entry in entries]).assign(x=np.nan, y=np.nan)
-    rows["xs"] = rows["ys"] = [[np.nan]] * len(rows)
-    symbols = [layer(Scatter(marker="marker", size=9, fill_color="color", line_color=None), rows)]
-    if "model" in shown.view.layers and any(_is_drawn(curve) for curve in shown.curves):
-        symbols.append(layer(MultiLine(line_color="color", line_dash="dash"), rows))
+    rows = rows.assign(xs=[[np.nan]] * len(rows), ys=[[np.nan]] * len(rows))
+    marks = [layer(Scatter(marker="marker", size=9, fill_color="color", line_color=None), rows)]
+    if "model" in shown.view.layers and any(curve.is_drawn for curve in shown.curves):
+        marks.append(layer(MultiLine(line_color="color", line_dash="dash"), rows))
     items = [
-        LegendItem(label=entry.series, renderers=symbols, index=at)
+        LegendItem(label=entry.series, renderers=marks, index=at)
         for at, entry in enumerate(entries)
     ]
-    legend = Legend(items=items, **LEGEND)
+    looks_ = {"location": "left", "orientation": "horizontal", "stylesheets": [WRAPPED], **LEGEND}
+    legend = Legend(items=items, **looks_)
     legend.js_on_event("legend_item_click", CustomJS(args={"filter": visible}, code=HIDE))
     drawn.add_layout(legend, "above")
 
 
-def _looks_of(shown: Shown) -> LooksOf:
-    """The look of each level by source: further datasets have the colours of the first and markers of their own."""
-    view = shown.view
-    first = looks(shown.first, view.series, view.y)
-    found = {view.sources[0]: first}
-    for at, name in enumerate(view.sources[1:]):
-        marker = BESIDE[at % len(BESIDE)]
-        found[name] = {level: replace(look, marker=marker) for level, look in first.items()}
-    if len(found) == 1:
-        return found
-    return {
-        name: {
-            level: replace(look, series=f"{look.series}, {shown.opened[name].evidence}")
-            for level, look in each.items()
-        }
-        for name, each in found.items()
-    }
-
-
-def _places(shown: Shown, curve: Curve, axis: Axis) -> np.ndarray:
-    aside = axis.aside(shown.view.shown.index(curve.level))
-    return np.array([axis.places[level] + aside for level in curve.summary.index], float)
-
-
-def _trials(shown: Shown, name: str, axis: Axis, look: Mapping[Hashable, Look]) -> pd.DataFrame:
-    """One row for each trial of the series shown, valid or not; without a reading its y is NaN."""
-    view, trials = shown.view, shown.opened[name]
-    rows = selected(view, trials)
-    series, levels = rows[view.series], rows[view.x]
-    aside = {level: axis.aside(position) for position, level in enumerate(view.shown)}
-    alone = (
-        max((curve.summary.n.max() for curve in shown.curves if curve.source == name), default=0)
-        <= 1
+def _placed(shown: Shown, table: pd.DataFrame, axis: Axis, style_of: Mapping) -> pd.DataFrame:
+    """A table of points with their places and looks."""
+    view, first = shown.view, shown.first
+    sources = table.source.where(table.source.isin(view.sources), view.sources[0])
+    found = [style_of[key] for key in zip(sources, table[view.series])]
+    levels = {level: first.called(view.x, level) for level in table[view.x].unique()}
+    placed = table.assign(
+        x=axis.at(table[view.x], table[view.series]), level=table[view.x].map(levels)
     )
-    placed = {level: trials.placed(view.x, level) for level in levels.unique()}
-    reasons = "does not count: " + rows.reason.replace("", "no reading")
-    return pd.DataFrame(
-        {
-            "x": levels.map(axis.places) + series.map(aside) + axis.spread(rows.block),
-            "y": rows[view.y].astype(float),
-            "value": [trials.quantities[view.y].written(value) for value in rows[view.y]],
-            **_of_series(series, look, "series", "color", "marker"),
-            "alpha": np.where(rows.counts, 1.0 if alone else COUNTS, LEFT_OUT),
-            "trial": rows.trial_id,
-            "block": rows.block,
-            "order": rows.order,
-            "level": levels.map(placed),
-            "settings": _settings(trials, (view.x, view.series))[rows.index].to_numpy(object),
-            "note": reasons.where(~rows.valid, ""),
-            "source": name,
-        }
-    )
+    for part in ("series", "color", "marker"):
+        placed[part] = [getattr(look, part) for look in found]
+    return placed.rename(columns={view.y: "y"})
 
 
-def _of_series(
-    series: pd.Series, look: Mapping[Hashable, Look], *parts: str
-) -> dict[str, pd.Series]:
-    return {
-        part: series.map({level: getattr(one, part) for level, one in look.items()})
-        for part in parts
-    }
-
-
-@lru_cache(maxsize=64)
-def _settings(trials: Trials, view_axes: tuple[str, str]) -> pd.Series:
-    """What each trial was run with beside its series and level, as text over the rows of its table."""
-    frame, texts = trials.frame, pd.Series("", trials.frame.index, dtype=object)
-    for name in TOLD:
-        if name in view_axes or frame[name].isna().all() or (frame[name] == "").all():
-            continue
-        called = {
-            level: f", {factor_name(name)} {trials.called(level)}" for level in frame[name].unique()
-        }
-        texts = texts + frame[name].map(called)
-    return texts.str.removeprefix(", ")
-
-
-def _means(shown: Shown, curve: Curve, axis: Axis, look: Mapping[Hashable, Look]) -> pd.DataFrame:
-    """Median, mean and 95 % t interval at every level of several blocks: one block is its own point."""
-    trials, told = shown.opened[curve.source], curve.summary[curve.summary.n > 1]
-    quantity, one = trials.quantities[shown.view.y], look[curve.level]
-    rows = pd.DataFrame(
-        {
-            "x": _places(shown, curve, axis)[curve.summary.n > 1],
-            "y": told["mean"],
-            **{part: told[part] for part in ("median", "low", "high", "n")},
-            "value": [quantity.written(value) for value in told["mean"]],
-            "level": [trials.placed(shown.view.x, level) for level in told.index],
-        }
-    )
-    n = [counted(int(count), trials.unit_of_repetition) for count in told.n]
-    rows["interval"] = [
-        f"95 % t interval {known(low)} to {known(high)}, n = {count}"
-        for low, high, count in zip(told.low, told.high, n)
-    ]
-    return rows.assign(
-        kind=AVERAGES[quantity.kind], series=one.series, color=one.color, marker=one.marker
-    )
-
-
-def _published(shown: Shown, axis: Axis, look: Mapping[Hashable, Look]) -> pd.DataFrame:
-    """What the sources printed of the quantity."""
-    view, rows = shown.view, shown.printed()
-    if rows.empty:
-        return pd.DataFrame({"y": []})
-    levels = rows[view.x]
-    x = axis.place(levels.to_numpy(float)) if axis.numeric else levels.map(axis.places)
-    aside = [axis.aside(view.shown.index(level)) for level in rows[view.series]]
-    written = [shown.first.quantities[view.y].written(value) for value in rows.value]
-    of_series = _of_series(rows[view.series], look, "series", "color")
-    return pd.DataFrame(
-        {
-            "x": x + np.array(aside),
-            "y": rows.value,
-            "value": written,
-            "text": rows.text,
-            **of_series,
-        }
-    )
-
-
-def _block_lines(shown: Shown, axis: Axis, style_of: LooksOf) -> dict[str, list]:
+def _blocks(trials: pd.DataFrame) -> pd.DataFrame:
     """Each block's own line through the points that count."""
-    lines: dict[str, list] = {"xs": [], "ys": [], "color": [], "series": []}
-    for curve in shown.curves:
-        x, look = _places(shown, curve, axis), style_of[curve.source][curve.level]
-        for values in curve.table.to_numpy(float):
-            _append(lines, xs=x, ys=values, color=look.color, series=look.series)
-    return lines
+    counted = trials[trials.counts].sort_values("x")
+    lines = counted.groupby(["source", "series", "color", "block"], sort=False)[["x", "y"]].agg(
+        list
+    )
+    return lines.reset_index().rename(columns={"x": "xs", "y": "ys"})
 
 
-def _is_drawn(curve: Curve) -> bool:
-    return curve.fitted is not None and not curve.fitted.refused
-
-
-def _models(shown: Shown, axis: Axis, style_of: LooksOf) -> tuple[dict[str, list], dict[str, list]]:
+def _models(shown: Shown, axis: Axis, style_of: Mapping) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The fitted curves that follow their points, and their 95 % bands over the blocks; one block has no band."""
-    lines: dict[str, list] = {"xs": [], "ys": [], "color": [], "series": [], "dash": []}
-    bands: dict[str, list] = {"xs": [], "ys": [], "color": [], "series": []}
-    for curve in filter(_is_drawn, shown.curves):
-        levels, look = curve.table.columns.to_numpy(float), style_of[curve.source][curve.level]
-        spaced = np.geomspace if levels.min() > 0 else np.linspace
-        x = spaced(levels.min(), levels.max(), FINE)
+    lines, bands = [], []
+    for curve in (curve for curve in shown.curves if curve.is_drawn):
+        levels, look = curve.table.columns.to_numpy(float), style_of[curve.source, curve.level]
+        x = np.geomspace(levels.min(), levels.max(), FINE)
         mean, low, high = curve.fitted.band(x)
-        place, same = axis.place(x), {"color": look.color, "series": look.series}
-        _append(lines, xs=place, ys=mean, dash=look.dash, **same)
+        place = axis.place(x)
+        lines.append({**vars(look), "xs": place, "ys": mean})
         if np.isfinite(low).all():
-            ys = np.concatenate([low, high[::-1]])
-            _append(bands, xs=np.concatenate([place, place[::-1]]), ys=ys, **same)
-    return lines, bands
-
-
-def _append(columns: dict[str, list], **values) -> None:
-    for name, value in values.items():
-        columns[name].append(value)
+            around = np.concatenate([place, place[::-1]]), np.concatenate([low, high[::-1]])
+            bands.append({**vars(look), "xs": around[0], "ys": around[1]})
+    columns = ["series", "color", "dash", "xs", "ys"]
+    return pd.DataFrame(lines, columns=columns), pd.DataFrame(bands, columns=columns)
 
 
 def _y_ends(values: np.ndarray, log: bool) -> tuple[float, float]:

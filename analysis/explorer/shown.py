@@ -13,8 +13,8 @@ from analysis import models
 from analysis.contrasts import Contrast, contrasts, differences, log_ratios
 from analysis.derive import points
 from analysis.explorer import data
-from analysis.explorer.data import PERCENT, SHOWN_IN, Trials
-from analysis.explorer.view import View, named_models, opening, printed_tables
+from analysis.explorer.data import PERCENT, Trials
+from analysis.explorer.view import View, model_of, opening, printed
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.inference.over_blocks import over_blocks, ratios
@@ -24,15 +24,12 @@ from analysis.statistics.judgement import judge as judge_fall
 from analysis.wording import counted, number, percent, percent_range
 from runners.record import FalloffError
 
-OF_FALLS = (
-    "efficiency",
-    "share",
-    "hpl_rate",
-)  # quantities whose ratio within a block is that of the rates
+OF_FALLS = ("efficiency", "share", "hpl_rate")  # whose ratio within a block is that of the rates
 OF_RATES = (
     "amdahl",
     "universal_scalability",
 )  # laws of a rate: of a share they describe n times the share
+PUBLISHED = "published"
 CODE = '''"""{title}
 
 Made by `falloff explore`. In Falloff's environment and folder: python view.py. It prints what the page said, and
@@ -78,7 +75,7 @@ class Curve:
 
     `table` is over (block, the levels of x) in the quantity's unit, NaN where a trial is not valid or was left out.
     `summary` has a row for each level: `median`, `mean`, the 95 % t interval `low` and `high`, NaN from one value, and
-    `n`. `fitted` is the experiment's model, None where it names none for this quantity.
+    `n`. `fitted` is the experiment's model, None where it names none for what is shown.
     """
 
     source: str
@@ -87,23 +84,26 @@ class Curve:
     summary: pd.DataFrame
     fitted: Fitted | None
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether a model follows its points."""
+        return self.fitted is not None and not self.fitted.refused
+
 
 @dataclass(frozen=True)
 class Judgement:
     """What the data say of the view's contrast: `word` is the verdict, or empty where none is drawn.
 
     `sentence` says it with n and the kind of interval, `note` what else has to be known. `fall` is the verdict that
-    it rests on; `ratio` [1] with `interval` that of the two series at the largest level, and `blocks` its n.
+    it rests on, None where two series are compared at the last level: then `ratio` [1] is theirs.
     """
 
-    word: str
-    sentence: str
-    note: str
     evidence: str
+    sentence: str
+    note: str = ""
+    word: str = ""
     fall: Fall | None = None
     ratio: float = np.nan
-    interval: tuple[float, float] = (np.nan, np.nan)
-    blocks: int = 0
 
 
 @dataclass(frozen=True)
@@ -121,16 +121,14 @@ class Shown:
         return self.opened[self.view.sources[0]]
 
     @property
-    def text(self) -> str:
-        """What the page says above the plot, a line for each dataset."""
-        return "\n".join(
-            f"{each.sentence} {each.note}".strip() for each in self.judgements.values()
-        )
+    def quantity(self) -> data.Quantity:
+        """What is on the vertical axis."""
+        return self.first.quantities[self.view.y]
 
     @property
-    def model(self) -> str:
-        """The model that the experiment names for what is shown, or an empty text."""
-        return model_of(self.view, self.first)
+    def text(self) -> str:
+        """What the page says above the plot, a line for each dataset."""
+        return "\n".join(f"{one.sentence} {one.note}".strip() for one in self.judgements.values())
 
     def printed(self) -> pd.DataFrame:
         """What the sources printed of what is shown: the levels, `value` in the quantity's unit, and `text`, where."""
@@ -146,51 +144,38 @@ class Shown:
 
         What the sources printed follows, of published evidence, without a trial and with its text as the source.
         """
-        view, unit = self.view, self.first.quantities[self.view.y].unit
-        factors = [view.series, view.x, *(name for name, _ in view.fixed)]
-        columns = [
-            "trial_id",
-            "block",
-            "order",
-            *dict.fromkeys(factors),
-            view.y,
-            "counts",
-            "reason",
-        ]
+        view, unit = self.view, self.quantity.unit
+        factors = dict.fromkeys([view.series, view.x, *(name for name, _ in view.fixed)])
+        columns = ["trial_id", "block", "order", *factors, view.y, "counts", "reason"]
         parts = [
             selected(view, trials)[columns].assign(source=name, evidence=trials.evidence, unit=unit)
             for name, trials in self.opened.items()
         ]
         beside = self.printed()
         if not beside.empty:
-            told = beside.rename(columns={"value": view.y, "text": "source"}).assign(
-                trial_id="", counts=False, reason="printed", evidence="published", unit=unit
-            )
-            told = told.assign(**{name: level for name, level in view.fixed if name not in told})
+            said = {"trial_id": "", "counts": False, "reason": "printed", "unit": unit}
+            levels = {name: level for name, level in view.fixed if name not in beside}
+            told = beside.rename(columns={"value": view.y, "text": "source"})
+            told = told.assign(evidence=PUBLISHED, **said, **levels)
             parts = [part.astype({"block": "Int64", "order": "Int64"}) for part in parts]
             parts.append(told[[name for name in parts[0] if name in told]])
         return pd.concat(parts, ignore_index=True)
 
     def summary(self) -> pd.DataFrame:
         """A row for each point: median, the mean of the quantity's kind, its 95 % t interval over the blocks and n."""
-        parts = [
-            curve.summary.rename_axis(self.view.x)
-            .reset_index()
-            .assign(
-                **{self.view.series: curve.level},
-                source=curve.source,
-                evidence=self.opened[curve.source].evidence,
-            )
-            for curve in self.curves
-        ]
+        parts = []
+        for curve in self.curves:
+            evidence = self.opened[curve.source].evidence
+            named = {self.view.series: curve.level, "source": curve.source, "evidence": evidence}
+            levels = curve.summary.rename_axis(self.view.x).reset_index()
+            parts.append(levels.assign(**named))
         return pd.concat(parts, ignore_index=True)
 
     def code(self, title: str) -> str:
         """Python that shows the view again, without the page."""
         fields = "".join(f"    {name}={value!r},\n" for name, value in vars(self.view).items())
-        return CODE.format(
-            title=title.replace("\\", " ").replace('"', "'"), view=f"View(\n{fields})"
-        )
+        said = title.replace("\\", " ").replace('"', "'")
+        return CODE.format(title=said, view=f"View(\n{fields})")
 
 
 def show(view: View, opened: Mapping[str, Trials]) -> Shown:
@@ -211,37 +196,15 @@ def again(view: View) -> Shown:
     return show(view, {name: data.opened(data.named(name)) for name in view.sources})
 
 
-def printed(quantity: str, trials: Trials) -> pd.DataFrame:
-    """All that is printed of a quantity in its shown unit, but for levels by name that the campaign does not have."""
-    table = printed_tables(trials.dataset.attrs["campaign"]).get(quantity)
-    if table is None or quantity not in trials.quantities:
-        return pd.DataFrame({"value": [], "text": []})
-    rows = table(trials.design)
-    for name in set(rows) & set(trials.factors):
-        if rows[name].dtype.kind not in "iuf":
-            rows = rows[rows[name].isin(trials.factors[name])]
-    scale = dict(SHOWN_IN.values()).get(trials.quantities[quantity].unit, 1.0)
-    return rows.assign(value=scale * rows.value)
-
-
 @lru_cache(maxsize=16)  # points, curves and sentences all begin with it; nobody changes it
 def selected(view: View, trials: Trials) -> pd.DataFrame:
     """The rows of the series shown at the other factors' levels, with `counts`: is it in the statistics?"""
-    frame = trials.rows(view.y)
+    frame = trials.by_size.get(view.y, trials.frame)
     for name, level in view.fixed:
-        if name in frame:
-            frame = frame[frame[name] == level]
+        frame = frame[frame[name] == level]
     frame = frame[frame[view.series].isin(view.shown)]
-    known = frame[view.y].notna() if view.y in frame else False
     out = frame.block.isin(view.without_blocks) | frame[view.x].isin(view.without_levels)
-    return frame.assign(counts=frame.valid & known & ~out)
-
-
-def model_of(view: View, trials: Trials) -> str:
-    """The model that the experiment names, which is of what its page opens with; an empty text for all else."""
-    named = named_models().get(trials.dataset.attrs["campaign"], "")
-    start = opening(view.sources[0], trials) if named else view
-    return named if (start.y, start.x) == (view.y, view.x) else ""
+    return frame.assign(counts=frame.valid & frame[view.y].notna() & ~out)
 
 
 def _curves(view: View, name: str, trials: Trials) -> list[Curve]:
@@ -252,28 +215,21 @@ def _curves(view: View, name: str, trials: Trials) -> list[Curve]:
     # Laid out at once: a page has to answer within a blink.
     table = np.full((len(view.shown), len(blocks), len(levels)), np.nan)
     if len(rows):
-        series, x = (
-            pd.Index(labels).get_indexer(rows[factor])
-            for labels, factor in ((view.shown, view.series), (levels, view.x))
-        )
+        series = pd.Index(view.shown).get_indexer(rows[view.series])
+        x = pd.Index(levels).get_indexer(rows[view.x])
         table[series, np.searchsorted(blocks, rows.block), x] = rows[view.y]
     kind = trials.quantities[view.y].kind
     means = over_blocks(xr.DataArray(table, dims=("series", "block", "x")), kind)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", RuntimeWarning
-        )  # the median of nothing is NaN, as it should be
+        warnings.simplefilter("ignore", RuntimeWarning)  # the median of nothing is NaN
         medians = np.nanmedian(table, axis=1) if len(blocks) else means["mean"].values
-    model = model_of(view, trials)
-    found = []
+    model, found = model_of(view, trials), []
     for at, level in enumerate(view.shown):
-        columns = {column: means[column].values[at] for column in ("mean", "low", "high")}
-        summary = pd.DataFrame(
-            {"median": medians[at], **columns, "n": means.blocks.values[at]}, index=levels
-        )
+        parts = {part: means[part].values[at] for part in ("mean", "low", "high")}
+        columns = {"median": medians[at], **parts, "n": means.blocks.values[at]}
         values = pd.DataFrame(table[at], blocks, levels)
         fitted = _fit(model, view, values, trials) if model else None
-        found.append(Curve(name, level, values, summary, fitted))
+        found.append(Curve(name, level, values, pd.DataFrame(columns, levels), fitted))
     return found
 
 
@@ -281,13 +237,8 @@ def _fit(model: str, view: View, table: pd.DataFrame, trials: Trials) -> Fitted:
     times_x = view.y in PERCENT and view.x == "nodes" and model in OF_RATES
     scale = trials.quantities[view.y].scale
     table = table.dropna(axis="columns", how="all")
-    refused = ""
-    if trials.repeats:
-        refused = "Imported runs have no blocks, so that no model is fitted to them."
-    elif not pd.api.types.is_numeric_dtype(table.columns):
-        refused = f"{view.x} has no numbers to fit a curve over."
-    if refused:
-        return Fitted(None, refused, times_x, scale)
+    if trials.repeats or table.empty:
+        return Fitted(None, "There are no blocks to fit a model to.", times_x, scale)
     x = tuple(table.columns.to_numpy(float))
     values = table.to_numpy(float) / scale * (np.array(x) if times_x else 1.0)
     found, refused = _fitted(model, x, values.shape, values.tobytes())
@@ -312,25 +263,24 @@ def _fitted(
 
 def judge(view: View, curves: Sequence[Curve], trials: Trials) -> Judgement:
     """The judgement on one dataset, from its curves."""
+    evidence, pair = trials.evidence, (view.network, view.reference)
     if view.network is None:
-        return Judgement(
-            "", "One series alone: there is nothing to compare it with.", "", trials.evidence
-        )
+        return Judgement(evidence, "One series alone: there is nothing to compare it with.")
     if trials.repeats:
         why = "Order and blocks of imported runs are not known, so no verdict on a fall is drawn."
-        return Judgement("", why, "", trials.evidence)
+        return Judgement(evidence, why)
     tables = {curve.level: curve.table for curve in curves}
-    values = np.array([tables[level].to_numpy(float) for level in (view.network, view.reference)])
+    values = np.array([tables[level].to_numpy(float) for level in pair])
+    named = " against ".join(trials.called(view.series, level) for level in pair)
     if not (values > 0).any():
-        said = f"{_pair(view, trials)}: no trial is left to compare."
-        return Judgement("", said, "", trials.evidence)
-    index = tables[view.network]
-    coords = {"series": [view.network, view.reference], "block": index.index, view.x: index.columns}
+        return Judgement(evidence, f"{named}: no trial is left to compare.")
+    blocks, levels = tables[view.network].index, tables[view.network].columns
+    coords = {"series": list(pair), "block": blocks, view.x: levels}
     rate = xr.DataArray(np.where(values > 0, values, np.nan), coords, ("series", "block", view.x))
-    log_ratio = log_ratios(xr.Dataset({"rate": rate}), view.network, view.reference, along="series")
+    log_ratio = log_ratios(xr.Dataset({"rate": rate}), *pair, along="series")
     if judges_fall(view, trials) and log_ratio.sizes["nodes"] > 1:
-        return _fall(view, trials, log_ratio)
-    return _ratio(view, trials, log_ratio)
+        return _fall(view, trials, log_ratio, named)
+    return _ratio(view, trials, log_ratio, named)
 
 
 def judges_fall(view: View, trials: Trials) -> bool:
@@ -340,52 +290,46 @@ def judges_fall(view: View, trials: Trials) -> bool:
     return planned and view.x == "nodes" and view.y in OF_FALLS
 
 
-def _fall(view: View, trials: Trials, log_ratio: xr.DataArray) -> Judgement:
-    design, planned = trials.design, _planned(view, trials)
-    level, margin = design.get("one_sided", LEVEL), design["margin"]
-    all_nodes = trials.factors["nodes"]
-    start, end = (
-        (planned.start, planned.end) if planned else (design["baseline_nodes"], max(all_nodes))
-    )
-    missing = [n for n in (start, end) if n not in log_ratio.nodes.values]
+def _fall(view: View, trials: Trials, log_ratio: xr.DataArray, named: str) -> Judgement:
+    """The campaign's own verdict; of fewer blocks the same judged anew; none where an end of the fall is left out."""
+    planned, nodes = _planned(view, trials), log_ratio.nodes.values
+    start, end = trials.design["baseline_nodes"], max(trials.factors["nodes"])
+    start, end = (planned.start, planned.end) if planned else (start, end)
+    missing = [counted(n, "node") for n in (start, end) if n not in nodes]
+    notes = _by_hand(view, trials)
     if missing:
-        start, end = log_ratio.nodes.values.min(), log_ratio.nodes.values.max()
+        start, end = nodes.min(), nodes.max()
+        said = f"No verdict: the campaign judges from or to {' and '.join(missing)}, left out here."
+        notes.insert(0, said)
     if planned and not missing and not view.without_blocks:
         found = planned.verdict
     else:
-        apart = (
-            planned.differences if planned and not missing else differences(log_ratio, start, end)
-        )
-        kept = apart.sel(block=~apart.block.isin(view.without_blocks))
-        found = judge_fall(kept.values, margin, trials.evidence, level)
+        apart = planned.differences if planned and not missing else None
+        apart = differences(log_ratio, start, end) if apart is None else apart
+        kept = apart.sel(block=~apart.block.isin(view.without_blocks)).values
+        level = trials.design.get("one_sided", LEVEL)
+        found = judge_fall(kept, trials.design["margin"], trials.evidence, level)
         if planned and planned.verdict.answer == REFUSED:
             found = replace(found, answer=REFUSED, reason=planned.verdict.reason)
     span = f"from {start:g} to {end:g} nodes"
-    notes = _by_hand(view, trials)
-    if missing:
-        gone = " and ".join(counted(n, "node") for n in missing)
-        notes.insert(
-            0,
-            f"No verdict: {gone} of the campaign's own comparison {'are' if len(missing) > 1 else 'is'} left out.",
-        )
     if found.fall is None:
-        said = f"{_pair(view, trials)} is undecided {span}. {found.reason}"
+        said = f"{named} is undecided {span}. {found.reason}"
     elif missing:
-        said = f"{_pair(view, trials)}: the rate falls by {percent(found.fall)} {span} ({_basis(found, trials)})."
+        said = f"{named} {span}: the rate falls by {percent(found.fall)} ({_basis(found)})."
     else:
         verb = found.answer if found.answer.startswith(("falls", "rises")) else f"is {found.answer}"
-        basis = f"{percent(found.fall)} ({_basis(found, trials)})"
-        said = f"{_pair(view, trials)} {verb}: its fall {span} is {basis}. {found.reason}"
+        basis = f"{percent(found.fall)} ({_basis(found)})"
+        said = f"{named} {verb}: its fall {span} is {basis}. {found.reason}"
     word = "" if missing else found.answer
-    return Judgement(word, said, " ".join(notes), trials.evidence, found, blocks=found.blocks)
+    return Judgement(trials.evidence, said, " ".join(notes), word, found)
 
 
 def _planned(view: View, trials: Trials) -> Contrast | None:
     """The campaign's first statement on the view's two networks."""
     if view.series != "interconnect":
         return None
-    pair = (view.network, view.reference)
-    return next((one for one in _statements(trials) if (one.network, one.reference) == pair), None)
+    pair, statements = (view.network, view.reference), _statements(trials)
+    return next((one for one in statements if (one.network, one.reference) == pair), None)
 
 
 @lru_cache(maxsize=8)  # of the datasets that are open
@@ -396,47 +340,35 @@ def _statements(trials: Trials) -> tuple[Contrast, ...]:
         return ()
 
 
-def _ratio(view: View, trials: Trials, log_ratio: xr.DataArray) -> Judgement:
-    place = f"at {trials.placed(view.x, log_ratio[view.x].values.tolist()[-1])}"
+def _ratio(view: View, trials: Trials, log_ratio: xr.DataArray, named: str) -> Judgement:
+    place = f"at {trials.called(view.x, log_ratio[view.x].values.tolist()[-1])}"
     found = ratios(log_ratio.isel({view.x: -1}, drop=True))
     value, low, high = (float(found[part]) for part in ("ratio", "low", "high"))
-    blocks = int(found.blocks)
-    if not blocks:
-        said = f"{_pair(view, trials)} {place}: no block has both."
-        return Judgement("", said, "", trials.evidence)
-    n = counted(blocks, trials.unit_of_repetition)
+    if not found.blocks:
+        return Judgement(trials.evidence, f"{named} {place}: no block has both.")
+    n = counted(int(found.blocks), trials.unit_of_repetition)
     basis = f"no interval from {n}"
     if np.isfinite(low):
         basis = f"95 % t interval {number(low)} to {number(high)}, n = {n}"
-    label = trials.quantities[view.y].label
-    said = f"{_pair(view, trials)} {place}: ratio {number(value)} in {label} ({basis}, {trials.evidence} evidence)."
-    notes = [
-        "A ratio of geometric means; the campaign judges no fall of this quantity.",
-        *_by_hand(view, trials),
-    ]
-    return Judgement("", said, " ".join(notes), trials.evidence, None, value, (low, high), blocks)
+    basis = f"in {trials.quantities[view.y].label} ({basis}, {trials.evidence} evidence)"
+    said = "A ratio of geometric means; the campaign judges no fall of this quantity."
+    notes = [said, *_by_hand(view, trials)]
+    sentence = f"{named} {place}: ratio {number(value)} {basis}."
+    return Judgement(trials.evidence, sentence, " ".join(notes), ratio=value)
 
 
-def _basis(found: Fall, trials: Trials) -> str:
-    interval = (
-        f"{100 * found.confidence:g} % interval {percent_range(found.interval)}, "
-        if found.interval
-        else ""
-    )
+def _basis(found: Fall) -> str:
     n = f"n = {counted(found.blocks, 'block')}"
-    n = "a model, without scatter" if trials.evidence == "simulated" else n
-    return f"{interval}{n}, margin {percent(found.margin, 0)}, {trials.evidence} evidence"
+    n = "a model, without scatter" if found.evidence == "simulated" else n
+    if found.interval:
+        n = f"{100 * found.confidence:g} % interval {percent_range(found.interval)}, {n}"
+    return f"{n}, margin {percent(found.margin, 0)}, {found.evidence} evidence"
 
 
 def _by_hand(view: View, trials: Trials) -> list[str]:
-    if not view.without_blocks and not view.without_levels:
-        return []
-    blocks = [counted(len(view.without_blocks), "block")] if view.without_blocks else []
-    levels = [trials.placed(view.x, level) for level in view.without_levels]
-    return [
-        f"Left out by hand: {', '.join([*blocks, *levels])}; this explores, and is not the campaign's verdict."
-    ]
-
-
-def _pair(view: View, trials: Trials) -> str:
-    return f"{trials.placed(view.series, view.network)} against {trials.placed(view.series, view.reference)}"
+    parts = [counted(len(view.without_blocks), "block")] if view.without_blocks else []
+    parts += [trials.called(view.x, level) for level in view.without_levels]
+    said = (
+        f"Left out by hand: {', '.join(parts)}; this explores, and is not the campaign's verdict."
+    )
+    return [said] if parts else []

@@ -22,7 +22,7 @@ MOST = 10_000_000  # bytes that the file may have
 
 def write(folder: Path | None, file: Path) -> None:
     """Write the page in one step; raises FalloffError when there is no experiment, or the page would be too large."""
-    pages = [_page(experiment) for experiment in data.experiments(folder).values()]
+    pages = [_page(sources[0]) for sources in data.experiments(folder).values()]
     if not pages:
         raise FalloffError(
             f"{folder or 'data'} holds nothing to explore: `falloff run` or `falloff import` makes a dataset"
@@ -62,20 +62,19 @@ def _text(pages: list[dict[str, Any]]) -> bytes:
     )
 
 
-def _page(experiment: data.Experiment) -> dict[str, Any]:
+def _page(source: data.Source) -> dict[str, Any]:
     """An experiment's part of the page; of one that cannot be read the reason."""
     try:
-        shown = first_of(experiment.sources[0])
+        shown = first_of(source)
     except FalloffError as error:
-        said = pieces.trouble(experiment.title, str(error))
-        return {"title": experiment.title, "question": said, "transcripts": {}}
+        return {"title": source.title, "question": pieces.trouble(source.title, str(error))}
     return {
-        "title": experiment.title,
-        "question": pieces.question(experiment.title, shown),
+        "title": source.title,
+        "question": pieces.question(source.title, shown),
         "verdict": pieces.verdicts(shown),
-        "table": pieces.means(shown),
+        "numbers": pieces.numbers(shown),
         "plot": json_item(draw(shown)),
-        "transcripts": _transcripts(shown, experiment.sources[0]),
+        "transcripts": _transcripts(shown, source),
     }
 
 

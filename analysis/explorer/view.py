@@ -1,6 +1,8 @@
 """What is looked at: a frozen description, from which everything on the page follows, and its form as a web address."""
 
+import json
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -24,7 +26,6 @@ LAYERS = {
     "model": "Model, 95 %",
     "log": "log scale",
 }
-AT_FIRST = ("points", "medians", "means", "model")
 
 
 @dataclass(frozen=True)
@@ -49,46 +50,49 @@ class View:
     network: Hashable = None
     reference: Hashable = None
     printed: bool = True
-    layers: tuple[str, ...] = AT_FIRST
+    layers: tuple[str, ...] = ("points", "medians", "means", "model")
 
 
 @cache
-def openings() -> dict[str, Mapping]:
-    """What the experiments' modules say of the first view of their campaigns, by campaign: parts of a View, and levels."""
-    said = [getattr(module, "OPENS", {}) for module in experiments.modules()]
-    return {campaign: parts for each in said for campaign, parts in each.items()}
-
-
-@cache
-def named_models() -> dict[str, str]:
-    """The model that an experiment's module names for its own campaign, by campaign."""
-    named = {module: getattr(module, "MODEL", None) for module in experiments.modules()}
-    return {
-        next(iter(experiments.campaigns(module)), ""): model
-        for module, model in named.items()
-        if isinstance(model, str)
-    }
-
-
-@cache
-def printed_tables(campaign: str) -> dict[str, Callable[[Mapping], pd.DataFrame]]:
-    """What the experiments' modules know that sources printed, by quantity.
-
-    Each takes the campaign's design and gives a row for each printed number: levels, `value` in the unit of the
-    campaign's readings, `text`: where it is printed.
-    """
-    said = [getattr(module, "PRINTED", {}) for module in experiments.modules()]
-    return {
-        quantity: table for each in said for (of, quantity), table in each.items() if of == campaign
-    }
+def said_by_experiments() -> tuple[dict[str, str], dict[str, Mapping], dict[str, Mapping]]:
+    """What the experiments' modules say to the explorer, by campaign: MODEL, OPENS and PRINTED."""
+    named, opens, printed = {}, {}, {}
+    for module in experiments.modules():
+        if isinstance(getattr(module, "MODEL", None), str):
+            named[next(iter(experiments.campaigns(module)))] = module.MODEL
+        opens |= getattr(module, "OPENS", {})
+        printed |= getattr(module, "PRINTED", {})
+    return named, opens, printed
 
 
 def opening(name: str, trials: Trials) -> View:
     """What a dataset's page begins with: what its experiment says, else its own contrast and foremost quantity."""
-    said = openings().get(trials.dataset.attrs["campaign"], {})
+    said = said_by_experiments()[1].get(trials.campaign, {})
     parts = {part: value for part, value in said.items() if part in View.__dataclass_fields__}
     fixed = tuple((factor, level) for factor, level in said.items() if factor not in parts)
     return settled(View((name,), fixed=fixed, **parts), trials)
+
+
+def model_of(view: View, trials: Trials) -> str:
+    """The model that the experiment names, which is of what its page opens with; an empty text for all else."""
+    model = said_by_experiments()[0].get(trials.campaign, "")
+    start = opening("", trials) if model else view
+    return model if (start.y, start.x) == (view.y, view.x) else ""
+
+
+def printed(quantity: str, trials: Trials) -> pd.DataFrame:
+    """All that sources printed of a quantity, but for levels by name that the campaign does not have.
+
+    Columns are levels, `value` in the shown unit, and `text`: where it is printed.
+    """
+    table: Callable | None = said_by_experiments()[2].get((trials.campaign, quantity))
+    if table is None or quantity not in trials.quantities:
+        return pd.DataFrame({"value": [], "text": []})
+    rows = table(trials.design)
+    for name in set(rows) & set(trials.factors):
+        if rows[name].dtype.kind not in "iuf":
+            rows = rows[rows[name].isin(trials.factors[name])]
+    return rows.assign(value=rows.value * trials.quantities[quantity].scale)
 
 
 def settled(view: View, trials: Trials) -> View:
@@ -105,34 +109,26 @@ def settled(view: View, trials: Trials) -> View:
     shown = tuple(level for level in levels if level in view.shown) or tuple(levels[:MOST_SERIES])
     network, reference = _pair(view, series, shown, trials.design)
     return replace(
-        view,
-        y=y,
-        x=x,
-        series=series,
-        shown=shown,
-        fixed=fixed,
+        view, y=y, x=x, series=series, shown=shown, fixed=fixed, network=network, reference=reference,
         without_levels=tuple(level for level in factors[x] if level in view.without_levels),
-        network=network,
-        reference=reference,
-    )
+        without_blocks=tuple(sorted(n for n in view.without_blocks if isinstance(n, int))),
+        layers=tuple(name for name in LAYERS if name in view.layers),
+    )  # fmt: skip
 
 
 def _axes(view: View, factors: Mapping[str, list], design: Mapping) -> tuple[str, str]:
     """The factor along the horizontal axis, and the one whose levels are curves."""
     compared = design.get("compared", "interconnect" if "primary" in design else "")
     several = [name for name, levels in factors.items() if len(levels) > 1] or list(factors)
-    x = view.x
+    x, series = view.x, view.series
     if x not in factors:
-        free = [name for name in (*several, *factors) if name not in (compared, view.series)]
+        free = [name for name in (*several, *factors) if name not in (compared, series)]
         along = [name for name in ALONG if name in free and name in several]
         x = (along or free or list(factors))[0]
-    series = view.series
     if series not in factors or series == x:
         apart = [name for name in (compared, *APART, *several) if name in several and name != x]
-        single = [
-            name for name in ("interconnect", "path", *factors) if name in factors and name != x
-        ]
-        series = (apart or single or [x])[0]
+        single = [name for name in ("interconnect", "path", *factors) if name in factors]
+        series = (apart or [name for name in single if name != x] or [x])[0]
     return x, series
 
 
@@ -151,49 +147,27 @@ def _pair(view: View, series: str, shown: tuple, design: Mapping) -> tuple[Hasha
     return (shown[0], shown[1]) if len(shown) > 1 else (None, None)
 
 
-def left_out(view: View) -> tuple[str, ...]:
-    """What is left out by hand, as in an address."""
-    blocks = (f"block:{block}" for block in view.without_blocks)
-    return *blocks, *(f"{view.x}:{level}" for level in view.without_levels)
-
-
 def address(view: View, start: View) -> list[tuple[str, str]]:
     """A view's part of the page's address: names and values of all in which it differs from the first one."""
-    said = [("data", name) for name in view.sources if view.sources != start.sources]
-    for part in ("y", "x", "series", "network", "reference", "printed"):
-        if getattr(view, part) != getattr(start, part):
-            said.append((part, str(getattr(view, part))))
-    for part in ("shown", "layers"):
-        if getattr(view, part) != getattr(start, part):
-            said += [(part, str(level)) for level in getattr(view, part) or ("none",)]
-    said += [
-        ("at", f"{name}:{level}") for name, level in view.fixed if (name, level) not in start.fixed
-    ]
-    return said + [("without", token) for token in left_out(view)]
+    changed = {name: value for name, value in vars(view).items() if value != getattr(start, name)}
+    return [(name, json.dumps(value, separators=(",", ":"))) for name, value in changed.items()]
 
 
 def at_address(said: Iterable[tuple[str, str]], start: View, trials: Trials) -> View:
     """The view of an address; what cannot be understood is as in the first view."""
-    values: dict[str, list[str]] = {}
-    for name, value in said:
-        values.setdefault(name, []).append(value)
-    one = {name: given[-1] for name, given in values.items()}
-    view = replace(start, **{part: one[part] for part in ("y", "x", "series") if part in one})
-    view = settled(replace(view, without_levels=()), trials)
-    factors = trials.factors_of(view.y)
-    called = {name: {str(level): level for level in levels} for name, levels in factors.items()}
-    without = [token.partition(":") for token in values.get("without", ())]
-    fixed = [token.partition(":") for token in values.get("at", ())]
-    series = called[view.series]
-    asked = replace(
-        view,
-        shown=tuple(series[name] for name in values.get("shown", ()) if name in series) or view.shown,
-        layers=tuple(name for name in LAYERS if name in values.get("layers", view.layers)),
-        network=series.get(one.get("network"), view.network),
-        reference=series.get(one.get("reference"), view.reference),
-        printed=one.get("printed", "True") == "True",
-        fixed=(*view.fixed, *((name, called[name].get(level)) for name, _, level in fixed if name in called)),
-        without_blocks=tuple(int(n) for kind, _, n in without if kind == "block" and n.isdecimal()),
-        without_levels=tuple(called[view.x].get(level) for name, _, level in without if name == view.x),
-    )  # fmt: skip
-    return settled(asked, trials)
+    asked = {}
+    for name, text in said:
+        with suppress(ValueError):
+            value = _frozen(json.loads(text))
+            if name in vars(start) and isinstance(value, tuple) == isinstance(
+                getattr(start, name), tuple
+            ):
+                asked[name] = value
+    with suppress(TypeError, ValueError):  # of the right kind, and yet no view
+        return settled(replace(start, **asked), trials)
+    return start
+
+
+def _frozen(value):
+    """What JSON gives, as a view has it."""
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value

@@ -24,7 +24,7 @@ from analysis.attributes import short_names, testbed
 from analysis.derive import at_only_level, points
 from analysis.efficiency import efficiency, rpeak
 from analysis.experiments.payoff import lasting_from
-from analysis.explorer.plot import FRAME, LEGEND, QUIET, dress, look_of
+from analysis.explorer.plot import FRAME, LEGEND, QUIET, Look, dress, look_of
 from analysis.explorer.widgets import WIDE, one_of, select, sheet, text
 from analysis.hpl_predictors import analytic_share
 from analysis.wording import counted, number, percent
@@ -36,6 +36,7 @@ SAME = 1e-12  # a squared distance below which two networks are the same
 SLOW, FAST = "gige", "10gige"  # what the page begins with: the paper's two
 STEPS = 121  # of a slider on which equal ways are equal ratios
 LEAST_SPREAD = 0.1  # of the costs' ratio: an axis that moved with less would show noise
+LARGEST = 36  # nodes, of the paper
 TICKS = [2, 4, 8, 16, 36, 72, 144, 256]
 
 
@@ -197,55 +198,44 @@ def _distance(one: Network, other: Network) -> float:
 class WhatIf:
     """The page's sliders, prices and plots; `changed` is called when a reader moved one, `answer` is what they say."""
 
-    def __init__(self, asked: Mapping[str, str], changed: Callable[[], None]) -> None:
-        self.basis, self._changed = basis(), changed
-        names, known = self.basis.names, list(self.basis.networks.values())
-        offered = {short: name for name, short in names.items()}
-        bandwidths = [8e-9 * network.bandwidth for network in known]
-        latencies = [1e6 * network.latency for network in known]
-        cases = {str(n): str(n) for n in self.basis.settings.nodes.values.tolist()}
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self.basis, self._changed, self._filling = basis(), changed, False
+        networks = self.basis.networks
+        offered = {short: name for name, short in self.basis.names.items()}
+        bandwidths = [8e-9 * network.bandwidth for network in networks.values()]
+        latencies = [1e6 * network.latency for network in networks.values()]
         self.preset = one_of()
         self.preset.param.update(options=offered, value=FAST, sizing_mode="stretch_width")
         self.inputs = {
             "bandwidth": _slider("Bandwidth of payload", 0.05, 200, "Gbit/s", bandwidths),
             "latency": _slider("Latency", 0.5, 200, "µs", latencies),
             "price": _price("Your network, a node [USD]"),
-            "peak": _slider("A node's peak", 10, 10_000, "Gflop/s", [self.basis.peak / 1e9]),
+            "peak": _slider(
+                "A node's theoretical peak", 10, 10_000, "Gflop/s", [self.basis.peak / 1e9]
+            ),
             "node_price": _price("A node without its network [USD]"),
             "other": select("That network", offered),
             "other_price": _price("That network, a node [USD]"),
-            "nodes": select("Nodes", cases),
         }
-        self.said, self.tiles = text(), text()
+        self.said = text()
         self._make_plots()
-        other_price = self.basis.networks[SLOW].price
-        start = {"peak": self.basis.peak / 1e9, "node_price": self.basis.node_price, "other": SLOW}
-        self._set({**start, "other_price": other_price, "nodes": "36", **self._of_network(FAST)})
+        nodes = {"peak": self.basis.peak / 1e9, "node_price": self.basis.node_price}
+        other = {"other": SLOW, "other_price": networks[SLOW].price}
+        self._set({**nodes, **other, **self._of_network(FAST)})
         self._start = self._values()
-        self.take(asked)
         for name, widget in self.inputs.items():
             widget.param.watch(lambda event, name=name: self._moved(name), "value")
-        self.preset.param.watch(lambda event: self._take_network(event.new), "value")
+        self.preset.param.watch(lambda event: self._moved(event.new), "value")
 
     def panel(self) -> pn.Column:
         """The whole page."""
-        of = self.inputs
-        yours = (
-            text("<h2>Your network</h2>"),
-            self.preset,
-            of["bandwidth"],
-            of["latency"],
-            of["price"],
-        )
-        nodes = (text("<h2>Your nodes</h2>"), of["peak"], of["node_price"])
-        other = (text("<h2>Against</h2>"), of["other"], of["other_price"], of["nodes"])
+        of = list(self.inputs.values())
+        yours = (text("<h2>Your network</h2>"), self.preset, *of[:3])
+        side = (*yours, text("<h2>Your nodes</h2>"), *of[3:5], text("<h2>Against</h2>"), *of[5:])
         question = "What if the network, the nodes or the prices were others?"
-        heading = text(f'<p class="question">{question}</p>')
-        shown = pn.Column(
-            heading, self.said, self.tiles, *self.plots, css_classes=["shown"], **WIDE
-        )
-        side = pn.Column(*yours, *nodes, *other, css_classes=["side"], **WIDE)
-        return pn.Column(shown, side, css_classes=["what-if"], stylesheets=[sheet()], **WIDE)
+        shown = (text(f'<p class="question">{question}</p>'), self.said, *self.plots)
+        parts = (pn.Column(*shown, **WIDE), pn.Column(*side, **WIDE))
+        return pn.Column(*parts, css_classes=["what-if"], stylesheets=[sheet()], **WIDE)
 
     def address(self) -> list[tuple[str, str]]:
         """The page's part of its address: all that differs from the start."""
@@ -259,12 +249,23 @@ class WhatIf:
         self._update()
 
     def _values(self) -> dict[str, str]:
-        return {name: _written(widget.value) for name, widget in self.inputs.items()}
+        values = {name: widget.value or 0.0 for name, widget in self.inputs.items()}
+        return {
+            name: value if name == "other" else f"{value:.6g}" for name, value in values.items()
+        }
 
     def _set(self, values: Mapping[str, str | float]) -> None:
+        """Give inputs values, a slider the nearest stop by ratio; what one cannot take leaves it as it is."""
         self._filling = True
         for name, value in values.items():
-            _put(self.inputs[name], value)
+            widget = self.inputs[name]
+            with suppress(ValueError):
+                if name != "other":
+                    value = max(float(value), 0.0)
+                if isinstance(widget, pn.widgets.DiscreteSlider):
+                    stops = np.array(list(widget.options.values()))
+                    value = float(stops[np.abs(np.log(stops / max(value, stops[0]))).argmin()])
+                widget.value = value
         self._filling = False
 
     def _of_network(self, name: str) -> dict[str, float]:
@@ -272,77 +273,68 @@ class WhatIf:
         found = {"bandwidth": 8e-9 * network.bandwidth, "latency": 1e6 * network.latency}
         return found | ({"price": network.price} if np.isfinite(network.price) else {})
 
-    def _take_network(self, name: str) -> None:
-        self._set(self._of_network(name))
-        self._update()
-        self._changed()
-
     def _moved(self, name: str) -> None:
+        """An input was moved, or a network was chosen that is known."""
         if self._filling:
             return
-        known = self.basis.networks[self.inputs["other"].value].price
-        if name == "other" and np.isfinite(known):
-            self._set({"other_price": known})
+        if name in self.basis.networks:
+            self._set(self._of_network(name))
+        price = self.basis.networks[self.inputs["other"].value].price
+        if name == "other" and np.isfinite(price):
+            self._set({"other_price": price})
         self._update()
         self._changed()
 
     def _update(self) -> None:
         value = {name: widget.value or 0.0 for name, widget in self.inputs.items()}
-        other = self.basis.networks[value["other"]]
+        other, peak = self.basis.networks[value["other"]], 1e9 * value["peak"]
         yours = Network(value["bandwidth"] * 1e9 / 8, value["latency"] * 1e-6, value["price"])
         against = Network(other.bandwidth, other.latency, value["other_price"])
         node_price = value["node_price"] or 1.0
-        self.answer = predict(self.basis, yours, against, 1e9 * value["peak"], node_price)
-        premium = (node_price + value["price"]) / (node_price + value["other_price"]) - 1
-        name = self.basis.names[value["other"]]
+        self.answer = predict(self.basis, yours, against, peak, node_price)
+        premium = (node_price + yours.price) / (node_price + against.price) - 1
         with pn.io.hold():
-            self._draw(
-                value["other"], at_paper=np.isclose(1e9 * value["peak"], self.basis.peak, rtol=0.04)
-            )
-            self.said.text = sentence(self.answer, name)
-            self.tiles.text = tiles(self.answer, int(value["nodes"]), name, premium)
+            known = self.basis.simulated.sel(interconnect=value["other"]).dropna("nodes")
+            self._draw(known if np.isclose(peak, self.basis.peak, rtol=0.04) else known[:0])
+            name = self.basis.names[value["other"]]
+            self.said.text = sentence(self.answer, name) + tiles(self.answer, name, premium)
 
     def _make_plots(self) -> None:
         columns = ("x", "nodes", YOURS, OTHER, "ratio")
         self.data = ColumnDataSource({name: [] for name in columns}, name="predicted")
         self.simulated = ColumnDataSource({name: [] for name in ("x", "nodes", "y")})
         labels = ("efficiency, Rmax / Rpeak [%]", "cost of a Gflop/s, yours / other")
-        self.plots = efficiency_plot, ratio = [_figure(label) for label in labels]
+        self.plots = reached, ratio = [_figure(label) for label in labels]
         yours, other = style.LOOKS[FAST], style.LOOKS[SLOW]
-        for column, look, label in ((OTHER, other, "the other"), (YOURS, yours, "your network")):
-            _line(efficiency_plot, column, look, label, f"@{column}{{0.0}} %", self.data)
-        _line(ratio, "ratio", yours, "your network: below 1 it pays", "@ratio{0.000}", self.data)
-        hollow = {"fill_color": None, "line_color": other.color, "line_width": 1.6}
-        dots = efficiency_plot.scatter(
-            "x", "y", source=self.simulated, size=10, legend_label="simulated", **hollow
+        _line(reached, self.data, OTHER, look_of(other, "the other"), f"@{OTHER}{{0.0}} %")
+        _line(reached, self.data, YOURS, look_of(yours, "your network"), f"@{YOURS}{{0.0}} %")
+        _line(
+            ratio,
+            self.data,
+            "ratio",
+            look_of(yours, "your network: below 1 it pays"),
+            "@ratio{0.000}",
         )
+        hollow = {"size": 10, "fill_color": None, "line_color": other.color, "line_width": 1.6}
+        dots = reached.scatter("x", "y", source=self.simulated, legend_label="simulated", **hollow)
         told = [("simulated, nodes", "@nodes"), ("efficiency", "@y{0.0} %")]
-        efficiency_plot.add_tools(HoverTool(renderers=[dots], tooltips=told))
+        reached.add_tools(HoverTool(renderers=[dots], tooltips=told))
         ratio.add_layout(Span(dimension="width", location=1, line_width=1.5, line_color=QUIET))
-        dotted = {
-            "dimension": "height",
-            "line_dash": "dotted",
-            "line_width": 2,
-            "line_color": QUIET,
-        }
-        self.pays = [Span(**dotted) for _ in self.plots]
+        looks = {"line_dash": "dotted", "line_width": 2, "line_color": QUIET}
+        self.pays = [Span(dimension="height", **looks) for _ in self.plots]
         for plot, span in zip(self.plots, self.pays):
             plot.add_layout(span)
-            plot.legend.update(**{**LEGEND, "location": "bottom_left"})
+            plot.legend.update(location="bottom_left", orientation="horizontal", **LEGEND)
 
-    def _draw(self, other: str, at_paper: bool) -> None:
+    def _draw(self, known: xr.DataArray) -> None:
         answer, nodes = self.answer, self.answer.efficiency.nodes.values
-        percents = {
-            name: 100 * answer.efficiency.sel(interconnect=name).values for name in (YOURS, OTHER)
-        }
-        cost = {name: answer.cost.sel(interconnect=name, drop=True) for name in (YOURS, OTHER)}
-        ratio = (cost[YOURS] / cost[OTHER]).values
-        self.data.data = {"x": np.log2(nodes), "nodes": nodes, **percents, "ratio": ratio}
-        known = 100 * self.basis.simulated.sel(interconnect=other).dropna("nodes")
-        known = known if at_paper else known[:0]
-        x = np.log2(known.nodes.values)
-        self.simulated.data = {"x": x, "nodes": known.nodes.values, "y": known.values}
-        far = max(LEAST_SPREAD, 1.2 * np.abs(ratio - 1).max())
+        reached = answer.efficiency.transpose("interconnect", "nodes").values
+        yours, other = answer.cost.transpose("interconnect", "nodes").values
+        columns = {YOURS: 100 * reached[0], OTHER: 100 * reached[1], "ratio": yours / other}
+        self.data.data = {"x": np.log2(nodes), "nodes": nodes, **columns}
+        at = known.nodes.values
+        self.simulated.data = {"x": np.log2(at), "nodes": at, "y": 100 * known.values}
+        far = max(LEAST_SPREAD, 1.2 * np.abs(yours / other - 1).max())
         self.plots[1].y_range.update(start=max(0.0, 1 - far), end=1 + far)
         for span in self.pays:
             span.visible = bool(np.isfinite(answer.pays_from))
@@ -350,26 +342,18 @@ class WhatIf:
 
 
 def _figure(label: str) -> figure:
-    frame = {**FRAME, "name": "", "sizing_mode": "stretch_width", "height": 310}
-    axes = {"x_axis_label": "nodes", "y_axis_label": label, "y_range": Range1d(0, 100)}
-    return dress(figure(**frame, **axes), {float(np.log2(n)): str(n) for n in TICKS})
+    size = {"sizing_mode": "stretch_width", "height": 310, "y_range": Range1d(0, 100)}
+    drawn = figure(x_axis_label="nodes", y_axis_label=label, **size, **FRAME)
+    return dress(drawn, {float(np.log2(n)): str(n) for n in TICKS})
 
 
-def _line(plot: figure, column: str, look: style.Look, label: str, value: str, source) -> None:
-    mark = look_of(look, label)
-    plot.line(
-        "x",
-        column,
-        source=source,
-        color=mark.color,
-        line_dash=mark.dash,
-        line_width=2.5,
-        legend_label=label,
+def _line(plot: figure, source: ColumnDataSource, column: str, look: Look, value: str) -> None:
+    looks = {"source": source, "color": look.color, "legend_label": look.series}
+    plot.line("x", column, line_dash=look.dash, line_width=2.5, **looks)
+    dots = plot.scatter("x", column, marker=look.marker, size=7, **looks)
+    plot.add_tools(
+        HoverTool(renderers=[dots], tooltips=[("nodes", "@nodes"), (look.series, value)])
     )
-    dots = plot.scatter(
-        "x", column, source=source, color=mark.color, marker=mark.marker, size=7, legend_label=label
-    )
-    plot.add_tools(HoverTool(renderers=[dots], tooltips=[("nodes", "@nodes"), (label, value)]))
 
 
 def _slider(
@@ -385,23 +369,6 @@ def _slider(
 def _price(label: str) -> pn.widgets.FloatInput:
     looks = {"sizing_mode": "stretch_width", "margin": (4, 0), "stylesheets": [sheet()]}
     return pn.widgets.FloatInput(label=label, value=0.0, start=0, step=10, **looks)
-
-
-def _put(widget, value: str | float) -> None:
-    """Give a widget a value; a slider takes the nearest stop by ratio. What it cannot take leaves it as it is."""
-    if isinstance(widget, pn.widgets.Select):
-        widget.value = value if value in widget.options.values() else widget.value
-        return
-    with suppress(ValueError):
-        value = float(value)
-        if isinstance(widget, pn.widgets.DiscreteSlider):
-            stops = np.array(list(widget.options.values()))
-            value = float(stops[np.abs(np.log(stops / max(value, stops[0]))).argmin()])
-        widget.value = max(value, 0.0)
-
-
-def _written(value: str | float | None) -> str:
-    return value if isinstance(value, str) else f"{value or 0.0:.6g}"
 
 
 def sentence(answer: Answer, other: str) -> str:
@@ -427,18 +394,18 @@ def sentence(answer: Answer, other: str) -> str:
     )
 
 
-def tiles(answer: Answer, nodes: int, other: str, premium: float) -> str:
-    """Both efficiencies at a node count, the gain in HPL and what a node costs more."""
-    at = answer.efficiency.sel(nodes=nodes)
+def tiles(answer: Answer, other: str, premium: float) -> str:
+    """Both efficiencies at the paper's largest node count, the gain in HPL and what a node costs more."""
+    at = answer.efficiency.sel(nodes=LARGEST)
     mine, theirs = (float(at.sel(interconnect=name)) for name in (YOURS, OTHER))
     said = {
-        f"of peak on your network, {counted(nodes, 'node')}": mine,
+        f"of peak on your network, {counted(LARGEST, 'node')}": mine,
         f"of peak on {other}": theirs,
         "more HPL for the same nodes": mine / theirs - 1,
         "more to pay for a node": premium,
     }
-    each = (
+    parts = [
         f'<div><div class="big">{percent(value)}</div><div class="what">{escape(what)}</div></div>'
         for what, value in said.items()
-    )
-    return f'<div class="tiles">{"".join(each)}</div>'
+    ]
+    return f'<div class="tiles">{"".join(parts)}</div>'

@@ -21,6 +21,11 @@ def text(html: str = "") -> Div:
     return Div(text=html, stylesheets=[sheet()], disable_math=True, **WIDE)
 
 
+def row(*parts, kind: str) -> pn.Row:
+    """Widgets beside each other."""
+    return pn.Row(*parts, css_classes=[kind], stylesheets=[sheet()], **WIDE)
+
+
 def select(label: str, options: Mapping[str, Hashable] | None = None) -> pn.widgets.Select:
     """A list of which one is chosen."""
     looks = {"sizing_mode": "stretch_width", "margin": (4, 0), "stylesheets": [sheet()]}
@@ -39,8 +44,10 @@ def one_of(*options: str) -> pn.widgets.RadioButtonGroup:
 
 
 def offer(widget, options: Mapping[str, Hashable], value) -> None:
-    """Set what a widget offers and has, if it differs, at once."""
+    """Set what a widget offers and has, if it differs, at once; of many that are on, in the order of the options."""
+    if not isinstance(widget, pn.widgets.Select):
+        value = [one for one in options.values() if one in value]
+    else:
+        widget.disabled = len(options) < 2
     if widget.options != options or widget.value != value:
         widget.param.update(options=dict(options), value=value)
-    if isinstance(widget, pn.widgets.Select):
-        widget.disabled = len(options) < 2
