@@ -19,7 +19,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 collect_ignore = ["cluster"]  # asked for by itself: `make test-cluster`
 
 # What takes longest begins first, so that no process is left alone with it at the end.
-LONG = ("test_notebooks", "test_stored_report", "test_explorer_page", "test_explorer_states", "test_exhibits", "test_trust")
+LONG = ("test_notebooks", "test_stored_report", "test_explorer_page", "test_explorer_static", "test_exhibits", "test_trust")
 
 
 def pytest_collection_modifyitems(items):

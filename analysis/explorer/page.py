@@ -24,7 +24,7 @@ from runners.record import FalloffError
 
 MOST_AT_ONCE = 5  # transcripts, of trials that lie upon each other
 MOST_CHIPS = 60  # blocks beyond which their numbers are typed
-EXPLORE, WHAT_IF = "Explore", "What if?"
+EXPLORE, WHAT_IF = "explore", "what-if"
 BY_HAND = ("without_blocks", "without_levels")
 # The lists of axes and of compared series, and what each changes places with.
 LISTS = {
@@ -66,7 +66,7 @@ class Page:
         self.search = pn.widgets.AutocompleteInput(
             options=list(titles), search_strategy="includes", case_sensitive=False, min_characters=1, **looks
         )  # fmt: skip
-        self.pages = one_of(EXPLORE, WHAT_IF)
+        self.pages = one_of({"Explore": EXPLORE, "What if?": WHAT_IF})
         self.layers, self.evidence = chips(), chips("evidence")
         self.lists = {part: select(label) for part, (label, _) in LISTS.items()}
         self.series, self.fixed, self.fixed_names = chips("series"), pn.Column(**WIDE), []
@@ -110,7 +110,7 @@ class Page:
         code = made(lambda: self.shown.code(self._sources()[0].title))
         looks = {"css_classes": ["action"], "stylesheets": [sheet()], "margin": (4, 3)}
         self.figure = pn.widgets.Button(label="Figure (SVG)", **looks)
-        self.figure.jscallback(clicks="falloff.save(said.tags[0])", args={"said": self.address})
+        self.figure.jscallback(clicks="falloff.save(...said.tags)", args={"said": self.address})
         self.downloads = [
             pn.widgets.FileDownload(
                 label=label, callback=content, filename=f"view.{ending}", **looks
@@ -122,7 +122,12 @@ class Page:
         ]
 
     def _watch(self, widget: pn.widgets.Widget, react: Callable) -> None:
-        widget.param.watch(lambda event: None if self._filling else react(event.new), "value")
+        def moved(event) -> None:
+            if not self._filling:
+                with pn.io.hold():
+                    react(event.new)
+
+        widget.param.watch(moved, "value")
 
     @contextmanager
     def _filled(self):
@@ -253,7 +258,7 @@ class Page:
                 )
                 self.points = points.data
             name = f"falloff-{self.experiment.value}-{view.y}"
-            self.address.tags = [name]
+            self.address.tags = [name, drawn.id]
             for button, ending in zip(self.downloads, ("csv", "py")):
                 button.filename = f"{name}.{ending}"
 
@@ -332,7 +337,7 @@ class Page:
                     self.asking[:] = [self.whatif.panel()]
                 self.whatif.take(asked)
             except FalloffError as error:
-                self.asking[:] = [text(pieces.trouble(WHAT_IF, str(error)))]
+                self.asking[:] = [text(pieces.trouble("What if?", str(error)))]
         if not self._filling:
             self._write()
 
@@ -378,7 +383,7 @@ def document(folder: Path | None) -> pn.Template:
         made.add_panel(name, part)
     if pn.state.curdoc:
         pn.state.curdoc.js_on_event("document_ready", CustomJS(code="falloff.ready()"))
-        pn.state.curdoc.js_on_event("connection_lost", CustomJS(code="falloff.lost()"))
+        pn.state.curdoc.js_on_event("connection_lost", CustomJS(code="falloff.lost(true)"))
     return made
 
 

@@ -1,6 +1,6 @@
 """What the page says, as HTML; every text from a dataset is escaped."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 
 import pandas as pd
@@ -97,30 +97,30 @@ def numbers(shown: Shown) -> str:
 
 
 def _fits(shown: Shown) -> str:
-    """The parameters of the experiment's model for each curve, and whether the curve may be drawn."""
-    view, rows, response = shown.view, [], "the values"
+    """The parameters of the experiment's model for each curve that it follows; of the others the reason."""
+    view, rows = shown.view, []
     model = models.find(model_of(view, shown.first))
     for curve in shown.curves:
-        found, name = curve.fitted.fit, shown.first.called(view.series, curve.level)
-        for parameter, estimate in (found.estimates if found else {"": float("nan")}).items():
-            interval = found.intervals[parameter] if found else (float("nan"),) * 2
-            blocks = found.blocks if found else 0
-            rows.append(
-                (name, curve.fitted.refused or "drawn", parameter, estimate, *interval, blocks)
-            )
-        response = f"{view.x} times the share" if curve.fitted.times_x else response
-    names = [factor_name(view.series), "curve", "parameter", "estimate", "low", "high", "n"]
-    table = pd.DataFrame(rows, columns=names)
-    table.insert(4, "95 % t interval", _intervals(table.pop("low"), table.pop("high")))
+        name = shown.first.called(view.series, curve.level)
+        if not curve.is_drawn:
+            rows.append((name, curve.fitted.refused, "", "", ""))
+            continue
+        fit = curve.fitted.fit
+        for parameter, estimate in fit.estimates.items():
+            (interval,) = _intervals(*([end] for end in fit.intervals[parameter]))
+            rows.append((name, parameter, known(estimate), interval, str(fit.blocks)))
+    names = (factor_name(view.series), "parameter", "estimate", "95 % t interval", "n")
+    times = any(curve.fitted.times_x for curve in shown.curves)
+    response = f"{view.x} times the share" if times else "the values"
     said = f"{model.title}, fitted to {response} of every block. {model.source}."
-    return under(said) + _table(table.assign(estimate=table.estimate.map(known)))
+    return under(said) + _table(pd.DataFrame(rows, columns=names))
 
 
 def _called(trials: Trials, factor: str):
     return lambda level: trials.called(factor, level)
 
 
-def _intervals(low: pd.Series, high: pd.Series) -> list[str]:
+def _intervals(low: Iterable[float], high: Iterable[float]) -> list[str]:
     return [f"{known(a)} to {known(b)}" if a == a else known(a) for a, b in zip(low, high)]
 
 

@@ -188,9 +188,11 @@ def draw(shown: Shown) -> figure:
     points = _placed(shown, shown.points(), axis, style_of)
     trials, published = (points[(points.evidence == PUBLISHED) == of] for of in (False, True))
     means = _placed(shown, shown.summary(), axis, style_of)
+    most = means.groupby("source").n.max()
+    solid = {source: COUNTS if n > 1 else 1.0 for source, n in most.items()}
     trials = trials.assign(
         x=trials.x + axis.spread(trials.block),
-        alpha=np.where(trials.counts, 1.0 if means.n.max() <= 1 else COUNTS, LEFT_OUT),
+        alpha=np.where(trials.counts, trials.source.map(solid), LEFT_OUT),
         note=trials.reason.where(trials.reason == "", "does not count: " + trials.reason),
     )
     means = means.rename(columns={"mean": "y"})[means.n > 1]  # one block is its own point

@@ -258,7 +258,7 @@ def _fitted(
     except ValueError:
         return None, "There are too few points for this model."
     does_follow = follows(table, found.band(along, "cost")[0], len(found.model.parameters))
-    return found, "" if does_follow else "not drawn: it misses the points"
+    return found, "" if does_follow else "It misses the points, so that it is not drawn."
 
 
 def judge(view: View, curves: Sequence[Curve], trials: Trials) -> Judgement:
@@ -298,7 +298,8 @@ def _fall(view: View, trials: Trials, log_ratio: xr.DataArray, named: str) -> Ju
     missing = [counted(n, "node") for n in (start, end) if n not in nodes]
     notes = _by_hand(view, trials)
     if missing:
-        start, end = nodes.min(), nodes.max()
+        start, end = (min(nodes, key=lambda n: abs(n - end)) for end in (start, end))
+        start, end = (start, end) if start < end else (nodes.min(), nodes.max())
         said = f"No verdict: the campaign judges from or to {' and '.join(missing)}, left out here."
         notes.insert(0, said)
     if planned and not missing and not view.without_blocks:

@@ -204,8 +204,8 @@ class WhatIf:
         offered = {short: name for name, short in self.basis.names.items()}
         bandwidths = [8e-9 * network.bandwidth for network in networks.values()]
         latencies = [1e6 * network.latency for network in networks.values()]
-        self.preset = one_of()
-        self.preset.param.update(options=offered, value=FAST, sizing_mode="stretch_width")
+        self.preset = one_of(offered, sizing_mode="stretch_width")
+        self.preset.value = FAST
         self.inputs = {
             "bandwidth": _slider("Bandwidth of payload", 0.05, 200, "Gbit/s", bandwidths),
             "latency": _slider("Latency", 0.5, 200, "µs", latencies),

@@ -38,9 +38,12 @@ def chips(*classes: str) -> pn.widgets.CheckButtonGroup:
     return pn.widgets.CheckButtonGroup(options={}, **looks)
 
 
-def one_of(*options: str) -> pn.widgets.RadioButtonGroup:
-    """Buttons of which one is on."""
-    return pn.widgets.RadioButtonGroup(options=list(options), stylesheets=[sheet()], margin=(4, 0))
+def one_of(options: Mapping[str, str], **looks) -> pn.widgets.RadioButtonGroup:
+    """Buttons of which one is on, the first at first."""
+    looks = {"stylesheets": [sheet()], "margin": (4, 0), **looks}
+    return pn.widgets.RadioButtonGroup(
+        options=dict(options), value=next(iter(options.values())), **looks
+    )
 
 
 def offer(widget, options: Mapping[str, Hashable], value) -> None:
