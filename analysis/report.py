@@ -24,6 +24,11 @@ LAST = ("95_methods",)  # these close it
 DIGITS = 8  # of a digest that are shown: enough to tell it from all others here
 # After the first page, whose figure stays where it is, figures of the PDF go where there is room.
 FLOATING = "```{=typst}\n#show figure.where(kind: image): set figure(placement: auto)\n```"
+# Files of the same folder; the PDF, which may be anywhere, has no such line.
+BESIDE = (
+    '```{=html}\n<p>Beside this page: <a href="explorer.html">the explorer</a>, with every trial, and '
+    '<a href="supplement.html">the supplement</a>, with every table.</p>\n```'
+)
 UNDATED = 0  # s since 1970: where nothing ran there is no date
 
 
@@ -75,6 +80,7 @@ def markdown(sections: Sequence[Section], datasets: Mapping[str, xr.Dataset], le
         _front(datasets.values()),
         opening.removeprefix(f"# {TITLE}").lstrip(),
         _missing(left_out),
+        BESIDE,
         FLOATING,
         *others,
         "# References {.unnumbered}\n\n:::: small\n::: {#refs}\n:::\n::::",

@@ -76,13 +76,6 @@ def test_models_are_plain_functions(file):
     assert not {n for n in imported(file) if n.startswith("analysis.") and not n.startswith("analysis.models")}
 
 
-@pytest.mark.parametrize("file", modules("analysis"), ids=lambda f: str(f.relative_to(ROOT)))
-def test_only_the_report_imports_figures(file):
-    """Figures are drawn by notebooks and the report, not in passing."""
-    if file.stem != "report" and file.parent.name != "figures":
-        assert not {name for name in imported(file) if name.startswith("analysis.figures")}
-
-
 def test_no_path_tricks():
     """No module edits sys.path; the editable install makes the packages importable."""
     for file in [*modules("analysis"), *modules("runners"), *ROOT.glob("*.py")]:
