@@ -53,7 +53,7 @@ def falloff(place, *arguments):
     """Run the command line of a place that is not installed."""
     command = [sys.executable, "falloff.py", *arguments]
     done = subprocess.run(
-        command, cwd=place, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", "HOME": str(place)}
+        command, cwd=place, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", "HOME": str(place.parent)}
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -102,6 +102,17 @@ def test_no_number_is_made_up(name, changed, alone):
 
 
 @pytest.mark.parametrize("name", MODULES)
+def test_another_tools_campaign_is_refused(name):
+    """Where no trial is of the tool that an experiment reads, the answer is a line."""
+    given = {campaign: stored().datasets[campaign] for campaign in experiments.campaigns(MODULES[name])}
+    own = next(iter(given))
+    strange = np.full(given[own].sizes["trial"], "ping")
+    given[own] = given[own].assign_coords(runner=given[own].runner.copy(data=strange))
+    with pytest.raises(FalloffError):
+        MODULES[name].analyse(**given)
+
+
+@pytest.mark.parametrize("name", MODULES)
 def test_what_is_shown_says_what_it_rests_on(name):
     """Each figure names the campaigns and files that `falloff trace` then finds; each statement its own campaign."""
     told, traced = shown(name, whole), experiments.traced()

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-OURS = {"falloff", "commands", "experiment", "progress_bar", "analysis", "runners", "notebooks", "tests"}
 
 
 def modules(folder: str) -> list[Path]:

@@ -30,7 +30,8 @@ def test_a_notebook_is_a_section(notebook, stored):
     assert f"left out: {notebook.stem}" not in stored.err
     done = stored.notebooks / notebook.stem / notebook.name
     brief, whole = document.read(done), document.read(done, whole=True)
-    assert whole.markdown.startswith("# ") and not re.search(r"\b(nan|None)\b", brief.markdown)
+    words = re.sub(r"^::: code$.*?^:::$", "", whole.markdown, flags=re.M | re.S)
+    assert whole.markdown.startswith("# ") and not re.search(r"\b(nan|None)\b", words)
     assert set(brief.figures) <= set(whole.figures) == set(whole.rests_on) and len(whole.markdown) >= len(brief.markdown)
     captions = dict(re.findall(r"^!\[(.*)\]\(figures/\w+\.svg\)\{#fig:([\w-]+) ", whole.markdown, re.M))
     assert {label.replace("_", "-") for label in whole.figures} == set(captions.values())
