@@ -51,7 +51,7 @@ def lost(dataset):
 
 
 @cache
-def shown(name, changed, alone=False):
+def shown(name, changed, alone):
     """An experiment's `study`, `finding`, `findings`, `figures` and `tables` on its references, each of them changed;
     `alone` without those that it does without."""
     module = MODULES[name]
@@ -68,6 +68,11 @@ def shown(name, changed, alone=False):
         figures=module.figures(study),
         tables=[table for table in (make(study) for make in makers(module, type(study))) if table],
     )
+
+
+def all_of(name):
+    """What an experiment shows of its references."""
+    return shown(name, whole, False)
 
 
 def makers(module, kind):
@@ -115,7 +120,7 @@ def test_another_tools_campaign_is_refused(name):
 @pytest.mark.parametrize("name", MODULES)
 def test_what_is_shown_says_what_it_rests_on(name):
     """Each figure names the campaigns and files that `falloff trace` then finds; each statement its own campaign."""
-    told, traced = shown(name, whole), experiments.traced()
+    told, traced = all_of(name), experiments.traced()
     for label, figure in ((figure.label, figure) for figure in told.figures.values()):
         assert (*traced[label].campaigns, *traced[label].files) == tuple(sorted(figure.rests_on, key=lambda it: "." in it))
         assert set(traced[label].campaigns) <= set(stored().datasets)
@@ -128,7 +133,7 @@ def test_what_is_shown_says_what_it_rests_on(name):
 @pytest.mark.parametrize("name", MODULES)
 def test_a_finding_has_its_evidence_and_its_n(name):
     """What scatters says how often it was repeated; what repeats itself has no interval over repeats."""
-    for finding in shown(name, whole).findings:
+    for finding in all_of(name).findings:
         assert finding.n > 0 and finding.n_of and finding.statement and finding.quantity and finding.unit
         assert bool(finding.interval) == bool(finding.interval_kind)
         assert not (finding.evidence in WITHOUT_SCATTER and finding.n_of == "block" and finding.interval)
@@ -137,7 +142,7 @@ def test_a_finding_has_its_evidence_and_its_n(name):
 @pytest.mark.parametrize("name", MODULES)
 def test_figures_and_tables_can_be_read(name):
     """In the report's width no word is small, hides another or leaves the figure; a table fits a page."""
-    told = shown(name, whole)
+    told = all_of(name)
     assert all(len(table.columns) <= MOST_COLUMNS for table in told.tables)
     for exhibit in told.figures.values():
         assert exhibit.figure.get_figwidth() <= style.WIDTH and len(exhibit.figure.axes) <= MOST_PANELS
@@ -172,7 +177,7 @@ def test_every_campaign_is_described_and_stored():
 
 def test_every_figure_is_drawn_by_one_experiment():
     """All labels that can be traced are drawn, but those of lists that are not shipped; all files are there."""
-    drawn = [figure.label for name in MODULES for figure in shown(name, whole).figures.values()]
+    drawn = [figure.label for name in MODULES for figure in all_of(name).figures.values()]
     traced = experiments.traced()
     of_lists = {label for label, figure in traced.items() if figure.experiment == "top500"}
     assert len(drawn) == len(set(drawn)) and {*drawn} | of_lists | {"topology_prices"} == set(traced)
