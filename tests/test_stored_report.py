@@ -41,7 +41,7 @@ def test_no_markup_is_left_over(stored, name):
     body = re.sub(r"<(style|script|svg|math|code)\b.*?</\1>|data:[^\"]+", "", page, flags=re.DOTALL)
     assert re.findall(r".{0,40}(?:\{[.#][\w:]|\]\(|\s#+ [A-Z]|\|:?--|:::|\[@).{0,40}", re.sub("<[^>]+>", " ", body)) == []
     assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r'id="([^"]+)"', page))
-    assert "chain of evidence" in " ".join(re.findall(r"<h1[^>]*>(.*?)</h1>", page, flags=re.DOTALL))
+    assert "provenance" in " ".join(re.findall(r"<h1[^>]*>(.*?)</h1>", page, flags=re.DOTALL))
 
 
 def test_every_experiment_is_in_the_summary(stored):
