@@ -11,7 +11,7 @@ from analysis.claims import quantities
 from analysis.claims.judge import NOT_TESTABLE, Judgement, bare, judge
 from analysis.claims.ledger import EVIDENCE, Claim, Ledger
 from analysis.claims.sample import PUBLISHED, Found, Untestable
-from analysis.studies.together import Studies
+from analysis.experiments import Studies
 from runners.record import FalloffError
 
 NOTHING_OF_IT = "no campaign has what it is about"

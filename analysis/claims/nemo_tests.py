@@ -7,7 +7,7 @@ import xarray as xr
 
 from analysis import published
 from analysis.claims.sample import Found, Untestable, origin, sample
-from analysis.studies.together import Studies
+from analysis.experiments import Studies
 
 BASIC, JUMBO, SWITCH_JUMBO = 1500, 9000, 8982  # B, the source's MTUs
 EMULATED = "emulated"
@@ -27,12 +27,12 @@ def total(device: str, mtu: int) -> float:
 
 def largest_mtu(studies: Studies) -> int:
     """The largest MTU [B] that was run: it stands for the source's jumbo frames."""
-    return int(studies.switch.mtu.points.mtu.max()) if studies.switch else SWITCH_JUMBO
+    return int(studies.tcp_mtu.points.mtu.max()) if studies.tcp_mtu else SWITCH_JUMBO
 
 
 def at(studies: Studies, path: str, mtu: int, direction: str = "forward") -> xr.Dataset | None:
     """The points of tcp_mtu at one place, over (block); None where they were not run."""
-    points = studies.switch.mtu.points if studies.switch else None
+    points = studies.tcp_mtu.points if studies.tcp_mtu else None
     levels = _levels(path, mtu, direction)
     there = points is not None and all(level in points[name].values for name, level in levels.items())
     return points.sel(levels) if there else None
@@ -45,12 +45,12 @@ def ratio(studies: Studies, variable: str, of: tuple, against: tuple, times: flo
         return []
     bound = host_bound(studies, of, against)
     text = f"{in_words(*of)} over {in_words(*against)}, in the same block"
-    return bound or [sample(studies.switch.mtu.dataset, times * ends[0][variable] / ends[1][variable], text)]
+    return bound or [sample(studies.tcp_mtu.dataset, times * ends[0][variable] / ends[1][variable], text)]
 
 
 def host_bound(studies: Studies, *places: tuple) -> list[Found]:
     """That emulated evidence cannot tell, where the emulating machine limits one of the places and not its wire."""
-    study = studies.switch.mtu
+    study = studies.tcp_mtu
     bound = [in_words(*place) for place in places if study.stamps.sel(_levels(*place)) == "host-bound"]
     if not bound or origin(study.dataset)["evidence"] != EMULATED:
         return []

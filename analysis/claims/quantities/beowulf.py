@@ -10,9 +10,8 @@ import xarray as xr
 
 from analysis import published
 from analysis.claims.sample import Found, Printed, Untestable, origin, sample
-from analysis.studies.together import Studies
-from analysis.studies.token_claims import is_host_bound
-from analysis.studies.token_exchange import TokenExchange
+from analysis.experiments import Studies
+from analysis.experiments.token_exchange import TokenExchange, is_host_bound
 from analysis.token_readings import readings
 
 SLOWER = ("remote_switch", "remote_router", "bonded_switch", "bonded_shared")  # the study's, beside its local wires

@@ -9,8 +9,8 @@ import xarray as xr
 
 from analysis import published
 from analysis.claims.sample import Found, Printed, Untestable, first_of_each, origin, sample
-from analysis.studies.link_bonding import BY_PEER
-from analysis.studies.together import Studies
+from analysis.experiments.link_bonding import BY_PEER
+from analysis.experiments import Studies
 
 FEWEST, MOST = 2, 4  # the blog's nodes
 ONE, TWO = 1, 2  # links a node
@@ -56,9 +56,9 @@ def efficiency_on_more_nodes(studies: Studies) -> list[Found]:
         hpl = studies.link_bonding.hpl
         rate = hpl.points.rate.sel(aggregation=hpl.baseline, ranks_per_node=RANKS)
         found.append(sample(hpl.dataset, _four_over_two(rate / rate.nodes), f"one link, {both}"))
-    if studies.paper and SINGLE in studies.paper.efficiency.interconnect:
-        reached = studies.paper.efficiency.sel(interconnect=SINGLE)
-        found.append(sample(studies.paper.dataset, _four_over_two(reached), f"the HPL paper's cluster, {both}", "case"))
+    if studies.hpl_paper and SINGLE in studies.hpl_paper.efficiency.interconnect:
+        reached = studies.hpl_paper.efficiency.sel(interconnect=SINGLE)
+        found.append(sample(studies.hpl_paper.dataset, _four_over_two(reached), f"the HPL paper's cluster, {both}", "case"))
     return first_of_each(found)
 
 
@@ -96,7 +96,7 @@ def goodput_of_many_connections(studies: Studies) -> list[Found]:
 
 def blas_factor(studies: Studies) -> list[Found]:
     """HPL's rate with the faster BLAS over that with the slower one, at the largest matrix."""
-    study = studies.blas
+    study = studies.hpl_blas
     if study is None:
         return []
     largest = study.log_ratio.sel(N=study.log_ratio.N.max())
@@ -159,7 +159,7 @@ def _four_over_two(values: xr.DataArray) -> xr.DataArray:
 
 def _simulated_growth(studies: Studies) -> list[Found]:
     """Growth on the larger clusters of the HPL paper's kind, whose bonded links are one of twice the rate."""
-    study = studies.beyond
+    study = studies.hpl_beyond
     gain = next((it for it in study.gains if (it.network, it.reference) == (BONDED, SINGLE)), None) if study else None
     if gain is None:
         return []

@@ -7,8 +7,8 @@ from scipy import stats
 from analysis import published
 from analysis.claims.sample import Estimate, Found, Printed, origin, sample
 from analysis.inference.reproducibility import variation_interval
-from analysis.studies.long_repeats import Series
-from analysis.studies.together import Studies
+from analysis.experiments.long_repeats import Series
+from analysis.experiments import Studies
 
 PATH = "asymmetric"  # the source's own path, a tenth of its rates
 UNTUNED = 65536  # B: what a window without scaling (RFC 7323) can be at most, and kernels of that time began with

@@ -18,7 +18,7 @@ from analysis.claims.nemo_tests import (
     total,
 )
 from analysis.claims.sample import Found, Printed, sample
-from analysis.studies.together import Studies
+from analysis.experiments import Studies
 from analysis.wire import ETHERNET_HEADER, wire_limit
 
 CABLE, SWITCH = "crossover", "switch_8996"  # the paths that are like its cable and its switches
@@ -113,7 +113,7 @@ def delivered_share(studies: Studies) -> list[Found]:
     rate = published.nemo()["netperf"]["line_rate"]["value"]
     share = 8 * 1024 * line("smc_8505t", SWITCH_JUMBO).goodput_kib_s / wire_limit(rate, SWITCH_JUMBO)
     printed = Printed({"goodput of test 1 over what the wire carries at MTU 8982": share})
-    sizes = studies.switch.sizes if studies.switch else None
+    sizes = studies.frames.sizes if studies.frames else None
     if sizes is None:
         return [printed]
     delivered = sizes.points.delivered
@@ -160,4 +160,4 @@ def _in_megabytes(studies: Studies, mtu: int) -> list[Found]:
     megabyte = published.nemo()["totals"]["megabyte"]["value"]
     values = there.total / 8 / megabyte
     bound = host_bound(studies, place)
-    return bound or [sample(studies.switch.mtu.dataset, values, f"{in_words(*place)}, the sum of both")]
+    return bound or [sample(studies.tcp_mtu.dataset, values, f"{in_words(*place)}, the sum of both")]

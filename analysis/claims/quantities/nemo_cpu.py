@@ -8,7 +8,7 @@ import numpy as np
 
 from analysis.claims.nemo_tests import BASIC, JUMBO, SWITCH_JUMBO, at, largest_mtu, line, ratio, total
 from analysis.claims.sample import Found, Printed, Sample, Untestable, origin, sample
-from analysis.studies.together import Studies
+from analysis.experiments import Studies
 
 CABLE, FREE_SWITCH = "crossover", "switch_unshaped"
 
@@ -47,7 +47,7 @@ def receiver_over_sender(studies: Studies) -> list[Found]:
     """The receiving end's CPU time over the sending end's, at 1500 one way on the cable."""
     test = line("crossover", BASIC)
     printed = Printed({"remote CPU over local CPU of test 2": test.cpu_remote_percent / test.cpu_local_percent})
-    study = studies.switch.cost if studies.switch else None
+    study = studies.tcp_mtu.cost if studies.tcp_mtu else None
     if study is None or BASIC not in study.points.mtu.values:
         return [printed]
     here = study.points.sel(mtu=BASIC)
@@ -66,7 +66,7 @@ def both_ways_cost(studies: Studies) -> list[Found]:
         return [printed]
     both, alone = (end.cost_local + end.cost_remote for end in ends)
     text = "CPU time of both ends for a byte, both ways over one way, in the same block"
-    return [printed, sample(studies.switch.mtu.dataset, both / alone, text)]
+    return [printed, sample(studies.tcp_mtu.dataset, both / alone, text)]
 
 
 def _share(studies: Studies, end: str) -> list[Found]:
@@ -74,7 +74,7 @@ def _share(studies: Studies, end: str) -> list[Found]:
     printed = Printed({f"{end} CPU of test 1 over test 2": above / below}, rounding=0.01)
     found = ratio(studies, f"cpu_{end}", (CABLE, largest_mtu(studies)), (CABLE, BASIC))
     if any(isinstance(it, Sample) and not np.isfinite(it.values).any() for it in found):
-        kind = origin(studies.switch.mtu.dataset)["evidence"]
+        kind = origin(studies.tcp_mtu.dataset)["evidence"]
         found = [Untestable(kind, "too much CPU time is nobody's in these transfers, the shaper's work among it")]
     return [printed, *found]
 
@@ -87,7 +87,7 @@ def _printed_cost(end: str, device: str, jumbo: int) -> Printed:
 
 def _cost_on_cable(studies: Studies, end: str) -> list[Found]:
     """From tcp_cost, whose blocks are many, with the largest MTU that was run."""
-    study = studies.switch.cost if studies.switch else None
+    study = studies.tcp_mtu.cost if studies.tcp_mtu else None
     if study is None or BASIC not in study.points.mtu.values:
         return []
     cost, largest = study.points[f"cost_{end}"], int(study.points.mtu.max())

@@ -3,8 +3,8 @@
 import numpy as np
 
 from analysis.claims.sample import Found, sample
-from analysis.studies.together import Studies
-from analysis.studies.topology import HPL
+from analysis.experiments import Studies
+from analysis.experiments.topology import HPL
 
 
 def slowdown_of_neighbours(studies: Studies) -> list[Found]:
@@ -43,5 +43,5 @@ def _slowdown(studies: Studies, pattern: str) -> list[Found]:
     if pattern == HPL:
         return [sample(study.hpl, [it.slowdown for it in own], text, "run")]
     designs = list(dict.fromkeys(it.interconnect for it in own))
-    values = study.slowdowns.makespan.sel(pattern=pattern, interconnect=designs, nodes=own[0].nodes)
+    values = study.slowdowns.sel(pattern=pattern, interconnect=designs, nodes=own[0].nodes)
     return [sample(study.dataset, np.ravel(values), text, "run")]

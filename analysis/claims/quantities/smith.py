@@ -14,10 +14,10 @@ import xarray as xr
 from analysis import published
 from analysis.claims.sample import Found, Printed, Untestable, first_of_each, origin, sample
 from analysis.efficiency import PLATEAU, efficiency, rpeak
-from analysis.studies.paper import Paper
-from analysis.studies.prediction_of_paper import PAIR
-from analysis.studies.scaling import Scaling
-from analysis.studies.together import Studies
+from analysis.experiments.hpl_paper import Paper
+from analysis.hpl_predictors import PAIR
+from analysis.experiments.hpl_scaling import Scaling
+from analysis.experiments import Studies
 
 PERCENT = 0.01  # the unit of the last digit of a printed "20 %"
 
@@ -115,18 +115,18 @@ def fast_efficiency_spread(studies: Studies) -> list[Found]:
 
 def fast_on_larger_clusters(studies: Studies) -> list[Found]:
     """10GE's efficiency on every cluster beyond the paper's over that on its largest case."""
-    if studies.beyond is None:
+    if studies.hpl_beyond is None:
         return []
-    reached = studies.beyond.efficiency.sel(interconnect=PAIR[1])
+    reached = studies.hpl_beyond.efficiency.sel(interconnect=PAIR[1])
     larger = reached.isel(nodes=slice(1, None)) / reached.isel(nodes=0)
-    return [sample(studies.beyond.dataset, larger, f"{_range(larger)} over {int(reached.nodes[0])} nodes", "case")]
+    return [sample(studies.hpl_beyond.dataset, larger, f"{_range(larger)} over {int(reached.nodes[0])} nodes", "case")]
 
 
 def infiniband_over_fast(studies: Studies) -> list[Found]:
     """HPL's rate on DDR InfiniBand over that on 10GE, in every case that ran on both."""
-    gains = studies.beyond.gains if studies.beyond else ()
+    gains = studies.hpl_beyond.gains if studies.hpl_beyond else ()
     ratios = [1 + it.rate for it in gains if (it.network, it.reference) == PAIR]
-    return [sample(studies.beyond.dataset, it, f"on {_range(it)} nodes", "case") for it in ratios]
+    return [sample(studies.hpl_beyond.dataset, it, f"on {_range(it)} nodes", "case") for it in ratios]
 
 
 def raw_infiniband_over_fast(studies: Studies) -> list[Found]:
@@ -143,8 +143,8 @@ def _range(values: xr.DataArray) -> str:
 
 def _of_curves(studies: Studies, read: Callable[[_Curves], Found]) -> list[Found]:
     """What `read` finds in the scaling campaign's blocks, and in the paper's cases."""
-    in_blocks = [_in_blocks(studies.scaling)] if studies.scaling else []
-    simulated = [_simulated(studies.paper)] if studies.paper else []
+    in_blocks = [_in_blocks(studies.hpl_scaling)] if studies.hpl_scaling else []
+    simulated = [_simulated(studies.hpl_paper)] if studies.hpl_paper else []
     return first_of_each(map(read, [*in_blocks, *simulated]))
 
 
@@ -174,10 +174,10 @@ def _in_blocks(scaling: Scaling) -> _Curves:
 
 def _of_efficiencies(studies: Studies, read: Callable[[xr.DataArray], xr.DataArray], of: str) -> list[Found]:
     """What `read` makes of 10GE's efficiencies on several nodes, over (nodes) or over (block, nodes)."""
-    found = [_in_runs(studies.scaling, read, of)] if studies.scaling else []
-    if studies.paper:
-        reached = studies.paper.efficiency.sel(interconnect=studies.paper.reference)
-        found.append(sample(studies.paper.dataset, read(reached), of, "model"))
+    found = [_in_runs(studies.hpl_scaling, read, of)] if studies.hpl_scaling else []
+    if studies.hpl_paper:
+        reached = studies.hpl_paper.efficiency.sel(interconnect=studies.hpl_paper.reference)
+        found.append(sample(studies.hpl_paper.dataset, read(reached), of, "model"))
     return first_of_each(found)
 
 

@@ -7,9 +7,9 @@ from analysis import published
 from analysis.claims.sample import SIMULATED, Estimate, Found, Printed, first_of_each, origin, sample
 from analysis.contrasts import differences
 from analysis.statistics import design as designs
-from analysis.studies.payload import Profile
-from analysis.studies.prediction_of_paper import paper_elasticities
-from analysis.studies.together import Studies
+from analysis.experiments.hpl_messages import Profile
+from analysis.hpl_predictors import paper_elasticities
+from analysis.experiments import Studies
 from analysis.wire import wire_limit
 
 GB, GIB, MB, MIB = 1e9, 2**30, 1e6, 2**20  # bytes
@@ -30,9 +30,9 @@ def bandwidth_over_latency(studies: Studies) -> list[Found]:
 
 def noise_on_most_nodes(studies: Studies) -> list[Found]:
     """What a daemon on every node leaves of HPL's rate on the most nodes, over what it leaves on the fewest."""
-    if studies.noise is None:
+    if studies.hpl_noise is None:
         return []
-    study = studies.noise
+    study = studies.hpl_noise
     daemon = next(it for it in study.daemons if it.name == study.primary)
     baseline = designs.read(study.dataset).baseline_nodes
     of = f"a daemon of {daemon.name}, {study.nodes[-1]} over {baseline} nodes"
@@ -41,7 +41,7 @@ def noise_on_most_nodes(studies: Studies) -> list[Found]:
 
 def large_over_small_order(studies: Studies) -> list[Found]:
     """HPL's share of the nodes' rate at the largest order of the matrix over that at the least, on the same nodes with 10GE."""
-    study = studies.size
+    study = studies.hpl_size
     if study is None:
         return []
     blocks = study.points.share.sel(interconnect=study.reference).squeeze("nodes")
@@ -87,7 +87,7 @@ def bandwidth_over_wire(studies: Studies) -> list[Found]:
 
 def _elasticities(studies: Studies, read) -> list[Found]:
     """What `read` makes of the elasticities, in every case of the paper whose sensitivity was simulated."""
-    varied = studies.paper.sensitivity if studies.paper else None
+    varied = studies.hpl_paper.sensitivity if studies.hpl_paper else None
     if varied is None:
         return []
     found: xr.DataArray = read(paper_elasticities(varied.dataset))
@@ -96,7 +96,7 @@ def _elasticities(studies: Studies, read) -> list[Found]:
 
 
 def _of_payload(studies: Studies, name: str) -> list[Found]:
-    return first_of_each(_share(it, name) for it in (studies.payload.profiles if studies.payload else ()))
+    return first_of_each(_share(it, name) for it in (studies.hpl_messages.profiles if studies.hpl_messages else ()))
 
 
 def _share(profile: Profile, name: str) -> Found:

@@ -1,7 +1,7 @@
 """What TOP500's lists say to the sources' numbers of them: every reading of the words, from lists that are there."""
 
 from analysis.claims.sample import Found, Printed
-from analysis.studies.together import Studies
+from analysis.experiments import Studies
 
 
 def gige_best_ranked(studies: Studies) -> list[Found]:
