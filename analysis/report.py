@@ -13,13 +13,13 @@ from analysis.document import Section
 from analysis.evidence import chain, content
 from analysis.exhibit import Table
 from analysis.paths import DATA
+from analysis.summary import SUMMARY
 from analysis.wording import day, moment, plain
 from runners import manifest
 from runners.journal import write_whole
 
 TITLE = "Does a cluster's efficiency fall off with its interconnect?"
 SUBTITLE = "Published experiments on interconnects, made rerunnable"
-SUMMARY = "90_summary"  # this notebook opens the document
 LAST = ("95_methods",)  # these close it
 DIGITS = 10  # of a digest that are shown: enough to tell it from all others here
 UNDATED = 0  # s since 1970: where nothing ran there is no date
@@ -66,7 +66,7 @@ def in_order(notebooks: Iterable[Path]) -> list[Path]:
 
 def markdown(sections: Sequence[Section], datasets: Mapping[str, xr.Dataset], left_out: Sequence[str]) -> str:
     """The whole document, from its sections and the datasets that they rest on."""
-    opening, *others = [_with_evidence(section) for section in sections]
+    opening, *others = _each_figure_once([_with_evidence(section) for section in sections])
     shown = {label for section in sections for label in section.figures}
     rests_on = {label: names for section in sections for label, names in section.rests_on.items() if label in shown}
     parts = [
@@ -96,6 +96,20 @@ def _missing(left_out: Sequence[str]) -> str:
         return ""
     lines = "\n".join(f"- {plain(line)}" for line in left_out)
     return f"::: small\n**Not run or left out**, and the remedy:\n\n{lines}\n:::"
+
+
+def _each_figure_once(texts: Iterable[str]) -> list[str]:
+    """The texts, in which a figure that stood before, with its line of evidence, is only referred to."""
+    seen: set[str] = set()
+
+    def once(found: re.Match) -> str:
+        if found["label"] in seen:
+            return f"[](#fig:{found['label']}) shows it."
+        seen.add(found["label"])
+        return found[0]
+
+    figure = r"^!\[.*\]\(figures/\w+\.svg\)\{#fig:(?P<label>[\w-]+) .*\}$(?:\n\n::: evidence\n.*\n:::)?"
+    return [re.sub(figure, once, text, flags=re.MULTILINE) for text in texts]
 
 
 def _with_evidence(section: Section) -> str:

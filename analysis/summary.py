@@ -8,6 +8,7 @@ from analysis.exhibit import Answer, Table
 from analysis.wording import UNKNOWN, number, percent, percent_range
 from runners.record import FalloffError
 
+SUMMARY = "90_summary"  # the notebook that shows this
 FRACTIONS = ("fall", "gain", "loss", "error", "share")  # told in percent
 REPRODUCED = {"reproduced": "reproduces", "not reproduced": "does not reproduce"}
 
@@ -17,7 +18,7 @@ def gathered(folder: Path) -> list[dict]:
 
     Raises FalloffError where no notebook was executed there.
     """
-    notebooks = sorted(folder.glob("*/*.ipynb"))
+    notebooks = sorted(book for book in folder.glob("*/*.ipynb") if book.stem != SUMMARY)
     if not notebooks:
         raise FalloffError(f"{folder} holds no executed notebook to gather from: `make report` makes them")
     return [finding for book in notebooks for finding in document.read(book, whole=True).findings]
