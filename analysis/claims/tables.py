@@ -93,10 +93,10 @@ def _disagreement(entries: Sequence[Entry]) -> str:
     lines = [line for entry in shared if (line := _opposite(entry))]
     if not shared:
         return ""
-    both = f"{listed(kinds).capitalize()} runs can both judge {counted(len(shared), 'claim')}"
+    said = f"More than one kind of run can judge {counted(len(shared), 'claim')}"
     if not lines:
-        return f"{both} and never contradict each other."
-    return "\n".join([f"{both} and contradict each other on {len(lines)}:\n", *lines])
+        return f"{said}, and they never contradict each other."
+    return "\n".join([f"{said}. They contradict each other on {len(lines)}:\n", *lines])
 
 
 def _opposite(entry: Entry) -> str:
@@ -111,7 +111,7 @@ def _opposite(entry: Entry) -> str:
 def _on_runs(claim: Claim, judgement: Judgement) -> str:
     verb = "support" if judgement.verdict == SUPPORTED else "contradict"
     value = estimate(claim, judgement)
-    return f"{judgement.evidence.capitalize()} runs {verb} it: {plain(judgement.of)} give {value}."
+    return f"{judgement.evidence.capitalize()} runs {verb} it: {value}, {plain(judgement.of)}."
 
 
 def _inconsistency(entries: Sequence[Entry]) -> str:

@@ -53,7 +53,7 @@ class _Curves:
         if network == self.fast and not self.driven:
             return self.untestable("its nodes, and not the links, limit what they send over 10GE")
         ratio = self.at(network, most) / self.at(network, fewest)
-        return self.sample(ratio, f"{most} over {fewest} nodes")
+        return self.sample(ratio, f"efficiency on {most} nodes over that on {fewest}")
 
     def fast_over_slow(self, nodes: int) -> xr.DataArray:
         """The fast network's efficiency over the slow one's on so many nodes, over (repeat)."""
