@@ -96,7 +96,7 @@ def _disagreement(entries: Sequence[Entry]) -> str:
     said = f"More than one kind of run can judge {counted(len(shared), 'claim')}"
     if not lines:
         return f"{said}, and they never contradict each other."
-    return "\n".join([f"{said}. They contradict each other on {len(lines)}:\n", *lines])
+    return "\n".join([f"{said}. On {len(lines)} of them the verdicts are opposite:\n", *lines])
 
 
 def _opposite(entry: Entry) -> str:
