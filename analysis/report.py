@@ -14,7 +14,7 @@ from analysis.evidence import content
 from analysis.exhibit import Table
 from analysis.paths import DATA
 from analysis.summary import SUMMARY
-from analysis.wording import day, moment, plain
+from analysis.wording import day, plain
 from runners import manifest
 from runners.journal import write_whole
 
@@ -22,6 +22,8 @@ TITLE = "Does a cluster's efficiency fall off with its interconnect?"
 SUBTITLE = "Published experiments on interconnects, made rerunnable"
 LAST = ("95_methods",)  # these close it
 DIGITS = 8  # of a digest that are shown: enough to tell it from all others here
+# After the first page, whose figure stays where it is, figures of the PDF go where there is room.
+FLOATING = "```{=typst}\n#show figure.where(kind: image): set figure(placement: auto)\n```"
 UNDATED = 0  # s since 1970: where nothing ran there is no date
 
 
@@ -73,8 +75,9 @@ def markdown(sections: Sequence[Section], datasets: Mapping[str, xr.Dataset], le
         _front(datasets.values()),
         opening.removeprefix(f"# {TITLE}").lstrip(),
         _missing(left_out),
+        FLOATING,
         *others,
-        "# References {.unnumbered}\n\n::: {#refs}\n:::",
+        "# References {.unnumbered}\n\n:::: small\n::: {#refs}\n:::\n::::",
         _provenance(datasets, used),
     ]
     return "\n\n".join(filter(None, parts))
@@ -129,17 +132,17 @@ def _provenance(datasets: Mapping[str, xr.Dataset], used: Collection[str]) -> st
     for dataset in datasets.values():
         ran = conduct.campaign(dataset)
         failed = f", {len(ran['failed'])} failed" if ran["failed"] else ""
-        commit = f"{ran['commit'][:7]}{', changed' if ran['dirty'] else ''}" if ran["commit"] else "—"
+        commit = f"{ran['commit'][:7]}{'+' if ran['dirty'] else ''}" if ran["commit"] else "—"
         digests = (ran["campaign_hash"], content.digest(dataset), dataset.attrs.get("transcripts_sha256"))
-        place = f"{plain(ran['testbed'])}, {ran['evidence']}"
-        first = (_target(ran["campaign"]), place, f"{ran['trials']}{failed}", moment(ran["started"]))
-        rows.append((*first, commit, *map(_first, digests)))
-    columns = ("Campaign", "Testbed", "Trials", "Begun", "Commit", "Plan", "Values", "Transcripts")
+        place = (plain(ran["testbed"]), ran["evidence"], f"{ran['trials']}{failed}", ran["started"][:10] or "—")
+        rows.append((_target(ran["campaign"]), *place, commit, *map(_first, digests)))
+    columns = ("Campaign", "Testbed", "Evidence", "Trials", "Begun", "Commit", "Plan", "Values", "Transcripts")
     caption = (
         f"The campaigns, with the beginnings of the {manifest.ALGORITHM} of plan, values and transcripts. `falloff verify` recomputes "
-        "them, `falloff run CAMPAIGN --testbed TESTBED` makes them anew. A failed trial has no result; the supplement says why."
+        "them, `falloff run CAMPAIGN --testbed TESTBED` makes them anew. A failed trial has no result, and the supplement says why. +: "
+        "the code had changes that no commit has."
     )
-    table = Table("campaigns", columns, "llrlllll", rows, caption)
+    table = Table("campaigns", columns, "lllrlllll", rows, caption)
     files = [f"{_target(name)} ({_first(manifest.digest((DATA / name).read_bytes()))})" for name in used if (DATA / name).is_file()]
     beside = f"\n\nFiles of `data/` that figures show beside them: {', '.join(files)}." if files else ""
     return f"# Appendix: provenance {{.unnumbered}}\n\n::: dense\n\n{table.markdown}{beside}\n\n:::"
