@@ -135,6 +135,22 @@ def stored(campaign: str, testbed: str = "scale_model") -> xr.Dataset:
     return store.read(folder)
 
 
+def studies(parameters: Parameters) -> experiments.Studies:
+    """The studies of all experiments as a notebook's parameters ask for them: of the references that are shipped, or
+    with `data` of the campaigns in that folder."""
+    if not parameters.data:
+        return stored_studies()
+    folder = paths.ROOT / parameters.data
+
+    def read(campaign: str) -> xr.Dataset | None:
+        if campaign == "lists":
+            return lists.read_folder(paths.TOP500)
+        there = user_campaigns.of_campaign(folder, campaign)
+        return user_campaigns.dataset(folder, campaign) if there else None
+
+    return experiments.Studies(read)
+
+
 def stored_studies() -> experiments.Studies:
     """The studies of all reference campaigns that are shipped, each made when it is first asked for, and of TOP500's lists."""
 

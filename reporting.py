@@ -40,18 +40,18 @@ def executed(file: Path) -> Path:
     return paths.EXECUTED / file.stem / file.name
 
 
-def campaigns_of(file: Path) -> list[str]:
-    """The campaigns that a notebook's experiments run as their own."""
+def campaigns_of(file: Path, preset: str) -> list[str]:
+    """The campaigns that a notebook's experiments run: with the preset `full` all, else those that a run of today is compared with."""
     names = re.findall(r"experiment\.study\(parameters, (\w+)\)", file.read_text(encoding="utf-8"))
     modules = [import_module(f"analysis.experiments.{name}") for name in names]
-    own = [next(iter(experiments.campaigns(module)), "") for module in modules]
-    compared = [name for module in modules for name in experiments.compared(module)]
-    return list(dict.fromkeys([*own, *compared]))
+    run = experiments.campaigns if preset == "full" else experiments.compared
+    return list(dict.fromkeys(name for module in modules for name in run(module)))
 
 
 def _measures(file: Path, preset: str) -> bool:
     """Whether a notebook runs anything with this preset."""
-    described = (experiment.read_toml(paths.CAMPAIGNS / f"{name}.toml", "campaign") for name in campaigns_of(file) if name)
+    names = campaigns_of(file, preset)
+    described = (experiment.read_toml(paths.CAMPAIGNS / f"{name}.toml", "campaign") for name in names)
     return any(preset in campaign["presets"] for campaign in described)
 
 
@@ -90,9 +90,14 @@ def _papermill(file: Path, preset: str, data: str) -> str:
     for old in made.parent.glob("*.nc"):
         old.unlink()
     parameters = {"preset": preset, "out": str(made.parent), **({"data": data} if data else {})}
-    try:
-        papermill.execute_notebook(file, made, parameters=parameters, progress_bar=False, cwd=paths.ROOT)
-    except PapermillExecutionError as error:
-        made.unlink(missing_ok=True)
-        return error.evalue
+    for started_before in (False, True):
+        try:
+            papermill.execute_notebook(file, made, parameters=parameters, progress_bar=False, cwd=paths.ROOT)
+            return ""
+        except PapermillExecutionError as error:
+            made.unlink(missing_ok=True)
+            return error.evalue
+        except RuntimeError:  # Jupyter chooses ports before its kernel binds them: another program had taken one
+            if started_before:
+                raise
     return ""

@@ -100,7 +100,8 @@ class Table:
     """A table of text: `columns` are its headings, with units, `align` a letter a column (l, r), `rows` its cells.
 
     `caption` says what it shows, `basis` what it rests on, None where the rows say so themselves. `widths` are those of the
-    columns relative to each other, where text wraps; without them all are alike.
+    columns relative to each other, where text wraps; without them all are as wide as what they hold. A `long` table may go
+    on over the next page.
     """
 
     label: str
@@ -110,6 +111,7 @@ class Table:
     caption: str
     basis: Basis | None = None
     widths: Sequence[int] = ()
+    long: bool = False
 
     def __post_init__(self):
         object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
@@ -126,16 +128,15 @@ class Table:
     @property
     def body(self) -> str:
         """Headings and rows as a Markdown table."""
-        dashes = ["-" * width for width in self.widths or [2] * len(self.columns)]
-        rule = [
-            f":{dash}" if letter == "l" else f"{dash}:" for letter, dash in zip(self.align, dashes)
-        ]
+        rule = [":--" if letter == "l" else "--:" for letter in self.align]
         return "\n".join(f"| {' | '.join(row)} |" for row in (self.columns, rule, *self.rows))
 
     @property
     def markdown(self) -> str:
         """The table in the report's Markdown."""
-        return f"{self.body}\n\nTable: {self.said} {{#tbl:{self.label}}}"
+        widths = f' widths="{" ".join(map(str, self.widths))}"' if self.widths else ""
+        table = f"{self.body}\n\nTable: {self.said} {{#tbl:{self.label}{widths}}}"
+        return f"::: long\n\n{table}\n\n:::" if self.long else table
 
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
         return {"text/markdown": f"{self.body}\n\n*{self.said}*"}, {

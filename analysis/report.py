@@ -1,7 +1,7 @@
 """The report: executed notebooks become one document, as HTML and PDF, beside a supplement of all of them whole."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -10,18 +10,25 @@ import xarray as xr
 
 from analysis import conduct, document, findings, publish, store
 from analysis.document import Section
-from analysis.evidence import chain, content
+from analysis.evidence import content
 from analysis.exhibit import Table
 from analysis.paths import DATA
 from analysis.summary import SUMMARY
-from analysis.wording import day, moment, plain
+from analysis.wording import day, plain
 from runners import manifest
 from runners.journal import write_whole
 
 TITLE = "Does a cluster's efficiency fall off with its interconnect?"
 SUBTITLE = "Published experiments on interconnects, made rerunnable"
 LAST = ("95_methods",)  # these close it
-DIGITS = 10  # of a digest that are shown: enough to tell it from all others here
+DIGITS = 8  # of a digest that are shown: enough to tell it from all others here
+# After the first page, whose figure stays where it is, figures of the PDF go where there is room.
+FLOATING = "```{=typst}\n#show figure.where(kind: image): set figure(placement: auto)\n```"
+# Files of the same folder; the PDF, which may be anywhere, has no such line.
+BESIDE = (
+    '```{=html}\n<p>Beside this page: <a href="explorer.html">the explorer</a>, with every trial, and '
+    '<a href="supplement.html">the supplement</a>, with every table.</p>\n```'
+)
 UNDATED = 0  # s since 1970: where nothing ran there is no date
 
 
@@ -68,15 +75,16 @@ def markdown(sections: Sequence[Section], datasets: Mapping[str, xr.Dataset], le
     """The whole document, from its sections and the datasets that they rest on."""
     opening, *others = _each_figure_once([_with_evidence(section) for section in sections])
     shown = {label for section in sections for label in section.figures}
-    rests_on = {label: names for section in sections for label, names in section.rests_on.items() if label in shown}
+    used = dict.fromkeys(name for section in sections for label in section.rests_on if label in shown for name in section.rests_on[label])
     parts = [
         _front(datasets.values()),
         opening.removeprefix(f"# {TITLE}").lstrip(),
         _missing(left_out),
+        BESIDE,
+        FLOATING,
         *others,
-        "# References {.unnumbered}\n\n::: {#refs}\n:::",
-        _provenance(datasets),
-        _chains(rests_on, datasets),
+        "# References {.unnumbered}\n\n:::: small\n::: {#refs}\n:::\n::::",
+        _provenance(datasets, used),
     ]
     return "\n\n".join(filter(None, parts))
 
@@ -124,43 +132,26 @@ def _with_evidence(section: Section) -> str:
     return re.sub(r"^!\[.*\]\(figures/(?P<label>\w+)\.svg\)\{.*\}$", under, section.markdown, flags=re.MULTILINE)
 
 
-def _provenance(datasets: Mapping[str, xr.Dataset]) -> str:
-    """The campaigns of the report: what ran where and when, by which code."""
+def _provenance(datasets: Mapping[str, xr.Dataset], used: Collection[str]) -> str:
+    """What ran where and when by which code, with the digests of plan, values and transcripts; and the files of data/."""
     rows = []
     for dataset in datasets.values():
         ran = conduct.campaign(dataset)
         failed = f", {len(ran['failed'])} failed" if ran["failed"] else ""
-        commit = f"{ran['commit'][:8]}{', changed' if ran['dirty'] else ''}" if ran["commit"] else "—"
-        names = plain(ran["campaign"]), plain(ran["testbed"]), ran["evidence"]
-        digest = f"`{ran['campaign_hash'][:8]}`{{.digest}}"
-        rows.append((*names, f"{ran['trials']}{failed}", moment(ran["started"]), commit, digest))
-    columns = ("Campaign", "Testbed", "Evidence", "Trials", "Begun", "Commit", "Digest")
-    caption = "The campaigns of this report. A failed trial has no result; the supplement says why. A digest is of the trials that were planned."
-    table = Table("campaigns", columns, "lllrlll", rows, caption)
-    return f"# Appendix: provenance {{.unnumbered}}\n\n::: dense\n\n{table.markdown}\n\n:::"
-
-
-def _chains(rests_on: Mapping[str, Sequence[str]], datasets: Mapping[str, xr.Dataset]) -> str:
-    """What each figure rests on: datasets with their digests and the commands that make them, and files."""
-    campaigns = {dataset.attrs["campaign"]: dataset for dataset in datasets.values()}
-    used = list(dict.fromkeys(name for names in rests_on.values() for name in names))
-    rows = []
-    for name in used:
-        if name in campaigns:
-            dataset = campaigns[name]
-            values, raw = content.digest(dataset), dataset.attrs.get("transcripts_sha256")
-            made = f"`{chain.command(dataset)}`{{.digest}}"
-            rows.append((_target(name), str(dataset.sizes["trial"]), _first(values), _first(raw), made))
-        elif (DATA / name).exists():
-            digest = manifest.digest((DATA / name).read_bytes())
-            rows.append((_target(name), "—", _first(digest), "—", "a file of `data/`"))
-    columns = ("Dataset", "Trials", "Values", "Transcripts", "Made by")
+        commit = f"{ran['commit'][:7]}{'+' if ran['dirty'] else ''}" if ran["commit"] else "—"
+        digests = (ran["campaign_hash"], content.digest(dataset), dataset.attrs.get("transcripts_sha256"))
+        place = (plain(ran["testbed"]), ran["evidence"], f"{ran['trials']}{failed}", ran["started"][:10] or "—")
+        rows.append((_target(ran["campaign"]), *place, commit, *map(_first, digests)))
+    columns = ("Campaign", "Testbed", "Evidence", "Trials", "Begun", "Commit", "Plan", "Values", "Transcripts")
     caption = (
-        f"What the figures rest on: the beginnings of the {manifest.ALGORITHM} of values and transcripts, and the command that makes "
-        "them anew. `falloff verify` recomputes them."
+        f"The campaigns, with the beginnings of the {manifest.ALGORITHM} of plan, values and transcripts. `falloff verify` recomputes "
+        "them, `falloff run CAMPAIGN --testbed TESTBED` makes them anew. A failed trial has no result, and the supplement says why. +: "
+        "the code had changes that no commit has."
     )
-    table = Table("sources", columns, "lrlll", rows, caption)
-    return f"# Appendix: chain of evidence {{.unnumbered}}\n\n::: dense\n\n{table.markdown}\n\n:::"
+    table = Table("campaigns", columns, "lllrlllll", rows, caption)
+    files = [f"{_target(name)} ({_first(manifest.digest((DATA / name).read_bytes()))})" for name in used if (DATA / name).is_file()]
+    beside = f"\n\nFiles of `data/` that figures show beside them: {', '.join(files)}." if files else ""
+    return f"# Appendix: provenance {{.unnumbered}}\n\n::: dense\n\n{table.markdown}{beside}\n\n:::"
 
 
 def _target(name: str) -> str:

@@ -9,16 +9,18 @@ from analysis.wording import UNKNOWN, number, percent, percent_range
 from runners.record import FalloffError
 
 SUMMARY = "90_summary"  # the notebook that shows this
+MAIN = "40_hpl_scaling"  # the main question's notebook
 FRACTIONS = ("fall", "gain", "loss", "error", "share")  # told in percent
 REPRODUCED = {"reproduced": "reproduces", "not reproduced": "does not reproduce"}
 
 
 def gathered(folder: Path) -> list[dict]:
-    """Every finding of the executed notebooks in a folder, each as `summary.json` has it.
+    """Every finding of the executed notebooks in a folder, the main question's first, each as `summary.json` has it.
 
     Raises FalloffError where no notebook was executed there.
     """
-    notebooks = sorted(book for book in folder.glob("*/*.ipynb") if book.stem != SUMMARY)
+    notebooks = [book for book in folder.glob("*/*.ipynb") if book.stem != SUMMARY]
+    notebooks.sort(key=lambda book: (book.stem != MAIN, book.stem))
     if not notebooks:
         raise FalloffError(f"{folder} holds no executed notebook to gather from: `make report` makes them")
     return [finding for book in notebooks for finding in document.read(book, whole=True).findings]

@@ -1,7 +1,6 @@
 """The fan-out: the planted knee and limit are found, words follow the data, and what cannot be known is said."""
 
 import json
-import re
 from functools import cache
 
 import numpy as np
@@ -10,7 +9,6 @@ from synthetic_paths import fan_out_campaign, without
 
 from analysis.bottleneck import CHANGES
 from analysis.experiments import fan_out
-from runners.record import FalloffError
 
 BASELINE_FLOW = 2.82e9 / 5  # bit/s of each of five flows behind the bridge
 
@@ -139,13 +137,10 @@ def test_failed_trials_are_left_out_of_the_ratios():
     assert "2 of 432 trials gave no reading" in words(fan_out.analyse(dataset))
 
 
-def test_however_few_the_data_no_number_is_made_up():
-    """One block names nothing, and neither does a campaign in which all trials failed."""
+def test_one_block_names_nothing():
+    """It has no scatter to judge by."""
     single = fan_out.analyse(fan_out_campaign(blocks=1, preset="quick"))
-    none = fan_out.analyse(without(fan_out_campaign(blocks=1), block=1))
-    for study in (single, none):
-        assert {fan.verdict.limit for fan in study.fans} == {"undecided"}
-        assert not re.search(r"\b(nan|None|inf)\b", all_text(study))
+    assert {fan.verdict.limit for fan in single.fans} == {"undecided"}
 
 
 def test_today_is_told_with_its_blocks():
@@ -191,10 +186,3 @@ def test_the_design_changes_one_thing_at_a_time():
             and level != design["baseline"][name]
         )
     assert design["changes"]["receiver"]["receivers"] / design["baseline"]["receivers"] >= 1.2
-
-
-def test_no_fanout_trial_is_refused():
-    """Another campaign's dataset is not one of a fan-out."""
-    dataset = fan_out_campaign(blocks=1, preset="quick")
-    with pytest.raises(FalloffError, match="no fanout trial"):
-        fan_out.analyse(dataset.assign_coords(runner=("trial", ["ping"] * dataset.sizes["trial"])))

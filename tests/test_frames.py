@@ -1,6 +1,5 @@
 """Frames: planted limits and losses come back, as numbers, words and marks."""
 
-import re
 
 import numpy as np
 import pytest
@@ -8,7 +7,6 @@ import synthetic_switch as planted
 
 from analysis import wire
 from analysis.experiments import frames
-from runners.record import FalloffError
 
 
 def words(study):
@@ -79,30 +77,6 @@ def test_a_wire_that_is_not_full_is_said():
     assert "Small frames do not load it fully" in words(study)
 
 
-@pytest.mark.parametrize("blocks", [1, 3])
-def test_no_number_is_made_up(blocks):
-    """With one block or several no NaN or None is shown; one block decides nothing."""
-    study = frames.analyse(planted.frame_limits(blocks), planted.packet_sizes(blocks))
-    text = words(study) + frames.limits_table(study).markdown + frames.sizes_table(study).markdown
-    assert not re.search(r"\b(nan|None)\b", text)
-    assert ("is open" in text) == (blocks == 1)
-
-
-def test_without_a_valid_run_nothing_is_made_up():
-    """The finding says what is missing; the tables stay whole."""
-    limits, sizes = planted.frame_limits(1), planted.packet_sizes(1)
-    names = [name for name in limits if name.startswith("frame_") and limits[name].dtype == float]
-    limits = limits.assign({name: np.nan * limits[name] for name in names})
-    limits = limits.assign({f"frame_fault{end}": limits.reason for end in frames.WAYS.values()})
-    names = ("packets_sent_per_s", "packets_received_per_s", "datagram_loss", "bytes_received")
-    sizes = sizes.assign({name: np.nan * sizes[name] for name in names})
-    study = frames.analyse(limits, sizes)
-    assert "no search ended" in words(study) and "is open" in words(study)
-    text = words(study) + frames.limits_table(study).body + frames.sizes_table(study).body
-    assert not re.search(r"\b(nan|None)\b", text)
-    assert frames.figures(study)
-
-
 def test_the_limits_alone_are_shown():
     """Without the datagrams there is neither their figure nor their table."""
     study = frames.analyse(planted.frame_limits())
@@ -120,11 +94,3 @@ def test_the_figure_holds_every_run():
     ):
         shown = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
         assert np.isin(values.values.ravel(), shown).all()
-
-
-def test_another_tools_campaign_is_refused():
-    """The reason names the tool whose trials are missing."""
-    with pytest.raises(FalloffError, match="holds no frame_limit trial"):
-        frames.analyse(planted.over_mtu(blocks=1))
-    with pytest.raises(FalloffError, match="holds no udp_sizes trial"):
-        frames.analyse(planted.frame_limits(1), planted.over_mtu(blocks=1))

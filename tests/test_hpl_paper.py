@@ -9,9 +9,9 @@ import pytest
 from shown import text
 from synthetic_smith import planted, smith_campaign
 
+from analysis import efficiency
 from analysis.experiments import hpl_paper
 from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED
-from analysis.studies import efficiency
 from runners.record import FalloffError
 
 FEW = {"nodes": [2, 4, 6, 8]}  # the quick preset's

@@ -426,14 +426,6 @@ def test_the_finding_follows_the_data(whole):
     assert "too low" in slow and "It is within 5 % at 0 of 9 points." in slow
 
 
-def test_nothing_valid_is_no_finding():
-    """Without a valid run of HPL where messages are sent, the words say that nothing can be said."""
-    failed = {(block, network, n) for block in (1, 2) for network in ALPHA for n in (2, 4, 8)}
-    study = analyse(emulated(blocks=2, failed=failed))
-    assert "cannot be said" in words(study)
-    assert len(list(hpl_prediction.findings(study))) == study.errors.value.size
-
-
 def test_findings_are_every_error(whole):
     """As data, in the order of predictor, network and nodes, with the verdict and the interval."""
     found = list(hpl_prediction.findings(whole))

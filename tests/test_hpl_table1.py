@@ -113,17 +113,6 @@ def test_a_campaign_that_goes_on_is_analysed_with_what_is_there():
         assert not re.search(r"\b(nan|None)\b", said(study))
 
 
-def test_without_a_valid_run_nothing_is_made_up():
-    """The finding says what is missing; figure and tables stay whole."""
-    every = frozenset(
-        (1, network, n) for network in ("gige", "10gige") for n in whole().cases.tolist()
-    )
-    study = hpl_table1.analyse(emulated(blocks=1, failed=every), paper())
-    (fall,) = hpl_table1.findings(study)
-    assert "cannot be said" in said(study) and fall.estimate is None and fall.answer == "undecided"
-    assert not re.search(r"\b(nan|None)\b", said(study))
-
-
 def test_the_finding_names_the_end_in_both_scales():
     """A reader learns where it ends, how much is lost until then, and how 10GE does."""
     words = said(whole())

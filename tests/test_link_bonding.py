@@ -209,15 +209,6 @@ def test_todays_run_stands_beside_the_reference():
     assert link_bonding.today_tables(planted()) == ()
 
 
-@pytest.mark.parametrize("campaign", [{"blocks": 2}, {"blocks": 1, "preset": "quick"}], ids=str)
-def test_however_few_the_data_no_number_is_made_up(campaign):
-    """Words, tables and figures are whole; one block has no interval."""
-    study = link_bonding.analyse(hpl_campaign(**campaign), micro_campaign(**campaign))
-    assert not re.search(r"\b(nan|None|inf)\b", words(study) + tables(study))
-    assert set(link_bonding.figures(study)) == {"gains", "connections"}
-    assert ("is open" in words(study)) is (campaign["blocks"] == 1)
-
-
 def test_lost_runs_cost_their_blocks():
     """A way without any run on the most nodes has no gain there and is not the best; what was lost is said."""
     lost = link_bonding.analyse(
@@ -247,12 +238,6 @@ def test_the_plan_names_the_ways():
     """In a reader's words."""
     body = exhibit.planned(planted().hpl.dataset, link_micro.NAMES).body
     assert "hash of addresses" in body and "ecmp" not in body
-
-
-def test_no_hpl_trial_is_refused():
-    """TCP's campaign is not HPL's."""
-    with pytest.raises(FalloffError, match="no HPL trial"):
-        link_bonding.analyse(micro_campaign(blocks=1))
 
 
 @pytest.mark.parametrize("preset", ["quick", "full", "bonding"])

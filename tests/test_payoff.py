@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from synthetic_smith import planted, smith_campaign
 
 from analysis import model_draws, prices
-from analysis.experiments import payoff
-from analysis.studies import sensitivity
+from analysis.experiments import payoff, sensitivity
 from runners.record import FalloffError
 
 CERTAIN = {"gige.port": 100, "gige.cable": 0, "10gige.adapter": 0, "10gige.cable": 0}

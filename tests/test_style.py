@@ -26,3 +26,11 @@ def test_interconnects_of_the_users_own_have_looks():
     pigeon, drum = style.look("carrier pigeon"), style.look("talking drum")
     assert style.look("carrier pigeon") == pigeon != drum
     assert not {pigeon, drum} & {style.look(name) for name in ("gige", "10gige", "unshaped")}
+
+
+def test_longer_pauses_are_darker():
+    """Levels of noise are told apart in black and white, in their order, and by marker."""
+    looks = [style.look(f"noise {rank}") for rank in (1, 2, 3)]
+    lightness = [np.dot(to_rgb(look.color), (0.299, 0.587, 0.114)) for look in looks]
+    assert lightness == sorted(lightness, reverse=True) and min(-np.diff(lightness)) > 0.1
+    assert len({look.marker for look in looks}) == len(looks)

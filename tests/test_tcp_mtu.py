@@ -1,6 +1,5 @@
 """TCP over the MTU: planted goodputs and costs come back, as numbers, words and marks."""
 
-import re
 from functools import cache
 
 import numpy as np
@@ -10,7 +9,6 @@ import synthetic_switch as planted
 from analysis import cpu_account, published, wire
 from analysis.experiments import tcp_cost, tcp_mtu
 from analysis.tcp import points, stamps
-from runners.record import FalloffError
 
 
 @cache
@@ -33,13 +31,6 @@ def tables(study):
 def marks(axes):
     """The ordinates of everything that is drawn."""
     return np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
-
-
-def every_trial():
-    """Block and levels of each trial of one block."""
-    dataset = planted.over_mtu(blocks=1)
-    names = ("block", "path", "mtu", "direction")
-    return {tuple(values) for values in zip(*(dataset[name].values.tolist() for name in names))}
 
 
 def test_a_full_wire_is_link_bound_in_every_direction():
@@ -224,27 +215,6 @@ def test_todays_run_is_compared_by_what_limits_it(share, same):
     assert first.today["answer"] == ("reproduced" if same == 45 else "not reproduced")
 
 
-@pytest.mark.parametrize("blocks", [1, 3])
-@pytest.mark.parametrize("unattributed", [0.02, 0.5])
-def test_no_number_is_made_up(blocks, unattributed):
-    """With one block or several, with CPU time or without, no NaN or None is shown."""
-    study = tcp_mtu.analyse(
-        planted.over_mtu(blocks, unattributed=unattributed),
-        planted.cost(blocks, unattributed=unattributed),
-    )
-    assert not re.search(r"\b(nan|None)\b", words(study) + tables(study) + tcp_mtu.conduct(study))
-    assert set(tcp_mtu.figures(study)) == set(tcp_mtu.FIGURES)
-    assert all(finding.statement for finding in tcp_mtu.findings(study))
-
-
-def test_without_a_valid_run_nothing_is_made_up():
-    """The finding says what is missing; tables and figure stay whole."""
-    study = tcp_mtu.analyse(planted.over_mtu(blocks=1, failed=every_trial()))
-    assert "it cannot be said whether TCP fills the wire" in words(study)
-    assert not re.search(r"\b(nan|None)\b", words(study) + tables(study))
-    assert list(tcp_mtu.figures(study)) == ["tcp_mtu"] and tcp_mtu.cost_table(study) is None
-
-
 def test_figures_hold_every_run_every_published_point_and_the_limit():
     """Each is a mark of its path's panel; the limits of one way and both ways are lines."""
     study = whole()
@@ -258,9 +228,3 @@ def test_figures_hold_every_run_every_published_point_and_the_limit():
         assert all(np.isclose(shown, value).any() for value in [*runs, *printed, *limits])
     for axes, end in zip(figures["tcp_cost"].figure.axes, study.cost.ends):
         assert np.isin(end.values.values.ravel() / 1e-9, marks(axes)).all()
-
-
-def test_another_tools_campaign_is_refused():
-    """The reason names the tool whose trials are missing."""
-    with pytest.raises(FalloffError, match="holds no iperf3 trial"):
-        tcp_mtu.analyse(planted.packet_sizes(blocks=1))

@@ -284,7 +284,7 @@ def _of_limits(study: FrameLimits) -> Iterator[str]:
         return
     rests_on = f"{counted(int(table.blocks.max()), 'block')}, {_evidence(study.dataset)} evidence"
     yield (
-        f"**The search for the largest frame ends exactly at the limit that was set in {study.exact} of {len(table)} cases**: each path, both "
+        f"**The search for the largest frame ends exactly at the limit that was set in {study.exact} of {int(table.frame.notnull().sum())} cases**: each path, both "
         f"ways, idle and under load ({rests_on})."
     )
     for fault in ("silent", "router"):
@@ -297,16 +297,16 @@ def _of_limits(study: FrameLimits) -> Iterator[str]:
 
 
 def findings(study: Frames) -> Iterator[Finding]:
-    """Whether the switch delivers as much as the cable, and every frame limit, as data."""
+    """Whether the switch delivers as much as the cable, and every frame limit that was found, as data."""
     if study.sizes is not None:
         yield from _findings_of_sizes(study.sizes)
     source, names = origin("frames", study.limits.dataset), short_names(study.limits.dataset)
     table, today = study.limits.map, study.today
     said = "how many of the largest frames are found where the path's description puts them"
-    further = {"n": len(table), "n_of": "limit", "primary": True, "today": today and today.as_data}
-    yield of_estimate(
-        source, said, "share", "1", study.limits.exact / len(table), NO_INTERVAL, "", **further
-    )
+    found = int(table.frame.notnull().sum())
+    share = study.limits.exact / found if found else None
+    further = {"n": found, "n_of": "limit", "primary": True, "today": today and today.as_data}
+    yield of_estimate(source, said, "share", "1", share, NO_INTERVAL, "", **further)
     for row in table.itertuples():
         said = f"the largest frame: {names[row.path]}, {row.way}, {LOADS[row.load]}; {row.expected} B by its description"
         alike = row.alike and row.frame == row.expected

@@ -370,10 +370,10 @@ def findings(study: Scaling) -> Iterator[Finding]:
         statement = f"{names[it.network]} falls against {names[it.reference]} from {it.start} to {it.end} nodes"
         today = today_of(again.get(it.what), study.today_run)
         yield of_fall(source, statement, it.verdict, primary=it.primary, today=today)
-    for it in study.contrasts:
-        if it.primary and it.control is not None:
-            statement = f"{names[it.network]} is as fast as {names[it.reference]} without a network"
-            yield of_control(source, statement, it.control)
+    planned = [it for it in study.contrasts if it.primary and it.control is not None]
+    for (network, reference), control in {(it.network, it.reference): it.control for it in planned}.items():
+        statement = f"{names[network]} is as fast as {names[reference]} without a network"
+        yield of_control(source, statement, control)
 
 
 def figures(study: Scaling) -> dict[str, Exhibit]:

@@ -239,7 +239,7 @@ def _corrected(ways: list[Way]) -> tuple[Way, ...]:
 def findings(study: LinkBonding) -> Iterator[Finding]:
     """Gain of every way on every node count, and its growth, as data."""
     hpl = study.hpl
-    source = origin("link_hpl", hpl.dataset)
+    source = origin("link_bonding", hpl.dataset)
     run_today = study.today.hpl.dataset if study.today else None
     for way in hpl.ways:
         each = f"{way.aggregation}, {way.ranks_per_node} processes a node"
