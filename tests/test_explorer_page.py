@@ -274,8 +274,9 @@ def test_what_if_answers_sliders_and_is_in_the_address(page):
     assert float(slower.split()[0]) < float(number.split()[0])
     page.reload()
     page.locator(".big").first.filter(has_text=slower).wait_for()
-    page.get_by_role("button", name="Explore", exact=True).click()
+    choose(page, "HPL of orders from")
     sentence(page).wait_for()
+    assert not page.locator(".big").first.is_visible() and "page=" not in page.url
 
 
 def test_an_expired_page_says_so_and_a_reload_mends_it(chromium):
@@ -334,6 +335,7 @@ def test_broken_single_and_very_many(chromium, folder):
         choose(page, "A file that cannot be read")
         trouble = page.locator("[role=alert]:visible").inner_text()
         assert "falloff" in trouble and "Traceback" not in page.content()
+        assert not page.locator("aside").is_visible()
         choose(page, "A single point")
         page.locator(".sentence:visible", has_text="nothing to compare").wait_for()
         choose(page, "Ten thousand trials")

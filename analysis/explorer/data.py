@@ -327,10 +327,10 @@ def _factors(
     planned = design(dataset).get("factors", {})
     if not planned:
         settings = [name for name in SETTINGS if name not in ("file", "version")]
-        known_ = {name: sorted(frame[name].dropna().unique().tolist()) for name in settings}
+        run = {name: sorted(frame[name].dropna().unique().tolist()) for name in settings}
         always = ("interconnect", "nodes")
-        kept = [name for name, levels in known_.items() if len(levels) > (name not in always)]
-        return {name: known_[name] for name in kept}, frozenset()
+        kept = [name for name, levels in run.items() if len(levels) > (name not in always)]
+        return {name: run[name] for name in kept}, frozenset()
     switches = frozenset(name for name, levels in planned.items() if isinstance(levels[0], bool))
     # As `over_factors` has it, levels that are no or yes are 0 and 1.
     levels = {name: planned[name] if name not in switches else [0, 1] for name in planned}

@@ -24,6 +24,7 @@ const falloff = (() => {
     lost(false)
     const address = Bokeh.documents.at(-1).get_model_by_name("said")
     const turn = () => {
+      root.toggleAttribute("data-empty", !address.tags.length)
       root.dataset.page = new URLSearchParams(address.value).get("page") || "explore"
       dispatchEvent(new Event("resize"))
     }
@@ -31,6 +32,7 @@ const falloff = (() => {
       if (address.value !== location.search) history.pushState(null, "", address.value)
       turn()
     })
+    address.properties.tags.change.connect(turn)
     addEventListener("popstate", () => { address.value = location.search })
     turn()
   }

@@ -16,7 +16,7 @@ from analysis.explorer import data, pieces
 from analysis.explorer.plot import draw
 from analysis.explorer.shown import PUBLISHED, Shown, show
 from analysis.explorer.view import (
-    LAYERS, View, address, at_address, model_of, opening, printed, settled,
+    LAYERS, View, address, at_address, opening, printed, settled,
 )  # fmt: skip
 from analysis.explorer.whatif import WhatIf
 from analysis.explorer.widgets import WIDE, chips, offer, one_of, row, select, sheet, text
@@ -160,7 +160,8 @@ class Page:
             return
         asked = dict(said)
         with suppress(ValueError, AttributeError):
-            self.left_out = dict(json.loads(asked.get("left_out", "{}")).items())
+            kept = json.loads(asked.get("left_out", "{}")).items()
+            self.left_out = {name: parts for name, parts in kept if isinstance(parts, dict)}
         name = asked.get("experiment", "")
         self.experiment.value = name if name in self.experiments else next(iter(self.experiments))
         self._show_experiment(said)
@@ -181,6 +182,8 @@ class Page:
 
     def _open(self, name: str) -> None:
         """Show another experiment, with what was left out of it before."""
+        with self._filled():
+            self.pages.value = EXPLORE
         kept = self.left_out.get(name, {})
         self._show_experiment([(part, json.dumps(value)) for part, value in kept.items()])
         self._write()
@@ -191,30 +194,21 @@ class Page:
             self.search.value = ""
 
     def _show_experiment(self, said: list[tuple[str, str]]) -> None:
+        """Show the view of an address; a dataset that cannot be read leaves its reason on the page."""
         sources = self._sources()
         self.transcript.text = pieces.HINT
-        if self._opened(sources[:1]):
-            self.start = opening(sources[0].name, self.first)
-            view = at_address(said, self.start, self.first)
-            asked = [source for source in sources if source.name in view.sources]
-            if asked != [sources[0]] and self._opened(asked or sources[:1]):
-                view = self._of_opened(view)
-            self._show(view)
-
-    def _opened(self, sources: Iterable[data.Source]) -> bool:
-        """Whether they can be opened; one that cannot be read leaves its reason on the page."""
         try:
-            self.opened = {source.name: data.opened(source) for source in sources}
+            first = data.opened(sources[0])
+            self.start = opening(sources[0].name, first)
+            view = at_address(said, self.start, first)
+            chosen = [source for source in sources if source.name in view.sources] or sources[:1]
+            found = {source.name: data.opened(source) for source in chosen}
         except FalloffError as error:
-            self._trouble(self._sources()[0].title, str(error))
-            return False
-        return True
-
-    def _of_opened(self, view: View) -> View:
-        """The view with the datasets that are open, as far as they have what it shows."""
-        view = settled(view, self.first)
-        self.opened = {name: each for name, each in self.opened.items() if _can_show(view, each)}
-        return replace(view, sources=tuple(self.opened))
+            self._trouble(sources[0].title, str(error))
+            return
+        view = settled(view, next(iter(found.values())))
+        self.opened = {name: each for name, each in found.items() if _can_show(view, each)}
+        self._show(replace(view, sources=tuple(self.opened)))
 
     def _with(self, **changes) -> None:
         self._show(settled(replace(self.view, **changes), self.first))
@@ -233,13 +227,10 @@ class Page:
 
     def _of_evidence(self, names: list[str]) -> None:
         """Show other datasets of the experiment; printed numbers alone are none, so that what is shown stays."""
-        if self.view is None:
-            self._open(self.experiment.value)
-            return
-        wanted = [source for source in self._sources() if source.name in names]
-        if not wanted or self._opened(wanted):
-            self._show(self._of_opened(replace(self.view, printed=PUBLISHED in names)))
-            self._write()
+        chosen = tuple(name for name in names if name != PUBLISHED) or self.view.sources
+        view = replace(self.view, sources=chosen, printed=PUBLISHED in names)
+        self._show_experiment(address(view, self.start))
+        self._write()
 
     def _show(self, view: View) -> None:
         self.view, self.shown = view, show(view, self.opened)
@@ -272,7 +263,7 @@ class Page:
         offer(self.evidence, kinds, [*view.sources, *([PUBLISHED] if view.printed else [])])
         self.evidence.visible = len(kinds) > 1
         layers = {title: name for name, title in LAYERS.items()}
-        if not model_of(view, trials):
+        if not any(curve.is_drawn for curve in self.shown.curves):
             layers.pop(LAYERS["model"])
         offer(self.layers, layers, view.layers)
         several = [name for name, levels in factors.items() if len(levels) > 1]
@@ -343,6 +334,7 @@ class Page:
 
     def _trouble(self, title: str, reason: str) -> None:
         self.view = self.shown = self.plot.object = None
+        self.address.tags = []  # the page then shows nothing else
         self.question.text = self.numbers.text = self.transcript.text = ""
         self.verdict.text = pieces.trouble(title, reason)
 

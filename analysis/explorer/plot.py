@@ -287,8 +287,8 @@ def _add_legend(drawn: figure, layer: Callable, shown: Shown, style_of: Mapping,
         LegendItem(label=entry.series, renderers=marks, index=at)
         for at, entry in enumerate(entries)
     ]
-    looks_ = {"location": "left", "orientation": "horizontal", "stylesheets": [WRAPPED], **LEGEND}
-    legend = Legend(items=items, **looks_)
+    place = {"location": "left", "orientation": "horizontal", "stylesheets": [WRAPPED]}
+    legend = Legend(items=items, **place, **LEGEND)
     legend.js_on_event("legend_item_click", CustomJS(args={"filter": visible}, code=HIDE))
     drawn.add_layout(legend, "above")
 

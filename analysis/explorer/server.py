@@ -18,7 +18,7 @@ from runners.record import FalloffError
 HOST = "127.0.0.1"
 # A page that was fetched may connect, and connect again after a laptop slept, for as long as a server can run.
 TOKEN_S = 365 * 24 * 3600
-UNUSED_S = 3600  # that a page is kept whose reader has gone, who may come back
+UNUSED_S = 300  # that a page is kept whose reader has gone; its address brings it back
 PATIENCE_S = 30  # that a server may take to start
 
 # A reader who closes the page while it is sent is no fault.
