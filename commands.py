@@ -124,16 +124,14 @@ def explore(folder: Path | None, static: Path | None, port: int, browser: bool) 
         print(f"Page: {static} ({static.stat().st_size / 1e6:.1f} MB)")
         return 0
     from analysis.explorer import server
-    from analysis.figures import explored
 
     # An interruption is how it ends, from the moment at which the address can be read.
-    with server.serve(folder, port, explored.svg) as served, suppress(KeyboardInterrupt):
-        address = server.made_ready(served)
-        print(f"Explorer: {address}\nIt answers this machine alone, and only with that token. Ctrl+C ends it.", flush=True)
+    with server.serve(folder, port) as served, suppress(KeyboardInterrupt):
+        print(f"Explorer: {served.address}\nIt answers this machine alone, and only at that address. Ctrl+C ends it.", flush=True)
         if browser:
             import webbrowser
 
-            webbrowser.open(address)
+            webbrowser.open(served.address)
         served.wait()
     return 0
 

@@ -1,4 +1,4 @@
-"""What a dataset's attributes describe, read from their JSON: its interconnects and its testbed."""
+"""What a dataset's attributes describe, read from their JSON: its interconnects, design and testbed."""
 
 import json
 from typing import Any
@@ -14,6 +14,11 @@ def interconnects(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
 def short_names(dataset: xr.Dataset) -> dict[str, str]:
     """The short name of every interconnect, by its name."""
     return {name: described["short"] for name, described in interconnects(dataset).items()}
+
+
+def design(dataset: xr.Dataset) -> dict[str, Any]:
+    """What was decided before the run: the factors with their levels, the margin, what is compared with what."""
+    return json.loads(dataset.attrs["design"])
 
 
 def testbed(dataset: xr.Dataset) -> dict[str, Any]:

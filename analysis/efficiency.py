@@ -5,7 +5,9 @@ import xarray as xr
 
 from analysis.attributes import testbed
 
-PLATEAU = 8  # nodes from which on it is asked whether a curve is level: the emulated campaign ends there
+PLATEAU = (
+    8  # nodes from which on it is asked whether a curve is level: the emulated campaign ends there
+)
 
 
 def rpeak(dataset: xr.Dataset) -> float:

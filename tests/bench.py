@@ -148,8 +148,8 @@ def explorer() -> None:
             served = server.serve(place)
             first, answers = [], []
             for _ in range(ROUNDS):
-                address, begin = server.made_ready(served), time.perf_counter()
-                page = browser.opened(chromium, address)
+                begin = time.perf_counter()
+                page = browser.opened(chromium, served.address)
                 first.append(time.perf_counter() - begin)
                 page.wait_for_timeout(3000)  # the first fit is over
                 answers.append(page.locator(".compact button").first.evaluate(browser.ANSWER) / 1e3)

@@ -515,3 +515,15 @@ def _in_parentheses(low, high, decimals: int) -> str:
 
 def _known(value) -> float | None:
     return float(value) if np.isfinite(value) else None
+
+
+def _printed(design: Mapping) -> pd.DataFrame:
+    """The aggregate goodput [bit/s] at which the source saw its bridge saturated."""
+    source = published.grid5000()
+    bridge = source["bridge"]
+    told = f"{source['source']['short']}, {bridge['saturation']['where']}"
+    levels = {"path": "fanout_3g", "receivers": bridge["targets"]["value"], "direction": "forward"}
+    return pd.DataFrame([{**levels, "value": bridge["saturation"]["value"], "text": told}])
+
+
+PRINTED = {("fan_out", "aggregate_goodput"): _printed}

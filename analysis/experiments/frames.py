@@ -450,3 +450,14 @@ def _full_names(dataset: xr.Dataset) -> dict[str, str]:
     """The name of every path, as a sentence has it."""
     described = json.loads(dataset.attrs["interconnects"])
     return {name: path["name"] for name, path in described.items()}
+
+
+def _printed(design: Mapping) -> pd.DataFrame:
+    """The largest frame [B] that the source printed of its switch."""
+    source = published.nemo()
+    frame = source["frame_limit"]["smc_8505t"]["frame"]
+    told = f"{source['source']['short']}, {frame['where']}"
+    return pd.DataFrame([{"path": "switch_8996", "load": 0, "value": frame["value"], "text": told}])
+
+
+PRINTED = {("frame_limits", "frame_bytes_largest"): _printed}

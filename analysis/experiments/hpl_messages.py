@@ -25,6 +25,7 @@ SMALL = 4096
 EVERY = 5  # classes of sizes from one tick to the next: a factor of 32
 NO_MESSAGES = "**What HPL sends cannot be said**: no run counted its messages."
 FIGURES = {"payload": ("hpl_paper", "hpl_payload")}
+OPENS = {"hpl_payload": {"y": "payload_messages", "x": "size", "series": "nodes"}}
 TRUST = paths.REFERENCE / "trust.csv"
 
 

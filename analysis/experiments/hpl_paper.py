@@ -5,10 +5,11 @@ it may be wrong is a question of its numbers (`sensitivity`) and of what it leav
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from analysis import published
@@ -26,6 +27,8 @@ from analysis.efficiency import PLATEAU, efficiency, shape
 from analysis.attributes import short_names
 from analysis.wording import counted, fixed, number, percent
 from runners.record import FalloffError
+
+OPENS = {"hpl_sensitivity": {"x": "vary", "series": "interconnect", "nodes": 36}}
 
 
 @dataclass(frozen=True)
@@ -251,3 +254,15 @@ def cases_table(study: Paper) -> Table:
         rows.append(row)
     caption = "HPL's rate and its share of the theoretical peak in the paper's cases, at the paper's scale"
     return Table("paper", columns, "r" * len(columns), rows, caption, Basis("simulated"))
+
+
+def _printed(design: Mapping) -> pd.DataFrame:
+    """The efficiency [1] of the paper's line, which it says holds for all of its cases."""
+    source = published.smith()
+    line = source["efficiency"]["line"]
+    told = f"{source['source']['short']}, {line['where']}"
+    nodes, value = published.smith_table1().nodes, line["value"] / 100
+    return pd.DataFrame({"interconnect": "10gige", "nodes": nodes, "value": value, "text": told})
+
+
+PRINTED = {("hpl_paper", "efficiency"): _printed}

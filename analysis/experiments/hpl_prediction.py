@@ -24,6 +24,10 @@ from runners.record import FalloffError
 MISLEADS, PREDICTS, UNDECIDED = "misleads", "predicts", "undecided"
 DRAWN = ("prediction", "prediction_sensitivity")
 FIGURES = hpl_links.FIGURES | dict.fromkeys(DRAWN, ("hpl_scaling", "token_nodes", "hpl_surface"))
+OPENS = {
+    "hpl_surface": {"x": "bandwidth", "series": "latency", "nodes": 16},
+    "token_load": {"token_bytes": 262144},
+}
 SIDESTEP = 0.13  # of a doubling, between two series
 PARAMETERS = {"bandwidth": "more bandwidth", "latency": "less latency"}
 

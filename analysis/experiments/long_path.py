@@ -54,6 +54,7 @@ FIGURES = {
     "long_path": ("long_path",),
 }
 
+MODEL = "bandwidth_delay"
 MBIT, GBIT, KIB, MS = 1e6, 1e9, 1024, 1e-3
 FULL = 0.97  # of the goodput with the largest buffer: from there on a path counts as full
 UNSCALED = 65536  # B: the largest window of TCP without window scaling (RFC 7323)

@@ -1,7 +1,7 @@
 """TCP over cable, switch and router: goodput over the MTU, each way and both at once, and what a byte costs both ends."""
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,7 @@ FIGURES = {
     "tcp_mtu": ("tcp_mtu", "published/nemo.toml", "published/nemo_netperf.csv"),
     "tcp_cost": ("tcp_cost",),
 }
+OPENS = {"tcp_cost": {"y": "cpu_time"}}
 
 
 @dataclass(frozen=True)
@@ -459,3 +460,14 @@ def published_table(study: TcpMtu) -> Table:
 def cost_table(study: TcpMtu) -> Table | None:
     """What a byte costs both ends; None without its campaign."""
     return None if study.cost is None else costs.table_of(study.cost)
+
+
+def _printed(design: Mapping) -> pd.DataFrame:
+    """The goodput [bit/s] that the source printed, by path, MTU and direction."""
+    found = published.nemo_points(design.get("published", {})).query("direction != 'both'")
+    source, names = published.nemo()["source"]["short"], published.nemo()["device"]
+    told = [f"{names[at.device]}, MTU {at.mtu}, {source}" for at in found.itertuples()]
+    return found[["path", "mtu", "direction"]].assign(value=found.total, text=told)
+
+
+PRINTED = {("tcp_mtu", "goodput"): _printed}

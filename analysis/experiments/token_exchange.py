@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
@@ -35,6 +36,7 @@ from analysis.wording import (
 FIGURES = {
     "token_claims": ("token_exchange", "published/beowulf.toml"),
 }
+OPENS = {"token_exchange": {"token_bytes": 8192}}
 
 NOT_RUN, HOST_BOUND = "not run", "host-bound"
 # The machine limits a topology, and not its wires, when these carry less than the first while its processors are busy
@@ -496,3 +498,20 @@ def _evidence(study: TokenExchange) -> str:
 
 def _basis(study: TokenExchange, intervals: str) -> Basis:
     return Basis(_evidence(study), study.points.sizes["block"], intervals)
+
+
+def _printed(design: Mapping) -> pd.DataFrame:
+    """The throughput [B/s] that the source printed for the most pairs and the largest token."""
+    source = published.beowulf()
+    found, exchange = source["throughput"]["local_wire"], source["exchange"]
+    levels = {
+        "pairs": exchange["most_pairs"]["value"],
+        "token_bytes": exchange["largest_token"]["value"],
+    }
+    told = f"{source['source']['short']}, {found['where']}"
+    return pd.DataFrame(
+        [{"path": "local_wire_10m", **levels, "value": found["value"], "text": told}]
+    )
+
+
+PRINTED = {("token_exchange", "token_throughput"): _printed}

@@ -36,6 +36,9 @@ TRAFFIC = {
     HPL: "of HPL",
 }
 FIGURES = {"topology": ("topology", "hpl_topology")}
+OPENS = {
+    "topology": {"x": "pattern", "series": "interconnect", "nodes": 960, "placement": "shuffled"}
+}
 SIDESTEP = 0.27  # of a row, between the marks of two oversubscriptions
 
 
