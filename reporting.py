@@ -21,8 +21,14 @@ def make(preset: str, out: Path, data: Path | None = None) -> report.Report:
     Those that measure run alone, one after the other; the others side by side; the summary last, since it gathers what
     all found. A notebook that fails is run on the stored reference, or else left out, with the reason.
     """
-    notebooks = [file for file in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if file.stem not in NO_SECTIONS]
-    measuring = [] if data or preset == "stored" else [file for file in notebooks if _measures(file, preset)]
+    notebooks = [
+        file for file in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if file.stem not in NO_SECTIONS
+    ]
+    measuring = (
+        []
+        if data or preset == "stored"
+        else [file for file in notebooks if _measures(file, preset)]
+    )
     others = [file for file in notebooks if file not in measuring and file.stem != report.SUMMARY]
     run = _Run(preset, str(data.resolve()) if data else "", len(notebooks))
     for file in measuring:
@@ -51,7 +57,9 @@ def campaigns_of(file: Path, preset: str) -> list[str]:
 def _measures(file: Path, preset: str) -> bool:
     """Whether a notebook runs anything with this preset."""
     names = campaigns_of(file, preset)
-    described = (experiment.read_toml(paths.CAMPAIGNS / f"{name}.toml", "campaign") for name in names)
+    described = (
+        experiment.read_toml(paths.CAMPAIGNS / f"{name}.toml", "campaign") for name in names
+    )
     return any(preset in campaign["presets"] for campaign in described)
 
 
@@ -77,7 +85,10 @@ class _Run:
 
     def _progress(self, file: Path) -> None:
         self.count -= 1
-        print(f"{file.stem}: done, {self.count} to go ({time.monotonic() - self.begun:.0f} s)", flush=True)
+        print(
+            f"{file.stem}: done, {self.count} to go ({time.monotonic() - self.begun:.0f} s)",
+            flush=True,
+        )
 
 
 def _papermill(file: Path, preset: str, data: str) -> str:
@@ -92,12 +103,16 @@ def _papermill(file: Path, preset: str, data: str) -> str:
     parameters = {"preset": preset, "out": str(made.parent), **({"data": data} if data else {})}
     for started_before in (False, True):
         try:
-            papermill.execute_notebook(file, made, parameters=parameters, progress_bar=False, cwd=paths.ROOT)
+            papermill.execute_notebook(
+                file, made, parameters=parameters, progress_bar=False, cwd=paths.ROOT
+            )
             return ""
         except PapermillExecutionError as error:
             made.unlink(missing_ok=True)
             return error.evalue
-        except RuntimeError:  # Jupyter chooses ports before its kernel binds them: another program had taken one
+        except (
+            RuntimeError
+        ):  # Jupyter chooses ports before its kernel binds them: another program had taken one
             if started_before:
                 raise
     return ""

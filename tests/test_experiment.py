@@ -39,7 +39,9 @@ def test_wrong_parameters_are_refused_before_anything_runs(change, said):
 
 def test_a_notebooks_own_parameters_are_its_own_business():
     """They are named where they are expected, and unknown everywhere else."""
-    assert experiment.Parameters.check({**GOOD, "prices": {}}, besides=["prices"]) == experiment.Parameters(**GOOD)
+    assert experiment.Parameters.check(
+        {**GOOD, "prices": {}}, besides=["prices"]
+    ) == experiment.Parameters(**GOOD)
     with pytest.raises(FalloffError, match="'prices' is unknown"):
         experiment.Parameters.check({**GOOD, "prices": {}})
 
@@ -64,9 +66,13 @@ def study(tmp_path, monkeypatch):
     monkeypatch.setattr(experiment, "run_campaign", run_campaign)
 
     def of(**changes):
-        parameters = experiment.Parameters(**{**GOOD, "testbed": "", "out": str(tmp_path), **changes})
+        parameters = experiment.Parameters(
+            **{**GOOD, "testbed": "", "out": str(tmp_path), **changes}
+        )
         given = experiment.study(parameters, SimpleNamespace(analyse=analyse))
-        return SimpleNamespace(**given, ran=ran, saved={file.name for file in tmp_path.glob("*.nc")})
+        return SimpleNamespace(
+            **given, ran=ran, saved={file.name for file in tmp_path.glob("*.nc")}
+        )
 
     return of
 
@@ -74,7 +80,12 @@ def study(tmp_path, monkeypatch):
 def test_stored_campaigns_are_read_and_saved(study):
     """Nothing is run."""
     found = study()
-    assert (found.hpl_paper, found.hpl_noise, found.today, found.ran) == ({"smith"}, {"scale_model"}, None, [])
+    assert (found.hpl_paper, found.hpl_noise, found.today, found.ran) == (
+        {"smith"},
+        {"scale_model"},
+        None,
+        [],
+    )
     assert found.saved == {"hpl_paper-smith.nc", "hpl_beyond-smith.nc", "hpl_noise-scale_model.nc"}
 
 
@@ -82,7 +93,9 @@ def test_quick_runs_only_what_is_compared_with_the_reference(study):
     """A short run of today stands beside the reference; all else is the reference."""
     found = study(preset="quick")
     assert found.ran == [("hpl_paper", "smith", 1)] and found.hpl_paper == {"smith"} and found.today
-    assert "hpl_paper-smith.nc" in found.saved and "hpl_paper-scale_model-today.nc" in found.saved  # whose run it reads here
+    assert (
+        "hpl_paper-smith.nc" in found.saved and "hpl_paper-scale_model-today.nc" in found.saved
+    )  # whose run it reads here
 
 
 def test_full_runs_every_campaign(study):
@@ -97,7 +110,9 @@ def test_on_another_testbed_the_experiments_own_campaign_is_run(study):
     found = study(preset="quick", testbed="scale_model")
     assert [ran[:2] for ran in found.ran] == [("hpl_paper", "scale_model")]
     assert (found.hpl_paper, found.hpl_beyond, found.today) == ({"scale_model"}, {"smith"}, None)
-    with pytest.raises(FalloffError, match="no reference campaign 'hpl_paper-scale_model' is stored"):
+    with pytest.raises(
+        FalloffError, match="no reference campaign 'hpl_paper-scale_model' is stored"
+    ):
         study(testbed="scale_model")
 
 
@@ -111,7 +126,12 @@ def test_ones_own_data_are_read_and_nothing_else(study, tmp_path):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "mine").symlink_to(paths.REFERENCE / "hpl_paper-smith")
     found = study(preset="quick", data=str(tmp_path / "own"))
-    assert (found.hpl_paper, found.hpl_beyond, found.today, found.ran) == ({"smith"}, None, None, [])
+    assert (found.hpl_paper, found.hpl_beyond, found.today, found.ran) == (
+        {"smith"},
+        None,
+        None,
+        [],
+    )
     (tmp_path / "own" / "mine").unlink()
     (tmp_path / "own" / "mine").symlink_to(paths.REFERENCE / "hpl_beyond-smith")
     with pytest.raises(FalloffError, match="holds no campaign hpl_paper"):
@@ -186,7 +206,9 @@ def test_a_matrix_beyond_this_machines_memory_is_refused(monkeypatch):
     """Emulated nodes share one memory: the paper's matrices are refused there, and simulated anywhere."""
     monkeypatch.setattr(experiment.provenance, "memory_bytes", lambda: 24 * 10**9)
     refused = experiment.obstacles(experiment.plan_campaign("hpl_paper", "emulated", "quick"))
-    assert any("115 GB" in line and "24 GB" in line and "--testbed smith" in line for line in refused)
+    assert any(
+        "115 GB" in line and "24 GB" in line and "--testbed smith" in line for line in refused
+    )
     simulated = experiment.obstacles(experiment.plan_campaign("hpl_paper", "smith", "quick"))
     emulated = experiment.obstacles(experiment.plan_campaign("hpl_scaling"))
     assert not any("matrix takes" in line for line in [*simulated, *emulated])

@@ -18,7 +18,9 @@ from analysis.exhibit import WITHOUT_SCATTER, Table
 from runners.record import FalloffError
 
 MODULES = {module.__name__.rpartition(".")[2]: module for module in experiments.modules()}
-WITH_OTHERS = [name for name, module in MODULES.items() if not all(experiments.campaigns(module).values())]
+WITH_OTHERS = [
+    name for name, module in MODULES.items() if not all(experiments.campaigns(module).values())
+]
 SMALLEST = 8  # points, in a figure of the report's width
 MOST_PANELS, MOST_COLUMNS = 4, 7
 # How a finding says that it has none.
@@ -43,8 +45,14 @@ def first_block(dataset):
 def lost(dataset):
     """The dataset as if every trial of the design had failed."""
     is_point = dataset.role == "point"
-    numbers = {name: values.where(~is_point) for name, values in dataset.items() if values.dtype.kind == "f"}
-    status, reason = (np.where(is_point, *both) for both in (("failed", dataset.status), ("lost", dataset.reason)))
+    numbers = {
+        name: values.where(~is_point)
+        for name, values in dataset.items()
+        if values.dtype.kind == "f"
+    }
+    status, reason = (
+        np.where(is_point, *both) for both in (("failed", dataset.status), ("lost", dataset.reason))
+    )
     return dataset.assign(numbers).assign(
         status=dataset.status.copy(data=status), reason=dataset.reason.copy(data=reason)
     )
@@ -86,7 +94,10 @@ def makers(module, kind):
 
 @pytest.mark.parametrize(
     ("name", "changed", "alone"),
-    [*product(MODULES, [whole, first_block, lost], [False]), *product(WITH_OTHERS, [whole], [True])],
+    [
+        *product(MODULES, [whole, first_block, lost], [False]),
+        *product(WITH_OTHERS, [whole], [True]),
+    ],
 )
 def test_no_number_is_made_up(name, changed, alone):
     """However few the data, words, captions, tables and figures are whole, and what is not known is none of them."""
@@ -100,7 +111,9 @@ def test_no_number_is_made_up(name, changed, alone):
     assert told.finding.strip() and not re.search(r"\b(nan|None|inf)\b", text)
     assert findings.text(map(asdict, told.findings))
     if changed is not whole:
-        assert not [finding for finding in told.findings if finding.interval and finding.n_of == "block"]
+        assert not [
+            finding for finding in told.findings if finding.interval and finding.n_of == "block"
+        ]
     if changed is lost:
         assert re.search(OPEN, told.finding)
         assert not [finding for finding in told.findings if finding.estimate is not None]
@@ -109,7 +122,9 @@ def test_no_number_is_made_up(name, changed, alone):
 @pytest.mark.parametrize("name", MODULES)
 def test_another_tools_campaign_is_refused(name):
     """Where no trial is of the tool that an experiment reads, the answer is a line."""
-    given = {campaign: stored().datasets[campaign] for campaign in experiments.campaigns(MODULES[name])}
+    given = {
+        campaign: stored().datasets[campaign] for campaign in experiments.campaigns(MODULES[name])
+    }
     own = next(iter(given))
     strange = np.full(given[own].sizes["trial"], "ping")
     given[own] = given[own].assign_coords(runner=given[own].runner.copy(data=strange))
@@ -121,12 +136,17 @@ def test_another_tools_campaign_is_refused(name):
 def test_what_is_shown_says_what_it_rests_on(name):
     """Each figure names the campaigns and files that `falloff trace` then finds; each statement its own campaign."""
     told, traced = all_of(name), experiments.traced()
-    for label, figure in ((figure.label, figure) for figure in told.figures.values()):
-        assert (*traced[label].campaigns, *traced[label].files) == tuple(sorted(figure.rests_on, key=lambda it: "." in it))
-        assert set(traced[label].campaigns) <= set(stored().datasets)
-    assert set(getattr(MODULES[name], "FIGURES", {})) <= {figure.label for figure in told.figures.values()}
+    for figure in told.figures.values():
+        found = traced[figure.label]
+        assert {*found.campaigns, *found.files} == set(figure.rests_on)
+        assert set(found.campaigns) <= set(stored().datasets)
+    assert set(getattr(MODULES[name], "FIGURES", {})) <= {
+        figure.label for figure in told.figures.values()
+    }
     assert {finding.experiment for finding in told.findings} == {name}
-    assert {finding.campaign for finding in told.findings} <= set(experiments.campaigns(MODULES[name]))
+    assert {finding.campaign for finding in told.findings} <= set(
+        experiments.campaigns(MODULES[name])
+    )
     assert len({finding.statement for finding in told.findings}) == len(told.findings)
 
 
@@ -134,9 +154,17 @@ def test_what_is_shown_says_what_it_rests_on(name):
 def test_a_finding_has_its_evidence_and_its_n(name):
     """What scatters says how often it was repeated; what repeats itself has no interval over repeats."""
     for finding in all_of(name).findings:
-        assert finding.n > 0 and finding.n_of and finding.statement and finding.quantity and finding.unit
+        assert (
+            finding.n > 0
+            and finding.n_of
+            and finding.statement
+            and finding.quantity
+            and finding.unit
+        )
         assert bool(finding.interval) == bool(finding.interval_kind)
-        assert not (finding.evidence in WITHOUT_SCATTER and finding.n_of == "block" and finding.interval)
+        assert not (
+            finding.evidence in WITHOUT_SCATTER and finding.n_of == "block" and finding.interval
+        )
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -145,13 +173,17 @@ def test_figures_and_tables_can_be_read(name):
     told = all_of(name)
     assert all(len(table.columns) <= MOST_COLUMNS for table in told.tables)
     for exhibit in told.figures.values():
-        assert exhibit.figure.get_figwidth() <= style.WIDTH and len(exhibit.figure.axes) <= MOST_PANELS
-        words = list(placed(exhibit.figure))
+        assert (
+            exhibit.figure.get_figwidth() <= style.WIDTH and len(exhibit.figure.axes) <= MOST_PANELS
+        )
+        words, room = list(placed(exhibit.figure)), exhibit.figure.bbox.padded(1)
         assert min(word.get_fontsize() for word, _ in words) >= SMALLEST
         for word, box in words:
-            assert exhibit.figure.bbox.padded(1).containsx(box.x0) and exhibit.figure.bbox.padded(1).containsx(box.x1), word
+            assert room.containsx(box.x0) and room.containsx(box.x1), word
         for (word, box), (other, its_box) in combinations(words, 2):
-            assert not box.padded(-1).overlaps(its_box), f"{exhibit.label}: {word.get_text()!r} over {other.get_text()!r}"
+            assert not box.padded(-1).overlaps(its_box), (
+                f"{exhibit.label}: {word.get_text()!r} over {other.get_text()!r}"
+            )
 
 
 def placed(figure):
@@ -180,7 +212,9 @@ def test_every_figure_is_drawn_by_one_experiment():
     drawn = [figure.label for name in MODULES for figure in all_of(name).figures.values()]
     traced = experiments.traced()
     of_lists = {label for label, figure in traced.items() if figure.experiment == "top500"}
-    assert len(drawn) == len(set(drawn)) and {*drawn} | of_lists | {"topology_prices"} == set(traced)
+    assert len(drawn) == len(set(drawn)) and {*drawn} | of_lists | {"topology_prices"} == set(
+        traced
+    )
     assert all((paths.DATA / name).exists() for figure in traced.values() for name in figure.files)
 
 
@@ -196,7 +230,10 @@ def test_a_study_is_made_once_and_only_with_its_data():
     """Where a campaign is missing that an experiment cannot do without, there is none; what it does without may be."""
     asked = []
     studies = experiments.Studies(
-        lambda campaign: asked.append(campaign) or (None if campaign == "hpl_noise" else stored().datasets[campaign])
+        lambda campaign: (
+            asked.append(campaign)
+            or (None if campaign == "hpl_noise" else stored().datasets[campaign])
+        )
     )
     assert asked == [] and studies.hpl_noise is None and studies.hpl_size is studies.hpl_size
     assert asked == ["hpl_noise", "hpl_size"]

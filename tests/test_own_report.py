@@ -52,26 +52,38 @@ def test_a_measured_campaign_makes_no_claim_about_others(made):
     """No word of emulation, simulation or pace before what the section does not say; all findings are measured."""
     section = document.read(made[1] / "40_hpl_scaling" / "40_hpl_scaling.ipynb")
     said = section.markdown.partition("What it does not say")[0]
-    assert "measured evidence" in said and not re.findall(r"[^\n]*(?:emulat|simulat|paced|namespace)[^\n]*", said, re.I)
-    assert section.findings and {finding["evidence"] for finding in section.findings} == {"measured"}
+    assert "measured evidence" in said and not re.findall(
+        r"[^\n]*(?:emulat|simulat|paced|namespace)[^\n]*", said, re.I
+    )
+    assert section.findings and {finding["evidence"] for finding in section.findings} == {
+        "measured"
+    }
 
 
 def test_only_what_is_there_is_in_the_report(made):
     """Both forms, with the campaign's own provenance; what has no data is named, and has no section."""
     report, _ = made
     page = report.html.read_text()
-    cells = re.findall(r"<td[^>]*>(.*?)</td>", page[page.index("Appendix: provenance</h1>") :], re.S)
+    cells = re.findall(
+        r"<td[^>]*>(.*?)</td>", page[page.index("Appendix: provenance</h1>") :], re.S
+    )
     assert cells[1:3] == ["mine", "measured"] and report.pdf.read_bytes().startswith(b"%PDF")
     heads = " ".join(re.findall(r"<h1.*?</h1>", page, re.S))
     assert "HPL over nodes" in heads and "daemon" not in heads.lower()
-    assert re.search(r"42_hpl_noise: .* holds no campaign hpl_noise", re.sub(r"<[^>]+>|\s+", " ", page).replace("\\", ""))
+    assert re.search(
+        r"42_hpl_noise: .* holds no campaign hpl_noise",
+        re.sub(r"<[^>]+>|\s+", " ", page).replace("\\", ""),
+    )
     stated = json.loads((report.html.parent / "summary.json").read_text())["findings"]
     assert {finding["experiment"] for finding in stated} == {"hpl_scaling"}
 
 
 def test_what_cannot_be_shown_is_said(measured, tmp_path):
     """No campaign in the folder, none of that name, or two for one place."""
-    for folder, said in ((tmp_path, "no campaign's folder"), (measured, "holds no campaign hpl_size")):
+    for folder, said in (
+        (tmp_path, "no campaign's folder"),
+        (measured, "holds no campaign hpl_size"),
+    ):
         with pytest.raises(FalloffError, match=said):
             user_campaigns.dataset(folder, "hpl_size")
     for name in ("one", "again"):

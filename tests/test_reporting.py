@@ -32,7 +32,9 @@ def make(monkeypatch, tmp_path):
         monkeypatch.setattr(reporting, "_papermill", execute)
         monkeypatch.setattr(report, "build", lambda *given: given)
         books, _, left_out = reporting.make(preset, tmp_path, data)
-        return SimpleNamespace(run=run, alone=alone, books={book.stem for book in books}, left_out=left_out)
+        return SimpleNamespace(
+            run=run, alone=alone, books={book.stem for book in books}, left_out=left_out
+        )
 
     return made
 
@@ -62,10 +64,16 @@ def test_what_cannot_be_run_is_shown_as_it_is_stored(make):
     failing = [("40_hpl_scaling", "quick"), ("51_fan_out", "quick"), ("51_fan_out", "stored")]
     found = make("quick", failing=failing)
     assert found.books == SECTIONS - {"51_fan_out"} and ("40_hpl_scaling", "stored") in found.run
-    assert found.left_out == ["40_hpl_scaling: as root: make report", *["51_fan_out: as root: make report"] * 2]
+    assert found.left_out == [
+        "40_hpl_scaling: as root: make report",
+        *["51_fan_out: as root: make report"] * 2,
+    ]
 
 
 def test_ones_own_data_are_not_filled_up(make, tmp_path):
     """A section without its campaign is left out: nothing that is stored takes its place."""
     found = make("quick", tmp_path, failing=[("40_hpl_scaling", "quick")])
-    assert found.books == SECTIONS - {"40_hpl_scaling"} and ("40_hpl_scaling", "stored") not in found.run
+    assert (
+        found.books == SECTIONS - {"40_hpl_scaling"}
+        and ("40_hpl_scaling", "stored") not in found.run
+    )

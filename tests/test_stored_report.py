@@ -24,14 +24,21 @@ def test_the_report_is_written_without_running_anything(stored):
     assert stored.code == 0 and "left out" not in stored.err
     html, pdf = stored.folder / "falloff.html", stored.folder / "falloff.pdf"
     assert stored.out.splitlines()[-1] == f"Report: {html} and {pdf}"
-    assert html.read_text().lstrip().startswith("<!DOCTYPE html>") and pdf.read_bytes().startswith(b"%PDF")
+    assert html.read_text().lstrip().startswith("<!DOCTYPE html>") and pdf.read_bytes().startswith(
+        b"%PDF"
+    )
     beside = set(re.findall(r'href="(\w+\.html)"', html.read_text()))
-    assert beside == {"explorer.html", "supplement.html"} and all((stored.folder / name).exists() for name in beside)
+    assert beside == {"explorer.html", "supplement.html"} and all(
+        (stored.folder / name).exists() for name in beside
+    )
 
 
 def test_the_report_has_the_length_of_a_paper(stored):
     """Everything else is in the supplement."""
-    assert len(re.findall(rb"/Type\s*/Page\b", (stored.folder / "falloff.pdf").read_bytes())) <= MOST_PAGES
+    assert (
+        len(re.findall(rb"/Type\s*/Page\b", (stored.folder / "falloff.pdf").read_bytes()))
+        <= MOST_PAGES
+    )
 
 
 @pytest.mark.parametrize("name", ["falloff", "supplement"])
@@ -39,7 +46,13 @@ def test_no_markup_is_left_over(stored, name):
     """What was meant as a heading, a label, a link or a table has become one, and no link leads nowhere."""
     page = (stored.folder / f"{name}.html").read_text(encoding="utf-8").partition("<body>")[2]
     body = re.sub(r"<(style|script|svg|math|code)\b.*?</\1>|data:[^\"]+", "", page, flags=re.DOTALL)
-    assert re.findall(r".{0,40}(?:\{[.#][\w:]|\]\(|\s#+ [A-Z]|\|:?--|:::|\[@).{0,40}", re.sub("<[^>]+>", " ", body)) == []
+    assert (
+        re.findall(
+            r".{0,40}(?:\{[.#][\w:]|\]\(|\s#+ [A-Z]|\|:?--|:::|\[@).{0,40}",
+            re.sub("<[^>]+>", " ", body),
+        )
+        == []
+    )
     assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r'id="([^"]+)"', page))
     assert "provenance" in " ".join(re.findall(r"<h1[^>]*>(.*?)</h1>", page, flags=re.DOTALL))
 
@@ -54,8 +67,12 @@ def test_every_experiment_is_in_the_summary(stored):
 
 def test_readme_shows_the_reports_figure_and_answer(stored):
     """The figure byte for byte, and the first words of the summary."""
-    assert (stored.folder / "figures" / "share.svg").read_bytes() == (ROOT / "docs" / "hpl_share.svg").read_bytes()
-    opening = document.read(stored.notebooks / summary.SUMMARY / f"{summary.SUMMARY}.ipynb").markdown
+    assert (stored.folder / "figures" / "share.svg").read_bytes() == (
+        ROOT / "docs" / "hpl_share.svg"
+    ).read_bytes()
+    opening = document.read(
+        stored.notebooks / summary.SUMMARY / f"{summary.SUMMARY}.ipynb"
+    ).markdown
     answer = opening.split("\n\n")[1].replace("\u00a0", " ").replace("\\", "")
     quoted = re.findall(r"^> (.*)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
     assert " ".join(quoted) == " ".join(answer.split())

@@ -26,7 +26,11 @@ def found(study, tmp_path_factory):
     """What is gathered of a notebook with its findings, one without any, and the summary itself."""
     folder = tmp_path_factory.mktemp("executed")
     answer = Answer("**It falls off.**", list(hpl_scaling.findings(study)))
-    for name, cells in {"40_scaling": [ran(answer)], "95_methods": [], summary.SUMMARY: [ran(answer)]}.items():
+    for name, cells in {
+        "40_scaling": [ran(answer)],
+        "95_methods": [],
+        summary.SUMMARY: [ran(answer)],
+    }.items():
         (folder / name).mkdir()
         nbformat.write(new_notebook(cells=cells), folder / name / f"{name}.ipynb")
     return summary.gathered(folder)
@@ -43,7 +47,10 @@ def test_the_table_has_what_was_planned(found):
     """Each primary statement with answer, estimate, interval, n and evidence; the others are in the data alone."""
     rows = summary.table(found).rows
     assert [row[1] for row in rows] == ["**falls off**", "**flat**", "**flat**"]
-    assert rows[0][0] == "GigE falls against 10GE from 2 to 8 nodes" and rows[0][3:] == ("9 blocks", "emulated")
+    assert rows[0][0] == "GigE falls against 10GE from 2 to 8 nodes" and rows[0][3:] == (
+        "9 blocks",
+        "emulated",
+    )
     assert "%" in rows[0][2] and "to" in rows[0][2]
 
 

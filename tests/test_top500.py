@@ -275,4 +275,3 @@ def test_notebook_with_lists(folder, tmp_path):
     whole = document.read(done, whole=True)
     assert set(whole.figures) == {"list_efficiency", "list_share"}
     assert "give 8 of 8" in whole.markdown.replace("\u00a0", " ")
-    assert (tmp_path / "top500.nc").is_file()

@@ -13,7 +13,9 @@ from runners.record import FalloffError, Unreadable
 CASES = recorded.cases()
 TOOLS = sorted({case.split("/")[0] for case in CASES})
 ONLY_READ = ("hpcc", "imb", "osu")
-OF_UNKNOWN_ORIGIN = [case for case in CASES if {"results", "no_result"} & set(recorded.expected(case))]
+OF_UNKNOWN_ORIGIN = [
+    case for case in CASES if {"results", "no_result"} & set(recorded.expected(case))
+]
 
 
 def tool(case):
@@ -28,9 +30,9 @@ def test_reads_what_is_expected(case):
     outcome = recorded.judged(tool(case), recorded.text(case), expected["point"])
     if "readings" in expected:
         assert outcome.status == "ok", outcome.reason
-        assert {reading.name: [reading.value, reading.unit] for reading in outcome.readings} == expected[
-            "readings"
-        ]
+        assert {
+            reading.name: [reading.value, reading.unit] for reading in outcome.readings
+        } == expected["readings"]
     else:
         assert (outcome.status, outcome.readings) == (expected["status"], ())
         assert expected["reason"] in outcome.reason
@@ -60,12 +62,18 @@ def test_truncated_output_never_gives_a_number(case):
     lines = whole.splitlines(keepends=True)
     cuts = {len("".join(lines[:kept])) for kept in range(len(lines))} | set(range(0, len(whole), 7))
     point = expected["point"]
-    accepted = [cut for cut in sorted(cuts) if recorded.judged(tool(case), whole[:cut], point).status == "ok"]
+    accepted = [
+        cut
+        for cut in sorted(cuts)
+        if recorded.judged(tool(case), whole[:cut], point).status == "ok"
+    ]
     assert not accepted
 
 
 DAMAGE = st.tuples(
-    st.floats(0, 1), st.integers(0, 200), st.text(max_size=12) | st.sampled_from(["9" * 5000, "=1e+999", "nan", "\x00"])
+    st.floats(0, 1),
+    st.integers(0, 200),
+    st.text(max_size=12) | st.sampled_from(["9" * 5000, "=1e+999", "nan", "\x00"]),
 )
 
 
@@ -78,12 +86,21 @@ def test_whatever_it_is_it_is_read_or_refused(tool, data):
     for place, length, inserted in data.draw(st.lists(DAMAGE, min_size=1, max_size=5)):
         start = int(place * len(text))
         text = text[:start] + inserted + text[start + length :]
-    for damaged in (text, data.draw(st.text(letters(tool), max_size=300)), text[:99] + data.draw(st.text(max_size=99))):
+    for damaged in (
+        text,
+        data.draw(st.text(letters(tool), max_size=300)),
+        text[:99] + data.draw(st.text(max_size=99)),
+    ):
         try:
             found = runner_named(tool).results(damaged)
         except FalloffError:
             continue
-        readings = [reading for result in found for reading in result.readings if reading.name != "hpl_residual"]
+        readings = [
+            reading
+            for result in found
+            for reading in result.readings
+            if reading.name != "hpl_residual"
+        ]
         assert tool not in ("hpl", "hpcc") or all(reading.value > 0 for reading in readings)
 
 
