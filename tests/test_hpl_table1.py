@@ -125,3 +125,13 @@ def test_the_figure_has_every_run_both_curves_and_the_line(tmp_path):
     style.save_all(drawn, tmp_path / "figures")
     page = to_html(FRONT + experiment.section(study), tmp_path)
     assert page.count("<img") == 1 and page.count("<table") == 1
+
+
+def test_the_emulating_machine_is_named_where_ranks_wait_for_it():
+    """What the machine adds stands in the finding where it is beyond the margin."""
+    ran = emulated()
+    waits = (0.004 * ran.nodes * ran.hpl_time).expand_dims(node=ran.node).transpose("trial", "node")
+    slow = experiment.finding(experiment.analyse(ran.assign(pace_delayed=waits), paper())).replace("\u00a0", " ")
+    assert "On 36 nodes a rank waits 14 % of its time for a processor of this machine" in slow
+    few = experiment.analyse(ran.assign(pace_delayed=waits / 10), paper())
+    assert "a processor of this machine" not in experiment.finding(few)

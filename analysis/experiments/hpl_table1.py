@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from analysis import drawing, published, style
 from analysis.contrasts import log_ratios
-from analysis.derive import at_only_level, points
+from analysis.derive import at_only_level, over_factors, points
 from analysis.inference.over_blocks import ratios
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FLAT, Judgement, judge
@@ -35,8 +35,9 @@ class Table1:
     campaign). `ratios`, over (nodes), is `network` over `reference` within a block: `ratio`, `low`, `high`, `blocks`.
     `fall` judges the fall of that ratio from the fewest nodes to `end`, or to the most where the end is not known.
     `end` is the least node count from which on every later case is flat against it, at the margin; `simulated_end` the
-    same of the simulation; None where there is none. `constant` is F / Rpeak of the simulated node [1], None without it,
-    and `line` [1] the printed share of Rpeak.
+    same of the simulation; None where there is none. `waiting`, over (nodes), is the part of a run [1] in which a rank waits
+    for a processor of the emulating machine, mean of ranks, networks and blocks, NaN where that is not recorded. `constant` is
+    F / Rpeak of the simulated node [1], None without it, and `line` [1] the printed share of Rpeak.
     """
 
     dataset: xr.Dataset
@@ -50,6 +51,7 @@ class Table1:
     fall: Judgement
     end: int | None
     simulated_end: int | None
+    waiting: xr.DataArray
     constant: float | None
     line: float
 
@@ -95,9 +97,15 @@ def analyse(emulated: xr.Dataset, paper: xr.Dataset | None = None) -> Table1:
         simulated_end=None
         if model is None
         else end_of_fall(log_ratios(model, network, reference).expand_dims("block"), design.margin, "simulated"),
+        waiting=_waiting(emulated),
         constant=None if paper is None else _constant(model),
         line=published.smith()["efficiency"]["line"]["value"] / 100,
     )
+
+
+def _waiting(dataset: xr.Dataset) -> xr.DataArray:
+    part = (dataset.pace_delayed.mean("node") / dataset.hpl_time).where(dataset.status == "ok")
+    return over_factors(dataset, part=part).part.mean(["block", "interconnect"])
 
 
 def end_of_fall(log_ratio: xr.DataArray, margin: float, evidence: str) -> int | None:
@@ -177,7 +185,7 @@ def finding(study: Table1) -> str:
             f"**{network}'s fall ends at {counted(study.end, 'node')}**: against {reference} it loses {fall} from {first} to {study.end} nodes "
             f"{basis}, and every case from there to {last} nodes is within {percent(study.margin, 0)}."
         )
-    return " ".join(filter(None, [head, _in_simulation(study, network), _of_reference(study, reference)]))
+    return " ".join(filter(None, [head, _in_simulation(study, network), _of_reference(study, reference), _of_machine(study)]))
 
 
 def _basis(study: Table1) -> str:
@@ -202,6 +210,17 @@ def _of_reference(study: Table1, reference: str) -> str:
     if at.simulated.notnull().all():
         simulated = f" (simulated: {' to '.join(fixed(float(100 * share), 1) for share in at.simulated)} %)"
     return f"{reference} goes from {ends} % of F{simulated} from {study.cases.min()} to {study.cases.max()} nodes."
+
+
+def _of_machine(study: Table1) -> str:
+    """How long ranks wait for the emulating machine, where that is beyond the margin."""
+    waiting = study.waiting.sel(nodes=study.cases).values
+    if not len(waiting) or not waiting[-1] > study.margin:
+        return ""
+    return (
+        f"On {counted(int(study.cases[-1]), 'node')} a rank waits {percent(waiting[-1], 0)} of its time for a processor of this machine, on "
+        f"{study.cases[0]} nodes {percent(waiting[0], 0)}: the machine slows down the largest cases, too."
+    )
 
 
 def section(study: Table1) -> str:
