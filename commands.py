@@ -15,8 +15,6 @@ from runners.record import FalloffError, Unreadable, to_json
 
 # What takes long to import is imported where it is used: `falloff parse` should answer at once.
 PRESETS = ("quick", "full", "stored")
-# What the quick report runs anew; of the rest the stored reference is shown.
-QUICK = ("hpl_scaling", "hpl_paper", "tcp_mtu", "long_path", "fan_out", "token_exchange", "link_hpl", "link_micro")
 EXPLORER = "explorer.html"  # beside the report, which links it
 # Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a byte, TCP's goodput.
 _OF_ONE_QUANTITY = ("hpl", "cpu_cost", "bandwidth_delay")
@@ -62,55 +60,13 @@ def status(campaign: str) -> int:
 
 
 def make_report(preset: str, out: Path, data: Path | None = None) -> int:
-    """Run what the preset asks for and write the report; where it cannot run, from stored data that say so.
-
-    With `data` nothing is run: the report is of the campaigns in that folder, and of no other.
-    """
-    import experiment
-    from analysis import report, store
+    """Run every notebook with the preset, or with `data` on the campaigns in that folder, and write the report of them."""
+    import reporting
     from analysis.explorer import static
-    from analysis.studies import together
-    from analysis.top500 import lists as top500_lists
 
-    if data:
-        return _report_of(data, out)
-    datasets, left_out = experiment.all_stored()
-    today = {}
-    if preset == "stored":
-        left_out.append("nothing was to be measured (preset stored): the preset quick measures on this machine")
-    for name in {"quick": QUICK, "full": tuple(together.DATASETS), "stored": ()}[preset]:
-        try:
-            plan = experiment.plan_campaign(*together.DATASETS[name], preset)
-            today[name] = store.read(experiment.run_campaign(plan, listen=progress()))
-        except FalloffError as error:
-            left_out += [line for line in str(error).splitlines() if line not in left_out]
-    if preset == "full":
-        datasets, today = {**datasets, **today}, {}  # else it is too short for verdicts: judged against the reference
-    try:
-        lists = top500_lists.read_folder(paths.TOP500)
-    except FalloffError as error:  # the report then has what is printed, and this
-        lists = top500_lists.none(str(error).splitlines())
-        print(f"left out: {error}", file=sys.stderr)
-    for line in left_out if preset != "stored" else ():
-        print(f"left out: {line}", file=sys.stderr)
-    made = report.build(together.analyse(datasets, today, lists), out, left_out)
-    static.write(None, out / EXPLORER)
-    print(f"Report: {made.html} and {made.pdf}")
-    return 0
-
-
-def _report_of(data: Path, out: Path) -> int:
-    """Write the report of the campaigns in a folder."""
-    from analysis import own, report
-    from analysis.explorer import static
-    from analysis.studies import together
-
-    datasets, left_out = own.datasets(data)
-    for line in left_out:
-        print(f"left out: {line}", file=sys.stderr)
-    made = report.build(together.analyse(datasets), out, [], own=True)
+    made = reporting.make(preset, out, data)
     static.write(data, out / EXPLORER)
-    print(f"Report of {', '.join(datasets)}: {made.html} and {made.pdf}")
+    print(f"Report: {made.html} and {made.pdf}")
     return 0
 
 
@@ -149,24 +105,13 @@ def import_results(tool: str, files: list[Path], words: list[str], table: Path |
 
 
 def _draw_imported(dataset: Any, name: str) -> dict[str, Path]:
-    """Print what imported HPL results say and what they do not; the files of its figures by name.
+    """Print what imported HPL results say and what they do not; the files of its figures by name."""
+    from analysis import imported_hpl, imported_text, style
 
-    Where its figure breaks one of the twelve rules, a note on stderr says so.
-    """
-    from analysis import imported_text, style
-    from analysis.figures import imported as figures
-    from analysis.rules import check
-    from analysis.rules.exhibits import exhibits
-    from analysis.studies import imported
-
-    study = imported.analyse(dataset)
+    study = imported_hpl.analyse(dataset)
     print(imported_text.hpl(study))
-    drawn = figures.draw(study)
-    caption = imported_text.caption(study)
-    document = "".join(f"![{caption}](figures/{figure}.svg){{#fig:imported}}\n" for figure in drawn)
-    known = check.Known(checked=frozenset({"imported"}))  # by the study, which notes what it finds
-    check.require(check.judge(drawn, document, exhibits(), known)[1], own=True)
-    print(f"Caption: {caption}")
+    drawn = imported_hpl.draw(study)
+    print(f"Caption: {imported_text.caption(study)}")
     return style.save_all(drawn, paths.DATASETS / name)
 
 
@@ -179,16 +124,14 @@ def explore(folder: Path | None, static: Path | None, port: int, browser: bool) 
         print(f"Page: {static} ({static.stat().st_size / 1e6:.1f} MB)")
         return 0
     from analysis.explorer import server
-    from analysis.figures import explored
 
     # An interruption is how it ends, from the moment at which the address can be read.
-    with server.serve(folder, port, explored.svg) as served, suppress(KeyboardInterrupt):
-        address = server.made_ready(served)
-        print(f"Explorer: {address}\nIt answers this machine alone, and only with that token. Ctrl+C ends it.", flush=True)
+    with server.serve(folder, port) as served, suppress(KeyboardInterrupt):
+        print(f"Explorer: {served.address}\nIt answers this machine alone, and only at that address. Ctrl+C ends it.", flush=True)
         if browser:
             import webbrowser
 
-            webbrowser.open(address)
+            webbrowser.open(served.address)
         served.wait()
     return 0
 
@@ -240,11 +183,9 @@ def print_claims(source: str, out: Path | None) -> int:
     import experiment
     from analysis import store
     from analysis.claims import evaluate, ledger, text
-    from analysis.studies import together
 
     claims = ledger.of_source(ledger.load(), source)
-    studies = together.analyse(experiment.all_stored()[0])
-    entries = evaluate.evaluate(claims, studies)
+    entries = evaluate.evaluate(claims, experiment.stored_studies())
     print(text.table(claims, entries))
     if out:
         store.save(evaluate.dataset(entries, claims), out)
@@ -294,10 +235,10 @@ def doctor(testbed: str) -> int:
         import checkup
 
         return checkup.report(experiment.read_testbed(testbed))
-    from analysis.studies import together
+    from analysis import experiments
     from runners import session, tools
 
-    plans = [experiment.plan_campaign(*source) for source in together.DATASETS.values()]
+    plans = [experiment.plan_campaign(name) for name in experiments.all_campaigns()]
     testbeds = {plan.testbed["name"]: plan.testbed for plan in plans}
     missing = dict.fromkeys(obstacle for plan in plans for obstacle in experiment.obstacles(plan))
     for tool in sorted({tool for plan in plans for tool in session.tools_of(plan)}):

@@ -13,24 +13,32 @@ from runners.record import FalloffError
 
 def trace(figure: str, transcript: str, as_json: bool) -> int:
     """Print a figure's chain of evidence, or what the tools of one of its trials printed."""
-    from analysis.evidence import chain, exhibits
+    from analysis import experiments
+    from analysis.evidence import chain
     from analysis.evidence import trace as tracing
-    from analysis.studies import together
 
-    exhibit = exhibits.find(figure)
-    folders = {name: chain.folders(*together.DATASETS[name]) for name in exhibit.datasets}
+    traced = experiments.find_figure(figure)
+    places = {name: (name, _testbed(name)) for name in traced.campaigns}
+    folders = {name: chain.folders(*place) for name, place in places.items()}
     if transcript:
         text = _transcript(figure, transcript, [folder for found in folders.values() for folder in found])
         print(text.decode() if as_json else tracing.raw(read_transcript(text, transcript)))
         return 0
     chains = {name: [chain.of(folder) for folder in found] for name, found in folders.items()}
-    notes = {name: _of_the_command(*together.DATASETS[name], chains[name]) for name in chains}
-    files = {name: manifest.digest((paths.DATA / name).read_bytes()) for name in exhibit.files}
+    notes = {name: _of_the_command(*place, chains[name]) for name, place in places.items()}
+    files = {name: manifest.digest((paths.DATA / name).read_bytes()) for name in traced.files}
     if as_json:
-        print(json.dumps(tracing.as_json(exhibit, chains, notes, files), indent=2))
+        print(json.dumps(tracing.as_json(traced, chains, notes, files), indent=2))
     else:
-        print(tracing.text(exhibit, chains, notes, files))
+        print(tracing.text(traced, chains, notes, files))
     return 0
+
+
+def _testbed(campaign: str) -> str:
+    """The testbed that a campaign names."""
+    import experiment
+
+    return experiment.read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign").get("testbed", "emulated")
 
 
 def _transcript(figure: str, wanted: str, folders: list[Path]) -> bytes:

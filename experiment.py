@@ -7,15 +7,18 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from analysis import contrasts, derive, designs, paths, store
+from analysis import contrasts, derive, designs, experiments, paths, store, user_campaigns
 from analysis.statistics import design as designs_of_plans
 from analysis.statistics import planning
 from analysis.statistics.design import Design, Statement
+from analysis.top500 import lists
+from progress_bar import progress
 from runners import campaign as engine
 from runners import provenance, runner_named, session, submission, tools
 from runners.description import LEAST_BLOCKS, for_preset, for_testbed
@@ -31,17 +34,17 @@ SIMULATED_CASES = "hpl_paper-smith"  # the reference from whose falls a campaign
 class Parameters:
     """What a notebook's parameters cell may say.
 
-    `preset` is `stored` (read the shipped reference campaign), `quick` or `full` (run what is
-    missing); `blocks` overrides the preset's stopping rule unless it is 0; dataset and figures go
-    to the folder `out`, relative to the repository. Transcripts stay in data/raw, so that a run
-    goes on wherever it was started.
+    `preset` is `stored` (read the shipped reference campaigns), `quick` or `full` (run what is missing); `testbed` is the one
+    that the campaign names unless another is named; `blocks` overrides the preset's stopping rule unless it is 0. Datasets go
+    to the folder `out`, relative to the repository. Transcripts stay in data/raw, so that a run goes on wherever it was
+    started. With `data`, a folder, nothing is run: its campaigns are read.
     """
 
-    campaign: str
-    testbed: str
     preset: str
+    testbed: str
     blocks: int
     out: str
+    data: str = ""
 
     @property
     def folder(self) -> Path:
@@ -59,7 +62,7 @@ class Parameters:
         own = [name for name in names if name not in besides]
         given = {name: names[name] for name in own if _is_parameter(name, names[name])}
         faults = [f"{name!r} is unknown" for name in given if name not in known]
-        faults += [f"{name!r} is missing" for name in known if name not in given]
+        faults += [f"{name!r} is missing" for name in known if name not in given and name != "data"]
         faults += [
             f"{name} = {given[name]!r} is not {kind.__name__}"
             for name, kind in known.items()
@@ -72,22 +75,55 @@ class Parameters:
         return cls(**given)
 
 
-def dataset(parameters: Parameters, listen: engine.Listener | None = None) -> xr.Dataset:
-    """The dataset that a notebook's parameters ask for; also saved in its folder `out`."""
-    if parameters.preset == "stored":
-        found = stored(parameters.campaign, parameters.testbed)
-    else:
-        plan = plan_campaign(parameters.campaign, parameters.testbed, parameters.preset, parameters.blocks)
-        found = store.read(run_campaign(plan, listen=listen))
-    store.save(found, parameters.folder / f"{parameters.campaign}-{parameters.testbed}.nc")
-    return found
+@dataclass(frozen=True)
+class Measured:
+    """A campaign's `dataset`, None where there is none, and `today`, a shorter run to be compared with it, or None."""
+
+    dataset: xr.Dataset | None
+    today: xr.Dataset | None = None
 
 
-def beside(parameters: Parameters, campaign: str, listen: engine.Listener | None = None) -> xr.Dataset:
-    """The dataset of another campaign that a notebook shows; the quick preset reads its reference, to stay quick."""
-    preset = "stored" if parameters.preset == "quick" else parameters.preset
-    blocks = 0 if preset == "stored" else parameters.blocks
-    return dataset(replace(parameters, campaign=campaign, preset=preset, blocks=blocks), listen)
+def study(parameters: Parameters, module: ModuleType) -> Any:
+    """The study of an experiment as a notebook's parameters ask for it; its datasets are also saved in the folder `out`.
+
+    The campaigns are stored, or run whole (`full`), or, with the preset `quick`, stored; those that the experiment compares
+    with a run of today are run then, if they have that preset. On another testbed than its own, the first is run. With
+    `data` they are those in that folder. Raises FalloffError where a campaign that the experiment cannot do without is
+    missing, or cannot run here.
+    """
+    own_campaign, given = next(iter(experiments.campaigns(module)), ""), {}
+    compared = experiments.compared(module)
+    for campaign, needed in experiments.campaigns(module).items():
+        is_elsewhere = campaign == own_campaign and bool(parameters.testbed)
+        runs = campaign in compared or is_elsewhere or parameters.preset == "full"
+        asked = parameters if runs else replace(parameters, preset="stored", testbed="", blocks=0)
+        found = _measured(asked, campaign, needed)
+        given[campaign] = found.dataset
+        if campaign in compared:
+            given[compared[campaign]] = found.today
+        for dataset in (found.dataset, found.today):
+            if dataset is not None:
+                testbed = json.loads(dataset.attrs["testbed_settings"])["name"]
+                today = "-today" if dataset is found.today else ""
+                store.save(dataset, parameters.folder / f"{campaign}-{testbed}{today}.nc")
+    return module.analyse(**given)
+
+
+def _measured(parameters: Parameters, campaign: str, needed: bool) -> Measured:
+    if parameters.data:
+        folder = paths.ROOT / parameters.data
+        there = user_campaigns.of_campaign(folder, campaign)
+        return Measured(user_campaigns.dataset(folder, campaign)) if there or needed else Measured(None)
+    described = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
+    testbed = parameters.testbed or described.get("testbed", "emulated")
+    if parameters.preset == "stored" or parameters.preset not in described["presets"]:
+        return Measured(stored(campaign, testbed))
+    plan = plan_campaign(campaign, testbed, parameters.preset, parameters.blocks)
+    run = store.read(run_campaign(plan, listen=progress()))
+    has_reference = (paths.REFERENCE / f"{campaign}-{testbed}").exists()
+    if parameters.preset == "quick" and has_reference:
+        return Measured(stored(campaign, testbed), run)
+    return Measured(run)
 
 
 def stored(campaign: str, testbed: str = "scale_model") -> xr.Dataset:
@@ -99,18 +135,32 @@ def stored(campaign: str, testbed: str = "scale_model") -> xr.Dataset:
     return store.read(folder)
 
 
-def all_stored() -> tuple[dict[str, xr.Dataset], list[str]]:
-    """The report's reference campaigns by their names there, and a line with the remedy for each that is not stored."""
-    from analysis.studies import together
+def studies(parameters: Parameters) -> experiments.Studies:
+    """The studies of all experiments as a notebook's parameters ask for them: of the references that are shipped, or
+    with `data` of the campaigns in that folder."""
+    if not parameters.data:
+        return stored_studies()
+    folder = paths.ROOT / parameters.data
 
-    datasets, missing = {}, []
-    for name, (campaign, testbed) in together.DATASETS.items():
-        if (paths.REFERENCE / f"{campaign}-{testbed}").exists():
-            datasets[name] = stored(campaign, testbed)
-        else:
-            remedy = f"`falloff run {campaign} --testbed {testbed} --pack data/reference/{campaign}-{testbed}`"
-            missing.append(f"no reference of {campaign} on {testbed} is stored: {remedy}")
-    return datasets, missing
+    def read(campaign: str) -> xr.Dataset | None:
+        if campaign == "lists":
+            return lists.read_folder(paths.TOP500)
+        there = user_campaigns.of_campaign(folder, campaign)
+        return user_campaigns.dataset(folder, campaign) if there else None
+
+    return experiments.Studies(read)
+
+
+def stored_studies() -> experiments.Studies:
+    """The studies of all reference campaigns that are shipped, each made when it is first asked for, and of TOP500's lists."""
+
+    def read(campaign: str) -> xr.Dataset | None:
+        if campaign == "lists":
+            return lists.read_folder(paths.TOP500)
+        testbed = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign").get("testbed", "emulated")
+        return stored(campaign, testbed) if (paths.REFERENCE / f"{campaign}-{testbed}").exists() else None
+
+    return experiments.Studies(read)
 
 
 def read_toml(file: Path, kind: str) -> dict[str, Any]:

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.inference.intervals import t_interval
+from analysis.inference.averages import average
+from analysis.wording import percent
 
 # What can be changed, one thing at a time, against the same baseline.
 CHANGES = {
-    "receiver": "another receiver",
-    "stream": "another stream in each flow",
+    "receiver": "more receivers",
+    "stream": "more streams in each flow",
     "port": "faster ports of the nodes",
     "cpu": "more CPU for the sender",
-    "bridge": "a faster port between the switches",
+    "bridge": "a faster bridge",
 }
 
 UNDECIDED = "undecided"
@@ -80,13 +81,14 @@ def bottleneck(baseline, changed: Mapping[str, np.ndarray]) -> Bottleneck:
     elif len(others) > 1:
         reason = f"{_listed(others)} each raise the goodput: there is not one limit"
     elif others == ["stream"]:
-        reason = "another stream raises the goodput: a single one does not fill the path"
+        reason = "with more streams the goodput grows: a single one does not fill the path"
     elif others == ["receiver"] and "port" not in responses:
-        reason = "another receiver raises the goodput: receivers or their ports; faster ones were not tried"
+        reason = "with more receivers the goodput grows: receivers or their ports; faster ones were not tried"
     else:
         limit = LIMITS[others[0]]
-        whose = "; another receiver does too: the receivers' ports" if by_port and "receiver" in grows else ""
-        reason = f"{_listed(others)} raises the goodput by {100 * (responses[others[0]].ratio - 1):.0f} %{whose}"
+        whose = "; with more receivers too: the receivers' ports" if by_port and "receiver" in grows else ""
+        growth = percent(responses[others[0]].ratio - 1)
+        reason = f"with {_listed(others)} the goodput grows by {growth}{whose}"
     return Bottleneck(limit, reason, responses)
 
 
@@ -100,7 +102,6 @@ def _response(baseline, goodput) -> Response:
     below, above = pairs[:, (np.isfinite(pairs) & (pairs > 0)).all(axis=0)]
     if not len(below):
         return Response(np.nan, np.nan, np.nan, 0, "unclear")
-    mean, _, low, high = t_interval(np.log(above / below), _CONFIDENCE)
-    ratio, low, high = (float(np.exp(value)) for value in (mean, low, high))
+    ratio, low, high = (float(value) for value in average(above / below, "ratio", _CONFIDENCE))
     says = "grows" if low > 1 + LEAST_GROWTH else "stays" if high < 1 + LEAST_GROWTH else "unclear"
     return Response(ratio, low, high, len(below), says)

@@ -10,10 +10,10 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
 from analysis import style
+from analysis.attributes import short_names
 from analysis.contrasts import Contrast
 from analysis.fitting.block_fit import BlockFit
 from analysis.inference.averages import Kind, average
-from analysis.studies.scaling import short_names
 from analysis.statistics.reproduction import Reproduction
 
 # What a line is, told by the gid of its artist; the check of the twelve rules reads it. No other line joins points.
@@ -74,6 +74,14 @@ def interval(axes: Axes, series: str, x, mean, low, high) -> None:
     )
 
 
+def interval_across(axes: Axes, look: style.Look, row: float, mean, low, high, label: str) -> None:
+    """A mean in a row with its interval along the horizontal axis, which is left out where it is not known (NaN)."""
+    ends = np.reshape([mean - low, high - mean], (2, -1))
+    axes.errorbar(
+        mean, row, xerr=ends, fmt=look.marker, color=look.color, mfc="white", capsize=3, label=label
+    )
+
+
 def shares(axes: Axes, points: xr.Dataset) -> None:
     """Share of the known rate [%] of every block over nodes, with block means and 95 % t intervals.
 
@@ -111,6 +119,11 @@ def doubling_axis(axes: Axes, ticks: Sequence[int], label: str) -> None:
     axes.set_xticks(ticks, [str(int(n)) for n in ticks])
     axes.xaxis.set_minor_locator(ticker.NullLocator())
     axes.set_xlabel(label)
+
+
+def beside(levels: np.ndarray, rank: int, count: int, reach: float = 0.6) -> np.ndarray:
+    """The places of one of `count` series on an axis of doublings, all of them spread over `reach` [doublings]."""
+    return levels * 2.0 ** (reach * ((rank + 0.5) / count - 0.5))
 
 
 def judgement(axes: Axes, row: int, contrast: Contrast, look: style.Look) -> None:

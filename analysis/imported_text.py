@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.schema import schema
-from analysis.studies.imported import Imported, interconnects
+from analysis.imported_hpl import Imported, interconnects
 from analysis.wording import HARD_SPACE, counted, number, percent, percent_range
 
 _NO_READINGS = ("start", "wall_time")  # of the trial and not of what was measured

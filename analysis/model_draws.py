@@ -6,8 +6,8 @@ import numpy as np
 import xarray as xr
 
 from analysis.inference import triangular
-from analysis.studies.efficiency import testbed
-from analysis.studies.sensitivity import SIDES, Sensitivity
+from analysis.attributes import testbed
+from analysis.experiments.sensitivity import SIDES, Sensitivity
 
 
 def effects(sensitivity: Sensitivity) -> xr.DataArray:

@@ -17,7 +17,16 @@ COMMON = (
     f"--bibliography={BIBLIOGRAPHY}",
     "--fail-if-warnings",
 )
-HTML = ("--mathml", "--number-sections", "--embed-resources", f"--css={TEMPLATES / 'report.css'}")
+HTML = (
+    "--mathml",
+    "--number-sections",
+    "--toc",
+    "--toc-depth=1",
+    "--embed-resources",
+    "--syntax-highlighting=none",
+    f"--css={TEMPLATES / 'report.css'}",
+    f"--include-after-body={TEMPLATES / 'enlarge.html'}",
+)
 
 
 def to_html(markdown: str, folder: Path) -> str:

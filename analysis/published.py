@@ -11,6 +11,8 @@ import pandas as pd
 from analysis.paths import PUBLISHED
 from analysis.wire import wire_limit
 
+KIBIBYTE = 1024  # B: netperf's -f K counts bytes in units of 2^10
+
 
 def smith_table1() -> pd.DataFrame:
     """Table 1 of the FortiSwitch paper: P, Q, nodes, printed_n (hundreds), N and source of the 15 cases."""
@@ -46,6 +48,32 @@ def nemo_netperf() -> pd.DataFrame:
     return pd.read_csv(PUBLISHED / "nemo_netperf.csv")
 
 
+def nemo_points(like: dict[str, list[str]]) -> pd.DataFrame:
+    """The Nemo switch tests' netperf lines on the devices that are `like` a path, which maps a path to their names.
+
+    Columns: path, device, mtu [B], direction, `total` [bit/s] of both ways, `share` of the wire limit [1],
+    `cpu_local` and `cpu_remote` (shares of all of a machine's processors), `cost_local` and `cost_remote`
+    [seconds of a whole machine per byte].
+    """
+    rate = nemo()["netperf"]["line_rate"]["value"]
+    tests = nemo_netperf().groupby(["path", "mtu", "direction"], sort=False)
+    table = tests.agg(
+        goodput_kib_s=("goodput_kib_s", "sum"),
+        flows=("flow", "size"),
+        # Both ways, each machine is read twice, within 0.3 % of it.
+        cpu_local=("cpu_local_percent", "first"),
+        cpu_remote=("cpu_remote_percent", "first"),
+    ).reset_index(names=["device", "mtu", "direction"])
+    table["total"] = 8 * KIBIBYTE * table.pop("goodput_kib_s")
+    table["share"] = table.total / (table.pop("flows") * wire_limit(rate, table.mtu))
+    for end in ("local", "remote"):
+        table[f"cpu_{end}"] /= 100
+        table[f"cost_{end}"] = table[f"cpu_{end}"] / (table.total / 8)
+    path_of = {device: path for path, devices in like.items() for device in devices}
+    table.insert(0, "path", table.device.map(path_of))
+    return table.dropna(subset="path").reset_index(drop=True)
+
+
 def nemo() -> dict[str, Any]:
     """What belongs to the Nemo switch tests: units, totals, frame limits, switches, and what is lost."""
     return _toml("nemo.toml")
@@ -74,7 +102,7 @@ def top500() -> dict[str, Any]:
 
 def wire_share(table: pd.DataFrame, rate_bit_s: float) -> pd.Series:
     """Each goodput as a share of the wire limit of its MTU; `table` has goodput_kib_s and mtu [B]."""
-    return 8 * 1024 * table["goodput_kib_s"] / wire_limit(rate_bit_s, table["mtu"])
+    return 8 * KIBIBYTE * table["goodput_kib_s"] / wire_limit(rate_bit_s, table["mtu"])
 
 
 def memory_share(table: pd.DataFrame, memory_per_node: float) -> pd.Series:

@@ -59,6 +59,12 @@ LOOKS = {
     "receiving": Look("#D55E00", "o", "--"),
     "crossover": Look("#6E6E6E", "^", ":"),
     "switch_8996": Look("#009E73", "s", "-"),
+    # Long paths, by their delay one way.
+    "long_05ms": Look("#56B4E9", "v", ":"),
+    "long_2ms": Look("#0072B2", "s", "--"),
+    "long_5ms": Look("#009E73", "D", "-."),
+    "long_20ms": Look("#222222", "o", "-"),
+    "asymmetric": Look("#D55E00", "^", (0, (2, 1))),
     # Topologies of the token exchanges.
     "shared_wire": Look("#D55E00", "o", "-"),
     "local_wire": Look("#009E73", "D", "-"),

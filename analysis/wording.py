@@ -1,6 +1,8 @@
 """How the report's text writes numbers and names: the template's filters. What is not known is a dash."""
 
+import math
 import re
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
 
@@ -62,6 +64,16 @@ def between(interval: tuple[float, float] | None, decimals: int) -> str:
     )
 
 
+def estimate(value, low, high, write: Callable[[float | None], str] = number) -> str:
+    """A number with its interval in parentheses, each as `write` writes it.
+
+    What is not finite is not known: a dash, or no interval.
+    """
+    value, low, high = (float(it) if math.isfinite(it) else None for it in (value, low, high))
+    interval = "" if None in (low, high) else f" ({write(low)}{HARD_SPACE}to{HARD_SPACE}{write(high)})"
+    return write(value) + interval
+
+
 def gigabit(bit_s: float | None) -> str:
     """A rate in bit/s as Gbit/s."""
     return UNKNOWN if bit_s is None else f"{number(bit_s / 1e9)}{HARD_SPACE}Gbit/s"
@@ -99,6 +111,11 @@ def duration_range(interval: tuple[float, float] | None) -> str:
 def counted(count: int, noun: str) -> str:
     """A count with its noun, in the plural unless it is one."""
     return f"{count}{HARD_SPACE}{noun}{'' if count == 1 else 's'}"
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """Words as in "a, b and c"."""
+    return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def day(moment: str) -> str:

@@ -12,15 +12,15 @@ import campaigns
 import experiment
 import netpipe
 import numpy as np
+import reporting
 import runners.campaign as engine
 import synthetic
-from analysis import contrasts, derive, report, store
+from analysis import contrasts, derive, experiments, store
 from analysis.explorer import server
 from analysis.fitting.batch import refit
 from analysis.fitting.solver import minimise, settle
 from analysis.models import find
 from analysis.paths import PATHS, REFERENCE
-from analysis.studies import together
 from curves import TRUTHS, fifteen_points, plain_loop
 from local_testbed import LocalTestbed
 from runners import runner_named
@@ -98,16 +98,22 @@ def token_exchange() -> None:
 
 
 def analysis() -> None:
-    """From stored transcripts to verdicts, and the whole report."""
+    """From stored transcripts to verdicts, and the whole report, once."""
     folder = REFERENCE / "hpl_scaling-scale_model"
     dataset = store.assemble(folder)
     tell("reference transcripts to dataset", seconds(lambda: store.assemble(folder)), unit="s")
     tell("dataset to verdicts", seconds(lambda: contrasts.contrasts(derive.points(dataset))), unit="s")
-    datasets = {name: experiment.stored(*source) for name, source in together.DATASETS.items()}
-    tell("all datasets to studies", seconds(lambda: together.analyse(datasets)), unit="s")
-    studies = together.analyse(datasets)
+    names = [module.__name__.rpartition(".")[2] for module in experiments.modules()]
+
+    def study_all():
+        studies = experiment.stored_studies()
+        return [getattr(studies, name) for name in names]
+
+    tell("all references to studies", seconds(study_all), unit="s")
     with tempfile.TemporaryDirectory() as out:
-        tell("report (HTML and PDF) from the studies", seconds(lambda: report.build(studies, Path(out), [])), unit="s")
+        begin = time.perf_counter()
+        reporting.make("stored", Path(out))
+        print(f"report of the references, all notebooks run {time.perf_counter() - begin:.0f} s")
 
 
 def refits() -> None:
@@ -142,8 +148,8 @@ def explorer() -> None:
             served = server.serve(place)
             first, answers = [], []
             for _ in range(ROUNDS):
-                address, begin = server.made_ready(served), time.perf_counter()
-                page = browser.opened(chromium, address)
+                begin = time.perf_counter()
+                page = browser.opened(chromium, served.address)
                 first.append(time.perf_counter() - begin)
                 page.wait_for_timeout(3000)  # the first fit is over
                 answers.append(page.locator(".compact button").first.evaluate(browser.ANSWER) / 1e3)

@@ -19,29 +19,40 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-READY = """window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle
-  && 'painted' in document.documentElement.dataset"""
-FIGURE = "Bokeh.documents[0].get_model_by_name('trials-plot')"
+READY = "window.Bokeh && Bokeh.documents.length && Bokeh.documents.at(-1).is_idle"
+# The latest model of a name: those of a figure that was drawn before linger for a while.
+LATEST = """const latest = (name) => [...Bokeh.documents.at(-1)._all_models.values()].filter((one) => one.name === name).at(-1)
+"""
+VIEW = (
+    "[...Bokeh.documents.at(-1)._all_models.values()].filter((one) => one.name === 'view').at(-1)"
+)
 SLOW = 60_000  # milliseconds that a page may take while other work runs
 
-# Where a trial, or the value of a layer's column, is on the screen: its data through the plot's own scales.
-PLACE = """(asked) => {
-  const [layer, column, value] = Array.isArray(asked) ? asked : ["points", "trial", asked]
-  const doc = Bokeh.documents.at(-1), view = Bokeh.index.find_one(doc.get_model_by_name("trials-plot"))
-  const {data} = doc.get_model_by_name(layer), box = view.canvas_view.el.getBoundingClientRect()
-  const row = [...data[column]].indexOf(value)
+# A column of a layer's data; none where the layer is not drawn.
+COLUMN = f"""([layer, name]) => {{
+  {LATEST}
+  return latest("view").renderers.some((one) => one.data_source.name === layer) ? [...latest(layer).data[name]] : []
+}}"""
+# Where a row of a layer is on the screen: its data through the plot's own scales; nothing before it is drawn.
+PLACE = f"""([layer, column, value]) => {{
+  {LATEST}
+  const view = latest("view") && Bokeh.index.find_one(latest("view")), data = latest(layer)?.data
+  const row = data ? [...data[column] ?? []].indexOf(value) : -1
+  if (row < 0 || !view?.has_finished()) return null
+  const box = view.canvas_view.el.getBoundingClientRect()
   return [view.frame.x_scale.compute(data.x[row]) + box.x, view.frame.y_scale.compute(data.y[row]) + box.y]
-}"""
-# Milliseconds from a click to the frame in which the plot has the answer.
-ANSWER = """(button) => new Promise((resolve) => {
-  const {properties} = Bokeh.documents[0].get_model_by_name("means"), begin = performance.now()
-  const drawn = () => {
-    properties.data.change.disconnect(drawn)
-    requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now() - begin)))
-  }
-  properties.data.change.connect(drawn)
+}}"""
+# Milliseconds from a click to the frame in which the figure has been drawn anew.
+ANSWER = f"""(button) => new Promise((resolve) => {{
+  {LATEST}
+  const before = latest("view"), begin = performance.now()
+  const look = () => {{
+    const view = latest("view") !== before && Bokeh.index.find_one(latest("view"))
+    view && view.has_finished() ? resolve(performance.now() - begin) : requestAnimationFrame(look)
+  }}
   button.click()
-})"""
+  look()
+}})"""
 
 
 @contextmanager
@@ -63,13 +74,20 @@ def opened(browser: Browser, address: str, dark: bool = False, phone: bool = Fal
     )
     page = context.new_page()
     page.set_default_timeout(SLOW)
-    page.asked, page.complaints = [], []
-    page.on("request", lambda request: page.asked.append(request.url))
-    page.on("pageerror", lambda error: page.complaints.append(str(error)))
-    page.on("console", lambda message: page.complaints.append(message.text) if message.type == "error" else None)
+    watched(page)
     page.goto(address)
     page.wait_for_function(READY)
     return page
+
+
+def watched(page: Page) -> None:
+    """Note what the page requests, and its errors."""
+    page.asked, page.complaints = [], []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+    page.on(
+        "console", lambda said: page.complaints.append(said.text) if said.type == "error" else None
+    )
 
 
 def sentence(page: Page) -> Locator:
@@ -78,10 +96,13 @@ def sentence(page: Page) -> Locator:
 
 
 def column(page: Page, layer: str, name: str) -> list:
-    """A column of a layer's data, as the browser has it."""
-    return page.evaluate(
-        "([layer, name]) => [...Bokeh.documents.at(-1).get_model_by_name(layer).data[name]]", [layer, name]
-    )
+    """A column of a layer's data, as the browser has it; none where the layer is not drawn."""
+    return page.evaluate(COLUMN, [layer, name])
+
+
+def point(page: Page, layer: str, name: str, value) -> list[float]:
+    """Where a row of a layer is on the screen, once it is there."""
+    return page.wait_for_function(PLACE, arg=[layer, name, value]).json_value()
 
 
 def outside(page: Page, host: str) -> list[str]:

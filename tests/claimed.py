@@ -1,4 +1,4 @@
-"""A claim of the shipped ledger judged on made-up or altered data, without the studies that it does not need."""
+"""A claim of the shipped ledger judged on made-up or altered data."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,22 +9,25 @@ import xarray as xr
 from analysis.claims import ledger
 from analysis.claims.evaluate import evaluate
 from analysis.claims.judge import Judgement
-from analysis.studies.together import Studies
+from analysis.experiments import Studies
 
 shipped = cache(ledger.load)
 
 
-def studies_of(datasets: Mapping[str, xr.Dataset], **members) -> Studies:
-    """Studies that are all missing but `members`, of these datasets."""
-    return Studies(datasets=datasets, **{"scaling": None, **members})
+def studies_of(datasets: Mapping[str, xr.Dataset], **made) -> Studies:
+    """The studies of these campaigns alone; those already `made` are taken as they are."""
+    studies = Studies(datasets.get)
+    for name, study in made.items():
+        setattr(studies, name, study)
+    return studies
 
 
 def judged(claim_id: str, studies: Studies, evidence: str = "emulated") -> Judgement:
     """The judgement of one claim on one kind of evidence."""
     claims = shipped()
-    (claim,) = (it for it in claims.claims if it.id == claim_id)
+    (claim,) = (claim for claim in claims.claims if claim.id == claim_id)
     (entry,) = evaluate(replace(claims, claims=(claim,)), studies)
-    (found,) = (it for it in entry.judgements if it.evidence == evidence)
+    (found,) = (judgement for judgement in entry.judgements if judgement.evidence == evidence)
     return found
 
 
@@ -38,4 +41,5 @@ def scaled(dataset: xr.Dataset, name: str, factor: float, **where) -> xr.Dataset
     chosen = xr.ones_like(dataset.trial, dtype=bool)
     for factor_name, level in where.items():
         chosen = chosen & (dataset[factor_name] == level)
+    assert chosen.any()
     return dataset.assign({name: dataset[name] * xr.where(chosen, factor, 1.0)})

@@ -1,6 +1,7 @@
 """How all tests run, and what several files share: the whole suite has to stay within minutes."""
 
 import fcntl
+import json
 import signal
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -8,6 +9,8 @@ from types import SimpleNamespace
 import command_line
 import pytest
 from hypothesis import settings
+
+from analysis import paths
 
 # Thirty of the usual hundred, however long each takes: another machine may have the processor in between.
 settings.register_profile("suite", max_examples=30, deadline=None)
@@ -18,8 +21,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 collect_ignore = ["cluster"]  # asked for by itself: `make test-cluster`
 
-# What takes longest begins first, so that no process is left alone with it at the end.
-LONG = ("test_notebooks", "test_stored_report", "test_explorer_page", "test_explorer_states", "test_exhibits", "test_trust")
+# What takes longest begins first, so that no process is left alone with it at the end. Whoever comes later finds the
+# report of the references made, and does not wait for it.
+LONG = ("test_notebooks", "test_explorer_page", "test_explorer_static", "test_trust")
 
 
 def pytest_collection_modifyitems(items):
@@ -50,13 +54,17 @@ def _turn(config, kind: int):
 
 
 @pytest.fixture(scope="session")
-def stored(tmp_path_factory):
-    """The report of the stored references: how its command ended (`done`), its `folder`, and its `studies`."""
-    from analysis.studies import together  # not for those tests that are done before it is imported
-
-    folder, analyse, kept = tmp_path_factory.mktemp("stored"), together.analyse, []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(together, "analyse", lambda *datasets: kept.append(analyse(*datasets)) or kept[-1])
-        done = command_line.run("report", "--preset", "stored", "--out", str(folder))
-    (studies,) = kept
-    return SimpleNamespace(done=done, folder=folder, studies=studies)
+def stored(request, tmp_path_factory):
+    """The report of the stored references, made once for all processes of the suite: how its command ended (`code`, `out`,
+    `err`), its `folder`, and where its `notebooks` lie."""
+    shared = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, "workerinput"):  # one of several processes: what they have in common is one level up
+        shared = shared.parent
+    folder, notebooks, ended = shared / "stored", shared / "notebooks", shared / "ended.json"
+    with open(shared / "stored.lock", "w") as lock, pytest.MonkeyPatch.context() as patch:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not ended.exists():
+            patch.setattr(paths, "EXECUTED", notebooks)
+            done = command_line.run("report", "--preset", "stored", "--out", str(folder))
+            ended.write_text(json.dumps({"code": done.returncode, "out": done.stdout, "err": done.stderr}))
+    return SimpleNamespace(folder=folder, notebooks=notebooks, **json.loads(ended.read_text()))

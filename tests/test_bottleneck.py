@@ -72,11 +72,11 @@ def verdict(**ratios):
 @pytest.mark.parametrize(
     ("ratios", "limit", "said"),
     [
-        ({"receiver": 1, "port": 2, "cpu": 1}, "link", "faster ports of the nodes raises the goodput by 100 %"),
+        ({"receiver": 1, "port": 2, "cpu": 1}, "link", "faster ports of the nodes the goodput grows by 100.0\u00a0%"),
         ({"receiver": 1.3, "port": 2, "cpu": 1}, "link", "the receivers' ports"),
-        ({"receiver": 1.3, "port": 1, "cpu": 1}, "receiver", "another receiver raises"),
+        ({"receiver": 1.3, "port": 1, "cpu": 1}, "receiver", "with more receivers the goodput grows by 30"),
         ({"receiver": 1.3, "cpu": 1}, UNDECIDED, "faster ones were not tried"),
-        ({"receiver": 1, "port": 1, "cpu": 1}, UNDECIDED, r"not tried (a faster port between the switches)"),
+        ({"receiver": 1, "port": 1, "cpu": 1}, UNDECIDED, "not tried (a faster bridge)"),
         ({change: 1 for change in CHANGES}, UNDECIDED, "nothing raises the goodput: two limits are equal"),
         ({"stream": 1.5, "port": 1}, UNDECIDED, "a single one does not fill the path"),
         ({"port": 2, "cpu": 1.5}, UNDECIDED, "there is not one limit"),

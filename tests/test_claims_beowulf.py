@@ -7,13 +7,19 @@ from claimed import as_evidence, judged, scaled, studies_of
 from synthetic_token import token_campaign
 
 from analysis import published
-from analysis.studies.token_exchange import TokenExchange
-from analysis.studies.token_passage import passage
-from analysis.studies.token_points import places, points
+from analysis.experiments.token_exchange import TokenExchange
+from analysis.token_points import passage, places, points
 
 SLOW = tuple(
     f"{name}_10m"
-    for name in ("local_wire", "local_router", "remote_switch", "remote_router", "bonded_switch", "bonded_shared")
+    for name in (
+        "local_wire",
+        "local_router",
+        "remote_switch",
+        "remote_router",
+        "bonded_switch",
+        "bonded_shared",
+    )
 )
 
 
@@ -27,7 +33,7 @@ def studies(dataset):
     """The study's points and places, without the models that no claim rests on and that take their time."""
     passed = passage(dataset)
     found, excesses = points(dataset, passed.astray)
-    fits = dict.fromkeys(("latencies", "added", "contention", "claims", "samples"), ())
+    fits = dict.fromkeys(("models", "claims", "samples"), ())
     study = TokenExchange(dataset, found, places(dataset), excesses, passed, **fits)
     return studies_of({"token_exchange": dataset}, token_exchange=study)
 
@@ -85,7 +91,9 @@ def test_the_peak_is_told_from_the_largest_token():
 def test_latency_is_of_the_smallest_token_and_one_pair():
     """Round trips of more pairs do not count; shorter ones of one pair contradict that a way through costs time."""
     many = scaled(planted(), "token_round_trip", 0.1, path="remote_switch_10m", pairs=7)
-    altered = studies(scaled(many, "token_round_trip", 0.3, path="remote_router_10m", pairs=1, token_bytes=4))
+    altered = studies(
+        scaled(many, "token_round_trip", 0.3, path="remote_router_10m", pairs=1, token_bytes=4)
+    )
     assert judged("beowulf_switch_latency", altered).verdict == "supported"
     assert judged("beowulf_router_latency", altered).verdict == "contradicted"
 
@@ -99,7 +107,9 @@ def test_only_wires_at_the_studys_rate_are_compared():
 
 def test_a_busy_machine_is_no_evidence():
     """Where processors are busy and wires are not full, the ratio is the machine's; latency of one pair is not."""
-    busy = scaled(scaled(planted(), "token_throughput", 0.5, path="local_wire_10m"), "host_cpu_time", 3.5)
+    busy = scaled(
+        scaled(planted(), "token_throughput", 0.5, path="local_wire_10m"), "host_cpu_time", 3.5
+    )
     found = judged("beowulf_local_gain", studies(busy))
     assert found.verdict == "not testable" and "machine limits switched local wires" in found.reason
     assert judged("beowulf_switched_gain", studies(busy)).verdict == "supported"
@@ -115,7 +125,7 @@ def test_a_users_data_are_judged_as_measured():
 
 def test_without_the_campaign_nothing_is_said():
     """Then only the printed numbers are there."""
-    nothing = studies_of({"token_exchange": planted()})
+    nothing = studies_of({"token_exchange": planted()}, token_exchange=None)
     assert judged("beowulf_local_gain", nothing).verdict == "not testable"
     assert judged("beowulf_local_gain", nothing, "published").verdict == "consistent"
 

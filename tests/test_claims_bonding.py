@@ -10,14 +10,14 @@ from synthetic_smith import smith_campaign
 from synthetic_studies import blas_campaign
 
 from analysis import published
-from analysis.studies import beyond, blas, link_bonding, paper
 
 AS_PRINTED = {**GAINS, "ecmp_layer2": {1: 0.0, 2: 0.058, 4: 0.134, 8: 0.2}}
 
 
-def studies(hpl, micro=None, **members):
-    datasets = {"link_hpl": hpl, **({"link_micro": micro} if micro is not None else {})}
-    return studies_of(datasets, link_bonding=link_bonding.analyse(hpl, micro), **members)
+def studies(hpl, micro=None, **further):
+    """The studies of HPL and of TCP over two links, and of further campaigns."""
+    return studies_of({"link_hpl": hpl, "link_micro": micro, **further})
+
 
 NOTHING = studies_of({})
 
@@ -65,7 +65,9 @@ def test_numbers_that_follow_from_others_are_no_finding():
         found = judged(claim, NOTHING, "published")
         assert found.verdict == "printed" and found.estimate == pytest.approx(gain, abs=5e-4)
         assert "the rates" in found.reading and "the efficiencies" in found.reading
-    assert judged("bonding_gain_grows", NOTHING, "published").estimate == pytest.approx(1.134 / 1.058, abs=1e-3)
+    assert judged("bonding_gain_grows", NOTHING, "published").estimate == pytest.approx(
+        1.134 / 1.058, abs=1e-3
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,27 +107,29 @@ def test_one_pair_of_nodes_has_one_link():
     """By peer no number of connections uses the second link; where they did, the claim would be supported."""
     for claim in ("bonding_one_connection", "bonding_many_connections"):
         assert judged(claim, as_planted()).verdict == "contradicted"
-    both = studies(hpl_campaign(blocks=2), micro_campaign(links={**LINKS, "ecmp_layer2": LINKS["mptcp"]}))
+    both = studies(
+        hpl_campaign(blocks=2), micro_campaign(links={**LINKS, "ecmp_layer2": LINKS["mptcp"]})
+    )
     for claim in ("bonding_one_connection", "bonding_many_connections"):
         assert judged(claim, both).verdict == "supported"
     assert judged("bonding_many_connections", both).of.startswith("8 connections")
 
 
 def test_another_way_of_using_two_links_is_not_the_blogs():
-    """Without a hash by peer, and without a campaign, nothing can be said."""
+    """Without a hash by peer nothing can be said."""
     data = hpl_campaign(blocks=2, preset="quick")
     assert "ecmp_layer2" not in json.loads(data.attrs["design"])["factors"]["aggregation"]
     found = judged("bonding_gain_two_nodes", studies(data))
     assert found.verdict == "not testable" and "hash of the peers" in found.reason
-    lacking = studies_of({"link_hpl": data})
-    assert judged("bonding_gain_two_nodes", lacking).verdict == "not testable"
 
 
-@pytest.mark.parametrize(("factor", "verdict"), [(2.0, "supported"), (5.0, "contradicted"), (1.1, "contradicted")])
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(2.0, "supported"), (5.0, "contradicted"), (1.1, "contradicted")]
+)
 def test_the_better_blas_doubles_or_not(factor, verdict):
     """A factor of five is no doubling either, but both gain more than the second link."""
     data = blas_campaign(factor=factor)
-    found = studies_of({"hpl_blas": data}, blas=blas.analyse(data))
+    found = studies_of({"hpl_blas": data})
     assert judged("bonding_blas_doubled", found).verdict == verdict
     assert judged("bonding_blas_doubled", found).estimate == pytest.approx(factor, rel=0.05)
     assert (judged("bonding_blas_matters_more", found).verdict == "supported") == (factor > 1.134)
@@ -134,8 +138,10 @@ def test_the_better_blas_doubles_or_not(factor, verdict):
 @pytest.mark.parametrize(("factor", "verdict"), [(1.1, "supported"), (0.9, "contradicted")])
 def test_simulated_growth_is_of_a_link_of_twice_the_rate(factor, verdict):
     """On larger clusters, from the first to the largest that both networks were simulated on."""
-    data = scaled(smith_campaign("hpl_beyond"), "hpl_rate", factor, interconnect="gige_bonded", nodes=256)
-    found = judged("bonding_gain_grows", studies_of({"hpl_beyond": data}, beyond=beyond.analyse(data)), "simulated")
+    data = scaled(
+        smith_campaign("hpl_beyond"), "hpl_rate", factor, interconnect="gige_bonded", nodes=256
+    )
+    found = judged("bonding_gain_grows", studies_of({"hpl_beyond": data}), "simulated")
     assert found.verdict == verdict and "256 over 36 nodes" in found.of
     assert found.estimate == pytest.approx(factor)
 
@@ -144,5 +150,5 @@ def test_two_studies_of_one_kind_of_evidence_are_one_judgement():
     """A user who measures both the paper's cases and two links has the latter judged, which is the blog's."""
     hpl = as_evidence(hpl_campaign(blocks=3), "measured")
     cases = as_evidence(smith_campaign("hpl_paper"), "measured")
-    found = judged("bonding_efficiency_falls", studies(hpl, paper=paper.analyse(cases)), "measured")
+    found = judged("bonding_efficiency_falls", studies(hpl, hpl_paper=cases), "measured")
     assert found.campaign == "link_hpl" and found.verdict == "supported"

@@ -15,12 +15,20 @@ from analysis.inference.in_range import judge_range
 from runners.record import FalloffError
 
 VALUES = st.lists(st.floats(0.2, 5), min_size=2, max_size=8)
-ENDS = st.tuples(st.floats(0.2, 5), st.floats(0.01, 3)).map(lambda it: (it[0], it[0] + it[1]))
+ENDS = st.tuples(st.floats(0.2, 5), st.floats(0.01, 3)).map(lambda pair: (pair[0], sum(pair)))
 
 
 def claim(at_least=-math.inf, at_most=math.inf, **more):
     """A claim on a ratio with this range."""
-    given = {"id": "c", "source": "nemo", "where": "w", "statement": "S.", "unit": "1", "scale": "ratio", "why": "y"}
+    given = {
+        "id": "c",
+        "source": "nemo",
+        "where": "w",
+        "statement": "S.",
+        "unit": "1",
+        "scale": "ratio",
+        "why": "y",
+    }
     return Claim(**{**given, "at_least": at_least, "at_most": at_most, **more})
 
 
@@ -33,7 +41,10 @@ def test_verdicts_follow_from_the_intervals(values, ends, ratios):
     """The estimate lies in the 90 % interval, that in the 95 % one; a verdict is never against the estimate."""
     found = judge_range(values, *ends, ratios=ratios)
     near = 1e-9 * max(values)
-    assert found.interval_95[0] <= found.interval_90[0] + near and found.interval_90[1] <= found.interval_95[1] + near
+    assert (
+        found.interval_95[0] <= found.interval_90[0] + near
+        and found.interval_90[1] <= found.interval_95[1] + near
+    )
     assert found.interval_90[0] - near <= found.estimate <= found.interval_90[1] + near
     inside = ends[0] <= found.estimate <= ends[1]
     assert (found.kind != "supported" or inside) and (found.kind != "contradicted" or not inside)
@@ -45,7 +56,9 @@ def test_ratios_are_judged_alike_either_way_round(values, ends):
     """A over B in a range and B over A in its reciprocal are the same claim."""
     found = judge_range(values, *ends, ratios=True)
     turned = judge_range(1 / np.array(values), 1 / ends[1], 1 / ends[0], ratios=True)
-    touches = np.isclose([*found.interval_90, *found.interval_95], np.repeat(ends, 2)[:, None]).any()
+    touches = np.isclose(
+        [*found.interval_90, *found.interval_95], np.repeat(ends, 2)[:, None]
+    ).any()
     assert touches or found.kind == turned.kind
     assert turned.estimate == pytest.approx(1 / found.estimate)
 
@@ -64,7 +77,9 @@ def test_intervals_are_students():
     found = judge(claim(0.5, 2.0), blocks(*values))
     logs = np.log(values[:3])
     expected = np.exp(stats.t.interval(0.95, 2, logs.mean(), stats.sem(logs)))
-    assert found.interval_95 == pytest.approx(tuple(expected)) and found.n == 3 and found.kind == "t"
+    assert (
+        found.interval_95 == pytest.approx(tuple(expected)) and found.n == 3 and found.kind == "t"
+    )
     plain = judge(claim(0.5, 2.0, scale="difference"), blocks(*values))
     assert plain.estimate == pytest.approx(1.1) != found.estimate
 
@@ -103,13 +118,16 @@ def test_simulated_runs_are_judged_by_their_range(values, verdict):
 
 
 @pytest.mark.parametrize(
-    ("ends", "verdict"), [((0.3, 0.4), "supported"), ((0.5, 0.6), "contradicted"), ((0.3, 0.6), "undecided")]
+    ("ends", "verdict"),
+    [((0.3, 0.4), "supported"), ((0.5, 0.6), "contradicted"), ((0.3, 0.6), "undecided")],
 )
 def test_estimates_with_intervals_of_their_own_are_judged_alike(ends, verdict):
     """By the same rule, whatever the kind of the interval; without one they are undecided."""
     estimate = Estimate("measured", 0.4, ends, ends, "exact", 9, "of", "campaign", "digest")
     assert judge(claim(at_most=0.45), estimate).verdict == verdict
-    unknown = Estimate("measured", 0.4, (math.nan, math.nan), (math.nan, math.nan), "exact", 1, "of", "c", "d")
+    unknown = Estimate(
+        "measured", 0.4, (math.nan, math.nan), (math.nan, math.nan), "exact", 1, "of", "c", "d"
+    )
     assert judge(claim(at_most=0.45), unknown).verdict == "undecided"
 
 
@@ -119,7 +137,12 @@ def test_printed_numbers_have_no_statistical_verdict():
     efficiency = claim(0.5, 0.51, printed=0.505)
     assert judge(efficiency, Printed({})).verdict == "printed"
     found = judge(efficiency, Printed(averages, rounding=0.001))
-    assert (found.verdict, found.reading, found.estimate, found.n) == ("consistent", "mean of ratios", 0.5052, 2)
+    assert (found.verdict, found.reading, found.estimate, found.n) == (
+        "consistent",
+        "mean of ratios",
+        0.5052,
+        2,
+    )
     other = judge(efficiency, Printed({"ratio of sums": 0.5313}, rounding=0.001))
     assert (other.verdict, other.reading) == ("inconsistent", "ratio of sums")
     assert judge(claim(0.5, 0.51), Printed(averages)).verdict == "consistent"
@@ -138,7 +161,9 @@ def test_a_number_is_not_borne_out_by_itself():
 def test_rounding_to_the_printed_number(printed, off):
     """Whatever rounds to the last printed digit agrees, and no more."""
     number = claim(printed=printed / 100)
-    assert judge(number, Printed({"x": (printed + off) / 100}, rounding=0.01)).verdict == "consistent"
+    assert (
+        judge(number, Printed({"x": (printed + off) / 100}, rounding=0.01)).verdict == "consistent"
+    )
     beyond = (printed + off + np.sign(off or 1)) / 100
     assert judge(number, Printed({"x": beyond}, rounding=0.01)).verdict == "inconsistent"
 

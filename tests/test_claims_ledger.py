@@ -42,7 +42,11 @@ def test_the_shipped_claims_are_of_all_five_sources():
 
 def test_every_quantity_has_a_claim():
     """No public function of the quantities' modules is left that no claim asks for."""
-    asked = {quantities.find(claim.source, claim.quantity) for claim in ledger.load().claims if claim.quantity}
+    asked = {
+        quantities.find(claim.source, claim.quantity)
+        for claim in ledger.load().claims
+        if claim.quantity
+    }
     there = {
         function
         for module in quantities.MODULES.values()
@@ -64,7 +68,9 @@ def test_all_faults_are_told_at_once():
         "confounds": ["gone"],
         "not_testable": {"guessed": "it is"},
     }
-    lines = refused({"claim": [bad, CLAIM, {"id": "bare"}], "confound": [CONFOUND, CONFOUND], "x": 1})
+    lines = refused(
+        {"claim": [bad, CLAIM, {"id": "bare"}], "confound": [CONFOUND, CONFOUND], "x": 1}
+    )
     said = "\n".join(lines)
     for fault in (
         "unknown table 'x'",
@@ -106,7 +112,9 @@ def test_single_faults(change, fault):
 
 def test_a_claim_needs_a_number():
     """Without a printed number and a range nothing can be said of a claim."""
-    lines = refused({"claim": [{name: value for name, value in CLAIM.items() if name != "at_least"}]})
+    lines = refused(
+        {"claim": [{name: value for name, value in CLAIM.items() if name != "at_least"}]}
+    )
     assert "no printed number and no range" in lines[1]
 
 
@@ -122,7 +130,9 @@ def test_one_source_alone():
     """Its claims and the confounds that touch them; a source without claims is refused with those that have some."""
     shipped = ledger.load()
     own = ledger.of_source(shipped, "nemo")
-    assert {claim.source for claim in own.claims} == {"nemo"} and len(own.confounds) < len(shipped.confounds)
+    assert {claim.source for claim in own.claims} == {"nemo"} and len(own.confounds) < len(
+        shipped.confounds
+    )
     assert ledger.of_source(shipped, "") == shipped
     with pytest.raises(FalloffError, match="there are claims of nemo, grid5000"):
         ledger.of_source(shipped, "nobody")

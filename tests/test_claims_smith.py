@@ -11,26 +11,24 @@ from synthetic import campaign
 from synthetic_smith import smith_campaign
 
 from analysis import published
-from analysis.studies import beyond, paper, scaling
+from analysis.experiments import hpl_scaling
 
-PAPER, SENSITIVITY, BEYOND = (smith_campaign(f"hpl_{name}") for name in ("paper", "sensitivity", "beyond"))
+PAPER, SENSITIVITY, BEYOND = (
+    smith_campaign(f"hpl_{name}") for name in ("paper", "sensitivity", "beyond")
+)
 BLOCKS = campaign(blocks=6, noise=0.005)
 
 
 @cache
 def in_blocks():
     """The study of the emulated blocks."""
-    return scaling.analyse(BLOCKS)
+    return hpl_scaling.analyse(BLOCKS)
 
 
 def studies(cases=PAPER, sensitivity=SENSITIVITY, blocks=BLOCKS, larger=BEYOND):
-    datasets = {"hpl_paper": cases, "hpl_scaling": blocks, "hpl_beyond": larger}
-    return studies_of(
-        datasets,
-        paper=paper.analyse(cases, sensitivity),
-        scaling=in_blocks() if blocks is BLOCKS else scaling.analyse(blocks),
-        beyond=beyond.analyse(larger),
-    )
+    datasets = {"hpl_paper": cases, "hpl_sensitivity": sensitivity, "hpl_beyond": larger}
+    made = {"hpl_scaling": in_blocks()} if blocks is BLOCKS else {}
+    return studies_of({**datasets, "hpl_scaling": blocks}, **made)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +45,9 @@ def altered():
         return scaled(data, "hpl_rate", 1.25, interconnect="gige", nodes=36)
 
     larger = scaled(BEYOND, "hpl_rate", 0.9, interconnect="10gige", nodes=256)
-    return studies(change(PAPER), change(SENSITIVITY), campaign(blocks=6, noise=0.005, falls={}), larger)
+    return studies(
+        change(PAPER), change(SENSITIVITY), campaign(blocks=6, noise=0.005, falls={}), larger
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,9 @@ def test_every_variant_of_the_model_is_judged(planted):
     """Its numbers as they are and each of nine at both ends; one variant outside leaves the claim undecided."""
     found = judged("smith_slow_drops", planted, "simulated")
     assert found.n == 1 + 2 * 9 and found.interval_95[0] < found.estimate < found.interval_95[1]
-    outside = scaled(SENSITIVITY, "hpl_rate", 2.0, interconnect="gige", nodes=36, vary="latency=high")
+    outside = scaled(
+        SENSITIVITY, "hpl_rate", 2.0, interconnect="gige", nodes=36, vary="latency=high"
+    )
     found = judged("smith_slow_drops", studies(sensitivity=outside), "simulated")
     assert found.verdict == "undecided" and "18 of 19" in found.reason
     assert judged("smith_slow_drops", studies(sensitivity=None), "simulated").n == 1
@@ -81,7 +83,10 @@ def test_every_variant_of_the_model_is_judged(planted):
 
 def test_a_decline_that_goes_on_is_told_from_one_that_ends(altered):
     """Five per cent less on 36 nodes than on eight support the claim, a quarter more contradicts it."""
-    falling = [scaled(data, "hpl_rate", 0.95, interconnect="gige", nodes=36) for data in (PAPER, SENSITIVITY)]
+    falling = [
+        scaled(data, "hpl_rate", 0.95, interconnect="gige", nodes=36)
+        for data in (PAPER, SENSITIVITY)
+    ]
     assert judged("smith_slow_goes_on", studies(*falling), "simulated").verdict == "supported"
     assert judged("smith_slow_goes_on", altered, "simulated").verdict == "contradicted"
 
@@ -110,7 +115,9 @@ def test_eight_nodes_cannot_tell_what_comes_after(planted):
 
 def test_nodes_that_cannot_fill_a_link_say_nothing_of_it(planted):
     """Where the survey finds 10GE's links host-bound, nothing is said of 10GE; where they carry what the wire does, it is."""
-    assert judged("smith_fast_straight", planted).verdict == "contradicted"  # all fall alike, as planted
+    assert (
+        judged("smith_fast_straight", planted).verdict == "contradicted"
+    )  # all fall alike, as planted
     fast = (BLOCKS.role == "survey") & (BLOCKS.interconnect == "10gige")
     slow = BLOCKS.assign(goodput=BLOCKS.goodput.where(~fast, 2.1e9))
     assert "limit what they send" in judged("smith_fast_straight", studies(blocks=slow)).reason
@@ -120,13 +127,17 @@ def test_a_users_cluster_of_known_peak_has_an_efficiency(planted):
     """Without a peak there is none; with one the level and the spread are judged as measured."""
     assert "peak" in judged("smith_fast_level", planted).reason
     measured = as_evidence(BLOCKS, "measured")
-    study = replace(in_blocks(), dataset=measured, points=in_blocks().points.assign_coords(evidence="measured"))
+    study = replace(
+        in_blocks(), dataset=measured, points=in_blocks().points.assign_coords(evidence="measured")
+    )
     described = json.loads(study.points.attrs["testbed_settings"])
     rate = study.points.rate.sel(interconnect="10gige", nodes=8).mean().item()
     for share, verdict in ((0.8, "supported"), (0.5, "contradicted")):
         described["rpeak"] = {"value": 1e9 * rate / 8 / share, "unit": "flop/s"}
         points = study.points.assign_attrs(testbed_settings=json.dumps(described))
-        known = studies_of({"hpl_scaling": study.dataset}, scaling=replace(study, points=points))
+        known = studies_of(
+            {"hpl_scaling": study.dataset}, hpl_scaling=replace(study, points=points)
+        )
         found = judged("smith_fast_level", known, "measured")
         assert found.verdict == verdict and found.estimate == pytest.approx(share, rel=0.02)
         assert judged("smith_fast_constant", known, "measured").n == 6
@@ -163,7 +174,12 @@ def test_other_printed_numbers_are_inconsistent(planted, monkeypatch):
     table.loc[0, "N"] = 290000
     for name, value in (("smith", source), ("smith_deck", deck), ("smith_table1", table)):
         monkeypatch.setattr(published, name, lambda value=value: value)
-    for claim in ("smith_infiniband_raw", "smith_largest_order", "smith_fast_bandwidth", "smith_memory"):
+    for claim in (
+        "smith_infiniband_raw",
+        "smith_largest_order",
+        "smith_fast_bandwidth",
+        "smith_memory",
+    ):
         assert judged(claim, planted, "published").verdict == "inconsistent"
 
 

@@ -7,16 +7,14 @@ from synthetic_studies import noise_campaign, size_campaign
 
 import experiment
 from analysis.derive import points
-from analysis.experiments import hpl_noise
-from analysis.studies import payload
-from analysis.studies.size import Size
+from analysis.experiments.hpl_size import Size
 
 
 @pytest.mark.parametrize(("most", "verdict"), [(4.5, "supported"), (1.0, "contradicted")])
 def test_a_daemon_costs_more_on_many_nodes_or_not(most, verdict):
     """Losses that add up over nodes support the claim, and those that do not contradict it."""
     data = noise_campaign(amplification={2: 1.0, 4: 1.0, 8: 1.0, 16: most}, noise=0.005)
-    found = judged("smith_monitoring", studies_of({"hpl_noise": data}, noise=hpl_noise.analyse(data)))
+    found = judged("smith_monitoring", studies_of({"hpl_noise": data}))
     assert found.verdict == verdict and "16 over 2 nodes" in found.of
 
 
@@ -24,7 +22,7 @@ def test_a_daemon_costs_more_on_many_nodes_or_not(most, verdict):
 def test_efficiency_over_the_order_of_the_matrix(largest, verdict):
     """It grows as planted; a largest matrix that is ten times slower would support the paper."""
     data = scaled(size_campaign(blocks=4, N=(896, 7168)), "hpl_rate", largest, N=7168)
-    found = judged("smith_order", studies_of({"hpl_size": data}, size=_size(data)))
+    found = judged("smith_order", studies_of({"hpl_size": data}, hpl_size=_size(data)))
     assert found.verdict == verdict and "N = 7168 over 896" in found.of
 
 
@@ -36,12 +34,15 @@ def _size(data):
 
 @pytest.fixture(scope="module")
 def counted():
-    return experiment.stored("hpl_paper", "smith"), experiment.stored("hpl_payload", "scale_model")
+    return {
+        "hpl_paper": experiment.stored("hpl_paper", "smith"),
+        "hpl_payload": experiment.stored("hpl_payload", "scale_model"),
+    }
 
 
 def test_most_messages_are_small_and_most_bytes_are_not(counted):
     """What 'traffic' counts decides: the two readings differ in the simulation. A count needs no blocks."""
-    found = studies_of(dict(zip("se", counted)), payload=payload.analyse(*counted))
+    found = studies_of(counted)
     assert judged("smith_few_small_messages", found, "simulated").verdict == "contradicted"
     assert judged("smith_few_small_bytes", found, "simulated").verdict == "supported"
     emulated = judged("smith_few_small_messages", found)
@@ -51,7 +52,9 @@ def test_most_messages_are_small_and_most_bytes_are_not(counted):
 
 def test_other_messages_are_another_verdict(counted):
     """With a thousandth of the small messages most of emulated HPL's are not small."""
-    _, data = counted
-    many = data.assign(payload_messages=data.payload_messages * xr.where(data["size"] < 4096, 0.001, 1))
-    found = studies_of({"hpl_payload": many}, payload=payload.analyse(None, many))
+    data = counted["hpl_payload"]
+    many = data.assign(
+        payload_messages=data.payload_messages * xr.where(data["size"] < 4096, 0.001, 1)
+    )
+    found = studies_of({"hpl_payload": many})
     assert judged("smith_few_small_messages", found).verdict == "supported"

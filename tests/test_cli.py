@@ -10,11 +10,6 @@ import numpy as np
 import pytest
 from command_line import ROOT, run
 
-import commands
-import experiment
-from analysis.studies import together
-from runners.journal import Folder
-
 HPL = ROOT / "tests" / "transcripts" / "hpl"
 
 
@@ -133,22 +128,3 @@ def test_doctor_tells_what_is_here():
     done = run("doctor")
     assert all(tool in done.stdout for tool in ("xhpl", "iperf3", "ping"))
     assert (done.returncode == 0) == ("MISSING" not in done.stdout)
-
-
-def test_without_the_tools_there_is_a_report_that_says_so(tmp_path, monkeypatch, capsys):
-    """Where nothing can be run: a line with the remedy for what was left out, and the stored reference.
-
-    One campaign on each kind of testbed; test_stored_report builds the report of all.
-    """
-    few = ("hpl_scaling", "hpl_paper", "frame_limits")
-    monkeypatch.setattr(commands, "QUICK", few)
-    monkeypatch.setattr(together, "DATASETS", {name: together.DATASETS[name] for name in few})
-    monkeypatch.setattr(experiment, "folder_of", lambda plan, out: Folder(tmp_path / "campaign"))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("analysis.publish.to_pdf", lambda *_: b"%PDF-")  # test_stored_report sets the pages
-    monkeypatch.setattr("analysis.explorer.static.write", lambda *_: None)
-    assert commands.make_report("quick", tmp_path) == 0
-    said = capsys.readouterr()
-    assert "left out: " in said.err and said.out.splitlines()[-1].startswith("Report: ")
-    page = (tmp_path / "falloff.html").read_text(encoding="utf-8")
-    assert "Built from the stored reference" in page and ("apt-get" in page or "root" in page)

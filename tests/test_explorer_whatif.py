@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import experiment
 from analysis.explorer import whatif
-from analysis.studies import payoff
+from analysis.experiments import payoff
 
 
 def test_what_if_agrees_with_the_simulation_and_with_the_report():
@@ -17,7 +17,10 @@ def test_what_if_agrees_with_the_simulation_and_with_the_report():
     told = answer.efficiency.sel(interconnect=whatif.OTHER, drop=True)
     np.testing.assert_allclose(told, basis.simulated.sel(interconnect="gige"), rtol=1e-6)
     study = payoff.analyse(
-        *(experiment.stored(name, "smith") for name in ("hpl_paper", "hpl_sensitivity", "hpl_beyond"))
+        *(
+            experiment.stored(name, "smith")
+            for name in ("hpl_paper", "hpl_sensitivity", "hpl_beyond")
+        )
     )
     assert answer.pays_from == float(study.from_nodes.value)
     assert 0 < whatif.off() < 0.1
@@ -35,7 +38,11 @@ def test_what_if_is_monotonous_in_price_and_stays_an_efficiency(bandwidth, laten
     basis = whatif.basis()
     other = basis.networks["gige"]
     cheap, dear = (
-        whatif.predict(basis, whatif.Network(bandwidth, latency, price + more), other, peak, basis.node_price)
+        whatif.predict(
+            basis, whatif.Network(bandwidth, latency, price + more), other, peak, basis.node_price
+        )
         for more in (0, 500)
     )
-    assert ((cheap.efficiency > 0) & (cheap.efficiency < 1.1)).all() and dear.pays_from >= cheap.pays_from
+    assert (
+        (cheap.efficiency > 0) & (cheap.efficiency < 1.1)
+    ).all() and dear.pays_from >= cheap.pays_from

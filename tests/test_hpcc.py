@@ -2,8 +2,6 @@
 
 import pytest
 import recorded
-from hypothesis import given
-from hypothesis import strategies as st
 
 from runners import hpcc
 from runners.record import FalloffError
@@ -61,25 +59,3 @@ def test_reads_the_summary_alone():
     """Of an output that was cut to its summary, with any line ends."""
     summary = TWO[TWO.index("Begin of Summary") :]
     assert readings(summary) == readings(TWO) == readings(TWO.replace("\n", "\r\n"))
-
-
-def test_is_never_run():
-    """There is no command for it; the reason says what to do."""
-    with pytest.raises(FalloffError, match="only read"):
-        hpcc.RUNNER.commands({"nodes": 2})
-
-
-@given(
-    case=st.sampled_from([ONE, TWO]),
-    place=st.floats(0, 1),
-    length=st.integers(0, 200),
-    inserted=st.text(max_size=20) | st.sampled_from(["=" + "9" * 5000, "1e+999", "Begin of HPL section.\n"]),
-)
-def test_damaged_outputs_raise_nothing_from_inside(case, place, length, inserted):
-    """Text overwritten, lost and inserted ends in results or in a reason; no reading is 0 or negative."""
-    start = int(place * len(case))
-    try:
-        found = hpcc.results(case[:start] + inserted + case[start + length :])
-    except FalloffError:
-        return
-    assert all(reading.value > 0 for result in found for reading in result.readings)

@@ -7,12 +7,12 @@ import pytest
 import xarray as xr
 from synthetic_scale_model import SHARES, dilated_campaign, scaling_campaign
 
-from analysis import style
 from analysis.experiments import hpl_invariance as experiment
-from analysis.publish import to_html
 from runners.record import FalloffError
 
-FRONT = "---\ntitle: T\nsubtitle: S\nlang: en\ncampaign: C\ndate: D\n---\n\n"
+
+def words(study):
+    return experiment.finding(study).replace("\u00a0", " ")
 
 
 def test_the_share_is_of_the_dilated_nodes():
@@ -28,9 +28,12 @@ def test_the_share_is_of_the_dilated_nodes():
 def test_an_efficiency_that_does_not_change_is_the_same():
     """With runs that scatter by 0.3 % every ratio's 90 % interval lies within 2 %."""
     study = experiment.analyse(dilated_campaign(blocks=4, noise=0.003))
-    assert (study.compared.answer == "the same").all() and study.compared.dilation.values.tolist() == [5, 20]
-    said = experiment.finding(study).replace("\u00a0", " ")
-    assert "does not depend on the scale of time" in said and "4 blocks" in said
+    assert (
+        study.compared.answer == "the same"
+    ).all() and study.compared.dilation.values.tolist() == [5, 20]
+    assert "does not depend on how much time is slowed down" in words(
+        study
+    ) and "4 blocks" in words(study)
 
 
 def test_what_depends_on_the_dilation_is_named():
@@ -39,10 +42,15 @@ def test_what_depends_on_the_dilation_is_named():
     assert (study.compared.answer.sel(dilation=5) == "lower").all()
     assert (study.compared.answer.sel(dilation=20) == "the same").all()
     np.testing.assert_allclose(study.compared.ratio.sel(dilation=5), 0.96, atol=0.003)
-    assert (study.compared.low < study.compared.ratio).all() and (study.compared.ratio < study.compared.high).all()
-    said = experiment.finding(study).replace("\u00a0", " ")
-    assert "within 2 % at 4 of 8" in said and "GigE on 8 nodes at dilation 5 (lower: 0.96" in said
-    assert "dilation 20 (" not in said
+    assert (study.compared.low < study.compared.ratio).all() and (
+        study.compared.ratio < study.compared.high
+    ).all()
+    said = words(study)
+    assert "4 of 8 comparisons differ by more than 2 %" in said and "open" not in said
+    assert re.search(
+        r"The largest change is on \S+ with [28] nodes: slowed down 5 instead of 10 times, HPL reaches 9[56]\.\d %",
+        said,
+    )
     higher = experiment.analyse(dilated_campaign(blocks=4, noise=0.001, bias={20: 1.05}))
     assert (higher.compared.answer.sel(dilation=20) == "higher").all()
 
@@ -58,15 +66,22 @@ def test_a_single_block_leaves_all_open():
     """The quick preset has one block: ratios, and no interval."""
     study = experiment.analyse(dilated_campaign(blocks=1))
     assert (study.compared.answer == "open").all() and study.compared.low.isnull().all()
-    text = experiment.section(study) + experiment.finding(study)
-    assert not re.search(r"\b(nan|None)\b", text)
+    text = experiment.dilations_table(study).markdown + words(study)
+    assert (
+        "8 are open" in text
+        and "largest change" not in text
+        and not re.search(r"\b(nan|None)\b", text)
+    )
 
 
 def test_what_did_not_run_is_a_dash():
     """Without its runs a network's points are unknown, and no number stands for them."""
     failed = {(block, "gige", 8) for block in (1, 2, 3, 4)}
-    text = experiment.section(experiment.analyse(dilated_campaign(blocks=4, noise=0.002, failed=failed)))
-    assert "| GigE | 8 | 5 | — | — | — | 0 |" in text and not re.search(r"\b(nan|None)\b", text)
+    table = experiment.dilations_table(
+        experiment.analyse(dilated_campaign(blocks=4, noise=0.002, failed=failed))
+    )
+    assert ("GigE", "8", "5", "—", "—", "—", "0") in table.rows
+    assert not re.search(r"\b(nan|None)\b", table.markdown)
 
 
 def test_a_campaign_of_one_dilation_is_refused():
@@ -75,14 +90,17 @@ def test_a_campaign_of_one_dilation_is_refused():
         experiment.analyse(scaling_campaign(blocks=1))
 
 
-def test_the_section_becomes_a_page(tmp_path):
-    """Figure and table are there; the figure has every mean."""
+def test_the_figure_shows_every_block_and_mean():
+    """Each block's ratio and each mean is a mark, in percent."""
     study = experiment.analyse(dilated_campaign(blocks=3, noise=0.002))
-    drawn = experiment.draw(study)
-    left, right = drawn["invariance"].axes
-    heights = [np.concatenate([line.get_ydata() for line in axes.lines]) for axes in (left, right)]
-    assert np.isin(100 * study.shares.ratio.values, heights[0]).all()
-    assert np.isin(100 * study.compared.ratio.values, heights[1]).all()
-    style.save_all(drawn, tmp_path / "figures")
-    page = to_html(FRONT + experiment.section(study), tmp_path)
-    assert page.count("<img") == 1 and page.count("<table") == 1
+    axes = experiment.figures(study)["invariance"].figure.axes[0]
+    heights = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
+    for values in (100 * np.exp(study.log_ratio), 100 * study.compared.ratio):
+        assert all(np.isclose(heights, value).any() for value in values.values.ravel())
+
+
+def test_findings_are_the_comparisons():
+    """Each network, node count and other dilation, with its answer and 90 % interval."""
+    found = list(experiment.findings(experiment.analyse(dilated_campaign(blocks=4, noise=0.002))))
+    assert len(found) == 8 and {it.answer for it in found} == {"the same"}
+    assert all(it.interval_kind.startswith("90 %") for it in found)

@@ -1,20 +1,16 @@
 """HPL beside daemons: planted losses and amplifications come back, and few blocks decide nothing."""
 
-import re
 from functools import cache
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
+import shown
 from synthetic import DAEMONS, TAKEN
 from synthetic_studies import AMPLIFICATION, RARITY, noise_campaign
 
-from analysis import style
 from analysis.experiments import hpl_noise
-from analysis.publish import to_html, to_pdf
 from runners.record import FalloffError
 
-FRONT = "---\ntitle: T\nsubtitle: S\nlang: en\ncampaign: C\ndate: D\n---\n\n"
 NODES = list(AMPLIFICATION)
 
 
@@ -115,7 +111,7 @@ def test_a_daemon_without_a_count_has_a_loss_and_no_amplification():
     study = hpl_noise.analyse(dataset.assign(pace_paused=np.nan * dataset.pace_paused))
     assert study.daemons[0].losses.ratio.notnull().all()
     assert study.daemons[0].losses[["taken", "amplification"]].to_array().isnull().all()
-    assert not re.search(r"\b(nan|None)\b", hpl_noise.section(study))
+    assert "nan" not in hpl_noise.losses_table(study).body
 
 
 def test_several_interconnects_are_refused():
@@ -138,35 +134,11 @@ def test_the_finding_follows_the_data():
     assert "one delayed node delays all" not in words(hpl_noise.analyse(little))
 
 
-def test_without_a_valid_run_nothing_is_made_up():
-    """The finding says what is missing; figures and section stay whole."""
-    failed = {(1, "10gige", n, name) for n in NODES for name in DAEMONS}
-    study = hpl_noise.analyse(noise_campaign(blocks=1, failed=failed))
-    assert "cannot be said" in words(study) and not re.search(r"\b(nan|None)\b", hpl_noise.section(study))
-    assert set(hpl_noise.draw(study)) == {"noise", "amplification"}
-
-
-def test_the_section_becomes_both_forms(tmp_path):
-    """Figures, tables and references are all there, in HTML and in PDF."""
-    style.save_all(hpl_noise.draw(noisy_study()), tmp_path / "figures")
-    page = to_html(FRONT + hpl_noise.section(noisy_study()), tmp_path)
-    assert page.count("<img") == 2 and page.count("<table") == 2
-    assert to_pdf(FRONT + hpl_noise.section(noisy_study()), tmp_path, 0).startswith(b"%PDF-")
-
-
-def test_longer_pauses_are_darker():
-    """Frequencies are told apart in black and white, in their order, by marker."""
-    looks = [style.look(f"noise {rank}") for rank in (1, 2, 3)]
-    lightness = [np.dot(to_rgb(look.color), (0.299, 0.587, 0.114)) for look in looks]
-    assert lightness == sorted(lightness, reverse=True) and min(-np.diff(lightness)) > 0.1
-    assert len({look.marker for look in looks}) == len(looks)
-
-
 def test_the_figure_shows_every_block_in_the_panel_of_its_share():
     """Each block's loss is a mark in the panel of the share that the daemon took."""
-    panels = hpl_noise.draw(noisy_study())["noise"].axes
-    for axes, share in zip(panels, noisy_study().shares):
-        shown = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
+    figure = hpl_noise.figures(noisy_study())["noise"]
+    for panel, share in enumerate(noisy_study().shares):
+        marks = shown.heights(figure, panel)
         for daemon in noisy_study().with_share(share):
             losses = 100 * (1 - np.exp(daemon.log_ratio.values.ravel()))
-            assert all(np.isclose(shown, loss).any() for loss in losses)
+            assert all(np.isclose(marks, loss).any() for loss in losses)

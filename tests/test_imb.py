@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners import imb
-from runners.record import FalloffError, Unreadable
+from runners.record import Unreadable
 
 OLD = recorded.text("imb/4.0-pingpong")
 NEW = recorded.text("imb/2021.3-pingpong")
@@ -67,18 +67,3 @@ def test_other_benchmarks_are_passed_over():
     assert [result.settings["version"] for result in several] == ["2021.3", "4.0"]
     with pytest.raises(Unreadable, match="without a PingPong"):
         imb.results(SENDRECV)
-
-
-@given(st.text(st.sampled_from("# \n\t0123456789.Benchmarking"), max_size=300), st.sampled_from(["", OLD[:1100]]))
-def test_any_text_is_read_or_refused(text, before):
-    """Whatever stands in a file, it is read or refused, never anything else."""
-    try:
-        assert imb.results(before + text)
-    except Unreadable:
-        pass
-
-
-def test_it_is_not_run_from_here():
-    """No campaign can ask for it; the message says what to do instead."""
-    with pytest.raises(FalloffError, match="import imb"):
-        imb.commands({})

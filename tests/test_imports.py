@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-OURS = {"falloff", "commands", "experiment", "progress_bar", "analysis", "runners", "notebooks", "tests"}
 
 
 def modules(folder: str) -> list[Path]:
@@ -74,13 +73,6 @@ def test_models_are_plain_functions(file):
     """A model needs numpy and the record that describes it."""
     assert tops(file) <= {"numpy", "analysis", "importlib", "collections", "dataclasses", "inspect", "pathlib", "pkgutil", "runners"}
     assert not {n for n in imported(file) if n.startswith("analysis.") and not n.startswith("analysis.models")}
-
-
-@pytest.mark.parametrize("file", modules("analysis"), ids=lambda f: str(f.relative_to(ROOT)))
-def test_only_the_report_imports_figures(file):
-    """Figures are drawn by notebooks and the report, not in passing."""
-    if file.stem != "report" and file.parent.name != "figures":
-        assert not {name for name in imported(file) if name.startswith("analysis.figures")}
 
 
 def test_no_path_tricks():

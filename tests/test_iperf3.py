@@ -215,10 +215,3 @@ def test_a_mutilated_report_never_gives_another_goodput(case, begin, length, ins
         return
     (own,) = recorded.listed("iperf3", text)
     assert [result["goodput"] for result in found if "goodput" in result] == [pytest.approx(own["goodput"], rel=2e-3)]
-
-
-@given(text=st.text(max_size=300) | st.text(alphabet='{}[]":, \n01e.startendsum', max_size=60))
-def test_any_text_is_refused_in_words(text):
-    """Nothing but Unreadable comes out of a text that is no report."""
-    with pytest.raises(Unreadable):
-        iperf3_output.results(text)

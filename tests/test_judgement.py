@@ -162,10 +162,10 @@ def test_statements_of_a_campaign_are_corrected_for_each_other():
     assert alone.answer == "flat" and alone.p_holm == pytest.approx(alone.p) and within_campaign([SINGLE]) == (SINGLE,)
 
 
-@given(st.permutations([CLEAR, NARROW, OPEN, SINGLE]))
+@pytest.mark.parametrize("order", [(3, 2, 1, 0), (1, 3, 0, 2)])
 def test_the_order_of_the_statements_does_not_matter(order):
     """Each gets the same correction wherever it stands, and p_holm is never below p."""
-    expected = {id(one): new for one, new in zip(order, within_campaign(order))}
-    again = within_campaign([CLEAR, NARROW, OPEN, SINGLE])
-    assert [expected[id(one)] for one in (CLEAR, NARROW, OPEN, SINGLE)] == list(again)
-    assert all(one.p_holm >= one.p for one in again if one.p is not None)
+    statements = [CLEAR, NARROW, OPEN, SINGLE]
+    corrected = within_campaign(statements)
+    assert within_campaign([statements[place] for place in order]) == tuple(corrected[place] for place in order)
+    assert all(one.p_holm >= one.p for one in corrected if one.p is not None)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners import osu
-from runners.record import FalloffError, Unreadable
+from runners.record import Unreadable
 
 LATENCY = recorded.text("osu/5.4.3-latency")
 BANDWIDTH = recorded.text("osu/2.1-bandwidth")
@@ -72,18 +72,3 @@ def test_every_row_is_read_in_its_unit(rows):
     found = only(f"# OSU MPI Latency Test v7.5\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n{table}")
     assert found["message_size"].value == [size for size, _ in rows]
     assert found["message_time"].value == pytest.approx([hundredths / 1e8 for _, hundredths in rows])
-
-
-@given(st.text(st.sampled_from("# \n\t0123456789.Latency(us)"), max_size=300), st.sampled_from(["", LATENCY[:99]]))
-def test_any_text_is_read_or_refused(text, before):
-    """Whatever stands in a file, it is read or refused, never anything else."""
-    try:
-        assert osu.results(before + text)
-    except Unreadable:
-        pass
-
-
-def test_it_is_not_run_from_here():
-    """No campaign can ask for it; the message says what to do instead."""
-    with pytest.raises(FalloffError, match="import osu"):
-        osu.commands({})

@@ -10,13 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from synthetic_smith import planted, smith_campaign
 
-from analysis import model_draws, prices, style, wording
-from analysis.facts import payoff as facts
-from analysis.figures import payoff as figures
-from analysis.publish import to_html
-from analysis.studies import payoff, sensitivity
+from analysis import model_draws, prices
+from analysis.experiments import payoff, sensitivity
+from runners.record import FalloffError
 
-FRONT = "---\ntitle: T\nsubtitle: S\nlang: en\ncampaign: C\ndate: D\n---\n\n"
 CERTAIN = {"gige.port": 100, "gige.cable": 0, "10gige.adapter": 0, "10gige.cable": 0}
 SMALLEST, LARGEST = 2, 256
 
@@ -46,10 +43,14 @@ def gain(nodes):
     return planted("10gige", nodes) / planted("gige", nodes) - 1
 
 
-def section(found):
-    """The section's Markdown, hard spaces as spaces."""
-    template = wording.templates().get_template("payoff.md.j2")
-    return template.render(payoff=facts.collect(found)).replace("\u00a0", " ")
+def words(study):
+    return payoff.finding(study).replace("\u00a0", " ")
+
+
+def written(study):
+    """All that is written of a study: the finding and every table."""
+    tables = payoff.from_table(study), payoff.prices_table(study), payoff.points_table(study)
+    return " ".join([words(study), *(table.markdown for table in tables)]).replace("\u00a0", " ")
 
 
 @cache
@@ -68,7 +69,9 @@ def test_gain_and_costs_are_the_planted_ones():
     np.testing.assert_allclose(found.worth.value, [1000 * gain(it) for it in n])
     ratio = found.cost.sel(interconnect="gige") / found.cost.sel(interconnect="10gige")
     np.testing.assert_allclose(ratio, found.ratio.value)
-    np.testing.assert_allclose(found.cost.sel(interconnect="gige"), [1000 / 44.8e9 / planted("gige", it) for it in n])
+    np.testing.assert_allclose(
+        found.cost.sel(interconnect="gige"), [1000 / 44.8e9 / planted("gige", it) for it in n]
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,22 +84,15 @@ def test_it_pays_from_the_first_case_whose_gain_exceeds_the_premium(between, fir
 
 
 def test_never_and_always_are_said():
-    """A premium beyond every gain is never paid back, none at all is paid back at once; the section says both."""
+    """A premium beyond every gain is never paid back, none at all is paid back at once."""
     dear, free = study(premium=2), study(premium=0)
     assert np.isinf(dear.from_nodes.to_array()).all() and not dear.chance.any()
-    assert "pays up to the largest case" in section(dear) and "never" in section(dear)
+    assert "GigE gives cheaper HPL than 10GE up to 256 nodes" in words(dear)
+    assert "| never |" in payoff.from_table(dear).body and "95 % range is" not in words(dear)
     assert (free.from_nodes.to_array() == SMALLEST).all() and (free.chance == 1).all()
-    assert "pays in all of them" in section(free)
-    assert facts.collect(dear)["from_nodes"]["both"] == {"value": None, "low": None, "high": None, "never": 1}
-
-
-@pytest.mark.parametrize(
-    ("premium", "said"), [(10.0, "pays for HPL up to 256 nodes"), (0.0001, "pays for HPL already on 2 nodes")]
-)
-def test_the_first_page_says_never_and_always_too(premium, said):
-    """In words, with a range only where the draws differ."""
-    finding = wording.finding("payoff", facts.collect(study(premium))).replace("\u00a0", " ")
-    assert said in finding and ("95 % range" in finding) == (" to " in finding.partition("(")[2])
+    assert "10GE gives cheaper HPL than GigE already on 2 nodes" in words(free)
+    (as_data,) = payoff.findings(dear)
+    assert as_data.estimate is None and as_data.interval is None
 
 
 def test_certain_prices_leave_the_models_uncertainty_alone():
@@ -107,8 +103,7 @@ def test_certain_prices_leave_the_models_uncertainty_alone():
     np.testing.assert_allclose(by_prices.low, by_prices.high)
     assert (by_both.low < by_both.high).all()
     np.testing.assert_allclose(found.price_share, 0, atol=1e-12)
-    known = facts.collect(found)
-    assert known["price_share"] is None and known["assumed"] == [] and "variance" not in section(found)
+    assert "uncertainty" not in words(found) and "typed in" in words(found)
 
 
 def test_a_certain_model_leaves_the_prices_uncertainty_alone():
@@ -121,10 +116,13 @@ def test_a_certain_model_leaves_the_prices_uncertainty_alone():
 
 def test_a_nodes_rates_cancel_and_a_links_do_not():
     """What slows both networks' nodes alike moves the gain less than it moves either efficiency."""
+
     def draws(parameter):
         levels = ["none", f"{parameter}=low", f"{parameter}=high"]
         varied = sensitivity.analyse(smith_campaign("hpl_sensitivity", {"vary": levels}))
-        shifts = model_draws.log_shifts(varied, np.array([8, 36, 256]), 2000, np.random.default_rng(3))
+        shifts = model_draws.log_shifts(
+            varied, np.array([8, 36, 256]), 2000, np.random.default_rng(3)
+        )
         return shifts.sel(interconnect="gige"), shifts.sel(interconnect="10gige")
 
     slow, fast = draws("dgemm_flop_s")
@@ -137,9 +135,13 @@ def test_a_nodes_rates_cancel_and_a_links_do_not():
 def test_draws_stay_within_the_simulated_effects():
     """One number's draws reach from its low end's effect to its high end's; larger cases have the last effect."""
     varied = sensitivity.analyse(
-        smith_campaign("hpl_sensitivity", {"vary": ["none", "dgemm_flop_s=low", "dgemm_flop_s=high"]})
+        smith_campaign(
+            "hpl_sensitivity", {"vary": ["none", "dgemm_flop_s=low", "dgemm_flop_s=high"]}
+        )
     )
-    shifts = model_draws.log_shifts(varied, np.array([2, 4, 8, 36, 256]), 2000, np.random.default_rng(4))
+    shifts = model_draws.log_shifts(
+        varied, np.array([2, 4, 8, 36, 256]), 2000, np.random.default_rng(4)
+    )
     effect = model_draws.effects(varied).sel(parameter="dgemm_flop_s")
     for n in (2, 8, 36):
         drawn, ends = shifts.sel(nodes=n), effect.sel(nodes=n)
@@ -169,7 +171,9 @@ def test_both_uncertainties_together_are_wider_than_each_alone():
 
 def test_dearer_parts_lower_the_chance():
     """The dearer the faster network, the fewer draws in which it pays, at every node count."""
-    cheap, dear = (study(**{"10gige.port": price}).chance.sel(uncertain="both") for price in (300, 900))
+    cheap, dear = (
+        study(**{"10gige.port": price}).chance.sel(uncertain="both") for price in (300, 900)
+    )
     assert (cheap >= dear).all() and (cheap > dear).any()
 
 
@@ -179,42 +183,47 @@ def test_the_same_data_give_the_same_draws():
     xr.testing.assert_identical(analysed.ratio, shipped().ratio)
 
 
-def test_without_the_cases_or_their_sensitivity_there_is_no_study():
+def test_without_a_common_case_there_is_no_study():
     """Nothing is drawn from half of the data; without larger cases the paper's are compared."""
-    assert payoff.analyse(simulated("paper"), None) is None and payoff.analyse(None, simulated("sensitivity")) is None
-    assert payoff.analyse(simulated("paper"), simulated("sensitivity")).gains.efficiency.nodes.max() == 36
+    cases = [2, 4, 6, 8, 10, 12, 16, 18, 20, 24, 25, 28, 30, 32, 36]
+    lost = smith_campaign("hpl_paper", failed={(1, "gige", n) for n in cases})
+    with pytest.raises(FalloffError, match="no case that ran on both"):
+        payoff.analyse(lost, simulated("sensitivity"))
+    alone = payoff.analyse(simulated("paper"), simulated("sensitivity"))
+    assert alone.nodes[-1] == 36 and "36 nodes" in words(alone)
 
 
-def test_the_section_makes_no_number_up():
+def test_nothing_is_made_up():
     """A case that failed on one network is left out; a number without a known effect is named."""
     failed = smith_campaign("hpl_paper", failed={(1, "gige", 8)})
     partial = smith_campaign("hpl_sensitivity", failed={(1, "gige", 8, "bandwidth=low")})
     found = payoff.analyse(failed, partial)
-    said = section(found)
-    assert 8 not in found.gains.efficiency.nodes and "No effect is known of: bandwidth" in said
-    assert "larger ones" not in said and "larger ones" in section(shipped())
-    for text in (said, section(shipped()), section(study(premium=0.1))):
-        assert not re.search(r"\b(nan|inf|None)\b", text)
+    assert 8 not in found.nodes and "No effect is known of: bandwidth" in written(found)
+    for one in (found, shipped(), study(premium=0.1)):
+        assert not re.search(r"\b(nan|inf|None)\b", written(one))
 
 
-def test_typed_prices_are_said_to_be_typed():
-    """Whoever reads the section sees which prices are not the shipped ones."""
-    assert "gige.port is typed in here" in section(study(**{"gige.port": 50})).replace("\\", "")
+def test_the_finding_says_whose_prices_they_are():
+    """The shipped ones, of which most are assumed, or a reader's own; and from where on, with the range."""
+    assert "prices of 2005 to 2009, 4 of 6 assumed" in words(shipped())
+    assert "prices that were typed in" in words(study(**{"gige.port": 50}))
+    first = int(shipped().from_nodes.value)
+    assert f"10GE gives cheaper HPL than GigE from {first} nodes on" in words(shipped())
+    assert "10000 draws, simulated evidence" in words(shipped())
 
 
 def test_the_figure_shows_gain_premium_and_chance():
-    """The gain's marks with their bars, the premium's line and marks of chances for each kind of uncertainty."""
-    left, right = figures.draw(shipped())["payoff"].axes
-    (gain,) = left.containers
-    (premium,) = [line for line in left.lines if line.get_label() == "what a node costs more"]
-    np.testing.assert_allclose(gain.lines[0].get_ydata(), 100 * shipped().gain.value)
-    np.testing.assert_allclose(premium.get_ydata(), 100 * shipped().premium.value)
-    shown = [line.get_ydata() for line in right.lines]
-    np.testing.assert_allclose(shown, 100 * shipped().chance.sel(uncertain=list(payoff.UNCERTAIN)))
-
-
-def test_the_section_becomes_a_page(tmp_path):
-    """Figure, tables and references are all there."""
-    style.save_all(figures.draw(shipped()), tmp_path / "figures")
-    page = to_html(FRONT + section(shipped()), tmp_path)
-    assert page.count("<img") == 1 and page.count("<table") == 3
+    """The gain's marks with their bars, the premium's line, and the chance on every node count."""
+    above, below = payoff.figures(shipped())["payoff"].figure.axes
+    lines = {line.get_label(): line.get_ydata() for line in above.lines}
+    np.testing.assert_allclose(lines["gain in HPL"], 100 * shipped().gain.value)
+    np.testing.assert_allclose(lines["extra price of a node"], 100 * shipped().premium.value)
+    (bars,) = [
+        drawn for drawn in above.collections if len(drawn.get_paths()) == len(shipped().nodes)
+    ]
+    ends = np.array([segment[:, 1] for segment in bars.get_segments()])
+    np.testing.assert_allclose(
+        ends, 100 * np.column_stack([shipped().gain.low, shipped().gain.high])
+    )
+    (chance,) = below.lines
+    np.testing.assert_allclose(chance.get_ydata(), 100 * shipped().chance.sel(uncertain="both"))

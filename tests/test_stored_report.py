@@ -1,67 +1,87 @@
-"""The report of the shipped references, built once by its command; README says what it says."""
+"""The report of the shipped references, made once by its command; README says what it says."""
 
+import json
 import re
-from pathlib import Path
 
 import pytest
 
-from analysis import report
+from analysis import document, experiments, summary
+from analysis.experiments import hpl_messages
+from analysis.paths import ROOT
+from analysis.statistics import calibration
 
-ROOT = Path(__file__).resolve().parent.parent
+MOST_PAGES = 12
 
 
 @pytest.fixture(scope="module")
-def known(stored):
-    """What a report of the shipped campaigns may quote."""
-    return report.facts(stored.studies)
+def readme():
+    """README's text in one line."""
+    return " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
 
 
-def test_stored_report_is_written_without_running_anything(stored):
-    """`falloff report --preset stored` ends with the line that says where the report is."""
-    assert stored.done.returncode == 0, stored.done.stderr
+def test_the_report_is_written_without_running_anything(stored):
+    """`falloff report --preset stored` leaves nothing out and ends with the line that says where the report is."""
+    assert stored.code == 0 and "left out" not in stored.err
     html, pdf = stored.folder / "falloff.html", stored.folder / "falloff.pdf"
-    assert stored.done.stdout.splitlines()[-1] == f"Report: {html} and {pdf}"
-    assert html.read_text().lstrip().startswith("<!DOCTYPE html>") and pdf.read_bytes().startswith(b"%PDF")
-    beside = re.findall(r'href="(\w+\.html)"', html.read_text())
-    assert beside == ["explorer.html", "supplement.html"] and all((stored.folder / name).exists() for name in beside)
+    assert stored.out.splitlines()[-1] == f"Report: {html} and {pdf}"
+    assert html.read_text().lstrip().startswith("<!DOCTYPE html>") and pdf.read_bytes().startswith(
+        b"%PDF"
+    )
+    beside = set(re.findall(r'href="(\w+\.html)"', html.read_text()))
+    assert beside == {"explorer.html", "supplement.html"} and all(
+        (stored.folder / name).exists() for name in beside
+    )
 
 
 def test_the_report_has_the_length_of_a_paper(stored):
-    """12 to 20 pages, everything else is in the supplement."""
-    assert 12 <= len(re.findall(rb"/Type\s*/Page\b", (stored.folder / "falloff.pdf").read_bytes())) <= 20
+    """Everything else is in the supplement."""
+    assert (
+        len(re.findall(rb"/Type\s*/Page\b", (stored.folder / "falloff.pdf").read_bytes()))
+        <= MOST_PAGES
+    )
 
 
-@pytest.mark.parametrize("document", ["falloff", "supplement"])
-def test_no_markup_is_left_over(stored, document):
-    """What was meant as a heading, a label, a link or a table has become one."""
-    body = (stored.folder / f"{document}.html").read_text(encoding="utf-8").partition("<body>")[2]
-    body = re.sub(r"<(style|script|svg|math)\b.*?</\1>|data:[^\"]+", "", body, flags=re.DOTALL)
-    assert re.findall(r".{0,40}(?:\{[.#][\w:]|\]\(|\s#+ [A-Z]|\|:?--|:::).{0,40}", re.sub("<[^>]+>", " ", body)) == []
-    assert "chain of evidence" in " ".join(re.findall(r"<h1[^>]*>(.*?)</h1>", body, flags=re.DOTALL))
+@pytest.mark.parametrize("name", ["falloff", "supplement"])
+def test_no_markup_is_left_over(stored, name):
+    """What was meant as a heading, a label, a link or a table has become one, and no link leads nowhere."""
+    page = (stored.folder / f"{name}.html").read_text(encoding="utf-8").partition("<body>")[2]
+    body = re.sub(r"<(style|script|svg|math|code)\b.*?</\1>|data:[^\"]+", "", page, flags=re.DOTALL)
+    assert (
+        re.findall(
+            r".{0,40}(?:\{[.#][\w:]|\]\(|\s#+ [A-Z]|\|:?--|:::|\[@).{0,40}",
+            re.sub("<[^>]+>", " ", body),
+        )
+        == []
+    )
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r'id="([^"]+)"', page))
+    assert "provenance" in " ".join(re.findall(r"<h1[^>]*>(.*?)</h1>", page, flags=re.DOTALL))
 
 
-def test_figure_is_the_references(stored):
-    """The figure in README is, byte for byte, the one that the shipped data give."""
-    drawn = stored.folder / "figures" / "share.svg"
-    assert drawn.read_bytes() == (ROOT / "docs" / "hpl_share.svg").read_bytes()
+def test_every_experiment_is_in_the_summary(stored):
+    """As data, each of its statements once."""
+    stated = json.loads((stored.folder / "summary.json").read_text())["findings"]
+    known = {module.__name__.rpartition(".")[2] for module in experiments.modules()}
+    assert {finding["experiment"] for finding in stated} == known
+    assert len({(finding["experiment"], finding["statement"]) for finding in stated}) == len(stated)
 
 
-def test_findings_are_the_references(known):
-    """README quotes the report's abstract, with its numbers."""
-    abstract = report.abstract(known).replace("\u00a0", " ").replace("\\", "")
-    assert f"> {abstract}\n" in (ROOT / "README.md").read_text(encoding="utf-8")
+def test_readme_shows_the_reports_figure_and_answer(stored):
+    """The figure byte for byte, and the first words of the summary."""
+    assert (stored.folder / "figures" / "share.svg").read_bytes() == (
+        ROOT / "docs" / "hpl_share.svg"
+    ).read_bytes()
+    opening = document.read(
+        stored.notebooks / summary.SUMMARY / f"{summary.SUMMARY}.ipynb"
+    ).markdown
+    answer = opening.split("\n\n")[1].replace("\u00a0", " ").replace("\\", "")
+    quoted = re.findall(r"^> (.*)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    assert " ".join(quoted) == " ".join(answer.split())
 
 
-def test_error_rates_are_the_calibrations(known):
-    """README quotes the worst rates of wrong claims."""
-    rates = known["calibration"]
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"{100 * rates['wrong_flat']:.1f} % were wrongly called flat" in text
-    assert f"{100 * rates['wrong_falls_off']:.1f} % wrongly called falling off" in text
-
-
-def test_trust_is_the_comparisons(known):
-    """README quotes the largest difference between the simulation and HPL itself, and of how many cases."""
-    trust = known["trust"]
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"within {100 * trust['largest']:.2f} % of HPL itself in {trust['cases']} cases" in text
+def test_readme_quotes_error_rates_and_trust(readme):
+    """The worst rates of wrong verdicts, and the largest difference between the simulation and HPL itself."""
+    rates = calibration.results()
+    assert f"{100 * rates.wrong_flat.max():.1f} % were wrongly called flat" in readme
+    assert f"{100 * rates.wrong_falls_off.max():.1f} % wrongly called falling off" in readme
+    trust = hpl_messages.trust()
+    assert f"within {100 * trust.largest:.2f} % of HPL itself in {len(trust.cases)} cases" in readme

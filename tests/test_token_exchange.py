@@ -169,13 +169,6 @@ def test_what_is_printed_is_what_is_read(runs, size):
         assert [row.mean * row.exchanges for row in own] == pytest.approx([sum(both[pair]) / 1e9 for both in runs])
 
 
-@given(st.text(alphabet="token: 0123456789.nan\n pairsbyTCP", max_size=300))
-def test_noise_is_no_table(text):
-    """Whatever it is, it is refused with a reason."""
-    with pytest.raises(Unreadable):
-        table(text)
-
-
 def test_netpipe_tells_one_way():
     """A line of NetPIPE 3.7.2 has the size and the time of one way."""
     said = "Now starting the main loop\n  0:    8192 bytes   1370 times -->    342.51 Mbps in     182.48 usec\n"

@@ -7,9 +7,6 @@ import re
 import pytest
 from command_line import ROOT, run
 
-import experiment
-from analysis.evidence import exhibits
-from analysis.studies import together
 from runners import archive, manifest
 
 REFERENCE = ROOT / "data" / "reference"
@@ -17,18 +14,15 @@ REFERENCE = ROOT / "data" / "reference"
 
 def test_a_chain_ends_at_the_raw_transcripts():
     """Every dataset of the figure, every transcript of it with its own SHA-256, command line, exit code and time."""
-    done = run("trace", "beyond", "--json")
+    done = run("trace", "table1", "--json")
     told = json.loads(done.stdout)
-    assert done.returncode == 0 and told["drawn_by"] == "analysis.figures.beyond.draw"
-    assert list(told["datasets"]) == ["hpl_beyond", "hpl_paper"]
-    for name, dataset in told["datasets"].items():
+    assert done.returncode == 0 and told["drawn_by"] == "analysis.experiments.hpl_table1.figures"
+    assert list(told["datasets"]) == ["hpl_table1", "hpl_paper"] and list(told["files"]) == ["published/smith.toml"]
+    for (name, dataset), testbed in zip(told["datasets"].items(), ("scale_model", "smith")):
         chain = dataset["campaigns"][0]
-        folder = REFERENCE / "-".join(together.DATASETS[name])
+        folder = REFERENCE / f"{name}-{testbed}"
         raw = dict(archive.read(folder / archive.NAME))
-        assert (ROOT / chain["folder"], chain["command"]) == (
-            folder,
-            "falloff run {} --testbed {}".format(*together.DATASETS[name]),
-        )
+        assert ROOT / chain["folder"] == folder and chain["command"] == f"falloff run {name} --testbed {testbed}"
         assert {link["trial"]: link["sha256"] for link in chain["links"]} == {
             trial: hashlib.sha256(text).hexdigest() for trial, text in raw.items()
         }
@@ -73,19 +67,10 @@ def test_a_transcript_is_printed_as_it_was():
             ("payload", "--transcript", "b009-001-hpl"),
             "no campaign of figure payload has a transcript 'b009-001-hpl'",
         ),
-        (("beyond", "--transcript", "x/b001-001-hpl"), "they are: hpl_beyond-smith, hpl_paper-smith"),
+        (("table1", "--transcript", "x/b001-001-hpl"), "they are: hpl_table1-scale_model, hpl_paper-smith"),
     ],
 )
 def test_mistakes_are_answered_in_a_line(arguments, said):
     """With what there is instead."""
     done = run("trace", *arguments)
     assert (done.returncode, done.stdout) == (1, "") and said in done.stderr and len(done.stderr.splitlines()) == 1
-
-
-def test_every_figure_has_a_campaign_here():
-    """Each dataset that a figure names is stored."""
-    named = {name for exhibit in exhibits.EXHIBITS.values() for name in exhibit.datasets}
-    assert named == {*together.DATASETS}
-    assert experiment.all_stored()[1] == []
-    assert all((REFERENCE / "-".join(source) / "trials.json").exists() for source in together.DATASETS.values())
-    assert all((ROOT / "data" / file).exists() for exhibit in exhibits.EXHIBITS.values() for file in exhibit.files)

@@ -1,12 +1,21 @@
 """Every recorded output is read, or refused, as the file beside it says; a new pair tests itself."""
 
+from functools import cache
+
 import pytest
 import recorded
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from runners.record import Unreadable
+from runners import runner_named
+from runners.record import FalloffError, Unreadable
 
 CASES = recorded.cases()
-OF_UNKNOWN_ORIGIN = [case for case in CASES if {"results", "no_result"} & set(recorded.expected(case))]
+TOOLS = sorted({case.split("/")[0] for case in CASES})
+ONLY_READ = ("hpcc", "imb", "osu")
+OF_UNKNOWN_ORIGIN = [
+    case for case in CASES if {"results", "no_result"} & set(recorded.expected(case))
+]
 
 
 def tool(case):
@@ -21,9 +30,9 @@ def test_reads_what_is_expected(case):
     outcome = recorded.judged(tool(case), recorded.text(case), expected["point"])
     if "readings" in expected:
         assert outcome.status == "ok", outcome.reason
-        assert {reading.name: [reading.value, reading.unit] for reading in outcome.readings} == expected[
-            "readings"
-        ]
+        assert {
+            reading.name: [reading.value, reading.unit] for reading in outcome.readings
+        } == expected["readings"]
     else:
         assert (outcome.status, outcome.readings) == (expected["status"], ())
         assert expected["reason"] in outcome.reason
@@ -53,5 +62,56 @@ def test_truncated_output_never_gives_a_number(case):
     lines = whole.splitlines(keepends=True)
     cuts = {len("".join(lines[:kept])) for kept in range(len(lines))} | set(range(0, len(whole), 7))
     point = expected["point"]
-    accepted = [cut for cut in sorted(cuts) if recorded.judged(tool(case), whole[:cut], point).status == "ok"]
+    accepted = [
+        cut
+        for cut in sorted(cuts)
+        if recorded.judged(tool(case), whole[:cut], point).status == "ok"
+    ]
     assert not accepted
+
+
+DAMAGE = st.tuples(
+    st.floats(0, 1),
+    st.integers(0, 200),
+    st.text(max_size=12) | st.sampled_from(["9" * 5000, "=1e+999", "nan", "\x00"]),
+)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_whatever_it_is_it_is_read_or_refused(tool, data):
+    """An output with text overwritten, lost and inserted anywhere, or mere letters of one, raises nothing from inside."""
+    text = recorded.text(data.draw(st.sampled_from(recorded.cases(tool))))
+    for place, length, inserted in data.draw(st.lists(DAMAGE, min_size=1, max_size=5)):
+        start = int(place * len(text))
+        text = text[:start] + inserted + text[start + length :]
+    for damaged in (
+        text,
+        data.draw(st.text(letters(tool), max_size=300)),
+        text[:99] + data.draw(st.text(max_size=99)),
+    ):
+        try:
+            found = runner_named(tool).results(damaged)
+        except FalloffError:
+            continue
+        readings = [
+            reading
+            for result in found
+            for reading in result.readings
+            if reading.name != "hpl_residual"
+        ]
+        assert tool not in ("hpl", "hpcc") or all(reading.value > 0 for reading in readings)
+
+
+@cache
+def letters(tool):
+    """The characters of a tool's outputs."""
+    return sorted(set("".join(map(recorded.text, recorded.cases(tool)))))
+
+
+@pytest.mark.parametrize("tool", ONLY_READ)
+def test_what_is_only_read_is_not_run(tool):
+    """No campaign can ask for it; the message says what to do instead."""
+    with pytest.raises(FalloffError, match=f"import {tool}|only read"):
+        runner_named(tool).commands({"nodes": 2})

@@ -5,16 +5,13 @@ import re
 import shutil
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_simulated import NETWORKS, SMITH, simulate
 
-from analysis import wording
 from analysis.derive import broadcast_bytes
-from analysis.facts import trust as facts
 from runners import hpl_output, payload, tools
 from runners.record import FalloffError
 from runners.testbeds import simulated, trust
@@ -151,44 +148,6 @@ def test_without_a_network_time_is_what_is_computed(testbed, grid):
     computed = [float(row[1]) for row in re.findall(r"^ *(\d+) +(\d+\.\d{6}) ", table, re.M)]
     took = hpl_output.operations(4000) / (1e9 * readings["hpl_rate"])
     assert len(computed) == P * Q and max(computed) <= 1.01 * took and took <= 1.01 * sum(computed)
-
-
-def write(file, *rows):
-    """A CSV file as `trust` writes it: GigE at N = 2048 and NB 128, the real run takes 1 s."""
-    with open(file, "w", encoding="utf-8", newline="") as opened:
-        table = csv.writer(opened)
-        table.writerow(["network", "P", "Q", "N", "NB", "BCAST", "DEPTH", "unmocked_s", "simulated_s"])
-        table.writerows([("gige", P, Q, 2048, 128, BCAST, DEPTH, 1.0, 1 + off) for P, Q, BCAST, DEPTH, off in rows])
-    return Path(file)
-
-
-def test_facts_are_the_files(tmp_path):
-    """The largest difference keeps its sign, its settings and its place in the table."""
-    rows = (2, 2, 0, 0, 0.0), (2, 2, 1, 1, 0.002), (3, 2, 5, 1, -0.004), (3, 2, 1, 1, 0.001)
-    known = facts.collect(write(tmp_path / "t.csv", *rows))
-    assert (known["cases"], known["same"], known["levels"]["DEPTH"]) == (4, 1, [0, 1])
-    assert known["largest"] == pytest.approx(0.004) and known["median"] == pytest.approx(0.0015)
-    assert [known["worst"][name] for name in ("network", "P", "BCAST", "DEPTH")] == ["GigE", 3, 5, 1]
-    assert [(grid["P"], grid["largest"][0], grid["largest"][1]) for grid in known["grids"]] == [
-        (2, 0.0, pytest.approx(0.002)),
-        (3, None, pytest.approx(0.004)),
-    ]
-
-
-def test_the_section_says_what_the_file_holds(tmp_path):
-    """Other data give other numbers; a worst case is named only where there is a difference."""
-
-    def said(*rows):
-        known = facts.collect(write(tmp_path / "t.csv", *rows))
-        return wording.templates().get_template("trust.md.j2").render(trust=known).replace("\u00a0", " ")
-
-    apart = said((2, 2, 0, 0, 0.0), (3, 2, 5, 1, -0.004))
-    for words in ("1 of 2 cases", "3 x 2 nodes on GigE with NB 128, BCAST 5 and DEPTH 1", "less time", "0.40 %"):
-        assert words in apart
-    assert "| 3 x 2 | — | 0.40 % | 1 |" in apart
-    alike = said((2, 2, 0, 0, 0.0), (2, 2, 0, 1, 0.0))
-    assert "2 of 2 cases" in alike and "The largest is" not in alike
-    assert not re.search(r"\b(nan|None)\b", apart + alike)
 
 
 def test_the_stored_study_covers_all_settings():

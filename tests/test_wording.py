@@ -66,3 +66,33 @@ def test_flat_names_what_is_nested():
         "tcp.rmem": [1, 2],
         "nodes": 8,
     }
+
+
+def test_an_estimate_has_its_interval_or_none():
+    """What is not finite is a dash, or has no interval; the same writer is used for all three."""
+    hard = "\u00a0"
+    assert wording.estimate(1.2345, 1.0, 1.5) == f"1.23 (1.00{hard}to{hard}1.50)"
+    assert wording.estimate(1.2345, math.nan, math.nan) == "1.23"
+    assert wording.estimate(math.nan, math.nan, math.nan) == "—"
+    assert wording.estimate(10.26, 9.0, 11.0, lambda value: wording.fixed(value, 1)) == f"10.3 (9.0{hard}to{hard}11.0)"
+
+
+@pytest.mark.parametrize(("parts", "said"), [([], ""), (["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")])
+def test_parts_are_listed_as_in_a_sentence(parts, said):
+    assert wording.listed(parts) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "written"),
+    [(12.5, "12.5 s"), (0.0286, "28.6 ms"), (6.8e-8, "68.0 ns"), (0.0, "0.00 ns"), (None, "—")],
+)
+def test_durations_have_the_unit_that_fits(seconds, written):
+    """A time is a plain number in its unit."""
+    assert wording.duration(seconds).replace("\u00a0", " ") == written
+
+
+def test_an_interval_of_times_has_one_unit():
+    """Both ends are in the unit of the larger one, with a real minus."""
+    assert wording.duration_range((-2e-9, 3.1e-8)).replace("\u00a0", " ") == "\u22122.00 to 31.0 ns"
+    assert wording.duration_range((2e-4, 0.012)).replace("\u00a0", " ") == "0.200 to 12.0 ms"
+    assert wording.duration_range(None) == "—"

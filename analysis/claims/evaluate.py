@@ -11,7 +11,7 @@ from analysis.claims import quantities
 from analysis.claims.judge import NOT_TESTABLE, Judgement, bare, judge
 from analysis.claims.ledger import EVIDENCE, Claim, Ledger
 from analysis.claims.sample import PUBLISHED, Found, Untestable
-from analysis.studies.together import Studies
+from analysis.experiments import Studies
 from runners.record import FalloffError
 
 NOTHING_OF_IT = "no campaign has what it is about"
@@ -41,7 +41,9 @@ def evaluate(ledger: Ledger, studies: Studies) -> tuple[Entry, ...]:
 
 def evidence(studies: Studies) -> tuple[str, ...]:
     """The kinds of evidence that there are: what is published, and that of the studies' datasets."""
-    there = {kind for dataset in studies.datasets.values() for kind in np.unique(dataset.evidence.values)}
+    there = {
+        kind for dataset in studies.datasets.values() for kind in np.unique(dataset.evidence.values)
+    }
     return tuple(kind for kind in EVIDENCE if kind == PUBLISHED or kind in there)
 
 
@@ -52,26 +54,29 @@ def dataset(entries: Sequence[Entry], ledger: Ledger) -> xr.Dataset:
     a bound that a claim has not is infinite. The attribute `confounds` is JSON: what else each is mixed with.
     """
     kinds = [judgement.evidence for judgement in entries[0].judgements] if entries else []
-    found = [[entry.judgements[number] for number in range(len(kinds))] for entry in entries]
+    claims = [entry.claim for entry in entries]
+    judgements = [judgement for entry in entries for judgement in entry.judgements]
 
-    def of(value, kind) -> tuple:
-        rows = [[value(judgement) for judgement in row] for row in found]
-        return ("claim", "evidence"), np.array(rows, kind).reshape(len(entries), len(kinds))
+    def judged(values: list, dtype: type) -> tuple[tuple[str, str], np.ndarray]:
+        return ("claim", "evidence"), np.array(values, dtype).reshape(len(claims), len(kinds))
 
-    table = {name: of(lambda it, name=name: getattr(it, name), object) for name in _TEXTS}
+    table = {name: judged([getattr(one, name) for one in judgements], object) for name in _TEXTS}
     table["interval"] = table.pop("kind")
-    table["estimate"] = of(lambda it: it.estimate, float)
-    table["n"] = of(lambda it: it.n, int)
-    for level in (90, 95):
-        for end, name in enumerate(("low", "high")):
-            table[f"{name}_{level}"] = of(lambda it, l=level, e=end: getattr(it, f"interval_{l}")[e], float)
+    table["estimate"] = judged([one.estimate for one in judgements], float)
+    table["n"] = judged([one.n for one in judgements], int)
+    for end, name in enumerate(("low", "high")):
+        table[f"{name}_90"] = judged([one.interval_90[end] for one in judgements], float)
+        table[f"{name}_95"] = judged([one.interval_95[end] for one in judgements], float)
     for name in _OF_CLAIM:
-        table[name] = ("claim", np.array([getattr(entry.claim, name) for entry in entries], object))
+        table[name] = ("claim", np.array([getattr(claim, name) for claim in claims], object))
     for name in _NUMBERS_OF_CLAIM:
-        table[name] = ("claim", np.array([getattr(entry.claim, name) for entry in entries], float))
-    table["confounds"] = ("claim", np.array([" ".join(entry.claim.confounds) for entry in entries], object))
+        table[name] = ("claim", np.array([getattr(claim, name) for claim in claims], float))
+    table["confounds"] = (
+        "claim",
+        np.array([" ".join(claim.confounds) for claim in claims], object),
+    )
     meanings = {confound.id: confound.meaning for confound in ledger.confounds}
-    names = [entry.claim.id for entry in entries]
+    names = [claim.id for claim in claims]
     title = "The sources' claims and what the evidence says to them"
     return xr.Dataset(
         table,
@@ -83,9 +88,11 @@ def dataset(entries: Sequence[Entry], ledger: Ledger) -> xr.Dataset:
 def _judgements(claim: Claim, studies: Studies, kinds: Sequence[str]) -> tuple[Judgement, ...]:
     quantity = quantities.find(claim.source, claim.quantity) if claim.quantity else None
     found = quantity(studies) if quantity else []
-    by_kind = {it.evidence: it for it in found}
+    by_kind = {one.evidence: one for one in found}
     if len(by_kind) < len(found):
-        raise FalloffError(f"claim {claim.id}: {claim.quantity} gives several findings for one kind of evidence")
+        raise FalloffError(
+            f"claim {claim.id}: {claim.quantity} gives several findings for one kind of evidence"
+        )
     return tuple(_judged(claim, kind, by_kind.get(kind)) for kind in kinds)
 
 

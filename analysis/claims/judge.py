@@ -6,11 +6,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.claims.ledger import Claim
-from analysis.claims.sample import PUBLISHED, SIMULATED, Estimate, Found, Printed, Sample, Untestable
-from analysis.inference.in_range import CONTRADICTED, SUPPORTED, UNDECIDED, UNKNOWN, Pair, judge_range, kind_of
+from analysis.claims.sample import (
+    PUBLISHED,
+    SIMULATED,
+    Estimate,
+    Found,
+    Printed,
+    Sample,
+    Untestable,
+)
+from analysis.inference.in_range import (
+    CONTRADICTED,
+    SUPPORTED,
+    UNDECIDED,
+    UNKNOWN,
+    Pair,
+    judge_range,
+    kind_of,
+)
 
 NOT_TESTABLE = "not testable"
-PRINTED, CONSISTENT, INCONSISTENT = "printed", "consistent", "inconsistent"  # of printed numbers, no statistics
+PRINTED, CONSISTENT, INCONSISTENT = (
+    "printed",
+    "consistent",
+    "inconsistent",
+)  # of printed numbers, no statistics
 NO_NUMBER = "the source prints no number of it"
 VERDICTS = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTABLE, PRINTED, CONSISTENT, INCONSISTENT)
 
@@ -53,7 +73,9 @@ def judge(claim: Claim, found: Found) -> Judgement:
     if isinstance(found, Printed):
         return _printed(claim, found)
     if not claim.has_range:
-        return Judgement(found.evidence, UNDECIDED, reason="the source's words give no range to judge by")
+        return Judgement(
+            found.evidence, UNDECIDED, reason="the source's words give no range to judge by"
+        )
     if isinstance(found, Estimate):
         return _estimated(claim, found)
     return _simulated(claim, found) if found.evidence == SIMULATED else _over_blocks(claim, found)
@@ -74,8 +96,14 @@ def _over_blocks(claim: Claim, found: Sample) -> Judgement:
 
 
 def _estimated(claim: Claim, found: Estimate) -> Judgement:
-    known = np.isfinite(found.estimate) and not np.isnan([*found.interval_90, *found.interval_95]).any()
-    verdict = kind_of(found.interval_90, found.interval_95, claim.at_least, claim.at_most) if known else UNDECIDED
+    known = (
+        np.isfinite(found.estimate) and not np.isnan([*found.interval_90, *found.interval_95]).any()
+    )
+    verdict = (
+        kind_of(found.interval_90, found.interval_95, claim.at_least, claim.at_most)
+        if known
+        else UNDECIDED
+    )
     return Judgement(
         **_origin(found),
         verdict=verdict,
@@ -94,7 +122,9 @@ def _simulated(claim: Claim, found: Sample) -> Judgement:
     if not len(values):
         return Judgement(**_origin(found), verdict=UNDECIDED, reason="no run has a value")
     inside = (claim.at_least <= values) & (values <= claim.at_most)
-    verdict = SUPPORTED if inside.all() else UNDECIDED if inside.any() else CONTRADICTED
+    verdict = CONTRADICTED
+    if inside.any():
+        verdict = SUPPORTED if inside.all() else UNDECIDED
     return Judgement(
         **_origin(found),
         verdict=verdict,
@@ -102,7 +132,9 @@ def _simulated(claim: Claim, found: Sample) -> Judgement:
         interval_95=(float(values.min()), float(values.max())),
         kind="range",
         n=len(values),
-        reason="" if verdict != UNDECIDED else f"{inside.sum()} of {len(values)} runs lie in the range",
+        reason=""
+        if verdict != UNDECIDED
+        else f"{inside.sum()} of {len(values)} runs lie in the range",
     )
 
 
@@ -117,29 +149,40 @@ def _printed(claim: Claim, found: Printed) -> Judgement:
     agreeing = [name for name, value in readings.items() if _agrees(claim, found, value)]
     aim = claim.printed if math.isfinite(claim.printed) else _middle(claim)
     nearest = min(agreeing or readings, key=lambda name: abs(readings[name] - aim))
-    derived = "follows from the source's numbers: nothing else to check it by" if claim.printed_how else ""
+    verdict, reason = INCONSISTENT, "no reading of the printed numbers gives it"
+    if agreeing and claim.printed_how:
+        verdict, reason = PRINTED, "follows from the source's numbers: nothing else to check it by"
+    elif agreeing:
+        verdict, reason = CONSISTENT, ""
     return Judgement(
         PUBLISHED,
-        INCONSISTENT if not agreeing else PRINTED if derived else CONSISTENT,
+        verdict,
         estimate=readings[nearest],
         n=len(readings),
         n_of="reading",
         reading=" or ".join(agreeing) or nearest,
-        reason=derived if agreeing else "no reading of the printed numbers gives it",
+        reason=reason,
     )
 
 
 def bare(claim: Claim) -> Judgement:
     """The judgement of a claim's printed number where nothing is there to check it by."""
     if math.isfinite(claim.printed):
-        return Judgement(PUBLISHED, PRINTED, estimate=claim.printed, reason="a bare number: nothing to check it by")
+        return Judgement(
+            PUBLISHED,
+            PRINTED,
+            estimate=claim.printed,
+            reason="a bare number: nothing to check it by",
+        )
     return Judgement(PUBLISHED, NOT_TESTABLE, reason=NO_NUMBER)
 
 
 def _agrees(claim: Claim, found: Printed, value: float) -> bool:
     if found.rounding is not None and math.isfinite(claim.printed):
         # A hair more than half, since 0.5 x 0.001 and 0.1085 - 0.108 differ in floating point.
-        return abs(value - claim.printed) <= 0.5 * found.rounding * (1 + 1e-9) + 1e-12 * abs(claim.printed)
+        return abs(value - claim.printed) <= 0.5 * found.rounding * (1 + 1e-9) + 1e-12 * abs(
+            claim.printed
+        )
     return claim.has_range and claim.at_least <= value <= claim.at_most
 
 

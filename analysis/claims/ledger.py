@@ -86,7 +86,9 @@ def of_source(ledger: Ledger, source: str) -> Ledger:
         known = ", ".join(dict.fromkeys(claim.source for claim in ledger.claims))
         raise FalloffError(f"no claim is of a source {source!r}; there are claims of {known}")
     touching = {name for claim in claims for name in claim.confounds}
-    return Ledger(claims, tuple(confound for confound in ledger.confounds if confound.id in touching))
+    return Ledger(
+        claims, tuple(confound for confound in ledger.confounds if confound.id in touching)
+    )
 
 
 def check(tables: Mapping[str, Any], file: str = "the claims") -> Ledger:
@@ -98,10 +100,14 @@ def check(tables: Mapping[str, Any], file: str = "the claims") -> Ledger:
         faults += _twice(kind, rows)
         for number, row in enumerate(rows, 1):
             name = f"{kind} {row.get('id', number)}"
-            found = _keys(row, of) or (_of_source(row, sources) + (_of_claim(row, known) if of is Claim else []))
+            found = _keys(row, of) or (
+                _of_source(row, sources) + (_of_claim(row, known) if of is Claim else [])
+            )
             faults += [f"{name}: {fault}" for fault in found]
     if faults:
-        raise FalloffError("\n".join([f"{file} has {len(faults)} faults; correct them there:", *faults]))
+        raise FalloffError(
+            "\n".join([f"{file} has {len(faults)} faults; correct them there:", *faults])
+        )
     return Ledger(tuple(map(_claim, claims)), tuple(Confound(**row) for row in confounds))
 
 
@@ -115,18 +121,23 @@ def _claim(row: Mapping[str, Any]) -> Claim:
 def _twice(kind: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     ids = [row.get("id") for row in rows]
     often = {name: ids.count(name) for name in ids}
-    return [f"{kind} {name}: its id is there {count} times" for name, count in often.items() if count > 1]
+    return [
+        f"{kind} {name}: its id is there {count} times"
+        for name, count in often.items()
+        if count > 1
+    ]
 
 
 def _keys(row: Mapping[str, Any], of: type) -> list[str]:
     """Keys that are unknown, missing or of the wrong type."""
     types = {"confounds": list, "not_testable": dict, **dict.fromkeys(_NUMBERS, (int, float))}
-    names = {it.name: it for it in fields(of)}
+    names = [known.name for known in fields(of)]
     optional = {"quantity", "printed_how", "confounds", "not_testable", *_NUMBERS}
     wrong = [
         name
         for name, value in row.items()
-        if name in names and (isinstance(value, bool) or not isinstance(value, types.get(name, str)))
+        if name in names
+        and (isinstance(value, bool) or not isinstance(value, types.get(name, str)))
     ]
     return [
         *(f"unknown key {name!r}" for name in row if name not in names),
@@ -136,13 +147,23 @@ def _keys(row: Mapping[str, Any], of: type) -> list[str]:
 
 
 def _of_source(row: Mapping[str, Any], sources: Sequence[str]) -> list[str]:
-    return [] if row["source"] in sources else [f"source {row['source']!r} is not one of {', '.join(sources)}"]
+    return (
+        []
+        if row["source"] in sources
+        else [f"source {row['source']!r} is not one of {', '.join(sources)}"]
+    )
 
 
 def _of_claim(row: Mapping[str, Any], confounds: Sequence[str]) -> list[str]:
-    found = [f"confound {name!r} is not described" for name in row.get("confounds", ()) if name not in confounds]
+    found = [
+        f"confound {name!r} is not described"
+        for name in row.get("confounds", ())
+        if name not in confounds
+    ]
     if row.get("quantity") and not quantities.find(row["source"], row["quantity"]):
-        found.append(f"quantity {row['quantity']!r} is no function of analysis/claims/quantities/{row['source']}.py")
+        found.append(
+            f"quantity {row['quantity']!r} is no function of analysis/claims/quantities/{row['source']}.py"
+        )
     if row["scale"] not in SCALES:
         found.append(f"scale {row['scale']!r} is not one of {', '.join(SCALES)}")
     found += [f"{name!r} is not finite" for name in _NUMBERS if not math.isfinite(row.get(name, 0))]

@@ -1,23 +1,37 @@
 """The Nemo switch tests' printed lines, and the same ratios from the campaign that is like them (tcp_mtu)."""
 
+from dataclasses import asdict, dataclass
 from functools import cache
 
 import pandas as pd
 import xarray as xr
 
 from analysis import published
+from analysis.attributes import short_names
 from analysis.claims.sample import Found, Untestable, origin, sample
-from analysis.studies.together import Studies
+from analysis.experiments import Studies
+from analysis.experiments.tcp_mtu import TcpMtu
 
 BASIC, JUMBO, SWITCH_JUMBO = 1500, 9000, 8982  # B, the source's MTUs
 EMULATED = "emulated"
+WAYS = {"both": "both ways", "forward": "one way", "reverse": "one way back"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A point of tcp_mtu: a `path`, its `mtu` [B] and the `direction` of the transfer."""
+
+    path: str
+    mtu: int
+    direction: str = "forward"
 
 
 def line(device: str, mtu: int, direction: str = "forward", flow: str = "forward") -> pd.Series:
     """The source's netperf line of a test, with the columns of `published.nemo_netperf`."""
-    table = _tests()
-    chosen = (table.path == device) & (table.mtu == mtu) & (table.direction == direction) & (table.flow == flow)
-    return table[chosen].iloc[0]
+    tests = _tests()
+    chosen = (tests.path == device) & (tests.mtu == mtu)
+    chosen &= (tests.direction == direction) & (tests.flow == flow)
+    return tests[chosen].iloc[0]
 
 
 def total(device: str, mtu: int) -> float:
@@ -27,44 +41,44 @@ def total(device: str, mtu: int) -> float:
 
 def largest_mtu(studies: Studies) -> int:
     """The largest MTU [B] that was run: it stands for the source's jumbo frames."""
-    return int(studies.switch.mtu.points.mtu.max()) if studies.switch else SWITCH_JUMBO
+    return int(studies.tcp_mtu.points.mtu.max()) if studies.tcp_mtu else SWITCH_JUMBO
 
 
-def at(studies: Studies, path: str, mtu: int, direction: str = "forward") -> xr.Dataset | None:
-    """The points of tcp_mtu at one place, over (block); None where they were not run."""
-    points = studies.switch.mtu.points if studies.switch else None
-    levels = _levels(path, mtu, direction)
-    there = points is not None and all(level in points[name].values for name, level in levels.items())
-    return points.sel(levels) if there else None
+def at(studies: Studies, place: Place) -> xr.Dataset | None:
+    """The points of tcp_mtu at a place, over (block); None where they were not run."""
+    if studies.tcp_mtu is None:
+        return None
+    points, levels = studies.tcp_mtu.points, asdict(place)
+    ran = all(level in points[name].values for name, level in levels.items())
+    return points.sel(levels) if ran else None
 
 
-def ratio(studies: Studies, variable: str, of: tuple, against: tuple, times: float = 1.0) -> list[Found]:
-    """`times` the ratio of a variable of tcp_mtu at two places, each as the arguments of `at`, in the same blocks."""
-    ends = [at(studies, *place) for place in (of, against)]
-    if any(end is None for end in ends):
+def ratio(
+    studies: Studies, variable: str, of: Place, against: Place, times: float = 1.0
+) -> list[Found]:
+    """`times` the ratio of a variable of tcp_mtu at two places, in the same blocks."""
+    above, below = at(studies, of), at(studies, against)
+    if above is None or below is None:
         return []
-    bound = host_bound(studies, of, against)
-    text = f"{in_words(*of)} over {in_words(*against)}, in the same block"
-    return bound or [sample(studies.switch.mtu.dataset, times * ends[0][variable] / ends[1][variable], text)]
+    study = studies.tcp_mtu
+    text = f"{in_words(study, of)} over {in_words(study, against)}, in the same block"
+    found = sample(study.dataset, times * above[variable] / below[variable], text)
+    return host_bound(study, of, against) or [found]
 
 
-def host_bound(studies: Studies, *places: tuple) -> list[Found]:
+def host_bound(study: TcpMtu, *places: Place) -> list[Found]:
     """That emulated evidence cannot tell, where the emulating machine limits one of the places and not its wire."""
-    study = studies.switch.mtu
-    bound = [in_words(*place) for place in places if study.stamps.sel(_levels(*place)) == "host-bound"]
+    bound = [place for place in places if study.stamps.sel(asdict(place)) == "host-bound"]
     if not bound or origin(study.dataset)["evidence"] != EMULATED:
         return []
-    return [Untestable(EMULATED, f"the machine limits {' and '.join(bound)}, not the wire")]
+    names = " and ".join(in_words(study, place) for place in bound)
+    return [Untestable(EMULATED, f"the machine limits {names}, not the wire")]
 
 
-def in_words(path: str, mtu: int, direction: str = "forward") -> str:
+def in_words(study: TcpMtu, place: Place) -> str:
     """What a place is called in a text."""
-    way = {"both": "both ways", "forward": "one way", "reverse": "one way back"}[direction]
-    return f"{path} at MTU {mtu} {way}"
-
-
-def _levels(path: str, mtu: int, direction: str = "forward") -> dict[str, str | int]:
-    return {"path": path, "mtu": mtu, "direction": direction}
+    name = short_names(study.dataset)[place.path]
+    return f"the {name} at MTU {place.mtu} {WAYS[place.direction]}"
 
 
 @cache

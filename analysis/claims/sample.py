@@ -68,8 +68,8 @@ Found = Sample | Estimate | Untestable | Printed
 def first_of_each(found: Iterable[Found]) -> list[Found]:
     """The first finding of each kind of evidence: a user's own data may make two studies the same kind."""
     by_kind: dict[str, Found] = {}
-    for it in found:
-        by_kind.setdefault(it.evidence, it)
+    for one in found:
+        by_kind.setdefault(one.evidence, one)
     return list(by_kind.values())
 
 
@@ -86,4 +86,8 @@ def origin(dataset: xr.Dataset) -> dict[str, str]:
     kinds = sorted(set(np.ravel(dataset.evidence.values).tolist()))
     if len(kinds) != 1:
         raise ValueError(f"{dataset.attrs['campaign']} mixes evidence: {', '.join(kinds)}")
-    return {"evidence": kinds[0], "campaign": dataset.attrs["campaign"], "digest": dataset.attrs["campaign_hash"]}
+    return {
+        "evidence": kinds[0],
+        "campaign": dataset.attrs["campaign"],
+        "digest": dataset.attrs["campaign_hash"],
+    }

@@ -5,19 +5,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from analysis.evidence.chain import Chain, Executed, Link, Session
-from analysis.evidence.exhibits import Exhibit
+from analysis.experiments import Traced
 from runners.record import Transcript
 
 
 def text(
-    exhibit: Exhibit, chains: Mapping[str, Sequence[Chain]], notes: Mapping[str, str], files: Mapping[str, str]
+    figure: Traced, chains: Mapping[str, Sequence[Chain]], notes: Mapping[str, str], files: Mapping[str, str]
 ) -> str:
     """The whole chain of a figure.
 
     `chains` has those of each dataset, the stored reference's first, and `notes` what is to be said of its command;
     `files` has the SHA-256 of each file of data/ that the figure shows beside them.
     """
-    lines = [f"Figure {exhibit.figure}", f"  drawn by   {exhibit.drawn_by}", f"  study      {exhibit.studied_by}"]
+    lines = [f"Figure {figure.label}", f"  drawn by   {figure.drawn_by}", f"  study      {figure.studied_by}"]
     for name, sha256 in files.items():
         lines += ["", f"File data/{name}", f"  sha256     {sha256}"]
     for name, found in chains.items():
@@ -29,13 +29,13 @@ def text(
 
 
 def as_json(
-    exhibit: Exhibit, chains: Mapping[str, Sequence[Chain]], notes: Mapping[str, str], files: Mapping[str, str]
+    figure: Traced, chains: Mapping[str, Sequence[Chain]], notes: Mapping[str, str], files: Mapping[str, str]
 ) -> dict:
     """The same as plain JSON data."""
     return {
-        "figure": exhibit.figure,
-        "drawn_by": exhibit.drawn_by,
-        "studied_by": exhibit.studied_by,
+        "figure": figure.label,
+        "drawn_by": figure.drawn_by,
+        "studied_by": figure.studied_by,
         "files": dict(files),
         "datasets": {
             name: {"command_note": notes[name], "campaigns": [asdict(chain) for chain in found]}

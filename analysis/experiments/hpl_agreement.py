@@ -4,27 +4,29 @@ SimGrid is given exactly the rates of data/testbeds/scale_model.toml, and none i
 agree therefore does what it is described to do; where they do not, HPL's own timers say where the time goes.
 """
 
-import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import drawing, style
+from analysis.attributes import short_names, testbed
 from analysis.derive import at_only_level, over_factors, points
+from analysis.exhibit import Basis, Exhibit, Table
+from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
 from analysis.inference.over_blocks import ratios, summary
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, judge
-from analysis.studies.scaling import short_names
-from analysis.wording import between, counted, fixed, micro, percent
+from analysis.wording import UNKNOWN, between, counted, estimate, fixed, listed, number, percent
 from runners.record import FalloffError
 
-GOALS = {"gige": 0.02}  # what agreement is: the slower the network, the less the emulation's own microseconds count
+FIGURES = {"agreement": ("hpl_scaling", "hpl_agreement")}  # what each rests on
+# What agreement is [1]: the slower the network, the less the emulation's own microseconds count.
+GOALS = {"gige": 0.02}
 GOAL = 0.03  # of every other network
 ONE_SIDED = 0.025  # level of a 95 % interval
 WITHIN, SLOWER, FASTER, OPEN = "within", "slower", "faster", "open"
-TIMED_NODES = (8, 16)  # where HPL's timers are compared
 # HPL's timers, each of the process that spent most in it; the second of each pair is a part of the first.
 TIMERS = {
     "hpl_time": "whole run",
@@ -33,17 +35,16 @@ TIMERS = {
     "hpl_update_time": "update",
     "hpl_laswp_time": "of which row swaps",
 }
-MANY_MESSAGES = ("hpl_mxswp_time", "hpl_laswp_time")
 
 
 @dataclass(frozen=True)
 class Agreement:
     """Two campaigns over the same points, emulated and simulated, and how well they agree.
 
-    `points` are the emulated ones that were simulated, too. `shares`, over (interconnect, nodes), holds the shares of F [1]: `emulated` (geometric mean) with its 95 % t interval
-    `low`, `high` over `blocks`, and `simulated`; their `ratio` emulated / simulated with its interval `ratio_low`,
-    `ratio_high`; the `goal` [1] of its network, and the `answer`: WITHIN it, SLOWER or FASTER beyond it (the whole
-    interval), else OPEN. `times`, over (timer, interconnect, nodes), holds HPL's timers [s] where both have them:
+    `points` are the emulated ones that were simulated, too. `shares`, over (interconnect, nodes), holds the shares of F [1]:
+    `emulated` (geometric mean) with its 95 % t interval `low`, `high` over `blocks`, and `simulated`; their `ratio` emulated /
+    simulated with its interval `ratio_low`, `ratio_high`; the `goal` [1] of its network, and the `answer`: WITHIN it, SLOWER or
+    FASTER beyond it (the whole interval), else OPEN. `times`, over (timer, interconnect, nodes), holds HPL's timers [s] where both have them:
     `emulated` (arithmetic mean), `low`, `high`, `blocks` and `simulated`. `latency` is as `measured_latency` gives it,
     None without a campaign of tokens; the simulation's is to be that one.
     """
@@ -62,34 +63,35 @@ class Agreement:
         return int(self.shares.blocks.max())
 
 
-def analyse(emulated: xr.Dataset, simulated: xr.Dataset, tokens: xr.Dataset | None = None) -> Agreement:
-    """Compare the points that both campaigns have; `tokens` is the campaign of tokens on the same links.
+def analyse(
+    hpl_scaling: xr.Dataset, hpl_agreement: xr.Dataset, token_nodes: xr.Dataset | None = None
+) -> Agreement:
+    """Compare the points that both campaigns have; `hpl_agreement` is simulated, `token_nodes` of tokens on the same links.
 
     Raises FalloffError when one holds no HPL trial, they have no point in common or were run with another rate of the
     nodes, or the simulated campaign has several blocks.
     """
-    ran, model = points(emulated), at_only_level(points(simulated), "block")
+    ran, model = points(hpl_scaling), at_only_level(points(hpl_agreement), "block")
     _check_rates(ran, model)
     ran, model = xr.align(ran, model, join="inner", exclude=["block"])
     if not ran.rate.size:
-        raise FalloffError(
-            f"Campaigns {emulated.attrs['campaign']} and {simulated.attrs['campaign']} have no point in common."
-        )
+        names = hpl_scaling.attrs["campaign"], hpl_agreement.attrs["campaign"]
+        raise FalloffError(f"Campaigns {names[0]} and {names[1]} have no point in common.")
     log_ratio = np.log(ran.share) - np.log(model.share.reset_coords(drop=True))
     between_them = ratios(log_ratio).rename(low="ratio_low", high="ratio_high").drop_vars("blocks")
     shares = ratios(np.log(ran.share)).rename(ratio="emulated")
     goal = xr.DataArray([goal_of(name) for name in ran.interconnect.values], dims="interconnect")
     shares = shares.assign(simulated=model.share.reset_coords(drop=True), goal=goal, **between_them)
-    times = summary(_times(emulated).where(ran.rate.notnull())).rename(mean="emulated")
-    of_model = _times(simulated).squeeze("block", drop=True).reindex_like(times)
+    times = summary(_times(hpl_scaling).where(ran.rate.notnull())).rename(mean="emulated")
+    of_model = _times(hpl_agreement).squeeze("block", drop=True).reindex_like(times)
     return Agreement(
-        dataset=emulated,
-        simulated=simulated,
+        dataset=hpl_scaling,
+        simulated=hpl_agreement,
         points=ran,
         evidence=ran.evidence.item(),
         shares=shares.assign(answer=_answers(log_ratio, goal)),
         times=times.assign(simulated=of_model),
-        latency=None if tokens is None else measured_latency(tokens),
+        latency=None if token_nodes is None else measured_latency(token_nodes),
     )
 
 
@@ -102,7 +104,11 @@ def measured_latency(tokens: xr.Dataset) -> xr.Dataset:
     one_way = tokens.token_round_trip.sel(quantile=0.5).isel(pair=0).mean("run") / 2
     laid_out = over_factors(tokens, runner="token_exchange", latency=one_way).latency
     smallest = laid_out.sel(token_bytes=laid_out.token_bytes.min(), drop=True)
-    return summary(smallest.squeeze([dim for dim in smallest.dims if dim not in ("interconnect", "block")], drop=True))
+    return summary(
+        smallest.squeeze(
+            [dim for dim in smallest.dims if dim not in ("interconnect", "block")], drop=True
+        )
+    )
 
 
 def goal_of(interconnect: str) -> float:
@@ -132,205 +138,214 @@ def _answers(log_ratio: xr.DataArray, goal: xr.DataArray) -> xr.DataArray:
         return said.get(judge(values, float(margin), "emulated", ONE_SIDED).answer, OPEN)
 
     found = xr.apply_ufunc(
-        answer, log_ratio, goal, input_core_dims=[["block"], []], vectorize=True, output_dtypes=[object]
+        answer,
+        log_ratio,
+        goal,
+        input_core_dims=[["block"], []],
+        vectorize=True,
+        output_dtypes=[object],
     )
     return found.astype(str)
 
 
-def draw(study: Agreement) -> dict[str, Figure]:
-    """The figure by its name."""
-    return {"agreement": over_nodes(study)}
-
-
-def over_nodes(study: Agreement) -> Figure:
-    """A column a network: above the share of F [%] over nodes, emulated marks with intervals and the simulated line;
-    below their ratio [%] with its interval, and the goal as an area."""
+def ratios_over_nodes(study: Agreement) -> Figure:
+    """Emulated over simulated rate [%] over nodes with its interval and the goal as an area, a panel a network."""
     shares, names = study.shares, short_names(study.dataset)
     with style.styled():
-        figure = Figure(figsize=(style.WIDTH, 4.2))
-        panels = figure.subplots(2, shares.sizes["interconnect"], sharex=True, sharey="row", squeeze=False)
-        figure.get_layout_engine().set(h_pad=0.06)
-        for (above, below), name in zip(panels.T, shares.interconnect.values):
+        figure, panels = drawing.new_figures(2.8, shares.sizes["interconnect"])
+        for axes, name in zip(panels, shares.interconnect.values):
+            axes.sharey(panels[0])
             at = shares.sel(interconnect=name)
-            _shares(above, name, at)
-            _ratios(below, name, at)
-            above.set_title(names[name])
-            drawing.node_axis(below, at.nodes.values)
-            below.set_xticks(ticks := drawing.apart(at.nodes.values, 1.9), [str(n) for n in ticks])
-        panels[0, 0].set_ylabel("HPL rate / F\nof the nodes [%]")
-        panels[1, 0].set_ylabel("emulated /\nsimulated [%]")
-        drawing.legend_below(figure, panels[:, 0], 3)
+            goal = 100 * float(at.goal)
+            axes.axhspan(100 - goal, 1e4 / (100 - goal), color=style.MARGIN, zorder=0, label="goal")
+            axes.axhline(100, color=style.INK, linewidth=0.8)
+            ends = ("ratio", "ratio_low", "ratio_high")
+            means = (100 * at[end].values for end in ends)
+            drawing.interval(axes, name, at.nodes.values, *means)
+            drawing.node_axis(axes, drawing.apart(at.nodes.values, 1.9))
+            axes.margins(x=0.1)
+            axes.set_title(f"{names[name]}, goal {goal:g} %")
+        panels[0].set_ylabel("emulated / simulated rate [%]")
+        for axes in panels[1:]:
+            axes.tick_params(labelleft=False)
         return figure
 
 
-def _shares(axes: Axes, name: str, at: xr.Dataset) -> None:
-    axes.plot(at.nodes, 100 * at.simulated, color=style.INK, linewidth=1, gid=drawing.MODEL, label="simulated")
-    drawing.interval(axes, name, at.nodes.values, *(100 * at[end].values for end in ("emulated", "low", "high")))
-    axes.plot([], [], "o", color=style.INK, mfc="white", label="emulated, 95 % interval")
-
-
-def _ratios(axes: Axes, name: str, at: xr.Dataset) -> None:
-    goal = 100 * float(at.goal)
-    axes.axhspan(100 - goal, 1e4 / (100 - goal), color=style.MARGIN, zorder=0, label="goal")
-    axes.axhline(100, color=style.INK, linewidth=0.8)
-    ends = ("ratio", "ratio_low", "ratio_high")
-    drawing.interval(axes, name, at.nodes.values, *(100 * at[end].values for end in ends))
-
-
 def finding(study: Agreement) -> str:
-    """How many points agree, the largest difference and where its time goes, in plain English (Markdown)."""
-    shares = study.shares.stack(point=("interconnect", "nodes"))
-    shares = shares.sel(point=shares.ratio.notnull())
-    if not shares.sizes["point"]:
+    """How many points agree, which do not, and the largest difference, in plain English (Markdown)."""
+    known = _known_points(study)
+    if not known:
         return "**Whether emulation and simulation agree cannot be said**: no point has both."
     names = short_names(study.dataset)
-    within = int((shares.answer == WITHIN).sum())
-    worst = shares.isel(point=int(np.argmax(np.abs(np.log(shares.ratio.values)))))
+    within = sum(at.answer == WITHIN for at in known)
+    worst = max(known, key=lambda at: abs(np.log(float(at.ratio))))
     off = float(worst.ratio) - 1
-    where = f"{names[worst.interconnect.item()]} on {counted(int(worst.nodes), 'node')}"
-    goals = " and ".join(dict.fromkeys(_goal_in_words(study)))
-    interval = "" if np.isnan(worst.ratio_low) else f"95 % t interval of the ratio {_interval(worst, 'ratio_', 3)}, "
+    network = names[worst.interconnect.item()]
+    where = f"{'the ' if network == 'control' else ''}{network} with {counted(int(worst.nodes), 'node')}"
+    interval = ""
+    if np.isfinite(worst.ratio_low):
+        ends = between((100 * float(worst.ratio_low), 100 * float(worst.ratio_high)), 1)
+        interval = f"95 % interval of the ratio {ends} %, "
     basis = f"({interval}{counted(int(worst.blocks), 'block')}, {study.evidence} evidence)"
+    head = (
+        "**The emulated cluster is as fast as it is described**"
+        if within == len(known)
+        else "**The emulated cluster is not everywhere as fast as it is described**"
+        if any(at.answer in (SLOWER, FASTER) for at in known)
+        else "**Whether the emulated cluster is as fast as it is described is partly open**"
+    )
     said = [
-        f"**Of {shares.sizes['point']} points {within} agree with a simulation at the same rates**, within {goals}.",
-        f"The largest difference is {percent(abs(off))}, {'slower' if off < 0 else 'faster'} emulated: {where} {basis}.",
+        f"{head}: {int(within)} of {counted(len(known), 'point')} agree with a simulation at the same rates, within {_goals(study)}.",
         _beyond(study, names),
-        _where_time_goes(study, names),
+        f"The largest difference is {percent(abs(off))}: HPL on {where} is {'slower' if off < 0 else 'faster'} than simulated {basis}.",
     ]
     return " ".join(filter(None, said))
 
 
-def _goal_in_words(study: Agreement) -> list[str]:
+def _known_points(study: Agreement) -> list[xr.Dataset]:
+    stacked = study.shares.stack(point=("interconnect", "nodes"))
+    places = [stacked.isel(point=number) for number in range(stacked.sizes["point"])]
+    return [at for at in places if np.isfinite(at.ratio)]
+
+
+def _goals(study: Agreement) -> str:
+    """Such as "2 % on GigE, 3 % on 10GE and control"."""
     names, goals = short_names(study.dataset), study.shares.goal
-    levels = sorted(set(goals.values.tolist()))
-    return [
-        f"{percent(level, 0)} on {', '.join(names[name] for name in goals.interconnect.values[goals.values == level])}"
-        for level in levels
-    ]
+    parts = []
+    for level in sorted(set(goals.values.tolist())):
+        those = [names[name] for name in goals.interconnect.values[goals.values == level]]
+        parts.append(f"{percent(level, 0)} on {listed(those)}")
+    return ", ".join(parts)
 
 
 def _beyond(study: Agreement, names: dict) -> str:
     """Which points do not agree, and for which it is open."""
-    said = {"Slower than the goal": SLOWER, "Faster than the goal": FASTER, "Open": OPEN}
-    places = {words: "; ".join(_places(study, answer, names)) for words, answer in said.items()}
-    return " ".join(f"{words}: {where}." for words, where in places.items() if where)
+    heads = {SLOWER: "Slower than the goal", FASTER: "Faster than the goal", OPEN: "Open"}
+    said = []
+    for answer, head in heads.items():
+        where = "; ".join(_places(study, answer, names))
+        if where:
+            said.append(f"{head}: {where}.")
+    return " ".join(said)
 
 
-def _places(study: Agreement, answer: str, names: dict) -> list[str]:
+def _places(study: Agreement, answer: str, names: dict) -> Iterator[str]:
     """Such as "GigE on 8, 16 nodes", of the points with both values."""
     here = (study.shares.answer == answer) & study.shares.ratio.notnull()
-    found = {name: here.nodes.values[here.sel(interconnect=name).values] for name in here.interconnect.values}
-    return [f"{names[name]} on {', '.join(map(str, nodes))} nodes" for name, nodes in found.items() if len(nodes)]
+    for name in here.interconnect.values:
+        nodes = here.nodes.values[here.sel(interconnect=name).values]
+        if len(nodes):
+            yield f"{names[name]} on {', '.join(map(str, nodes))} nodes"
 
 
-def _where_time_goes(study: Agreement, names: dict) -> str:
-    """How much longer the emulation takes on the most nodes, and what part of it pivots and row swaps are."""
-    nodes = int(study.times.nodes.max())
-    longer = (study.times.emulated - study.times.simulated).sel(nodes=nodes)
-    said = []
-    for name in longer.interconnect.values:
-        at = longer.sel(interconnect=name)
-        whole, parts = float(at.sel(timer="hpl_time")), float(at.sel(timer=list(MANY_MESSAGES)).sum(skipna=False))
-        if np.isfinite(whole) and np.isfinite(parts):
-            said.append(f"{fixed(whole, 2)} s on {names[name]} ({fixed(parts, 2)} s)")
-    if not said:
-        return ""
-    return f"On {counted(nodes, 'node')} an emulated run takes longer by (in parentheses: in pivots and row swaps): {', '.join(said)}."
+def findings(study: Agreement) -> Iterator[Finding]:
+    """Every point's ratio, as data."""
+    source, names = origin("hpl_agreement", study.dataset), short_names(study.dataset)
+    for name in study.shares.interconnect.values.tolist():
+        for nodes in study.shares.nodes.values.tolist():
+            at = study.shares.sel(interconnect=name, nodes=nodes)
+            statement = f"emulated over simulated rate of HPL on {names[name]}, {nodes} nodes, within {100 * float(at.goal):g} %"
+            yield of_estimate(
+                source,
+                statement,
+                "ratio",
+                "1",
+                float(at.ratio),
+                (float(at.ratio_low), float(at.ratio_high)),
+                T_INTERVAL,
+                n=int(at.blocks),
+                answer=at.answer.item(),
+            )
 
 
-def section(study: Agreement) -> str:
-    """The experiment's part of the report, Markdown: finding, figure and tables."""
-    unit = f"{study.evidence} evidence, n = {counted(study.blocks, 'block')}"
-    timed = _timed_rows(study)
-    where = f"""
-HPL's own timers say where the time goes on both sides ([](#tbl:agreement-times)). Each is that of the process that spent most in
-it, printed to 0.01 s. They do not add up to the run: waiting for broadcasts is in none of them.
-
-| Network | Nodes | Timer | Emulated [s] (95 % interval) | Simulated [s] | Longer, of the run [%] |
-|:--|--:|:--|:---|--:|--:|
-{timed}
-
-Table: HPL's timers: arithmetic means with 95 % t intervals of the emulated runs ({unit}), beside the simulated run. {{#tbl:agreement-times}}
-"""
-    return f"""# Is the emulated cluster as fast as it is described?
-
-The scale model's description says how fast a node computes and how much a link carries. SimGrid simulates HPL's own code at exactly
-these rates, of which none is fitted. A rate is given as a share of F, what the nodes compute together. One setting of SimGrid was
-chosen with these results in view, as the one that agrees best: up to which length a message leaves before its receiver is ready. It
-is that of every other simulation here; on GigE the agreement is therefore not all prediction.
-
-{finding(study)}
-
-![Emulated and simulated share of F over nodes (above), and their ratio (below) ({unit}). Marks and bars are geometric means with 95 % t intervals, which may be smaller than the marks; the line is the simulation, which repeats itself exactly; shaded is the goal.](figures/agreement.svg){{#fig:agreement alt="Above, the share of F over nodes for each network, emulated and simulated; below, their ratio with the goal"}}
-
-A simulated network only delays and limits. The emulated one also costs this machine's processors some microseconds a message,
-and nodes that send at once share these processors. That is charged to no node, but a message arrives later. So the latency of
-fast networks was measured with as many pairs of nodes at once as there are. GigE's own links space messages out: its latency is that
-of one pair.
-{_latency(study)}
-
-| Network | Nodes | Emulated [%] (95 % interval) | Simulated [%] | Emulated / simulated (95 % interval) | Agrees? | Blocks |
-|:--|--:|:---|--:|:---|:--|--:|
-{_point_rows(study)}
-
-Table: Shares of F, and the ratio of the two: geometric means with 95 % t intervals ({study.evidence} evidence). "Within": the whole interval lies within the goal of {" and ".join(_goal_in_words(study))}; "slower" or "faster": beyond it; "open": neither. {{#tbl:agreement}}
-{where if timed else ""}"""
+def figures(study: Agreement) -> dict[str, Exhibit]:
+    """The ratio of emulated and simulated rates over nodes."""
+    return {
+        "agreement": Exhibit(
+            "agreement",
+            ratios_over_nodes(study),
+            "HPL's emulated rate over the rate that a simulation gives at the same speeds of nodes and links",
+            _basis(study),
+            "Emulated over simulated rate over nodes, a panel for each network, with the goal",
+            "Marks are geometric means, bars their intervals; shaded is the goal, set for each network.",
+            rests_on=FIGURES["agreement"],
+        )
+    }
 
 
-def _latency(study: Agreement) -> str:
-    """What the simulation takes for a message's latency beside what one pair of nodes measures."""
-    if study.latency is None:
-        return ""
-    described = json.loads(study.simulated.attrs["testbed_settings"])["network"]
-    names = short_names(study.dataset)
-    said = [
-        f"{names[name]} {micro(described[name]['latency']['value'])} (measured {micro(float(at['mean']))}, n = {counted(int(at.blocks), 'block')})"
-        for name in study.latency.interconnect.values
-        if name in described and np.isfinite((at := study.latency.sel(interconnect=name))["mean"])
-    ]
-    return f"Of one pair of nodes alone the simulated latencies are {', '.join(said)}.\n" if said else ""
+def _basis(study: Agreement) -> Basis:
+    return Basis(study.evidence, study.points.sizes["block"], "95 % t intervals")
 
 
-def _point_rows(study: Agreement) -> str:
-    names = short_names(study.dataset)
-    rows = []
-    for name in study.shares.interconnect.values:
-        for n in study.shares.nodes.values:
+def points_table(study: Agreement) -> Table:
+    """Every point's emulated and simulated share, and their ratio."""
+    names, rows = short_names(study.dataset), []
+    for name in study.shares.interconnect.values.tolist():
+        for n in study.shares.nodes.values.tolist():
             at = study.shares.sel(interconnect=name, nodes=n)
-            answer = at.answer.item() if np.isfinite(at.ratio) else "—"
-            share, ratio = _with_interval(100 * at[["emulated", "low", "high"]], "emulated", "", 1), _with_interval(at, "ratio", "ratio_", 3)
-            rows.append((names[name], str(n), share, fixed(_known(100 * at.simulated), 1), ratio, answer, str(int(at.blocks))))
-    return _rows(rows)
+            answer = at.answer.item() if np.isfinite(at.ratio) else UNKNOWN
+            share = estimate(*(100 * at[end] for end in ("emulated", "low", "high")))
+            ends = (at[end] for end in ("ratio", "ratio_low", "ratio_high"))
+            ratio = estimate(*ends, lambda value: fixed(value, 3))
+            simulated = estimate(100 * at.simulated, np.nan, np.nan)
+            rows.append((names[name], str(n), share, simulated, ratio, answer, str(int(at.blocks))))
+    columns = (
+        "Network",
+        "Nodes",
+        "Emulated [%] (95 % interval)",
+        "Simulated [%]",
+        "Emulated / simulated [1] (95 % interval)",
+        "Agrees?",
+        "Blocks",
+    )
+    caption = (
+        f"Shares of what the nodes compute, emulated and simulated: geometric means. Within: the whole interval lies within "
+        f"{_goals(study)}; slower or faster: beyond; open: neither"
+    )
+    return Table("agreement", columns, "lrlrllr", rows, caption, _basis(study))
 
 
-def _timed_rows(study: Agreement) -> str:
-    names, times = short_names(study.dataset), study.times
+def timers_table(study: Agreement) -> Table | None:
+    """HPL's own timers on the most nodes, emulated and simulated; None where none has both."""
+    names, nodes = short_names(study.dataset), int(study.times.nodes.max())
     rows = []
-    for name in times.interconnect.values:
-        for n in [n for n in TIMED_NODES if n in times.nodes.values]:
-            of_point = times.sel(interconnect=name, nodes=n)
-            whole = of_point.simulated.sel(timer="hpl_time")
-            for timer, words in TIMERS.items():
-                at = of_point.sel(timer=timer)
-                if np.isfinite(at.emulated) and np.isfinite(at.simulated):
-                    longer = fixed(float(100 * (at.emulated - at.simulated) / whole), 1)
-                    emulated = _with_interval(at, "emulated", "", 2)
-                    rows.append((names[name], str(n), words, emulated, fixed(float(at.simulated), 2), longer))
-    return _rows(rows)
+    for name in study.times.interconnect.values.tolist():
+        of_point = study.times.sel(interconnect=name, nodes=nodes)
+        whole = float(of_point.simulated.sel(timer="hpl_time"))
+        for timer, words in TIMERS.items():
+            at = of_point.sel(timer=timer)
+            if np.isfinite(at.emulated) and np.isfinite(at.simulated):
+                emulated = estimate(at.emulated, at.low, at.high)
+                longer = fixed(100 * float(at.emulated - at.simulated) / whole, 1)
+                rows.append((names[name], words, emulated, number(float(at.simulated)), longer))
+    if not rows:
+        return None
+    columns = (
+        "Network",
+        "Timer",
+        "Emulated [s] (95 % interval)",
+        "Simulated [s]",
+        "Longer, of the run [%]",
+    )
+    caption = (
+        f"HPL's own timers on {counted(nodes, 'node')}, each of the process that spent most in it: arithmetic means. Waiting for "
+        "broadcasts is in none of them, so that they do not add up to the run"
+    )
+    return Table("agreement-times", columns, "lllrr", rows, caption, _basis(study))
 
 
-def _rows(rows) -> str:
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _with_interval(at: xr.Dataset, name: str, ends: str, decimals: int) -> str:
-    interval = f" ({_interval(at, ends, decimals)})" if np.isfinite(at[f"{ends}low"]) else ""
-    return fixed(_known(at[name]), decimals) + interval
-
-
-def _interval(at: xr.Dataset, ends: str, decimals: int) -> str:
-    return between((float(at[f"{ends}low"]), float(at[f"{ends}high"])), decimals)
-
-
-def _known(value) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def latency_table(study: Agreement) -> Table | None:
+    """What the simulation takes for a message's latency, and what one pair of nodes measures; None without a measurement."""
+    if study.latency is None:
+        return None
+    described, names = testbed(study.simulated)["network"], short_names(study.dataset)
+    rows = []
+    for name in study.latency.interconnect.values.tolist():
+        at = study.latency.sel(interconnect=name)
+        if name in described:
+            measured = estimate(1e6 * at["mean"], 1e6 * at.low, 1e6 * at.high)
+            taken = number(1e6 * described[name]["latency"]["value"])
+            rows.append((names[name], taken, measured, str(int(at.blocks))))
+    columns = ("Network", "Simulated [µs]", "Measured [µs] (95 % interval)", "Blocks")
+    caption = f"How long a short message takes between one pair of nodes ({study.evidence} evidence, arithmetic means)."
+    return Table("agreement-latency", columns, "lrlr", rows, caption)

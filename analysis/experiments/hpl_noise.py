@@ -10,12 +10,28 @@ from matplotlib.figure import Figure
 from analysis import drawing, style
 from analysis.contrasts import differences
 from analysis.derive import at_only_level, over_factors, points
+from analysis.exhibit import Basis, Exhibit, Table
+from analysis.findings import T_INTERVAL, Finding, of_estimate, of_fall, origin
 from analysis.inference.over_blocks import ratios
 from analysis.inference.ratio_of_means import ratio_of_means
 from analysis.statistics import design as designs
-from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, SIZE_OPEN, Judgement, judge, within_campaign
-from analysis.studies.scaling import short_names
+from analysis.statistics.judgement import (
+    FALLS_OFF,
+    FLAT,
+    RISES,
+    SIZE_OPEN,
+    Judgement,
+    judge,
+    within_campaign,
+)
+from analysis.attributes import short_names
 from analysis.wording import between, counted, duration, fixed, percent, percent_range
+
+# The campaigns, and the files of data/, that each figure rests on.
+FIGURES = {
+    "noise": ("hpl_noise",),
+    "amplification": ("hpl_noise",),
+}
 
 SIDESTEP = 0.09  # of a doubling, between two frequencies
 MECHANISM = "In a synchronised program one delayed node delays all."
@@ -78,26 +94,32 @@ class Noise:
         return tuple(daemon for daemon in self.daemons if daemon.share == share)
 
 
-def analyse(dataset: xr.Dataset) -> Noise:
+def analyse(hpl_noise: xr.Dataset) -> Noise:
     """Derive the losses to each daemon; raises FalloffError when there is no HPL trial or several interconnects."""
-    derived = at_only_level(points(dataset), "interconnect")
-    design = designs.read(dataset)
+    derived = at_only_level(points(hpl_noise), "interconnect")
+    design = designs.read(hpl_noise)
     rate = np.log(derived.rate)
     log_ratio = (rate - rate.sel(daemon=design.control, drop=True)).rename("log_ratio")
-    asked = _asked(dataset)
-    taken = taken_shares(dataset).squeeze("interconnect", drop=True).where(log_ratio.notnull())
+    asked = _asked(hpl_noise)
+    taken = taken_shares(hpl_noise).squeeze("interconnect", drop=True).where(log_ratio.notnull())
     evidence = derived.evidence.item()
     daemons = [
-        _daemon(name, *asked[name], *(values.sel(daemon=name, drop=True) for values in (log_ratio, taken)), design, evidence)
+        _daemon(
+            name,
+            *asked[name],
+            *(values.sel(daemon=name, drop=True) for values in (log_ratio, taken)),
+            design,
+            evidence,
+        )
         for name in sorted(asked, key=asked.get)
         if name != design.control
     ]
     primary = design.pair[0]
     daemons = _corrected(daemons, primary)
     return Noise(
-        dataset=dataset,
+        dataset=hpl_noise,
         points=derived,
-        network=short_names(dataset)[derived.interconnect.item()],
+        network=short_names(hpl_noise)[derived.interconnect.item()],
         evidence=evidence,
         primary=primary,
         daemons=daemons,
@@ -109,7 +131,9 @@ def taken_shares(dataset: xr.Dataset) -> xr.DataArray:
     """The share of its computing that a daemon took from a node, mean over the nodes, over (block, *factors)."""
     taken = (dataset.pace_paused / dataset.pace_charged).mean("node")
     laid_out = over_factors(dataset, taken=taken).taken
-    return laid_out.assign_attrs(units="1", long_name="share of a node's computing that the daemon took")
+    return laid_out.assign_attrs(
+        units="1", long_name="share of a node's computing that the daemon took"
+    )
 
 
 def _asked(dataset: xr.Dataset) -> dict[str, tuple[float, float]]:
@@ -128,7 +152,9 @@ def _daemon(name, share, frequency, log_ratio, taken, design, evidence) -> Daemo
         share=share,
         frequency=frequency,
         log_ratio=log_ratio,
-        losses=ratios(log_ratio).assign(taken=taken.mean("block"), **_amplification(log_ratio, taken)),
+        losses=ratios(log_ratio).assign(
+            taken=taken.mean("block"), **_amplification(log_ratio, taken)
+        ),
         growth=judge(fall.values, design.margin, evidence, design.one_sided),
     )
 
@@ -149,7 +175,9 @@ def _amplification(log_ratio: xr.DataArray, taken: xr.DataArray) -> dict[str, xr
 def _corrected(daemons: list[Daemon], primary: str) -> tuple[Daemon, ...]:
     others = within_campaign([daemon.growth for daemon in daemons if daemon.name != primary])
     growths = dict(zip([daemon.name for daemon in daemons if daemon.name != primary], others))
-    return tuple(replace(daemon, growth=growths.get(daemon.name, daemon.growth)) for daemon in daemons)
+    return tuple(
+        replace(daemon, growth=growths.get(daemon.name, daemon.growth)) for daemon in daemons
+    )
 
 
 def _rare(daemons: tuple[Daemon, ...]) -> xr.Dataset:
@@ -157,11 +185,6 @@ def _rare(daemons: tuple[Daemon, ...]) -> xr.Dataset:
     of_share = {share: [daemon for daemon in daemons if daemon.share == share] for share in shares}
     compared = [ratios(each[0].log_ratio - each[-1].log_ratio) for each in of_share.values()]
     return xr.concat(compared, xr.DataArray(shares, dims="share", name="share"))
-
-
-def draw(study: Noise) -> dict[str, Figure]:
-    """The figures by name: noise and amplification."""
-    return {"noise": loss_over_nodes(study), "amplification": amplification_over_nodes(study)}
 
 
 def loss_over_nodes(study: Noise) -> Figure:
@@ -172,9 +195,13 @@ def loss_over_nodes(study: Noise) -> Figure:
             axes.sharey(panels[0])
             axes.axhline(0, color=style.INK, linewidth=0.8)
             for series, places, daemon in _series(study, share):
-                drawing.runs(axes, series, places, -100 * np.expm1(daemon.log_ratio), _frequency(daemon))
+                drawing.runs(
+                    axes, series, places, -100 * np.expm1(daemon.log_ratio), _frequency(daemon)
+                )
                 lost = 100 * (1 - daemon.losses)
-                drawing.interval(axes, series, places, *(lost[end].values for end in ("ratio", "high", "low")))
+                drawing.interval(
+                    axes, series, places, *(lost[end].values for end in ("ratio", "high", "low"))
+                )
             drawing.node_axis(axes, study.nodes)
             axes.set_title(f"{100 * share:g} % of computing")
         _finish(figure, panels, "loss of the HPL rate [%]")
@@ -188,11 +215,20 @@ def amplification_over_nodes(study: Noise) -> Figure:
         along = np.geomspace(min(study.nodes), max(study.nodes), 80)
         for axes, share in zip(panels, study.shares):
             axes.sharey(panels[0])
-            axes.plot(along, along, color=style.FAINT, linewidth=1, label="n: all nodes' losses", gid=drawing.COMPUTED)
+            axes.plot(
+                along,
+                along,
+                color=style.FAINT,
+                linewidth=1,
+                label="n: all nodes' losses",
+                gid=drawing.COMPUTED,
+            )
             axes.axhline(1, color=style.INK, linewidth=0.8, label="1: one node's loss")
             for series, places, daemon in _series(study, share):
                 look = style.look(series)
-                axes.plot([], [], look.marker, color=look.color, mfc="white", label=_frequency(daemon))
+                axes.plot(
+                    [], [], look.marker, color=look.color, mfc="white", label=_frequency(daemon)
+                )
                 ends = ("amplification", "amplification_low", "amplification_high")
                 drawing.interval(axes, series, places, *(daemon.losses[end].values for end in ends))
             drawing.node_axis(axes, study.nodes)
@@ -232,7 +268,9 @@ def finding(study: Noise) -> str:
         return f"**What daemons cost HPL on {where} cannot be said**: no block has the runs with and without them."
     (first, at), *others = known
     interval = "" if np.isnan(at.low) else f"95 % t interval {_lost(at)}, "
-    beside = " and ".join(f"{percent(float(1 - it.ratio))} in {other.frequency:g} pauses" for other, it in others)
+    beside = " and ".join(
+        f"{percent(float(1 - it.ratio))} in {other.frequency:g} pauses" for other, it in others
+    )
     said = [
         f"**A daemon that takes {percent(share, 0)} of each node's computing in {first.frequency:g} pauses a second "
         f"costs HPL {percent(float(1 - at.ratio))} of its rate on {where}** "
@@ -253,40 +291,88 @@ def _of_rare(study: Noise, share: float, nodes: int) -> str:
     return "Whether long rare pauses cost more than short frequent ones is open."
 
 
-def section(study: Noise) -> str:
-    """The experiment's part of the report, Markdown: finding, figures and tables."""
-    blocks, nodes = study.points.sizes["block"], study.nodes
-    unit = f"{study.evidence} evidence, n = {counted(blocks, 'block')}"
+def findings(study: Noise) -> Iterator[Finding]:
+    """Growth and largest loss of every daemon, as data."""
+    source, nodes = origin("hpl_noise", study.dataset), study.nodes
+    for daemon in study.daemons:
+        statement = (
+            f"the rate with a daemon of {daemon.name} falls from {nodes[0]} to {nodes[-1]} nodes"
+        )
+        yield of_fall(source, statement, daemon.growth, primary=daemon.name == study.primary)
+        most = daemon.losses.sel(nodes=nodes[-1])
+        ends = 1 - float(most.high), 1 - float(most.low)
+        said = f"what a daemon of {daemon.name} costs HPL on {nodes[-1]} nodes"
+        yield of_estimate(
+            source, said, "loss", "1", 1 - float(most.ratio), ends, T_INTERVAL, n=int(most.blocks)
+        )
+
+
+def figures(study: Noise) -> dict[str, Exhibit]:
+    """Losses, and the amplification of one node's loss, over nodes."""
+    marks = "Small marks are single blocks; open marks and bars are geometric means with their intervals."
+    panels = "a panel for each share that daemons take, a series for each frequency"
+    return {
+        "noise": Exhibit(
+            "noise",
+            loss_over_nodes(study),
+            "HPL's loss to daemons over nodes",
+            _basis(study, "95 % t intervals"),
+            f"Loss of the HPL rate over nodes, {panels}",
+            marks,
+            rests_on=FIGURES["noise"],
+        ),
+        "amplification": Exhibit(
+            "amplification",
+            amplification_over_nodes(study),
+            "HPL's loss over the loss of one node's computing",
+            _basis(study, "Fieller's 95 % intervals"),
+            f"Amplification over nodes, {panels}",
+            "Marks are ratios of arithmetic means over the blocks. An interval may end outside of the axes.",
+            rests_on=FIGURES["amplification"],
+        ),
+    }
+
+
+def losses_table(study: Noise) -> Table:
+    """Loss and amplification of every daemon on every node count."""
+    columns = (
+        "Daemon",
+        "A pause",
+        "Nodes",
+        "Taken",
+        "Loss (95 % interval)",
+        "Amplification (95 % interval)",
+        "Blocks",
+    )
+    rows = [_loss_row(daemon, n) for daemon in study.daemons for n in study.nodes]
+    basis = _basis(study, "95 % t intervals of the losses, Fieller's of the amplification")
+    return Table(
+        "noise",
+        columns,
+        "lrrrllr",
+        rows,
+        "HPL's losses to daemons: geometric means over the blocks",
+        basis,
+    )
+
+
+def growth_table(study: Noise) -> Table:
+    """The verdict on the growth of every daemon's cost with the nodes."""
     design = designs.read(study.dataset)
     level = percent(1 - 2 * design.one_sided, 0)
-    orders = ", ".join(f"N = {int(study.points.N.sel(nodes=n).max())} on {n}" for n in nodes)
-    return f"""# Daemons on every node
+    rows = [_growth_row(daemon, daemon.name == study.primary) for daemon in study.daemons]
+    caption = (
+        f"Whether the loss grows from {design.baseline_nodes} to {counted(study.nodes[-1], 'node')}, beyond a margin of "
+        f"{percent(design.margin, 0)}. The campaign was planned for the daemon in bold; Holm's procedure corrects the others."
+    )
+    columns = ("Daemon", "The loss", "Fall", f"{level} interval", "Blocks")
+    return Table(
+        "noise-growth", columns, "llrrr", rows, caption, _basis(study, f"{level} t intervals")
+    )
 
-A daemon takes a share of each node's computing, in pauses at random times that differ from node to node. HPL runs on
-{study.network}, and its matrix grows with the nodes: {orders}. A loss is against the same nodes without a daemon in the same block.
 
-{finding(study)}
-
-![What HPL loses to daemons over nodes ({unit}). Small marks are single blocks; open marks and bars are geometric means with 95 % t intervals.](figures/noise.svg){{#fig:noise alt="Loss of the HPL rate over nodes, a panel for each share that daemons take, a series for each frequency"}}
-
-The amplification ([](#fig:amplification)) is the mean of $\\log(R_0 / R)$, for rates $R$ with and $R_0$ without the daemon, over the mean of
-$\\log(1 + s)$, for the share $s$ of a node's computing that was taken in fact. It is one where HPL loses what one node loses,
-and the number of nodes where all nodes' losses add up.
-
-![Amplification over nodes ({unit}). Marks are ratios of arithmetic means over the blocks, bars Fieller's 95 % intervals, which may end outside of the axes.](figures/amplification.svg){{#fig:amplification alt="Amplification over nodes, a panel for each share that daemons take, a series for each frequency"}}
-
-| Asked for | A pause | Nodes | Taken | Loss (95 % interval) | Amplification (95 % interval) | Blocks |
-|:--|--:|--:|--:|:---|:---|--:|
-{_rows(_loss_row(daemon, n) for daemon in study.daemons for n in nodes)}
-
-Table: Losses to daemons, of geometric means with 95 % t intervals, and their amplification, with Fieller's 95 % intervals ({unit}). {{#tbl:noise}}
-
-| Asked for | Verdict | Fall | {level} interval | Blocks |
-|:--|:--|--:|--:|--:|
-{_rows(_growth_row(daemon, daemon.name == study.primary) for daemon in study.daemons)}
-
-Table: Whether the loss grows from {design.baseline_nodes} to {counted(nodes[-1], "node")}: geometric means with {level} t intervals ({unit}, margin {percent(design.margin, 0)}). The statement in bold is the one that the campaign was planned for; Holm's procedure corrects the others for each other. {{#tbl:noise-growth}}
-"""
+def _basis(study: Noise, intervals: str) -> Basis:
+    return Basis(study.evidence, study.points.sizes["block"], intervals)
 
 
 def _loss_row(daemon: Daemon, nodes: int) -> tuple[str, ...]:
@@ -305,14 +391,15 @@ def _loss_row(daemon: Daemon, nodes: int) -> tuple[str, ...]:
 
 def _growth_row(daemon: Daemon, primary: bool) -> tuple[str, ...]:
     growth = daemon.growth
-    words = {FALLS_OFF: "grows", SIZE_OPEN: "grows, size open", FLAT: "does not grow", RISES: "shrinks"}
+    words = {
+        FALLS_OFF: "grows",
+        SIZE_OPEN: "grows, size open",
+        FLAT: "does not grow",
+        RISES: "shrinks",
+    }
     answer = words.get(growth.answer, growth.answer)
     name = f"**{daemon.name}**" if primary else daemon.name
     return name, answer, percent(growth.fall), percent_range(growth.interval), str(growth.blocks)
-
-
-def _rows(rows) -> str:
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _lost(at: xr.Dataset) -> str:
@@ -321,7 +408,11 @@ def _lost(at: xr.Dataset) -> str:
 
 
 def _in_parentheses(low, high) -> str:
-    return f" ({between((float(low), float(high)), 2)})" if np.isfinite(low) and np.isfinite(high) else ""
+    return (
+        f" ({between((float(low), float(high)), 2)})"
+        if np.isfinite(low) and np.isfinite(high)
+        else ""
+    )
 
 
 def _known(value) -> float | None:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from analysis import published
+from analysis.exhibit import Basis, Table
 from analysis.paths import CAMPAIGNS, TESTBEDS
 from analysis.wording import counted, fixed, micro, number, percent
 
 NETWORK, FAST = "gige", "10gige"
+GIGE, TEN_GIGE = 1e9, 10e9  # bit/s on the paper's wires
 PAPER, MODEL, SIMULATED = "smith", "scale_model", "scale_model_simulated"
 
 
@@ -32,10 +34,10 @@ class Cluster:
 class ScaleModel:
     """The paper's cluster and its model.
 
-    `cases` has a row for each of the paper's: `nodes`, `P`, `Q`, the order `N` of both matrices (`paper_N`, `model_N`),
-    the shares of bytes on GigE [flop/B], `paper_bytes` and `model_bytes`, and `bytes_ratio`, model over paper; the shares
-    of messages [flop] on GigE, `paper_messages` and `model_messages`. `fast_ratio` is that of the bytes on 10GE, the
-    mean of its cases. `dilation` is how many times slower than the paper's everything is.
+    `cases` has a row for each of the paper's: `nodes`, `P`, `Q`, the order `N` of both matrices (`paper_N`, `model_N`), the
+    shares of bytes on GigE [flop/B], `paper_bytes` and `model_bytes`, and `bytes_ratio`, model over paper; the shares of
+    messages [flop] on GigE, `paper_messages`, `model_messages` and `messages_ratio`; and the same of 10GE, `fast_` before
+    each. `fast_ratio` is the mean of `fast_bytes_ratio`. `dilation` is how many times slower than the paper's everything is.
     """
 
     paper: Cluster
@@ -66,30 +68,28 @@ def analyse() -> ScaleModel:
     """Both shares of the paper's cases in both scales, from the descriptions in data/."""
     described = _toml(TESTBEDS / f"{MODEL}.toml")["node"]
     # The simulation of the model has its payload rates and latency, with their sources.
-    paper, model = _cluster(PAPER), _cluster(SIMULATED)
-    cases = published.smith_table1().sort_values("nodes", ignore_index=True).rename(columns={"N": "paper_N"})
+    clusters = {"paper": _cluster(PAPER), "model": _cluster(SIMULATED)}
+    cases = published.smith_table1().sort_values("nodes", ignore_index=True)
+    cases = cases.rename(columns={"N": "paper_N"})[["nodes", "P", "Q", "paper_N"]]
     levels = _toml(CAMPAIGNS / "hpl_table1.toml")["levels"]["nodes"]
     cases["model_N"] = [levels[str(n)]["N"] for n in cases.nodes]
-    for name, cluster in (("paper", paper), ("model", model)):
-        cases[f"{name}_bytes"] = _bytes(cases, name, cluster, NETWORK)
-        cases[f"{name}_messages"] = latency_share(
-            cases.nodes, cluster.flop_s, cluster.latency_s[NETWORK], cases[f"{name}_N"]
-        )
-    cases["bytes_ratio"] = cases.model_bytes / cases.paper_bytes
-    fast = _bytes(cases, "model", model, FAST) / _bytes(cases, "paper", paper, FAST)
-    columns = ["nodes", "P", "Q", "paper_N", "model_N", "paper_bytes", "model_bytes", "bytes_ratio"]
+    for before, network in (("", NETWORK), ("fast_", FAST)):
+        for scale, cluster in clusters.items():
+            N = cases[f"{scale}_N"]
+            cases[f"{before}{scale}_bytes"] = bandwidth_share(
+                cases.nodes, cluster.flop_s, cluster.byte_s[network], N, cases.P, cases.Q
+            )
+            cases[f"{before}{scale}_messages"] = latency_share(
+                cases.nodes, cluster.flop_s, cluster.latency_s[network], N
+            )
+        for kind in ("bytes", "messages"):
+            of_model, of_paper = (cases[f"{before}{scale}_{kind}"] for scale in ("model", "paper"))
+            cases[f"{before}{kind}_ratio"] = of_model / of_paper
     return ScaleModel(
-        paper=paper,
-        model=model,
-        cases=cases[[*columns, "paper_messages", "model_messages"]],
+        **clusters,
+        cases=cases,
         dilation=described["dilation"],
-        fast_ratio=float(fast.mean()),
-    )
-
-
-def _bytes(cases: pd.DataFrame, scale: str, cluster: Cluster, network: str) -> pd.Series:
-    return bandwidth_share(
-        cases.nodes, cluster.flop_s, cluster.byte_s[network], cases[f"{scale}_N"], cases.P, cases.Q
+        fast_ratio=float(cases.fast_bytes_ratio.mean()),
     )
 
 
@@ -98,8 +98,8 @@ def _cluster(testbed: str) -> Cluster:
     networks = {name: described["network"][name] for name in (NETWORK, FAST)}
     return Cluster(
         flop_s=described["rates"]["dgemm_flop_s"]["value"],
-        byte_s={name: it["bandwidth"]["value"] for name, it in networks.items()},
-        latency_s={name: it["latency"]["value"] for name, it in networks.items()},
+        byte_s={name: link["bandwidth"]["value"] for name, link in networks.items()},
+        latency_s={name: link["latency"]["value"] for name, link in networks.items()},
     )
 
 
@@ -107,58 +107,112 @@ def _toml(file) -> dict:
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
-def finding(study: ScaleModel) -> str:
-    """What is kept, in plain English (Markdown)."""
-    off = (study.cases.bytes_ratio - 1).abs().max()
-    messages = (study.cases.model_messages / study.cases.paper_messages).mean()
-    return (
-        f"**The scale model keeps the share of time that bytes cost on GigE within {percent(off)} in all {counted(len(study.cases), 'case')} of "
-        f"the paper.** Messages cost {fixed(messages, 1)} times as large a share as there."
-    )
-
-
-def section(study: ScaleModel) -> str:
-    """The explanation for the report and the documentation, Markdown: five sentences, the table, and what is not kept."""
+def method(study: ScaleModel) -> str:
+    """How the scale model works, Markdown: five sentences."""
     paper, model, cases = study.paper, study.model, study.cases
     smaller = float((cases.paper_N / cases.model_N).median())
     shorter = float((cases.paper_N**3 / paper.flop_s / (cases.model_N**3 / model.flop_s)).median())
-    return f"""# The scale model
+    slow, fast = (f"{number(rate / study.dilation / 1e6)} Mbit/s" for rate in (GIGE, TEN_GIGE))
+    return f"""1. Each node computes for real, and then sleeps until a node of {number(model.flop_s / 1e6, 2)} Mflop/s would be done.
+2. Matrices are {number(smaller, 2)} times smaller in each dimension than the paper's.
+3. Links are {fixed(study.dilation, 0)} times slower: {slow} stand for GigE, {fast} for 10GE.
+4. A run takes 1/{number(shorter, 2)} of the paper's time, and all nodes fit on one machine.
+5. Two shares of the time decide what a network costs: that of bytes and that of messages [@hpl].
 
-1. Each node computes HPL for real and then sleeps, until as much time has passed as a node of {number(model.flop_s / 1e6, 2)} Mflop/s would take.
-2. Matrices are {number(smaller, 2)} times smaller in each dimension than the paper's, and links are {fixed(study.dilation, 0)} times slower: 100 Mbit/s stands for GigE, 1 Gbit/s for 10GE.
-3. A run takes 1/{number(shorter, 2)} of the paper's time, and nodes compute so little that 36 of them fit on two processors.
-4. Bytes cost the same share of the time as in the paper: it goes as $\\frac{{n F}}{{BW\\,N}} \\left(\\frac{{1}}{{P}} + \\frac{{1}}{{Q}}\\right)$, for $n$ nodes of $F$ flop/s, links of $BW$ bytes/s and a matrix of order $N$ on a $P \\times Q$ grid [@hpl].
-5. Messages cost a larger share than in the paper: it goes as $\\alpha n F / N^2$, and a message takes $\\alpha$ = {micro(model.latency_s[NETWORK])} here, {micro(paper.latency_s[NETWORK])} in the paper's model, and would have to take {micro(_balanced_latency(study))}.
-
-{finding(study)}
-
-| Nodes | Grid | N at paper scale | N at model scale | Bytes in paper [flop/B] | Bytes in model [flop/B] | Ratio | Messages in paper [flop] | Messages in model [flop] |
-|--:|:--|--:|--:|--:|--:|--:|--:|--:|
-{_rows(study)}
-
-Table: What the scale model keeps of the paper's cases on GigE, computed from published and assumed numbers: the share of bytes and that of messages, each up to a constant that is the same in both. {{#tbl:scale-model}}
-
-On 10GE bytes cost {fixed(study.fast_ratio, 2)} times the paper's share. In the paper's model GigE carries {_of_wire(paper, NETWORK, 1e9)} of its wire and 10GE,
-by RDMA, {_of_wire(paper, FAST, 10e9)}; here TCP carries {_of_wire(model, NETWORK, 1e9 / study.dilation)} of both.
-
-Not kept are RDMA, the queues of a switch, what TCP costs a node's processor (here no node pays for it), and the clocks inside TCP,
-which are not slowed down.
-"""
+For $n$ nodes of $F$ flop/s, links of $BW$ bytes/s and a matrix of order $N$ on a $P \\times Q$ grid, the share of bytes goes as
+$\\frac{{n F}}{{BW\\,N}} \\left(\\frac{{1}}{{P}} + \\frac{{1}}{{Q}}\\right)$. The share of messages, each of which takes $\\alpha$ seconds, goes as
+$\\alpha n F / N^2$."""
 
 
-def _of_wire(cluster: Cluster, network: str, rate_bit_s: float) -> str:
-    return percent(8 * cluster.byte_s[network] / rate_bit_s, 0)
+def finding(study: ScaleModel) -> str:
+    """What the model keeps of the paper's cluster and what it does not, in plain English (Markdown)."""
+    cases, paper, model = study.cases, study.paper, study.model
+    off = (cases.bytes_ratio - 1).abs().max()
+    messages, fast = cases.messages_ratio.mean(), cases.fast_messages_ratio.mean()
+    said = [
+        f"**The scale model keeps the share of time that bytes cost on GigE**, within {percent(off)} in all "
+        f"{counted(len(cases), 'case')} of the paper.",
+        f"On 10GE bytes cost {fixed(study.fast_ratio, 2)} times the paper's share.",
+        f"**It does not keep the share of messages**: {number(messages, 2)} times the paper's on GigE, {number(fast, 2)} times on "
+        "10GE.",
+        f"A message takes {micro(model.latency_s[NETWORK])} here; the paper's takes {micro(paper.latency_s[NETWORK])} on GigE and "
+        f"{micro(paper.latency_s[FAST])} on 10GE, but its runs are far longer.",
+    ]
+    if min(study.fast_ratio, messages, fast) > 1:
+        said.append("So the model makes the networks cost more than they did, 10GE above all.")
+    return " ".join(said)
 
 
-def _balanced_latency(study: ScaleModel) -> float:
-    """The latency [s] at which messages would cost the share that they cost in the paper, mean of the cases."""
-    ratio = (study.cases.model_messages / study.cases.paper_messages).mean()
-    return study.model.latency_s[NETWORK] / ratio
-
-
-def _rows(study: ScaleModel) -> str:
-    return "\n".join(
-        f"| {it.nodes} | {it.P} × {it.Q} | {it.paper_N} | {it.model_N} | {number(it.paper_bytes)} | {number(it.model_bytes)} | "
-        f"{fixed(it.bytes_ratio, 3)} | {number(it.paper_messages)} | {number(it.model_messages)} |"
-        for it in study.cases.itertuples()
+def shares_table(study: ScaleModel) -> Table:
+    """Both shares of the time on both networks: least and most of the cases in either scale, and their ratio."""
+    cases, rows = study.cases, []
+    for kind, unit in (("bytes", "flop/B"), ("messages", "flop")):
+        for before, network in (("", "GigE"), ("fast_", "10GE")):
+            scales = [cases[f"{before}{scale}_{kind}"] for scale in ("paper", "model")]
+            ratio = cases[f"{before}{kind}_ratio"]
+            ends = (f"{number(each.min())} to {number(each.max())}" for each in scales)
+            rows.append((kind, network, unit, *ends, number(ratio.mean())))
+    columns = ("Share of", "Network", "Unit", "Paper", "Scale model", "Model / paper [1]")
+    caption = (
+        "What bytes and messages cost of the time, up to a constant that is the same in both: least and most of the paper's cases, "
+        "computed from published and assumed numbers, and the mean ratio"
     )
+    return Table("scale-model", columns, "llllrr", rows, caption, Basis("published"))
+
+
+def cases_table(study: ScaleModel) -> Table:
+    """Every case of the paper in both scales."""
+    rows = [
+        (
+            str(case.nodes),
+            f"{case.P} × {case.Q}",
+            str(case.paper_N),
+            str(case.model_N),
+            fixed(case.bytes_ratio, 3),
+            number(case.messages_ratio),
+            number(case.fast_messages_ratio),
+        )
+        for case in study.cases.itertuples()
+    ]
+    columns = (
+        "Nodes",
+        "Grid",
+        "N in the paper",
+        "N in the model",
+        "Bytes, GigE [1]",
+        "Messages, GigE [1]",
+        "Messages, 10GE [1]",
+    )
+    caption = "The paper's cases, and the shares of bytes and messages in the model over those in the paper"
+    return Table("scale-model-cases", columns, "rlrrrrr", rows, caption, Basis("published"))
+
+
+def payload_table(study: ScaleModel) -> Table:
+    """What a link carries of its wire, and how long a short message takes, in both scales."""
+    rows = []
+    for name, cluster, slower in (
+        ("paper", study.paper, 1),
+        ("scale model", study.model, study.dilation),
+    ):
+        for network, short, rate in ((NETWORK, "GigE", GIGE), (FAST, "10GE", TEN_GIGE)):
+            carried = cluster.byte_s[network]
+            rows.append(
+                (
+                    name,
+                    short,
+                    number(rate / slower / 1e6),
+                    number(carried / 1e6),
+                    number(100 * 8 * carried * slower / rate),
+                    number(1e6 * cluster.latency_s[network]),
+                )
+            )
+    columns = (
+        "Cluster",
+        "Network",
+        "Wire [Mbit/s]",
+        "Payload [MB/s]",
+        "Of the wire [%]",
+        "A message [µs]",
+    )
+    caption = "Links of both clusters. The paper's 10GE uses RDMA, the model TCP"
+    return Table("scale-model-links", columns, "llrrrr", rows, caption, Basis("published"))

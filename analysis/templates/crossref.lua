@@ -1,11 +1,10 @@
 -- Numbers figures and tables, and turns empty links such as [](#fig:share) into "Figure 2".
 -- HTML gets the numbers here; Typst numbers captions itself and only needs its own reference.
--- In HTML a figure whose evidence an appendix lists, under the anchor chain:NAME, is linked to it.
+-- In HTML code and evidence fold away; in PDF they are left out.
 
 local NAMES = { fig = "Figure", tbl = "Table" }
 local counts = { fig = 0, tbl = 0 }
 local labels = {}
-local chains = {}
 
 local function kind(identifier)
   return NAMES[identifier:match("^(%a+):")] and identifier:match("^(%a+):")
@@ -20,11 +19,6 @@ local function number(element)
     local caption = element.caption.long[1].content
     caption:insert(1, pandoc.Space())
     caption:insert(1, pandoc.Strong(labels[element.identifier] .. "."))
-    local chain = element.identifier:gsub("^fig:", "chain:")
-    if chains[chain] then
-      caption:insert(pandoc.Space())
-      caption:insert(pandoc.Link("Evidence", "#" .. chain))
-    end
   end
   return element
 end
@@ -40,8 +34,16 @@ end
 
 -- ::: summary, small, long and dense become calls of the template's own functions in Typst; HTML styles the div by its class.
 local BOXES = { summary = true, small = true, long = true, dense = true }
+local FOLDS = { code = "Code", evidence = "Evidence" }
 local function box(div)
   local name = div.classes[1]
+  if FOLDS[name] then
+    if FORMAT == "typst" then return {} end
+    local open = '<details class="' .. name .. '"><summary>' .. FOLDS[name] .. "</summary>"
+    div.content:insert(1, pandoc.RawBlock("html", open))
+    div.content:insert(pandoc.RawBlock("html", "</details>"))
+    return div.content
+  end
   if FORMAT ~= "typst" or not BOXES[name] then return nil end
   div.content:insert(1, pandoc.RawBlock("typst", "#" .. name .. "["))
   div.content:insert(pandoc.RawBlock("typst", "]"))
@@ -70,12 +72,7 @@ local function frame(element)
   return pandoc.Div({ element }, pandoc.Attr("", { "frame" }))
 end
 
-local function remember(span)
-  chains[span.identifier] = span.identifier:match("^chain:") and true
-end
-
 function Pandoc(document)
-  document:walk({ Span = remember })
   document = document:walk({ traverse = "topdown", Figure = number, Table = number })
   document = document:walk({ Table = share })
   return document:walk({ Link = resolve, Div = box, Table = frame })

@@ -18,7 +18,7 @@ from analysis.claims.quantities import (
     top500,
 )
 from analysis.claims.sample import Found
-from analysis.studies.together import Studies
+from analysis.experiments import Studies
 
 MODULES = {
     "beowulf": beowulf,

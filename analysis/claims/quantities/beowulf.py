@@ -10,12 +10,16 @@ import xarray as xr
 
 from analysis import published
 from analysis.claims.sample import Found, Printed, Untestable, origin, sample
-from analysis.studies.together import Studies
-from analysis.studies.token_claims import is_host_bound
-from analysis.studies.token_exchange import TokenExchange
+from analysis.experiments import Studies
+from analysis.experiments.token_exchange import TokenExchange, is_host_bound
 from analysis.token_readings import readings
 
-SLOWER = ("remote_switch", "remote_router", "bonded_switch", "bonded_shared")  # the study's, beside its local wires
+SLOWER = (
+    "remote_switch",
+    "remote_router",
+    "bonded_switch",
+    "bonded_shared",
+)  # the study's, beside its local wires
 TITLES = {
     "local_wire": "switched local wires",
     "local_router": "routed local wires",
@@ -30,8 +34,16 @@ def token_capacity(studies: Studies) -> list[Found]:
     """What the study's own wires carry of its largest tokens [B/s], for each way to count the tokens written."""
     source = published.beowulf()
     rate, wire = source["throughput"]["local_wire"]["value"], source["wires"]["rate"]["value"]
-    carried = {it: rate / it.framed for it in readings() if it.rate == wire}
-    return [Printed({f"on {it.wires} wires, by the writes of {it.writes}": value for it, value in carried.items()})]
+    own = [reading for reading in readings() if reading.rate == wire]
+    return [
+        Printed(
+            {
+                f"on {reading.wires} wires, by the writes of {reading.writes}": rate
+                / reading.framed
+                for reading in own
+            }
+        )
+    ]
 
 
 def largest_over_smaller_token(studies: Studies) -> list[Found]:
@@ -52,7 +64,9 @@ def local_over_fastest_other(studies: Studies) -> list[Found]:
     def ratio(study: TokenExchange, path: dict[str, str]) -> tuple[xr.DataArray, str]:
         at = _crowded(study).throughput
         fastest = at.sel(path=[path[name] for name in SLOWER]).max("path", skipna=False)
-        return at.sel(path=path["local_wire"]) / fastest, f"{TITLES['local_wire']} over the fastest other"
+        return at.sel(
+            path=path["local_wire"]
+        ) / fastest, f"{TITLES['local_wire']} over the fastest other"
 
     return _compared(studies, ("local_wire", *SLOWER), ratio)
 
@@ -105,12 +119,16 @@ def router_round_trip(studies: Studies) -> list[Found]:
 
 
 def _wires() -> dict[str, float]:
-    return {name: published.beowulf()["wires"][name]["value"] for name in ("rate", "mesh", "original")}
+    return {
+        name: published.beowulf()["wires"][name]["value"] for name in ("rate", "mesh", "original")
+    }
 
 
 def _remote_by_wires() -> Printed:
     wires = _wires()
-    return Printed({"half of the mesh's wires over the original's": wires["mesh"] / 2 / wires["original"]})
+    return Printed(
+        {"half of the mesh's wires over the original's": wires["mesh"] / 2 / wires["original"]}
+    )
 
 
 def _crowded(study: TokenExchange) -> xr.Dataset:
@@ -132,14 +150,18 @@ def _ratio(studies: Studies, of: str, against: str) -> list[Found]:
 def _round_trips(studies: Studies, of: str) -> list[Found]:
     def ratio(study: TokenExchange, path: dict[str, str]) -> tuple[xr.DataArray, str]:
         median = study.points.round_trip.sel(quantile=0.5).isel(token_bytes=0)
-        alone = median.reindex(pairs=[1]).isel(pairs=0, drop=True)  # NaN where one pair was not planned
+        alone = median.reindex(pairs=[1]).isel(
+            pairs=0, drop=True
+        )  # NaN where one pair was not planned
         return alone.sel(path=path[of]) / alone.sel(path=path["local_wire"]), _of(of, "local_wire")
 
     # One pair's small tokens leave the machine idle: nothing there is host-bound.
     return _compared(studies, (of, "local_wire"), ratio, crowded=False)
 
 
-def _compared(studies: Studies, topologies: Sequence[str], ratio, crowded: bool = True) -> list[Found]:
+def _compared(
+    studies: Studies, topologies: Sequence[str], ratio, crowded: bool = True
+) -> list[Found]:
     """What `ratio` makes of the study and the paths of these topologies, unless these cannot be compared.
 
     It returns values over (block) and what they are. With `crowded`, the machine must not limit any topology.
@@ -148,11 +170,13 @@ def _compared(studies: Studies, topologies: Sequence[str], ratio, crowded: bool 
     if study is None:
         return []
     evidence, rate = origin(study.dataset)["evidence"], _wires()["rate"]
-    path = {it.topology: it.path for it in study.places if it.rate == rate}
+    path = {place.topology: place.path for place in study.places if place.rate == rate}
     missing = [TITLES[name] for name in topologies if name not in path]
     if missing:
         return [Untestable(evidence, f"not run at the study's rate: {', '.join(missing)}")]
-    limited = [TITLES[it] for it in topologies if crowded and is_host_bound(_crowded(study).sel(path=path[it]))]
+    at = _crowded(study)
+    bound = [name for name in topologies if is_host_bound(at.sel(path=path[name]))]
+    limited = [TITLES[name] for name in bound] if crowded else []
     if limited:
         return [Untestable(evidence, f"the machine limits {', '.join(limited)}, and not the wires")]
     values, of = ratio(study, path)

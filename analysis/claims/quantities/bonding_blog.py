@@ -9,8 +9,8 @@ import xarray as xr
 
 from analysis import published
 from analysis.claims.sample import Found, Printed, Untestable, first_of_each, origin, sample
-from analysis.studies.link_bonding import BY_PEER
-from analysis.studies.together import Studies
+from analysis.experiments import Studies
+from analysis.experiments.link_bonding import BY_PEER
 
 FEWEST, MOST = 2, 4  # the blog's nodes
 ONE, TWO = 1, 2  # links a node
@@ -42,7 +42,14 @@ def efficiency_of_four_nodes_bonded(studies: Studies) -> list[Found]:
 
 def printed_efficiency_of_two_nodes(studies: Studies) -> list[Found]:
     """The efficiency that the blog prints of two nodes with one link each, beside what it says of it in words."""
-    return [Printed({"the efficiency printed with the rate": _result(FEWEST, ONE)["efficiency_percent"] / 100})]
+    return [
+        Printed(
+            {
+                "the efficiency printed with the rate": _result(FEWEST, ONE)["efficiency_percent"]
+                / 100
+            }
+        )
+    ]
 
 
 def efficiency_on_more_nodes(studies: Studies) -> list[Found]:
@@ -56,9 +63,16 @@ def efficiency_on_more_nodes(studies: Studies) -> list[Found]:
         hpl = studies.link_bonding.hpl
         rate = hpl.points.rate.sel(aggregation=hpl.baseline, ranks_per_node=RANKS)
         found.append(sample(hpl.dataset, _four_over_two(rate / rate.nodes), f"one link, {both}"))
-    if studies.paper and SINGLE in studies.paper.efficiency.interconnect:
-        reached = studies.paper.efficiency.sel(interconnect=SINGLE)
-        found.append(sample(studies.paper.dataset, _four_over_two(reached), f"the HPL paper's cluster, {both}", "case"))
+    if studies.hpl_paper and SINGLE in studies.hpl_paper.efficiency.interconnect:
+        reached = studies.hpl_paper.efficiency.sel(interconnect=SINGLE)
+        found.append(
+            sample(
+                studies.hpl_paper.dataset,
+                _four_over_two(reached),
+                f"the HPL paper's cluster, {both}",
+                "case",
+            )
+        )
     return first_of_each(found)
 
 
@@ -74,13 +88,15 @@ def gain_on_four_nodes(studies: Studies) -> list[Found]:
 
 def gain_of_four_over_two_nodes(studies: Studies) -> list[Found]:
     """The gain from the second link on four nodes over that on two."""
-    return [_printed_growth(), *_emulated_growth(studies, FEWEST, MOST)]
+    return [_printed_growth(), *_gain_in_blocks(studies, MOST, FEWEST)]
 
 
 def gain_of_most_over_fewest_nodes(studies: Studies) -> list[Found]:
     """The gain from the second link on the most nodes of a campaign over that on its fewest with a network."""
-    hpl = studies.link_bonding.hpl if studies.link_bonding else None
-    in_blocks = _emulated_growth(studies, hpl.fewest, int(hpl.points.nodes.max())) if hpl else []
+    in_blocks = []
+    if studies.link_bonding:
+        hpl = studies.link_bonding.hpl
+        in_blocks = _gain_in_blocks(studies, hpl.most, hpl.fewest)
     return first_of_each([_printed_growth(), *in_blocks, *_simulated_growth(studies)])
 
 
@@ -96,11 +112,17 @@ def goodput_of_many_connections(studies: Studies) -> list[Found]:
 
 def blas_factor(studies: Studies) -> list[Found]:
     """HPL's rate with the faster BLAS over that with the slower one, at the largest matrix."""
-    study = studies.blas
+    study = studies.hpl_blas
     if study is None:
         return []
     largest = study.log_ratio.sel(N=study.log_ratio.N.max())
-    return [sample(study.dataset, np.exp(largest), f"{study.fast} over {study.slow} BLAS at N = {int(largest.N)}")]
+    return [
+        sample(
+            study.dataset,
+            np.exp(largest),
+            f"{study.fast} over {study.slow} BLAS at N = {int(largest.N)}",
+        )
+    ]
 
 
 def _result(nodes: int, links: int) -> dict[str, float]:
@@ -117,35 +139,43 @@ def _quotient(column: str, links: int) -> float:
 def _implied(nodes: int, links: int) -> Printed:
     """The efficiency that a printed rate has of the peak that all four results imply, which is not printed."""
     peak = published.bonding_blog_facts()["cluster"]["rpeak_per_node"]["value"]
-    readings = {f"the rate over {peak} Gflop/s a node": _result(nodes, links)["rate_gflop_s"] / (nodes * peak)}
+    readings = {
+        f"the rate over {peak} Gflop/s a node": _result(nodes, links)["rate_gflop_s"]
+        / (nodes * peak)
+    }
     return Printed(readings, EFFICIENCY_DIGIT)
 
 
 def _printed_growth() -> Printed:
     columns = {"the rates": "rate_gflop_s", "the efficiencies": "efficiency_percent"}
-    return Printed({name: _quotient(column, TWO) / _quotient(column, ONE) for name, column in columns.items()})
+    return Printed(
+        {name: _quotient(column, TWO) / _quotient(column, ONE) for name, column in columns.items()}
+    )
 
 
 def _gain(studies: Studies, nodes: int) -> list[Found]:
     columns = {"the rates": "rate_gflop_s", "the efficiencies": "efficiency_percent"}
-    printed = {name: _result(nodes, TWO)[column] / _result(nodes, ONE)[column] for name, column in columns.items()}
-    return [Printed(printed), *_of_gains(studies, lambda at: at(nodes), f"two links over one on {nodes} nodes")]
+    one, two = _result(nodes, ONE), _result(nodes, TWO)
+    printed = {name: two[column] / one[column] for name, column in columns.items()}
+    return [Printed(printed), *_gain_in_blocks(studies, nodes)]
 
 
-def _emulated_growth(studies: Studies, fewest: int, most: int) -> list[Found]:
-    of = f"two links over one, {most} over {fewest} nodes"
-    return _of_gains(studies, lambda at: at(most) / at(fewest), of)
+def _gain_in_blocks(studies: Studies, nodes: int, fewest: int | None = None) -> list[Found]:
+    """The rate over two links, used as the blog did, over that over one link.
 
-
-def _of_gains(studies: Studies, read, of: str) -> list[Found]:
-    """What `read` makes of the rate over two links, as the blog used them, over that over one, by number of nodes."""
+    With `fewest`, a number of nodes, this gain over that on so many.
+    """
     if studies.link_bonding is None:
         return []
     hpl = studies.link_bonding.hpl
-    way = next((it for it in hpl.ways if (it.aggregation, it.ranks_per_node) == (BY_PEER, RANKS)), None)
-    if way is None:
+    ways = [way for way in hpl.ways if (way.aggregation, way.ranks_per_node) == (BY_PEER, RANKS)]
+    if not ways:
         return [Untestable(origin(hpl.dataset)["evidence"], NOT_BY_PEER)]
-    return [sample(hpl.dataset, read(lambda nodes: _at(np.exp(way.log_gain), nodes)), of)]
+    gain = np.exp(ways[0].log_gain)
+    if fewest is None:
+        return [sample(hpl.dataset, _at(gain, nodes), f"two links over one on {nodes} nodes")]
+    growth = _at(gain, nodes) / _at(gain, fewest)
+    return [sample(hpl.dataset, growth, f"two links over one, {nodes} over {fewest} nodes")]
 
 
 def _at(values: xr.DataArray, nodes: int) -> xr.DataArray:
@@ -159,13 +189,19 @@ def _four_over_two(values: xr.DataArray) -> xr.DataArray:
 
 def _simulated_growth(studies: Studies) -> list[Found]:
     """Growth on the larger clusters of the HPL paper's kind, whose bonded links are one of twice the rate."""
-    study = studies.beyond
-    gain = next((it for it in study.gains if (it.network, it.reference) == (BONDED, SINGLE)), None) if study else None
-    if gain is None:
+    study = studies.hpl_beyond
+    gains = study.gains if study else ()
+    own = [gain.rate for gain in gains if (gain.network, gain.reference) == (BONDED, SINGLE)]
+    if not own:
         return []
-    ratios = (1 + gain.rate).dropna("nodes")
+    ratios = (1 + own[0]).dropna("nodes")
     if ratios.sizes["nodes"] < 2:
-        return [Untestable(origin(study.dataset)["evidence"], "both networks were simulated on one cluster only")]
+        return [
+            Untestable(
+                origin(study.dataset)["evidence"],
+                "both networks were simulated on one cluster only",
+            )
+        ]
     grown = ratios.isel(nodes=-1) / ratios.isel(nodes=0)
     of = f"a link of twice the rate, {int(ratios.nodes[-1])} over {int(ratios.nodes[0])} nodes"
     return [sample(study.dataset, grown, of, "case")]
@@ -181,4 +217,10 @@ def _goodputs(studies: Studies, fewest: bool) -> list[Found]:
     base = studies.link_bonding.hpl.baseline
     goodput = micro.points.goodput.sel(streams=streams)
     ratio = goodput.sel(aggregation=BY_PEER, drop=True) / goodput.sel(aggregation=base, drop=True)
-    return [sample(micro.dataset, ratio, f"{streams} connection{'s' if streams > 1 else ''}, two links over one")]
+    return [
+        sample(
+            micro.dataset,
+            ratio,
+            f"{streams} connection{'s' if streams > 1 else ''}, two links over one",
+        )
+    ]

@@ -6,14 +6,16 @@ from scipy import stats
 
 from analysis import published
 from analysis.claims.sample import Estimate, Found, Printed, origin, sample
+from analysis.experiments import Studies
+from analysis.experiments.long_repeats import Series
 from analysis.inference.reproducibility import variation_interval
-from analysis.studies.long_repeats import Series
-from analysis.studies.together import Studies
 
 PATH = "asymmetric"  # the source's own path, a tenth of its rates
 UNTUNED = 65536  # B: what a window without scaling (RFC 7323) can be at most, and kernels of that time began with
 FEW, MANY = 3, 7  # targets: where the source's stopped growing, and the most of the campaign's
-MUCH_LOWER = 2 / 3  # of the most that the same transfer reached: the source's two maxima are in such a ratio
+MUCH_LOWER = (
+    2 / 3
+)  # of the most that the same transfer reached: the source's two maxima are in such a ratio
 
 
 def ratio_of_maxima(studies: Studies) -> list[Found]:
@@ -44,7 +46,9 @@ def covered_round_trip(studies: Studies) -> list[Found]:
     """The longest round trip [s] that the buffers fill at the backbone's rate."""
     facts = published.grid5000()
     buffers, rate = facts["tcp"]["buffers"]["value"], facts["backbone"]["rate"]["value"]
-    return [Printed({"64 MiB at 10 Gbit/s": 8 * buffers / rate, "64 MB at 10 Gbit/s": 8 * 64e6 / rate})]
+    return [
+        Printed({"64 MiB at 10 Gbit/s": 8 * buffers / rate, "64 MB at 10 Gbit/s": 8 * 64e6 / rate})
+    ]
 
 
 def untuned_over_tuned(studies: Studies) -> list[Found]:
@@ -53,7 +57,11 @@ def untuned_over_tuned(studies: Studies) -> list[Found]:
     In each block the geometric mean of both directions, which are equally wide neither here nor there.
     """
     study = studies.long_path
-    if study is None or PATH not in study.points.path.values or UNTUNED not in study.points.window_bytes.values:
+    if (
+        study is None
+        or PATH not in study.points.path.values
+        or UNTUNED not in study.points.window_bytes.values
+    ):
         return []
     goodput = np.log(study.points.goodput.sel(path=PATH, congestion_control=study.control))
     gain = goodput.sel(window_bytes=UNTUNED) - goodput.sel(window_bytes=study.largest_window)
@@ -89,8 +97,11 @@ def much_slower(studies: Studies) -> list[Found]:
     if repeats is None:
         return []
     goodputs = [series.judged.sample for series in repeats.series]
-    slow = sum(value < MUCH_LOWER * it.maximum for it in goodputs for value in it.values)
-    test = stats.binomtest(slow, sum(it.n for it in goodputs))  # Clopper and Pearson, Biometrika 26, 1934, 404-413
+    slow = sum(
+        int((np.array(goodput.values) < MUCH_LOWER * goodput.maximum).sum()) for goodput in goodputs
+    )
+    # Clopper and Pearson, Biometrika 26, 1934, 404-413
+    test = stats.binomtest(slow, sum(goodput.n for goodput in goodputs))
     inner, outer = (tuple(test.proportion_ci(confidence)) for confidence in (0.90, 0.95))
     text = "share of transfers below two thirds of the fastest of their kind"
     return [
@@ -113,9 +124,15 @@ def _maxima() -> dict[str, float]:
 
 def _variation(studies: Studies, direction: str) -> list[Found]:
     repeats = studies.long_path.repeats if studies.long_path else None
-    own = [it for it in repeats.series if it.path == PATH and it.direction == direction] if repeats else []
-    found = [it for it in own if it.congestion_control == studies.long_path.control]
-    return [_estimate(repeats.dataset, found[0])] if found else []
+    if repeats is None:
+        return []
+    asked = (PATH, studies.long_path.control, direction)
+    found = [
+        series
+        for series in repeats.series
+        if (series.path, series.congestion_control, series.direction) == asked
+    ]
+    return [_estimate(repeats.dataset, series) for series in found]
 
 
 def _estimate(dataset: xr.Dataset, series: Series) -> Estimate:

@@ -9,6 +9,7 @@ from analysis.claims.nemo_tests import (
     BASIC,
     JUMBO,
     SWITCH_JUMBO,
+    Place,
     at,
     host_bound,
     in_words,
@@ -18,7 +19,7 @@ from analysis.claims.nemo_tests import (
     total,
 )
 from analysis.claims.sample import Found, Printed, sample
-from analysis.studies.together import Studies
+from analysis.experiments import Studies
 from analysis.wire import ETHERNET_HEADER, wire_limit
 
 CABLE, SWITCH = "crossover", "switch_8996"  # the paths that are like its cable and its switches
@@ -28,15 +29,20 @@ PING_HEADERS = 28  # B, of IPv4 and ICMP
 def cable_jumbo_gain(studies: Studies) -> list[Found]:
     """Goodput with jumbo frames over that at 1500, one way on the cable."""
     printed = line("crossover", JUMBO).goodput_kib_s / line("crossover", BASIC).goodput_kib_s
-    found = ratio(studies, "goodput", (CABLE, largest_mtu(studies)), (CABLE, BASIC))
+    found = ratio(studies, "goodput", Place(CABLE, largest_mtu(studies)), Place(CABLE, BASIC))
     return [Printed({"goodput of test 1 over test 2": printed}), *found]
 
 
 def cable_both_ways(studies: Studies) -> list[Found]:
     """What each way keeps of one way's goodput when both are used at once, jumbo frames on the cable."""
     alone = line("crossover", JUMBO).goodput_kib_s
-    ways = {flow: line("crossover", JUMBO, "both", flow).goodput_kib_s for flow in ("forward", "reverse")}
-    printed = Printed({f"the {flow} flow of test 3 over test 1": way / alone for flow, way in ways.items()})
+    ways = {
+        flow: line("crossover", JUMBO, "both", flow).goodput_kib_s
+        for flow in ("forward", "reverse")
+    }
+    printed = Printed(
+        {f"the {flow} flow of test 3 over test 1": way / alone for flow, way in ways.items()}
+    )
     return [printed, *_kept(studies, CABLE, largest_mtu(studies))]
 
 
@@ -48,7 +54,10 @@ def switch_both_ways(studies: Studies) -> list[Found]:
 
 def switch_8505t_at_1500(studies: Studies) -> list[Found]:
     """Goodput through the switch over that on the cable, at 1500 one way."""
-    return [_against_cable("smc_8505t"), *ratio(studies, "goodput", (SWITCH, BASIC), (CABLE, BASIC))]
+    return [
+        _against_cable("smc_8505t"),
+        *ratio(studies, "goodput", Place(SWITCH, BASIC), Place(CABLE, BASIC)),
+    ]
 
 
 def switch_8508t_at_1500(studies: Studies) -> list[Found]:
@@ -58,7 +67,7 @@ def switch_8508t_at_1500(studies: Studies) -> list[Found]:
 
 def switch_8505t_jumbo(studies: Studies) -> list[Found]:
     """Goodput with jumbo frames over that at 1500, one way through the switch."""
-    found = ratio(studies, "goodput", (SWITCH, largest_mtu(studies)), (SWITCH, BASIC))
+    found = ratio(studies, "goodput", Place(SWITCH, largest_mtu(studies)), Place(SWITCH, BASIC))
     return [_jumbo_through("smc_8505t"), *found]
 
 
@@ -70,8 +79,11 @@ def switch_8508t_jumbo(studies: Studies) -> list[Found]:
 def switch_jumbo_both_ways(studies: Studies) -> list[Found]:
     """Both ways' goodput together over that of one way alone, jumbo frames through the switch."""
     mtu, alone = largest_mtu(studies), line("smc_8505t", SWITCH_JUMBO).goodput_kib_s
-    found = ratio(studies, "total", (SWITCH, mtu, "both"), (SWITCH, mtu))
-    return [Printed({"sum of test 3's flows over test 1": total("smc_8505t", SWITCH_JUMBO) / alone}), *found]
+    found = ratio(studies, "total", Place(SWITCH, mtu, "both"), Place(SWITCH, mtu))
+    return [
+        Printed({"sum of test 3's flows over test 1": total("smc_8505t", SWITCH_JUMBO) / alone}),
+        *found,
+    ]
 
 
 def total_at_1500(studies: Studies) -> list[Found]:
@@ -102,7 +114,12 @@ def frame_of_cable(studies: Studies) -> list[Found]:
 def nine_kilobytes(studies: Studies) -> list[Found]:
     """The switches' frame limit in kilobytes."""
     frame = published.nemo()["frame_limit"]["smc_8505t"]["frame"]["value"]
-    return [Printed({"frames of 8996 bytes, 1 kB = 1000 B": frame / 1000, "1 kB = 1024 B": frame / 1024}, rounding=1)]
+    return [
+        Printed(
+            {"frames of 8996 bytes, 1 kB = 1000 B": frame / 1000, "1 kB = 1024 B": frame / 1024},
+            rounding=1,
+        )
+    ]
 
 
 def delivered_share(studies: Studies) -> list[Found]:
@@ -111,9 +128,11 @@ def delivered_share(studies: Studies) -> list[Found]:
     As printed: what jumbo frames reach of what the wire carries at their MTU.
     """
     rate = published.nemo()["netperf"]["line_rate"]["value"]
-    share = 8 * 1024 * line("smc_8505t", SWITCH_JUMBO).goodput_kib_s / wire_limit(rate, SWITCH_JUMBO)
+    share = (
+        8 * 1024 * line("smc_8505t", SWITCH_JUMBO).goodput_kib_s / wire_limit(rate, SWITCH_JUMBO)
+    )
     printed = Printed({"goodput of test 1 over what the wire carries at MTU 8982": share})
-    sizes = studies.switch.sizes if studies.switch else None
+    sizes = studies.frames.sizes if studies.frames else None
     if sizes is None:
         return [printed]
     delivered = sizes.points.delivered
@@ -124,7 +143,7 @@ def delivered_share(studies: Studies) -> list[Found]:
 
 def _kept(studies: Studies, path: str, mtu: int) -> list[Found]:
     """The mean of both ways' goodputs over that of one way alone."""
-    return ratio(studies, "total", (path, mtu, "both"), (path, mtu), times=0.5)
+    return ratio(studies, "total", Place(path, mtu, "both"), Place(path, mtu), times=0.5)
 
 
 def _against_cable(device: str) -> Printed:
@@ -140,7 +159,9 @@ def _jumbo_through(device: str) -> Printed:
 def _frame(device: str) -> Printed:
     limit = published.nemo()["frame_limit"][device]
     readings = {
-        "payload of the ping and its headers": limit["payload"]["value"] + PING_HEADERS + ETHERNET_HEADER,
+        "payload of the ping and its headers": limit["payload"]["value"]
+        + PING_HEADERS
+        + ETHERNET_HEADER,
         "MTU and Ethernet's header": limit["mtu"]["value"] + ETHERNET_HEADER,
     }
     return Printed(readings, rounding=1)
@@ -148,16 +169,20 @@ def _frame(device: str) -> Printed:
 
 def _total(mtu: int) -> Printed:
     """Both flows' sum in what a megabyte may mean: totals are printed in MB/s, flows in KB/s of 2^10 bytes."""
-    both, sizes = total("smc_8505t", mtu), {"1000 KB": 1000, "1024 KB": 1024, "10^6 bytes": 1e6 / 1024}
-    return Printed({f"sum of both flows, 1 MB = {name}": both / size for name, size in sizes.items()})
+    both, sizes = (
+        total("smc_8505t", mtu),
+        {"1000 KB": 1000, "1024 KB": 1024, "10^6 bytes": 1e6 / 1024},
+    )
+    return Printed(
+        {f"sum of both flows, 1 MB = {name}": both / size for name, size in sizes.items()}
+    )
 
 
 def _in_megabytes(studies: Studies, mtu: int) -> list[Found]:
-    place = (SWITCH, mtu, "both")
-    there = at(studies, *place)
-    if there is None:
+    place = Place(SWITCH, mtu, "both")
+    here = at(studies, place)
+    if here is None:
         return []
-    megabyte = published.nemo()["totals"]["megabyte"]["value"]
-    values = there.total / 8 / megabyte
-    bound = host_bound(studies, place)
-    return bound or [sample(studies.switch.mtu.dataset, values, f"{in_words(*place)}, the sum of both")]
+    study, megabyte = studies.tcp_mtu, published.nemo()["totals"]["megabyte"]["value"]
+    text = f"{in_words(study, place)}, the sum of both"
+    return host_bound(study, place) or [sample(study.dataset, here.total / 8 / megabyte, text)]

@@ -6,9 +6,19 @@ machine's own, and the time for a byte is what can be compared.
 
 import numpy as np
 
-from analysis.claims.nemo_tests import BASIC, JUMBO, SWITCH_JUMBO, at, largest_mtu, line, ratio, total
+from analysis.claims.nemo_tests import (
+    BASIC,
+    JUMBO,
+    SWITCH_JUMBO,
+    Place,
+    at,
+    largest_mtu,
+    line,
+    ratio,
+    total,
+)
 from analysis.claims.sample import Found, Printed, Sample, Untestable, origin, sample
-from analysis.studies.together import Studies
+from analysis.experiments import Studies
 
 CABLE, FREE_SWITCH = "crossover", "switch_unshaped"
 
@@ -35,19 +45,27 @@ def cable_cost_remote(studies: Studies) -> list[Found]:
 
 def switch_cost_local(studies: Studies) -> list[Found]:
     """As `cable_cost_local`, through the switch."""
-    return [_printed_cost("local", "smc_8505t", SWITCH_JUMBO), *_cost_through_switch(studies, "local")]
+    return [
+        _printed_cost("local", "smc_8505t", SWITCH_JUMBO),
+        *_cost_through_switch(studies, "local"),
+    ]
 
 
 def switch_cost_remote(studies: Studies) -> list[Found]:
     """As `switch_cost_local`, of the receiving end."""
-    return [_printed_cost("remote", "smc_8505t", SWITCH_JUMBO), *_cost_through_switch(studies, "remote")]
+    return [
+        _printed_cost("remote", "smc_8505t", SWITCH_JUMBO),
+        *_cost_through_switch(studies, "remote"),
+    ]
 
 
 def receiver_over_sender(studies: Studies) -> list[Found]:
     """The receiving end's CPU time over the sending end's, at 1500 one way on the cable."""
     test = line("crossover", BASIC)
-    printed = Printed({"remote CPU over local CPU of test 2": test.cpu_remote_percent / test.cpu_local_percent})
-    study = studies.switch.cost if studies.switch else None
+    printed = Printed(
+        {"remote CPU over local CPU of test 2": test.cpu_remote_percent / test.cpu_local_percent}
+    )
+    study = studies.tcp_mtu.cost if studies.tcp_mtu else None
     if study is None or BASIC not in study.points.mtu.values:
         return [printed]
     here = study.points.sel(mtu=BASIC)
@@ -57,37 +75,38 @@ def receiver_over_sender(studies: Studies) -> list[Found]:
 
 def both_ways_cost(studies: Studies) -> list[Found]:
     """CPU time of both ends for a byte, both ways at once over one way, at 1500 through the switch."""
-    tests = [line("smc_8505t", BASIC, "both"), line("smc_8505t", BASIC)]
-    goodputs = [total("smc_8505t", BASIC), tests[1].goodput_kib_s]
-    costs = [(it.cpu_local_percent + it.cpu_remote_percent) / rate for it, rate in zip(tests, goodputs)]
-    printed = Printed({"CPU of both ends over goodput, test 4 over test 2": costs[0] / costs[1]})
-    ends = [at(studies, FREE_SWITCH, BASIC, way) for way in ("both", "forward")]
+    tests = line("smc_8505t", BASIC, "both"), line("smc_8505t", BASIC)
+    cpu = [test.cpu_local_percent + test.cpu_remote_percent for test in tests]
+    cost = cpu[0] / total("smc_8505t", BASIC), cpu[1] / tests[1].goodput_kib_s
+    printed = Printed({"CPU of both ends over goodput, test 4 over test 2": cost[0] / cost[1]})
+    ends = [at(studies, Place(FREE_SWITCH, BASIC, way)) for way in ("both", "forward")]
     if any(end is None for end in ends):
         return [printed]
     both, alone = (end.cost_local + end.cost_remote for end in ends)
     text = "CPU time of both ends for a byte, both ways over one way, in the same block"
-    return [printed, sample(studies.switch.mtu.dataset, both / alone, text)]
+    return [printed, sample(studies.tcp_mtu.dataset, both / alone, text)]
 
 
 def _share(studies: Studies, end: str) -> list[Found]:
     above, below = (line("crossover", mtu)[f"cpu_{end}_percent"] for mtu in (JUMBO, BASIC))
     printed = Printed({f"{end} CPU of test 1 over test 2": above / below}, rounding=0.01)
-    found = ratio(studies, f"cpu_{end}", (CABLE, largest_mtu(studies)), (CABLE, BASIC))
-    if any(isinstance(it, Sample) and not np.isfinite(it.values).any() for it in found):
-        kind = origin(studies.switch.mtu.dataset)["evidence"]
-        found = [Untestable(kind, "too much CPU time is nobody's in these transfers, the shaper's work among it")]
+    found = ratio(studies, f"cpu_{end}", Place(CABLE, largest_mtu(studies)), Place(CABLE, BASIC))
+    samples = [one for one in found if isinstance(one, Sample)]
+    if any(not np.isfinite(one.values).any() for one in samples):
+        kind = origin(studies.tcp_mtu.dataset)["evidence"]
+        found = [Untestable(kind, "too much CPU time belongs to neither end, such as the shaper's")]
     return [printed, *found]
 
 
 def _printed_cost(end: str, device: str, jumbo: int) -> Printed:
     tests = [line(device, mtu) for mtu in (jumbo, BASIC)]
-    above, below = (it[f"cpu_{end}_percent"] / it.goodput_kib_s for it in tests)
+    above, below = (test[f"cpu_{end}_percent"] / test.goodput_kib_s for test in tests)
     return Printed({f"{end} CPU over goodput, test 1 over test 2": above / below})
 
 
 def _cost_on_cable(studies: Studies, end: str) -> list[Found]:
     """From tcp_cost, whose blocks are many, with the largest MTU that was run."""
-    study = studies.switch.cost if studies.switch else None
+    study = studies.tcp_mtu.cost if studies.tcp_mtu else None
     if study is None or BASIC not in study.points.mtu.values:
         return []
     cost, largest = study.points[f"cost_{end}"], int(study.points.mtu.max())
@@ -96,4 +115,6 @@ def _cost_on_cable(studies: Studies, end: str) -> list[Found]:
 
 
 def _cost_through_switch(studies: Studies, end: str) -> list[Found]:
-    return ratio(studies, f"cost_{end}", (FREE_SWITCH, largest_mtu(studies)), (FREE_SWITCH, BASIC))
+    return ratio(
+        studies, f"cost_{end}", Place(FREE_SWITCH, largest_mtu(studies)), Place(FREE_SWITCH, BASIC)
+    )

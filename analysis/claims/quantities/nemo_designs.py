@@ -3,8 +3,8 @@
 import numpy as np
 
 from analysis.claims.sample import Found, sample
-from analysis.studies.together import Studies
-from analysis.studies.topology import HPL
+from analysis.experiments import Studies
+from analysis.experiments.topology import HPL
 
 
 def slowdown_of_neighbours(studies: Studies) -> list[Found]:
@@ -35,13 +35,15 @@ def slowdown_of_hpl(studies: Studies) -> list[Found]:
 def _slowdown(studies: Studies, pattern: str) -> list[Found]:
     """The slowdown of every simulated run on each of the source's own designs, neighbours in order and shuffled."""
     study = studies.topology
-    judged = study.judgements if study else ()
-    own = [it for it in judged if it.pattern == pattern and it.interconnect in study.proposed]
+    if study is None:
+        return []
+    of_pattern = [judged for judged in study.judgements if judged.pattern == pattern]
+    own = [judged for judged in of_pattern if judged.interconnect in study.proposed]
     if not own:
         return []
     text = f"slowdown on {own[0].nodes} nodes, the source's own designs, neighbours in order and shuffled"
     if pattern == HPL:
-        return [sample(study.hpl, [it.slowdown for it in own], text, "run")]
-    designs = list(dict.fromkeys(it.interconnect for it in own))
-    values = study.slowdowns.makespan.sel(pattern=pattern, interconnect=designs, nodes=own[0].nodes)
+        return [sample(study.hpl, [judged.slowdown for judged in own], text, "run")]
+    designs = list(dict.fromkeys(judged.interconnect for judged in own))
+    values = study.slowdowns.sel(pattern=pattern, interconnect=designs, nodes=own[0].nodes)
     return [sample(study.dataset, np.ravel(values), text, "run")]

@@ -13,11 +13,11 @@ import xarray as xr
 
 from analysis import published
 from analysis.claims.sample import Found, Printed, Untestable, first_of_each, origin, sample
-from analysis.studies.efficiency import PLATEAU, efficiency, rpeak
-from analysis.studies.paper import Paper
-from analysis.studies.prediction_of_paper import PAIR
-from analysis.studies.scaling import Scaling
-from analysis.studies.together import Studies
+from analysis.efficiency import PLATEAU, efficiency, rpeak
+from analysis.experiments import Studies
+from analysis.experiments.hpl_paper import Paper
+from analysis.experiments.hpl_scaling import Scaling
+from analysis.hpl_predictors import PAIR
 
 PERCENT = 0.01  # the unit of the last digit of a printed "20 %"
 
@@ -43,7 +43,7 @@ class _Curves:
         return int(self.values.nodes.max())
 
     def at(self, network: str, nodes: int) -> xr.DataArray:
-        """Over (repeat); NaN where this was not run."""
+        """A network's efficiencies on so many nodes, over (repeat); NaN where this was not run."""
         return self.values.sel(interconnect=network).reindex(nodes=[nodes]).isel(nodes=0)
 
     def over_nodes(self, network: str, most: int, fewest: int) -> Found:
@@ -53,11 +53,16 @@ class _Curves:
         if network == self.fast and not self.driven:
             return self.untestable("its nodes, and not the links, limit what they send over 10GE")
         ratio = self.at(network, most) / self.at(network, fewest)
-        return self.sample(ratio, f"{most} over {fewest} nodes")
+        return self.sample(ratio, f"efficiency on {most} nodes over that on {fewest}")
 
     def fast_over_slow(self, nodes: int) -> xr.DataArray:
-        """Over (repeat)."""
+        """The fast network's efficiency over the slow one's on so many nodes, over (repeat)."""
         return self.at(self.fast, nodes) / self.at(self.slow, nodes)
+
+    def growth(self) -> Found:
+        """`fast_over_slow` on the most nodes over that on the fewest."""
+        ratio = self.fast_over_slow(self.most) / self.fast_over_slow(self.fewest)
+        return self.sample(ratio, f"{self.most} over {self.fewest} nodes")
 
     def sample(self, values: xr.DataArray, of: str) -> Found:
         """The sample of values over (repeat)."""
@@ -70,37 +75,43 @@ class _Curves:
 
 def fast_over_nodes(studies: Studies) -> list[Found]:
     """10GE's rate of a node on the most nodes over that on the fewest: 1 on a straight line from no nodes on."""
-    return _of_curves(studies, lambda it: it.over_nodes(it.fast, it.most, it.fewest))
+    return first_of_each(
+        curves.over_nodes(curves.fast, curves.most, curves.fewest) for curves in _curves(studies)
+    )
 
 
 def slow_early(studies: Studies) -> list[Found]:
     """Gigabit Ethernet's efficiency on eight nodes over that on the fewest."""
-    return _of_curves(studies, lambda it: it.over_nodes(it.slow, PLATEAU, it.fewest))
+    return first_of_each(
+        curves.over_nodes(curves.slow, PLATEAU, curves.fewest) for curves in _curves(studies)
+    )
 
 
 def slow_late(studies: Studies) -> list[Found]:
     """Gigabit Ethernet's efficiency on the most nodes over that on eight."""
-    return _of_curves(studies, lambda it: it.over_nodes(it.slow, it.most, PLATEAU))
+    return first_of_each(
+        curves.over_nodes(curves.slow, curves.most, PLATEAU) for curves in _curves(studies)
+    )
 
 
 def slow_over_nodes(studies: Studies) -> list[Found]:
     """Gigabit Ethernet's efficiency on the most nodes over that on the fewest."""
-    return _of_curves(studies, lambda it: it.over_nodes(it.slow, it.most, it.fewest))
+    return first_of_each(
+        curves.over_nodes(curves.slow, curves.most, curves.fewest) for curves in _curves(studies)
+    )
 
 
 def fast_over_slow(studies: Studies) -> list[Found]:
     """10GE's rate over Gigabit Ethernet's on the most nodes, or less than that where its nodes do not fill 10GE."""
-    return _of_curves(studies, lambda it: it.sample(it.fast_over_slow(it.most), f"on {it.most} nodes"))
+    return first_of_each(
+        curves.sample(curves.fast_over_slow(curves.most), f"on {curves.most} nodes")
+        for curves in _curves(studies)
+    )
 
 
 def growth_of_fast_over_slow(studies: Studies) -> list[Found]:
     """10GE's rate over Gigabit Ethernet's on the most nodes, over the same on the fewest."""
-
-    def growth(it: _Curves) -> Found:
-        ratio = it.fast_over_slow(it.most) / it.fast_over_slow(it.fewest)
-        return it.sample(ratio, f"{it.most} over {it.fewest} nodes")
-
-    return _of_curves(studies, growth)
+    return first_of_each(curves.growth() for curves in _curves(studies))
 
 
 def fast_efficiency(studies: Studies) -> list[Found]:
@@ -110,42 +121,60 @@ def fast_efficiency(studies: Studies) -> list[Found]:
 
 def fast_efficiency_spread(studies: Studies) -> list[Found]:
     """The difference of 10GE's largest and least efficiency on several nodes."""
-    return _of_efficiencies(studies, lambda each: each.max("nodes") - each.min("nodes"), "of all node counts")
+    return _of_efficiencies(
+        studies, lambda each: each.max("nodes") - each.min("nodes"), "of all node counts"
+    )
 
 
 def fast_on_larger_clusters(studies: Studies) -> list[Found]:
     """10GE's efficiency on every cluster beyond the paper's over that on its largest case."""
-    if studies.beyond is None:
+    if studies.hpl_beyond is None:
         return []
-    reached = studies.beyond.efficiency.sel(interconnect=PAIR[1])
+    reached = studies.hpl_beyond.efficiency.sel(interconnect=PAIR[1])
     larger = reached.isel(nodes=slice(1, None)) / reached.isel(nodes=0)
-    return [sample(studies.beyond.dataset, larger, f"{_range(larger)} over {int(reached.nodes[0])} nodes", "case")]
+    return [
+        sample(
+            studies.hpl_beyond.dataset,
+            larger,
+            f"{_range(larger)} over {int(reached.nodes[0])} nodes",
+            "case",
+        )
+    ]
 
 
 def infiniband_over_fast(studies: Studies) -> list[Found]:
     """HPL's rate on DDR InfiniBand over that on 10GE, in every case that ran on both."""
-    gains = studies.beyond.gains if studies.beyond else ()
-    ratios = [1 + it.rate for it in gains if (it.network, it.reference) == PAIR]
-    return [sample(studies.beyond.dataset, it, f"on {_range(it)} nodes", "case") for it in ratios]
+    study = studies.hpl_beyond
+    if study is None:
+        return []
+    gains = [gain.rate for gain in study.gains if (gain.network, gain.reference) == PAIR]
+    return [sample(study.dataset, 1 + gain, f"on {_range(gain)} nodes", "case") for gain in gains]
 
 
 def raw_infiniband_over_fast(studies: Studies) -> list[Found]:
     """DDR InfiniBand's advantage over 10GE in the raw numbers that the paper prints."""
-    fast, infiniband = (published.smith()["micro_benchmarks"][name] for name in ("10gige", "ddr_infiniband"))
+    fast, infiniband = (
+        published.smith()["micro_benchmarks"][name] for name in ("10gige", "ddr_infiniband")
+    )
     bandwidth = infiniband["bandwidth"]["value"] / fast["bandwidth"]["value"]
     latency = fast["latency"]["value"] / infiniband["latency"]["value"]
-    return [Printed({"the ratio of bandwidths": bandwidth, "the inverse ratio of latencies": latency}, PERCENT)]
+    return [
+        Printed(
+            {"the ratio of bandwidths": bandwidth, "the inverse ratio of latencies": latency},
+            PERCENT,
+        )
+    ]
 
 
 def _range(values: xr.DataArray) -> str:
     return f"{int(values.nodes[0])} to {int(values.nodes[-1])}"
 
 
-def _of_curves(studies: Studies, read: Callable[[_Curves], Found]) -> list[Found]:
-    """What `read` finds in the scaling campaign's blocks, and in the paper's cases."""
-    in_blocks = [_in_blocks(studies.scaling)] if studies.scaling else []
-    simulated = [_simulated(studies.paper)] if studies.paper else []
-    return first_of_each(map(read, [*in_blocks, *simulated]))
+def _curves(studies: Studies) -> list[_Curves]:
+    """Those of the scaling campaign's blocks, and of the paper's cases."""
+    in_blocks = [_in_blocks(studies.hpl_scaling)] if studies.hpl_scaling else []
+    simulated = [_simulated(studies.hpl_paper)] if studies.hpl_paper else []
+    return [*in_blocks, *simulated]
 
 
 def _simulated(paper: Paper) -> _Curves:
@@ -154,8 +183,14 @@ def _simulated(paper: Paper) -> _Curves:
     values = paper.efficiency.expand_dims("repeat")
     if paper.sensitivity:
         base, changes = paper.sensitivity.base, paper.sensitivity.changes
-        varied = (base + changes).stack(repeat=("parameter", "side")).drop_vars(("repeat", "parameter", "side"))
-        values = xr.concat([base.expand_dims("repeat"), varied], "repeat", coords="minimal", compat="override")
+        varied = (
+            (base + changes)
+            .stack(repeat=("parameter", "side"))
+            .drop_vars(("repeat", "parameter", "side"))
+        )
+        values = xr.concat(
+            [base.expand_dims("repeat"), varied], "repeat", coords="minimal", compat="override"
+        )
     return _Curves(paper.dataset, values, fewest=int(values.nodes.min()), **names)
 
 
@@ -172,17 +207,21 @@ def _in_blocks(scaling: Scaling) -> _Curves:
     )
 
 
-def _of_efficiencies(studies: Studies, read: Callable[[xr.DataArray], xr.DataArray], of: str) -> list[Found]:
+def _of_efficiencies(
+    studies: Studies, read: Callable[[xr.DataArray], xr.DataArray], of: str
+) -> list[Found]:
     """What `read` makes of 10GE's efficiencies on several nodes, over (nodes) or over (block, nodes)."""
-    found = [_in_runs(studies.scaling, read, of)] if studies.scaling else []
-    if studies.paper:
-        reached = studies.paper.efficiency.sel(interconnect=studies.paper.reference)
-        found.append(sample(studies.paper.dataset, read(reached), of, "model"))
+    found = [_in_runs(studies.hpl_scaling, read, of)] if studies.hpl_scaling else []
+    if studies.hpl_paper:
+        reached = studies.hpl_paper.efficiency.sel(interconnect=studies.hpl_paper.reference)
+        found.append(sample(studies.hpl_paper.dataset, read(reached), of, "model"))
     return first_of_each(found)
 
 
 def _in_runs(scaling: Scaling, read: Callable[[xr.DataArray], xr.DataArray], of: str) -> Found:
     if np.isnan(rpeak(scaling.points)):
-        return Untestable(origin(scaling.dataset)["evidence"], "the theoretical peak of its nodes is not known")
+        return Untestable(
+            origin(scaling.dataset)["evidence"], "the theoretical peak of its nodes is not known"
+        )
     reached = efficiency(scaling.points).sel(interconnect=scaling.contrasts[0].reference)
     return sample(scaling.dataset, read(reached.sel(nodes=reached.nodes > 1)), of)

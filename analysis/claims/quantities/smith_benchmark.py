@@ -4,12 +4,20 @@ import numpy as np
 import xarray as xr
 
 from analysis import published
-from analysis.claims.sample import SIMULATED, Estimate, Found, Printed, first_of_each, origin, sample
+from analysis.claims.sample import (
+    SIMULATED,
+    Estimate,
+    Found,
+    Printed,
+    first_of_each,
+    origin,
+    sample,
+)
 from analysis.contrasts import differences
+from analysis.experiments import Studies
+from analysis.experiments.hpl_messages import Profile
+from analysis.hpl_predictors import paper_elasticities
 from analysis.statistics import design as designs
-from analysis.studies.payload import Profile
-from analysis.studies.prediction_of_paper import paper_elasticities
-from analysis.studies.together import Studies
 from analysis.wire import wire_limit
 
 GB, GIB, MB, MIB = 1e9, 2**30, 1e6, 2**20  # bytes
@@ -25,23 +33,25 @@ def latency_elasticity(studies: Studies) -> list[Found]:
 
 def bandwidth_over_latency(studies: Studies) -> list[Found]:
     """What bandwidth does to HPL's rate less what latency does, both as elasticities."""
-    return _elasticities(studies, lambda each: each.sel(parameter="bandwidth") - each.sel(parameter="latency"))
+    return _elasticities(
+        studies, lambda each: each.sel(parameter="bandwidth") - each.sel(parameter="latency")
+    )
 
 
 def noise_on_most_nodes(studies: Studies) -> list[Found]:
     """What a daemon on every node leaves of HPL's rate on the most nodes, over what it leaves on the fewest."""
-    if studies.noise is None:
+    if studies.hpl_noise is None:
         return []
-    study = studies.noise
-    daemon = next(it for it in study.daemons if it.name == study.primary)
+    study = studies.hpl_noise
+    (daemon,) = (daemon for daemon in study.daemons if daemon.name == study.primary)
     baseline = designs.read(study.dataset).baseline_nodes
     of = f"a daemon of {daemon.name}, {study.nodes[-1]} over {baseline} nodes"
     return [sample(study.dataset, np.exp(differences(daemon.log_ratio, baseline)), of)]
 
 
 def large_over_small_order(studies: Studies) -> list[Found]:
-    """HPL's share of the nodes' rate at the largest order of the matrix over that at the least, on the same nodes with 10GE."""
-    study = studies.size
+    """HPL's share of the nodes' rate at the largest order of the matrix over that at the least, same nodes, 10GE."""
+    study = studies.hpl_size
     if study is None:
         return []
     blocks = study.points.share.sel(interconnect=study.reference).squeeze("nodes")
@@ -63,20 +73,34 @@ def largest_memory_share(studies: Studies) -> list[Found]:
     """The largest part of its nodes' memory that the matrix of one of Table 1's cases fills."""
     memory = published.smith()["cluster"]["memory_per_node"]["value"]
     table = published.smith_table1()
-    largest = {name: published.memory_share(table, memory * unit).max() for name, unit in (("GB", GB), ("GiB", GIB))}
+    largest = {
+        name: published.memory_share(table, memory * unit).max()
+        for name, unit in (("GB", GB), ("GiB", GIB))
+    }
     return [Printed({f"of {memory} {name} a node": share for name, share in largest.items()})]
 
 
 def largest_order(studies: Studies) -> list[Found]:
     """The order of the largest case's matrix, as Appendix B has it."""
-    order, unit = max(published.smith_deck()["deck"]["N"]), published.smith()["table1"]["printed_n_unit"]
-    return [Printed({"Appendix B's order": order, f"Appendix B's order over {unit}": order / unit}, rounding=1)]
+    order, unit = (
+        max(published.smith_deck()["deck"]["N"]),
+        published.smith()["table1"]["printed_n_unit"],
+    )
+    return [
+        Printed(
+            {"Appendix B's order": order, f"Appendix B's order over {unit}": order / unit},
+            rounding=1,
+        )
+    ]
 
 
 def bandwidth_over_wire(studies: Studies) -> list[Found]:
     """10GE's printed bandwidth over what 10 Gbit/s carry of TCP's payload."""
     printed = published.smith()["micro_benchmarks"]["10gige"]["bandwidth"]["value"]
-    units, mtus = {"10^6 B": MB, "2^20 B": MIB}, {"frames of 1500 B": STANDARD, "frames of 9000 B": JUMBO}
+    units, mtus = (
+        {"10^6 B": MB, "2^20 B": MIB},
+        {"frames of 1500 B": STANDARD, "frames of 9000 B": JUMBO},
+    )
     shares = {
         f"{name} in {frames}": 8 * printed * unit / wire_limit(FAST_WIRE, mtu)
         for name, unit in units.items()
@@ -87,7 +111,7 @@ def bandwidth_over_wire(studies: Studies) -> list[Found]:
 
 def _elasticities(studies: Studies, read) -> list[Found]:
     """What `read` makes of the elasticities, in every case of the paper whose sensitivity was simulated."""
-    varied = studies.paper.sensitivity if studies.paper else None
+    varied = studies.hpl_paper.sensitivity if studies.hpl_paper else None
     if varied is None:
         return []
     found: xr.DataArray = read(paper_elasticities(varied.dataset))
@@ -96,17 +120,28 @@ def _elasticities(studies: Studies, read) -> list[Found]:
 
 
 def _of_payload(studies: Studies, name: str) -> list[Found]:
-    return first_of_each(_share(it, name) for it in (studies.payload.profiles if studies.payload else ()))
+    profiles = studies.hpl_messages.profiles if studies.hpl_messages else ()
+    return first_of_each(_share(profile, name) for profile in profiles)
 
 
 def _share(profile: Profile, name: str) -> Found:
     """A count: HPL sends the same messages in every run, so that one run has no scatter to judge by."""
     most = profile.summary.isel(nodes=-1)
-    value, of = float(most[name]), f"on {int(most.nodes)} nodes, {int(most.P)} x {int(most.Q)} processes"
+    value, of = (
+        float(most[name]),
+        f"on {int(most.nodes)} nodes, {int(most.P)} x {int(most.Q)} processes",
+    )
     if profile.evidence == SIMULATED:
         return sample(profile.dataset, value, of, CASE)
     exactly = (value, value)
     made = origin(profile.dataset)
     return Estimate(
-        estimate=value, interval_90=exactly, interval_95=exactly, kind="count", n=1, n_of="run", of=of, **made
+        estimate=value,
+        interval_90=exactly,
+        interval_95=exactly,
+        kind="count",
+        n=1,
+        n_of="run",
+        of=of,
+        **made,
     )

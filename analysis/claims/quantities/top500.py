@@ -1,7 +1,10 @@
 """What TOP500's lists say to the sources' numbers of them: every reading of the words, from lists that are there."""
 
+from collections.abc import Sequence
+
 from analysis.claims.sample import Found, Printed
-from analysis.studies.together import Studies
+from analysis.experiments import Studies
+from analysis.experiments.top500 import Aggregate
 
 
 def gige_best_ranked(studies: Studies) -> list[Found]:
@@ -41,12 +44,18 @@ def gige_share(studies: Studies) -> list[Found]:
 
 def gige_lead(studies: Studies) -> list[Found]:
     """By how much [1] the share of systems on Gigabit Ethernet exceeds that of the next family, in the same list."""
-    lists = [] if studies.top500 is None else studies.top500.lists
-    month = next((it.month for it in _aggregates(studies) if it.id == "gige_share"), None)
-    shares = {own.family: own.shares["share of systems"] for it in lists if it.month == month for own in it.families}
-    others = [share for family, share in shares.items() if family != "gige"]
-    lead = shares.get("gige", 0.0) - max(others, default=0.0)
-    return [Printed({"share of systems": lead})] if shares else []
+    months = [printed.month for printed in _aggregates(studies) if printed.id == "gige_share"]
+    lists = studies.top500.lists if studies.top500 else ()
+    shares = {
+        own.family: own.shares["share of systems"]
+        for one in lists
+        if one.month in months
+        for own in one.families
+    }
+    if not shares:
+        return []
+    own = shares.pop("gige", 0.0)
+    return [Printed({"share of systems": own - max(shares.values(), default=0.0)})]
 
 
 def ddr_above_threshold(studies: Studies) -> list[Found]:
@@ -56,8 +65,9 @@ def ddr_above_threshold(studies: Studies) -> list[Found]:
 
 def _printed(studies: Studies, name: str) -> list[Found]:
     """The readings of a printed number; nothing where its list is not there."""
-    return [Printed(it.readings, it.rounding) for it in _aggregates(studies) if it.id == name and it.readings]
+    found = [printed for printed in _aggregates(studies) if printed.id == name]
+    return [Printed(printed.readings, printed.rounding) for printed in found if printed.readings]
 
 
-def _aggregates(studies: Studies):
-    return () if studies.top500 is None else studies.top500.aggregates
+def _aggregates(studies: Studies) -> Sequence[Aggregate]:
+    return studies.top500.aggregates if studies.top500 else ()

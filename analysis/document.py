@@ -1,0 +1,72 @@
+"""An executed notebook as a section of the report: its words, figures and tables, as Markdown."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+from analysis.exhibit import KEY
+from runners.record import FalloffError
+
+# Cells with this tag are in the supplement only.
+DETAIL = "detail"
+
+
+@dataclass(frozen=True)
+class Section:
+    """What a notebook tells: `markdown`, the `figures` in it as SVG by label, what each `rests_on`, and its `findings`."""
+
+    name: str
+    markdown: str
+    figures: Mapping[str, str]
+    rests_on: Mapping[str, tuple[str, ...]]
+    findings: tuple[dict, ...]
+
+
+def read(file: Path, whole: bool = False) -> Section:
+    """The section of an executed notebook, `whole` with its details.
+
+    Raises FalloffError where the notebook was not executed to its end.
+    """
+    cells = nbformat.read(file, as_version=4).cells
+    if unfinished := [
+        cell for cell in cells if cell.cell_type == "code" and not cell.execution_count
+    ]:
+        raise FalloffError(
+            f"{file} was not executed to its end: {unfinished[0].source.splitlines()[0]!r} did not run"
+        )
+    kept = [cell for cell in cells if whole or DETAIL not in cell.metadata.get("tags", [])]
+    outputs = [output for cell in kept if cell.cell_type == "code" for output in cell.outputs]
+    about = [
+        output.metadata[KEY] | {"svg": output.data.get("image/svg+xml")}
+        for output in outputs
+        if _is_ours(output)
+    ]
+    return Section(
+        name=file.stem,
+        markdown="\n\n".join(part for cell in kept for part in _parts(cell, whole)),
+        figures={it["label"]: it["svg"] for it in about if "label" in it},
+        rests_on={it["label"]: tuple(it["rests_on"]) for it in about if "label" in it},
+        findings=tuple(finding for it in about for finding in it.get("findings", ())),
+    )
+
+
+def _parts(cell, whole: bool) -> Iterable[str]:
+    """A cell's Markdown: its words, or its outputs and, below a figure or where all is wanted, its code."""
+    if cell.cell_type == "markdown":
+        yield cell.source
+        return
+    yield from (text for output in cell.outputs if (text := _text(output)))
+    if whole or any("image/svg+xml" in output.get("data", {}) for output in cell.outputs):
+        yield f"::: code\n```python\n{cell.source}\n```\n:::"
+
+
+def _text(output) -> str:
+    if _is_ours(output):
+        return output.metadata[KEY].get("markdown", "")
+    return output.get("data", {}).get("text/markdown", "")
+
+
+def _is_ours(output) -> bool:
+    return KEY in output.get("metadata", {})

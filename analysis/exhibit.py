@@ -1,0 +1,229 @@
+"""What a notebook shows and the report prints: figures and tables whose captions stand alone.
+
+A figure or table without unit, n or kind of interval cannot be made. In Jupyter each shows itself with its caption; the
+report finds the same in the executed notebook, under `KEY` of the output's metadata.
+"""
+
+import base64
+import io
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import xarray as xr
+from matplotlib.figure import Figure
+
+from analysis import style
+from analysis.findings import Finding
+from analysis.wording import counted, percent, plain
+from runners.record import FalloffError
+
+KEY = "falloff"
+# What has no unit because it counts.
+COUNTS = ("nodes", "pairs", "receivers", "streams", "systems", "flows", "connections")
+WITHOUT_SCATTER = ("simulated", "published")
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a figure or table rests on: kind of evidence, how often it was repeated, and the kind of its intervals.
+
+    `n` counts `of`. A simulation repeats itself and a published number is one: these have neither n nor interval.
+    """
+
+    evidence: str
+    n: int | None = None
+    intervals: str = ""
+    of: str = "block"
+
+    def __post_init__(self):
+        if self.evidence not in WITHOUT_SCATTER and not (self.n and self.intervals):
+            raise FalloffError(
+                f"a figure or table of {self.evidence} evidence says its n and the kind of its intervals"
+            )
+
+    def __str__(self) -> str:
+        n = f"n = {counted(self.n, self.of)}" if self.n else ""
+        return ", ".join(filter(None, (f"{self.evidence} evidence", n, self.intervals)))
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A figure: `label` names it and its file, `shows` and `marks` are its caption around the basis, `alt` is for who cannot
+    see it.
+
+    `rests_on` are the campaigns, and the files of data/, that it draws. Raises FalloffError where an axis has no unit.
+    """
+
+    label: str
+    figure: Figure
+    shows: str
+    basis: Basis
+    alt: str
+    marks: str = ""
+    rests_on: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        if faults := _axes_without_unit(self.figure):
+            raise FalloffError(f"figure {self.label}: {'; '.join(faults)}")
+
+    @property
+    def caption(self) -> str:
+        """The caption as Markdown."""
+        return f"{self.shows} ({self.basis}). {self.marks}".strip()
+
+    @property
+    def markdown(self) -> str:
+        """The figure in the report's Markdown; its file is in `figures/`."""
+        return f'![{self.caption}](figures/{self.label}.svg){{#fig:{self.label.replace("_", "-")} alt="{self.alt}"}}'
+
+    def svg(self) -> str:
+        """The figure as SVG; the same figure gives the same text."""
+        text = io.StringIO()
+        style.save(self.figure, text)
+        return text.getvalue()
+
+    def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
+        svg = self.svg()
+        picture = base64.b64encode(svg.encode()).decode()
+        shown = f'<img alt="{self.alt}" src="data:image/svg+xml;base64,{picture}" style="width:100%;max-width:900px;background:white">'
+        about = {"markdown": self.markdown, "label": self.label, "rests_on": list(self.rests_on)}
+        return {"text/html": f"{shown}<p><em>{self.caption}</em></p>", "image/svg+xml": svg}, {
+            KEY: about
+        }
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text: `columns` are its headings, with units, `align` a letter a column (l, r), `rows` its cells.
+
+    `caption` says what it shows, `basis` what it rests on, None where the rows say so themselves. `widths` are those of the
+    columns relative to each other, where text wraps; without them all are as wide as what they hold. A `long` table may go
+    on over the next page.
+    """
+
+    label: str
+    columns: Sequence[str]
+    align: str
+    rows: Iterable[Sequence[str]]
+    caption: str
+    basis: Basis | None = None
+    widths: Sequence[int] = ()
+    long: bool = False
+
+    def __post_init__(self):
+        object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
+        if wrong := [row for row in (self.align, *self.rows) if len(row) != len(self.columns)]:
+            raise FalloffError(
+                f"table {self.label}: not {len(self.columns)} columns in {wrong[0]!r}"
+            )
+
+    @property
+    def said(self) -> str:
+        """The caption with the basis, as Markdown."""
+        return f"{self.caption.removesuffix('.')} ({self.basis})." if self.basis else self.caption
+
+    @property
+    def body(self) -> str:
+        """Headings and rows as a Markdown table."""
+        rule = [":--" if letter == "l" else "--:" for letter in self.align]
+        return "\n".join(f"| {' | '.join(row)} |" for row in (self.columns, rule, *self.rows))
+
+    @property
+    def markdown(self) -> str:
+        """The table in the report's Markdown."""
+        widths = f' widths="{" ".join(map(str, self.widths))}"' if self.widths else ""
+        table = f"{self.body}\n\nTable: {self.said} {{#tbl:{self.label}{widths}}}"
+        return f"::: long\n\n{table}\n\n:::" if self.long else table
+
+    def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
+        return {"text/markdown": f"{self.body}\n\n*{self.said}*"}, {
+            KEY: {"markdown": self.markdown}
+        }
+
+
+def _axes_without_unit(figure: Figure) -> list[str]:
+    """Each axis whose label has neither a unit in brackets nor counts something."""
+    labels = [axis.get_label_text() for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
+    if not any(labels):
+        return ["no axis has a label"]
+    return [
+        f"axis {label!r} has no unit in brackets"
+        for label in dict.fromkeys(labels)
+        if label
+        and not re.search(r"\[[^]]+\]", label)
+        and not label.split(" ")[-1].startswith(COUNTS)
+    ]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an experiment found: in words (Markdown), and each statement as data for `summary.json`."""
+
+    text: str
+    findings: Sequence[Finding] = ()
+
+    def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
+        return {"text/markdown": self.text}, {
+            KEY: {"markdown": self.text, "findings": [asdict(it) for it in self.findings]}
+        }
+
+
+def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Table:
+    """What a campaign varies, measures and repeats, in a small table; `titles` are of levels, instead of their own names."""
+    design, names = json.loads(dataset.attrs["design"]), json.loads(dataset.attrs["interconnects"])
+    names |= {level: {"short": title} for level, title in (titles or {}).items()}
+    rows = [
+        (factor.replace("_", " "), _levels(levels, names))
+        for factor, levels in design["factors"].items()
+    ]
+    valid, begun = (
+        dataset.block.where(dataset.role == "point", drop=True),
+        dataset.attrs["campaign"],
+    )
+    blocks = len(set(valid.values.tolist()))
+    of_block = math.prod(len(levels) for levels in design["factors"].values())
+    rows.append(
+        ("repeats", f"{counted(blocks, 'block')} of {counted(of_block, 'trial')} in random order")
+    )
+    if design.get("margin"):
+        rows.append(("margin, set before the run", percent(design["margin"], 0)))
+    label = f"{begun.replace('_', '-')}-plan"
+    return Table(
+        label,
+        ("Varied", "Levels"),
+        "ll",
+        rows,
+        f"Campaign `{begun}`: what it varies and how often it repeats that.",
+    )
+
+
+def without_result(dataset: xr.Dataset) -> Table | None:
+    """Every trial of a campaign that has no result, and why; None where there is none."""
+    failed = dataset.isel(trial=dataset.status.values != "ok")
+    names = json.loads(dataset.attrs["interconnects"])
+    rows = [
+        (identity, runner, _levels([network], names), plain(reason))
+        for identity, runner, network, reason in zip(
+            *(failed[name].values.tolist() for name in ("trial_id", "runner", "interconnect", "reason"))
+        )
+    ]
+    if not rows:
+        return None
+    campaign = dataset.attrs["campaign"]
+    caption = f"Campaign `{campaign}`: {len(rows)} of {counted(dataset.sizes['trial'], 'trial')} have no result."
+    columns = ("Trial", "Tool", "Network", "Reason")
+    return Table(f"{campaign.replace('_', '-')}-failed", columns, "llll", rows, caption)
+
+
+def _levels(levels: Sequence, names: Mapping) -> str:
+    called = [names.get(level, {}).get("short") or _level(level) for level in levels]
+    return ("; " if any("," in name for name in called) else ", ").join(called)
+
+
+def _level(level) -> str:
+    if isinstance(level, bool):
+        return "yes" if level else "no"
+    return str(level).replace("_", " ")

@@ -1,0 +1,49 @@
+// What the browser does alone: light or dark, the address, the figure as a file, and a word when the server has gone.
+const falloff = (() => {
+  const PATIENCE = 12_000  // milliseconds that a page may take to connect
+  const root = document.documentElement
+  const chosen = () => { try { return localStorage.getItem("falloff-theme") } catch (_) { return null } }
+  const system = matchMedia("(prefers-color-scheme: dark)")
+  const current = () => chosen() || (system.matches ? "dark" : "light")
+  const paint = () => { root.dataset.theme = current() }
+
+  paint()
+  system.addEventListener("change", paint)
+  addEventListener("DOMContentLoaded", () => document.getElementById("theme").addEventListener("click", () => {
+    try { localStorage.setItem("falloff-theme", current() === "dark" ? "light" : "dark") } catch (_) { }
+    paint()
+  }))
+
+  // A page that does not connect, or is cut off, says so.
+  const lost = (is) => { document.getElementById("lost")?.toggleAttribute("hidden", !is) }
+  const waiting = setTimeout(lost, PATIENCE, true)
+
+  // The view is in the address: what a reader changes is a step that Back undoes.
+  function ready() {
+    clearTimeout(waiting)
+    lost(false)
+    const address = Bokeh.documents.at(-1).get_model_by_name("said")
+    const turn = () => {
+      root.toggleAttribute("data-empty", !address.tags.length)
+      root.dataset.page = new URLSearchParams(address.value).get("page") || "explore"
+      dispatchEvent(new Event("resize"))
+    }
+    address.properties.value.change.connect(() => {
+      if (address.value !== location.search) history.pushState(null, "", address.value)
+      turn()
+    })
+    address.properties.tags.change.connect(turn)
+    addEventListener("popstate", () => { address.value = location.search })
+    turn()
+  }
+
+  async function save(name, id) {
+    const drawing = Bokeh.index.find_one(Bokeh.documents.at(-1).get_model_by_id(id)).export("svg")
+    const link = document.createElement("a")
+    link.href = URL.createObjectURL(await drawing.to_blob())
+    link.download = `${name}.svg`
+    link.click()
+  }
+
+  return {ready, save, lost}
+})()

@@ -1,0 +1,146 @@
+"""What an experiment found, as data: each statement with its answer, estimate and interval, for `summary.json`."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+import xarray as xr
+
+from analysis.statistics.judgement import Control, Judgement
+from analysis.statistics.reproduction import Reproduction
+from analysis.wording import counted
+
+VERSION = 1
+T_INTERVAL = "95 % t interval over the blocks"
+PERCENTILE = "95 % percentile interval over draws"
+CONTROL_ANSWERS = {"holds": "the same", "violated": "different", "undecided": "undecided"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One statement, with what it rests on; what is not known is None or empty.
+
+    `estimate` and `interval` are of `quantity` in `unit`; falls, gains and shares are fractions. `interval_kind` says
+    level and method, `n` counts `n_of`. `primary` statements are those that a campaign was planned for. `campaign`
+    and `digest` name the trials, `today` says of a shorter run whether it reproduces this.
+    """
+
+    experiment: str
+    statement: str
+    answer: str
+    quantity: str
+    unit: str
+    estimate: float | None
+    interval: tuple[float, float] | None
+    interval_kind: str
+    n: int
+    n_of: str
+    evidence: str
+    campaign: str
+    digest: str
+    primary: bool = False
+    reason: str = ""
+    today: dict | None = None
+
+
+def text(findings: Iterable[dict]) -> str:
+    """The text of `summary.json`, from findings as dictionaries."""
+    return (
+        json.dumps({"version": VERSION, "findings": list(findings)}, indent=1, allow_nan=False)
+        + "\n"
+    )
+
+
+def origin(experiment: str, dataset: xr.Dataset) -> dict:
+    """Where the trials are from: what every finding of a dataset has in common."""
+    return {
+        "experiment": experiment,
+        "evidence": dataset.evidence.values.ravel()[0].item(),
+        "campaign": dataset.attrs["campaign"],
+        "digest": dataset.attrs["campaign_hash"],
+    }
+
+
+def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
+    """How many trials of the design gave no reading, and why: a sentence, empty where all have one."""
+    is_point = (dataset.role == "point").values
+    reasons = Counter(dataset.reason.values[is_point & (dataset.status != "ok").values].tolist())
+    if not reasons:
+        return ""
+    ((reason, _),) = reasons.most_common(1)
+    most = ", most often" if len(reasons) > 1 else ""
+    total = counted(int(is_point.sum()), noun)
+    return f"{reasons.total()} of {total} gave no reading{most}: {reason}."
+
+
+def of_fall(origin: dict, statement: str, found: Judgement, **further) -> Finding:
+    """A judged fall."""
+    kind = (
+        "" if found.interval is None else f"{100 * found.confidence:g} % t interval over the blocks"
+    )
+    values = {"estimate": known(found.fall), "interval": found.interval, "interval_kind": kind}
+    judged = {"answer": found.answer, "reason": found.reason, "n": found.blocks, "n_of": "block"}
+    return Finding(
+        **origin, **values, **judged, statement=statement, quantity="fall", unit="1", **further
+    )
+
+
+def of_control(origin: dict, statement: str, found: Control) -> Finding:
+    """A ratio that is judged to be 1 or not."""
+    kind = (
+        "" if found.interval is None else f"{100 * found.confidence:g} % t interval over the blocks"
+    )
+    values = {"estimate": known(found.ratio), "interval": found.interval, "interval_kind": kind}
+    answer = CONTROL_ANSWERS[found.kind]
+    return Finding(
+        **origin,
+        **values,
+        statement=statement,
+        answer=answer,
+        quantity="ratio",
+        unit="1",
+        n=found.blocks,
+        n_of="block",
+    )
+
+
+def of_estimate(
+    origin: dict, statement: str, quantity: str, unit: str, estimate, interval, kind: str, **further
+):
+    """An estimate with an interval of that kind."""
+    ends = (known(interval[0]), known(interval[1]))
+    is_known = None not in ends
+    return Finding(
+        **origin,
+        statement=statement,
+        quantity=quantity,
+        unit=unit,
+        estimate=known(estimate),
+        interval=ends if is_known else None,
+        interval_kind=kind if is_known else "",
+        **{"answer": "", "n_of": "block", **further},
+    )
+
+
+def today_of(found: Reproduction | None, run: xr.Dataset | None) -> dict | None:
+    """Whether a run of today reproduces a finding: ratios of both, of falls what is left."""
+    if found is None or run is None:
+        return None
+    return {
+        "answer": found.kind,
+        "reason": found.reason,
+        "judged_as": found.answers[1],
+        "ratio": found.today,
+        "reference_ratio": found.reference,
+        "interval_of_their_ratio": found.interval,
+        "interval_kind": f"{100 * found.confidence:g} % t interval over the blocks",
+        "n": found.blocks,
+        "digest": run.attrs["campaign_hash"],
+    }
+
+
+def known(value) -> float | None:
+    """A finite number, else None."""
+    return None if value is None or not math.isfinite(value) else float(value)

@@ -1,0 +1,188 @@
+"""What can be said of HPL results that somebody else's runs left, what cannot, and their figure."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+
+from analysis import drawing, style
+from analysis.inference import normality
+from analysis.inference.averages import average
+from runners.record import FalloffError
+
+# Runs that agree in all of these are repeats of each other.
+SETTINGS = ["interconnect", "nodes", "processes", "N", "NB", "P", "Q", "variant"]
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Imported HPL results over the nodes or, where no number of nodes is known, over the processes.
+
+    `abscissa` is which of the two, `ordinate` is `efficiency` [1], the share of Rpeak, or where that is not known
+    `rate` [Gflop/s]. `runs` has a row for each usable result: its `file` and SETTINGS, `x` on the abscissa and `y`
+    on the ordinate. `best` has a row for each interconnect and x: of all settings those with the highest harmonic mean,
+    with `runs`, `mean`, `low` and `high`, the 95 % t interval over the runs, NaN for a single one and where the
+    interconnect is not known. `notes` say in sentences what is missing and what does therefore not follow.
+    """
+
+    dataset: xr.Dataset
+    abscissa: str
+    ordinate: str
+    runs: pd.DataFrame
+    best: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+def analyse(dataset: xr.Dataset) -> Imported:
+    """Derive efficiencies, or rates, and the best settings; raises FalloffError when no result can be used."""
+    results = _results(dataset)
+    measured = results[results.rate.notna()]
+    hpl = measured[measured.variant.str.match("W[RC]|$")]
+    if hpl.empty:
+        reasons = "; ".join(filter(None, dict.fromkeys(results.reason)))
+        raise FalloffError(f"no result of HPL can be used: {reasons or 'none is of its double precision'}")
+    distinct = _distinct(hpl)
+    abscissa = "nodes" if distinct.nodes.notna().any() else "processes"
+    ordinate = "efficiency" if distinct.efficiency.notna().any() else "rate"
+    placed = distinct.assign(x=distinct[abscissa], y=distinct[ordinate])
+    runs = placed.dropna(subset=["x", "y"])[["file", *SETTINGS, "x", "y"]].reset_index(drop=True)
+    best = _best(runs)
+    notes = (
+        *_counts(results=results, measured=measured, hpl=hpl, distinct=distinct),
+        *_unknown(distinct, ordinate),
+        *_limits(runs, best, ordinate),
+        *_normality(runs, best),
+    )
+    return Imported(dataset, abscissa, ordinate, runs, best, notes)
+
+
+def interconnects(study: Imported) -> dict[str, str]:
+    """The short name of every interconnect in the figure; of one that is not known, that it is not."""
+    described = json.loads(study.dataset.attrs["interconnects"])
+    return {
+        name: described[name]["short"] if name else "interconnect not known"
+        for name in dict.fromkeys(study.best.interconnect)
+    }
+
+
+def _results(dataset: xr.Dataset) -> pd.DataFrame:
+    """One row for each result: file, SETTINGS, rate [Gflop/s], time [s], efficiency [1], the reason against it."""
+    names = ["file", *SETTINGS, "ranks_per_node", "rpeak", "reason"]
+    table = pd.DataFrame({name: dataset[name].values for name in names})
+    table["rate"], table["time"] = dataset.hpl_rate.values, dataset.hpl_time.values
+    table["processes"] = table.processes.fillna(table.P * table.Q)
+    on_nodes = table.P * table.Q / table.ranks_per_node
+    table["nodes"] = table.nodes.fillna(on_nodes.where(on_nodes % 1 == 0))
+    table["efficiency"] = 1e9 * table.rate / (table.nodes * table.rpeak)
+    return table
+
+
+def _distinct(results: pd.DataFrame) -> pd.DataFrame:
+    """The results without those that another file has to every digit: HPL.out beside the job's own output."""
+    alike = [*SETTINGS, "rate", "time"]
+    repeat = results.groupby(["file", *alike], dropna=False).cumcount()
+    return results[~results.assign(repeat=repeat).duplicated([*alike, "repeat"])]
+
+
+def _best(runs: pd.DataFrame) -> pd.DataFrame:
+    alike = runs.groupby([*SETTINGS, "x"], dropna=False).y
+    table = alike.agg(runs="size").reset_index()
+    table["mean"], table["low"], table["high"] = np.array([average(values, "rate") for _, values in alike]).T
+    table.loc[table.interconnect == "", ["low", "high"]] = np.nan  # perhaps of several networks, and no repeats
+    highest = table.groupby(["interconnect", "x"])["mean"].idxmax()
+    return table.loc[highest].reset_index(drop=True)
+
+
+def _counts(
+    results: pd.DataFrame, measured: pd.DataFrame, hpl: pd.DataFrame, distinct: pd.DataFrame
+) -> Iterator[str]:
+    """How many results were left out at each step, from all to the distinct ones."""
+    if len(measured) < len(results):
+        yield f"Results that cannot be used, as the list says: {len(results) - len(measured)} of {len(results)}."
+    if len(hpl) < len(measured):
+        yield f"Results in mixed precision (HPL-AI), no share of Rpeak, left out: {len(measured) - len(hpl)}."
+    if len(distinct) < len(hpl):
+        yield f"Results that another file has to every digit, counted once: {len(hpl) - len(distinct)}."
+
+
+def _unknown(results: pd.DataFrame, ordinate: str) -> Iterator[str]:
+    """What was not said of usable results, and what would say it."""
+    homeless, without_peak = results.nodes.isna(), results.rpeak.isna()
+    if homeless.all():
+        yield "The number of nodes is not known, so rates are over processes: --set ranks_per_node=R, or nodes=N."
+    elif homeless.any():
+        yield f"Results without a number of nodes, left out: {homeless.sum()} (--set ranks_per_node=R, or nodes=N)."
+    if without_peak.all():
+        yield "Rpeak is not known, so these are rates and no efficiencies: --set rpeak=F, one node's flop/s."
+    elif ordinate == "efficiency" and without_peak.any():
+        yield f"Results without an Rpeak, left out: {without_peak.sum()} (--set rpeak=F, one node's flop/s)."
+    if (results.interconnect == "").any():
+        yield "Without an interconnect there is no interval: --set interconnect=NAME, or a column of --map."
+
+
+def _normality(runs: pd.DataFrame, best: pd.DataFrame) -> Iterator[str]:
+    """What Shapiro and Wilk's test says of the runs whose intervals take them for normal."""
+    if best.low.isna().all():
+        return
+    alike = [values.to_numpy() for _, values in runs.groupby([*SETTINGS, "x"], dropna=False).y]
+    table = np.full((max(map(len, alike)), len(alike)), np.nan)
+    for column, values in enumerate(alike):
+        table[: len(values), column] = values
+    found = normality.check(xr.DataArray(table, dims=("block", "point")), "rate")
+    if not found.tested:
+        yield "The intervals take runs for normal, which fewer than three runs a point cannot show."
+    elif found.departs:
+        yield f"The intervals take runs for normal, which they do not look (least p {found.p_holm:.2g} after Holm)."
+
+
+def _limits(runs: pd.DataFrame, best: pd.DataFrame, ordinate: str) -> Iterator[str]:
+    """What the number and the choice of runs do not allow to be concluded."""
+    single = int((best.runs == 1).sum())
+    if single:
+        yield f"Points that are a single run, without an interval: {single} of {len(best)}."
+    choices = runs.drop_duplicates(SETTINGS).groupby(["interconnect", "x"]).size().max()
+    if choices > 1:
+        yield f"Each point is the best of up to {choices} settings, which favours what scatters more."
+    if ordinate == "efficiency" and runs.y.max() > 1:
+        yield "More than 100 % of Rpeak: rpeak has to be one node's, at the clock that it ran at."
+    yield "Order and blocks of the runs are not known, so no verdict on a fall is drawn."
+
+
+def draw(study: Imported) -> dict[str, Figure]:
+    """The one figure that the results allow, by name: efficiency or rate."""
+    return {study.ordinate: over_nodes(study)}
+
+
+def over_nodes(study: Imported) -> Figure:
+    """Share of Rpeak [%] or rate [Gflop/s]: small marks are runs, open ones the means of the best settings.
+
+    Bars are 95 % t intervals over the runs; a single run has none and says so.
+    """
+    scale = 100 if study.ordinate == "efficiency" else 1
+    with style.styled():
+        figure, axes = drawing.new_figure(3.6)
+        names = interconnects(study)
+        for position, (name, short) in enumerate(names.items()):
+            aside = 2 ** (0.035 * (position - (len(names) - 1) / 2))
+            look = style.look(name)
+            runs = study.runs[study.runs.interconnect == name]
+            best = study.best[study.best.interconnect == name].sort_values("x")
+            small = {"color": look.color, "alpha": 0.45, "markersize": 3.5, "mew": 0}
+            axes.plot(aside * runs.x, scale * runs.y, look.marker, **small)
+            axes.plot([], [], look.marker, color=look.color, mfc="white", label=short)
+            for point in best.itertuples():
+                ends = (scale * end for end in (point.mean, point.low, point.high))
+                drawing.interval(axes, name, aside * point.x, *ends)
+                if point.runs == 1:
+                    place = (aside * point.x, scale * point.mean)
+                    axes.annotate("1 run", place, (0, 5), textcoords="offset points", ha="center", fontsize=7)
+        counts = sorted(study.best.x.unique())
+        drawing.doubling_axis(axes, drawing.apart(counts, 1.3), study.abscissa)
+        unit = "efficiency [% of Rpeak]" if study.ordinate == "efficiency" else "HPL rate [Gflop/s]"
+        axes.set(ylabel=f"{unit} (measured, imported)", ylim=(0, None))
+        axes.legend(loc="best")
+        return figure

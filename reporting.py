@@ -1,0 +1,118 @@
+"""Runs the notebooks by papermill and makes the report of what they show."""
+
+import re
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+
+import experiment
+from analysis import experiments, paths, report
+
+# A tour and a page: no sections of the report.
+NO_SECTIONS = ("00_start_here", "80_explore")
+SIDE_BY_SIDE = 2
+
+
+def make(preset: str, out: Path, data: Path | None = None) -> report.Report:
+    """Run every notebook with the preset, and write the report of them; with `data` of the campaigns in that folder alone.
+
+    Those that measure run alone, one after the other; the others side by side; the summary last, since it gathers what
+    all found. A notebook that fails is run on the stored reference, or else left out, with the reason.
+    """
+    notebooks = [
+        file for file in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if file.stem not in NO_SECTIONS
+    ]
+    measuring = (
+        []
+        if data or preset == "stored"
+        else [file for file in notebooks if _measures(file, preset)]
+    )
+    others = [file for file in notebooks if file not in measuring and file.stem != report.SUMMARY]
+    run = _Run(preset, str(data.resolve()) if data else "", len(notebooks))
+    for file in measuring:
+        run.execute(file)
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        list(pool.map(run.execute, others))
+    run.execute(paths.NOTEBOOKS / f"{report.SUMMARY}.ipynb")
+    for line in run.left_out:
+        print(f"left out: {line}", file=sys.stderr)
+    return report.build(run.executed, out, run.left_out)
+
+
+def executed(file: Path) -> Path:
+    """Where a notebook lies when it was executed: in a folder of its own, with the datasets that it read."""
+    return paths.EXECUTED / file.stem / file.name
+
+
+def campaigns_of(file: Path, preset: str) -> list[str]:
+    """The campaigns that a notebook's experiments run: with the preset `full` all, else those that a run of today is compared with."""
+    names = re.findall(r"experiment\.study\(parameters, (\w+)\)", file.read_text(encoding="utf-8"))
+    modules = [import_module(f"analysis.experiments.{name}") for name in names]
+    run = experiments.campaigns if preset == "full" else experiments.compared
+    return list(dict.fromkeys(name for module in modules for name in run(module)))
+
+
+def _measures(file: Path, preset: str) -> bool:
+    """Whether a notebook runs anything with this preset."""
+    names = campaigns_of(file, preset)
+    described = (
+        experiment.read_toml(paths.CAMPAIGNS / f"{name}.toml", "campaign") for name in names
+    )
+    return any(preset in campaign["presets"] for campaign in described)
+
+
+class _Run:
+    """The notebooks of one report as they are executed: what came of them, and how long it will take."""
+
+    def __init__(self, preset: str, data: str, count: int) -> None:
+        self.preset, self.data, self.count = preset, data, count
+        self.executed: list[Path] = []
+        self.left_out: list[str] = []
+        self.begun = time.monotonic()
+
+    def execute(self, file: Path) -> None:
+        for preset in dict.fromkeys((self.preset, "stored")):
+            said = _papermill(file, preset, self.data)
+            if not said:
+                self.executed.append(executed(file))
+                break
+            self.left_out += [f"{file.stem}: {line}" for line in said.splitlines()]
+            if self.data:
+                break
+        self._progress(file)
+
+    def _progress(self, file: Path) -> None:
+        self.count -= 1
+        print(
+            f"{file.stem}: done, {self.count} to go ({time.monotonic() - self.begun:.0f} s)",
+            flush=True,
+        )
+
+
+def _papermill(file: Path, preset: str, data: str) -> str:
+    """Execute a notebook; what went wrong, in words, or nothing."""
+    import papermill
+    from papermill.exceptions import PapermillExecutionError
+
+    made = executed(file)
+    made.parent.mkdir(parents=True, exist_ok=True)
+    for old in made.parent.glob("*.nc"):
+        old.unlink()
+    parameters = {"preset": preset, "out": str(made.parent), **({"data": data} if data else {})}
+    for started_before in (False, True):
+        try:
+            papermill.execute_notebook(
+                file, made, parameters=parameters, progress_bar=False, cwd=paths.ROOT
+            )
+            return ""
+        except PapermillExecutionError as error:
+            made.unlink(missing_ok=True)
+            return error.evalue
+        except (
+            RuntimeError
+        ):  # Jupyter chooses ports before its kernel binds them: another program had taken one
+            if started_before:
+                raise
+    return ""

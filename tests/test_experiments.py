@@ -1,0 +1,240 @@
+"""One contract for every experiment: it shows what it names, it can be read, and it makes no number up."""
+
+import inspect
+import re
+from dataclasses import asdict
+from functools import cache
+from itertools import combinations, product
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
+
+import experiment
+from analysis import experiments, findings, paths, style
+from analysis.exhibit import WITHOUT_SCATTER, Table
+from runners.record import FalloffError
+
+MODULES = {module.__name__.rpartition(".")[2]: module for module in experiments.modules()}
+WITH_OTHERS = [
+    name for name, module in MODULES.items() if not all(experiments.campaigns(module).values())
+]
+SMALLEST = 8  # points, in a figure of the report's width
+MOST_PANELS, MOST_COLUMNS = 4, 7
+# How a finding says that it has none.
+OPEN = r"cannot be (said|told|compared)|is open|is undecided|no path is known"
+
+
+@cache
+def stored():
+    """The studies of all references."""
+    return experiment.stored_studies()
+
+
+def whole(dataset):
+    return dataset
+
+
+def first_block(dataset):
+    """The dataset as it is after its first block."""
+    return dataset.isel(trial=dataset.block.values <= 1)
+
+
+def lost(dataset):
+    """The dataset as if every trial of the design had failed."""
+    is_point = dataset.role == "point"
+    numbers = {
+        name: values.where(~is_point)
+        for name, values in dataset.items()
+        if values.dtype.kind == "f"
+    }
+    status, reason = (
+        np.where(is_point, *both) for both in (("failed", dataset.status), ("lost", dataset.reason))
+    )
+    return dataset.assign(numbers).assign(
+        status=dataset.status.copy(data=status), reason=dataset.reason.copy(data=reason)
+    )
+
+
+@cache
+def shown(name, changed, alone):
+    """An experiment's `study`, `finding`, `findings`, `figures` and `tables` on its references, each of them changed;
+    `alone` without those that it does without."""
+    module = MODULES[name]
+    given = {
+        campaign: changed(stored().datasets[campaign])
+        for campaign, needed in experiments.campaigns(module).items()
+        if needed or not alone
+    }
+    study = module.analyse(**given)
+    return SimpleNamespace(
+        study=study,
+        finding=module.finding(study),
+        findings=list(module.findings(study)),
+        figures=module.figures(study),
+        tables=[table for table in (make(study) for make in makers(module, type(study))) if table],
+    )
+
+
+def all_of(name):
+    """What an experiment shows of its references."""
+    return shown(name, whole, False)
+
+
+def makers(module, kind):
+    """The module's functions that make a table of its study."""
+    for make in vars(module).values():
+        if inspect.isfunction(make) and make.__module__ == module.__name__:
+            given, made = [*make.__annotations__.values()], make.__annotations__.get("return")
+            if made in (Table, Table | None) and given[:-1] == [kind]:
+                yield make
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "alone"),
+    [
+        *product(MODULES, [whole, first_block, lost], [False]),
+        *product(WITH_OTHERS, [whole], [True]),
+    ],
+)
+def test_no_number_is_made_up(name, changed, alone):
+    """However few the data, words, captions, tables and figures are whole, and what is not known is none of them."""
+    try:
+        told = shown(name, changed, alone)
+    except FalloffError as refused:
+        assert changed is lost and str(refused)
+        return
+    exhibits = [*told.figures.values(), *told.tables]
+    text = "\n".join([told.finding, *(exhibit.markdown for exhibit in exhibits)])
+    assert told.finding.strip() and not re.search(r"\b(nan|None|inf)\b", text)
+    assert findings.text(map(asdict, told.findings))
+    if changed is not whole:
+        assert not [
+            finding for finding in told.findings if finding.interval and finding.n_of == "block"
+        ]
+    if changed is lost:
+        assert re.search(OPEN, told.finding)
+        assert not [finding for finding in told.findings if finding.estimate is not None]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_another_tools_campaign_is_refused(name):
+    """Where no trial is of the tool that an experiment reads, the answer is a line."""
+    given = {
+        campaign: stored().datasets[campaign] for campaign in experiments.campaigns(MODULES[name])
+    }
+    own = next(iter(given))
+    strange = np.full(given[own].sizes["trial"], "ping")
+    given[own] = given[own].assign_coords(runner=given[own].runner.copy(data=strange))
+    with pytest.raises(FalloffError):
+        MODULES[name].analyse(**given)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_what_is_shown_says_what_it_rests_on(name):
+    """Each figure names the campaigns and files that `falloff trace` then finds; each statement its own campaign."""
+    told, traced = all_of(name), experiments.traced()
+    for figure in told.figures.values():
+        found = traced[figure.label]
+        assert {*found.campaigns, *found.files} == set(figure.rests_on)
+        assert set(found.campaigns) <= set(stored().datasets)
+    assert set(getattr(MODULES[name], "FIGURES", {})) <= {
+        figure.label for figure in told.figures.values()
+    }
+    assert {finding.experiment for finding in told.findings} == {name}
+    assert {finding.campaign for finding in told.findings} <= set(
+        experiments.campaigns(MODULES[name])
+    )
+    assert len({finding.statement for finding in told.findings}) == len(told.findings)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_finding_has_its_evidence_and_its_n(name):
+    """What scatters says how often it was repeated; what repeats itself has no interval over repeats."""
+    for finding in all_of(name).findings:
+        assert (
+            finding.n > 0
+            and finding.n_of
+            and finding.statement
+            and finding.quantity
+            and finding.unit
+        )
+        assert bool(finding.interval) == bool(finding.interval_kind)
+        assert not (
+            finding.evidence in WITHOUT_SCATTER and finding.n_of == "block" and finding.interval
+        )
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_figures_and_tables_can_be_read(name):
+    """In the report's width no word is small, hides another or leaves the figure; a table fits a page."""
+    told = all_of(name)
+    assert all(len(table.columns) <= MOST_COLUMNS for table in told.tables)
+    for exhibit in told.figures.values():
+        assert (
+            exhibit.figure.get_figwidth() <= style.WIDTH and len(exhibit.figure.axes) <= MOST_PANELS
+        )
+        words, room = list(placed(exhibit.figure)), exhibit.figure.bbox.padded(1)
+        assert min(word.get_fontsize() for word, _ in words) >= SMALLEST
+        for word, box in words:
+            assert room.containsx(box.x0) and room.containsx(box.x1), word
+        for (word, box), (other, its_box) in combinations(words, 2):
+            assert not box.padded(-1).overlaps(its_box), (
+                f"{exhibit.label}: {word.get_text()!r} over {other.get_text()!r}"
+            )
+
+
+def placed(figure):
+    """Every word of a figure with its place, without the labels of ticks beyond an axis's ends, which are not drawn."""
+    with style.styled():
+        FigureCanvasAgg(figure).draw()
+    beyond = set()
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+            if not low <= tick.get_loc() <= high:
+                beyond |= {tick.label1, tick.label2}
+    for word in figure.findobj(Text):
+        if word.get_visible() and word.get_text().strip() and word not in beyond:
+            yield word, word.get_window_extent()
+
+
+def test_every_campaign_is_described_and_stored():
+    """What an experiment reads, the file of campaigns can run, and a reference is shipped of it."""
+    for campaign in experiments.all_campaigns():
+        assert (paths.CAMPAIGNS / f"{campaign}.toml").exists() and campaign in stored().datasets
+
+
+def test_every_figure_is_drawn_by_one_experiment():
+    """All labels that can be traced are drawn, but those of lists that are not shipped; all files are there."""
+    drawn = [figure.label for name in MODULES for figure in all_of(name).figures.values()]
+    traced = experiments.traced()
+    of_lists = {label for label, figure in traced.items() if figure.experiment == "top500"}
+    assert len(drawn) == len(set(drawn)) and {*drawn} | of_lists | {"topology_prices"} == set(
+        traced
+    )
+    assert all((paths.DATA / name).exists() for figure in traced.values() for name in figure.files)
+
+
+def test_an_unknown_figure_is_answered_with_those_that_are():
+    """A name is known as a label, a reference or a file."""
+    found = experiments.find_figure("share")
+    assert experiments.find_figure("share.svg") == found == experiments.find_figure("fig:share")
+    with pytest.raises(FalloffError, match="no figure 'sahre'; there are: .*amplification.*share"):
+        experiments.find_figure("sahre")
+
+
+def test_a_study_is_made_once_and_only_with_its_data():
+    """Where a campaign is missing that an experiment cannot do without, there is none; what it does without may be."""
+    asked = []
+    studies = experiments.Studies(
+        lambda campaign: (
+            asked.append(campaign)
+            or (None if campaign == "hpl_noise" else stored().datasets[campaign])
+        )
+    )
+    assert asked == [] and studies.hpl_noise is None and studies.hpl_size is studies.hpl_size
+    assert asked == ["hpl_noise", "hpl_size"]
+    assert "hpl_noise" not in studies.datasets and "hpl_blas" in studies.datasets
