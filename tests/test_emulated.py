@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import subprocess
 import sys
 import tomllib
 from dataclasses import replace
@@ -226,3 +227,11 @@ def test_unknown_congestion_control_is_refused():
     """The kernel module that would bring it is named."""
     (line,) = unavailable({**SMALL, "tcp": {**SMALL["tcp"], "congestion_control": "vegas"}})
     assert "modprobe tcp_vegas" in line
+
+
+def test_system_tools_are_found_on_a_users_path():
+    """Debian's users have no /usr/sbin on theirs."""
+    asked = "from runners.testbeds import available as a; print(a.unavailable({'tcp': {'congestion_control': 'cubic'}}))"
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+    done = subprocess.run([sys.executable, "-c", asked], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and "are missing" not in done.stdout

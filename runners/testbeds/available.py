@@ -24,6 +24,9 @@ _FEATURES = {
     "sch_tbf": "tc qdisc add dev lo root tbf rate 1gbit burst 128k limit 1mb",
 }
 
+# Debian's users have these not on their PATH, and what is in them needs no root in a user namespace.
+_SYSTEM = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+
 AS_ROOT = ("unshare", "--user", "--map-root-user")
 
 _CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -34,6 +37,7 @@ def unavailable(description: Mapping[str, Any]) -> List[str]:
 
     Who is not root is asked to be root of a user namespace, where the kernel allows one.
     """
+    _search_system_tools()
     lacking = sorted({package for tool, package in _PACKAGES.items() if not shutil.which(tool)})
     if lacking:
         return [f"the tools of {', '.join(lacking)} are missing: apt-get install {' '.join(lacking)}"]
@@ -46,6 +50,12 @@ def unavailable(description: Mapping[str, Any]) -> List[str]:
     reasons = [_without(feature, as_root) for feature in _FEATURES]
     reasons.append(_without_congestion_control(description["tcp"]["congestion_control"]))
     return [reason for reason in reasons if reason]
+
+
+def _search_system_tools() -> None:
+    """Add the folders of system tools to PATH, of this process and of all that it starts."""
+    there = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    os.environ["PATH"] = os.pathsep.join([*there, *(folder for folder in _SYSTEM if folder not in there)])
 
 
 def _without(feature: str, as_root: Sequence[str]) -> str:
