@@ -5,9 +5,8 @@ import xarray as xr
 
 from analysis.attributes import testbed
 
-PLATEAU = (
-    8  # nodes from which on it is asked whether a curve is level: the emulated campaign ends there
-)
+# Nodes from which on it is asked whether a curve is level: the emulated campaign ends there.
+PLATEAU = 8
 
 
 def rpeak(dataset: xr.Dataset) -> float:
@@ -28,21 +27,14 @@ def efficiency(derived: xr.Dataset) -> xr.DataArray:
 def shape(efficiency: xr.DataArray) -> xr.Dataset:
     """The curve over dim nodes in numbers, over the other dims; all are differences of efficiency [1].
 
-    `fall` is from the least to the most nodes, `early_fall` from the least to PLATEAU, `late_fall` from there
-    to the most; from PLATEAU on, `spread` is the largest difference of any two cases and `slope` the
-    least-squares line's rise with each doubling of the nodes. NaN where a case is missing.
+    `fall` is from the least to the most nodes, `early_fall` from the least to PLATEAU, `late_fall` from there to the
+    most; `spread` is the largest difference of any two cases from PLATEAU on. NaN where a case is missing.
     """
     least, most = efficiency.isel(nodes=0, drop=True), efficiency.isel(nodes=-1, drop=True)
     middle = efficiency.reindex(nodes=[PLATEAU]).isel(nodes=0, drop=True)
     late = efficiency.sel(nodes=efficiency.nodes >= PLATEAU)
-    found = {"fall": least - most, "early_fall": least - middle, "late_fall": middle - most}
-    if late.sizes["nodes"] < 2:
-        return xr.Dataset({**found, "spread": np.nan * least, "slope": np.nan * least})
-    doublings = np.log2(late.nodes) - np.log2(late.nodes).mean()
-    return xr.Dataset(
-        {
-            **found,
-            "spread": late.max("nodes", skipna=False) - late.min("nodes", skipna=False),
-            "slope": (doublings * late).sum("nodes", skipna=False) / (doublings**2).sum(),
-        }
-    )
+    spread = np.nan * least
+    if late.sizes["nodes"] > 1:
+        spread = late.max("nodes", skipna=False) - late.min("nodes", skipna=False)
+    falls = {"fall": least - most, "early_fall": least - middle, "late_fall": middle - most}
+    return xr.Dataset({**falls, "spread": spread})

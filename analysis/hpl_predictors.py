@@ -1,17 +1,15 @@
 """Ways from a link's latency and bandwidth to HPL's rate: its analytic model, the same with whole blocks counted, and a
 simulation of the nodes, read between the latencies and bandwidths that were simulated."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 from scipy.interpolate import RectBivariateSpline
 
-from analysis.contrasts import log_ratios
+from analysis.attributes import testbed
 from analysis.derive import at_only_level, points
 from analysis.models import hpl
-from analysis.attributes import testbed
 
 ANALYTIC, BY_BLOCKS, SIMULATED = "analytic", "by blocks", "simulated"
 TITLES = {
@@ -39,40 +37,23 @@ class Surface:
     share: xr.DataArray
     error: xr.DataArray
 
-    def at(self, nodes: int, latency, bandwidth) -> np.ndarray:
-        """The share of the nodes' known rate [1]; latency [s] and bandwidth [B/s] broadcast. NaN beyond the simulated levels."""
-        return np.exp(self._evaluate(nodes, latency, bandwidth))
+    def at(self, nodes: int, latency, bandwidth) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The share, -d ln share / d ln latency and d ln share / d ln bandwidth [1], in that order.
 
-    def elasticities(self, nodes: int, latency, bandwidth) -> tuple[np.ndarray, np.ndarray]:
-        """-d ln rate / d ln latency and d ln rate / d ln bandwidth there [1]; NaN beyond the simulated levels."""
-        by_latency = -self._evaluate(nodes, latency, bandwidth, dx=1)
-        return by_latency, self._evaluate(nodes, latency, bandwidth, dy=1)
-
-    def _evaluate(self, nodes: int, latency, bandwidth, **derivative: int) -> np.ndarray:
-        share = self.share.sel(nodes=nodes)
+        Latency [s] and bandwidth [B/s] broadcast. NaN beyond the simulated levels, and on other node counts.
+        """
         places = np.broadcast_arrays(np.asarray(latency, float), np.asarray(bandwidth, float))
+        if nodes not in self.share.nodes:
+            return tuple(np.full((3, *places[0].shape), np.nan))
+        share = self.share.sel(nodes=nodes)
         levels = [share[axis].values for axis in AXES]
         inside = np.all(
             [(at >= known[0]) & (at <= known[-1]) for at, known in zip(places, levels)], axis=0
         )
         x, y = (np.log(np.where(inside, at, known[0])) for at, known in zip(places, levels))
-        return np.where(inside, _spline(share).ev(x, y, **derivative), np.nan)
-
-
-@dataclass(frozen=True)
-class Example:
-    """What `network` should gain over `reference`: ratios of their `bandwidth` and `latency`, and HPL's gains.
-
-    `analytic` and `simulated` are the ratios of HPL's rates less one over (nodes), as the analytic model has them
-    from the two numbers of each network, and as simulated. A simulation has no scatter: there are no draws.
-    """
-
-    network: str
-    reference: str
-    bandwidth: float
-    latency: float
-    analytic: xr.DataArray
-    simulated: xr.DataArray
+        spline = _spline(share)
+        values = np.exp(spline.ev(x, y)), -spline.ev(x, y, dx=1), spline.ev(x, y, dy=1)
+        return tuple(np.where(inside, value, np.nan) for value in values)
 
 
 def surface(dataset: xr.Dataset) -> Surface:
@@ -101,110 +82,78 @@ def _spline(share: xr.DataArray) -> RectBivariateSpline:
 
 def _largest_error(share: xr.DataArray) -> float:
     """The largest relative error at inner levels that are left out; NaN when none can be."""
-    errors = []
+    errors = [np.nan]
     for axis in AXES:
         for level in share[axis].values[1:-1]:
             left_out = share.sel({axis: level})
             x, y = (np.log(left_out[name].values) for name in AXES)
-            spline = _spline(share.drop_sel({axis: level}))
-            between = np.exp(spline.ev(*np.broadcast_arrays(x, y)))
+            between = np.exp(_spline(share.drop_sel({axis: level})).ev(x, y))
             errors.append(np.abs(between / left_out.values - 1).max())
-    return float(np.max(errors)) if errors else np.nan
+    return float(np.fmax.reduce(errors))
 
 
 def predicted(
-    settings: xr.Dataset, fits: xr.Dataset, known_rate: xr.DataArray, surface: Surface | None
-) -> tuple[xr.DataArray, xr.Dataset]:
-    """Each predictor's shares of the known rate and its elasticities, over (predictor, *OVER_DRAWS); without a surface the
-    simulation is missing."""
-    inputs, nodes = (settings, fits, known_rate), settings.nodes.values
-    shares = [analytic_share(*inputs, name) for name in (ANALYTIC, BY_BLOCKS)]
-    slopes = [analytic_elasticities(*inputs, name) for name in (ANALYTIC, BY_BLOCKS)]
-    names = [ANALYTIC, BY_BLOCKS]
+    settings: xr.Dataset, links: xr.Dataset, known_rate: xr.DataArray, surface: Surface | None
+) -> xr.Dataset:
+    """What each predictor says of HPL, over (predictor, *OVER_DRAWS); without a surface the simulation is missing.
+
+    `settings` holds N, NB, P and Q over (nodes), `links` alpha [s] and beta [s/B] over (interconnect, draw), `known_rate`
+    [Gflop/s] is that of all nodes together, over (nodes, draw). The result's `share` [1] is of that; `latency` is
+    -d ln rate / d ln alpha and `bandwidth` d ln rate / d ln (1 / beta).
+    """
+    answers = {name: _analytic(settings, links, known_rate, name) for name in COUNTS}
     if surface is not None:
-        shares.append(simulated_share(surface, fits, nodes))
-        slopes.append(simulated_elasticities(surface, fits, nodes))
-        names.append(SIMULATED)
-    along = xr.DataArray(names, dims="predictor", name="predictor")
-    shares, slopes = (
-        xr.concat(each, along, coords="minimal", compat="override") for each in (shares, slopes)
-    )
-    return shares, slopes
+        answers[SIMULATED] = _simulated(surface, links, settings.nodes)
+    along = xr.DataArray([*answers], dims="predictor", name="predictor")
+    return xr.concat([*answers.values()], along, coords="minimal", compat="override")
 
 
 def analytic_share(
-    settings: xr.Dataset, links: xr.Dataset, known_rate: xr.DataArray, predictor: str = ANALYTIC
+    settings: xr.Dataset, links: xr.Dataset, known_rate: xr.DataArray
 ) -> xr.DataArray:
-    """HPL's share of the nodes' known rate [1] by its analytic model, over OVER_DRAWS.
-
-    `settings` holds N, NB, P and Q over (nodes), `links` alpha [s] and beta [s/B] over (interconnect, draw), `known_rate`
-    [Gflop/s] is that of all nodes together, over (nodes, draw). `predictor` is ANALYTIC or BY_BLOCKS.
-    """
-    computing, *sending = _times(settings, links, known_rate, predictor)
-    operations = _over_nodes(settings, hpl.operations(settings.N.values))
-    rate = operations / (computing + sum(sending)) / 1e9
-    return (rate / known_rate).transpose(*OVER_DRAWS)
+    """HPL's share of the nodes' known rate [1] by its analytic model, over OVER_DRAWS; all is as in `predicted`."""
+    return _analytic(settings, links, known_rate, ANALYTIC).share
 
 
-def analytic_elasticities(
-    settings: xr.Dataset, links: xr.Dataset, known_rate: xr.DataArray, predictor: str = ANALYTIC
+def _analytic(
+    settings: xr.Dataset, links: xr.Dataset, known_rate: xr.DataArray, predictor: str
 ) -> xr.Dataset:
-    """`latency`, -d ln rate / d ln alpha, and `bandwidth`, d ln rate / d ln (1 / beta), over OVER_DRAWS.
-
-    They are the shares of its time that the model spends on messages and on their bytes.
-    """
-    computing, messages, contents = _times(settings, links, known_rate, predictor)
-    whole = computing + messages + contents
-    shares = xr.Dataset({"latency": messages / whole, "bandwidth": contents / whole})
-    return shares.transpose(*OVER_DRAWS)
-
-
-def simulated_share(surface: Surface, links: xr.Dataset, nodes: np.ndarray) -> xr.DataArray:
-    """HPL's share of the nodes' known rate [1] on the modelled nodes, over OVER_DRAWS; NaN for what was not simulated."""
-    return _on_surface(surface, links, nodes, surface.at)
-
-
-def simulated_elasticities(surface: Surface, links: xr.Dataset, nodes: np.ndarray) -> xr.Dataset:
-    """As `analytic_elasticities`, the slopes of the simulated surface."""
-    slopes = {
-        name: _on_surface(
-            surface, links, nodes, lambda *place, at=at: surface.elasticities(*place)[at]
-        )
-        for at, name in enumerate(AXES)
-    }
-    return xr.Dataset(slopes)
-
-
-def uneven_computing(settings: xr.Dataset) -> xr.DataArray:
-    """The time that computing takes by whole blocks over that of the analytic model's even share, less one, over (nodes)."""
-    x = _grid(settings)
-    return _over_nodes(settings, hpl.times_by_blocks(x)[-1] / hpl.times(x)[-1] - 1)
-
-
-def example(beyond: xr.Dataset) -> Example | None:
-    """The paper's example from a campaign of larger clusters; None when it lacks one of the two networks."""
-    derived, described = at_only_level(points(beyond), "block"), testbed(beyond)["network"]
-    if not set(PAIR) <= set(derived.interconnect.values):
-        return None
-    latency, bandwidth = (
-        np.array([described[name][number]["value"] for name in PAIR])
-        for number in ("latency", "bandwidth")
-    )
-    columns = {"alpha": latency, "beta": 1 / bandwidth}
+    """The elasticities are the shares of its time that the model spends on messages and on their bytes."""
+    counts = COUNTS[predictor](_grid(settings))
+    messages, elements, flops = (xr.DataArray(count, dims="nodes") for count in counts)
+    sends = settings.nodes > 1  # the model counts messages on one node too, where none leaves it
+    computing = settings.nodes / (1e9 * known_rate) * flops
+    latency = sends * links.alpha * messages
+    contents = sends * ELEMENT_BYTES * links.beta * elements
+    time = computing + latency + contents
+    operations = xr.DataArray(hpl.operations(settings.N.values), dims="nodes")
     columns = {
-        name: (("interconnect", "draw"), values[:, None]) for name, values in columns.items()
+        "share": operations / time / 1e9 / known_rate,
+        "latency": latency / time,
+        "bandwidth": contents / time,
     }
-    links = xr.Dataset(columns, {"interconnect": list(PAIR)})
-    settings = derived[["N", "NB", "P", "Q"]].max("interconnect")
-    share = analytic_share(settings, links, derived.known_rate.expand_dims("draw"))
-    fast, slow = (share.isel(draw=0).sel(interconnect=name, drop=True) for name in PAIR)
-    return Example(
-        *PAIR,
-        bandwidth=float(bandwidth[0] / bandwidth[1]),
-        latency=float(latency[0] / latency[1]),
-        analytic=fast / slow - 1,
-        simulated=np.expm1(log_ratios(derived, *PAIR)),
-    )
+    return xr.Dataset(columns).transpose(*OVER_DRAWS)
+
+
+def _simulated(surface: Surface, links: xr.Dataset, nodes: xr.DataArray) -> xr.Dataset:
+    values = [surface.at(n, links.alpha, 1 / links.beta) for n in nodes.values.tolist()]
+    columns = {
+        name: (("nodes", "interconnect", "draw"), np.array(column))
+        for name, column in zip(("share", *AXES), zip(*values))
+    }
+    labels = {"nodes": nodes.values, "interconnect": links.interconnect.values}
+    return xr.Dataset(columns, labels).transpose(*OVER_DRAWS)
+
+
+def uneven_computing(settings: xr.Dataset) -> float:
+    """By which part computing takes longer on the most nodes when whole blocks are counted than in the analytic model,
+    which shares it out evenly."""
+    x = _grid(settings)
+    return float(hpl.times_by_blocks(x)[-1][-1] / hpl.times(x)[-1][-1] - 1)
+
+
+def _grid(settings: xr.Dataset) -> np.ndarray:
+    return np.array([settings[name].values for name in ("N", "NB", "P", "Q")], float)
 
 
 def paper_elasticities(sensitivity: xr.Dataset) -> xr.DataArray:
@@ -215,49 +164,16 @@ def paper_elasticities(sensitivity: xr.Dataset) -> xr.DataArray:
     """
     log_rate = np.log(at_only_level(points(sensitivity), "block").rate)
     described = testbed(sensitivity)["network"]
-    # Of both, what is better for HPL comes second.
-    better = {"bandwidth": ("low", "high"), "latency": ("high", "low")}
+    networks = log_rate.interconnect.values.tolist()
     slopes = []
-    for parameter, ends in better.items():
+    # Of both, what is better for HPL comes second.
+    for parameter, worse, better in (("bandwidth", "low", "high"), ("latency", "high", "low")):
         at_worse, at_better = (
-            log_rate.reindex(vary=[f"{parameter}={end}"]).isel(vary=0, drop=True) for end in ends
+            log_rate.reindex(vary=[f"{parameter}={end}"]).isel(vary=0, drop=True)
+            for end in (worse, better)
         )
-        ranges = [described[name][parameter] for name in log_rate.interconnect.values.tolist()]
+        ranges = [described[name][parameter] for name in networks]
         width = [np.log(entry["high"] / entry["low"]) for entry in ranges]
-        over_networks = {"interconnect": log_rate.interconnect.values}
-        slopes.append((at_better - at_worse) / xr.DataArray(width, over_networks, "interconnect"))
-    return xr.concat(slopes, xr.DataArray(list(better), dims="parameter", name="parameter"))
-
-
-def _times(
-    settings: xr.Dataset, links: xr.Dataset, known_rate: xr.DataArray, predictor: str
-) -> tuple[xr.DataArray, ...]:
-    """The model's times [s] for its flops, its messages and their elements."""
-    counts = COUNTS[predictor](_grid(settings))
-    messages, elements, flops = (_over_nodes(settings, count) for count in counts)
-    gamma = settings.nodes / (1e9 * known_rate)
-    sends = settings.nodes > 1  # the model counts messages on one node too, where none leaves it
-    of_bytes = ELEMENT_BYTES * links.beta
-    return gamma * flops, sends * links.alpha * messages, sends * of_bytes * elements
-
-
-def _grid(settings: xr.Dataset) -> np.ndarray:
-    return np.array([settings[name].values for name in ("N", "NB", "P", "Q")], float)
-
-
-def _over_nodes(settings: xr.Dataset, values: np.ndarray) -> xr.DataArray:
-    return xr.DataArray(values, {"nodes": settings.nodes.values}, "nodes")
-
-
-def _on_surface(
-    surface: Surface, links: xr.Dataset, nodes: np.ndarray, read: Callable
-) -> xr.DataArray:
-    """What `read` says of every node count at the links' parameters, over OVER_DRAWS."""
-    unknown = np.full(links.alpha.shape, np.nan)
-    simulated = set(surface.share.nodes.values.tolist())
-    values = [
-        read(n, links.alpha, 1 / links.beta) if n in simulated else unknown for n in nodes.tolist()
-    ]
-    labels = {"nodes": nodes, "interconnect": links.interconnect.values}
-    over_nodes = xr.DataArray(np.array(values), labels, ("nodes", "interconnect", "draw"))
-    return over_nodes.transpose(*OVER_DRAWS)
+        slopes.append((at_better - at_worse) / xr.DataArray(width, dims="interconnect"))
+    parameters = xr.DataArray(["bandwidth", "latency"], dims="parameter", name="parameter")
+    return xr.concat(slopes, parameters)

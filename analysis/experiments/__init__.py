@@ -32,15 +32,18 @@ def modules() -> Iterator[ModuleType]:
 
 
 def _all() -> Iterator[ModuleType]:
-    names = sorted(found.name for found in pkgutil.iter_modules(__path__))
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     return (import_module(f"{__name__}.{name}") for name in names)
 
 
 def campaigns(module: ModuleType) -> dict[str, bool]:
     """The campaigns that an experiment reads, its own first, and whether it cannot do without each."""
     parameters = inspect.signature(module.analyse).parameters.values()
-    known = [parameter for parameter in parameters if not parameter.name.startswith(TODAY)]
-    return {parameter.name: parameter.default is parameter.empty for parameter in known}
+    return {
+        parameter.name: parameter.default is parameter.empty
+        for parameter in parameters
+        if not parameter.name.startswith(TODAY)
+    }
 
 
 def all_campaigns() -> list[str]:
@@ -50,42 +53,41 @@ def all_campaigns() -> list[str]:
 
 def compared(module: ModuleType) -> dict[str, str]:
     """The campaigns of which a run of today is compared with the reference, and the parameters that take it."""
-    own = next(iter(campaigns(module)), "")
-    names = [
-        name for name in inspect.signature(module.analyse).parameters if name.startswith(TODAY)
-    ]
-    return {name.removeprefix(f"{TODAY}_") if name != TODAY else own: name for name in names}
+    first = next(iter(campaigns(module)), "")
+    return {
+        first if name == TODAY else name.removeprefix(f"{TODAY}_"): name
+        for name in inspect.signature(module.analyse).parameters
+        if name.startswith(TODAY)
+    }
 
 
 @dataclass(frozen=True)
 class Traced:
-    """A figure by its label: the experiment that draws it, and the campaigns and files of data/ that it rests on."""
+    """A figure by its label: the functions that draw it and that turn the campaigns into what is drawn, and the campaigns
+    and files of data/ that it rests on."""
 
     label: str
     experiment: str
     campaigns: tuple[str, ...]
     files: tuple[str, ...]
-
-    @property
-    def drawn_by(self) -> str:
-        """The function that draws it."""
-        return f"analysis.experiments.{self.experiment}.figures"
-
-    @property
-    def studied_by(self) -> str:
-        """The function that turns the campaigns into what is drawn."""
-        return f"analysis.experiments.{self.experiment}.analyse"
+    drawn_by: str
+    studied_by: str
 
 
 def traced() -> dict[str, Traced]:
     """All figures, by label."""
-    found = {}
-    for module in _all():
-        for label, rests_on in getattr(module, "FIGURES", {}).items():
-            files = tuple(name for name in rests_on if "." in name)
-            own = tuple(name for name in rests_on if name not in files)
-            found[label] = Traced(label, module.__name__.rpartition(".")[2], own, files)
-    return found
+    return {
+        label: Traced(
+            label,
+            module.__name__.rpartition(".")[2],
+            tuple(name for name in rests_on if "." not in name),
+            tuple(name for name in rests_on if "." in name),
+            f"{module.__name__}.figures",
+            f"{module.__name__}.analyse",
+        )
+        for module in _all()
+        for label, rests_on in getattr(module, "FIGURES", {}).items()
+    }
 
 
 def find_figure(label: str) -> Traced:
@@ -108,13 +110,12 @@ class Studies:
 
     def __getattr__(self, name: str) -> Any:
         module = import_module(f"{__name__}.{name}")
-        given = {campaign: self._read(campaign) for campaign in campaigns(module)}
-        lacking = any(
-            needed and given[campaign] is None for campaign, needed in campaigns(module).items()
-        )
-        found = None if lacking else module.analyse(**given)
-        setattr(self, name, found)
-        return found
+        needed = campaigns(module)
+        given = {campaign: self._read(campaign) for campaign in needed}
+        lacks = any(needed[campaign] and given[campaign] is None for campaign in needed)
+        study = None if lacks else module.analyse(**given)
+        setattr(self, name, study)
+        return study
 
     @property
     def datasets(self) -> dict[str, xr.Dataset]:

@@ -9,16 +9,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import drawing, hpl_predictors, style
+from analysis.attributes import short_names
 from analysis.derive import points
-from analysis.exhibit import Basis, Exhibit, Table
+from analysis.exhibit import Basis, Exhibit
 from analysis.experiments import hpl_links
-from analysis.experiments.hpl_links import SEED, Links, in_words
-from analysis.findings import PERCENTILE, Finding, known, of_estimate, origin
+from analysis.experiments.hpl_links import SEED, Links
+from analysis.findings import PERCENTILE, Finding, of_estimate, origin
 from analysis.hpl_predictors import ANALYTIC, TITLES, Surface, surface
 from analysis.inference.draws import over_draws, resampled_blocks
 from analysis.statistics import design as designs
-from analysis.attributes import short_names
-from analysis.wording import counted, fixed, number, percent, percent_range
+from analysis.wording import counted, percent, percent_range
 from runners.record import FalloffError
 
 MISLEADS, PREDICTS, UNDECIDED = "misleads", "predicts", "undecided"
@@ -33,33 +33,6 @@ PARAMETERS = {"bandwidth": "more bandwidth", "latency": "less latency"}
 
 
 @dataclass(frozen=True)
-class Gain:
-    """What `network` gains over `reference` where both were run, each with `value`, `low` and `high`.
-
-    `bandwidth` and `latency` are the ratios of the links' parameters, over no dim. `hpl` is the ratio of HPL's rates
-    less one, over (nodes), and `predicted` what each predictor says of it, over (predictor, nodes).
-    """
-
-    network: str
-    reference: str
-    bandwidth: xr.Dataset
-    latency: xr.Dataset
-    hpl: xr.Dataset
-    predicted: xr.Dataset
-
-
-@dataclass(frozen=True)
-class Score:
-    """How a predictor did at the `points` where messages are sent, and its `lowest` and `highest` error there [1]."""
-
-    points: int
-    predicts: int
-    misleads: int
-    lowest: float
-    highest: float
-
-
-@dataclass(frozen=True)
 class Prediction:
     """The predictors' errors and what else they say; what has no data is None.
 
@@ -67,72 +40,41 @@ class Prediction:
     (NaN where draws have no value, and of a single block of HPL). A draw resamples the tokens as `hpl_links`
     does, and HPL's blocks whole.
 
-    `shares` and `errors` are over (predictor, interconnect, nodes): HPL's share of the nodes' known rate [1] as it is
-    predicted, and that over the one that was run, less one; `emulated` is the latter over (interconnect, nodes). `kinds`
-    judges the errors at the `margin`: `misleads` (the interval lies beyond it), `predicts` (within it), else `undecided`.
+    `errors` are over (predictor, interconnect, nodes): HPL's predicted over its run rate, less one. `kinds` judges
+    them at the `margin`: `misleads` (the interval lies beyond it), `predicts` (within it), else `undecided`.
 
-    `uneven` is over (nodes): by which part computing takes longer when whole blocks are counted than in the analytic
-    model, which shares it out evenly. `elasticities` are d ln rate / d ln bandwidth and -d ln rate / d ln latency over
-    (parameter, predictor, interconnect, nodes), with `difference`, the first less the second.
-
-    `gain` is None without both networks of the design's contrast;
-    `example` and `paper_elasticities` are of the paper's cluster.
+    `uneven` is `hpl_predictors.uneven_computing`. `elasticities` are d ln rate / d ln bandwidth and
+    -d ln rate / d ln latency over (parameter, predictor, interconnect, nodes), with `difference`, the first less the
+    second; `paper_elasticities` are those of the paper's cluster. All but `uneven` leave out one node, which sends nothing.
     """
 
     emulated_points: xr.Dataset
     links: Links
     surface: Surface | None
     margin: float
-    shares: xr.Dataset
-    emulated: xr.Dataset
     errors: xr.Dataset
     kinds: xr.DataArray
-    uneven: xr.DataArray
+    uneven: float
     elasticities: xr.Dataset
-    gain: Gain | None
-    example: hpl_predictors.Example | None
     paper_elasticities: xr.DataArray | None
-
-    @property
-    def evidence(self) -> str:
-        """The kind of HPL's runs."""
-        return self.emulated_points.evidence.item()
-
-    @property
-    def blocks(self) -> int:
-        """How many blocks of HPL there are."""
-        return self.emulated_points.sizes["block"]
-
-    @property
-    def names(self) -> dict[str, str]:
-        """The networks' short names."""
-        return short_names(self.emulated_points)
 
     @property
     def predictors(self) -> list[str]:
         """The predictors that there are data for."""
         return self.errors.predictor.values.tolist()
 
-    def score(self, predictor: str) -> Score:
-        """How often a predictor was right where messages are sent."""
-        of_it = {"predictor": predictor, "nodes": self.errors.nodes > 1}
-        errors, kinds = self.errors.value.sel(of_it), self.kinds.sel(of_it)
-        counts = (int((kinds == kind).sum()) for kind in (PREDICTS, MISLEADS))
-        return Score(int(errors.notnull().sum()), *counts, float(errors.min()), float(errors.max()))
-
 
 def analyse(
     token_nodes: xr.Dataset,
     hpl_scaling: xr.Dataset,
     hpl_surface: xr.Dataset | None = None,
-    hpl_beyond: xr.Dataset | None = None,
     hpl_sensitivity: xr.Dataset | None = None,
     token_load: xr.Dataset | None = None,
     today: xr.Dataset | None = None,
 ) -> Prediction:
     """Predict HPL from the tokens on the same links.
 
-    Without the surface over latency and bandwidth a predictor is missing; the next two are simulations of the paper's
+    Without the surface over latency and bandwidth a predictor is missing; `hpl_sensitivity` is a simulation of the paper's
     cluster, and `today` is a shorter run of the tokens. Raises FalloffError when tokens and HPL have no network in common,
     or a dataset holds no trial of its tool.
     """
@@ -146,58 +88,25 @@ def analyse(
     known_rate = resampled_blocks(hpl.known_rate, draws, SEED, "rate")
     settings = hpl[["N", "NB", "P", "Q"]].max(["block", "interconnect"])
     modelled = None if hpl_surface is None else surface(hpl_surface)
-    shares, slopes = hpl_predictors.predicted(settings, fits, known_rate, modelled)
+    answers = hpl_predictors.predicted(settings, fits, known_rate, modelled)
+    slopes = answers.sel(nodes=answers.nodes > 1)
+    slopes = slopes.assign(difference=slopes.bandwidth - slopes.latency)
+    errors, margin = over_draws(answers.share / ran - 1), designs.read(hpl_scaling).margin
+    beyond = (errors.low > margin) | (errors.high < -margin)
+    within = (errors.low > -margin) & (errors.high < margin)
     varied = None if hpl_sensitivity is None else hpl_predictors.paper_elasticities(hpl_sensitivity)
-    design = designs.read(hpl_scaling)
-    errors = over_draws(shares / ran - 1)
     return Prediction(
         emulated_points=hpl,
         links=links,
         surface=modelled,
-        margin=design.margin,
-        shares=over_draws(shares),
-        emulated=over_draws(ran),
+        margin=margin,
         errors=errors,
-        kinds=_kinds(errors, design.margin),
+        kinds=xr.where(beyond, MISLEADS, xr.where(within, PREDICTS, UNDECIDED)),
         uneven=hpl_predictors.uneven_computing(settings),
-        elasticities=_elasticities(slopes.sel(nodes=slopes.nodes > 1)),
-        gain=_gain(design.pair, fits, ran, shares),
-        example=None if hpl_beyond is None else hpl_predictors.example(hpl_beyond),
+        elasticities=over_draws(
+            slopes[["bandwidth", "latency", "difference"]].to_array("parameter")
+        ),
         paper_elasticities=varied,
-    )
-
-
-def _kinds(errors: xr.Dataset, margin: float) -> xr.DataArray:
-    beyond = (errors.low > margin) | (errors.high < -margin)
-    within = (errors.low > -margin) & (errors.high < margin)
-    return xr.where(beyond, MISLEADS, xr.where(within, PREDICTS, UNDECIDED))
-
-
-def _elasticities(slopes: xr.Dataset) -> xr.Dataset:
-    both = slopes.assign(difference=slopes.bandwidth - slopes.latency)
-    return over_draws(both[["bandwidth", "latency", "difference"]].to_array("parameter"))
-
-
-def _gain(
-    pair: tuple[str, str], fits: xr.Dataset, ran: xr.DataArray, shares: xr.DataArray
-) -> Gain | None:
-    """What the design's faster network, its second, gains over its first; None without one of them."""
-    reference, network = pair
-    if not {reference, network} <= set(ran.interconnect.values):
-        return None
-
-    def ratio(values):
-        of_slow = values.sel(interconnect=reference, drop=True)
-        return values.sel(interconnect=network, drop=True) / of_slow
-
-    sending = {"nodes": ran.nodes > 1}
-    return Gain(
-        network=network,
-        reference=reference,
-        bandwidth=over_draws(ratio(1 / fits.beta)),
-        latency=over_draws(ratio(fits.alpha)),
-        hpl=over_draws(ratio(ran).sel(sending) - 1),
-        predicted=over_draws(ratio(shares).sel(sending) - 1),
     )
 
 
@@ -208,68 +117,75 @@ def finding(study: Prediction) -> str:
     if not errors.sizes["point"]:
         return "**Whether latency and bandwidth predict HPL's rate cannot be said**: no point was both run and predicted."
     worst = errors.isel(point=int(np.abs(errors.value.values).argmax()))
-    score, margin = study.score(ANALYTIC), percent(study.margin, 0)
-    where = f"{study.names[worst.interconnect.item()]} on {counted(int(worst.nodes), 'node')}"
-    ends = percent_range((float(worst.low), float(worst.high)))
-    interval = "" if np.isnan(worst.low) else f"95 % interval {ends}, "
+    nodes, evidence = counted(int(worst.nodes), "node"), study.emulated_points.evidence.item()
+    name = short_names(study.emulated_points)[worst.interconnect.item()]
+    interval = ""
+    if np.isfinite(worst.low):
+        interval = f"95 % interval {percent_range((float(worst.low), float(worst.high)))}, "
+    scores = {name: score for name in study.predictors if (score := _score(study, name))}
+    others = [name for name in scores if name != ANALYTIC]
+    within, blocks = (
+        percent(study.margin, 0),
+        counted(study.emulated_points.sizes["block"], "block"),
+    )
     sentences = [
-        f"**Given the links' latency and bandwidth, HPL's analytic model misses its rate by up to {percent(abs(float(worst.value)))}**",
-        f"({where}, too {'high' if worst.value > 0 else 'low'}; {interval}{counted(study.blocks, 'block')}, {study.evidence} evidence).",
-        f"It is within {margin} at {score.predicts} of {counted(score.points, 'point')}{_open(score)}.",
-        _of_others(study),
-        _of_uneven(study),
-        _of_slopes(study),
-        hpl_links.finding(study.links),
+        "**Given the links' latency and bandwidth, HPL's analytic model misses its rate by up to "
+        f"{percent(abs(float(worst.value)))}** ({name} on {nodes}, too {'high' if worst.value > 0 else 'low'}; "
+        f"{interval}{blocks}, {evidence} evidence).",
+        f"It is within {within} at {scores[ANALYTIC]}.",
     ]
+    if others:
+        counts = ", ".join(f"the {TITLES[name]} at {scores[name]}" for name in others)
+        sentences.append(
+            f"Within {within} are {counts}; with these runs in view when they were settled, they are no blind predictions."
+        )
+    if study.uneven > 0:
+        most = counted(int(study.errors.nodes.max()), "node")
+        sentences.append(
+            "The analytic model shares the work evenly; HPL waits for panels and the fullest node, "
+            f"{percent(study.uneven)} longer on {most}."
+        )
+    sentences += [_of_slopes(study), hpl_links.finding(study.links)]
     return " ".join(filter(None, sentences))
 
 
-def _open(score: Score) -> str:
-    undecided = score.points - score.predicts - score.misleads
-    return f", and {undecided} are open" if undecided else ""
-
-
-def _of_others(study: Prediction) -> str:
-    """How the predictors did that were settled after the runs, and that they were."""
-    scores = {name: study.score(name) for name in study.predictors if name != ANALYTIC}
-    known = {name: score for name, score in scores.items() if score.points}
-    counts = [f"{score.predicts} of {score.points}{_open(score)}" for score in known.values()]
-    if not known:
-        return ""
-    first, *others = zip((TITLES[name] for name in known), counts)
-    text = f"The {first[0]} is within {percent(study.margin, 0)} at {first[1]}"
-    text += "".join(f", the {title} at {count}" for title, count in others)
-    if others:
-        return f"{text}. Both were settled with these runs in view: neither is a blind prediction."
-    return f"{text}. It was settled with these runs in view: it is no blind prediction."
-
-
-def _of_uneven(study: Prediction) -> str:
-    most = study.uneven.isel(nodes=-1)
-    if not most > 0:
-        return ""
-    part, where = percent(float(most)), counted(int(most.nodes), "node")
-    return f"The analytic model shares the work evenly; HPL waits for panels and the fullest node, {part} longer on {where}."
+def _score(study: Prediction, predictor: str) -> str:
+    """How often a predictor was right where messages are sent, such as "7 of 18 points"; empty without a prediction."""
+    at = {"predictor": predictor, "nodes": study.errors.nodes > 1}
+    is_known, kinds = study.errors.value.sel(at).notnull(), study.kinds.sel(at)
+    known = int(is_known.sum())
+    predicts, misleads = (int((kinds == kind).sum()) for kind in (PREDICTS, MISLEADS))
+    undecided = known - predicts - misleads
+    still_open = f", and {undecided} are open" if undecided else ""
+    return f"{predicts} of {counted(known, 'point')}{still_open}" if known else ""
 
 
 def _of_slopes(study: Prediction) -> str:
     """Which of more bandwidth and less latency helps more, by the last predictor and on the paper's cluster."""
-    bounds, text = bound(study).isel(predictor=-1), ""
-    more, less = (_places(study, bounds == name) for name in PARAMETERS)
+    bounds, sentences = bound(study).isel(predictor=-1), []
     if (bounds != UNDECIDED).any():
-        text = f"By the {TITLES[study.predictors[-1]]}, 1 % more bandwidth helps more than 1 % less latency at {more}, and less at {less}."
-    if study.paper_elasticities is None:
-        return text
-    apart = study.paper_elasticities.diff("parameter")  # latency less bandwidth
-    more, of = int((apart < 0).sum()), int(apart.notnull().sum())
-    return f"{text} On the paper's cluster bandwidth helps more at {more} of {of} (simulated evidence)."
+        more, less = (_places(study, bounds == name) for name in PARAMETERS)
+        sentences.append(
+            f"By the {TITLES[study.predictors[-1]]}, 1 % more bandwidth helps more than 1 % less latency at {more}, and "
+            f"less at {less}."
+        )
+    if study.paper_elasticities is not None:
+        apart = study.paper_elasticities.diff("parameter").squeeze()  # latency less bandwidth
+        more, cases = int((apart < 0).sum()), int(apart.notnull().sum())
+        sentences.append(
+            f"On the paper's cluster bandwidth helps more at {more} of {cases} (simulated evidence)."
+        )
+    return " ".join(sentences)
 
 
 def _places(study: Prediction, where: xr.DataArray) -> str:
     """Such as "12 of 18 points (GigE, 10GE)"."""
-    networks = where.interconnect.values[where.any("nodes").values]
-    names = ", ".join(study.names[network] for network in networks)
-    return f"{int(where.sum())} of {where.size} points" + (f" ({names})" if names else "")
+    names, networks = (
+        short_names(study.emulated_points),
+        where.interconnect.values[where.any("nodes").values],
+    )
+    listed = ", ".join(names[network] for network in networks)
+    return f"{int(where.sum())} of {where.size} points" + (f" ({listed})" if listed else "")
 
 
 def bound(study: Prediction) -> xr.DataArray:
@@ -280,35 +196,46 @@ def bound(study: Prediction) -> xr.DataArray:
 
 def findings(study: Prediction) -> Iterator[Finding]:
     """Every predictor's error at every point, as data."""
-    source, errors = origin("hpl_prediction", study.links.dataset), study.errors
+    source, blocks = (
+        origin("hpl_prediction", study.links.dataset),
+        study.emulated_points.sizes["block"],
+    )
     names = ("predictor", "interconnect", "nodes")
-    for predictor, network, nodes in errors.stack(at=names).at.values.tolist():
-        at = {"predictor": predictor, "interconnect": network, "nodes": nodes}
-        error, further = errors.sel(at), {"n": study.blocks, "answer": study.kinds.sel(at).item()}
+    for place in study.errors.stack(at=names).at.values.tolist():
+        at = dict(zip(names, place))
+        error, further = study.errors.sel(at), {"n": blocks, "answer": study.kinds.sel(at).item()}
         value, *ends = (float(error[end]) for end in ("value", "low", "high"))
+        predictor, network, nodes = place
         statement = f"the {predictor} prediction of HPL's rate on {network}, {nodes} nodes"
         yield of_estimate(source, statement, "error", "1", value, ends, PERCENTILE, **further)
 
 
 def figures(study: Prediction) -> dict[str, Exhibit]:
     """Errors of the predictions and elasticities of the rate over nodes, and the links under load."""
-    by, bounds = TITLES[study.predictors[-1]], bound(study)
+    by, bounds, interpolated = TITLES[study.predictors[-1]], bound(study), ""
     agreeing = int((bounds == bounds[-1]).all("predictor").sum())
+    if study.surface is not None and study.surface.error.notnull().any():
+        off = percent(float(study.surface.error.max()))
+        interpolated = f" The simulation's interpolation is at most {off} off."
+    points = study.emulated_points
+    basis = Basis(
+        points.evidence.item(), points.sizes["block"], "95 % percentile intervals over draws"
+    )
     return hpl_links.figures(study.links) | {
         "prediction": Exhibit(
             "prediction",
             errors_over_nodes(study),
             "Error of HPL's predicted rate over nodes: predicted over run, less one",
-            _basis(study),
+            basis,
             "Error of HPL's predicted rate over nodes, a panel a network, a series a predictor",
-            f"Shaded is the margin of {percent(study.margin, 0)}. Bars may be smaller than the marks.",
+            f"Shaded is the margin of {percent(study.margin, 0)}. Bars may be smaller than the marks.{interpolated}",
             rests_on=FIGURES["prediction"],
         ),
         "prediction_sensitivity": Exhibit(
             "prediction_sensitivity",
             elasticities_over_nodes(study),
             f"By how many percent HPL's rate grows with 1 % more bandwidth or 1 % less latency, by the {by}",
-            _basis(study),
+            basis,
             "Elasticities of HPL's rate by bandwidth and latency over nodes, a panel a network",
             f"All predictors agree on which of the two matters more at {agreeing} of {bounds[0].size} points.",
             rests_on=FIGURES["prediction_sensitivity"],
@@ -319,7 +246,6 @@ def figures(study: Prediction) -> dict[str, Exhibit]:
 def errors_over_nodes(study: Prediction) -> Figure:
     """Errors of the predicted rate [%] over nodes, a panel a network, a series a predictor, and the margin as an area."""
     errors = 100 * study.errors.sel(nodes=study.errors.nodes > 1)
-    looks = {name: style.look(name) for name in study.predictors}
     with style.styled():
         figure, panels = drawing.new_figures(3.0, errors.sizes["interconnect"])
         for axes, network in zip(panels, errors.interconnect.values):
@@ -327,9 +253,10 @@ def errors_over_nodes(study: Prediction) -> Figure:
             within = 100 * study.margin
             axes.axhspan(-within, within, color=style.MARGIN, zorder=0)
             axes.axhline(0, color=style.INK, linewidth=0.8)
-            for rank, (name, look) in enumerate(looks.items()):
-                at = errors.sel(interconnect=network, predictor=name)
+            for rank, name in enumerate(study.predictors):
+                look = style.look(name)
                 marks = {"fmt": look.marker, "color": look.color, "label": TITLES[name]}
+                at = errors.sel(interconnect=network, predictor=name)
                 _estimates(axes, at, SIDESTEP * (rank - 1), **marks)
         _finish(figure, panels, study, "error of the predicted rate [%]")
         return figure
@@ -362,92 +289,10 @@ def _estimates(axes: Axes, estimates: xr.Dataset, doublings: float, **marks) -> 
 
 def _finish(figure: Figure, panels: np.ndarray, study: Prediction, label: str) -> None:
     """Nodes below and a network above each panel, one label for their vertical axes."""
-    nodes = study.elasticities.nodes.values
+    names, nodes = short_names(study.emulated_points), study.elasticities.nodes.values
     for axes, network in zip(panels, study.errors.interconnect.values):
         drawing.node_axis(axes, drawing.apart(nodes, 1.9))
-        axes.set_title(study.names[network])
+        axes.set_title(names[network])
         axes.tick_params(labelleft=axes is panels[0])
     panels[0].set_ylabel(label)
     drawing.legend_below(figure, panels[0], 3)
-
-
-def gain_table(study: Prediction) -> Table | None:
-    """What the faster network is worth, as run and by each predictor; None where one of the two was not run."""
-    if (gain := study.gain) is None:
-        return None
-    columns = (
-        "Nodes",
-        "HPL as run [%]",
-        *(f"By the {TITLES[name]} [%]" for name in study.predictors),
-    )
-    rows = []
-    for n in gain.hpl.nodes.values.tolist():
-        predicted = [gain.predicted.sel(nodes=n, predictor=name) for name in study.predictors]
-        row = (str(n), *(_in_percent(each) for each in (gain.hpl.sel(nodes=n), *predicted)))
-        rows.append(row)
-    caption = (
-        f"What HPL gains from {study.names[gain.network]} over {study.names[gain.reference]}, with 95 % intervals. The links have "
-        f"{in_words(gain.bandwidth)} times the bandwidth and {in_words(gain.latency)} times the latency"
-    )
-    align = "rl" + "l" * len(study.predictors)
-    return Table("prediction-gain", columns, align, rows, caption, _basis(study))
-
-
-def errors_table(study: Prediction) -> Table:
-    """HPL's rate as it was run, and the predictors' errors, at every point where messages are sent."""
-    columns = (
-        "Network",
-        "Nodes",
-        "As run [% of the nodes' rate]",
-        *(f"Error of the {TITLES[name]} [%]" for name in study.predictors),
-    )
-    rows = []
-    for network in study.errors.interconnect.values.tolist():
-        for n in study.errors.nodes.values[study.errors.nodes.values > 1].tolist():
-            at = {"interconnect": network, "nodes": n}
-            errors = [_judged(study, {**at, "predictor": name}) for name in study.predictors]
-            ran = _in_percent(study.emulated.sel(at))
-            rows.append((study.names[network], str(n), ran, *errors))
-    surface_error = ""
-    if study.surface is not None and study.surface.error.notnull().any():
-        off = percent(float(study.surface.error.max()))
-        surface_error = f". The simulation's interpolation is at most {off} off"
-    caption = (
-        f"HPL's rate as it was run, and the predictors' errors, with 95 % intervals. Bold: beyond {percent(study.margin, 0)}; "
-        f"with a question mark: open; others are within. Each is judged by itself{surface_error}"
-    )
-    align = "lrl" + "l" * len(study.predictors)
-    return Table("prediction-errors", columns, align, rows, caption, _basis(study))
-
-
-def example_table(study: Prediction) -> Table | None:
-    """The paper's own example of two networks: what one gains by its bandwidth, by the model and simulated."""
-    if (example := study.example) is None:
-        return None
-    gains, raw = (example.analytic, example.simulated), example.bandwidth - 1
-    rows = [
-        (str(n), fixed(100 * raw, 1), *(fixed(known(100 * gain.sel(nodes=n)), 1) for gain in gains))
-        for n in example.simulated.dropna("nodes").nodes.values.tolist()
-    ]
-    columns = ("Nodes", "By bandwidth alone [%]", f"By the {TITLES[ANALYTIC]} [%]", "Simulated [%]")
-    caption = (
-        f"What HPL gains from DDR InfiniBand over 10GE on the paper's cluster: {percent(raw, 0)} more bandwidth, "
-        f"{number(example.latency, 2)} times the latency. The paper found both on par"
-    )
-    return Table("prediction-example", columns, "rrrr", rows, caption, Basis("simulated"))
-
-
-def _basis(study: Prediction) -> Basis:
-    return Basis(study.evidence, study.blocks, "95 % percentile intervals over draws")
-
-
-def _in_percent(estimate: xr.Dataset) -> str:
-    return in_words(100 * estimate, 1)
-
-
-def _judged(study: Prediction, at: dict) -> str:
-    error, kind = study.errors.sel(at), study.kinds.sel(at).item()
-    text = _in_percent(error)
-    if kind == MISLEADS:
-        return f"**{text}**"
-    return f"{text}?" if kind == UNDECIDED and error.value.notnull() else text

@@ -17,7 +17,8 @@ from analysis.wording import counted, fixed, micro, number, percent
 
 NETWORK, FAST = "gige", "10gige"
 GIGE, TEN_GIGE = 1e9, 10e9  # bit/s on the paper's wires
-PAPER, MODEL, SIMULATED = "smith", "scale_model", "scale_model_simulated"
+# The simulation of the model has its payload rates and latency, with their sources.
+TESTBED = {"paper": "smith", "model": "scale_model_simulated"}
 
 
 @dataclass(frozen=True)
@@ -34,24 +35,23 @@ class Cluster:
 class ScaleModel:
     """The paper's cluster and its model.
 
-    `cases` has a row for each of the paper's: `nodes`, `P`, `Q`, the order `N` of both matrices (`paper_N`, `model_N`), the
-    shares of bytes on GigE [flop/B], `paper_bytes` and `model_bytes`, and `bytes_ratio`, model over paper; the shares of
-    messages [flop] on GigE, `paper_messages`, `model_messages` and `messages_ratio`; and the same of 10GE, `fast_` before
-    each. `fast_ratio` is the mean of `fast_bytes_ratio`. `dilation` is how many times slower than the paper's everything is.
+    `cases` has a row for each of the paper's: `nodes`, `P`, `Q`, the order `N` of both matrices (`paper_N`, `model_N`),
+    the shares of bytes on GigE [flop/B], `paper_bytes` and `model_bytes`, and `bytes_ratio`, model over paper; the shares
+    of messages [flop] on GigE, `paper_messages`, `model_messages` and `messages_ratio`; and the same of 10GE, `fast_`
+    before each. `dilation` is how many times slower than the paper's everything is.
     """
 
     paper: Cluster
     model: Cluster
     cases: pd.DataFrame
     dilation: float
-    fast_ratio: float
 
 
 def bandwidth_share(n, node_rate, bandwidth, N, P, Q):
     """n F / (BW N) (1/P + 1/Q) [flop/B], proportional to the share of time that bytes cost.
 
-    `n` nodes of `node_rate` F [flop/s] on links of `bandwidth` BW [B/s]; a matrix of order `N` on a
-    `P` x `Q` grid. Arguments broadcast. Two clusters with the same value are in the same balance.
+    `n` nodes of `node_rate` F [flop/s] on links of `bandwidth` BW [B/s]; a matrix of order `N` on a `P` x `Q` grid.
+    Arguments broadcast. Two clusters with the same value are in the same balance.
     """
     return n * node_rate / (bandwidth * N) * (1 / P + 1 / Q)
 
@@ -66,9 +66,7 @@ def latency_share(n, node_rate, latency, N):
 
 def analyse() -> ScaleModel:
     """Both shares of the paper's cases in both scales, from the descriptions in data/."""
-    described = _toml(TESTBEDS / f"{MODEL}.toml")["node"]
-    # The simulation of the model has its payload rates and latency, with their sources.
-    clusters = {"paper": _cluster(PAPER), "model": _cluster(SIMULATED)}
+    clusters = {scale: _cluster(testbed) for scale, testbed in TESTBED.items()}
     cases = published.smith_table1().sort_values("nodes", ignore_index=True)
     cases = cases.rename(columns={"N": "paper_N"})[["nodes", "P", "Q", "paper_N"]]
     levels = _toml(CAMPAIGNS / "hpl_table1.toml")["levels"]["nodes"]
@@ -85,12 +83,8 @@ def analyse() -> ScaleModel:
         for kind in ("bytes", "messages"):
             of_model, of_paper = (cases[f"{before}{scale}_{kind}"] for scale in ("model", "paper"))
             cases[f"{before}{kind}_ratio"] = of_model / of_paper
-    return ScaleModel(
-        **clusters,
-        cases=cases,
-        dilation=described["dilation"],
-        fast_ratio=float(cases.fast_bytes_ratio.mean()),
-    )
+    dilation = _toml(TESTBEDS / "scale_model.toml")["node"]["dilation"]
+    return ScaleModel(**clusters, cases=cases, dilation=dilation)
 
 
 def _cluster(testbed: str) -> Cluster:
@@ -128,19 +122,20 @@ def finding(study: ScaleModel) -> str:
     """What the model keeps of the paper's cluster and what it does not, in plain English (Markdown)."""
     cases, paper, model = study.cases, study.paper, study.model
     off = (cases.bytes_ratio - 1).abs().max()
-    messages, fast = cases.messages_ratio.mean(), cases.fast_messages_ratio.mean()
-    said = [
+    fast_bytes = cases.fast_bytes_ratio.mean()
+    messages, fast_messages = cases.messages_ratio.mean(), cases.fast_messages_ratio.mean()
+    sentences = [
         f"**The scale model keeps the share of time that bytes cost on GigE**, within {percent(off)} in all "
         f"{counted(len(cases), 'case')} of the paper.",
-        f"On 10GE bytes cost {fixed(study.fast_ratio, 2)} times the paper's share.",
-        f"**It does not keep the share of messages**: {number(messages, 2)} times the paper's on GigE, {number(fast, 2)} times on "
-        "10GE.",
-        f"A message takes {micro(model.latency_s[NETWORK])} here; the paper's takes {micro(paper.latency_s[NETWORK])} on GigE and "
-        f"{micro(paper.latency_s[FAST])} on 10GE, but its runs are far longer.",
+        f"On 10GE bytes cost {fixed(fast_bytes, 2)} times the paper's share.",
+        f"**It does not keep the share of messages**: {number(messages, 2)} times the paper's on GigE, "
+        f"{number(fast_messages, 2)} times on 10GE.",
+        f"A message takes {micro(model.latency_s[NETWORK])} here; the paper's takes {micro(paper.latency_s[NETWORK])} on "
+        f"GigE and {micro(paper.latency_s[FAST])} on 10GE, but its runs are far longer.",
     ]
-    if min(study.fast_ratio, messages, fast) > 1:
-        said.append("So the model makes the networks cost more than they did, 10GE above all.")
-    return " ".join(said)
+    if min(fast_bytes, messages, fast_messages) > 1:
+        sentences.append("So the model makes the networks cost more than they did, 10GE above all.")
+    return " ".join(sentences)
 
 
 def shares_table(study: ScaleModel) -> Table:
@@ -148,14 +143,14 @@ def shares_table(study: ScaleModel) -> Table:
     cases, rows = study.cases, []
     for kind, unit in (("bytes", "flop/B"), ("messages", "flop")):
         for before, network in (("", "GigE"), ("fast_", "10GE")):
-            scales = [cases[f"{before}{scale}_{kind}"] for scale in ("paper", "model")]
-            ratio = cases[f"{before}{kind}_ratio"]
+            scales = [cases[f"{before}{scale}_{kind}"] for scale in TESTBED]
             ends = (f"{number(each.min())} to {number(each.max())}" for each in scales)
-            rows.append((kind, network, unit, *ends, number(ratio.mean())))
+            ratio = cases[f"{before}{kind}_ratio"].mean()
+            rows.append((kind, network, unit, *ends, number(ratio)))
     columns = ("Share of", "Network", "Unit", "Paper", "Scale model", "Model / paper [1]")
     caption = (
-        "What bytes and messages cost of the time, up to a constant that is the same in both: least and most of the paper's cases, "
-        "computed from published and assumed numbers, and the mean ratio"
+        "What bytes and messages cost of the time, up to a constant that is the same in both: least and most of the paper's "
+        "cases, computed from published and assumed numbers, and the mean ratio"
     )
     return Table("scale-model", columns, "llllrr", rows, caption, Basis("published"))
 
@@ -185,34 +180,3 @@ def cases_table(study: ScaleModel) -> Table:
     )
     caption = "The paper's cases, and the shares of bytes and messages in the model over those in the paper"
     return Table("scale-model-cases", columns, "rlrrrrr", rows, caption, Basis("published"))
-
-
-def payload_table(study: ScaleModel) -> Table:
-    """What a link carries of its wire, and how long a short message takes, in both scales."""
-    rows = []
-    for name, cluster, slower in (
-        ("paper", study.paper, 1),
-        ("scale model", study.model, study.dilation),
-    ):
-        for network, short, rate in ((NETWORK, "GigE", GIGE), (FAST, "10GE", TEN_GIGE)):
-            carried = cluster.byte_s[network]
-            rows.append(
-                (
-                    name,
-                    short,
-                    number(rate / slower / 1e6),
-                    number(carried / 1e6),
-                    number(100 * 8 * carried * slower / rate),
-                    number(1e6 * cluster.latency_s[network]),
-                )
-            )
-    columns = (
-        "Cluster",
-        "Network",
-        "Wire [Mbit/s]",
-        "Payload [MB/s]",
-        "Of the wire [%]",
-        "A message [µs]",
-    )
-    caption = "Links of both clusters. The paper's 10GE uses RDMA, the model TCP"
-    return Table("scale-model-links", columns, "llrrrr", rows, caption, Basis("published"))
