@@ -119,7 +119,8 @@ def _analytic(
     settings: xr.Dataset, links: xr.Dataset, known_rate: xr.DataArray, predictor: str
 ) -> xr.Dataset:
     """The elasticities are the shares of its time that the model spends on messages and on their bytes."""
-    counts = COUNTS[predictor](_grid(settings))
+    x = np.array([settings[name].values for name in ("N", "NB", "P", "Q")], float)
+    counts = COUNTS[predictor](x)
     messages, elements, flops = (xr.DataArray(count, dims="nodes") for count in counts)
     sends = settings.nodes > 1  # the model counts messages on one node too, where none leaves it
     computing = settings.nodes / (1e9 * known_rate) * flops
@@ -143,17 +144,6 @@ def _simulated(surface: Surface, links: xr.Dataset, nodes: xr.DataArray) -> xr.D
     }
     labels = {"nodes": nodes.values, "interconnect": links.interconnect.values}
     return xr.Dataset(columns, labels).transpose(*OVER_DRAWS)
-
-
-def uneven_computing(settings: xr.Dataset) -> float:
-    """By which part computing takes longer on the most nodes when whole blocks are counted than in the analytic model,
-    which shares it out evenly."""
-    x = _grid(settings)
-    return float(hpl.times_by_blocks(x)[-1][-1] / hpl.times(x)[-1][-1] - 1)
-
-
-def _grid(settings: xr.Dataset) -> np.ndarray:
-    return np.array([settings[name].values for name in ("N", "NB", "P", "Q")], float)
 
 
 def paper_elasticities(sensitivity: xr.Dataset) -> xr.DataArray:

@@ -62,7 +62,7 @@ def test_a_transcript_is_printed_as_it_was():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("sahre",), "no figure 'sahre'; there are: agreement, amplification"),
+        (("sahre",), "no figure 'sahre'; there are: agreement, "),
         (
             ("payload", "--transcript", "b009-001-hpl"),
             "no campaign of figure payload has a transcript 'b009-001-hpl'",

@@ -16,9 +16,9 @@ from analysis import drawing, style
 from analysis.attributes import short_names
 from analysis.derive import at_only_level, points
 from analysis.exhibit import Basis, Exhibit
+from analysis.experiments.scale_model import OPEN, judged_ratios
 from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
-from analysis.inference.over_blocks import ratios
-from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, judge
+from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES
 from analysis.wording import between, counted, listed, percent
 from runners.record import FalloffError
 
@@ -27,7 +27,7 @@ FIGURES = {"agreement": ("hpl_scaling", "hpl_agreement")}  # what each rests on
 GOALS = {"gige": 0.02}
 GOAL = 0.03  # of every other network
 ONE_SIDED = 0.025  # level of a 95 % interval
-WITHIN, SLOWER, FASTER, OPEN = "within", "slower", "faster", "open"
+WITHIN, SLOWER, FASTER = "within", "slower", "faster"
 ANSWERS = {FLAT: WITHIN, FALLS_OFF: SLOWER, RISES: FASTER}
 
 
@@ -35,19 +35,13 @@ ANSWERS = {FLAT: WITHIN, FALLS_OFF: SLOWER, RISES: FASTER}
 class Agreement:
     """Two campaigns over the same points, emulated and simulated, and how well they agree.
 
-    `points` are the emulated ones that were simulated, too. `ratios`, over (interconnect, nodes), is the share of F emulated
-    over that simulated: `ratio` (geometric mean) with its 95 % t interval `low`, `high` over `blocks`; the `goal` [1] of its
-    network, and the `answer`: WITHIN it, SLOWER or FASTER beyond it (the whole interval), else OPEN.
+    `points` are the emulated ones that were simulated, too. `ratios` is the `scale_model.judged_ratios` of the share of F
+    emulated over that simulated, with 95 % intervals and its network's goal: WITHIN, SLOWER or FASTER beyond, else OPEN.
     """
 
     dataset: xr.Dataset
     points: xr.Dataset
-    ratios: xr.Dataset
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """`ratios` as a table, indexed by (interconnect, nodes)."""
-        return self.ratios.to_dataframe(["interconnect", "nodes"])
+    ratios: pd.DataFrame
 
 
 def analyse(hpl_scaling: xr.Dataset, hpl_agreement: xr.Dataset) -> Agreement:
@@ -68,28 +62,14 @@ def analyse(hpl_scaling: xr.Dataset, hpl_agreement: xr.Dataset) -> Agreement:
         names = hpl_scaling.attrs["campaign"], hpl_agreement.attrs["campaign"]
         raise FalloffError(f"Campaigns {names[0]} and {names[1]} have no point in common.")
     log_ratio = np.log(ran.share) - np.log(model.share.reset_coords(drop=True))
-    goals = [GOALS.get(name, GOAL) for name in ran.interconnect.values]
-    goal = xr.DataArray(goals, dims="interconnect")
-
-    def answer(values: np.ndarray, margin: float) -> str:
-        judged = judge(values, float(margin), "emulated", ONE_SIDED)
-        return ANSWERS.get(judged.answer, OPEN)
-
-    answers = xr.apply_ufunc(
-        answer,
-        log_ratio,
-        goal,
-        input_core_dims=[["block"], []],
-        vectorize=True,
-        output_dtypes=[object],
-    )
-    compared = ratios(log_ratio).assign(goal=goal, answer=answers.astype(str))
-    return Agreement(hpl_scaling, ran, compared)
+    goals = {name: GOALS.get(name, GOAL) for name in ran.interconnect.values.tolist()}
+    ratios = judged_ratios(log_ratio, goals, ran.evidence.item(), ONE_SIDED, ANSWERS)
+    return Agreement(hpl_scaling, ran, ratios)
 
 
 def finding(study: Agreement) -> str:
     """How many points agree, which do not, and the largest difference, in plain English (Markdown)."""
-    known = study.table.dropna(subset="ratio")
+    known = study.ratios.dropna(subset="ratio")
     if not (count := len(known)):
         return "**Whether emulation and simulation agree cannot be said**: no point has both."
     names, answers = short_names(study.dataset), known.answer
@@ -130,7 +110,8 @@ def finding(study: Agreement) -> str:
 
 def _goals(study: Agreement) -> str:
     """Such as "2 % on GigE, 3 % on 10GE and control"."""
-    names, goals = short_names(study.dataset), study.ratios.goal.to_series()
+    names = short_names(study.dataset)
+    goals = study.ratios.margin.groupby("interconnect", sort=False).first()
     return ", ".join(
         f"{percent(goal, 0)} on {listed([names[name] for name in networks.index])}"
         for goal, networks in goals.groupby(goals)
@@ -140,8 +121,8 @@ def _goals(study: Agreement) -> str:
 def findings(study: Agreement) -> Iterator[Finding]:
     """Every point's ratio, as data."""
     source, names = origin("hpl_agreement", study.dataset), short_names(study.dataset)
-    for (name, nodes), at in study.table.iterrows():
-        statement = f"emulated over simulated rate of HPL on {names[name]}, {nodes} nodes, within {100 * at.goal:g} %"
+    for (name, nodes), at in study.ratios.iterrows():
+        statement = f"emulated over simulated rate of HPL on {names[name]}, {nodes} nodes, within {100 * at.margin:g} %"
         ends, further = (at.low, at.high), {"n": at.blocks, "answer": at.answer}
         yield of_estimate(source, statement, "ratio", "1", at.ratio, ends, T_INTERVAL, **further)
 
@@ -165,16 +146,16 @@ def ratios_over_nodes(study: Agreement) -> Figure:
     """Emulated over simulated rate [%] over nodes with its interval and the goal as an area, a panel a network."""
     names = short_names(study.dataset)
     with style.styled():
-        figure, panels = drawing.new_figures(2.8, study.ratios.sizes["interconnect"])
-        for axes, name in zip(panels, study.ratios.interconnect.values):
+        figure, panels = drawing.new_figures(2.8, study.points.sizes["interconnect"])
+        for axes, name in zip(panels, study.points.interconnect.values):
             axes.sharey(panels[0])
-            at = study.ratios.sel(interconnect=name)
-            goal = 100 * float(at.goal)
+            at = study.ratios.loc[name]
+            goal, nodes = 100 * at.margin.iloc[0], at.index.values
             axes.axhspan(100 - goal, 1e4 / (100 - goal), color=style.MARGIN, zorder=0, label="goal")
             axes.axhline(100, color=style.INK, linewidth=0.8)
             means = (100 * at[end].values for end in ("ratio", "low", "high"))
-            drawing.interval(axes, name, at.nodes.values, *means)
-            drawing.node_axis(axes, drawing.apart(at.nodes.values, 1.9))
+            drawing.interval(axes, name, nodes, *means)
+            drawing.node_axis(axes, drawing.apart(nodes, 1.9))
             axes.margins(x=0.1)
             axes.set_title(f"{names[name]}, goal {goal:g} %")
             axes.tick_params(labelleft=axes is panels[0])

@@ -17,15 +17,16 @@ from analysis import drawing, style
 from analysis.attributes import short_names, testbed
 from analysis.derive import points
 from analysis.exhibit import Basis, Exhibit
+from analysis.experiments.scale_model import OPEN, judged_ratios
 from analysis.findings import Finding, of_estimate, origin
 from analysis.statistics import design as designs
-from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, judge
+from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES
 from analysis.wording import between, counted, percent
 from runners.record import FalloffError
 
 FIGURES = {"invariance": ("hpl_invariance",)}  # what each rests on
 ONE_SIDED = 0.05  # level of a 90 % interval, as for two one-sided tests
-SAME, LOWER, HIGHER, OPEN = "the same", "lower", "higher", "open"
+SAME, LOWER, HIGHER = "the same", "lower", "higher"
 ANSWERS = {FLAT: SAME, FALLS_OFF: LOWER, RISES: HIGHER}
 # Of a doubling: between two series, and from a mean to its blocks.
 SIDESTEP, RUNS_ASIDE = 0.12, 0.04
@@ -36,9 +37,8 @@ class Invariance:
     """The campaign's dataset, its points and each dilation's ratio to the described one.
 
     `reference` is the testbed's dilation and `margin` [1] what counts as the same. `log_ratio` is the log of a block's
-    share of F over that at the reference, over (block, interconnect, nodes, dilation without the reference). `compared`,
-    over the same without block, holds its `ratio` (geometric mean), 90 % t interval `low`, `high`, `blocks`, and the
-    `answer`: SAME where the interval lies inside the margin, LOWER or HIGHER where it lies beyond, else OPEN.
+    share of F over that at the reference, over (block, interconnect, nodes, dilation without the reference). `compared`
+    is its `scale_model.judged_ratios` with 90 % intervals: SAME inside the margin, LOWER or HIGHER beyond, else OPEN.
     """
 
     dataset: xr.Dataset
@@ -46,12 +46,7 @@ class Invariance:
     reference: float
     margin: float
     log_ratio: xr.DataArray
-    compared: xr.Dataset
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """`compared` as a table, indexed by (interconnect, nodes, dilation)."""
-        return self.compared.to_dataframe(["interconnect", "nodes", "dilation"])
+    compared: pd.DataFrame
 
 
 def analyse(hpl_invariance: xr.Dataset) -> Invariance:
@@ -70,36 +65,14 @@ def analyse(hpl_invariance: xr.Dataset) -> Invariance:
     log_ratio = log_share.drop_sel(dilation=reference) - log_share.sel(
         dilation=reference, drop=True
     )
-    evidence = derived.evidence.item()
-    compared = compare(log_ratio, margin, evidence)
+    margins = dict.fromkeys(log_ratio.interconnect.values.tolist(), margin)
+    compared = judged_ratios(log_ratio, margins, derived.evidence.item(), ONE_SIDED, ANSWERS)
     return Invariance(hpl_invariance, derived, reference, margin, log_ratio, compared)
-
-
-def compare(log_ratio: xr.DataArray, margin: float, evidence: str) -> xr.Dataset:
-    """As `Invariance.compared`, over the dims of `log_ratio` without block."""
-
-    def judged(values: np.ndarray) -> tuple:
-        fall = judge(values, margin, evidence, ONE_SIDED)
-        low, high = fall.interval or (np.nan, np.nan)
-        ratio = np.nan if fall.fall is None else 1 - fall.fall
-        return ratio, 1 - high, 1 - low, fall.blocks, ANSWERS.get(fall.answer, OPEN)
-
-    columns = {"ratio": float, "low": float, "high": float, "blocks": int, "answer": object}
-    values = xr.apply_ufunc(
-        judged,
-        log_ratio,
-        input_core_dims=[["block"]],
-        output_core_dims=[[]] * len(columns),
-        vectorize=True,
-        output_dtypes=[*columns.values()],
-    )
-    table = xr.Dataset(dict(zip(columns, values)))
-    return table.assign(answer=table.answer.astype(str))
 
 
 def finding(study: Invariance) -> str:
     """Whether the share of F stays the same, and where not, in plain English (Markdown)."""
-    compared = study.table.dropna(subset="ratio")
+    compared = study.compared.dropna(subset="ratio")
     if not (whole := len(compared)):
         return "**Whether the answer depends on the scale of time cannot be said**: no block has two dilations."
     margin, evidence = percent(study.margin, 0), study.points.evidence.item()
@@ -139,7 +112,7 @@ def findings(study: Invariance) -> Iterator[Finding]:
     """Every comparison of two dilations, as data."""
     source, names = origin("hpl_invariance", study.dataset), short_names(study.dataset)
     kind = "90 % t interval over the blocks"
-    for (name, nodes, dilation), at in study.table.iterrows():
+    for (name, nodes, dilation), at in study.compared.iterrows():
         statement = (
             f"HPL's share of F on {names[name]}, {nodes} nodes, at dilation {dilation:g} over that at "
             f"{study.reference:g}"
@@ -174,10 +147,10 @@ def ratio_over_dilation(study: Invariance) -> Figure:
         goal = 100 * study.margin
         axes.axhspan(100 - goal, 1e4 / (100 - goal), color=style.MARGIN, zorder=0, label="margin")
         axes.axhline(100, color=style.INK, linewidth=0.8)
-        series = study.log_ratio.stack(series=("interconnect", "nodes")).series.values
-        for rank, (name, n) in enumerate(series):
-            look, at = style.look(name), study.compared.sel(interconnect=name, nodes=n)
-            place = at.dilation.values * 2 ** (SIDESTEP * (rank - (len(series) - 1) / 2))
+        series = study.compared.groupby(["interconnect", "nodes"], sort=False)
+        for rank, ((name, n), at) in enumerate(series):
+            look, dilations = style.look(name), at.index.get_level_values("dilation")
+            place = dilations * 2 ** (SIDESTEP * (rank - (len(series) - 1) / 2))
             blocks = 100 * np.exp(study.log_ratio.sel(interconnect=name, nodes=n))
             drawing.runs(axes, name, place / 2**RUNS_ASIDE, blocks, "")
             mean, low, high = (100 * at[end].values for end in ("ratio", "low", "high"))

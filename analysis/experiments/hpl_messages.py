@@ -11,11 +11,10 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import paths, style
-from analysis.attributes import short_names
 from analysis.derive import at_only_level, over_factors
-from analysis.exhibit import Basis, Exhibit, Table
+from analysis.exhibit import Basis, Exhibit
 from analysis.findings import Finding, of_estimate, origin
-from analysis.wording import byte_range, byte_size, counted, fixed, number, percent
+from analysis.wording import byte_size, counted, fixed, number, percent
 
 # B: messages below this are called small; it has to be the least size of a class. About what a GigE link transfers in
 # the latency of a message.
@@ -28,34 +27,25 @@ TRUST = paths.REFERENCE / "trust.csv"
 
 @dataclass(frozen=True)
 class Profile:
-    """What all ranks of one campaign's runs on `network`, its first, sent.
+    """What all ranks of one campaign's runs on its first network sent.
 
     `messages` [1] and `bytes` [B] are over (nodes, size); dim size is the least size [B] of each class, which reaches up
     to the next. Node counts without a count are left out, and are `missing`. `summary` is over (nodes): what `summarise`
-    gives, the settings N, P and Q, and `bytes_sent` [B] by all nodes' interfaces. `same` is whether the `others`, the
-    short names of all other networks, had the same messages, None where there is nothing to compare.
+    gives, and the settings N, P and Q.
     """
 
     dataset: xr.Dataset
     evidence: str
-    network: str
-    others: tuple[str, ...]
     messages: xr.DataArray
     bytes: xr.DataArray
     summary: xr.Dataset
     missing: tuple[int, ...]
-    same: bool | None
 
     @property
     def shown(self) -> list[int]:
         """The fewest, the middle and the most nodes, as far as they differ."""
         nodes = self.messages.nodes.values.tolist()
         return sorted({nodes[0], nodes[len(nodes) // 2], nodes[-1]})
-
-    def class_of(self, least: float) -> tuple[float, float]:
-        """The sizes [B] from the least of a class to the least of the next; the last class has no end."""
-        sizes = self.messages["size"].values
-        return least, float(min(sizes[sizes > least], default=np.inf))
 
 
 @dataclass(frozen=True)
@@ -77,12 +67,25 @@ def analyse(
 
     `today` is another run of the first. Raises FalloffError when a dataset holds no HPL trial or has several blocks.
     """
-    emulated, simulated, again = (
+    emulated, simulated, rerun = (
         None if dataset is None else _profile(dataset)
         for dataset in (hpl_payload, hpl_paper, today)
     )
+    again = None
+    if (
+        emulated
+        and rerun
+        and set(emulated.messages.nodes.values) & set(rerun.messages.nodes.values)
+    ):
+        again = all(
+            bool((one == other).all())
+            for one, other in (
+                xr.align(emulated.messages, rerun.messages),
+                xr.align(emulated.bytes, rerun.bytes),
+            )
+        )
     profiles = tuple(profile for profile in (simulated, emulated) if profile is not None)
-    return Payload(hpl_payload, profiles, _again(emulated, again))
+    return Payload(hpl_payload, profiles, again)
 
 
 def summarise(messages: xr.DataArray, sizes: xr.DataArray) -> xr.Dataset:
@@ -115,52 +118,23 @@ def _class_of_half(counts: xr.DataArray) -> xr.DataArray:
 def _profile(dataset: xr.Dataset) -> Profile | None:
     trial = xr.DataArray(np.arange(dataset.sizes["trial"]), dims="trial")
     runs = over_factors(dataset, index=trial, N=dataset.N, P=dataset.P, Q=dataset.Q)
-    runs = at_only_level(runs.assign_attrs(dataset.attrs), "block").drop_vars("block")
-    network, *others = runs.interconnect.values.tolist()
-    names = short_names(dataset)
-
-    def at(index: xr.DataArray, name: str) -> xr.DataArray:
-        """Values over (trial, ...) at the trials of an index over other dims; NaN where that is NaN."""
-        values = dataset[name].reset_coords(drop=True).isel(trial=index.fillna(0).astype(int))
-        return values.where(index.notnull())
-
-    of_all = [at(runs.index, name) for name in ("payload_messages", "payload_bytes")]
-    counts = of_all[0].sel(interconnect=network).notnull().all("size")
-    if not counts.any():
+    runs = at_only_level(runs.assign_attrs(dataset.attrs), "block")
+    runs = runs.isel(interconnect=0).drop_vars(("block", "interconnect"))
+    ran = runs.dropna("nodes", subset=["index"])
+    trials = dataset[["payload_messages", "payload_bytes"]].reset_coords(drop=True)
+    sent = trials.isel(trial=ran["index"].astype(int)).dropna("nodes", subset=["payload_messages"])
+    if not sent.sizes["nodes"]:
         return None
-    chosen = {"interconnect": network, "nodes": counts}
-    messages, sizes = (values.sel(chosen).drop_vars("interconnect") for values in of_all)
-    run = runs.sel(chosen).drop_vars("interconnect")
-    bytes_sent = at(run.index, "bytes_sent").sum("node", min_count=1)
-    compared = xr.concat(of_all, "quantity").dropna("nodes")
-    same = None
-    if others and compared.sizes["nodes"]:
-        same = bool((compared == compared.sel(interconnect=network)).all())
+    messages, volume = sent.payload_messages, sent.payload_bytes
+    counted_nodes = messages.nodes.values
     return Profile(
         dataset=dataset,
         evidence=str(dataset.evidence.values[0]),
-        network=names[network],
-        others=tuple(names[other] for other in others),
         messages=messages,
-        bytes=sizes,
-        summary=summarise(messages, sizes)
-        .merge(run[["N", "P", "Q"]])
-        .assign(bytes_sent=bytes_sent),
-        missing=tuple(runs.nodes.values[~counts.values].tolist()),
-        same=same,
+        bytes=volume,
+        summary=summarise(messages, volume).merge(runs[["N", "P", "Q"]].sel(nodes=counted_nodes)),
+        missing=tuple(n for n in runs.nodes.values.tolist() if n not in counted_nodes),
     )
-
-
-def _again(reference: Profile | None, today: Profile | None) -> bool | None:
-    """Whether two runs sent the same, where both counted; None without a comparison."""
-    if reference is None or today is None or reference.network != today.network:
-        return None
-    if not set(reference.messages.nodes.values) & set(today.messages.nodes.values):
-        return None
-    pairs = (
-        xr.align(getattr(reference, name), getattr(today, name)) for name in ("messages", "bytes")
-    )
-    return all(bool((one == other).all()) for one, other in pairs)
 
 
 def finding(study: Payload) -> str:
@@ -183,41 +157,20 @@ def finding(study: Payload) -> str:
 
 def _apart(profile: Profile) -> float:
     """Least size of the messages that hold half of the bytes, over the largest of the shorter half of messages [1]."""
-    most = profile.summary.isel(nodes=-1)
-    return float(most.half_bytes_size) / profile.class_of(float(most.median_size))[1]
+    most, sizes = profile.summary.isel(nodes=-1), profile.messages["size"].values
+    return float(most.half_bytes_size) / min(sizes[sizes > float(most.median_size)], default=np.inf)
 
 
 def _of_profile(profile: Profile) -> str:
-    most, fewest = (profile.summary.isel(nodes=at) for at in (-1, 0))
-    first, last = int(fewest.nodes), int(most.nodes)
-    sentences = [
-        f"On {last} {profile.evidence} nodes ({int(most.P)} × {int(most.Q)}, N = {int(most.N)}) "
+    most = profile.summary.isel(nodes=-1)
+    n, missing = int(most.nodes), ", ".join(map(str, profile.missing))
+    return (
+        f"On {n} {profile.evidence} nodes ({int(most.P)} × {int(most.Q)}, N = {int(most.N)}) a node sends "
+        f"{number(float(most.messages) / n)} messages and {byte_size(float(most.bytes) / n)} (1 run, counted). "
         f"{percent(float(most.small_messages))} of the messages are below {byte_size(SMALL)} and hold "
-        f"{_little(float(most.small_bytes))} of the bytes (1 run, counted).",
-        f"Half of the bytes are in messages of {byte_size(float(most.half_bytes_size))} or more.",
-    ]
-    if last > first:
-        messages, volume = (
-            number(float(most[name] / last / (fewest[name] / first)), 2)
-            for name in ("messages", "bytes")
-        )
-        sentences.append(
-            f"From {first} to {last} nodes a node's messages grow {messages}-fold and its bytes {volume}-fold."
-        )
-    if profile.same is not None:
-        which, others = (
-            "exactly the same" if profile.same else "other",
-            " and ".join(profile.others),
-        )
-        sentences.append(f"On {others} HPL sends {which} messages as on {profile.network}.")
-    carried = float(most.bytes_sent / most.bytes)
-    if profile.evidence != "simulated" and np.isfinite(carried):
-        sentences.append(
-            f"The nodes' interfaces sent {number(carried)} times these bytes, with headers."
-        )
-    if profile.missing:
-        sentences.append(f"Without a count: {', '.join(map(str, profile.missing))} nodes.")
-    return " ".join(sentences)
+        f"{_little(float(most.small_bytes))} of the bytes; half of the bytes are in messages of "
+        f"{byte_size(float(most.half_bytes_size))} or more.{f' Without a count: {missing} nodes.' if missing else ''}"
+    )
 
 
 def _little(share: float) -> str:
@@ -242,22 +195,18 @@ def figures(study: Payload) -> dict[str, Exhibit]:
     """Messages and bytes by size."""
     if not study.profiles:
         return {}
+    evidence = " and ".join(profile.evidence for profile in study.profiles)
     return {
         "payload": Exhibit(
             "payload",
             shares_by_size(study),
             "HPL's messages by size: share of messages (above) and of bytes (below)",
-            _basis(study),
+            Basis(evidence, 1, "counts without an interval", "run"),
             "Histogram of HPL's message sizes by number and by bytes, for a few node counts",
             "A step is a class of sizes, from a power of two up to the next.",
             rests_on=FIGURES["payload"],
         )
     }
-
-
-def _basis(study: Payload) -> Basis:
-    evidence = " and ".join(profile.evidence for profile in study.profiles)
-    return Basis(evidence, 1, "counts without an interval", "run")
 
 
 def shares_by_size(study: Payload) -> Figure:
@@ -290,41 +239,6 @@ def shares_by_size(study: Payload) -> Figure:
         panels[0, 0].set_ylabel("share of messages [%]")
         panels[1, 0].set_ylabel("share of bytes [%]")
         return figure
-
-
-def messages_table(study: Payload) -> Table | None:
-    """The profiles in numbers on the figure's node counts."""
-    if not study.profiles:
-        return None
-    rows = []
-    for profile in study.profiles:
-        for n in profile.shown:
-            at = profile.summary.sel(nodes=n)
-            rows.append(
-                (
-                    profile.evidence,
-                    f"{n} ({int(at.P)} × {int(at.Q)})",
-                    number(float(at.messages) / n),
-                    byte_size(float(at.bytes) / n),
-                    byte_range(profile.class_of(float(at.median_size))),
-                    byte_size(float(at.half_bytes_size)),
-                    f"{percent(float(at.small_messages))} ({_little(float(at.small_bytes))})",
-                )
-            )
-    columns = (
-        "Evidence",
-        "Nodes (grid)",
-        "Messages a node",
-        "Bytes a node",
-        "Median message",
-        "Half of the bytes from",
-        f"Below {byte_size(SMALL)} (their bytes)",
-    )
-    caption = (
-        "HPL's messages in numbers. Sizes are classes: half of the bytes or more are in messages of the size given or "
-        "above. Nodes in a single row (1 × Q) swap no rows, which elsewhere are many short messages"
-    )
-    return Table("payload", columns, "llrrlrr", rows, caption, _basis(study))
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from matplotlib.figure import Figure
 from analysis import drawing, style
 from analysis.contrasts import differences
 from analysis.derive import at_only_level, over_factors, points
-from analysis.exhibit import Basis, Exhibit, Table
+from analysis.exhibit import Basis, Exhibit
 from analysis.findings import T_INTERVAL, Finding, of_estimate, of_fall, origin
 from analysis.inference.over_blocks import ratios
 from analysis.inference.ratio_of_means import ratio_of_means
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FALLS_OFF, FLAT, Judgement, judge, within_campaign
-from analysis.wording import counted, estimate, fixed, percent, percent_range
+from analysis.wording import between, counted, fixed, percent, percent_range
 
 FIGURES = {"noise": ("hpl_noise",)}  # what each rests on
 SIDESTEP = 0.09  # of a doubling, between two frequencies
@@ -28,8 +28,7 @@ class Daemon:
 
     It was asked to take the `share` [1] of a node's computing in `frequency` [Hz] pauses a second, at random times that
     differ from node to node. `log_ratio` is log(rate with / rate without) over (block, nodes). `losses` is over
-    (nodes): `ratio` (geometric mean) with its 95 % t interval `low`, `high` and `blocks`, the share `taken` in fact,
-    and the `amplification` with Fieller's 95 % interval `amplification_low`, `amplification_high`: the mean log-loss of
+    (nodes): `ratio` (geometric mean) with its 95 % t interval `low`, `high` and `blocks`, and the `amplification` with Fieller's 95 % interval `amplification_low`, `amplification_high`: the mean log-loss of
     the rate over that of one node's computing. It is 1 where HPL loses what one node loses, and n where n nodes' losses
     add up. `growth` judges what is lost on the most nodes beyond the loss on the fewest.
     """
@@ -120,7 +119,7 @@ def analyse(hpl_noise: xr.Dataset) -> Noise:
 
 
 def _losses(log_ratio: xr.DataArray, taken: xr.DataArray) -> xr.Dataset:
-    """As `Daemon.losses`; a node that computes only loses log(1 + taken)."""
+    """As `Daemon.losses`; a node that computes only loses log(1 + the share `taken` in fact)."""
     amplification = xr.apply_ufunc(
         ratio_of_means,
         -log_ratio,
@@ -130,7 +129,7 @@ def _losses(log_ratio: xr.DataArray, taken: xr.DataArray) -> xr.Dataset:
         vectorize=True,
     )
     names = ("amplification", "amplification_low", "amplification_high")
-    return ratios(log_ratio).assign(taken=taken.mean("block"), **dict(zip(names, amplification)))
+    return ratios(log_ratio).assign(dict(zip(names, amplification)))
 
 
 def finding(study: Noise) -> str:
@@ -155,13 +154,23 @@ def finding(study: Noise) -> str:
         f"costs HPL {percent(float(1 - loss.ratio))} of its rate on {where}** "
         f"({interval}{counted(int(loss.blocks), 'block')}, {study.evidence} evidence).",
         f"The same share costs {beside}." if others else "",
-        "In a synchronised program one delayed node delays all."
-        if loss.amplification_low > 1
-        else "",
+        _amplified(loss),
         _of_pauses(first, others[-1][0], nodes) if others else "",
         _of_growth(study),
     ]
     return " ".join(filter(None, sentences))
+
+
+def _amplified(loss: xr.Dataset) -> str:
+    """The loss of all nodes beside the loss of one."""
+    if np.isnan(loss.amplification):
+        return ""
+    ends, interval = (float(loss.amplification_low), float(loss.amplification_high)), ""
+    if np.isfinite(ends).all():
+        interval = f" (Fieller's 95 % interval {between(ends, 2)})"
+    why = ": in a synchronised program one delayed node delays all" if ends[0] > 1 else ""
+    times = fixed(float(loss.amplification), 2)
+    return f"That is {times} times what one node loses{interval}{why}."
 
 
 def _of_pauses(rare: Daemon, frequent: Daemon, nodes: int) -> str:
@@ -185,10 +194,10 @@ def _of_growth(study: Noise) -> str:
             f" ({100 * growth.confidence:g} % interval {ends}, margin {percent(growth.margin, 0)})"
         )
     if growth.answer == FALLS_OFF:
-        return f"With {daemon.name} the loss grows by {percent(growth.fall)} {change}{interval}."
+        return f"With a daemon of {daemon.name} the loss grows by {percent(growth.fall)} {change}{interval}."
     if growth.answer == FLAT:
-        return f"With {daemon.name} the loss does not grow {change}{interval}."
-    return f"Whether the loss with {daemon.name} grows {change} is open{interval}."
+        return f"With a daemon of {daemon.name} the loss does not grow {change}{interval}."
+    return f"Whether the loss with a daemon of {daemon.name} grows {change} is open{interval}."
 
 
 def findings(study: Noise) -> Iterator[Finding]:
@@ -247,43 +256,6 @@ def loss_over_nodes(study: Noise) -> Figure:
         panels[0].set_ylabel("loss of the HPL rate [%]")
         drawing.legend_below(figure, panels, 2)
         return figure
-
-
-def losses_table(study: Noise) -> Table:
-    """Loss and amplification of every daemon on every node count."""
-    rows = []
-    for daemon in study.daemons:
-        for n in study.nodes:
-            at = daemon.losses.sel(nodes=n)
-            amplification = (at[f"amplification{end}"] for end in ("", "_low", "_high"))
-            rows.append(
-                (
-                    daemon.name,
-                    str(n),
-                    estimate(100 * at.taken, np.nan, np.nan),
-                    estimate(
-                        *(100 * (1 - at[end]) for end in ("ratio", "high", "low")), _one_decimal
-                    ),
-                    estimate(*amplification, lambda value: fixed(value, 2)),
-                    str(int(at.blocks)),
-                )
-            )
-    columns = (
-        "Daemon",
-        "Nodes",
-        "Taken [%]",
-        "Loss [%] (95 % interval)",
-        "Amplification [1] (95 % interval)",
-        "Blocks",
-    )
-    intervals = "95 % t intervals of the losses, Fieller's of the amplification"
-    basis = Basis(study.evidence, study.points.sizes["block"], intervals)
-    caption = "HPL's losses to daemons: geometric means over the blocks"
-    return Table("noise", columns, "lrrllr", rows, caption, basis)
-
-
-def _one_decimal(value: float | None) -> str:
-    return fixed(value, 1)
 
 
 def _lost(at: xr.Dataset) -> str:

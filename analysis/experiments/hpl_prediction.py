@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import drawing, hpl_predictors, style
@@ -18,7 +17,7 @@ from analysis.findings import PERCENTILE, Finding, of_estimate, origin
 from analysis.hpl_predictors import ANALYTIC, TITLES, Surface, surface
 from analysis.inference.draws import over_draws, resampled_blocks
 from analysis.statistics import design as designs
-from analysis.wording import counted, percent, percent_range
+from analysis.wording import counted, listed, percent, percent_range
 from runners.record import FalloffError
 
 MISLEADS, PREDICTS, UNDECIDED = "misleads", "predicts", "undecided"
@@ -43,9 +42,8 @@ class Prediction:
     `errors` are over (predictor, interconnect, nodes): HPL's predicted over its run rate, less one. `kinds` judges
     them at the `margin`: `misleads` (the interval lies beyond it), `predicts` (within it), else `undecided`.
 
-    `uneven` is `hpl_predictors.uneven_computing`. `elasticities` are d ln rate / d ln bandwidth and
-    -d ln rate / d ln latency over (parameter, predictor, interconnect, nodes), with `difference`, the first less the
-    second; `paper_elasticities` are those of the paper's cluster. All but `uneven` leave out one node, which sends nothing.
+    `elasticities` are d ln rate / d ln bandwidth and -d ln rate / d ln latency over (parameter, interconnect, nodes)
+    by the last predictor, with `difference`, the first less the second. Both leave out one node, which sends nothing.
     """
 
     emulated_points: xr.Dataset
@@ -54,9 +52,7 @@ class Prediction:
     margin: float
     errors: xr.Dataset
     kinds: xr.DataArray
-    uneven: float
     elasticities: xr.Dataset
-    paper_elasticities: xr.DataArray | None
 
     @property
     def predictors(self) -> list[str]:
@@ -68,14 +64,12 @@ def analyse(
     token_nodes: xr.Dataset,
     hpl_scaling: xr.Dataset,
     hpl_surface: xr.Dataset | None = None,
-    hpl_sensitivity: xr.Dataset | None = None,
     token_load: xr.Dataset | None = None,
     today: xr.Dataset | None = None,
 ) -> Prediction:
     """Predict HPL from the tokens on the same links.
 
-    Without the surface over latency and bandwidth a predictor is missing; `hpl_sensitivity` is a simulation of the paper's
-    cluster, and `today` is a shorter run of the tokens. Raises FalloffError when tokens and HPL have no network in common,
+    Without the surface over latency and bandwidth a predictor is missing; `today` is a shorter run of the tokens. Raises FalloffError when tokens and HPL have no network in common,
     or a dataset holds no trial of its tool.
     """
     hpl, links = points(hpl_scaling), hpl_links.analyse(token_nodes, token_load, today)
@@ -89,12 +83,12 @@ def analyse(
     settings = hpl[["N", "NB", "P", "Q"]].max(["block", "interconnect"])
     modelled = None if hpl_surface is None else surface(hpl_surface)
     answers = hpl_predictors.predicted(settings, fits, known_rate, modelled)
-    slopes = answers.sel(nodes=answers.nodes > 1)
+    answers = answers.sel(nodes=answers.nodes > 1)
+    slopes = answers[["bandwidth", "latency"]].isel(predictor=-1)
     slopes = slopes.assign(difference=slopes.bandwidth - slopes.latency)
     errors, margin = over_draws(answers.share / ran - 1), designs.read(hpl_scaling).margin
     beyond = (errors.low > margin) | (errors.high < -margin)
     within = (errors.low > -margin) & (errors.high < margin)
-    varied = None if hpl_sensitivity is None else hpl_predictors.paper_elasticities(hpl_sensitivity)
     return Prediction(
         emulated_points=hpl,
         links=links,
@@ -102,17 +96,13 @@ def analyse(
         margin=margin,
         errors=errors,
         kinds=xr.where(beyond, MISLEADS, xr.where(within, PREDICTS, UNDECIDED)),
-        uneven=hpl_predictors.uneven_computing(settings),
-        elasticities=over_draws(
-            slopes[["bandwidth", "latency", "difference"]].to_array("parameter")
-        ),
-        paper_elasticities=varied,
+        elasticities=over_draws(slopes.to_array("parameter")),
     )
 
 
 def finding(study: Prediction) -> str:
     """How far the analytic model and the others miss HPL's rate, and why, in plain English (Markdown)."""
-    errors = study.errors.sel(predictor=ANALYTIC, nodes=study.errors.nodes > 1)
+    errors = study.errors.sel(predictor=ANALYTIC)
     errors = errors.stack(point=("interconnect", "nodes")).dropna("point", subset=["value"])
     if not errors.sizes["point"]:
         return "**Whether latency and bandwidth predict HPL's rate cannot be said**: no point was both run and predicted."
@@ -123,7 +113,7 @@ def finding(study: Prediction) -> str:
     if np.isfinite(worst.low):
         interval = f"95 % interval {percent_range((float(worst.low), float(worst.high)))}, "
     scores = {name: score for name in study.predictors if (score := _score(study, name))}
-    others = [name for name in scores if name != ANALYTIC]
+    others = [f"the {TITLES[name]} at {scores[name]}" for name in scores if name != ANALYTIC]
     within, blocks = (
         percent(study.margin, 0),
         counted(study.emulated_points.sizes["block"], "block"),
@@ -135,92 +125,68 @@ def finding(study: Prediction) -> str:
         f"It is within {within} at {scores[ANALYTIC]}.",
     ]
     if others:
-        counts = ", ".join(f"the {TITLES[name]} at {scores[name]}" for name in others)
         sentences.append(
-            f"Within {within} are {counts}; with these runs in view when they were settled, they are no blind predictions."
+            f"Also within {within}: {listed(others)}. These were settled with the runs in view: they are no blind "
+            "predictions."
         )
-    if study.uneven > 0:
-        most = counted(int(study.errors.nodes.max()), "node")
-        sentences.append(
-            "The analytic model shares the work evenly; HPL waits for panels and the fullest node, "
-            f"{percent(study.uneven)} longer on {most}."
-        )
-    sentences += [_of_slopes(study), hpl_links.finding(study.links)]
-    return " ".join(filter(None, sentences))
+    return " ".join(filter(None, (*sentences, _of_slopes(study), hpl_links.finding(study.links))))
 
 
 def _score(study: Prediction, predictor: str) -> str:
-    """How often a predictor was right where messages are sent, such as "7 of 18 points"; empty without a prediction."""
-    at = {"predictor": predictor, "nodes": study.errors.nodes > 1}
-    is_known, kinds = study.errors.value.sel(at).notnull(), study.kinds.sel(at)
-    known = int(is_known.sum())
+    """How often a predictor was right, such as "7 of 18 points"; empty without a prediction."""
+    errors, kinds = study.errors.sel(predictor=predictor), study.kinds.sel(predictor=predictor)
+    known = int(errors.value.notnull().sum())
     predicts, misleads = (int((kinds == kind).sum()) for kind in (PREDICTS, MISLEADS))
     undecided = known - predicts - misleads
-    still_open = f", and {undecided} are open" if undecided else ""
+    still_open = f" ({undecided} are open)" if undecided else ""
     return f"{predicts} of {counted(known, 'point')}{still_open}" if known else ""
 
 
 def _of_slopes(study: Prediction) -> str:
-    """Which of more bandwidth and less latency helps more, by the last predictor and on the paper's cluster."""
-    bounds, sentences = bound(study).isel(predictor=-1), []
-    if (bounds != UNDECIDED).any():
-        more, less = (_places(study, bounds == name) for name in PARAMETERS)
-        sentences.append(
-            f"By the {TITLES[study.predictors[-1]]}, 1 % more bandwidth helps more than 1 % less latency at {more}, and "
-            f"less at {less}."
-        )
-    if study.paper_elasticities is not None:
-        apart = study.paper_elasticities.diff("parameter").squeeze()  # latency less bandwidth
-        more, cases = int((apart < 0).sum()), int(apart.notnull().sum())
-        sentences.append(
-            f"On the paper's cluster bandwidth helps more at {more} of {cases} (simulated evidence)."
-        )
-    return " ".join(sentences)
-
-
-def _places(study: Prediction, where: xr.DataArray) -> str:
-    """Such as "12 of 18 points (GigE, 10GE)"."""
-    names, networks = (
-        short_names(study.emulated_points),
-        where.interconnect.values[where.any("nodes").values],
+    """Which of more bandwidth and less latency helps more, by the last predictor."""
+    names, bounds = short_names(study.emulated_points), bound(study)
+    if not (bounds != UNDECIDED).any():
+        return ""
+    places = []
+    for parameter in PARAMETERS:
+        here = bounds == parameter
+        networks = [names[name] for name in here.interconnect.values[here.any("nodes").values]]
+        where = f" ({', '.join(networks)})" if networks else ""
+        places.append(f"{int(here.sum())} of {here.size} points{where}")
+    return (
+        f"By the {TITLES[study.predictors[-1]]}, 1 % more bandwidth helps more than 1 % less latency at {places[0]}, and "
+        f"less at {places[1]}."
     )
-    listed = ", ".join(names[network] for network in networks)
-    return f"{int(where.sum())} of {where.size} points" + (f" ({listed})" if listed else "")
 
 
 def bound(study: Prediction) -> xr.DataArray:
-    """Which of bandwidth and latency has the larger elasticity in 95 % of the draws, over (predictor, interconnect, nodes)."""
+    """Which of bandwidth and latency has the larger elasticity in 95 % of the draws, over (interconnect, nodes)."""
     apart = study.elasticities.sel(parameter="difference")
     return xr.where(apart.low > 0, "bandwidth", xr.where(apart.high < 0, "latency", UNDECIDED))
 
 
 def findings(study: Prediction) -> Iterator[Finding]:
     """Every predictor's error at every point, as data."""
-    source, blocks = (
-        origin("hpl_prediction", study.links.dataset),
-        study.emulated_points.sizes["block"],
-    )
-    names = ("predictor", "interconnect", "nodes")
+    source = origin("hpl_prediction", study.links.dataset)
+    blocks, names = study.emulated_points.sizes["block"], ("predictor", "interconnect", "nodes")
     for place in study.errors.stack(at=names).at.values.tolist():
         at = dict(zip(names, place))
         error, further = study.errors.sel(at), {"n": blocks, "answer": study.kinds.sel(at).item()}
         value, *ends = (float(error[end]) for end in ("value", "low", "high"))
-        predictor, network, nodes = place
-        statement = f"the {predictor} prediction of HPL's rate on {network}, {nodes} nodes"
-        yield of_estimate(source, statement, "error", "1", value, ends, PERCENTILE, **further)
+        statement = "the {predictor} prediction of HPL's rate on {interconnect}, {nodes} nodes"
+        yield of_estimate(
+            source, statement.format(**at), "error", "1", value, ends, PERCENTILE, **further
+        )
 
 
 def figures(study: Prediction) -> dict[str, Exhibit]:
     """Errors of the predictions and elasticities of the rate over nodes, and the links under load."""
-    by, bounds, interpolated = TITLES[study.predictors[-1]], bound(study), ""
-    agreeing = int((bounds == bounds[-1]).all("predictor").sum())
+    points, interpolated = study.emulated_points, ""
     if study.surface is not None and study.surface.error.notnull().any():
         off = percent(float(study.surface.error.max()))
         interpolated = f" The simulation's interpolation is at most {off} off."
-    points = study.emulated_points
-    basis = Basis(
-        points.evidence.item(), points.sizes["block"], "95 % percentile intervals over draws"
-    )
+    intervals = "95 % percentile intervals over draws"
+    basis = Basis(points.evidence.item(), points.sizes["block"], intervals)
     return hpl_links.figures(study.links) | {
         "prediction": Exhibit(
             "prediction",
@@ -234,10 +200,10 @@ def figures(study: Prediction) -> dict[str, Exhibit]:
         "prediction_sensitivity": Exhibit(
             "prediction_sensitivity",
             elasticities_over_nodes(study),
-            f"By how many percent HPL's rate grows with 1 % more bandwidth or 1 % less latency, by the {by}",
+            "By how many percent HPL's rate grows with 1 % more bandwidth or 1 % less latency, by the "
+            f"{TITLES[study.predictors[-1]]}",
             basis,
             "Elasticities of HPL's rate by bandwidth and latency over nodes, a panel a network",
-            f"All predictors agree on which of the two matters more at {agreeing} of {bounds[0].size} points.",
             rests_on=FIGURES["prediction_sensitivity"],
         ),
     }
@@ -245,54 +211,49 @@ def figures(study: Prediction) -> dict[str, Exhibit]:
 
 def errors_over_nodes(study: Prediction) -> Figure:
     """Errors of the predicted rate [%] over nodes, a panel a network, a series a predictor, and the margin as an area."""
-    errors = 100 * study.errors.sel(nodes=study.errors.nodes > 1)
+    series = []
+    for name in study.predictors:
+        look = style.look(name)
+        marks = {"fmt": look.marker, "color": look.color, "label": TITLES[name]}
+        series.append((100 * study.errors.sel(predictor=name), marks))
     with style.styled():
-        figure, panels = drawing.new_figures(3.0, errors.sizes["interconnect"])
-        for axes, network in zip(panels, errors.interconnect.values):
-            axes.sharey(panels[0])
-            within = 100 * study.margin
-            axes.axhspan(-within, within, color=style.MARGIN, zorder=0)
+        figure, panels = _over_nodes(study, series, "error of the predicted rate [%]")
+        for axes in panels:
+            axes.axhspan(-100 * study.margin, 100 * study.margin, color=style.MARGIN, zorder=0)
             axes.axhline(0, color=style.INK, linewidth=0.8)
-            for rank, name in enumerate(study.predictors):
-                look = style.look(name)
-                marks = {"fmt": look.marker, "color": look.color, "label": TITLES[name]}
-                at = errors.sel(interconnect=network, predictor=name)
-                _estimates(axes, at, SIDESTEP * (rank - 1), **marks)
-        _finish(figure, panels, study, "error of the predicted rate [%]")
         return figure
 
 
 def elasticities_over_nodes(study: Prediction) -> Figure:
     """Elasticities of HPL's rate [1] over nodes by the last predictor, a panel a network: bandwidth filled, latency open."""
-    slopes = study.elasticities.isel(predictor=-1)
-    fillings = {"bandwidth": style.INK, "latency": "white"}
+    series = []
+    for name, label in PARAMETERS.items():
+        filling = style.INK if name == "bandwidth" else "white"
+        marks = {"fmt": "o", "color": style.INK, "mfc": filling, "label": label}
+        series.append((study.elasticities.sel(parameter=name), marks))
     with style.styled():
-        figure, panels = drawing.new_figures(2.9, slopes.sizes["interconnect"])
-        for axes, network in zip(panels, slopes.interconnect.values):
-            axes.sharey(panels[0])
-            for rank, (name, filling) in enumerate(fillings.items()):
-                at = slopes.sel(interconnect=network, parameter=name)
-                marks = {"fmt": "o", "color": style.INK, "mfc": filling, "label": PARAMETERS[name]}
-                _estimates(axes, at, SIDESTEP * (rank - 0.5), **marks)
+        figure, panels = _over_nodes(study, series, "elasticity of the rate [1]")
+        for axes in panels:
             axes.set_yscale("log")
             drawing.log_ticks(axes.yaxis)
-        _finish(figure, panels, study, "elasticity of the rate [1]")
         return figure
 
 
-def _estimates(axes: Axes, estimates: xr.Dataset, doublings: float, **marks) -> None:
-    """Estimates over nodes with their intervals, so many doublings aside."""
-    bars = [estimates.value - estimates.low, estimates.high - estimates.value]
-    places = estimates.nodes * 2.0**doublings
-    axes.errorbar(places, estimates.value, bars, capsize=2, **marks)
-
-
-def _finish(figure: Figure, panels: np.ndarray, study: Prediction, label: str) -> None:
-    """Nodes below and a network above each panel, one label for their vertical axes."""
-    names, nodes = short_names(study.emulated_points), study.elasticities.nodes.values
-    for axes, network in zip(panels, study.errors.interconnect.values):
-        drawing.node_axis(axes, drawing.apart(nodes, 1.9))
+def _over_nodes(study: Prediction, series: list, label: str) -> tuple[Figure, np.ndarray]:
+    """Estimates over (interconnect, nodes) with their intervals, each with its marks: a panel a network."""
+    names, networks = short_names(study.emulated_points), study.errors.interconnect.values
+    figure, panels = drawing.new_figures(3.0, len(networks))
+    for axes, network in zip(panels, networks):
+        axes.sharey(panels[0])
+        for rank, (estimates, marks) in enumerate(series):
+            at = estimates.sel(interconnect=network)
+            places = at.nodes * 2.0 ** (SIDESTEP * (rank - (len(series) - 1) / 2))
+            axes.errorbar(
+                places, at.value, [at.value - at.low, at.high - at.value], capsize=2, **marks
+            )
+        drawing.node_axis(axes, drawing.apart(study.errors.nodes.values, 1.9))
         axes.set_title(names[network])
         axes.tick_params(labelleft=axes is panels[0])
     panels[0].set_ylabel(label)
     drawing.legend_below(figure, panels[0], 3)
+    return figure, panels

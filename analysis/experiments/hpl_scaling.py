@@ -16,7 +16,7 @@ from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, of_control, of_fall, origin, today_of
 from analysis.fitting.adequacy import CLOSE
 from analysis.fitting.laws import Law, laws
-from analysis.inference.over_blocks import rates, ratios
+from analysis.inference.over_blocks import ratios
 from analysis.links import networks
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FALLS_OFF, FLAT, REFUSED, RISES, SIZE_OPEN
@@ -104,45 +104,37 @@ def _reproductions(
 
 def method(study: Scaling) -> str:
     """How it was measured, Markdown."""
-    name = plain(testbed(study.dataset)["name"])
-    sentences = [
-        {
-            "emulated": "Real HPL runs exchange real TCP messages between emulated nodes on one machine.",
-            "simulated": f"HPL's own code runs in a simulation of the cluster {name}.",
-        }.get(study.points.evidence.item(), f"HPL runs on the nodes of the cluster {name}.")
-    ]
-    if study.points.share.attrs["of"] == PACED:
-        sentences.append(
-            "Each node is paced to a known rate, and shares are of that. Nodes, links and matrices are scaled down "
-            "together, so that bytes cost as large a share of the time as in the paper "
-            '(section "The scale model").'
-        )
-    if designs.read(study.dataset).control:
-        sentences.append("The control has no limit on its links.")
-    sentences.append(
-        "A fall is how much of the ratio of two networks' rates is lost from one node count to another."
+    name, dataset = plain(testbed(study.dataset)["name"]), study.dataset
+    ran = {
+        "emulated": "Real HPL runs exchange real TCP messages between emulated nodes on one machine.",
+        "simulated": f"HPL's own code runs in a simulation of the cluster {name}.",
+    }.get(study.points.evidence.item(), f"HPL runs on the nodes of the cluster {name}.")
+    paced = (
+        " Each node is paced to a known rate, and shares are of that. Nodes, links and matrices are scaled down together, "
+        'so that bytes cost as large a share of the time as in the paper (section "The scale model").'
     )
-    return " ".join(sentences)
+    paced = paced if study.points.share.attrs["of"] == PACED else ""
+    control = " The control has no limit on its links." if designs.read(dataset).control else ""
+    return (
+        f"{ran}{paced}{control} A fall is how much of the ratio of two networks' rates is lost from one node count to "
+        "another."
+    )
 
 
 def finding(study: Scaling) -> str:
     """The verdicts of the planned statements and what limits them, in plain English (Markdown)."""
     refused = any(contrast.verdict.answer == REFUSED for contrast in study.primary)
     verdicts = [] if refused else [_verdict(study, contrast) for contrast in study.primary]
-    today = ""
-    if study.today_run is not None:
-        today = todays_run.in_words(
-            {
-                f"{_pair(study, contrast)} from {contrast.start} to {contrast.end} nodes": (
-                    study.today.get(contrast.what)
-                )
-                for contrast in study.primary
-            }
+    compared = {
+        f"{_pair(study, contrast)} from {contrast.start} to {contrast.end} nodes": study.today.get(
+            contrast.what
         )
+        for contrast in study.primary
+    }
     paragraphs = (
         [*verdicts, _on_one_node(study)],
         [_levels(study), _left_out(study), _host_bound(study)],
-        [today],
+        [] if study.today_run is None else [todays_run.in_words(compared)],
         [plain(study.dataset.attrs.get("caveat", ""))],
     )
     return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in paragraphs)))
@@ -364,47 +356,6 @@ def falls(study: Scaling) -> Figure:
         axes.set_xlabel("fall [%]")
         drawing.legend_below(figure, axes, 4)
         return figure
-
-
-def points_table(study: Scaling) -> Table:
-    """Rate and share of every network and node count."""
-    names, shares, rate = short_names(study.dataset), study.shares, rates(study.points.rate)
-    settings = study.points[["N", "P", "Q"]].max("block")
-    rows = []
-    for n in study.points.nodes.values.tolist():
-        for name in study.points.interconnect.values.tolist():
-            at = {"nodes": n, "interconnect": name}
-            order, P, Q = (
-                UNKNOWN if np.isnan(setting) else str(int(setting))
-                for setting in settings.sel(at).values()
-            )
-            share = 100 * shares.sel(at)
-            rows.append(
-                (
-                    str(n),
-                    names[name],
-                    order,
-                    f"{P} × {Q}",
-                    estimate(*(rate[end].sel(at) for end in ("mean", "low", "high"))),
-                    estimate(share.ratio, share.low, share.high),
-                    str(int(shares.blocks.sel(at))),
-                )
-            )
-    columns = (
-        "Nodes",
-        "Network",
-        "N",
-        "Grid",
-        "Rate [Gflop/s] (95 % interval)",
-        "Share [%] (95 % interval)",
-        "Blocks",
-    )
-    caption = (
-        "HPL's rate (harmonic mean) and its share of "
-        f"{study.points.share.attrs['of']} (geometric mean)"
-    )
-    basis = _basis(study, study.points.sizes["block"], "95 % t intervals")
-    return Table("scaling-points", columns, "rlrlllr", rows, caption, basis)
 
 
 def laws_table(study: Scaling) -> Table:

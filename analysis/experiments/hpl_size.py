@@ -10,24 +10,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import drawing, models, style
-from analysis.attributes import interconnects, short_names
+from analysis.attributes import short_names
 from analysis.contrasts import log_ratios
 from analysis.derive import at_only_level, points
-from analysis.exhibit import Basis, Exhibit, Table
+from analysis.exhibit import Basis, Exhibit
 from analysis.findings import Finding, of_control, origin
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.fitting.compare import HeldOut, compare
-from analysis.inference.averages import mean_over
 from analysis.inference.over_blocks import ratios
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import Control, judge_control
-from analysis.wire import wire_limit
-from analysis.wording import between, counted, duration, estimate, fixed, listed, percent, plain
+from analysis.wording import between, counted, fixed, listed, percent, plain
 from runners.record import FalloffError
 
 FIGURES = {"size": ("hpl_size",)}  # what each rests on
-ELEMENT = 64  # bits of a matrix element
 BEYOND = 2.0  # the limit for N to infinity is drawn at so many times the largest N
 # Of a doubling: between two networks, and from a mean to its runs.
 SIDESTEP, RUNS_ASIDE = 0.11, 0.05
@@ -279,43 +276,3 @@ def _basis(study: Size) -> Basis:
     if evidence == "simulated":
         return Basis(evidence)
     return Basis(evidence, study.points.sizes["block"], "95 % t intervals")
-
-
-def model_table(study: Size) -> Table | None:
-    """HPL's model of each network: its limit and what a message and an element cost; None where no curve follows."""
-    names = short_names(study.dataset)
-    # What one node is known to compute [flop/s]: flop over that are seconds.
-    node_rate = 1e9 * float(mean_over(study.points.known_rate / study.points.nodes, ..., "rate"))
-    rows = []
-    for curve in study.curves:
-        if curve.follows:
-            limit = 100 * curve.limit
-            costs = [
-                estimate(
-                    curve.blocks.estimates[name] / node_rate,
-                    *(end / node_rate for end in curve.blocks.intervals[name]),
-                    duration,
-                )
-                for name in ("alpha", "beta")
-            ]
-            link = interconnects(study.dataset)[curve.interconnect]
-            rate = link.get("rate_bit_s")
-            on_wire = duration(rate and ELEMENT / wire_limit(rate, link["mtu"]))
-            blocks = str(curve.blocks.blocks)
-            share = estimate(limit.ratio, limit.low, limit.high)
-            rows.append((names[curve.interconnect], share, *costs, on_wire, blocks))
-    if not rows:
-        return None
-    columns = (
-        "Network",
-        "Limit [%] (95 % interval)",
-        "A message",
-        "An element",
-        "On the wire",
-        "Blocks",
-    )
-    caption = (
-        "HPL's own model: the share to which it tends, and what a message and a matrix element cost. On the wire is one "
-        "element in full frames. By chance a cost may be below zero"
-    )
-    return Table("size-model", columns, "llllrr", rows, caption, _basis(study))

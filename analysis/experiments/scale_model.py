@@ -6,16 +6,21 @@ constants that are the same for every cluster. Two clusters with the same shares
 """
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
+import xarray as xr
 
 from analysis import published
 from analysis.exhibit import Basis, Table
 from analysis.paths import CAMPAIGNS, TESTBEDS
+from analysis.statistics.judgement import judge
 from analysis.wording import counted, fixed, micro, number, percent
 
 NETWORK, FAST = "gige", "10gige"
+OPEN = "open"  # the answer where an interval is neither inside nor beyond its margin
 GIGE, TEN_GIGE = 1e9, 10e9  # bit/s on the paper's wires
 # The simulation of the model has its payload rates and latency, with their sources.
 TESTBED = {"paper": "smith", "model": "scale_model_simulated"}
@@ -45,6 +50,32 @@ class ScaleModel:
     model: Cluster
     cases: pd.DataFrame
     dilation: float
+
+
+def judged_ratios(
+    log_ratio: xr.DataArray,
+    margins: Mapping[str, float],
+    evidence: str,
+    one_sided: float,
+    answers: Mapping[str, str],
+) -> pd.DataFrame:
+    """A table of log-ratios over (block, interconnect, ...), indexed by their other dims: are they 1?
+
+    Columns: `ratio` (geometric mean), `low`, `high`, the t interval of this one-sided level, `blocks`, the `margin` of the
+    interconnect [1], and the `answer`: that of a judged fall in the words of `answers`, or OPEN.
+    """
+    dims = [dim for dim in log_ratio.dims if dim != "block"]
+    stacked = log_ratio.reset_coords(drop=True).stack(point=dims).transpose("point", "block")
+    rows = []
+    for place, values in zip(stacked.point.values, stacked.values):
+        margin = margins[place[0]]
+        fall = judge(values, margin, evidence, one_sided)
+        low, high = fall.interval or (np.nan, np.nan)
+        ratio = np.nan if fall.fall is None else 1 - fall.fall
+        answer = answers.get(fall.answer, OPEN)
+        rows.append((*place, ratio, 1 - high, 1 - low, fall.blocks, margin, answer))
+    columns = [*dims, "ratio", "low", "high", "blocks", "margin", "answer"]
+    return pd.DataFrame(rows, columns=columns).set_index(dims)
 
 
 def bandwidth_share(n, node_rate, bandwidth, N, P, Q):
@@ -153,30 +184,3 @@ def shares_table(study: ScaleModel) -> Table:
         "cases, computed from published and assumed numbers, and the mean ratio"
     )
     return Table("scale-model", columns, "llllrr", rows, caption, Basis("published"))
-
-
-def cases_table(study: ScaleModel) -> Table:
-    """Every case of the paper in both scales."""
-    rows = [
-        (
-            str(case.nodes),
-            f"{case.P} × {case.Q}",
-            str(case.paper_N),
-            str(case.model_N),
-            fixed(case.bytes_ratio, 3),
-            number(case.messages_ratio),
-            number(case.fast_messages_ratio),
-        )
-        for case in study.cases.itertuples()
-    ]
-    columns = (
-        "Nodes",
-        "Grid",
-        "N in the paper",
-        "N in the model",
-        "Bytes, GigE [1]",
-        "Messages, GigE [1]",
-        "Messages, 10GE [1]",
-    )
-    caption = "The paper's cases, and the shares of bytes and messages in the model over those in the paper"
-    return Table("scale-model-cases", columns, "rlrrrrr", rows, caption, Basis("published"))
