@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.derive import at_only_level
-from analysis.inference.over_blocks import ratios
+from analysis.statistics.intervals import ratios
 from analysis.statistics import design as designs
 from analysis.statistics.design import Design, Statement
 from analysis.statistics.judgement import REFUSED, Control, Judgement, judge, judge_control, within_campaign

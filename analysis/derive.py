@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis.inference.averages import mean_over
+from analysis.statistics.intervals import mean_over
 from analysis.links import networks
 from runners.record import FalloffError
 

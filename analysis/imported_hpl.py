@@ -10,8 +10,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import drawing, style
-from analysis.inference import normality
-from analysis.inference.averages import average
+from analysis.statistics.repeats import normality
+from analysis.statistics.intervals import average
 from runners.record import FalloffError
 
 # Runs that agree in all of these are repeats of each other.
@@ -132,7 +132,7 @@ def _normality(runs: pd.DataFrame, best: pd.DataFrame) -> Iterator[str]:
     table = np.full((max(map(len, alike)), len(alike)), np.nan)
     for column, values in enumerate(alike):
         table[: len(values), column] = values
-    found = normality.check(xr.DataArray(table, dims=("block", "point")), "rate")
+    found = normality(xr.DataArray(table, dims=("block", "point")), "rate")
     if not found.tested:
         yield "The intervals take runs for normal, which fewer than three runs a point cannot show."
     elif found.departs:

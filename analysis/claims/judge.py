@@ -15,7 +15,7 @@ from analysis.claims.sample import (
     Sample,
     Untestable,
 )
-from analysis.inference.in_range import (
+from analysis.statistics.judgement import (
     CONTRADICTED,
     SUPPORTED,
     UNDECIDED,

@@ -17,7 +17,7 @@ from analysis.findings import Finding, known, of_control, of_fall, origin, today
 from analysis.fitting.adequacy import CLOSE
 from analysis.fitting.compare import Comparison
 from analysis.fitting.laws import Law, laws
-from analysis.inference.over_blocks import rates, ratios
+from analysis.statistics.intervals import rates, ratios
 from analysis.links import links, networks
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import (

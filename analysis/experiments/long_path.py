@@ -28,7 +28,7 @@ from analysis.findings import (
 from analysis.fitting import knee
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.inference.over_blocks import rates
+from analysis.statistics.intervals import rates
 from analysis.models import bandwidth_delay
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import Control, judge_control

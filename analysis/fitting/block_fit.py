@@ -9,8 +9,7 @@ from runners.record import FalloffError
 
 from analysis.fitting.batch import refit
 from analysis.fitting.fit import fit
-from analysis.inference.averages import Kind, average
-from analysis.inference.intervals import t_interval
+from analysis.statistics.intervals import Kind, average, t_interval
 from analysis.models import Model
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from analysis.fitting.batch import refit
 from analysis.fitting.fit import Fit, fit
 from analysis.fitting.resample import Intervals, block_intervals
-from analysis.inference.averages import average
+from analysis.statistics.intervals import average
 from analysis.models import Model
 from runners.record import FalloffError
 

@@ -5,7 +5,7 @@ import numpy as np
 from runners.record import FalloffError
 
 from analysis.fitting.breakpoint import CLOSE, largest_sse
-from analysis.inference.intervals import t_interval
+from analysis.statistics.intervals import t_interval
 from analysis.models import bandwidth_delay
 
 TRIED = 400  # knees between the smallest and the largest window

@@ -45,7 +45,11 @@ class Judged:
 
 
 def draw(
-    random: np.random.Generator, design: Design, falls: Sequence[float], run_sd: float, campaigns: int
+    random: np.random.Generator,
+    design: Design,
+    falls: Sequence[float],
+    run_sd: float,
+    campaigns: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """D (campaigns, blocks, statements) of synthetic campaigns, and their negative controls of the same shape.
 
@@ -53,21 +57,30 @@ def draw(
     control that array has no statements.
     """
     levels = list(dict.fromkeys(level for it in design.primary for level in (it.of, it.against)))
-    nodes = sorted({n for it in design.primary for n in (it.start, it.end)} | {design.negative_control} - {None})
+    nodes = sorted(
+        {n for it in design.primary for n in (it.start, it.end)}
+        | {design.negative_control} - {None}
+    )
     noise = random.normal(0, run_sd, (campaigns, max(design.looks), len(levels), len(nodes)))
 
     def ratio(it: Statement, n: int) -> np.ndarray:
         at = nodes.index(n)
         return noise[..., levels.index(it.of), at] - noise[..., levels.index(it.against), at]
 
-    differences = np.stack([ratio(it, it.end) - ratio(it, it.start) for it in design.primary], axis=-1)
+    differences = np.stack(
+        [ratio(it, it.end) - ratio(it, it.start) for it in design.primary], axis=-1
+    )
     gated = design.primary if design.negative_control is not None else ()
     controls = [ratio(it, design.negative_control) for it in gated]
     empty = np.empty((*noise.shape[:2], 0))
-    return differences + np.log1p(-np.array(falls)), np.stack(controls, axis=-1) if controls else empty
+    return differences + np.log1p(-np.array(falls)), np.stack(
+        controls, axis=-1
+    ) if controls else empty
 
 
-def judge_all(differences: np.ndarray, controls: np.ndarray, design: Design, falls: Sequence[float]) -> Judged:
+def judge_all(
+    differences: np.ndarray, controls: np.ndarray, design: Design, falls: Sequence[float]
+) -> Judged:
     """The procedure of `sequence` on many campaigns at once, with D and controls as `draw` gives them."""
     campaigns, _, statements = differences.shape
     final = np.full((campaigns, statements), UNDECIDED, dtype="U20")
@@ -99,19 +112,27 @@ def _counted(alone: np.ndarray, refused: np.ndarray, expected: Sequence[str]) ->
     counted, goes_on = alone.astype("U20"), np.ones(len(alone), bool)
     for number, wanted in enumerate(expected):
         counted[~goes_on, number] = UNDECIDED
-        goes_on = goes_on & (alone[:, number] == wanted if wanted else np.isin(alone[:, number], DECIDED))
+        goes_on = goes_on & (
+            alone[:, number] == wanted if wanted else np.isin(alone[:, number], DECIDED)
+        )
     counted[refused] = REFUSED
     return counted
 
 
-def error_rates(design: Design, falls: Sequence[float], run_sd: float, campaigns: int, seed: Sequence[int]) -> dict:
+def error_rates(
+    design: Design, falls: Sequence[float], run_sd: float, campaigns: int, seed: Sequence[int]
+) -> dict:
     """The rates of one truth: how often any statement is wrongly called falling off (its fall is the margin or less)
     or flat (the margin or more), how often all are decided or refused, and the share of intervals that hold the
     first statement's fall."""
-    judged = judge_all(*draw(np.random.default_rng(seed), design, falls, run_sd, campaigns), design, falls)
+    judged = judge_all(
+        *draw(np.random.default_rng(seed), design, falls, run_sd, campaigns), design, falls
+    )
     true = np.array(falls)
     return {
-        "wrong_falls_off": ((judged.answers == FALLS_OFF) & (true <= design.margin)).any(axis=1).mean(),
+        "wrong_falls_off": ((judged.answers == FALLS_OFF) & (true <= design.margin))
+        .any(axis=1)
+        .mean(),
         "wrong_flat": ((judged.answers == FLAT) & (true >= design.margin)).any(axis=1).mean(),
         "all_decided": np.isin(judged.answers, DECIDED).all(axis=1).mean(),
         "refused": (judged.answers == REFUSED).any(axis=1).mean(),
@@ -123,7 +144,9 @@ def error_rates(design: Design, falls: Sequence[float], run_sd: float, campaigns
 def load() -> dict:
     """What data/calibration/calibration.toml plants, with its `procedures` as designs by name."""
     settings = tomllib.loads((FOLDER / "calibration.toml").read_text(encoding="utf-8"))
-    return settings | {"procedures": {name: designed(it) for name, it in settings["procedures"].items()}}
+    return settings | {
+        "procedures": {name: designed(it) for name, it in settings["procedures"].items()}
+    }
 
 
 def designed(procedure: Mapping) -> Design:
@@ -142,7 +165,11 @@ def simulate(settings: Mapping) -> pd.DataFrame:
             settings["run_sds"], itertools.product(falls, repeat=len(design.primary))
         ):
             seed = [settings["seed"], len(rows)]
-            about = {"procedure": name, "run_sd": run_sd, "falls": " ".join(f"{fall:g}" for fall in true)}
+            about = {
+                "procedure": name,
+                "run_sd": run_sd,
+                "falls": " ".join(f"{fall:g}" for fall in true),
+            }
             rows.append(about | error_rates(design, true, run_sd, settings["campaigns"], seed))
     return pd.DataFrame(rows)
 
@@ -184,10 +211,15 @@ def summary(rows: pd.DataFrame, settings: Mapping) -> pd.DataFrame:
     and `blocks` the mean number of blocks, where the first falls by `large_fall` and the others do not.
     """
     worst = rows.groupby(["procedure", "run_sd"], sort=False).agg(
-        wrong_falls_off=("wrong_falls_off", "max"), wrong_flat=("wrong_flat", "max"), coverage=("coverage", "min")
+        wrong_falls_off=("wrong_falls_off", "max"),
+        wrong_flat=("wrong_flat", "max"),
+        coverage=("coverage", "min"),
     )
     expected = rows[
-        [it.split() == [f"{settings['large_fall']:g}", *["0"] * (len(it.split()) - 1)] for it in rows.falls]
+        [
+            it.split() == [f"{settings['large_fall']:g}", *["0"] * (len(it.split()) - 1)]
+            for it in rows.falls
+        ]
     ].set_index(["procedure", "run_sd"])
     return worst.assign(decided=expected.all_decided, blocks=expected.mean_blocks).reset_index()
 
@@ -196,10 +228,15 @@ def main() -> None:
     """Simulate every truth and write both tables to data/calibration."""
     settings = load()
     rows = simulate(settings)
-    for name, table in {"error_rates": rows, "reproduction": simulate_reproduction(settings)}.items():
+    for name, table in {
+        "error_rates": rows,
+        "reproduction": simulate_reproduction(settings),
+    }.items():
         file = FOLDER / f"{name}.csv"
         part = file.with_name(f"{file.name}.part")
-        part.write_text(table.to_csv(index=False, float_format="%.4f", lineterminator="\n"), encoding="utf-8")
+        part.write_text(
+            table.to_csv(index=False, float_format="%.4f", lineterminator="\n"), encoding="utf-8"
+        )
         part.replace(file)
     print(summary(rows, settings).to_string(index=False, float_format="{:.4f}".format))
 

@@ -51,7 +51,11 @@ class Design:
     @property
     def judges_falls(self) -> bool:
         """Whether falls over nodes are judged, as planned."""
-        return bool(self.primary) and self.margin is not None and all(it.start < it.end for it in self.primary)
+        return (
+            bool(self.primary)
+            and self.margin is not None
+            and all(it.start < it.end for it in self.primary)
+        )
 
 
 def read(dataset: xr.Dataset) -> Design:

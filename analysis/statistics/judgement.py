@@ -22,12 +22,24 @@ import numpy as np
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
+from analysis.statistics.intervals import t_interval
+from runners.record import FalloffError
+
 LEVEL = 0.05  # one-sided, of a single look: a 90 % interval belongs to it
-FALLS_OFF, SIZE_OPEN, FLAT, RISES, UNDECIDED = "falls off", "falls, size open", "flat", "rises", "undecided"
+FALLS_OFF, SIZE_OPEN, FLAT, RISES, UNDECIDED = (
+    "falls off",
+    "falls, size open",
+    "flat",
+    "rises",
+    "undecided",
+)
 REFUSED = "refused"  # no judgement: the negative control failed
 DECIDED = (FALLS_OFF, FLAT, RISES)
 
 Interval = tuple[float, float]
+Pair = Interval
+UNKNOWN = (math.nan, math.nan)
+SUPPORTED, CONTRADICTED = "supported", "contradicted"
 
 
 @dataclass(frozen=True)
@@ -89,7 +101,9 @@ def answers(mean, half, margin: float) -> np.ndarray:
     low, high, limit = mean - half, mean + half, log_margin(margin)
     inside = (-limit <= low) & (high <= limit)
     return np.select(
-        [inside, high < -limit, low > limit, high < 0], [FLAT, FALLS_OFF, RISES, SIZE_OPEN], default=UNDECIDED
+        [inside, high < -limit, low > limit, high < 0],
+        [FLAT, FALLS_OFF, RISES, SIZE_OPEN],
+        default=UNDECIDED,
     )
 
 
@@ -104,7 +118,11 @@ def judge(differences, margin: float, evidence: str, one_sided: float = LEVEL) -
         return _of_model(float(values[0]), n, margin)
     if n < 2:
         fall = None if n == 0 else -math.expm1(values[0])
-        reason = "A single block has no interval." if n else "No block has all of its runs at both node counts."
+        reason = (
+            "A single block has no interval."
+            if n
+            else "No block has all of its runs at both node counts."
+        )
         return Judgement(UNDECIDED, fall, None, None, n, margin, None, reason, evidence)
     mean, sd = float(values.mean()), float(values.std(ddof=1))
     half = float(half_width(sd, n, one_sided))
@@ -135,7 +153,9 @@ def judge_control(log_ratios, margin: float, one_sided: float = LEVEL) -> Contro
     return Control(kind, 1 - found.fall, (low, high), found.confidence, found.blocks, margin)
 
 
-def within_campaign(judgements: Sequence[Judgement], one_sided: float = LEVEL) -> tuple[Judgement, ...]:
+def within_campaign(
+    judgements: Sequence[Judgement], one_sided: float = LEVEL
+) -> tuple[Judgement, ...]:
     """The secondary statements of one campaign in the same order, corrected for each other; sets `p_holm`.
 
     Holm's procedure runs over those with a p. An answer that does not hold at this level becomes `undecided`. One p a
@@ -145,7 +165,9 @@ def within_campaign(judgements: Sequence[Judgement], one_sided: float = LEVEL) -
     if not tested:
         return tuple(judgements)
     corrected = list(judgements)
-    for number, p_holm in zip(tested, multipletests([judgements[i].p for i in tested], method="holm")[1]):
+    for number, p_holm in zip(
+        tested, multipletests([judgements[i].p for i in tested], method="holm")[1]
+    ):
         one = replace(judgements[number], p_holm=float(p_holm))
         if one.answer != UNDECIDED and p_holm > one_sided:
             reason = f"Alone it {_VERB[one.answer]}, not among the {len(tested)} statements of its campaign (Holm)."
@@ -167,7 +189,9 @@ _VERB = {FLAT: "is flat", FALLS_OFF: "falls off", RISES: "rises", SIZE_OPEN: "fa
 def _of_model(difference: float, n: int, margin: float) -> Judgement:
     answer = answers(difference, 0.0, margin).item()
     reason = f"In the model, which has no scatter, the fall {_IN_MODEL[answer]} the margin of {100 * margin:g} %."
-    return Judgement(answer, -math.expm1(difference), None, None, n, margin, None, reason, "simulated")
+    return Judgement(
+        answer, -math.expm1(difference), None, None, n, margin, None, reason, "simulated"
+    )
 
 
 _IN_MODEL = {FLAT: "lies inside", FALLS_OFF: "lies beyond", RISES: "is a rise beyond"}
@@ -184,3 +208,46 @@ def _p(answer: str, mean: float, sd: float, n: int, margin: float) -> float:
 def _finite(values) -> np.ndarray:
     values = np.asarray(values, float)
     return values[np.isfinite(values)]
+
+
+@dataclass(frozen=True)
+class InRange:
+    """A verdict with the mean, its 90 % and 95 % t intervals and the number of values; unknown is NaN."""
+
+    kind: str
+    estimate: float
+    interval_90: Pair
+    interval_95: Pair
+    n: int
+    reason: str = ""
+
+
+def judge_range(values, at_least: float, at_most: float, ratios: bool = False) -> InRange:
+    """Judge whether the mean of `values`, shape (blocks,), lies in [at_least, at_most]; NaN is left out.
+
+    By `kind_of`; with fewer than two values it is undecided. `ratios` are judged as logarithms, so that the
+    estimate is their geometric mean. Raises FalloffError when one of them is not above 0.
+    """
+    values = np.asarray(values, float)
+    values = values[np.isfinite(values)]
+    if ratios and (values <= 0).any():
+        raise FalloffError(f"a ratio of {values.min():g} has no logarithm: give ratios above 0")
+    if not len(values):
+        return InRange(UNDECIDED, np.nan, UNKNOWN, UNKNOWN, 0, "no block has a value")
+    scaled, back = (np.log(values), np.exp) if ratios else (values, float)
+    estimate = float(back(scaled.mean()))
+    if len(values) < 2:
+        return InRange(UNDECIDED, estimate, UNKNOWN, UNKNOWN, 1, "a single block has no interval")
+    inner, outer = (
+        tuple(float(back(end)) for end in t_interval(scaled, c)[2:]) for c in (0.90, 0.95)
+    )
+    return InRange(kind_of(inner, outer, at_least, at_most), estimate, inner, outer, len(values))
+
+
+def kind_of(interval_90: Pair, interval_95: Pair, at_least: float, at_most: float) -> str:
+    """SUPPORTED: the 90 % interval lies inside [at_least, at_most] (two one-sided tests at 5 %, D. J. Schuirmann,
+    J. Pharmacokinet. Biopharm. 15, 1987, 657-680); CONTRADICTED: the 95 % interval lies wholly outside; else
+    UNDECIDED, as with an interval that is not known."""
+    if at_least <= interval_90[0] and interval_90[1] <= at_most:
+        return SUPPORTED
+    return CONTRADICTED if interval_95[1] < at_least or interval_95[0] > at_most else UNDECIDED

@@ -47,7 +47,9 @@ def outlook(design: Design, effort: Effort, run_sd: float) -> tuple[Outlook, ...
     """A row for each look, at this scatter of a run; `design` has looks and primary statements."""
     drawn = draw(np.random.default_rng(SEED), design, effort.falls, run_sd, CAMPAIGNS)
     decided = judge_all(*drawn, design, effort.falls).decided.mean(axis=0)
-    return tuple(Outlook(look, effort.minutes(look), float(p)) for look, p in zip(design.looks, decided))
+    return tuple(
+        Outlook(look, effort.minutes(look), float(p)) for look, p in zip(design.looks, decided)
+    )
 
 
 def run_sd(differences: np.ndarray) -> float | None:
@@ -62,18 +64,24 @@ def text(design: Design, effort: Effort) -> str:
     """The plan as a table and sentences for a terminal."""
     sds = RUN_SDS if effort.run_sd is None else (effort.run_sd,)
     rows = {sd: outlook(design, effort, sd) for sd in sds}
-    lines = [f"margin {100 * design.margin:g} %, one-sided level of each look {100 * design.one_sided:g} %"]
+    lines = [
+        f"margin {100 * design.margin:g} %, one-sided level of each look {100 * design.one_sided:g} %"
+    ]
     for it, fall, source in zip(design.primary, effort.falls, effort.assumed):
         expected = f", expected: {it.expected}" if it.expected else ""
         place = f"{it.of} against {it.against} from {it.start} to {it.end} nodes"
         lines.append(f"{place}: fall of {100 * fall:.1f} % ({source}){expected}")
     lines.append(f"from: {effort.source}")
-    lines.append(f"{'blocks':>6} {'minutes':>8}  probability that all are decided, by a run's scatter")
+    lines.append(
+        f"{'blocks':>6} {'minutes':>8}  probability that all are decided, by a run's scatter"
+    )
     lines.append(f"{'':>6} {'':>8}  {'  '.join(f'{100 * sd:5.2f} %' for sd in sds)}")
     for number, look in enumerate(design.looks):
         minutes = effort.minutes(look)
         cost = "?" if minutes is None else f"{minutes:.0f}"
-        lines.append(f"{look:>6} {cost:>8}  {'  '.join(f'{rows[sd][number].decided:7.3f}' for sd in sds)}")
+        lines.append(
+            f"{look:>6} {cost:>8}  {'  '.join(f'{rows[sd][number].decided:7.3f}' for sd in sds)}"
+        )
     return "\n".join([*lines, *_expectation(design, effort, rows)])
 
 

@@ -13,7 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from analysis.statistics.judgement import FALLS_OFF, FLAT, LEVEL, REFUSED, RISES, SIZE_OPEN, Interval, log_margin
+from analysis.statistics.judgement import (
+    FALLS_OFF,
+    FLAT,
+    LEVEL,
+    REFUSED,
+    RISES,
+    SIZE_OPEN,
+    Interval,
+    log_margin,
+)
 
 REPRODUCED, NOT_REPRODUCED, TOO_SHORT = "reproduced", "not reproduced", "too short to tell"
 _EXCLUDE = [{FLAT, FALLS_OFF}, {FLAT, RISES}, {FALLS_OFF, RISES}, {SIZE_OPEN, RISES}]
@@ -84,7 +93,9 @@ def prediction_interval(log_values, k: int) -> Interval:
     return float(values.mean() - half), float(values.mean() + half)
 
 
-def _interval(reference: np.ndarray, today: np.ndarray, exact: bool, one_sided: float) -> Interval | None:
+def _interval(
+    reference: np.ndarray, today: np.ndarray, exact: bool, one_sided: float
+) -> Interval | None:
     n, k = len(reference), len(today)
     if not n or not k or not exact and n < 2:
         return None
@@ -103,7 +114,9 @@ def _interval(reference: np.ndarray, today: np.ndarray, exact: bool, one_sided: 
     return difference - half, difference + half
 
 
-def _kind(interval: Interval | None, answers: tuple[str, str], limit: float, margin: float) -> tuple[str, str]:
+def _kind(
+    interval: Interval | None, answers: tuple[str, str], limit: float, margin: float
+) -> tuple[str, str]:
     if interval is None:
         return TOO_SHORT, "Too few blocks have a value."
     if REFUSED in answers:
@@ -111,9 +124,18 @@ def _kind(interval: Interval | None, answers: tuple[str, str], limit: float, mar
     low, high = interval
     excluding = set(answers) in _EXCLUDE
     if high < -limit or low > limit:
-        return NOT_REPRODUCED, f"The difference lies wholly beyond the margin of {100 * margin:g} %."
+        return (
+            NOT_REPRODUCED,
+            f"The difference lies wholly beyond the margin of {100 * margin:g} %.",
+        )
     if excluding and not low <= 0 <= high:
         return NOT_REPRODUCED, f"The reference's answer is {answers[0]!r}, today's {answers[1]!r}."
     if -limit <= low and high <= limit and not excluding:
-        return REPRODUCED, f"The interval of the difference lies inside the margin of {100 * margin:g} %."
-    return TOO_SHORT, f"The interval of the difference reaches across the margin of {100 * margin:g} %."
+        return (
+            REPRODUCED,
+            f"The interval of the difference lies inside the margin of {100 * margin:g} %.",
+        )
+    return (
+        TOO_SHORT,
+        f"The interval of the difference reaches across the margin of {100 * margin:g} %.",
+    )

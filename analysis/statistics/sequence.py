@@ -10,7 +10,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.statistics.judgement import REFUSED, UNDECIDED, Control, Judgement, judge, judge_control
+from analysis.statistics.judgement import (
+    REFUSED,
+    UNDECIDED,
+    Control,
+    Judgement,
+    judge,
+    judge_control,
+)
 
 
 @dataclass(frozen=True)
@@ -56,9 +63,14 @@ def in_sequence(
     # Without planned looks a statement keeps the blocks that another one lacks.
     valid = int(whole.sum())
     judged = np.cumsum(whole) * whole
-    judged = (judged > 0) & (judged <= last_look(valid, looks)) if looks else np.ones(len(whole), bool)
+    judged = (
+        (judged > 0) & (judged <= last_look(valid, looks)) if looks else np.ones(len(whole), bool)
+    )
     alone = tuple(judge(d[judged], margin, evidence, one_sided) for d in differences)
-    gates = tuple(None if c is None else judge_control(np.asarray(c)[judged], margin, one_sided) for c in controls)
+    gates = tuple(
+        None if c is None else judge_control(np.asarray(c)[judged], margin, one_sided)
+        for c in controls
+    )
     if looks and valid < looks[0]:
         reason = f"It is judged after {looks[0]} valid blocks; there are {valid}."
         alone = tuple(replace(one, answer=UNDECIDED, reason=reason, blocks=valid) for one in alone)
