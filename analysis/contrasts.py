@@ -10,7 +10,7 @@ from analysis.statistics.intervals import ratios
 from analysis.statistics import design as designs
 from analysis.statistics.design import Design, Statement
 from analysis.statistics.judgement import REFUSED, Control, Judgement, judge, judge_control, within_campaign
-from analysis.statistics.sequence import Outcome, in_sequence
+from analysis.statistics.judgement import Outcome, in_sequence
 from runners.record import FalloffError
 
 

@@ -1,14 +1,12 @@
-"""Repeated measurements of one point: their statistics, whether they are reproducible, and whether they look normal."""
+"""Repeated measurements of one point: their statistics, and whether they are reproducible."""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
-import xarray as xr
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
-from analysis.statistics.intervals import Kind, on_scale
+FEWEST = 10  # values that can show that something is reproducible
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,20 @@ class Repeats:
         return len(self.values)
 
 
+@dataclass(frozen=True)
+class Reproducibility:
+    """The `kind` (`reproducible`, `not reproducible`, `undecided`) at a `margin`, and what it rests on.
+
+    `interval` is the 95 % interval of the coefficient of variation, an end of it infinite where the sample
+    allows any variation, NaN from fewer than two values.
+    """
+
+    kind: str
+    margin: float
+    sample: Repeats
+    interval: tuple[float, float]
+
+
 def repeats(values) -> Repeats:
     """The statistics of `values`, shape (repeats,); NaN is a missing value."""
     values = np.asarray(values, float)
@@ -53,23 +65,6 @@ def repeats(values) -> Repeats:
     )
 
 
-FEWEST = 10  # values that can show that something is reproducible
-
-
-@dataclass(frozen=True)
-class Reproducibility:
-    """The `kind` (`reproducible`, `not reproducible`, `undecided`) at a `margin`, and what it rests on.
-
-    `interval` is the 95 % interval of the coefficient of variation, an end of it infinite where the sample
-    allows any variation, NaN from fewer than two values.
-    """
-
-    kind: str
-    margin: float
-    sample: Repeats
-    interval: tuple[float, float]
-
-
 def judge_repeats(values, margin: float) -> Reproducibility:
     """Judge `values`, shape (repeats,), NaN being missing; `margin` is the largest variation accepted.
 
@@ -78,12 +73,11 @@ def judge_repeats(values, margin: float) -> Reproducibility:
     """
     sample = repeats(values)
     low, high = variation_interval(sample.variation, sample.n)
+    kind = "undecided"
     if low > margin:
         kind = "not reproducible"
     elif high < margin and sample.n >= FEWEST:
         kind = "reproducible"
-    else:
-        kind = "undecided"
     return Reproducibility(kind, margin, sample, (low, high))
 
 
@@ -95,52 +89,8 @@ def variation_interval(variation: float, n: int, confidence: float = 0.95) -> tu
     """
     if n < 2 or not math.isfinite(variation):
         return math.nan, math.nan
-    freedom = n - 1
-    quantiles = stats.chi2.ppf([(1 + confidence) / 2, (1 - confidence) / 2], freedom)
-    scale = ((quantiles + 2) / n - 1) * variation**2 + quantiles / freedom
+    quantiles = stats.chi2.ppf([(1 + confidence) / 2, (1 - confidence) / 2], n - 1)
+    scale = ((quantiles + 2) / n - 1) * variation**2 + quantiles / (n - 1)
     with np.errstate(all="ignore"):
         low, high = np.where(scale > 0, variation / np.sqrt(scale), np.inf)
     return float(low), float(high)
-
-
-LEVEL = 0.05  # of Shapiro and Wilk's test
-FEWEST_FOR_NORMALITY = 3  # values, which the test needs
-SAME = 1e-9  # values that differ by no larger part have no distribution
-
-
-@dataclass(frozen=True)
-class Normality:
-    """The test of all points of a quantity: how many were `tested`, from `least_blocks` to `most_blocks` values each,
-    how many have p below LEVEL (`below`; LEVEL of them would, were all normal), and the least p after Holm's
-    correction (`p_holm`, NaN without a test). `departs` is whether that is below LEVEL.
-    """
-
-    tested: int
-    least_blocks: int
-    most_blocks: int
-    below: int
-    p_holm: float
-
-    @property
-    def departs(self) -> bool:
-        return self.p_holm < LEVEL
-
-
-def normality(values: xr.DataArray, kind: Kind) -> Normality:
-    """Test the values over (block, ...) at every point, on the scale on which those of the kind are averaged.
-
-    Of few blocks the test sees strong departures only (S. S. Shapiro and M. B. Wilk, Biometrika 52, 1965, 591-611).
-    """
-    table = on_scale(values, kind).transpose("block", ...).values.reshape(values.sizes["block"], -1)
-    columns = [column[np.isfinite(column)] for column in table.T]
-    tested = [
-        it
-        for it in columns
-        if len(it) >= FEWEST_FOR_NORMALITY and np.ptp(it) > SAME * np.abs(it).max()
-    ]
-    if not tested:
-        return Normality(0, 0, 0, 0, np.nan)
-    p = np.array([stats.shapiro(column).pvalue for column in tested])
-    counts = [len(column) for column in tested]
-    least = float(multipletests(p, method="holm")[1].min())
-    return Normality(len(tested), min(counts), max(counts), int((p < LEVEL).sum()), least)
