@@ -10,7 +10,7 @@ from synthetic import campaign, sequential_campaign
 
 from analysis.exhibit import without_result
 from analysis.experiments import hpl_scaling
-from analysis.fitting.laws import laws
+from analysis.fitting.compare import laws
 
 SHORT = {"blocks": 3, "looks": (3,), "one_sided": 0.04}
 

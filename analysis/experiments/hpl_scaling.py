@@ -15,8 +15,8 @@ from analysis.derive import PACED, points
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, of_control, of_fall, origin, today_of
 from analysis.fitting.adequacy import CLOSE
-from analysis.fitting.laws import Law, laws
-from analysis.inference.over_blocks import ratios
+from analysis.fitting.compare import Law, laws
+from analysis.statistics.intervals import ratios
 from analysis.links import networks
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FALLS_OFF, FLAT, REFUSED, RISES, SIZE_OPEN
@@ -34,7 +34,7 @@ from analysis.wording import (
 )
 
 FIGURES = {"share": ("hpl_scaling",), "falls": ("hpl_scaling",)}  # what each rests on
-MODEL = "universal_scalability"  # of n times the share, as `fitting.laws` has it
+MODEL = "universal_scalability"  # of n times the share, as `fitting.compare.laws` has it
 NOTHING = 0.0005  # a smaller loss is called nothing
 # Of a doubling: between two networks, and from a mean to its runs.
 SIDESTEP, RUNS_ASIDE = 0.13, 0.06
