@@ -251,21 +251,18 @@ def test_the_shipped_campaigns_are_of_what_is_predicted():
 
 
 def test_elasticities_are_the_planted_ones(whole):
-    """The surface's slopes are those of its formula; the analytic model's are the shares of its time."""
+    """The surface's slopes are those of its formula, and what is more by bandwidth is their difference."""
     for network in ALPHA:
         parts = {
             "latency": 7 * PER_SECOND * ALPHA[network],
             "bandwidth": 7 * PER_SECOND_A_BYTE * BETA[network],
         }
-        for name, part in parts.items():
-            found = whole.elasticities.value.sel(parameter=name, interconnect=network, nodes=8)
-            assert float(found) == pytest.approx(part / (1 + sum(parts.values())), abs=0.02)
-    alone = analyse(simulated=None)
-    by_blocks = alone.elasticities.value.sel(parameter=["bandwidth", "latency"], nodes=8).sum(
-        "parameter"
-    )
-    assert ((by_blocks > 0) & (by_blocks < 1)).all()
-    assert alone.predictors == [ANALYTIC, BY_BLOCKS] and "the simulation" not in words(alone)
+        latency, bandwidth = (part / (1 + sum(parts.values())) for part in parts.values())
+        _, by_latency, by_bandwidth = planted_surface().at(8, ALPHA[network], 1 / BETA[network])
+        assert by_latency == pytest.approx(latency, abs=0.02)
+        assert by_bandwidth == pytest.approx(bandwidth, abs=0.02)
+        found = whole.by_bandwidth.value.sel(interconnect=network, nodes=8)
+        assert float(found) == pytest.approx(bandwidth - latency, abs=0.03)
 
 
 @pytest.mark.parametrize(
@@ -299,6 +296,12 @@ def test_one_block_of_hpl_has_errors_without_intervals():
     assert "95 % interval " not in hpl_prediction.finding(study)
 
 
+def test_without_a_surface_there_is_no_simulation():
+    """Only the analytic models are left, and what was not run is not told."""
+    study = analyse(simulated=None)
+    assert study.predictors == [ANALYTIC, BY_BLOCKS] and "the simulation" not in words(study)
+
+
 def test_only_common_networks_are_predicted():
     """Tokens of one network predict that one; of none that HPL ran on, nothing can be predicted."""
     study = analyse(exchanged=tokens(noise=0.01, networks=("10gige",)))
@@ -307,15 +310,12 @@ def test_only_common_networks_are_predicted():
         analyse(exchanged=tokens(networks=("elsewhere",)))
 
 
-def test_the_figures_and_the_data_have_every_point(whole):
-    """Each panel has all predictors' errors, and both elasticities; the data have the verdicts, in order."""
-    figures = hpl_prediction.figures(whole)
-    slopes = whole.elasticities.value.sel(parameter=["bandwidth", "latency"])
-    drawn = {"prediction": 100 * whole.errors.value, "prediction_sensitivity": slopes}
-    for name, values in drawn.items():
-        for axes, network in zip(figures[name].figure.axes, ALPHA):
-            shown = np.concatenate([line.get_ydata() for line in axes.lines])
-            assert np.isin(values.sel(interconnect=network), shown).all()
+def test_the_figure_and_the_data_have_every_point(whole):
+    """Each panel has all predictors' errors; the data have the verdicts, in order."""
+    axes = hpl_prediction.figures(whole)["prediction"].figure.axes
+    for panel, network in zip(axes, ALPHA, strict=True):
+        shown = np.concatenate([line.get_ydata() for line in panel.lines])
+        assert np.isin(100 * whole.errors.value.sel(interconnect=network), shown).all()
     found = list(hpl_prediction.findings(whole))
     errors = whole.errors.value.transpose("predictor", "interconnect", "nodes").values.ravel()
     assert [each.estimate for each in found] == errors.tolist()

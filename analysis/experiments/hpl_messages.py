@@ -141,7 +141,12 @@ def finding(study: Payload) -> str:
     """How small most messages are, and how large those that hold the bytes, in plain English (Markdown)."""
     if not study.profiles:
         return "**What HPL sends cannot be said**: no run counted its messages."
-    apart = min(_apart(profile) for profile in study.profiles)
+    # The least size of the messages that hold half of the bytes, over the largest of the shorter half of messages.
+    apart = np.inf
+    for profile in study.profiles:
+        most, sizes = profile.summary.isel(nodes=-1), profile.messages["size"].values
+        longer = min(sizes[sizes > float(most.median_size)], default=np.inf)
+        apart = min(apart, float(most.half_bytes_size) / longer)
     headline = "**Half of HPL's messages and half of its bytes are of about the same size.**"
     if apart > 1:
         headline = (
@@ -153,12 +158,6 @@ def finding(study: Payload) -> str:
         messages = "exactly the same" if study.again else "other"
         sentences.append(f"Today's run sent {messages} messages as the stored emulation.")
     return " ".join(sentences)
-
-
-def _apart(profile: Profile) -> float:
-    """Least size of the messages that hold half of the bytes, over the largest of the shorter half of messages [1]."""
-    most, sizes = profile.summary.isel(nodes=-1), profile.messages["size"].values
-    return float(most.half_bytes_size) / min(sizes[sizes > float(most.median_size)], default=np.inf)
 
 
 def _of_profile(profile: Profile) -> str:

@@ -91,30 +91,18 @@ def analyse(hpl_noise: xr.Dataset) -> Noise:
     taken = trials.taken.squeeze("interconnect", drop=True).where(log_ratio.notnull())
     daemons = []
     for name, share, frequency in asked.itertuples():
-        of_daemon = log_ratio.sel(daemon=name, drop=True)
-        growth = differences(of_daemon, design.baseline_nodes).values
-        daemons.append(
-            Daemon(
-                name,
-                share,
-                frequency,
-                of_daemon,
-                _losses(of_daemon, taken.sel(daemon=name, drop=True)),
-                judge(growth, design.margin, derived.evidence.item(), design.one_sided),
-            )
-        )
+        ratio = log_ratio.sel(daemon=name, drop=True)
+        losses = _losses(ratio, taken.sel(daemon=name, drop=True))
+        fall = differences(ratio, design.baseline_nodes).values
+        growth = judge(fall, design.margin, derived.evidence.item(), design.one_sided)
+        daemons.append(Daemon(name, share, frequency, ratio, losses, growth))
     primary = design.pair[0]
     others = [daemon for daemon in daemons if daemon.name != primary]
-    corrected = within_campaign([daemon.growth for daemon in others])
-    growths = {daemon.name: growth for daemon, growth in zip(others, corrected)}
-    return Noise(
-        dataset=hpl_noise,
-        points=derived,
-        primary=primary,
-        daemons=tuple(
-            replace(daemon, growth=growths.get(daemon.name, daemon.growth)) for daemon in daemons
-        ),
+    growths = dict(
+        zip([each.name for each in others], within_campaign([each.growth for each in others]))
     )
+    daemons = [replace(each, growth=growths.get(each.name, each.growth)) for each in daemons]
+    return Noise(hpl_noise, derived, primary, tuple(daemons))
 
 
 def _losses(log_ratio: xr.DataArray, taken: xr.DataArray) -> xr.Dataset:
@@ -143,7 +131,10 @@ def finding(study: Noise) -> str:
     if not known:
         return f"**What daemons cost HPL on {where} cannot be said**: no block has the runs with and without them."
     (first, loss), *others = known
-    interval = "" if np.isnan(loss.low) else f"95 % t interval {_lost(loss)}, "
+    interval = ""
+    if np.isfinite(loss.low):
+        ends = percent_range((float(1 - loss.high), float(1 - loss.low)))
+        interval = f"95 % t interval {ends}, "
     beside = " and ".join(
         f"{percent(float(1 - other.ratio))} in {daemon.frequency:g} pauses"
         for daemon, other in others
@@ -154,7 +145,6 @@ def finding(study: Noise) -> str:
         f"({interval}{counted(int(loss.blocks), 'block')}, {study.evidence} evidence).",
         f"The same share costs {beside}." if others else "",
         _amplified(loss),
-        _of_pauses(first, others[-1][0], nodes) if others else "",
         _of_growth(study),
     ]
     return " ".join(filter(None, sentences))
@@ -172,31 +162,19 @@ def _amplified(loss: xr.Dataset) -> str:
     return f"That is {times} times what one node loses{interval}{why}."
 
 
-def _of_pauses(rare: Daemon, frequent: Daemon, nodes: int) -> str:
-    ratio = ratios(rare.log_ratio - frequent.log_ratio).sel(nodes=nodes)
-    if ratio.high < 1:
-        return "Long rare pauses cost more than short frequent ones."
-    if ratio.low > 1:
-        return "Short frequent pauses cost more than long rare ones."
-    return "Whether long rare pauses cost more than short frequent ones is open."
-
-
 def _of_growth(study: Noise) -> str:
     """The verdict on the statement that the campaign was planned for."""
-    daemon = next(daemon for daemon in study.daemons if daemon.name == study.primary)
-    growth, design = daemon.growth, designs.read(study.dataset)
-    change = f"from {design.baseline_nodes} to {study.nodes[-1]} nodes"
+    growth = next(daemon.growth for daemon in study.daemons if daemon.name == study.primary)
+    span = f"from {designs.read(study.dataset).baseline_nodes} to {study.nodes[-1]} nodes"
     interval = ""
     if growth.interval:
-        ends = percent_range(growth.interval)
-        interval = (
-            f" ({100 * growth.confidence:g} % interval {ends}, margin {percent(growth.margin, 0)})"
-        )
+        ends, margin = percent_range(growth.interval), percent(growth.margin, 0)
+        interval = f" ({100 * growth.confidence:g} % interval {ends}, margin {margin})"
     if growth.answer == FALLS_OFF:
-        return f"With a daemon of {daemon.name} the loss grows by {percent(growth.fall)} {change}{interval}."
+        return f"With a daemon of {study.primary} the loss grows by {percent(growth.fall)} {span}{interval}."
     if growth.answer == FLAT:
-        return f"With a daemon of {daemon.name} the loss does not grow {change}{interval}."
-    return f"Whether the loss with a daemon of {daemon.name} grows {change} is open{interval}."
+        return f"With a daemon of {study.primary} the loss does not grow {span}{interval}."
+    return f"Whether the loss with a daemon of {study.primary} grows {span} is open{interval}."
 
 
 def findings(study: Noise) -> Iterator[Finding]:
@@ -255,8 +233,3 @@ def loss_over_nodes(study: Noise) -> Figure:
         panels[0].set_ylabel("loss of the HPL rate [%]")
         drawing.legend_below(figure, panels, 2)
         return figure
-
-
-def _lost(at: xr.Dataset) -> str:
-    """The interval of a loss, from that of a ratio."""
-    return percent_range((float(1 - at.high), float(1 - at.low)))

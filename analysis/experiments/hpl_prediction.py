@@ -21,14 +21,12 @@ from analysis.wording import counted, listed, percent, percent_range
 from runners.record import FalloffError
 
 MISLEADS, PREDICTS, UNDECIDED = "misleads", "predicts", "undecided"
-DRAWN = ("prediction", "prediction_sensitivity")
-FIGURES = hpl_links.FIGURES | dict.fromkeys(DRAWN, ("hpl_scaling", "token_nodes", "hpl_surface"))
+FIGURES = hpl_links.FIGURES | {"prediction": ("hpl_scaling", "token_nodes", "hpl_surface")}
 OPENS = {
     "hpl_surface": {"x": "bandwidth", "series": "latency", "nodes": 16},
     "token_load": {"token_bytes": 262144},
 }
 SIDESTEP = 0.13  # of a doubling, between two series
-PARAMETERS = {"bandwidth": "more bandwidth", "latency": "less latency"}
 
 
 @dataclass(frozen=True)
@@ -42,8 +40,8 @@ class Prediction:
     `errors` are over (predictor, interconnect, nodes): HPL's predicted over its run rate, less one. `kinds` judges
     them at the `margin`: `misleads` (the interval lies beyond it), `predicts` (within it), else `undecided`.
 
-    `elasticities` are d ln rate / d ln bandwidth and -d ln rate / d ln latency over (parameter, interconnect, nodes)
-    by the last predictor, with `difference`, the first less the second. Both leave out one node, which sends nothing.
+    `by_bandwidth` is d ln rate / d ln bandwidth less -d ln rate / d ln latency over (interconnect, nodes) by the last
+    predictor: above 0 bandwidth matters more. Both leave out one node, which sends nothing.
     """
 
     emulated_points: xr.Dataset
@@ -52,7 +50,7 @@ class Prediction:
     margin: float
     errors: xr.Dataset
     kinds: xr.DataArray
-    elasticities: xr.Dataset
+    by_bandwidth: xr.Dataset
 
     @property
     def predictors(self) -> list[str]:
@@ -84,8 +82,7 @@ def analyse(
     modelled = None if hpl_surface is None else surface(hpl_surface)
     answers = hpl_predictors.predicted(settings, fits, known_rate, modelled)
     answers = answers.sel(nodes=answers.nodes > 1)
-    slopes = answers[["bandwidth", "latency"]].isel(predictor=-1)
-    slopes = slopes.assign(difference=slopes.bandwidth - slopes.latency)
+    slopes = answers.isel(predictor=-1)
     errors, margin = over_draws(answers.share / ran - 1), designs.read(hpl_scaling).margin
     beyond = (errors.low > margin) | (errors.high < -margin)
     within = (errors.low > -margin) & (errors.high < margin)
@@ -96,7 +93,7 @@ def analyse(
         margin=margin,
         errors=errors,
         kinds=xr.where(beyond, MISLEADS, xr.where(within, PREDICTS, UNDECIDED)),
-        elasticities=over_draws(slopes.to_array("parameter")),
+        by_bandwidth=over_draws(slopes.bandwidth - slopes.latency),
     )
 
 
@@ -148,7 +145,7 @@ def _of_slopes(study: Prediction) -> str:
     if not (bounds != UNDECIDED).any():
         return ""
     places = []
-    for parameter in PARAMETERS:
+    for parameter in ("bandwidth", "latency"):
         here = bounds == parameter
         networks = [names[name] for name in here.interconnect.values[here.any("nodes").values]]
         where = f" ({', '.join(networks)})" if networks else ""
@@ -161,7 +158,7 @@ def _of_slopes(study: Prediction) -> str:
 
 def bound(study: Prediction) -> xr.DataArray:
     """Which of bandwidth and latency has the larger elasticity in 95 % of the draws, over (interconnect, nodes)."""
-    apart = study.elasticities.sel(parameter="difference")
+    apart = study.by_bandwidth
     return xr.where(apart.low > 0, "bandwidth", xr.where(apart.high < 0, "latency", UNDECIDED))
 
 
@@ -180,80 +177,47 @@ def findings(study: Prediction) -> Iterator[Finding]:
 
 
 def figures(study: Prediction) -> dict[str, Exhibit]:
-    """Errors of the predictions and elasticities of the rate over nodes, and the links under load."""
+    """Errors of the predictions over nodes, and the links under load."""
     points, interpolated = study.emulated_points, ""
     if study.surface is not None and study.surface.error.notnull().any():
         off = percent(float(study.surface.error.max()))
         interpolated = f" The simulation's interpolation is at most {off} off."
-    intervals = "95 % percentile intervals over draws"
-    basis = Basis(points.evidence.item(), points.sizes["block"], intervals)
     return hpl_links.figures(study.links) | {
         "prediction": Exhibit(
             "prediction",
             errors_over_nodes(study),
             "Error of HPL's predicted rate over nodes: predicted over run, less one",
-            basis,
+            Basis(
+                points.evidence.item(),
+                points.sizes["block"],
+                "95 % percentile intervals over draws",
+            ),
             "Error of HPL's predicted rate over nodes, a panel a network, a series a predictor",
             f"Shaded is the margin of {percent(study.margin, 0)}. Bars may be smaller than the marks.{interpolated}",
             rests_on=FIGURES["prediction"],
-        ),
-        "prediction_sensitivity": Exhibit(
-            "prediction_sensitivity",
-            elasticities_over_nodes(study),
-            "By how many percent HPL's rate grows with 1 % more bandwidth or 1 % less latency, by the "
-            f"{TITLES[study.predictors[-1]]}",
-            basis,
-            "Elasticities of HPL's rate by bandwidth and latency over nodes, a panel a network",
-            rests_on=FIGURES["prediction_sensitivity"],
         ),
     }
 
 
 def errors_over_nodes(study: Prediction) -> Figure:
     """Errors of the predicted rate [%] over nodes, a panel a network, a series a predictor, and the margin as an area."""
-    series = []
-    for name in study.predictors:
-        look = style.look(name)
-        marks = {"fmt": look.marker, "color": look.color, "label": TITLES[name]}
-        series.append((100 * study.errors.sel(predictor=name), marks))
+    names, errors = short_names(study.emulated_points), 100 * study.errors
+    within, aside = 100 * study.margin, (len(study.predictors) - 1) / 2
     with style.styled():
-        figure, panels = _over_nodes(study, series, "error of the predicted rate [%]")
-        for axes in panels:
-            axes.axhspan(-100 * study.margin, 100 * study.margin, color=style.MARGIN, zorder=0)
+        figure, panels = drawing.new_figures(3.0, errors.sizes["interconnect"])
+        for axes, network in zip(panels, errors.interconnect.values):
+            axes.sharey(panels[0])
+            axes.axhspan(-within, within, color=style.MARGIN, zorder=0)
             axes.axhline(0, color=style.INK, linewidth=0.8)
+            for rank, name in enumerate(study.predictors):
+                look, at = style.look(name), errors.sel(interconnect=network, predictor=name)
+                places = at.nodes * 2.0 ** (SIDESTEP * (rank - aside))
+                marks = {"fmt": look.marker, "color": look.color, "capsize": 2}
+                bars = [at.value - at.low, at.high - at.value]
+                axes.errorbar(places, at.value, bars, label=TITLES[name], **marks)
+            drawing.node_axis(axes, drawing.apart(errors.nodes.values, 1.9))
+            axes.set_title(names[network])
+            axes.tick_params(labelleft=axes is panels[0])
+        panels[0].set_ylabel("error of the predicted rate [%]")
+        drawing.legend_below(figure, panels[0], 3)
         return figure
-
-
-def elasticities_over_nodes(study: Prediction) -> Figure:
-    """Elasticities of HPL's rate [1] over nodes by the last predictor, a panel a network: bandwidth filled, latency open."""
-    series = []
-    for name, label in PARAMETERS.items():
-        filling = style.INK if name == "bandwidth" else "white"
-        marks = {"fmt": "o", "color": style.INK, "mfc": filling, "label": label}
-        series.append((study.elasticities.sel(parameter=name), marks))
-    with style.styled():
-        figure, panels = _over_nodes(study, series, "elasticity of the rate [1]")
-        for axes in panels:
-            axes.set_yscale("log")
-            drawing.log_ticks(axes.yaxis)
-        return figure
-
-
-def _over_nodes(study: Prediction, series: list, label: str) -> tuple[Figure, np.ndarray]:
-    """Estimates over (interconnect, nodes) with their intervals, each with its marks: a panel a network."""
-    names, networks = short_names(study.emulated_points), study.errors.interconnect.values
-    figure, panels = drawing.new_figures(3.0, len(networks))
-    for axes, network in zip(panels, networks):
-        axes.sharey(panels[0])
-        for rank, (estimates, marks) in enumerate(series):
-            at = estimates.sel(interconnect=network)
-            places = at.nodes * 2.0 ** (SIDESTEP * (rank - (len(series) - 1) / 2))
-            axes.errorbar(
-                places, at.value, [at.value - at.low, at.high - at.value], capsize=2, **marks
-            )
-        drawing.node_axis(axes, drawing.apart(study.errors.nodes.values, 1.9))
-        axes.set_title(names[network])
-        axes.tick_params(labelleft=axes is panels[0])
-    panels[0].set_ylabel(label)
-    drawing.legend_below(figure, panels[0], 3)
-    return figure, panels

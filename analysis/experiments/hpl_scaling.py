@@ -221,21 +221,16 @@ def _left_out(study: Scaling) -> str:
     text = f"The verdicts rest on {judged} of the {blocks} blocks{why}."
     if count := int(invalid.sum()):
         text = f"{count} of {reasons.size} runs {'is' if count == 1 else 'are'} invalid. {text}"
-    changes = [
-        abs(contrast.verdict.fall - _with_every_run(study, contrast))
-        for contrast in study.primary
-        if contrast.verdict.fall is not None
-    ]
+    changes = []
+    for contrast in study.primary:
+        if contrast.verdict.fall is not None:
+            ratio = log_ratios(study.points, contrast.network, contrast.reference)
+            every = differences(ratio, contrast.start, contrast.end).mean()
+            changes.append(abs(contrast.verdict.fall + float(np.expm1(every))))
     if not changes:
         return text
     change = fixed(100 * max(changes), 1)
     return f"{text} With every valid run no fall changes by more than {change} percentage points."
-
-
-def _with_every_run(study: Scaling, contrast: Contrast) -> float:
-    """The fall [1] from every valid run, whether or not the rest of its block is valid."""
-    ratio = log_ratios(study.points, contrast.network, contrast.reference)
-    return -float(np.expm1(differences(ratio, contrast.start, contrast.end).mean()))
 
 
 def _host_bound(study: Scaling) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 from matplotlib import ticker
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import drawing, models, style
@@ -217,7 +216,9 @@ def findings(study: Size) -> Iterator[Finding]:
 
 def figures(study: Size) -> dict[str, Exhibit]:
     """Shares over the order of the matrix."""
-    curves = ""
+    curves, evidence = "", study.points.evidence.item()
+    blocks = None if evidence == "simulated" else study.points.sizes["block"]
+    basis = Basis(evidence, blocks, "95 % t intervals" if blocks else "")
     if any(curve.follows for curve in study.curves):
         curves = (
             " Curves are HPL's own model, fitted to each block, with its 95 % band; the marks at infinity are its "
@@ -229,7 +230,7 @@ def figures(study: Size) -> dict[str, Exhibit]:
             share_over_order(study),
             f"HPL's rate on {counted(study.nodes, 'node')} over the order of the matrix, as a share of "
             f"{study.points.share.attrs['of']}",
-            _basis(study),
+            basis,
             "Share of the nodes' known rate over the order of the matrix, a series for each network",
             "Small marks are single runs; open marks and bars are geometric means with their intervals; a point with one "
             f"valid run has no mean.{curves}",
@@ -251,7 +252,12 @@ def share_over_order(study: Size) -> Figure:
             drawing.runs(axes, interconnect, alone.N.values * aside / 2**RUNS_ASIDE, share, short)
             drawing.intervals(axes, interconnect, alone.N.values * aside, share, "ratio")
             if interconnect in drawn:
-                _model(axes, study, drawn[interconnect], limit * aside)
+                curve, orders = drawn[interconnect], np.geomspace(alone.N.min(), alone.N.max(), 80)
+                band = curve.blocks.band(settings(alone, orders), "ratio")
+                of_node = (100 * rate / study.nodes for rate in band)
+                drawing.band(axes, interconnect, orders, *of_node)
+                ends = (100 * curve.limit[end] for end in ("ratio", "low", "high"))
+                drawing.interval(axes, interconnect, limit * aside, *ends)
         ticks = [*alone.N.values, limit] if drawn else alone.N.values
         drawing.doubling_axis(axes, ticks, "order of the matrix, N [1]")
         axes.xaxis.set_major_formatter(
@@ -260,19 +266,3 @@ def share_over_order(study: Size) -> Figure:
         axes.set(ylabel=f"HPL rate [% of {study.points.share.attrs['of']}]")
         axes.legend(loc="lower right")
         return figure
-
-
-def _model(axes: Axes, study: Size, curve: Curve, limit: float) -> None:
-    """The fitted curve over the orders that were run, and its limit apart from them."""
-    orders = np.geomspace(study.points.N.values.min(), study.points.N.values.max(), 80)
-    band = curve.blocks.band(settings(study.points, orders), "ratio")
-    drawing.band(axes, curve.interconnect, orders, *(100 * rate / study.nodes for rate in band))
-    ends = (100 * curve.limit[end] for end in ("ratio", "low", "high"))
-    drawing.interval(axes, curve.interconnect, limit, *ends)
-
-
-def _basis(study: Size) -> Basis:
-    evidence = study.points.evidence.item()
-    if evidence == "simulated":
-        return Basis(evidence)
-    return Basis(evidence, study.points.sizes["block"], "95 % t intervals")
