@@ -52,20 +52,3 @@ def test_the_claim_is_about_the_largest_matrix():
     )
     assert (largest.claim.blocks, smallest.claim.blocks) == (3, 4)
     assert smallest.factors.blocks.values.tolist() == [3, 4, 4]
-
-
-def test_what_the_dataset_warns_of_stands_beside_the_claim():
-    """A caveat is the finding's end."""
-    dataset = blas_campaign(blocks=6).assign_attrs(caveat="Nothing was paced.")
-    assert hpl_blas.finding(hpl_blas.analyse(dataset)).endswith("Nothing was paced.")
-
-
-@pytest.mark.parametrize("blocks", [1, 4])
-def test_figure_shows_every_run(blocks):
-    """Each rate and each block's factor is a mark, however few; of one block nothing is claimed."""
-    study = hpl_blas.analyse(blas_campaign(blocks=blocks))
-    panels = hpl_blas.figures(study)["blas"].figure.axes
-    for axes, wanted in zip(panels, (study.points.rate, np.exp(study.log_ratio))):
-        marks = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
-        assert np.isclose(wanted.values.reshape(-1, 1), marks).any(axis=1).all()
-    assert ("is open" in hpl_blas.finding(study)) == (blocks == 1)

@@ -12,7 +12,6 @@ from synthetic import campaign
 
 from analysis.experiments import hpl_messages
 from runners.payload import LEAST
-from runners.record import FalloffError
 
 SHORT, LONG = 3000, 3 * 2**19  # B: in the classes from 2 KiB and from 1 MiB
 
@@ -104,12 +103,6 @@ def test_what_was_not_counted_is_said():
     nothing = hpl_messages.analyse(one_block(without=(2, 4, 8)))
     assert nothing.profiles == () and "cannot be said" in words(nothing)
     assert hpl_messages.figures(nothing) == {} and list(hpl_messages.findings(nothing)) == []
-
-
-def test_several_blocks_are_refused():
-    """A profile is of one run a point: which of several would it be?"""
-    with pytest.raises(FalloffError, match="single level of block"):
-        hpl_messages.analyse(counted(campaign(blocks=2)))
 
 
 def test_two_sizes_are_claimed_only_where_they_are_apart():

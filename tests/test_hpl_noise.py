@@ -4,7 +4,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-import shown
 from synthetic import DAEMONS, TAKEN
 from synthetic_studies import AMPLIFICATION, RARITY, noise_campaign
 
@@ -64,15 +63,6 @@ def test_the_growth_of_the_loss_is_judged():
     assert "does not grow" in words(study)
 
 
-def test_one_block_has_losses_and_no_interval():
-    """A single block gives losses and amplifications, no interval and no verdict."""
-    study = hpl_noise.analyse(noise_campaign(blocks=1))
-    for daemon in study.daemons:
-        assert daemon.growth.answer == "undecided" and daemon.losses.ratio.notnull().all()
-        assert daemon.losses[["low", "amplification_low"]].to_array().isnull().all()
-    assert "interval" not in words(study) and "is open" in words(study)
-
-
 def test_a_failed_run_is_left_out():
     """A run with a daemon costs it one block, one without costs every daemon one; what was taken in it does not count."""
     name = "5 % at 10 Hz"
@@ -107,12 +97,3 @@ def test_a_loss_no_larger_than_one_nodes_has_no_mechanism():
     little = dict.fromkeys(NODES, 0.3)
     study = hpl_noise.analyse(noise_campaign(blocks=4, noise=0.002, amplification=little))
     assert "delays all" in words(noisy_study()) and "delays all" not in words(study)
-
-
-def test_the_figure_shows_every_block_in_the_panel_of_its_share():
-    """Each block's loss is a mark in the panel of the share that the daemon took."""
-    figure = hpl_noise.figures(noisy_study())["noise"]
-    for panel, share in enumerate(noisy_study().shares):
-        for daemon in noisy_study().with_share(share):
-            losses = 100 * (1 - np.exp(daemon.log_ratio.values.ravel()))
-            assert np.isclose(losses[:, None], shown.heights(figure, panel)).any(axis=1).all()

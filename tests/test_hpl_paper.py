@@ -155,14 +155,6 @@ def test_level_is_said_only_of_what_is_level():
     assert "level" not in words(hpl_paper.analyse(smith_campaign("hpl_paper", FEW)))
 
 
-def test_missing_cases_are_said_to_be_missing():
-    """A case that failed is no efficiency of 0: what needs it is unknown, the other network stays."""
-    study = hpl_paper.analyse(smith_campaign("hpl_paper", failed={(1, "gige", 36)}))
-    contrast, gige, fast = hpl_paper.findings(study)
-    assert contrast.estimate is gige.estimate is None and fast.answer == "flat"
-    assert "cannot be said" in words(study)
-
-
 def test_todays_cases_are_compared_with_the_stored_ones():
     """Equal rates are counted as such; one that differs is, too, and by how much."""
     stored, other = smith_campaign("hpl_paper"), smith_campaign("hpl_paper", FEW)

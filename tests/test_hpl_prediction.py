@@ -30,7 +30,6 @@ from analysis import hpl_predictors, paths
 from analysis.experiments import hpl_links, hpl_prediction
 from analysis.experiments.hpl_prediction import MISLEADS, PREDICTS, UNDECIDED
 from analysis.hpl_predictors import ANALYTIC, BY_BLOCKS, SIMULATED, surface
-from analysis.statistics.intervals import average
 from analysis.statistics.draws import over_draws, resampled_blocks
 from analysis.models import hpl
 from runners.record import FalloffError
@@ -128,14 +127,6 @@ def test_a_missing_trial_leaves_the_others():
     assert "of 6 points" in words(lost)
 
 
-def test_a_run_of_today_stands_beside_the_links():
-    """Its rows come after the reference's; the predictions stay the reference's."""
-    study = analyse(today=tokens(blocks=1, noise=0.02, seed=5))
-    names = [row[0] for row in hpl_links.links_table(study.links).rows]
-    assert names[3:] == [f"{name}, today" for name in names[:3]]
-    np.testing.assert_array_equal(study.errors.value, analyse().errors.value)
-
-
 def test_the_time_under_load_is_drawn():
     """Every block of the stored campaign is a mark in the panel of its size."""
     study = hpl_links.analyse(tokens(), experiment.stored("token_load"))
@@ -194,19 +185,6 @@ def test_intervals_over_blocks_hold_the_truth():
     values = xr.DataArray(drawn, dims=("block", "case"))
     found = over_draws(resampled_blocks(values, 1000, 1, "cost"))
     assert 0.88 < float(((found.low <= 0.7) & (0.7 <= found.high)).mean()) < 0.97
-
-
-@settings(max_examples=25)
-@given(
-    st.lists(st.floats(0.1, 10), min_size=2, max_size=6), st.sampled_from(["cost", "rate", "ratio"])
-)
-def test_resampled_means_lie_among_the_blocks(values, kind):
-    """Draw 0 is the kind's mean, no draw is beyond the blocks, and a missing block is left out."""
-    blocks = xr.DataArray([*values, np.nan], dims="block")
-    found = resampled_blocks(blocks, 50, 1, kind)
-    assert float(found[0]) == pytest.approx(average(values, kind)[0])
-    known = found.dropna("draw")
-    assert (known >= min(values) * (1 - 1e-9)).all() and (known <= max(values) * (1 + 1e-9)).all()
 
 
 @settings(max_examples=50)
@@ -287,21 +265,6 @@ def test_the_papers_sensitivities():
         assert slope == pytest.approx(sign * np.log(high / low) / width)
 
 
-def test_one_block_of_hpl_has_errors_without_intervals():
-    """What a single block differs from another is not known: every error is undecided, and no number is made up."""
-    study = analyse(emulated(blocks=1))
-    assert study.errors.value.notnull().all() and study.errors.low.isnull().all()
-    assert (study.kinds == UNDECIDED).all()
-    assert "0 of 9 points (9 are open)" in words(study)
-    assert "95 % interval " not in hpl_prediction.finding(study)
-
-
-def test_without_a_surface_there_is_no_simulation():
-    """Only the analytic models are left, and what was not run is not told."""
-    study = analyse(simulated=None)
-    assert study.predictors == [ANALYTIC, BY_BLOCKS] and "the simulation" not in words(study)
-
-
 def test_only_common_networks_are_predicted():
     """Tokens of one network predict that one; of none that HPL ran on, nothing can be predicted."""
     study = analyse(exchanged=tokens(noise=0.01, networks=("10gige",)))
@@ -320,12 +283,3 @@ def test_the_figure_and_the_data_have_every_point(whole):
     errors = whole.errors.value.transpose("predictor", "interconnect", "nodes").values.ravel()
     assert [each.estimate for each in found] == errors.tolist()
     assert {each.answer for each in found} <= {MISLEADS, PREDICTS, UNDECIDED}
-
-
-def test_the_finding_names_the_worst_point(whole):
-    """The largest error of the analytic model with its sign."""
-    worst = float(whole.errors.value.sel(predictor=ANALYTIC).max())
-    assert f"misses its rate by up to {100 * worst:.1f} %** (" in words(whole)
-    assert "too high" in words(whole)
-    slow = analyse(emulated(lambda *point: 1.25 * analytic_share(*point)))
-    assert "too low" in words(slow)

@@ -111,17 +111,6 @@ def test_what_depends_on_the_dilation_is_named():
     assert (higher.compared.xs(20, level="dilation").answer == "higher").all()
 
 
-def test_every_block_and_mean_of_a_dilation_is_a_mark():
-    """In percent, whatever there is; a single block leaves all open."""
-    study = hpl_invariance.analyse(dilated_campaign(blocks=1))
-    assert (study.compared.answer == "open").all() and study.compared.low.isnull().all()
-    assert "8 are open" in words(hpl_invariance, study)
-    axes = hpl_invariance.figures(study)["invariance"].figure.axes[0]
-    heights = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
-    for values in (100 * np.exp(study.log_ratio.values.ravel()), 100 * study.compared.ratio.values):
-        assert np.isclose(values[:, None], heights).any(axis=1).all()
-
-
 def test_a_campaign_of_one_dilation_is_refused():
     """There is nothing to compare."""
     with pytest.raises(FalloffError, match="needs the factor dilation with the testbed's own, 10"):
@@ -145,21 +134,6 @@ def test_planted_ratios_to_the_simulation_come_back():
     for axes, name in zip(panels, ("gige", "10gige", "unshaped"), strict=True):
         heights = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
         assert np.isin(100 * found.ratio.loc[name], heights).all()
-
-
-def test_full_agreement_is_said():
-    """Without a planted difference every point agrees."""
-    study = hpl_agreement.analyse(scaling_campaign(blocks=4, noise=0.001), simulated())
-    assert "described**: 21 of 21 points agree" in words(hpl_agreement, study)
-    assert {finding.answer for finding in hpl_agreement.findings(study)} == {"within"}
-
-
-@pytest.mark.parametrize("chance", [{"blocks": 3, "noise": 0.05}, {"blocks": 1}])
-def test_a_wide_interval_leaves_points_open(chance):
-    """Runs that scatter by 5 % say little of 2 %; a single block has no interval and says nothing."""
-    study = hpl_agreement.analyse(scaling_campaign(**chance), simulated())
-    assert (study.ratios.answer == "open").mean() > 0.8
-    assert "partly open" in words(hpl_agreement, study) or chance["blocks"] > 1
 
 
 def test_only_points_of_both_campaigns_are_compared():
