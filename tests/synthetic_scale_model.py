@@ -6,56 +6,55 @@ from synthetic import of_plan
 import experiment
 from analysis.models.hpl import operations
 
-TIMERS = {"hpl_rfact_time": 0.05, "hpl_mxswp_time": 0.02, "hpl_update_time": 0.9, "hpl_laswp_time": 0.1, "hpl_ptrsv_time": 0.01}
 SHARES = {"gige": 0.76, "10gige": 0.91, "unshaped": 0.93}
 
 
-def run(campaign, share, testbed=None, blocks=3, noise=0.0, preset="full", failed=(), seed=1, timers=TIMERS, readings=None):
+def run(campaign, share, blocks=3, noise=0.0, preset="full", failed=(), seed=1):
     """A campaign of data/campaigns whose points reach `share(point)` [1] of F, at their dilation.
 
     `noise` is the log-scale standard deviation of a run. Blocks from the plan's end on are left out, points in
-    `failed`, (block, interconnect, nodes), have no reading, and `timers` are parts of HPL's time. `readings(point)` are
-    those of another tool than HPL.
+    `failed`, (block, interconnect, nodes), have no reading.
     """
-    plan = experiment.plan_campaign(campaign, testbed, preset)
-    random = np.random.default_rng(seed)
-    simulated = plan.testbed["kind"] == "simulated"
-    if readings is not None:
-        dataset = of_plan(plan, lambda point, block: readings(point))
-        return dataset.isel(trial=dataset.block <= blocks)
-    flop_s = plan.testbed["rates"]["dgemm_flop_s"]["value"] if simulated else plan.testbed["node"]["flop_s"]
+    plan, random = experiment.plan_campaign(campaign, preset=preset), np.random.default_rng(seed)
+    kind, node = plan.testbed["kind"], plan.testbed.get("node")
 
     def of_hpl(point, block):
         if (block, point["interconnect"], point["nodes"]) in failed:
             return {"reason": "planted fault"}
-        slower = 1 if simulated else point.get("dilation", plan.testbed["node"]["dilation"]) / plan.testbed["node"]["dilation"]
+        flop_s = node["flop_s"] if node else plan.testbed["rates"]["dgemm_flop_s"]["value"]
+        slower = point["dilation"] / node["dilation"] if "dilation" in point else 1
         rate = share(point) * point["nodes"] * flop_s / slower * np.exp(random.normal(0, noise))
         time = operations(point["N"]) / rate
-        return {"hpl_rate": rate / 1e9, "hpl_time": time, "hpl_residual": 0.01} | {
-            name: part * time for name, part in timers.items()
-        }
+        return {"hpl_rate": rate / 1e9, "hpl_time": time, "hpl_residual": 0.01}
 
     dataset = of_plan(plan, of_hpl)
-    kind = "simulated" if simulated else "emulated"
     dataset["evidence"] = dataset.evidence.copy(data=np.full(dataset.sizes["trial"], kind))
     return dataset.isel(trial=dataset.block <= blocks)
 
 
-def dilated_campaign(shares=None, bias=None, **chance):
-    """hpl_invariance: `bias` maps a dilation to what its shares are multiplied by, `shares` a network to its share."""
-    shares, bias = SHARES if shares is None else shares, {} if bias is None else bias
-    return run("hpl_invariance", lambda at: shares[at["interconnect"]] * bias.get(at["dilation"], 1.0), **chance)
+def dilated_campaign(bias=None, **chance):
+    """hpl_invariance: `bias` maps a dilation to what its shares are multiplied by."""
+    bias = {} if bias is None else bias
+
+    def share(point):
+        return SHARES[point["interconnect"]] * bias.get(point["dilation"], 1.0)
+
+    return run("hpl_invariance", share, **chance)
 
 
 def scaling_campaign(off=None, **chance):
     """hpl_scaling: `off` maps (interconnect, nodes) to what the share is multiplied by."""
     off = {} if off is None else off
-    return run("hpl_scaling", lambda at: share_of(at) * off.get((at["interconnect"], at["nodes"]), 1.0), **chance)
+
+    def share(point):
+        return share_of(point) * off.get((point["interconnect"], point["nodes"]), 1.0)
+
+    return run("hpl_scaling", share, **chance)
 
 
-def simulated_scaling(**chance):
+def simulated_scaling():
     """hpl_agreement: one block, exactly the shares that `scaling_campaign` is planted with."""
-    return run("hpl_agreement", share_of, blocks=1, **chance)
+    return run("hpl_agreement", share_of, blocks=1)
 
 
 def share_of(point):

@@ -85,15 +85,6 @@ def test_kinds_of_evidence_stay_apart():
     assert len(hpl_messages.figures(hpl_messages.analyse(one_block()))["payload"].figure.axes) == 2
 
 
-@pytest.mark.parametrize(
-    ("today", "again"), [({}, True), ({"few": 999}, False), ({"without": (2, 4, 8)}, None)]
-)
-def test_a_run_of_today_is_compared(today, again):
-    """It sends the same messages or others, and without a count of its own nothing is said."""
-    study = hpl_messages.analyse(one_block(), today=one_block(**today))
-    assert study.again is again and ("Today's run" in words(study)) is (again is not None)
-
-
 def test_what_was_not_counted_is_said():
     """Node counts without a payload are missing; without any there is no profile, and that is said."""
     study = hpl_messages.analyse(one_block(without=(4,)))

@@ -50,42 +50,20 @@ class Profile:
 
 @dataclass(frozen=True)
 class Payload:
-    """The emulated campaign's dataset, and a profile for each campaign that has one: simulated first, then emulated.
-
-    `again` is whether a run of today sent the very same messages as the emulation, None where they cannot be compared.
-    """
+    """The emulated campaign's dataset, and a profile for each campaign that has one: simulated first, then emulated."""
 
     dataset: xr.Dataset
     profiles: tuple[Profile, ...]
-    again: bool | None = None
 
 
-def analyse(
-    hpl_payload: xr.Dataset, hpl_paper: xr.Dataset | None = None, today: xr.Dataset | None = None
-) -> Payload:
+def analyse(hpl_payload: xr.Dataset, hpl_paper: xr.Dataset | None = None) -> Payload:
     """The profiles of two campaigns over interconnect and nodes, of one block each.
 
-    `today` is another run of the first. Raises FalloffError when a dataset holds no HPL trial or has several blocks.
+    Raises FalloffError when a dataset holds no HPL trial or has several blocks.
     """
-    emulated, simulated, rerun = (
-        None if dataset is None else _profile(dataset)
-        for dataset in (hpl_payload, hpl_paper, today)
-    )
-    again = None
-    if (
-        emulated
-        and rerun
-        and set(emulated.messages.nodes.values) & set(rerun.messages.nodes.values)
-    ):
-        again = all(
-            bool((one == other).all())
-            for one, other in (
-                xr.align(emulated.messages, rerun.messages),
-                xr.align(emulated.bytes, rerun.bytes),
-            )
-        )
-    profiles = tuple(profile for profile in (simulated, emulated) if profile is not None)
-    return Payload(hpl_payload, profiles, again)
+    campaigns = [dataset for dataset in (hpl_paper, hpl_payload) if dataset is not None]
+    profiles = [profile for profile in map(_profile, campaigns) if profile is not None]
+    return Payload(hpl_payload, tuple(profiles))
 
 
 def summarise(messages: xr.DataArray, sizes: xr.DataArray) -> xr.Dataset:
@@ -153,11 +131,7 @@ def finding(study: Payload) -> str:
             "**Half of HPL's messages are short; half of its bytes are in messages at least "
             f"{fixed(apart, 0)} times as long.**"
         )
-    sentences = [headline, *map(_of_profile, study.profiles)]
-    if study.again is not None:
-        messages = "exactly the same" if study.again else "other"
-        sentences.append(f"Today's run sent {messages} messages as the stored emulation.")
-    return " ".join(sentences)
+    return " ".join([headline, *map(_of_profile, study.profiles)])
 
 
 def _of_profile(profile: Profile) -> str:

@@ -22,7 +22,6 @@ from analysis.statistics.intervals import ratios
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, SIZE_OPEN, Judgement, judge
 from analysis.wording import counted, estimate, fixed, listed, percent, percent_range
-from runners.record import FalloffError
 
 TICKS = (2, 4, 8, 12, 16, 20, 24, 28, 32, 36)  # nodes
 SIDESTEP = 0.4  # nodes, by which single runs stand left of their mean
@@ -39,14 +38,13 @@ class Table1:
     the most where the end is not known. `end` is the least node count from which on every later case is flat against it,
     at the margin; `simulated_end` the same of the simulation; None where there is none. `waiting`, over (nodes), is the
     part of a run [1] in which a node's processes wait for a processor of the emulating machine, NaN where that is not
-    recorded. `constant` is F / Rpeak of the simulated node [1], None without it.
+    recorded. `constant` is F / Rpeak of the simulated node [1], None where one is not known.
     """
 
     dataset: xr.Dataset
     points: xr.Dataset
     network: str
     reference: str
-    margin: float
     shares: xr.Dataset
     fall: Judgement
     end: int | None
@@ -86,7 +84,7 @@ def analyse(hpl_table1: xr.Dataset, hpl_paper: xr.Dataset | None = None) -> Tabl
         simulated = model.share.reset_coords(drop=True).reindex_like(shares)
         of_model = log_ratios(model, *design.pair).expand_dims("block")
         simulated_end = end_of_fall(of_model, design.margin, "simulated")
-        constant = _constant(model)
+        constant = known(float((1e9 * model.known_rate / model.nodes).max()) / rpeak(model))
     delayed = hpl_table1.pace_delayed.mean("node") / hpl_table1.hpl_time
     waiting = over_factors(hpl_table1, part=delayed.where(hpl_table1.status == "ok")).part
     return Table1(
@@ -94,7 +92,6 @@ def analyse(hpl_table1: xr.Dataset, hpl_paper: xr.Dataset | None = None) -> Tabl
         points=derived,
         network=design.pair[0],
         reference=design.pair[1],
-        margin=design.margin,
         shares=shares.assign(simulated=simulated),
         fall=judge(differences(ratio, ratio.nodes.values.min(), last), design.margin, evidence),
         end=end,
@@ -120,15 +117,6 @@ def end_of_fall(log_ratio: xr.DataArray, margin: float, evidence: str) -> int | 
             break
         end = int(cases.nodes.values[at])
     return end
-
-
-def _constant(model: xr.Dataset) -> float:
-    constant = float((1e9 * model.known_rate / model.nodes).max()) / rpeak(model)
-    if not np.isfinite(constant):
-        raise FalloffError(
-            f"Campaign {model.attrs['campaign']} was simulated on nodes of which no Rpeak is described."
-        )
-    return constant
 
 
 def finding(study: Table1) -> str:
@@ -170,7 +158,7 @@ def _head(study: Table1) -> str:
     names, fall = short_names(study.dataset), study.fall
     network, reference = names[study.network], names[study.reference]
     first, last = int(study.points.nodes.min()), study.cases[-1]
-    margin, lost = percent(study.margin, 0), percent(fall.fall)
+    margin, lost = percent(study.fall.margin, 0), percent(fall.fall)
     basis = f"{counted(fall.blocks, 'block')}, {study.evidence} evidence"
     if fall.interval is not None:
         basis = f"{100 * fall.confidence:g} % interval {percent_range(fall.interval)}, {basis}"
@@ -205,7 +193,7 @@ def _head(study: Table1) -> str:
 def _of_machine(study: Table1) -> str:
     """How long processes wait for the emulating machine, where that is beyond the margin."""
     waiting = study.waiting.sel(nodes=study.cases).values
-    if not len(waiting) or not waiting[-1] > study.margin:
+    if not len(waiting) or not waiting[-1] > study.fall.margin:
         return ""
     return (
         f"On {study.cases[-1]} nodes a process waits {percent(waiting[-1], 0)} of its time for a processor of this "
