@@ -127,16 +127,6 @@ def test_a_missing_trial_leaves_the_others():
     assert "of 6 points" in words(lost)
 
 
-def test_the_time_under_load_is_drawn():
-    """Every block of the stored campaign is a mark in the panel of its size."""
-    study = hpl_links.analyse(tokens(), experiment.stored("token_load"))
-    panels = hpl_links.figures(study)["token_load"].figure.axes
-    for axes, size in zip(panels, study.load.token_bytes.values):
-        shown = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
-        assert np.isin(1e3 * study.load.sel(token_bytes=size).values, shown).all()
-    assert hpl_links.figures(links()) == {}
-
-
 @pytest.mark.parametrize(
     ("share", "predictor", "error"),
     [

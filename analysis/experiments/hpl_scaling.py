@@ -275,6 +275,8 @@ def figures(study: Scaling) -> dict[str, Exhibit]:
     followed = {law.interconnect for law in study.laws if law.follows}
     missed = [names[name] for name in interconnects if name not in followed]
     no_curve = f" No curve is drawn: no law of scalability follows {listed(missed)}."
+    orders = study.points.N.max(["block", "interconnect"]).dropna("nodes").values
+    order = f" N goes from {orders[0]:.0f} to {orders[-1]:.0f}." if orders.size else ""
     diamonds = " Diamonds are today's run."
     blocks = max((contrast.verdict.blocks for contrast in study.contrasts), default=0)
     level = percent(1 - 2 * designs.read(study.dataset).one_sided, 0)
@@ -287,7 +289,7 @@ def figures(study: Scaling) -> dict[str, Exhibit]:
             "Share of the nodes' known rate over the number of nodes, a series for each of "
             + ", ".join(names[name] for name in interconnects),
             "Small marks are single runs; open marks and bars are geometric means with their intervals. Networks stand "
-            f"side by side at each node count.{no_curve if missed else ''}",
+            f"side by side at each node count.{order}{no_curve if missed else ''}",
             rests_on=FIGURES["share"],
         ),
         "falls": Exhibit(
