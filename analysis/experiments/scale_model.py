@@ -64,8 +64,9 @@ def judged_ratios(
     Columns: `ratio` (geometric mean), `low`, `high`, the t interval of this one-sided level, `blocks`, the `margin` of the
     interconnect [1], and the `answer`: that of a judged fall in the words of `answers`, or OPEN.
     """
-    dims = [dim for dim in log_ratio.dims if dim != "block"]
-    stacked = log_ratio.reset_coords(drop=True).stack(point=dims).transpose("point", "block")
+    log_ratio = log_ratio.reset_coords(drop=True).transpose("block", "interconnect", "nodes", ...)
+    dims = log_ratio.dims[1:]
+    stacked = log_ratio.stack(point=dims).transpose("point", "block")
     rows = []
     for place, values in zip(stacked.point.values, stacked.values):
         margin = margins[place[0]]
@@ -75,7 +76,7 @@ def judged_ratios(
         answer = answers.get(fall.answer, OPEN)
         rows.append((*place, ratio, 1 - high, 1 - low, fall.blocks, margin, answer))
     columns = [*dims, "ratio", "low", "high", "blocks", "margin", "answer"]
-    return pd.DataFrame(rows, columns=columns).set_index(dims)
+    return pd.DataFrame(rows, columns=columns).set_index([*dims])
 
 
 def bandwidth_share(n, node_rate, bandwidth, N, P, Q):
