@@ -11,7 +11,7 @@ from scipy import stats
 
 from analysis.fitting import breakpoint
 from analysis.fitting.batch import jacobian
-from analysis.models import Model, bandwidth_delay, segmented
+from analysis.models import Model
 from runners.record import FalloffError
 
 EXACT = 1e-9  # residuals below this part of the largest |y| are rounding, not noise
@@ -137,10 +137,8 @@ def _require_points(model, x, y, distinct):
             f"The {model.title} model needs at least {needed} distinct x, one for each parameter, and "
             f"the data have {distinct}; measure more, or fit a model with fewer parameters."
         )
-    if model is segmented.MODEL:
-        breakpoint.require_breakpoint(x, y)
-    if model is bandwidth_delay.MODEL:
-        breakpoint.require_knee(x, y)
+    if model.name in breakpoint.TURNS:
+        breakpoint.require_turn(model, x, y)
 
 
 def _minimise(model, x, y, start) -> tuple[lmfit.Minimizer, lmfit.minimizer.MinimizerResult]:
