@@ -91,9 +91,8 @@ def _state(folder: Path) -> tuple:
     """Every file's name, size and time of change, which nobody can set back."""
     found = []
     for file in sorted(folder.rglob("*")):
-        with suppress(
-            FileNotFoundError
-        ):  # a campaign that still runs writes files beside and renames them
+        # A campaign that still runs writes files beside and renames them.
+        with suppress(FileNotFoundError):
             stat = file.stat()
             found.append((file.name, stat.st_size, stat.st_ctime_ns))
     return tuple(found)
@@ -199,9 +198,8 @@ def _shared_settings(transcripts: list[Transcript]) -> dict:
 
 def _caveat(testbed: dict, factors: dict) -> str:
     """With what every number from a testbed has to be read, in a sentence; empty when there is nothing to say."""
-    own_pace = "share" in testbed.get("cpu", {}) or "flop_s" in testbed.get(
-        "node", {}
-    )  # a quota in older campaigns
+    # Older campaigns had a quota, a share of the processors.
+    own_pace = "share" in testbed.get("cpu", {}) or "flop_s" in testbed.get("node", {})
     if testbed.get("kind") == "emulated" and not own_pace and "interconnect" in factors:
         return "The nodes were not paced: they shared the machine's cores, so that part of a fall may be the machine's."
     return ""

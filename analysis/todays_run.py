@@ -11,9 +11,8 @@ HEADS = {
     NOT_REPRODUCED: "**Today's run disagrees** on",
     TOO_SHORT: "Today's run is too short to judge",
 }
-Compared = Mapping[
-    str, Reproduction | None
-]  # by statement; None where it did not run what one needs
+# By statement; None where today's run has no runs for it.
+Compared = Mapping[str, Reproduction | None]
 
 
 def in_words(compared: Compared) -> str:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.fitting import batch
-from analysis.fitting.batch import jacobian, refit
+from analysis.fitting.batch import refit
 from analysis.fitting.block_fit import fit_blocks
 from analysis.fitting.fit import fit
 from analysis.models import find, names
@@ -77,17 +77,6 @@ def test_start_replaces_the_guess():
     assert not refit(lost, x, y).converged.any()
     for start in ({"a": 3.0, "b": 0.7}, {"a": y[:, 0], "b": np.linspace(0.6, 1.2, 5)}):
         assert refit(lost, x, y, start).estimates == pytest.approx(expected, rel=1e-6)
-
-
-def test_the_jacobian_is_the_derivative():
-    """Of a x^b by a and by b; and of the scalability law, contention and coherency being on their bound."""
-    a, b = 4.0, 0.9
-    slopes = jacobian(POWER_LAW, NODES, np.array([[a, b]]))[:, 0]
-    expected = np.array([NODES**b, a * NODES**b * np.log(NODES)])
-    assert slopes == pytest.approx(expected, rel=1e-7)
-    slopes = jacobian(USL, NODES, np.array([[4.0, 0.0, 0.0]]))[:, 0]
-    expected = np.array([NODES, -4 * NODES * (NODES - 1), -4 * NODES**2 * (NODES - 1)])
-    assert slopes == pytest.approx(expected, rel=1e-4, abs=1e-11)
 
 
 @given(st.floats(1e-6, 1e12), st.floats(0.01, 0.2))

@@ -64,7 +64,9 @@ def test_the_stored_rates_keep_the_goals_and_are_the_codes():
     assert len(rates) == 4 * (27 + 9)
     assert (rates[["wrong_falls_off", "wrong_flat"]] <= AT_MOST).all().all()
     assert rates.coverage.min() > 0.9
-    assert rates[["wrong_falls_off", "wrong_flat"]].max().min() > 0.03  # always 0 would test nothing
+    assert (
+        rates[["wrong_falls_off", "wrong_flat"]].max().min() > 0.03
+    )  # always 0 would test nothing
     number = int(np.flatnonzero((rates.procedure == "quick") & (rates.falls == "0.13 0.05"))[0])
     row, seed = rates.iloc[number], [SETTINGS["seed"], number]
     again = error_rates(QUICK, (0.13, 0.05), row.run_sd, SETTINGS["campaigns"], seed)

@@ -14,8 +14,7 @@ from analysis.models import find
 from analysis.wire import tcp_payload
 
 CURVES = [
-    find(name)
-    for name in ("constant", "amdahl", "power_law", "universal_scalability", "segmented")
+    find(name) for name in ("constant", "amdahl", "power_law", "universal_scalability", "segmented")
 ]
 USL, POWER_LAW, CONSTANT = CURVES[3], CURVES[2], CURVES[0]
 COST = find("cpu_cost")
