@@ -30,7 +30,7 @@ def test_estimates_are_those_of_single_fits(name, noise):
     assert refits.converged.all()
     assert refit(model, x, y[::-1]).estimates[::-1] == pytest.approx(refits.estimates, rel=1e-6)
     for row, estimates, sse in zip(y, refits.estimates, refits.sse):
-        single = fit(model, x, row, profile=False)
+        single = fit(model, x, row)
         expected = np.array(list(single.estimates.values()))
         sizes = np.fmax(np.abs(expected), list(single.standard_errors.values()))
         assert np.all(np.abs(estimates - expected) <= 1e-5 * sizes)
@@ -44,7 +44,7 @@ def test_rows_on_and_off_a_bound_agree_with_single_fits():
     on_a_bound = refit(USL, x, y).estimates[:, 1:] == 0
     assert 0 < on_a_bound.any(axis=1).sum() < len(y)
     for row, flags in zip(y, on_a_bound):
-        at_bounds = fit(USL, x, row, profile=False).at_bounds
+        at_bounds = fit(USL, x, row).at_bounds
         assert at_bounds == tuple(np.array(["sigma", "kappa"])[flags])
 
 

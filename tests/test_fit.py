@@ -29,8 +29,8 @@ def noisy(y, part, seed=0):
 @pytest.mark.parametrize("name", nist.FUNCTIONS)
 def test_nist_certified_values(name, start):
     """Estimates, their deviations and the residuals' deviation, from each of NIST's starts."""
-    data = nist.read(name)
-    found = fit(data.model, data.x, data.y, data.starts[start], profile=False)
+    data = nist.read(name, start)
+    found = fit(data.model, data.x, data.y)
     assert found.estimates == pytest.approx(data.estimates, rel=3e-6)
     assert found.standard_errors == pytest.approx(data.deviations, rel=2e-5)
     assert found.sigma == pytest.approx(data.sigma, rel=1e-8)
@@ -65,16 +65,6 @@ def test_the_constant_is_the_mean_with_its_t_interval_and_aicc():
     likelihood = sm.OLS(y, np.ones(n)).fit().llf
     aicc = -2 * likelihood + 2 * k + 2 * k * (k + 1) / (n - k - 1) - n * (1 + np.log(2 * np.pi))
     assert found.aicc == pytest.approx(aicc)
-
-
-def test_profile_intervals_approach_t_intervals_when_noise_is_small():
-    """A curve is straight over a small neighbourhood, where both kinds of interval are the same."""
-    x = np.repeat(NODES, 4)
-    y = noisy(POWER_LAW.function(x, 4.0, 0.9), 0.001)
-    profile, student = fit(POWER_LAW, x, y), fit(POWER_LAW, x, y, profile=False)
-    assert (profile.interval_kind, student.interval_kind) == ("profile likelihood", "t interval")
-    for name, (low, high) in profile.intervals.items():
-        assert high - low == pytest.approx(np.ptp(student.intervals[name]), rel=0.02)
 
 
 def test_negative_coherency_puts_kappa_on_its_bound_and_says_so():

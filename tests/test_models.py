@@ -74,10 +74,10 @@ def test_data_give_the_parameters_back(model, seed):
     """Without noise the estimates are the truth; with 1 % of it they lie within five standard errors."""
     truth, x = truth_of(model, seed), np.repeat(x_of(model), 3, axis=-1)
     y = model.function(x, **truth)
-    exact = fit(model, x, y, profile=False)
+    exact = fit(model, x, y)
     assert exact.estimates == pytest.approx(truth, rel=1e-5)
     noise = np.random.default_rng(seed).normal(0, 0.01 * y.max(), y.shape)
-    found = fit(model, x, y + noise, profile=False)
+    found = fit(model, x, y + noise)
     for name, value in truth.items():
         assert abs(found.estimates[name] - value) < 5 * found.standard_errors[name]
         low, high = found.intervals[name]

@@ -61,7 +61,7 @@ def test_the_breakpoint_is_the_global_optimum(log_n0, noise, seed):
     y = falling(x, 2**log_n0, noise, seed)
     smallest = lines(x, y[None], 2.0 ** np.linspace(0, 5, 6001))[2].min()
     try:
-        found = fit(SEGMENTED, x, y, profile=False)
+        found = fit(SEGMENTED, x, y)
     except FalloffError:
         return
     assert np.sum(np.square(found.residuals)) <= smallest * (1 + 1e-6)

@@ -106,7 +106,7 @@ def _comparison(model, x, table):
     whole = table[known.all(axis=1)]
     try:
         all_x = np.tile(x, len(table))[..., known.ravel()]
-        pooled = fit(model, all_x, table[known], profile=False)
+        pooled = fit(model, all_x, table[known])
     except FalloffError as refusal:
         return Comparison(model, refused=str(refusal))
     if not len(whole):
@@ -135,7 +135,7 @@ def _held_out(model, x, table):
     """The prediction of the last column from the others and an empty text, or None and the reason."""
     smaller, largest = x[..., :-1], x[..., -1:]
     try:
-        fit(model, smaller, table[:, :-1].mean(axis=0), profile=False)
+        fit(model, smaller, table[:, :-1].mean(axis=0))
     except FalloffError as refusal:
         return None, str(refusal)
     estimates = refit(model, smaller, table[:, :-1]).estimates
