@@ -20,7 +20,9 @@ import time
 from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Sequence
 
-_FULL_FRAMES = bytes(65536)  # a switch whose MTU is smaller than the nodes' drops them without a word
+_FULL_FRAMES = bytes(
+    65536
+)  # a switch whose MTU is smaller than the nodes' drops them without a word
 _AGAIN_S = 0.1
 _CLOCK = struct.Struct("!d")
 
@@ -35,7 +37,9 @@ class Patience:
     answer_s: float
 
 
-async def meet(nodes: Mapping[str, str], me: str, ports: Sequence[int], patience: Patience) -> Dict[str, Any]:
+async def meet(
+    nodes: Mapping[str, str], me: str, ports: Sequence[int], patience: Patience
+) -> Dict[str, Any]:
     """Serve and visit on one network, `nodes` having the address of each."""
     served = 0
 
@@ -59,14 +63,18 @@ async def meet(nodes: Mapping[str, str], me: str, ports: Sequence[int], patience
         except OSError:
             taken.append(port)
     others = [name for name in nodes if name != me]
-    met = await asyncio.gather(*(_visits(nodes[me], nodes[other], ports, patience) for other in others))
+    met = await asyncio.gather(
+        *(_visits(nodes[me], nodes[other], ports, patience) for other in others)
+    )
     end = patience.deadline + patience.answer_s
     while served < len(servers) * len(others) and time.monotonic() < end:
         await asyncio.sleep(_AGAIN_S)
     return {"taken": taken, "others": dict(zip(others, met))}
 
 
-async def _visits(source: str, target: str, ports: Sequence[int], patience: Patience) -> Dict[str, Any]:
+async def _visits(
+    source: str, target: str, ports: Sequence[int], patience: Patience
+) -> Dict[str, Any]:
     said = await asyncio.gather(*(_visit(source, target, port, patience) for port in ports))
     reasons = {str(port): answer.get("error", "") for port, answer in zip(ports, said)}
     timed = [answer for answer in said if "error" not in answer]
@@ -115,13 +123,28 @@ def is_here(address: str) -> bool:
     return True
 
 
-async def main(networks: Mapping[str, Mapping[str, str]], patience_s: float, ports: Sequence[int]) -> Dict[str, Any]:
+async def main(
+    networks: Mapping[str, Mapping[str, str]], patience_s: float, ports: Sequence[int]
+) -> Dict[str, Any]:
     """Meet the others on all networks that this node has an address on, at the same time."""
     patience = Patience(time.monotonic() + patience_s, patience_s / 3)
-    own = {network: me for network, nodes in networks.items() for me, address in nodes.items() if is_here(address)}
-    met = await asyncio.gather(*(meet(networks[network], me, ports, patience) for network, me in own.items()))
+    own = {
+        network: me
+        for network, nodes in networks.items()
+        for me, address in nodes.items()
+        if is_here(address)
+    }
+    met = await asyncio.gather(
+        *(meet(networks[network], me, ports, patience) for network, me in own.items())
+    )
     return dict(zip(own, met))
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(main(json.loads(sys.argv[1]), float(sys.argv[2]), list(map(int, sys.argv[3:]))))))
+    print(
+        json.dumps(
+            asyncio.run(
+                main(json.loads(sys.argv[1]), float(sys.argv[2]), list(map(int, sys.argv[3:])))
+            )
+        )
+    )
