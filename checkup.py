@@ -20,7 +20,7 @@ _TOOLS = ("xhpl", "dgemm", "iperf3", "ping")
 # The servers' own, and one among those that MPI takes as they come.
 _PORTS = (iperf3.PORT, netperf.PORT, 50505)
 _TOGETHER = 16  # nodes that reach for each other at a time, all pairs of them
-_PATIENCE_S, _WATCH_S, _NOISE_S, _DGEMM_S = 9.0, 1.0, 5.0, 2.0
+_PATIENCE_S, _NOISE_S, _DGEMM_S = 9.0, 5.0, 2.0
 _LIMIT_S = 60.0
 _K = 128  # an ordinary block size of HPL
 _ALLOCATION_MINUTES = 15
@@ -81,17 +81,17 @@ def lines(description: Mapping[str, Any]) -> Iterator[Line]:
     yield from checklist.sizes(description, facts)
     yield checklist.rpeak(description)
     for name, network in description["networks"].items():
-        yield from checklist.network(name, network, description.get("may_set", []), facts)
+        yield from checklist.network(name, network, facts)
     for name in next(iter(facts.values()))["tools"]:
         yield checklist.tool(name, facts)
     yield from _met(cluster, facts)
-    yield from _noise(cluster, facts)
+    yield from _noise(cluster)
     yield dgemm_rates({**description, "hosts": list(facts)}, facts)
 
 
 def _facts(cluster: remote.Cluster, description: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What every node says of itself, as `checklist` wants it."""
-    questions = json.dumps({"tools": _candidates(cluster, description.get("tools", {})), "watch_s": _WATCH_S})
+    questions = json.dumps(_candidates(cluster, description.get("tools", {})))
     facts = remote.ask(cluster, _FACTS, [questions], _LIMIT_S)
     states = remote.ask(cluster, _STATE, [], _LIMIT_S)
     silent = replace(cluster, hosts=tuple(host for host in facts if "error" in facts[host]), modules=())
@@ -139,7 +139,7 @@ def _network(asked: Mapping[str, Any], state: Mapping[str, Any], facts: Mapping[
 
 
 def _met(cluster: remote.Cluster, facts: checklist.Facts) -> Iterator[Line]:
-    """Let nodes reach for each other, in groups that share the first, by which the others' clocks are judged."""
+    """Let nodes reach for each other, in groups that share the first."""
     first, *others = facts
     groups = []
     for start in range(0, len(others), _TOGETHER - 1):
@@ -153,16 +153,15 @@ def _met(cluster: remote.Cluster, facts: checklist.Facts) -> Iterator[Line]:
         yield from checklist_measured.unmeasured("reach", answers)
         groups.append(checklist_measured.measured(answers))
     yield from checklist_measured.ports(groups)
-    yield checklist_measured.clocks(groups, first)
 
 
-def _noise(cluster: remote.Cluster, facts: checklist.Facts) -> Iterator[Line]:
+def _noise(cluster: remote.Cluster) -> Iterator[Line]:
     """Measure all nodes at the same time: how much others take of each, and how fast it is when left alone."""
     answers = remote.ask(cluster, _NOISE, [str(_NOISE_S)], _LIMIT_S)
     yield from checklist_measured.unmeasured("noise", answers)
     measured = checklist_measured.measured(answers)
     if measured:
-        yield checklist_measured.noise(measured, {host: said["busiest"] for host, said in facts.items()})
+        yield checklist_measured.noise(measured)
         yield checklist_measured.speeds("loop of fixed work", checklist_measured.loop_rates(measured), "1/s")
 
 

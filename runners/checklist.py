@@ -106,11 +106,8 @@ def rpeak(description: Mapping[str, Any]) -> Line:
     return Line(HERE, f"Rpeak of a node: {stated['value'] / 1e9:.4g} Gflop/s, {stated['source']}")
 
 
-def network(name: str, asked: Mapping[str, Any], may_set: Sequence[str], facts: Facts) -> List[Line]:
-    """One of the description's networks on all nodes: its interface, MTU, rate and RDMA port.
-
-    `may_set` are the settings that the testbed makes itself, whatever they are now.
-    """
+def network(name: str, asked: Mapping[str, Any], facts: Facts) -> List[Line]:
+    """One of the description's networks on all nodes: its interface, MTU, rate and RDMA port."""
     without = [host for host, said in facts.items() if said["networks"][name] is None]
     if without:
         wanted = asked.get("subnet") or asked.get("interface")
@@ -119,10 +116,9 @@ def network(name: str, asked: Mapping[str, Any], may_set: Sequence[str], facts: 
     found = {host: said["networks"][name] for host, said in facts.items()}
     lines = []
     for key, what, text in (("mtu", "MTU", str), ("rate_bit_s", "rate", _rate)):
-        if key not in may_set:
-            values = {host: interface[key] and text(interface[key]) for host, interface in found.items()}
-            described, remedy = asked.get(key) and text(asked[key]), f"correct `{key}`, or the nodes"
-            lines.append(_as_described(f"network {name}, {what}", described, values, remedy))
+        values = {host: interface[key] and text(interface[key]) for host, interface in found.items()}
+        described, remedy = asked.get(key) and text(asked[key]), f"correct `{key}`, or the nodes"
+        lines.append(_as_described(f"network {name}, {what}", described, values, remedy))
     ports = {host: interface["rdma_state"] or "not there" for host, interface in found.items() if "rdma" in asked}
     for state, hosts in holders({host: state for host, state in ports.items() if "ACTIVE" not in state}):
         remedy = "`ibstat` and the cable, or correct `rdma`"
@@ -143,7 +139,7 @@ def tool(name: str, facts: Facts) -> Line:
 
 def _program(program: Mapping[str, Any]) -> str:
     digest = program["digest"] and f"SHA-256 {program['digest']}"
-    return ", ".join(filter(None, (program["path"], program["version"], digest)))
+    return ", ".join(filter(None, (program["path"], digest)))
 
 
 def _rate(bit_s: float) -> str:

@@ -3,7 +3,6 @@
 `Answers` are what a script of runners/probes prints, by host; a host that did not answer has {"error": the reason}.
 """
 
-from math import inf
 from statistics import mean, median
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
@@ -11,7 +10,6 @@ from runners.checklist import DIFFERS, HERE, MISSING, UNKNOWN, Line, holders, na
 
 Answers = Mapping[str, Mapping[str, Any]]
 
-_CLOCK_OFF_S = 0.1  # clocks that are kept agree within milliseconds
 _NOISE = 0.01  # of a node's time: at every step HPL waits for the node that lost most
 _SLOW = 0.95  # of the median node: HPL runs at the pace of the slowest
 
@@ -83,35 +81,8 @@ def _unreached(visited: Mapping[str, Sequence[str]]) -> Dict[str, str]:
     return {host: failed[host][0] for host in mostly or failed if failed[host]}
 
 
-def clocks(groups: Sequence[Answers], first: str) -> Line:
-    """Whose clock is off, by the visits of the host `first`, which is in every group of nodes that met."""
-    ahead = _ahead(groups, first)
-    if len(ahead) < 2:
-        return Line(UNKNOWN, f"clocks: {first} met nobody")
-    middle = median(offset for offset, _ in ahead.values())
-    off = [
-        f"{host} by {offset - middle:+.1f} s"
-        for host, (offset, within) in ahead.items()
-        if abs(offset - middle) > _CLOCK_OFF_S + within
-    ]
-    if off:
-        return Line(DIFFERS, f"clocks are off: {', '.join(off)}: `timedatectl set-ntp true` there")
-    return Line(HERE, f"clocks agree within {_CLOCK_OFF_S:g} s")
-
-
-def _ahead(groups: Sequence[Answers], first: str) -> Dict[str, Tuple[float, float]]:
-    """By how many seconds clocks are ahead of the first host's, and within how many that is known."""
-    found = {first: (0.0, 0.0)}
-    for networks in (answers[first] for answers in groups if first in answers):
-        for host, visit in (visit for said in networks.values() for visit in said["others"].items()):
-            within = visit.get("round_trip_s", inf) / 2
-            if within < found.get(host, (0.0, inf))[1]:
-                found[host] = (visit["offset_s"], within)
-    return found
-
-
-def noise(answers: Answers, busiest: Mapping[str, Sequence[Mapping[str, Any]]]) -> Line:
-    """Whose time others take, from the answers of node_noise.py and, by host, the `busiest` of node_facts.py."""
+def noise(answers: Answers) -> Line:
+    """Whose time others take, from the answers of node_noise.py."""
     shares = {host: mean(each["noise_share"] for each in said["processors"]) for host, said in answers.items()}
     worst = max(shares, key=lambda host: shares[host])
     longest = max(each["most_s"] - each["median_s"] for each in answers[worst]["processors"])
@@ -119,8 +90,7 @@ def noise(answers: Answers, busiest: Mapping[str, Sequence[Mapping[str, Any]]]) 
     noisy = [host for host, share in shares.items() if share > _NOISE]
     if not noisy:
         return Line(HERE, f"noise: others take at most {most}")
-    seen = ", ".join(f"{process['name']} ({process['share']:.1%} of a processor)" for process in busiest[worst])
-    remedy = f"stop what runs there and is not needed; on {worst} it is {seen or 'nothing that can be seen'}"
+    remedy = f"`top` on {worst} shows what runs there: stop what is not needed"
     return Line(DIFFERS, f"noise: others take more than {_NOISE:.0%} of {named(noisy)}, most {most}: {remedy}")
 
 

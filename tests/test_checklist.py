@@ -11,7 +11,7 @@ from runners.checklist import DIFFERS, HERE, MISSING, UNKNOWN
 
 HOSTS = ("node01", "node02", "node03")
 NETWORK = {"subnet": "10.1.0.0/24", "mtu": 9000, "rate_bit_s": 1e9, "rdma": "mlx5_0:1"}
-XHPL = {"path": "/opt/hpl/xhpl", "version": None, "digest": "0a6fef7ab9f3"}
+XHPL = {"path": "/opt/hpl/xhpl", "digest": "0a6fef7ab9f3"}
 NODE = {
     "kernel": "5.14.0-427",
     "system": "Rocky Linux 9.4",
@@ -56,7 +56,7 @@ def test_nodes_that_are_well():
         *checklist.alike(facts),
         *checklist.governor(facts),
         *checklist.sizes(DESCRIPTION, facts),
-        *checklist.network("gige", NETWORK, [], facts),
+        *checklist.network("gige", NETWORK, facts),
         checklist.tool("xhpl", facts),
     ]
     assert set(marks(lines)) == {HERE}
@@ -135,34 +135,28 @@ def test_unknown_memory_is_no_fault():
 )
 def test_a_network_that_is_not_as_described(changed, mark, said):
     """MTU, negotiated rate and RDMA port of one node, in a line of its own."""
-    lines = checklist.network("gige", NETWORK, [], nodes(node02=network(**changed)))
+    lines = checklist.network("gige", NETWORK, nodes(node02=network(**changed)))
     (fault,) = [line for line in lines if line.mark != HERE]
     assert fault.mark == mark and said in fault.text
 
 
 def test_a_network_that_a_node_is_not_on():
     """It is missing there, by what the description finds it by."""
-    (line,) = checklist.network("gige", NETWORK, [], nodes(node01={"networks": {"gige": None}}))
+    (line,) = checklist.network("gige", NETWORK, nodes(node01={"networks": {"gige": None}}))
     assert line.mark == MISSING and "node01 has no address on 10.1.0.0/24" in line.text
-
-
-def test_what_the_testbed_sets_itself_is_not_held_against_a_node():
-    """An MTU among `may_set` is given to the nodes for each trial, whatever it is now."""
-    lines = checklist.network("gige", NETWORK, ["mtu"], nodes(node02=network(mtu=1500)))
-    assert set(marks(lines)) == {HERE}
 
 
 def test_rates_that_no_link_tells_are_unknown():
     """A virtual interface negotiates nothing; that is said, and is no fault."""
     silent = network(rate_bit_s=None)
-    lines = checklist.network("gige", NETWORK, [], nodes(node01=silent, node02=silent, node03=silent))
+    lines = checklist.network("gige", NETWORK, nodes(node01=silent, node02=silent, node03=silent))
     assert marks(lines) == [HERE, UNKNOWN]
 
 
 def test_undescribed_values_have_to_agree_all_the_same():
     """Without an MTU in the description, two MTUs are still a fault."""
     undescribed = {"subnet": "10.1.0.0/24"}
-    lines = checklist.network("gige", undescribed, [], nodes(node02=network(mtu=1500)))
+    lines = checklist.network("gige", undescribed, nodes(node02=network(mtu=1500)))
     assert marks(lines) == [DIFFERS, HERE]
 
 

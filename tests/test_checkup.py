@@ -14,7 +14,7 @@ from runners.record import Execution, FalloffError, Transcript
 from runners.testbeds import cluster, cluster_launch, remote
 
 HOSTS = tuple(f"node{number:02}" for number in range(1, 21))
-XHPL = {"path": "/opt/xhpl", "version": None, "digest": "0a6fef7ab9f3"}
+XHPL = {"path": "/opt/xhpl", "digest": "0a6fef7ab9f3"}
 FACTS = {
     "system": "Debian GNU/Linux 12",
     "python": "3.11.2",
@@ -23,7 +23,6 @@ FACTS = {
     "available_bytes": 63e9,
     "link_bit_s": {"eth0": 10**9},
     "rdma_state": {},
-    "busiest": [],
 }
 NOISE = {"processors": [{"least_s": 1e-3, "median_s": 1e-3, "most_s": 2e-3, "noise_share": 0.0}]}
 
@@ -62,13 +61,12 @@ def asked(monkeypatch):
         if script == "node_state":
             return state(host)
         if script == "node_facts":
-            found = {name: XHPL for name in json.loads(arguments[0])["tools"]}
+            found = {name: XHPL for name in json.loads(arguments[0])}
             return {**FACTS, "tools": {**found, "dgemm": None}}
         if script == "node_noise":
             return NOISE
         others = {other: {"ports": {port: "" for port in arguments[2:]}} for other in hosts if other != host}
-        timed = {other: {**visit, "offset_s": 0.0, "round_trip_s": 1e-3} for other, visit in others.items()}
-        return {"gige": {"taken": [], "others": timed}}
+        return {"gige": {"taken": [], "others": others}}
 
     monkeypatch.setattr(remote, "ask", ask)
     monkeypatch.setattr(cluster, "unavailable", lambda _: [])
@@ -98,7 +96,7 @@ def test_tools_are_looked_for_where_a_trial_would(asked):
     """mpirun at its path here, a configured tool nowhere else, the others on PATH and among those built here."""
     list(checkup.lines(description(tools={"xhpl": "/opt/xhpl"})))
     (words,) = [words for script, _, _, words in asked if script == "node_facts"]
-    looked_for = json.loads(words[0])["tools"]
+    looked_for = json.loads(words[0])
     assert looked_for["mpirun"] == ["/opt/openmpi/bin/mpirun"] and looked_for["xhpl"] == ["/opt/xhpl"]
     assert looked_for["iperf3"] == ["iperf3", str(tools.BUILT / "iperf3")]
 

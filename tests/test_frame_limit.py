@@ -194,26 +194,6 @@ def test_another_ping_is_refused(says, tmp_path):
     assert done.returncode == 1 and done.stdout == "" and says.splitlines()[0] in done.stderr
 
 
-ROUTES = """Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
-far\t00000000\t0100090A\t0003\t0\t0\t0\t00000000\t0\t0\t0
-worse\t0000090A\t00000000\t0001\t0\t0\t9\t00FFFFFF\t0\t0\t0
-near\t0000090A\t00000000\t0001\t0\t0\t1\t00FFFFFF\t0\t0\t0
-one\t0200090A\t00000000\t0005\t0\t0\t0\tFFFFFFFF\t0\t0\t0
-down\t0300090A\t00000000\t0004\t0\t0\t0\tFFFFFFFF\t0\t0\t0
-"""
-
-
-@pytest.mark.skipif(sys.byteorder != "little", reason="the table is in the order of the host that printed it")
-@pytest.mark.parametrize(
-    ("address", "interface"), [("10.9.0.2", "one"), ("10.9.0.3", "near"), ("10.9.0.7", "near"), ("10.8.0.1", "far")]
-)
-def test_the_interface_is_the_routes(address, interface):
-    """The most specific route that is up, then the least metric; the node's own address does not matter."""
-    assert probe._interface(ROUTES, address) == interface
-    with pytest.raises(probe.Unusable, match="no route"):
-        probe._interface("\n".join(ROUTES.splitlines()[:1]), address)
-
-
 @pytest.mark.parametrize("words", [[], ["127.0.0.1"], ["127.0.0.1", "40", "x", "3"], ["127.0.0.1", "50", "40", "3"]])
 def test_wrong_arguments_are_refused(words, tmp_path):
     """One line, and no table."""

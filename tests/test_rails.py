@@ -11,7 +11,7 @@ import experiment
 from analysis import paths
 from runners import hpl
 from runners.record import Command, Trial, mismatch
-from runners.testbeds import bonds, network, readback
+from runners.testbeds import network, settings
 from runners.testbeds.emulated import open_testbed
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -20,8 +20,8 @@ INTERCONNECTS = experiment.read_toml(paths.INTERCONNECTS, "interconnects")
 
 lacking = users.lacking(DESCRIPTION)
 pytestmark = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
-has_driver = not lacking and bonds.has_driver()
-knows_seeds = readback.is_known("fib_multipath_hash_seed")
+has_driver = not lacking and network.has_bonding_driver()
+knows_seeds = settings.is_known("fib_multipath_hash_seed")
 
 
 @pytest.fixture(scope="module")
@@ -96,8 +96,7 @@ HPL |= {"EQUILIBRATION": 1, "ALIGNMENT": 8, "THRESHOLD": 16.0, "timeout_s": 60}
 def test_hpl_crosses_the_links_of_its_way(cluster, way, least):
     """Real HPL with a process on each node: striped by MPI or MPTCP it is on both links, otherwise on one."""
     commands = hpl.commands(HPL)
-    for remedy in cluster.missing([command.argv[0] for command in commands]):
-        pytest.skip(remedy)
+    users.require("mpirun", *(command.argv[0] for command in commands))
     if way == "mptcp" and not network.MPTCP.exists():
         pytest.skip("the kernel has no MPTCP")
     transcript = run(cluster, *commands, **HPL, aggregation=way)

@@ -20,7 +20,7 @@ from runners import runner_named, session
 from runners.journal import Folder
 from runners.plan import Plan, Stopping
 from runners.record import FalloffError, Transcript, judge
-from runners.testbeds import available, emulated
+from runners.testbeds import emulated
 
 MACHINE = small_hpl.plan().testbed
 PATHS = small_hpl.read("testbeds/paths.toml") | {"cpu": {"baseline_s": 0.02}}
@@ -171,7 +171,7 @@ def test_kernel_without_user_namespaces_is_named(not_root, monkeypatch, tmp_path
     """What unshare says is the reason, and root the remedy."""
     refused = "unshare: unshare failed: Operation not permitted"
     words = ("sh", "-c", f"echo '{refused}' >&2; exit 1")
-    monkeypatch.setattr(available, "AS_ROOT", words)
+    monkeypatch.setattr(emulated, "AS_ROOT", words)
     (reason,) = emulated.unavailable(MACHINE)
     assert refused in reason and "sudo" in reason
     monkeypatch.setattr(session, "UNSHARE", words)

@@ -20,8 +20,8 @@ from runners.testbeds import cluster_launch, fabric, lease, remote
 
 STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
 
-_FOLDER, _STATE, _FILES, _TOOLS = (
-    tools.PROBES / f"node_{name}.py" for name in ("folder", "state", "files", "tools")
+_FOLDER, _STATE, _FILES, _FACTS = (
+    tools.PROBES / f"node_{name}.py" for name in ("folder", "state", "files", "facts")
 )
 _LAUNCHED_BY = {"ssh": "ssh", "slurm": "srun"}
 # Prefixes of the user's variables that change what programs send by.
@@ -267,8 +267,9 @@ class OnCluster:
         configured = self.description.get("tools", {})
         # PATH is no silent substitute for a wrong path of the user's.
         candidates = [configured[tool]] if tool in configured else [tool, str(tools.BUILT / tool)]
-        answers = self._ask(self.alive, _TOOLS, candidates)
-        paths = {host: answer["path"] for host, answer in answers.items()}
+        answers = self._ask(self.alive, _FACTS, [json.dumps({tool: candidates})])
+        programs = {host: answer["tools"][tool] for host, answer in answers.items()}
+        paths = {host: program and program["path"] for host, program in programs.items()}
         remedy = f"name its path as {tool} under [tools] of the testbed"
         without = [host for host, path in paths.items() if path is None]
         if without:

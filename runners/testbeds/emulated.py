@@ -189,16 +189,6 @@ class Emulated:
             net, self.net = self.net, None
             net.demolish()
 
-    def missing(self, needs: Sequence[str]) -> List[str]:
-        """The remedies for those of the needed tools that are not here."""
-        remedies = []
-        for tool in needs:
-            try:
-                self._tool(tool)
-            except FalloffError as error:
-                remedies.append(str(error))
-        return remedies
-
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
         """Have the trial's network, run the commands in order, read back and count.
 
@@ -241,8 +231,7 @@ class Emulated:
         )
 
     def provenance(self) -> Dict[str, Any]:
-        """Whose root it was, how receive work is attributed, how large a window a program can be given, and where
-        nodes are."""
+        """Whose root it was, how receive work is attributed, and how large a window [B] a program can be given."""
         net = self.net or self.use(next(iter(self.networks)))
         paced = {"realtime": self.real_time} if self.flop_s else {}
         return {
@@ -252,13 +241,6 @@ class Emulated:
             else "whoever is interrupted",
             "largest_window_bytes": _largest_window(),
             **paced,
-            "nodes": {
-                graph.name(node): {
-                    "address": graph.address(node),
-                    "processor": None if self.flop_s else host.processor(node),
-                }
-                for node in net.graph.nodes
-            },
         }
 
     def _slowness(self, point: Settings) -> float:

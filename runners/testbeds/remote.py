@@ -126,7 +126,7 @@ def ask(
 def _ask(
     cluster: Cluster, host: str, script: Path, arguments: Sequence[str], limit_s: float
 ) -> Dict[str, Any]:
-    words = _script_argv(cluster, host, script, arguments)
+    words = script_argv(cluster, host, script, arguments)
     try:
         done = subprocess.run(
             words, input=script.read_bytes(), capture_output=True, timeout=limit_s
@@ -152,7 +152,7 @@ def held(
     pipe, silence = subprocess.PIPE, f"{SILENCE_S:g}"
     running = {}
     for host in arguments:
-        words = _script_argv(cluster, host, script, [silence, *arguments[host]])
+        words = script_argv(cluster, host, script, [silence, *arguments[host]])
         # A session of its own: Ctrl-C is for this program, which then ends what it holds.
         running[host] = subprocess.Popen(
             words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
@@ -174,7 +174,10 @@ def held(
                 _end(process, limit_s)
 
 
-def _script_argv(cluster: Cluster, host: str, script: Path, arguments: Sequence[str]) -> List[str]:
+def script_argv(
+    cluster: Cluster, host: str, script: Path, arguments: Sequence[str] = ()
+) -> List[str]:
+    """The command line of a script on a host, which takes the script's text first from its standard input."""
     bootstrap = _BOOTSTRAP.format(size=script.stat().st_size, name=script.name)
     return argv(cluster, host, [cluster.python, "-c", bootstrap, *arguments])
 

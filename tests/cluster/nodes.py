@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.testbeds import graph, lease, netns, readback
-from runners.testbeds.shaper import Shaper
+from runners.testbeds import graph, lease, netns, settings
+from runners.testbeds.settings import Shaper
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # Not emulated.py's: what a killed test left is removed by the next one in another way.
@@ -129,7 +129,7 @@ def _wire(state: Path, numbers: range) -> None:
             lines.append(f"link set {own} master bridge-{rail} up")
     netns.run([netns.batch("ip", switch, lines)])
     for space in spaces.values():
-        readback.write(space, readback.tcp_sysctls(EMULATED["tcp"]))
+        settings.write(space, settings.tcp_sysctls(EMULATED["tcp"]))
     netns.run([netns.batch("ip", space, _attachments(number)) for number, space in spaces.items()])
     shapers = {rail: Shaper(rate, 1500, super_packets=True).qdisc for rail, rate in zip(_RAILS, RATES_BIT_S)}
     ports = [f"qdisc replace dev {_port(n, rail)} root {shapers[rail]}" for n in numbers for rail in _RAILS]
