@@ -177,12 +177,12 @@ def test_a_loop_that_keeps_awake_ends_with_its_owner():
         [sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
     loop = Path("/proc") / owner.stdout.readline().strip() / "cmdline"
-    assert loop.read_bytes()
+    deadline = time.monotonic() + 20
+    while not loop.read_bytes():  # a program that has just begun has no command line yet
+        assert time.monotonic() < deadline
     owner.kill()
     owner.communicate()
-    deadline = time.monotonic() + 20
-    # What has ended and was not collected yet has no command line.
-    while loop.exists() and loop.read_bytes():
+    while loop.exists() and loop.read_bytes():  # nor has one that has ended and was not collected
         assert time.monotonic() < deadline
         time.sleep(0.05)
 

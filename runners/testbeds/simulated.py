@@ -137,7 +137,7 @@ class Simulated:
         executions: List[Execution] = []
         fault, order, point = "", [], trial.point
         try:
-            rates, network = model(
+            rates, network = smpi.model(
                 self.description, point["interconnect"], point.get("vary", "none")
             )
             for command in commands:
