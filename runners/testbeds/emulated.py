@@ -174,7 +174,7 @@ class Emulated:
         if slowness != 1 and "rate_bit_s" in table:
             table = {**table, "rate_bit_s": table["rate_bit_s"] / slowness}
         if not _is_path(table):
-            table = graph.star(table, self.description["nodes"], self._rails, way.bond)
+            table = graph.star(table, self.description["nodes"], self._rails, way.is_bonded)
         wanted = graph.graph(table)
         if self.net and self.net.graph.shape == wanted.shape:
             self.net.table, self.net.graph = table, wanted

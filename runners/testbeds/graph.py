@@ -17,7 +17,6 @@ _TABLE_KEYS = {
     *("hubs", "switches", "routers", "links"),
 }
 _LINK_KEYS = {"from", "to", "rate_bit_s", "rate_back_bit_s", "delay_s", "mtu"}
-_BONDS = (True, False, "802.3ad", "balance-rr")
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,14 @@ class Way:
     No rail at all means the first that leads to the peer. Where several lead there, `hash_policy` says by what the
     kernel chooses: 0 by the two addresses, so that all that goes to one peer takes one rail (without a bonding driver
     the nearest to a hash at layer 2), 1 by the ports too (layer 3+4). `is_mptcp`: programs get MPTCP for TCP.
-    `is_striped`: Open MPI uses all subnets. `bond` is a mode of the bonding driver, which makes one interface of both.
+    `is_striped`: Open MPI uses all subnets. `is_bonded`: one interface sends over both in turn.
     """
 
     routes: Tuple[Tuple[int, ...], ...] = ((),)
     hash_policy: int = 0
     is_mptcp: bool = False
     is_striped: bool = False
-    bond: str = ""
+    is_bonded: bool = False
 
     @property
     def networks(self) -> List[str]:
@@ -80,8 +79,7 @@ _WAYS = {
     "one_link": ONE_LINK,
     "ecmp_layer2": Way(((1, 2),), hash_policy=0),
     "ecmp_layer34": Way(((1, 2),), hash_policy=1),
-    "bond_8023ad": Way(bond="802.3ad"),
-    "bond_balance_rr": Way(bond="balance-rr"),
+    "bond_balance_rr": Way(is_bonded=True),
     "mptcp": Way(EACH_LINK, is_mptcp=True),
     "mpi_striping": Way(EACH_LINK, is_striped=True),
 }
@@ -106,14 +104,14 @@ class Graph:
     """Switches and routers by name with their MTU [B], links, and hubs; a node is a place named n1, n2 ...
 
     A hub has a name and a rate [bit/s on the wire], which all that are linked to it share, both ways; it is no place.
-    `bonded` is whether each node sends over its links in turn, or the mode in which the kernel bonds them.
+    `bonded` is whether each node sends over its links in turn.
     """
 
     switches: Mapping[str, int]
     routers: Mapping[str, int]
     links: Tuple[Link, ...]
     hubs: Mapping[str, float] = field(default_factory=dict)
-    bonded: Any = False
+    bonded: bool = False
 
     @property
     def places(self) -> List[str]:
@@ -231,22 +229,19 @@ def address_of(graph: Graph, place: str, number: int = 1) -> str:
 
 
 def star(
-    interconnect: Mapping[str, Any], nodes: int, rails: int = 1, bond: str = ""
+    interconnect: Mapping[str, Any], nodes: int, rails: int = 1, bonded: bool = False
 ) -> Dict[str, Any]:
     """The table of a network of one switch, or of so many (`rails`), to each of which every node has a link.
 
-    `interconnect` has `mtu` [B] and may have `rate_bit_s` and `largest_packet_bytes` [B]. Links bonded by 802.3ad all
-    come to one switch, whose ports are bonded too, since LACP needs a partner.
+    `interconnect` has `mtu` [B] and may have `rate_bit_s` and `largest_packet_bytes` [B].
     """
-    switches = [f"switch-{rail}" for rail in range(1, rails + 1)]
-    if rails == 1 or bond == "802.3ad":
-        switches = ["switch"] * rails
+    switches = ["switch"] if rails == 1 else [f"switch-{rail}" for rail in range(1, rails + 1)]
     kept = ("name", "mtu", "rate_bit_s", "largest_packet_bytes")
     return {
         **{key: interconnect[key] for key in kept if key in interconnect},
         "switches": dict.fromkeys(switches, interconnect["mtu"]),
         "links": [{"from": list(range(1, nodes + 1)), "to": switch} for switch in switches],
-        "bonded": bond or False,
+        "bonded": bonded,
     }
 
 
@@ -298,10 +293,6 @@ def _check(title: str, made: Graph) -> None:
     )
     if len(made.nodes) < 2:
         raise FalloffError(f"path {title}: it joins fewer than two nodes")
-    if made.bonded not in _BONDS:
-        raise FalloffError(
-            f"path {title}: bonded is {made.bonded!r}; there are {', '.join(map(repr, _BONDS))}"
-        )
     if made.bonded:
         alone = {place for place in map(name, made.nodes) if len(made.ends(place)) < 2}
         _refuse(title, alone, "there is a single link to bond at")

@@ -8,12 +8,10 @@ import secrets
 import shutil
 import string
 import subprocess
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from runners import bonding
 from runners.record import FalloffError
 from runners.testbeds import graph, host, netns, programs, settings
 from runners.testbeds.graph import ONE_LINK, End, Graph, Route, Way, address, address_of, name
@@ -35,10 +33,8 @@ _SEGMENTS = {True: 65535, False: 1}
 _WITHOUT_IPV6 = Path("/proc/sys/net/ipv6/conf/all/disable_ipv6")
 _ALL_SUBNETS = "10.81.0.0/16"
 
-# Ends of links are numbered from 0 on; nodes' bonds, and those of the ports opposite, from these numbers.
-_BONDS, _PORT_BONDS = 0xFF00, 0xFE00
-_LACP = "802.3ad"
-_SECONDS_TO_AGGREGATE = 10.0  # LACP agrees within some of its fast periods of a second
+# Ends of links are numbered from 0 on, nodes' bonds from this number.
+_BONDS = 0xFF00
 
 Start = Callable[[str, List[str]], programs.Started]
 Bytes = Dict[End, Tuple[float, float]]
@@ -85,7 +81,7 @@ class Network:
         return f"{self.state.name}{number:04x}"
 
     def _is_bonded(self, place: str) -> bool:
-        return bool(self.graph.bonded) and self.graph.is_node(place)
+        return self.graph.bonded and self.graph.is_node(place)
 
     @property
     def _nodes(self) -> List[str]:
@@ -354,11 +350,9 @@ class Network:
         with host.precedence():
             self._wire(start)
             self._plug()
-            if self.graph.bonded is True:
+            if self.graph.bonded:
                 for node in self._nodes:
-                    self._bond_by_program(node, start)
-            elif self.graph.bonded:
-                self._bond_by_kernel(self.graph.bonded)
+                    self._bond(node, start)
         if self.threaded:
             self.threads = self._receive_by_threads()
 
@@ -407,37 +401,14 @@ class Network:
             invocations.append(netns.batch("ip", self.space(place), lines))
         netns.run(invocations)
 
-    def _bond_by_program(self, node: str, start: Start) -> None:
-        """Join a node's links by a program of ours, which sends over them in turn."""
+    def _bond(self, node: str, start: Start) -> None:
+        """Join a node's links by a program, which sends over them in turn as the kernel's bonding driver does."""
         space, devices, (bond,) = self.space(node), self.devices(node), self._outlets(node)
         started = start("channel_bond", [f"{space}/net", bond, *devices])
         self.carriers.append(programs.awaited(started, space, bond))
         # Else the kernel would answer for the bond's address by the interface that the question came in by.
         lines = [f"link set {device} arp off" for device in devices]
         netns.run([netns.batch("ip", space, [*lines, f"link set {bond} up"])])
-
-    def _bond_by_kernel(self, mode: str) -> None:
-        """Join the links of every node by the bonding driver; raises FalloffError when a bond does not aggregate."""
-        if not has_bonding_driver():
-            raise FalloffError(
-                f"aggregation by {mode} needs the kernel's bonding driver: modprobe bonding max_bonds=0"
-            )
-        invocations, ports = [], {}
-        for number, node in enumerate(self._nodes, start=1):
-            (bond,) = self._outlets(node)
-            lines = [*_bond(bond, mode, self.devices(node)), f"link set {bond} up"]
-            invocations.append(netns.batch("ip", self.space(node), lines))
-            if mode == _LACP:
-                opposite = list(map(self.graph.opposite, self.graph.ends(node)))
-                bond, devices = self._named(_PORT_BONDS + number), list(map(self.device, opposite))
-                lines = [*_bond(bond, mode, devices), f"link set {bond} master bridge up"]
-                ports.setdefault(self.graph.place(opposite[0]), []).extend(lines)
-        invocations += [
-            netns.batch("ip", self.space(switch), lines) for switch, lines in ports.items()
-        ]
-        netns.run(invocations)
-        for node in self._nodes:
-            _await_bond(self.space(node), *self._outlets(node))
 
     def _receive_by_threads(self) -> Dict[str, List[int]]:
         """Have a thread receive what comes in by each interface; their ids by place, before all other work.
@@ -485,8 +456,8 @@ def build(
     """Make the network of a table in a new folder below `folder`.
 
     `tool` gives the path of a program by its name where one is needed. With `threaded` what comes in is received by
-    threads of the kernel's own, whose CPU time is then a place's. Raises FalloffError as it and `graph.graph` do, when
-    a program that carries frames ends at once, or a bond is wanted that cannot be had.
+    threads of the kernel's own, whose CPU time is then a place's. Raises FalloffError as it and `graph.graph` do, or when
+    a program that carries frames ends at once.
     """
     wanted = graph.graph(table)
     # A letter first: Open MPI takes the name of an interface that begins with a digit for an address.
@@ -505,32 +476,3 @@ def demolish(state: Path) -> None:
     """Remove all that was made below a folder, of a dead owner too: processes, namespaces and files."""
     netns.release(state)
     shutil.rmtree(state)
-
-
-def has_bonding_driver() -> bool:
-    """Whether the kernel has the bonding driver; it is asked in a namespace that ends with the question."""
-    probe = ["unshare", "--net", "ip", "link", "add", "probe", "type", "bond"]
-    return subprocess.run(probe, capture_output=True).returncode == 0
-
-
-def _bond(bond: str, mode: str, devices: List[str]) -> List[str]:
-    """The driver takes in only what is down, and has it up when it is up itself."""
-    lacp = " lacp_rate fast xmit_hash_policy layer2" if mode == _LACP else ""
-    lines = [f"link add {bond} type bond mode {mode} miimon 100{lacp}"]
-    for device in devices:
-        lines += [f"link set {device} down", f"link set {device} master {bond}"]
-    return lines
-
-
-def _await_bond(space: Path, bond: str) -> None:
-    """Until a node's bond aggregates; raises FalloffError with what the driver says of it."""
-    deadline = time.monotonic() + _SECONDS_TO_AGGREGATE
-    while True:
-        with netns.entered(space):
-            text = Path(f"/proc/thread-self/net/bonding/{bond}").read_text(encoding="utf-8")
-        verdict = bonding.judge(bonding.parse(text))
-        if verdict.aggregates:
-            return
-        if time.monotonic() > deadline:
-            raise FalloffError(f"the bond of {space.name} does not aggregate: {verdict.reason}")
-        time.sleep(0.1)
