@@ -59,14 +59,8 @@ def test_all_senders_and_both_ways_have_one_wire_together(testbed):
         for flows in ([(1, 3)], [(1, 3), (2, 3)], [(1, 2), (2, 1)]):
             wire_s = 60 * FRAME_S
             assert 1 <= best(opened, flows, 60 // len(flows), below=1.15 * wire_s) / wire_s < 1.15
-
-
-@needs_network
-def test_stations_take_turns(testbed):
-    """Of two that have frames waiting, neither gets ahead: half of the first half is from each."""
-    with sockets(testbed, "one") as opened:
         _, senders = passed(opened, [(1, 3), (2, 3)], 40)
-        assert 15 <= senders[:40].count(1) <= 25
+        assert 15 <= senders[:40].count(1) <= 25  # stations take turns
 
 
 @alone
@@ -166,14 +160,6 @@ def test_words_that_mean_nothing_are_refused(tools, program, words):
     """Exit code 2 and the usage, before any interface is made."""
     done = subprocess.run([tools[program], *words], capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr.startswith("usage:")
-
-
-def test_a_missing_namespace_is_named(tools, tmp_path):
-    """The path that leads nowhere is in the message."""
-    nowhere = str(tmp_path / "net")
-    words = [tools["delay_line"], nowhere, "a", nowhere, "b", "0.1"]
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert done.returncode == 1 and nowhere in done.stderr
 
 
 def test_shared_and_bonded_wires_limit_flows_as_links_do():

@@ -48,25 +48,13 @@ def test_mpirun_is_started_here_over_the_hosts():
     assert after("--host", words) == ["n1:2,n2:2"] and after("-np", words) == ["4"]
     assert after("--wdir", words) == ["/tmp/folder"] and words[-1] == "/opt/xhpl"
     assert after("--bind-to", words) == ["numa"] and "--report-bindings" in words
-    assert (
-        parameters(words)["oob_tcp_keepalive_time"] == "30"
-    )  # a lost host is noticed, there and here
-
-
-def test_mpirun_reaches_hosts_by_the_same_ssh():
-    """As everything else does, with its options, from here alone."""
-    words = cluster_launch.argv(XHPL, site())
+    assert parameters(words)["oob_tcp_keepalive_time"] == "30"  # a lost host is noticed
     assert parameters(words)["plm_rsh_agent"] == " ".join(remote.ssh(remote.Cluster("ssh", ())))
     assert parameters(words)["plm_rsh_no_tree_spawn"] == "1"
-
-
-def test_in_an_allocation_mpirun_asks_slurm():
-    """No ssh is named there."""
-    assert not [
-        name
-        for name in parameters(cluster_launch.argv(XHPL, site("slurm")))
-        if name.startswith("plm")
-    ]
+    in_job = parameters(cluster_launch.argv(XHPL, site("slurm")))
+    assert not [name for name in in_job if name.startswith("plm")]  # mpirun asks Slurm by itself
+    binding = ["--map-by", "ppr:1:numa", "--bind-to", "numa"]  # mpirun takes one policy
+    assert after("--map-by", cluster_launch.argv(XHPL, site(binding=binding))) == ["ppr:1:numa"]
 
 
 def test_the_transport_is_pinned():
@@ -91,12 +79,6 @@ def test_all_programs_use_the_same_cores(each, threads):
         after("-x", words)
     )
     assert after("--bind-to", words) == (["numa"] if each == 2 else ["none"])
-
-
-def test_the_users_mapping_is_not_contradicted():
-    """mpirun takes one policy."""
-    own = ["--map-by", "ppr:1:numa", "--bind-to", "numa"]
-    assert after("--map-by", cluster_launch.argv(XHPL, site(binding=own))) == ["ppr:1:numa"]
 
 
 def test_modules_are_there_for_all_ranks():

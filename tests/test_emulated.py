@@ -17,7 +17,7 @@ from undisturbed import alone, repeated
 from runners import hpl, iperf3
 from runners.record import Command, Trial, mismatch
 from runners.testbeds import netns
-from runners.testbeds.emulated import open_testbed, unavailable
+from runners.testbeds.emulated import open_testbed
 
 ROOT = Path(__file__).resolve().parent.parent
 DESCRIPTION = tomllib.loads((ROOT / "data/testbeds/emulated.toml").read_text())
@@ -94,12 +94,6 @@ def test_hpl_crosses_the_links(cluster):
     assert max(transcript.counters["bytes_sent"][2:]) < 5000
 
 
-def test_noise_is_of_paced_nodes(cluster):
-    """HPL that ran undisturbed would be no measurement of a point that asks for noise: nothing runs."""
-    transcript = run(cluster, Command(("true",), ranks=2), noise=0.2, noise_hz=10)
-    assert "does not pace its nodes" in transcript.fault and transcript.executions == ()
-
-
 def spin(**where) -> Command:
     """A program that wants a whole core for a second and prints what it got, in s."""
     code = "from time import *; end = monotonic() + 1\nwhile monotonic() < end: pass\nprint(process_time())"
@@ -161,13 +155,6 @@ def test_no_setting_of_the_users_leaks_in(cluster, monkeypatch):
     assert not {"LEAK=leaked", "OMPI_MCA_btl=self", f"HOME={Path.home()}"} & set(lines)
 
 
-def test_files_are_there_and_nothing_of_the_trial_before(cluster):
-    """Each trial has a fresh folder with the files of its commands."""
-    listing = Command(("ls",), files={"HPL.dat": "x"})
-    assert text(run(cluster, listing)).split() == ["HPL.dat"]
-    assert text(run(cluster, Command(("ls",)))).split() == []
-
-
 def test_too_few_nodes_is_a_fault_with_the_remedy(cluster):
     """A ninth node of eight."""
     assert "raise `nodes`" in run(cluster, Command(("true",), ranks=9)).fault
@@ -182,12 +169,6 @@ def test_exception_takes_the_testbed_down():
         testbed.use("gige")
         1 / 0
     assert not testbed.state.exists()
-
-
-def test_unknown_congestion_control_is_refused():
-    """The kernel module that would bring it is named."""
-    (line,) = unavailable({"tcp": {"congestion_control": "vegas"}})
-    assert "modprobe tcp_vegas" in line
 
 
 def test_system_tools_are_found_on_a_users_path():

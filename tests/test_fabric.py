@@ -82,14 +82,6 @@ def test_rdma_is_counted_by_its_port():
         assert fabric.carried(before, after, network, at)["sent"] == sent
 
 
-def test_rdma_that_was_not_asked_for_is_elsewhere():
-    """TCP was meant, and MPI found a faster way: no interface shows it."""
-    before, after = (
-        state({"mlx5_0:1": port(total)}, eth1=interface("10.1.0.1/24")) for total in (0, 1000)
-    )
-    assert fabric.carried(before, after, GIGE, AT_ETH1)["elsewhere"] == 1000
-
-
 def test_a_port_that_is_not_there_is_no_zero():
     """Its bytes are unknown, so that nothing can be said."""
     with pytest.raises(FalloffError, match="mlx5_9:1; there are mlx5_0:1"):

@@ -244,17 +244,6 @@ def test_signals_take_the_network_down(kind, owner, number, code):
     assert left(state) == [] and not namespaces & in_use()
 
 
-def test_a_network_is_kept_for_its_like_and_replaced_by_another(testbed, kind):
-    """What differs in rates alone need not be built again, but a hub's program; of another nothing is left."""
-    testbed.networks["slower"] = {**kind.table, "rate_bit_s": RATE / 2}
-    testbed.networks["other"] = {"mtu": 1500, "links": [{"from": 1, "to": 2}]}
-    first = testbed.use("it").state
-    assert (testbed.use("slower").state == first) == ("hubs" not in kind.table)
-    first = testbed.net.state
-    assert testbed.use("other").state != first
-    assert left(first) == []
-
-
 def test_a_network_that_cannot_be_built_leaves_nothing(testbed, tmp_path):
     """A program that ends at once is named with its words, and the folder is gone."""
     broken = tmp_path / "broken"

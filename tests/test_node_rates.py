@@ -2,7 +2,6 @@
 
 import math
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -98,13 +97,6 @@ def test_contradictions_are_refused(output, said):
         node_rates.results(output)
 
 
-def test_another_run_than_asked_for_is_invalid():
-    """Smaller arrays may have stayed in the caches: the trial does not count."""
-    point = recorded.expected(CASE)["point"]
-    outcome = recorded.judged("node_rates", SAID, {**point, "array_mib": 2 * point["array_mib"]})
-    assert outcome.status == "invalid" and "array_mib" in outcome.reason
-
-
 @needs_built
 def test_program_runs_and_its_rates_order_sensibly(monkeypatch):
     """DGEMM gains from longer inner dimensions, and DTRSM is no faster than DGEMM.
@@ -120,16 +112,6 @@ def test_program_runs_and_its_rates_order_sensibly(monkeypatch):
     assert 8 / found["core_byte_s"].high < found["strided_s"].high
 
 
-@needs_built
-@pytest.mark.parametrize(
-    "arguments", [(), ("1",), ("0", "64"), ("nan", "64"), ("0.1", "7"), ("0.1", "20000")]
-)
-def test_program_refuses_nonsense(arguments):
-    """No window, no arrays, arrays too small for a panel or too large for the BLAS: its usage, exit code 2."""
-    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=10)
-    assert done.returncode == 2 and done.stdout == "" and "usage" in done.stderr
-
-
 def test_toml_can_be_pasted_into_a_testbed():
     """Every rate with value, range, unit and a source that names machine, day and benchmarks."""
     source = r"measured on .+ \(.+\), \d{4}-\d\d-\d\d, by falloff rates: DGEMM and STREAM"
@@ -141,21 +123,6 @@ def test_toml_can_be_pasted_into_a_testbed():
             and entry["unit"] == node_rates.UNITS[name]
         )
         assert re.fullmatch(source, entry["source"])
-
-
-def test_arrays_are_four_times_the_last_level_caches(tmp_path):
-    """Two caches of 32 MiB, each shared by two processors, make 256 MiB; unknown caches the least size."""
-    for processor, shared in enumerate(("0-1", "0-1", "2-3", "2-3")):
-        for index, level, size, whose in (
-            (2, 2, "1024K", str(processor)),
-            (3, 3, "32768K", shared),
-        ):
-            cache = tmp_path / f"cpu{processor}" / "cache" / f"index{index}"
-            cache.mkdir(parents=True)
-            for name, value in (("level", level), ("size", size), ("shared_cpu_list", whose)):
-                (cache / name).write_text(f"{value}\n")
-    assert rates.array_mib(tmp_path) == 4 * 2 * 32
-    assert rates.array_mib(tmp_path / "nowhere") == 64
 
 
 def test_a_failing_program_is_refused(tmp_path, monkeypatch):

@@ -11,7 +11,6 @@ from test_simulated import NETWORKS, SMITH, simulate
 
 from analysis.derive import broadcast_bytes
 from runners import hpl_output, payload, tools
-from runners.record import FalloffError
 from runners.testbeds import simulated, trust
 
 AGREE = 0.01
@@ -81,35 +80,6 @@ def test_every_message_has_its_size(case, tmp_path):
     assert sum(sent.bytes for sent in real[0]) > broadcast_bytes(case.N, case.Q)
     (tmp_path / "pivots.txt").unlink()
     assert payload.tables(trust.simulated(case, tmp_path)) != real
-
-
-@needs_both
-@pytest.mark.parametrize(
-    "column, row", [(0, 2048), (7, 6), (2047, None)], ids=["beyond", "gone", "lacking"]
-)
-def test_pivots_that_cannot_be_are_refused(column, row, tmp_path):
-    """A row that never was or is taken already, or a column without one, ends the run with the reason."""
-    rows = {other: other for other in range(2048)} | {column: row}
-    lines = [f"{place} {found}\n" for place, found in rows.items() if found is not None]
-    (tmp_path / "pivots.txt").write_text("".join(lines), encoding="utf-8")
-    with pytest.raises(
-        FalloffError, match=f"pivots.txt has no row .* for column {column} of N = 2048"
-    ):
-        trust.simulated(CASES[0], tmp_path)
-
-
-def test_a_failed_check_is_no_time():
-    """Wrong numbers could have wrong pivots."""
-    rule = "=" * 80
-    output = (
-        f"{rule}\nHPLinpack 2.0  --  High-Performance Linpack benchmark\n{rule}\n"
-        "WR00C2C4        2048   128     2     2               0.29              1.994e+01\n"
-        "||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=       1.2e+10 ...... FAILED\n"
-        f"{rule}\nFinished      1 tests with the following results:\n"
-        f"              0 tests skipped because of illegal input values.\n{rule}\nEnd of Tests.\n{rule}\n"
-    )
-    with pytest.raises(FalloffError, match="residual check failed at N = 2048 on 2 x 2"):
-        trust.seconds(output)
 
 
 @needs_both
