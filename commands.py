@@ -196,7 +196,7 @@ def print_claims(source: str, out: Path | None) -> int:
 def print_rates(testbed: str) -> int:
     """Measure one node, of this machine without a testbed, and print its rates as TOML for data/testbeds."""
     import experiment
-    from runners import rates, session
+    from runners import node_rates, session
 
     of = ""
     if testbed:
@@ -205,10 +205,10 @@ def print_rates(testbed: str) -> int:
         networks = machine.get("networks") or experiment.read_toml(paths.INTERCONNECTS, "interconnects")
         idle = dict([next(iter(networks.items()))])  # a testbed wants one, though nothing is sent
         with session.testbed_module(machine).open_testbed(machine, idle) as opened:
-            said = rates.run_on(opened, *idle)
+            said = node_rates.run_on(opened, *idle)
     else:
-        said = rates.run_here()
-    print(rates.as_toml(said, of), end="")
+        said = node_rates.run_here()
+    print(node_rates.as_toml(said, of), end="")
     return 0
 
 

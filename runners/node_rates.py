@@ -3,21 +3,18 @@
 Their names are those of runners/src/simulated.h.
 """
 
+import json
 import re
+import subprocess
 from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
 from statistics import mean, median
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from runners.record import (
-    Command,
-    Reading,
-    Result,
-    Runner,
-    Settings,
-    Transcript,
-    Unreadable,
-    readings_as_asked,
-)
+from runners import provenance, tools
+from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Trial
+from runners.record import Unreadable, judge, parser, whole
 
 UNITS = {
     "dgemm_flop_s": "flop/s",
@@ -45,6 +42,13 @@ _ROW = re.compile(
     r"^ *(\d{1,9}) +([a-z]+) +(\d{1,18}) +(\d{1,9}) +(\d{1,9}) +(\d{1,9}\.\d{6}) +(\d{1,18})$", re.M
 )
 _END = re.compile(r"^end of node_rates$", re.M)
+
+# Of each measurement; longer on a testbed, whose nodes have neighbours.
+_HERE_S = 0.1
+_ON_TESTBED_S = 0.5
+
+_PROCESSORS = Path("/sys/devices/system/cpu")
+_LEAST_ARRAY_MIB = 64  # also where the kernel names no caches
 
 # Operations, bytes or elements of one repetition. STREAM counts what the loop names, read or written.
 _WORK = {
@@ -77,20 +81,15 @@ def commands(point: Settings) -> List[Command]:
     return [Command(argv, timeout_s=_LIMIT_S)]
 
 
-def parse(transcript: Transcript) -> List[Reading]:
-    """The readings of the output; raises InvalidRun when something else ran than the point asks for,
-    otherwise as `results` does."""
-    (result,) = results(transcript.executions[-1].stdout)
-    return readings_as_asked("node_rates", result, transcript.trial.point)
-
-
 def results(text: str) -> List[Result]:
     """The seven rates, medians over the turns; `duration_s`, `array_mib` and `threads` as printed.
 
     Raises Unreadable when the output is cut off or contradicts itself.
     """
     turns, settings = _turns(text)
-    readings = (Reading(name, spread.value, UNITS[name]) for name, spread in _spreads(turns).items())
+    readings = (
+        Reading(name, spread.value, UNITS[name]) for name, spread in _spreads(turns).items()
+    )
     return [Result(tuple(readings), settings)]
 
 
@@ -128,7 +127,9 @@ def _dot(left: Sequence[float], right: Sequence[float]) -> float:
 def _spreads(turns: Sequence[_Turn]) -> Dict[str, Spread]:
     estimates = [_estimate(turn) for turn in turns]
     found = {name: [estimate[name] for estimate in estimates] for name in UNITS}
-    return {name: Spread(median(values), min(values), max(values)) for name, values in found.items()}
+    return {
+        name: Spread(median(values), min(values), max(values)) for name, values in found.items()
+    }
 
 
 def _estimate(turn: _Turn) -> Dict[str, float]:
@@ -144,7 +145,9 @@ def _estimate(turn: _Turn) -> Dict[str, float]:
         "dgemm_flop_s": flop_s,
         "dgemm_k_half": k_half,
         "dgemm_mn_half": mn_half,
-        "dtrsm_share": mean(rate * (1 + k_half / k) / flop_s for (_, _, k), rate in turn["dtrsm"].items()),
+        "dtrsm_share": mean(
+            rate * (1 + k_half / k) / flop_s for (_, _, k), rate in turn["dtrsm"].items()
+        ),
         "node_byte_s": triad,
         "core_byte_s": copy,
         "strided_s": 1 / strided,
@@ -153,11 +156,7 @@ def _estimate(turn: _Turn) -> Dict[str, float]:
 
 def _turns(text: str) -> Tuple[List[_Turn], Settings]:
     """The turns of an output and its settings; raises Unreadable as `results` does."""
-    head = _HEAD.search(text)
-    if not head or not _END.search(text):
-        raise Unreadable(
-            "node_rates did not print its first and last line: the run was stopped or its output cut off"
-        )
+    head = whole("node_rates", text, _HEAD, _END)
     count, measurements, window, threads = int(head[1]), int(head[2]), float(head[3]), int(head[4])
     rows = _ROW.findall(text)
     turns: Dict[int, Dict[str, Dict[_Sizes, float]]] = {}
@@ -165,12 +164,23 @@ def _turns(text: str) -> Tuple[List[_Turn], Settings]:
         sizes = (int(m), int(n), int(k))
         work = _WORK[kind](*sizes) * int(repetitions) if kind in _WORK else 0
         if work <= 0 or float(seconds) < window:
-            raise Unreadable(f"node_rates reports {repetitions} x {kind} {m} {n} {k} in {seconds} s")
+            raise Unreadable(
+                f"node_rates reports {repetitions} x {kind} {m} {n} {k} in {seconds} s"
+            )
         turns.setdefault(int(turn), {}).setdefault(kind, {})[sizes] = work / float(seconds)
-    measured = {frozenset((kind, *sizes) for kind in turn for sizes in turn[kind]) for turn in turns.values()}
+    measured = {
+        frozenset((kind, *sizes) for kind in turn for sizes in turn[kind])
+        for turn in turns.values()
+    }
     announced = list(range(1, count + 1))
-    if list(turns) != announced or len(rows) != count * measurements or {*map(len, measured)} != {measurements}:
-        raise Unreadable(f"node_rates announces {count} turns of {measurements} measurements, other rows follow")
+    if (
+        list(turns) != announced
+        or len(rows) != count * measurements
+        or {*map(len, measured)} != {measurements}
+    ):
+        raise Unreadable(
+            f"node_rates announces {count} turns of {measurements} measurements, other rows follow"
+        )
     if len(measured) > 1 or not _suffices(turns[1]):
         raise Unreadable(f"node_rates did not measure all of {', '.join(_WORK)} in every turn")
     ((length, _, _),) = turns[1]["triad"]
@@ -189,4 +199,72 @@ def _suffices(turn: _Turn) -> bool:
     )
 
 
-RUNNER = Runner("node_rates", commands, parse, results)
+RUNNER = Runner("node_rates", commands, parser("node_rates", results), results)
+
+
+def run_here() -> str:
+    """The output of node_rates on all cores of this machine; raises FalloffError when it does not end well."""
+    (command,) = commands(_settings(_HERE_S))
+    argv = [tools.find(command.argv[0], {}), *command.argv[1:]]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=command.timeout_s)
+    except subprocess.TimeoutExpired:
+        raise FalloffError(
+            f"node_rates still ran after {command.timeout_s:.0f} s and was stopped"
+        ) from None
+    if done.returncode != 0:
+        raise FalloffError(
+            f"node_rates ended with exit code {done.returncode}: {done.stderr.strip()[:200]}"
+        )
+    return done.stdout
+
+
+def run_on(testbed: Any, interconnect: str) -> str:
+    """The same on node 1 of an opened testbed; raises FalloffError with the reason when
+    the trial is not valid."""
+    point = {"interconnect": interconnect, **_settings(_ON_TESTBED_S)}
+    trial = Trial("rates", "survey", "node_rates", 0, 1, point)
+    transcript = testbed.run(trial, commands(point))
+    outcome = judge(transcript, RUNNER.parse)
+    if outcome.status != "ok":
+        raise FalloffError(
+            f"the rates of a node of testbed {testbed.name} cannot be measured: {outcome.reason}"
+        )
+    return transcript.executions[-1].stdout
+
+
+def as_toml(output: str, machine: str = "") -> str:
+    """A table [rates.NAME] for each rate in an output of node_rates: value, low, high, unit, source.
+
+    The value is the median over the turns of the run, low and high their range; `machine` is what they are of, by
+    default this one. Raises as `results` does.
+    """
+    if not machine:
+        host = provenance.host()
+        machine = f"{host['hostname']} ({host['cpu_model']})"
+    source = f"measured on {machine}, {date.today()}, by falloff rates: DGEMM and STREAM"
+    return "\n".join(
+        f"[rates.{name}]\nvalue = {spread.value:.4g}\nlow = {spread.low:.4g}\nhigh = {spread.high:.4g}\n"
+        f"unit = {json.dumps(UNITS[name])}\nsource = {json.dumps(source, ensure_ascii=False)}\n"
+        for name, spread in spreads(output).items()
+    )
+
+
+def array_mib(processors: Path = _PROCESSORS) -> int:
+    """The size of each of STREAM's arrays in MiB: four times all last-level caches of the machine together,
+    as STREAM's rules ask for, and never small.
+
+    `processors` is the kernel's folder of processors, with cpu*/cache/index*/{level,size,shared_cpu_list}.
+    """
+    sizes: Dict[int, Dict[str, int]] = {}
+    for cache in processors.glob("cpu[0-9]*/cache/index[0-9]*"):
+        level, size, shared = (
+            (cache / name).read_text().strip() for name in ("level", "size", "shared_cpu_list")
+        )
+        sizes.setdefault(int(level), {})[shared] = int(size.rstrip("K"))
+    last_level_kib = sum(sizes[max(sizes)].values()) if sizes else 0
+    return max(_LEAST_ARRAY_MIB, -(-4 * last_level_kib // 1024))
+
+
+def _settings(duration_s: float) -> Dict[str, Any]:
+    return {"duration_s": duration_s, "array_mib": array_mib()}

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple
 
-from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Transcript, Unreadable
+from runners.record import Reading, Result, Runner, Transcript, Unreadable, only_read
 
 # Least bytes of each class of sizes: nothing, then from each power of two up to the next; the last is open.
 LEAST = (0, *(2**power for power in range(32)))
@@ -53,11 +53,6 @@ def readings(table: Table) -> List[Reading]:
     return [Reading("payload_messages", messages, "1"), Reading("payload_bytes", sizes, "B")]
 
 
-def commands(point: Settings) -> List[Command]:
-    """Raises FalloffError: a payload is counted while another tool runs."""
-    raise FalloffError("payload is only read: `falloff profile -- mpirun PROGRAM` counts a program's messages")
-
-
 def parse(transcript: Transcript) -> List[Reading]:
     """The `readings` of the one table in the output; raises Unreadable as `tables`, or when there are more."""
     found = tables(transcript.executions[-1].stdout)
@@ -71,14 +66,13 @@ def results(text: str) -> List[Result]:
 
     Raises Unreadable when there is no table, or nothing was sent; otherwise as `tables` does.
     """
-    listed = [
-        Result(
-            (Reading("payload_messages", sent.messages, "1"), Reading("payload_bytes", sent.bytes, "B")),
-            {"table": number, "call": sent.call, "least_bytes": sent.least, "most_bytes": sent.most},
-        )
-        for number, table in enumerate(tables(text), start=1)
-        for sent in table
-    ]
+    listed = []
+    for number, table in enumerate(tables(text), start=1):
+        for sent in table:
+            messages = Reading("payload_messages", sent.messages, "1")
+            sizes = {"least_bytes": sent.least, "most_bytes": sent.most}
+            settings = {"table": number, "call": sent.call, **sizes}
+            listed.append(Result((messages, Reading("payload_bytes", sent.bytes, "B")), settings))
     if not listed:
         raise Unreadable("there is no payload table with a message in it")
     return listed
@@ -103,17 +97,14 @@ def _sent(line: str) -> Sent:
     if not row:
         raise Unreadable(f"the payload table has a line that is not its own: {line[:60]!r}")
     least, messages, size = int(row[2]), int(row[4]), int(row[5])
-    most = None if row[3] == "more" else int(row[3])
-    if least not in LEAST or most != _most(least):
+    most = None if least == LEAST[-1] else max(2 * least - 1, 0)
+    if least not in LEAST or row[3] != ("more" if most is None else str(most)):
         raise Unreadable(f"the payload table has no sizes from {row[2]} to {row[3]}")
-    if not messages or not messages * least <= size or (most is not None and size > messages * most):
-        raise Unreadable(f"{messages} messages of {row[2]} to {row[3]} bytes cannot be {size} bytes")
+    if not messages or size < messages * least or (most is not None and size > messages * most):
+        raise Unreadable(
+            f"{messages} messages of {row[2]} to {row[3]} bytes cannot be {size} bytes"
+        )
     return Sent(row[1], least, most, messages, size)
 
 
-def _most(least: int) -> Optional[int]:
-    """The largest size [B] in the class that begins with `least`."""
-    return None if least == LEAST[-1] else max(2 * least - 1, 0)
-
-
-RUNNER = Runner("payload", commands, parse, results)
+RUNNER = Runner("payload", only_read("payload", "parse"), parse, results)

@@ -32,15 +32,18 @@ def run(argv: Sequence[str], library: Path) -> Profile:
     Raises FalloffError when the program cannot be started, or nothing can be written here.
     """
     if set(" :") & set(str(library)):
-        raise FalloffError(f"LD_PRELOAD cannot name {library}: move this installation to a path without ' ' and ':'")
+        raise FalloffError(
+            f"LD_PRELOAD cannot name {library}: move this installation to a path without ' ' and ':'"
+        )
     try:
         with tempfile.TemporaryDirectory(prefix=".falloff-", dir=Path.cwd()) as folder:
             table = Path(folder) / "payload.txt"
-            command, environment = _with_library(argv, library, table)
-            exit_code = _executed(command, environment)
+            exit_code = _executed(*_with_library(argv, library, table))
             printed = table.read_text(encoding="utf-8").strip() if table.exists() else ""
     except OSError as error:
-        raise FalloffError(f"cannot write to {Path.cwd()}: {error.strerror}; run it where you may") from None
+        raise FalloffError(
+            f"cannot write to {Path.cwd()}: {error.strerror}; run it where you may"
+        ) from None
     return Profile(exit_code, printed)
 
 
@@ -48,18 +51,22 @@ def histogram(table: payload.Table) -> str:
     """A table's messages and bytes by class of sizes, all calls together, with a bar for each share of bytes."""
     messages, sizes = (reading.value for reading in payload.readings(table))
     used = [index for index, count in enumerate(messages) if count] or [0]
-    total = max(sum(sizes), 1)
-    longest = max(*sizes, 1)
+    total, longest = max(sum(sizes), 1), max(*sizes, 1)
     lines = ["size of message         messages                 bytes  share of bytes"]
     for index in range(used[0], used[-1] + 1):
-        bar = "#" * round(_BAR * sizes[index] / longest)
-        share = f"{100 * sizes[index] / total:5.1f} %  {bar}"
-        lines.append(f"from {_size(index):<10} {messages[index]:>15} {sizes[index]:>21}  {share}".rstrip())
+        least, unit = payload.LEAST[index], 0
+        while least >= 1024:
+            least, unit = least // 1024, unit + 1
+        size = f"{least} {_UNITS[unit]}"
+        share = f"{100 * sizes[index] / total:5.1f} %  {'#' * round(_BAR * sizes[index] / longest)}"
+        lines.append(f"from {size:<10} {messages[index]:>15} {sizes[index]:>21}  {share}".rstrip())
     lines.append(f"all             {sum(messages):>15} {sum(sizes):>21}")
     return "\n".join(lines)
 
 
-def _with_library(argv: Sequence[str], library: Path, table: Path) -> Tuple[List[str], Dict[str, str]]:
+def _with_library(
+    argv: Sequence[str], library: Path, table: Path
+) -> Tuple[List[str], Dict[str, str]]:
     """The command line and the environment with which the ranks load `library` and write to `table`."""
     earlier = os.environ.get("LD_PRELOAD")
     handed = {
@@ -76,7 +83,9 @@ def _is_open_mpi(launcher: str) -> bool:
     if not Path(launcher).name.startswith(_LAUNCHERS):
         return False  # who knows what it would do with --version
     try:
-        said = subprocess.run([launcher, "--version"], capture_output=True, text=True, errors="replace").stdout
+        said = subprocess.run(
+            [launcher, "--version"], capture_output=True, text=True, errors="replace"
+        ).stdout
     except OSError:  # said when it is run
         return False
     return "Open MPI" in said
@@ -89,11 +98,3 @@ def _executed(command: Sequence[str], environment: Dict[str, str]) -> int:
     except OSError as error:
         raise FalloffError(f"cannot run {command[0]}: {error.strerror}") from None
     return code if code >= 0 else 128 - code
-
-
-def _size(index: int) -> str:
-    """The least size of a class in the largest unit of which it is a whole number."""
-    least, unit = payload.LEAST[index], 0
-    while least >= 1024:
-        least, unit = least // 1024, unit + 1
-    return f"{least} {_UNITS[unit]}"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners import fanout
-from runners.fanout_output import Flow, flows
+from runners.fanout import Flow, flows
 from runners.probes import fanout as probe
 from runners.record import FalloffError, InvalidRun, Unreadable
 from runners.testbeds import netns

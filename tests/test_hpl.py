@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_hpl_dat import DECK
 
-from runners import hpl, hpl_dat, hpl_output
+from runners import hpl, hpl_dat
 from runners.record import Unreadable
 
 ONE_ROW = recorded.text("hpl/2.0-one-row")
@@ -63,7 +63,7 @@ def test_another_problem_than_asked_for_is_invalid(name):
 @given(n=st.integers(100, 10**6), seconds=st.floats(0.01, 1e5), digits=st.sampled_from([3, 4]))
 def test_accepts_whatever_rounding_does_to_a_consistent_result(n, seconds, digits):
     """A rate computed from the unrounded time agrees with the two rounded numbers, for any size."""
-    rate = hpl_output.operations(n) / seconds / 1e9
+    rate = hpl.operations(n) / seconds / 1e9
     (row,) = hpl.rows(with_result(n, f"{seconds:.2f}", f"{rate:.{digits}e}"))
     assert hpl.readings(row)[0].value == pytest.approx(rate, rel=10.0**-digits)
 
@@ -73,7 +73,7 @@ def test_accepts_whatever_rounding_does_to_a_consistent_result(n, seconds, digit
 )
 def test_refuses_a_rate_that_contradicts_size_and_time(n, seconds, wrong):
     """A rate one per cent off, with a time printed to a thousandth, is not what HPL computes."""
-    rate = wrong * hpl_output.operations(n) / seconds / 1e9
+    rate = wrong * hpl.operations(n) / seconds / 1e9
     (row,) = hpl.rows(with_result(n, f"{seconds:.2f}", f"{rate:.3e}"))
     with pytest.raises(Unreadable, match="Gflop/s"):
         hpl.readings(row)

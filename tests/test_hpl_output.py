@@ -8,8 +8,8 @@ import recorded
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners import hpl, hpl_output
-from runners.hpl_output import Row
+from runners import hpl
+from runners.hpl import Row
 from runners.record import FalloffError
 
 CASES = recorded.cases("hpl")
@@ -76,12 +76,12 @@ def versions_and_rows(draw):
 def test_reads_back_what_each_version_prints(output):
     """Rows with any numbers, checked or not, passed or failed, survive being printed and read."""
     version, rows = output
-    assert hpl_output.rows(printed(version, rows)) == rows
+    assert hpl.rows(printed(version, rows)) == rows
 
 
 def rows_of(text):
     """All rows of all runs, each with the number of its run, as text: there nan is like nan."""
-    return [(number, repr(row)) for number, run in enumerate(hpl_output.runs(text)) for row in run.rows]
+    return [(number, repr(row)) for number, run in enumerate(hpl.runs(text)) for row in run.rows]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -134,7 +134,7 @@ def test_nvidias_title_belongs_to_the_run_whose_title_follows():
     """Two titles, NVIDIA's and HPL's, begin one run; two outputs with both are two runs."""
     title = f"{RULE}\nHPL-NVIDIA 24.3.0  -- NVIDIA accelerated HPL benchmark -- NVIDIA\n"
     text = title + recorded.text("hpl/2.0-one-row")
-    assert [(run.version, run.fault) for run in hpl_output.runs(text * 2)] == [("NVIDIA 24.3.0", "")] * 2
+    assert [(run.version, run.fault) for run in hpl.runs(text * 2)] == [("NVIDIA 24.3.0", "")] * 2
 
 
 def test_a_row_never_borrows_the_next_rows_check():

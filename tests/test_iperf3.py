@@ -7,7 +7,7 @@ import recorded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runners import iperf3, iperf3_output
+from runners import iperf3
 from runners.record import Execution, Transcript, Trial, Unreadable, judge
 
 LINK = {"sender": 1, "receiver": 3, "duration_s": 2}
@@ -122,7 +122,7 @@ def test_before_3_0_3_a_single_stream_stands_for_the_sum():
     assert recorded.listed("iperf3", json.dumps(report)) == with_sums
     report["end"]["streams"] *= 2
     with pytest.raises(Unreadable, match="sum_received"):
-        iperf3_output.results(json.dumps(report))
+        iperf3.results(json.dumps(report))
 
 
 def test_intervals_are_those_of_the_end_that_receives():

@@ -7,7 +7,7 @@ import recorded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runners import netperf, netperf_output
+from runners import netperf
 from runners.record import Execution, FalloffError, Transcript, Trial, Unreadable, judge
 
 LINK = {"sender": 1, "receiver": 3, "duration_s": 1}
@@ -132,7 +132,7 @@ def test_the_sources_own_line_is_114905_times_2_to_the_10_bytes():
 def test_each_broken_output_is_refused_with_its_own_reason(output, reason):
     """No broken output becomes a throughput, least of all zero."""
     with pytest.raises(Unreadable, match=re.escape(reason)):
-        netperf_output.results(output)
+        netperf.results(output)
 
 
 @settings(max_examples=300, deadline=None)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from local_testbed import LocalTestbed, open_testbed
 
 import falloff as cli
-from runners import build, node_rates, rates, session
+from runners import build, node_rates, session
 from runners.record import Command, Execution, FalloffError, Unreadable
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -134,9 +134,9 @@ def test_program_runs_and_its_rates_order_sensibly(monkeypatch):
 
     One core copies no faster than all cores run STREAM's triad, and is slower across rows, but for noise.
     """
-    monkeypatch.setattr(rates, "_HERE_S", 0.005)
-    monkeypatch.setattr(rates, "array_mib", lambda: 16)
-    found = node_rates.spreads(rates.run_here())
+    monkeypatch.setattr(node_rates, "_HERE_S", 0.005)
+    monkeypatch.setattr(node_rates, "array_mib", lambda: 16)
+    found = node_rates.spreads(node_rates.run_here())
     assert all(spread.low <= spread.value <= spread.high for spread in found.values())
     assert found["dgemm_k_half"].high > 0 and 0 < found["dtrsm_share"].low < 1
     assert found["core_byte_s"].low < 3 * found["node_byte_s"].high
@@ -154,7 +154,7 @@ def test_program_refuses_nonsense(arguments):
 def test_toml_can_be_pasted_into_a_testbed():
     """Every rate with value, range, unit and a source that names machine, day and benchmarks."""
     source = r"measured on .+ \(.+\), \d{4}-\d\d-\d\d, by falloff rates: DGEMM and STREAM"
-    found = tomllib.loads(rates.as_toml(SAID))["rates"]
+    found = tomllib.loads(node_rates.as_toml(SAID))["rates"]
     assert list(found) == list(node_rates.UNITS)
     for name, entry in found.items():
         assert entry["low"] <= entry["value"] <= entry["high"] and entry["unit"] == node_rates.UNITS[name]
@@ -169,8 +169,8 @@ def test_arrays_are_four_times_the_last_level_caches(tmp_path):
             cache.mkdir(parents=True)
             for name, value in (("level", level), ("size", size), ("shared_cpu_list", whose)):
                 (cache / name).write_text(f"{value}\n")
-    assert rates.array_mib(tmp_path) == 4 * 2 * 32
-    assert rates.array_mib(tmp_path / "nowhere") == 64
+    assert node_rates.array_mib(tmp_path) == 4 * 2 * 32
+    assert node_rates.array_mib(tmp_path / "nowhere") == 64
 
 
 def test_an_invalid_trial_on_a_testbed_is_refused(tmp_path, monkeypatch):
@@ -180,7 +180,7 @@ def test_an_invalid_trial_on_a_testbed_is_refused(tmp_path, monkeypatch):
     failing.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with pytest.raises(FalloffError, match="testbed local .*no memory"):
-        rates.run_on(LocalTestbed(), "gige")
+        node_rates.run_on(LocalTestbed(), "gige")
 
 
 def test_a_failing_program_here_is_refused(tmp_path, monkeypatch):
@@ -190,12 +190,12 @@ def test_a_failing_program_here_is_refused(tmp_path, monkeypatch):
     failing.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with pytest.raises(FalloffError, match="exit code 1: no memory"):
-        rates.run_here()
+        node_rates.run_here()
 
 
 def test_falloff_rates_prints_them(monkeypatch, capsys):
     """The command prints every rate of the measured machine as TOML."""
-    monkeypatch.setattr(rates, "run_here", lambda: SAID)
+    monkeypatch.setattr(node_rates, "run_here", lambda: SAID)
     monkeypatch.setattr(sys, "argv", ["falloff", "rates"])
     assert cli.main() == 0
     assert set(tomllib.loads(capsys.readouterr().out)["rates"]) == set(node_rates.UNITS)
@@ -207,8 +207,8 @@ def test_falloff_rates_measures_on_a_testbed(monkeypatch, capsys):
     testbed = SimpleNamespace(open_testbed=open_testbed)
     monkeypatch.setattr(session, "testbed_module", lambda description: testbed)
     monkeypatch.setattr(LocalTestbed, "_execute", lambda self, command: asked.append(command.argv) or said(command))
-    monkeypatch.setattr(rates, "array_mib", lambda: 128)
-    monkeypatch.setattr(rates, "_ON_TESTBED_S", 0.1)
+    monkeypatch.setattr(node_rates, "array_mib", lambda: 128)
+    monkeypatch.setattr(node_rates, "_ON_TESTBED_S", 0.1)
     monkeypatch.setattr(sys, "argv", ["falloff", "rates", "--testbed", "emulated"])
     assert cli.main() == 0 and asked == [("node_rates", "0.1", "128")]
     assert set(tomllib.loads(capsys.readouterr().out)["rates"]) == set(node_rates.UNITS)

@@ -14,7 +14,7 @@ from test_hpl_dat import DECK
 from test_simulated import NETWORKS, SMITH, needs_simgrid
 
 from analysis.derive import broadcast_bytes
-from runners import hpl, payload, profile, simulated_output, tools
+from runners import hpl, payload, profile, tools
 from runners.record import Execution, FalloffError, Transcript, Trial, Unreadable, judge
 from runners.testbeds import simulated
 
@@ -199,10 +199,10 @@ simulator: 38.123 CPU s, 65.2 MB
 
 def test_a_simulation_says_what_it_took():
     """Seconds and bytes, where the closing table has them; earlier simulations have no such line and no payload."""
-    found = {r.name: (r.value, r.unit) for r in simulated_output.readings(SIMULATED.format(""))}
+    found = {r.name: (r.value, r.unit) for r in hpl.simulator(SIMULATED.format(""))}
     assert found == {"simulator_cpu_time": (38.123, "s"), "simulator_memory": (65200000, "B")}
-    assert simulated_output.readings(SIMULATED.replace("simulator: ", "")) == []
-    assert simulated_output.readings("simulator: 1.000 CPU s, 1.0 MB\n") == []
+    assert hpl.simulator(SIMULATED.replace("simulator: ", "")) == []
+    assert hpl.simulator("simulator: 1.000 CPU s, 1.0 MB\n") == []
 
 
 def test_a_simulated_run_has_its_payload():

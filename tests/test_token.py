@@ -13,7 +13,7 @@ from token_programs import compiled, exchange
 from undisturbed import alone, repeated
 
 from runners.record import InvalidRun
-from runners.token_output import table
+from runners.token_exchange import table
 
 LOST = "ended before the measurement did"
 

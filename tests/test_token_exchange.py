@@ -15,7 +15,7 @@ from analysis import store
 from runners import foreign, token_exchange
 from runners.journal import Folder
 from runners.record import FalloffError, InvalidRun, Reading, Unreadable
-from runners.token_output import LEVELS, table
+from runners.token_exchange import LEVELS, table
 
 POINT = {
     "pairs": 2,

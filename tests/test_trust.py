@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_simulated import NETWORKS, SMITH, simulate
 
 from analysis.derive import broadcast_bytes
-from runners import hpl_output, payload, tools
+from runners import hpl, payload, tools
 from runners.record import FalloffError
 from runners.testbeds import simulated, trust
 
@@ -52,7 +52,7 @@ def unmocked(tmp_path_factory):
 def test_without_computation_the_simulation_takes_hpls_own_time(case, unmocked):
     """HPL solves its system and passes its check; the simulation takes as long on the same network."""
     real, folder = unmocked(case)
-    (row,) = hpl_output.rows(real)
+    (row,) = hpl.rows(real)
     assert row.check == "PASSED" and (row.N, row.P, row.Q) == (2048, case.P, case.Q)
     assert abs(difference((trust.seconds(real), trust.seconds(trust.simulated(case, folder))))) < AGREE
 
@@ -146,7 +146,7 @@ def test_without_a_network_time_is_what_is_computed(testbed, grid):
     readings, transcript = simulate(testbed, N=4000, P=P, Q=Q, nodes=P * Q, interconnect="unshaped")
     table = transcript.executions[0].stdout.split("Simulated:")[1]
     computed = [float(row[1]) for row in re.findall(r"^ *(\d+) +(\d+\.\d{6}) ", table, re.M)]
-    took = hpl_output.operations(4000) / (1e9 * readings["hpl_rate"])
+    took = hpl.operations(4000) / (1e9 * readings["hpl_rate"])
     assert len(computed) == P * Q and max(computed) <= 1.01 * took and took <= 1.01 * sum(computed)
 
 
