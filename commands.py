@@ -10,7 +10,7 @@ from analysis import paths
 from progress_bar import progress
 from runners import foreign, runner_named
 from runners.journal import Folder
-from runners.packing import pack
+from runners.manifest import pack
 from runners.record import FalloffError, Unreadable, to_json
 
 # What takes long to import is imported where it is used: `falloff parse` should answer at once.

@@ -47,7 +47,9 @@ class Folder:
         try:
             return plan_from_json(file.read_text())
         except FileNotFoundError:
-            raise FalloffError(f"{self.path} is not a campaign's folder: it has no trials.json") from None
+            raise FalloffError(
+                f"{self.path} is not a campaign's folder: it has no trials.json"
+            ) from None
         except (ValueError, KeyError, TypeError) as error:
             remedy = "restore it or start afresh with --fresh"
             raise FalloffError(f"{file} is damaged ({error}); {remedy}") from None
@@ -112,7 +114,9 @@ class Folder:
         for note in self.notes():
             if note["event"] == "ended":
                 ended = True
-            elif note["event"] == "trial" and note["id"] not in seen:  # else it was only measured again
+            elif (
+                note["event"] == "trial" and note["id"] not in seen
+            ):  # else it was only measured again
                 seen.add(note["id"])
                 count += ended
                 ended = False

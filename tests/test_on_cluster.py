@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners import on_cluster
+from runners import description
 from runners.description import for_testbed
 from runners.plan import resolve
 from runners.record import FalloffError
@@ -115,7 +115,7 @@ def test_orders_that_are_a_factor_stay():
 @given(st.integers(1, 200), st.integers(1, 64), st.floats(1e6, 1e12), st.integers(16, 512))
 def test_a_problem_fits(nodes, each, filled, block):
     """The grid has just the processes, no more rows than columns; the matrix fits, and one more block would not."""
-    found = on_cluster.problem(nodes, each, filled, block)
+    found = description.problem(nodes, each, filled, block)
     assert found["P"] * found["Q"] == nodes * each and found["P"] <= found["Q"]
     assert found["N"] % block == 0
     assert 8 * found["N"] ** 2 <= nodes * filled < 8 * (found["N"] + block) ** 2
