@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from runners import build, build_simulated, hpl_source
+from runners import build, hpl_source
 from runners.record import FalloffError
 
 needs_built = pytest.mark.skipif(
@@ -89,7 +89,7 @@ def test_without_the_reference_blas_only_its_binary_is_left_out(tmp_path, monkey
 
     monkeypatch.setattr(build, "build", lambda: True)
     monkeypatch.setattr(build, "BUILT", tmp_path)
-    monkeypatch.setattr(build_simulated, "build_simulated", lambda: True)
+    monkeypatch.setattr(build, "build_simulated", lambda: True)
     assert build.main() == 0
     assert "libblas-dev" in capsys.readouterr().out
 

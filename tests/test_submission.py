@@ -12,7 +12,7 @@ from campaigns import CAMPAIGN, INTERCONNECTS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners import submission
+from runners import slurm
 from runners.journal import Folder
 from runners.plan import resolve
 from runners.record import FalloffError
@@ -21,7 +21,7 @@ TESTBED = {
     "name": "mine", "kind": "cluster", "launcher": "slurm", "nodes": 4, "modules": ["openmpi/4.1"],
     "slurm": {"partition": "all", "time_limit_s": 5400.0, "options": ["--constraint=haswell"]},
 }  # fmt: skip
-JOB = submission.__file__.replace("submission.py", "job.sh")
+JOB = slurm.__file__.replace("slurm.py", "job.sh")
 
 
 def plan(**changes):
@@ -42,14 +42,14 @@ def commands(tmp_path, monkeypatch):
 
 def test_sbatch_is_asked_for_whole_nodes_in_one_job(tmp_path):
     """As many nodes as the testbed has, alone on them, with time to stop; the data follow the script as arguments."""
-    argv = submission.sbatch(plan(), tmp_path)
+    argv = slurm.sbatch(plan(), tmp_path)
     assert argv[0] == "sbatch" and {"--parsable", "--exclusive", "--nodes=4", "--time=90:00"} <= set(argv)
     assert {"--partition=all", "--constraint=haswell", "--dependency=singleton"} <= set(argv)
     assert not any("ntasks" in word for word in argv), "mpirun would find as few slots"
     assert argv.index("--constraint=haswell") < argv.index("--exclusive"), "of two alike sbatch takes the last"
     assert argv[argv.index(JOB) :] == [JOB, "python3", "openmpi/4.1"]
     assert not any("array" in word for word in argv)
-    assert not any("partition" in word for word in submission.sbatch(small(), tmp_path))
+    assert not any("partition" in word for word in slurm.sbatch(small(), tmp_path))
 
 
 def small():
@@ -63,14 +63,14 @@ def small():
 def test_options_cannot_make_another_job_of_it(tmp_path, option):
     """What the campaign depends on is refused, also abbreviated (sbatch takes --arr), and so is what is no option."""
     with pytest.raises(FalloffError, match="slurm.options"):
-        submission.sbatch(plan(options=[option]), tmp_path)
+        slurm.sbatch(plan(options=[option]), tmp_path)
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126)))
 def test_an_option_is_refused_or_stays_one_word(text):
     """Nothing in a description becomes the script, its arguments, or a word of its own without dashes."""
     try:
-        argv = submission.sbatch(plan(options=[text]), Path("/somewhere"))
+        argv = slurm.sbatch(plan(options=[text]), Path("/somewhere"))
     except FalloffError:
         return
     assert text.startswith("--") and argv.index(text) < argv.index(JOB) and " " not in text
@@ -84,16 +84,16 @@ def test_an_option_is_refused_or_stays_one_word(text):
 def test_what_is_no_job_is_refused_in_words(tmp_path, testbed, said):
     """A testbed without Slurm, and a limit that leaves no time for a trial."""
     with pytest.raises(FalloffError, match=said):
-        submission.sbatch(resolve(CAMPAIGN, {**TESTBED, **testbed}, INTERCONNECTS), tmp_path)
+        slurm.sbatch(resolve(CAMPAIGN, {**TESTBED, **testbed}, INTERCONNECTS), tmp_path)
 
 
 def test_the_folder_has_all_that_the_job_needs(tmp_path, commands):
     """The plan, and a copy of the code that works by itself and knows of which commit it is."""
     folder = Folder(tmp_path / "c")
-    assert submission.submit(plan(), folder) == "12"
+    assert slurm.submit(plan(), folder) == "12"
     assert folder.plan() == plan()
-    assert fake_slurm.called(commands, "sbatch")[1:] == submission.sbatch(plan(), folder.path)[1:]
-    (job,) = submission.jobs(folder)
+    assert fake_slurm.called(commands, "sbatch")[1:] == slurm.sbatch(plan(), folder.path)[1:]
+    (job,) = slurm.jobs(folder)
     script = "import json; from runners import provenance as p; print(json.dumps([p.__file__, p.code()]))"
     environment = {**os.environ, "PYTHONPATH": str(folder.path / "code")}
     done = subprocess.run(["python3", "-c", script], cwd=folder.path, env=environment, capture_output=True, text=True)
@@ -106,17 +106,17 @@ def test_the_folder_has_all_that_the_job_needs(tmp_path, commands):
 def test_one_job_at_a_time(tmp_path, commands):
     """As long as a job waits or runs there is no other, and its folder stays as it is; afterwards there may be."""
     folder = Folder(tmp_path / "c")
-    submission.submit(plan(), folder)
+    slurm.submit(plan(), folder)
     before = sorted((file, file.stat().st_mtime_ns) for file in folder.path.rglob("*"))
     for state in ("PENDING", "RUNNING", "COMPLETING"):
         fake_slurm.queue(commands, state)
         with pytest.raises(FalloffError, match=f"job 12 of this campaign is {state}.*scancel 12"):
-            submission.submit(plan(), folder)
+            slurm.submit(plan(), folder)
     assert before == sorted((file, file.stat().st_mtime_ns) for file in folder.path.rglob("*"))
     fake_slurm.queue(commands, "TIMEOUT")
     fake_slurm.command(commands, "sbatch", "13\n")
-    assert submission.submit(plan(), folder) == "13"
-    assert [job["id"] for job in submission.jobs(folder)] == ["12", "13"]
+    assert slurm.submit(plan(), folder) == "13"
+    assert [job["id"] for job in slurm.jobs(folder)] == ["12", "13"]
 
 
 def test_what_sbatch_refuses_is_no_job(tmp_path, commands):
@@ -125,8 +125,8 @@ def test_what_sbatch_refuses_is_no_job(tmp_path, commands):
     said += "sbatch: error: Batch job submission failed: Invalid partition name specified\n"
     fake_slurm.command(commands, "sbatch", complains=said, code=1)
     with pytest.raises(FalloffError, match="sbatch: .*Invalid partition name"):
-        submission.submit(plan(), Folder(tmp_path / "c"))
-    assert submission.jobs(Folder(tmp_path / "c")) == []
+        slurm.submit(plan(), Folder(tmp_path / "c"))
+    assert slurm.jobs(Folder(tmp_path / "c")) == []
 
 
 def job_script(tmp_path, python: str, *modules: str) -> subprocess.CompletedProcess:

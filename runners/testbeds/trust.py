@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import List, Sequence, Tuple
 
 from runners import hpl, hpl_dat, tools
-from runners.build_checks import TRIAL_DECK
+from runners.build import TRIAL_DECK
 from runners.record import FalloffError
 from runners.testbeds import smpi
 
