@@ -216,15 +216,15 @@ def profile_program(argv: list[str]) -> int:
     """Run an MPI program and print what it sent, by call and size; its exit code, or 1 when nothing was counted."""
     from runners import payload, profile, tools
 
-    found = profile.run(argv, Path(tools.find("payload.so", {})))
-    if not found.printed:
+    exit_code, printed = profile.run(argv, Path(tools.find("payload.so", {})))
+    if not printed:
         reason = "it ended before MPI_Finalize, or is no MPI program that payload.so can see (--help says which)"
         print(f"falloff: no message of {argv[0]} was counted: {reason}", file=sys.stderr)
-        return found.exit_code or 1
-    print(found.printed)
-    for table in payload.tables(found.printed):
+        return exit_code or 1
+    print(printed)
+    for table in payload.tables(printed):
         print(f"\n{profile.histogram(table)}")
-    return found.exit_code
+    return exit_code
 
 
 def doctor(testbed: str) -> int:

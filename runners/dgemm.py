@@ -41,4 +41,5 @@ def results(text: str) -> List[Result]:
     return [Result((Reading("dgemm_rate", rates, "Gflop/s"),), {"nodes": nodes, "K": inner})]
 
 
-RUNNER = Runner("dgemm", commands, parser("dgemm", results), results)
+parse = parser("dgemm", results)
+RUNNER = Runner("dgemm", commands, parse, results)

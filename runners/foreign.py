@@ -12,13 +12,25 @@ _LARGEST = 256 * 2**20
 # Tool whose output it is (or none), its mark, what to say. The more specific comes first.
 _KINDS = (
     ("", re.compile(r"\A\s*\Z"), "it is empty"),
-    ("", re.compile(r"\A(?:\x1f\ufffd|\ufffd7zXZ|BZh\d|PK\x03\x04)"), "it is compressed: unpack it first"),
+    (
+        "",
+        re.compile(r"\A(?:\x1f\ufffd|\ufffd7zXZ|BZh\d|PK\x03\x04)"),
+        "it is compressed: unpack it first",
+    ),
     ("", re.compile(r"\0|\ufffd{3}"), "it is binary data"),
     ("hpcc", re.compile(r"HPC Challenge Benchmark version"), "it is an output of HPCC"),
     ("hpl", re.compile(r"HPLinpack \d"), "it is an output of HPL"),
-    ("payload", re.compile(r"^Payload: messages that all ranks sent", re.M), "it is a table of messages by size"),
+    (
+        "payload",
+        re.compile(r"^Payload: messages that all ranks sent", re.M),
+        "it is a table of messages by size",
+    ),
     ("", re.compile(r"# of (?:problems? sizes|process grids)"), "it is an HPL.dat input deck"),
-    ("", re.compile(r"Optimized LINPACK Benchmark"), "it is an output of Intel's LINPACK, not of HPL"),
+    (
+        "",
+        re.compile(r"Optimized LINPACK Benchmark"),
+        "it is an output of Intel's LINPACK, not of HPL",
+    ),
     ("", re.compile(r"^HPCG-Benchmark|^Final Summary::HPCG", re.M), "it is an output of HPCG"),
     ("iperf3", re.compile(r"\A\s*\{\s*\"start\""), "it is an iperf3 JSON output"),
     ("", re.compile(r"\A\s*\{\s*\""), "it is JSON of another program"),
@@ -27,17 +39,37 @@ _KINDS = (
         re.compile(r"^\s*(?:MIGRATED )?(?:TCP|UDP|SCTP|OMNI) .*TEST (?:from|to) ", re.M),
         "it is an output of netperf",
     ),
-    ("frame_limit", re.compile(r"^frame_limit: .* requests a batch", re.M), "it is a search for the largest frame"),
+    (
+        "frame_limit",
+        re.compile(r"^frame_limit: .* requests a batch", re.M),
+        "it is a search for the largest frame",
+    ),
     ("fanout", re.compile(r"^fanout: \d+ flows, ", re.M), "it is a table of iperf3 flows"),
-    ("", re.compile(r"^\[ *(?:\d+|SUM)\] .*bits/sec", re.M), "it is an iperf3 output that is not JSON"),
+    (
+        "",
+        re.compile(r"^\[ *(?:\d+|SUM)\] .*bits/sec", re.M),
+        "it is an iperf3 output that is not JSON",
+    ),
     ("ping", re.compile(r"^PING \S+ ", re.M), "it is an output of ping"),
     ("dgemm", re.compile(r"^dgemm: n = ", re.M), "it is an output of dgemm"),
-    ("token_exchange", re.compile(r"^token: \d+ pairs, ", re.M), "it is a table of token exchanges"),
+    (
+        "token_exchange",
+        re.compile(r"^token: \d+ pairs, ", re.M),
+        "it is a table of token exchanges",
+    ),
     ("osu", re.compile(r"# OSU \S+ .{1,80} Test"), "it is an output of the OSU Micro-Benchmarks"),
-    ("imb", re.compile(r"Intel ?\(R\) MPI Benchmark"), "it is an output of the Intel MPI Benchmarks"),
+    (
+        "imb",
+        re.compile(r"Intel ?\(R\) MPI Benchmark"),
+        "it is an output of the Intel MPI Benchmarks",
+    ),
     ("", re.compile(r"\A\s*<(?:!DOCTYPE|html)", re.I), "it is a web page"),
     ("", re.compile(r"\A#!.*(?:\n#.*|\n)*?\n#SBATCH"), "it is a batch script for Slurm"),
-    ("", re.compile(r"(?m)^(?:slurmstepd|srun|sbatch)[\w.-]{0,99}: error: "), "it is output of a Slurm job"),
+    (
+        "",
+        re.compile(r"(?m)^(?:slurmstepd|srun|sbatch)[\w.-]{0,99}: error: "),
+        "it is output of a Slurm job",
+    ),
 )
 
 # A launcher's, the shell's or the loader's own words about why a program did not run to its end.

@@ -105,4 +105,5 @@ def _readings(summary: Dict[str, str]) -> List[Reading]:
     return found
 
 
-RUNNER = Runner("hpcc", only_read("hpcc", "parse"), parser("hpcc", results), results)
+parse = parser("hpcc", results)
+RUNNER = Runner("hpcc", only_read("hpcc", "parse"), parse, results)

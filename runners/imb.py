@@ -99,4 +99,5 @@ def _readings(rows: Sequence[Row]) -> List[Reading]:
     ]
 
 
-RUNNER = Runner("imb", only_read("imb"), parser("imb", results, largest_bytes=LARGEST), results)
+parse = parser("imb", results, largest_bytes=LARGEST)
+RUNNER = Runner("imb", only_read("imb"), parse, results)

@@ -86,16 +86,19 @@ def results(text: str) -> List[Result]:
 
     Raises Unreadable when the output is cut off or contradicts itself.
     """
-    turns, settings = _turns(text)
-    readings = (
-        Reading(name, spread.value, UNITS[name]) for name, spread in _spreads(turns).items()
-    )
-    return [Result(tuple(readings), settings)]
+    found = spreads(text)
+    readings = tuple(Reading(name, found[name].value, unit) for name, unit in UNITS.items())
+    return [Result(readings, _turns(text)[1])]
 
 
 def spreads(text: str) -> Dict[str, Spread]:
     """The seven rates by name, in the order and units of UNITS; raises as `results` does."""
-    return _spreads(_turns(text)[0])
+    estimates = [_estimate(turn) for turn in _turns(text)[0]]
+    found = {}
+    for name in UNITS:
+        values = [estimate[name] for estimate in estimates]
+        found[name] = Spread(median(values), min(values), max(values))
+    return found
 
 
 def half_length(lengths: Sequence[float], rates: Sequence[float]) -> Tuple[float, float]:
@@ -122,14 +125,6 @@ def half_length(lengths: Sequence[float], rates: Sequence[float]) -> Tuple[float
 
 def _dot(left: Sequence[float], right: Sequence[float]) -> float:
     return sum(a * b for a, b in zip(left, right))
-
-
-def _spreads(turns: Sequence[_Turn]) -> Dict[str, Spread]:
-    estimates = [_estimate(turn) for turn in turns]
-    found = {name: [estimate[name] for estimate in estimates] for name in UNITS}
-    return {
-        name: Spread(median(values), min(values), max(values)) for name, values in found.items()
-    }
 
 
 def _estimate(turn: _Turn) -> Dict[str, float]:
@@ -164,90 +159,75 @@ def _turns(text: str) -> Tuple[List[_Turn], Settings]:
         sizes = (int(m), int(n), int(k))
         work = _WORK[kind](*sizes) * int(repetitions) if kind in _WORK else 0
         if work <= 0 or float(seconds) < window:
-            raise Unreadable(
-                f"node_rates reports {repetitions} x {kind} {m} {n} {k} in {seconds} s"
-            )
+            row = f"{repetitions} x {kind} {m} {n} {k} in {seconds} s"
+            raise Unreadable(f"node_rates reports {row}")
         turns.setdefault(int(turn), {}).setdefault(kind, {})[sizes] = work / float(seconds)
-    measured = {
-        frozenset((kind, *sizes) for kind in turn for sizes in turn[kind])
-        for turn in turns.values()
-    }
-    announced = list(range(1, count + 1))
-    if (
-        list(turns) != announced
-        or len(rows) != count * measurements
-        or {*map(len, measured)} != {measurements}
-    ):
-        raise Unreadable(
-            f"node_rates announces {count} turns of {measurements} measurements, other rows follow"
-        )
-    if len(measured) > 1 or not _suffices(turns[1]):
+    found = list(turns.values())
+    measured = [{(kind, *sizes) for kind in turn for sizes in turn[kind]} for turn in found]
+    is_announced = list(turns) == list(range(1, count + 1)) and len(rows) == count * measurements
+    if not is_announced or any(len(each) != measurements for each in measured):
+        announced = f"{count} turns of {measurements} measurements"
+        raise Unreadable(f"node_rates announces {announced}, other rows follow")
+    if any(each != measured[0] for each in measured) or not _suffices(found[0]):
         raise Unreadable(f"node_rates did not measure all of {', '.join(_WORK)} in every turn")
-    ((length, _, _),) = turns[1]["triad"]
+    ((length, _, _),) = found[0]["triad"]
     settings = {"duration_s": window, "array_mib": length * 8 / 2**20, "threads": threads}
-    return list(turns.values()), settings
+    return found, settings
 
 
 def _suffices(turn: _Turn) -> bool:
     """Whether `_estimate` has what it needs."""
-    single = ("triad", "copy", "strided")
-    return (
-        set(turn) == set(_WORK)
-        and all(len(turn[kind]) == 1 for kind in single)
-        and len({k for _, _, k in turn["dgemm"]}) > 1
-        and len({n for _, n, _ in turn["thin"]}) > 1
-    )
+    if set(turn) != set(_WORK) or any(len(turn[kind]) > 1 for kind in ("triad", "copy", "strided")):
+        return False
+    return len({k for _, _, k in turn["dgemm"]}) > 1 and len({n for _, n, _ in turn["thin"]}) > 1
 
 
-RUNNER = Runner("node_rates", commands, parser("node_rates", results), results)
+parse = parser("node_rates", results)
+RUNNER = Runner("node_rates", commands, parse, results)
 
 
 def run_here() -> str:
-    """The output of node_rates on all cores of this machine; raises FalloffError when it does not end well."""
+    """The output of node_rates on all cores of this machine; raises FalloffError when it fails."""
     (command,) = commands(_settings(_HERE_S))
-    argv = [tools.find(command.argv[0], {}), *command.argv[1:]]
+    argv, limit = [tools.find(command.argv[0], {}), *command.argv[1:]], command.timeout_s
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=command.timeout_s)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
-        raise FalloffError(
-            f"node_rates still ran after {command.timeout_s:.0f} s and was stopped"
-        ) from None
+        raise FalloffError(f"node_rates still ran after {limit:.0f} s and was stopped") from None
     if done.returncode != 0:
-        raise FalloffError(
-            f"node_rates ended with exit code {done.returncode}: {done.stderr.strip()[:200]}"
-        )
+        complaint = done.stderr.strip()[:200]
+        raise FalloffError(f"node_rates ended with exit code {done.returncode}: {complaint}")
     return done.stdout
 
 
 def run_on(testbed: Any, interconnect: str) -> str:
-    """The same on node 1 of an opened testbed; raises FalloffError with the reason when
-    the trial is not valid."""
+    """The same on node 1 of an opened testbed; raises FalloffError when the trial is not valid."""
     point = {"interconnect": interconnect, **_settings(_ON_TESTBED_S)}
     trial = Trial("rates", "survey", "node_rates", 0, 1, point)
     transcript = testbed.run(trial, commands(point))
-    outcome = judge(transcript, RUNNER.parse)
-    if outcome.status != "ok":
-        raise FalloffError(
-            f"the rates of a node of testbed {testbed.name} cannot be measured: {outcome.reason}"
-        )
+    reason = judge(transcript, parse).reason
+    if reason:
+        what = f"the rates of a node of testbed {testbed.name}"
+        raise FalloffError(f"{what} cannot be measured: {reason}")
     return transcript.executions[-1].stdout
 
 
 def as_toml(output: str, machine: str = "") -> str:
-    """A table [rates.NAME] for each rate in an output of node_rates: value, low, high, unit, source.
+    """A table [rates.NAME] for each rate: its median over the turns of the run, and their range.
 
-    The value is the median over the turns of the run, low and high their range; `machine` is what they are of, by
-    default this one. Raises as `results` does.
+    `machine` is what they are of, by default this one. Raises as `results` does.
     """
     if not machine:
         host = provenance.host()
         machine = f"{host['hostname']} ({host['cpu_model']})"
     source = f"measured on {machine}, {date.today()}, by falloff rates: DGEMM and STREAM"
-    return "\n".join(
-        f"[rates.{name}]\nvalue = {spread.value:.4g}\nlow = {spread.low:.4g}\nhigh = {spread.high:.4g}\n"
-        f"unit = {json.dumps(UNITS[name])}\nsource = {json.dumps(source, ensure_ascii=False)}\n"
-        for name, spread in spreads(output).items()
-    )
+    lines = []
+    for name, spread in spreads(output).items():
+        lines += [f"[rates.{name}]", f"value = {spread.value:.4g}"]
+        lines += [f"low = {spread.low:.4g}", f"high = {spread.high:.4g}"]
+        lines += [f"unit = {json.dumps(UNITS[name])}"]
+        lines += [f"source = {json.dumps(source, ensure_ascii=False)}", ""]
+    return "\n".join(lines)
 
 
 def array_mib(processors: Path = _PROCESSORS) -> int:

@@ -81,4 +81,5 @@ def scaled(printed: str, unit: Decimal) -> Optional[float]:
     return float(Decimal(printed) * unit) or None
 
 
-RUNNER = Runner("osu", only_read("osu"), parser("osu", results, largest_bytes=LARGEST), results)
+parse = parser("osu", results, largest_bytes=LARGEST)
+RUNNER = Runner("osu", only_read("osu"), parse, results)

@@ -48,4 +48,5 @@ def results(text: str) -> List[Result]:
     return [Result(readings)]
 
 
-RUNNER = Runner("ping", commands, parser("ping", results), results)
+parse = parser("ping", results)
+RUNNER = Runner("ping", commands, parse, results)

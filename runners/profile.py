@@ -3,7 +3,6 @@
 import os
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, List, Sequence, Tuple
 
@@ -15,20 +14,13 @@ _BAR = 40  # characters of the longest bar
 _UNITS = ("B", "KiB", "MiB", "GiB")
 
 
-@dataclass(frozen=True)
-class Profile:
-    """What a program left behind: its exit code, and its payload table as it was printed, empty without one."""
+def run(argv: Sequence[str], library: Path) -> Tuple[int, str]:
+    """Run a command line with `library` (payload.so) loaded into the program: its exit code, and its
+    payload table as it was printed, empty without one.
 
-    exit_code: int
-    printed: str
-
-
-def run(argv: Sequence[str], library: Path) -> Profile:
-    """Run a command line, its output untouched, with `library` (payload.so) loaded into the program.
-
-    Open MPI's mpirun is told to hand the library to all ranks, also on other hosts; of any other launcher it
-    is taken that the ranks inherit its environment, as with srun and MPICH. Rank 0 writes its table below the
-    working folder, which its host has to share.
+    Open MPI's mpirun is told to hand the library to all ranks, also on other hosts; of any other launcher
+    it is taken that the ranks inherit its environment, as with srun and MPICH. Rank 0 writes its table
+    below the working folder, which its host has to share.
     Raises FalloffError when the program cannot be started, or nothing can be written here.
     """
     if set(" :") & set(str(library)):
@@ -44,7 +36,7 @@ def run(argv: Sequence[str], library: Path) -> Profile:
         raise FalloffError(
             f"cannot write to {Path.cwd()}: {error.strerror}; run it where you may"
         ) from None
-    return Profile(exit_code, printed)
+    return exit_code, printed
 
 
 def histogram(table: payload.Table) -> str:
@@ -68,27 +60,23 @@ def _with_library(
     argv: Sequence[str], library: Path, table: Path
 ) -> Tuple[List[str], Dict[str, str]]:
     """The command line and the environment with which the ranks load `library` and write to `table`."""
-    earlier = os.environ.get("LD_PRELOAD")
-    handed = {
-        "LD_PRELOAD": f"{library}:{earlier}" if earlier else str(library),
-        "FALLOFF_PAYLOAD": str(table),
-    }
-    if _is_open_mpi(argv[0]):
-        exports = [word for name, value in handed.items() for word in ("-x", f"{name}={value}")]
-        return [argv[0], *exports, *argv[1:]], dict(os.environ)
-    return list(argv), {**os.environ, **handed}
+    preload = ":".join(filter(None, (str(library), os.environ.get("LD_PRELOAD"))))
+    variables = {"LD_PRELOAD": preload, "FALLOFF_PAYLOAD": str(table)}
+    if not _is_open_mpi(argv[0]):
+        return list(argv), {**os.environ, **variables}
+    exports = [word for name in variables for word in ("-x", f"{name}={variables[name]}")]
+    return [argv[0], *exports, *argv[1:]], dict(os.environ)
 
 
 def _is_open_mpi(launcher: str) -> bool:
     if not Path(launcher).name.startswith(_LAUNCHERS):
         return False  # who knows what it would do with --version
+    asked = [launcher, "--version"]
     try:
-        said = subprocess.run(
-            [launcher, "--version"], capture_output=True, text=True, errors="replace"
-        ).stdout
-    except OSError:  # said when it is run
+        version = subprocess.run(asked, capture_output=True, text=True, errors="replace").stdout
+    except OSError:  # told when it is run
         return False
-    return "Open MPI" in said
+    return "Open MPI" in version
 
 
 def _executed(command: Sequence[str], environment: Dict[str, str]) -> int:

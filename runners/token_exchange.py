@@ -212,4 +212,5 @@ def _require_common(rows: Sequence[Row], window: float) -> None:
         )
 
 
-RUNNER = Runner("token_exchange", commands, parser("token", results), results)
+parse = parser("token", results)
+RUNNER = Runner("token_exchange", commands, parse, results)

@@ -38,14 +38,14 @@ EXPECTED = {
 # Whether it aggregates, and words of the reason.
 JUDGED = {
     "802.3ad-layer2-no-partner": (False, "no LACP partner answers"),
-    "802.3ad-layer2-partner": (True, "all that goes to one peer goes over one slave"),
-    "802.3ad-layer34-partner": (True, "each connection goes over one slave"),
-    "802.3ad-no-aggregator": (False, "no aggregator"),
+    "802.3ad-layer2-partner": (True, "by hash layer2"),
+    "802.3ad-layer34-partner": (True, "by hash layer3+4"),
+    "802.3ad-no-aggregator": (False, "agreed on nothing"),
     "802.3ad-one-link-down": (False, "1 of its 2 slaves has a link"),
     "802.3ad-seen-by-a-user": (False, "different aggregators"),
-    "active-backup": (False, "one slave at a time"),
-    "balance-rr": (True, "frames alternate"),
-    "balance-xor": (True, "the switch has to know"),
+    "active-backup": (False, "mode active-backup"),
+    "balance-rr": (True, "frame by frame"),
+    "balance-xor": (True, "by hash layer2+3"),
 }
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 import checkup
-from runners import dgemm, tools
+from runners import dgemm, slurm, tools
 from runners.checklist import HERE, MISSING, UNKNOWN
 from runners.record import Execution, FalloffError, Transcript
 from runners.testbeds import cluster, cluster_launch, remote
@@ -185,7 +185,7 @@ def test_dgemm_of_a_node_is_that_of_all_its_ranks(monkeypatch):
     assert line.mark == "DIFFERS" and "node02 82% of the median node's 85 Gflop/s" in line.text
 
 
-def slurm(**others):
+def under_slurm(**others):
     """A cluster under Slurm, as described."""
     asked = {"partition": "batch", "time_limit_s": 3600, "account": "p123", "options": ["--constraint=milan"]}
     described = description(launcher="slurm", nodes=4, slurm={**asked, **others})
@@ -201,7 +201,7 @@ def test_outside_of_an_allocation_one_is_asked_for(tmp_path, monkeypatch, capfd)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.setattr(sys, "argv", ["falloff", "doctor", "--testbed", "mine"])
-    assert checkup.report(slurm()) == 7
+    assert checkup.report(under_slurm()) == 7
     words = capfd.readouterr().out.split()
     assert words[-5:] == [sys.executable, "falloff", "doctor", "--testbed", "mine"]
     assert {"--nodes=4", "--exclusive", "--partition=batch", "--account=p123", "--constraint=milan"} < set(words)
@@ -211,7 +211,7 @@ def test_outside_of_an_allocation_one_is_asked_for(tmp_path, monkeypatch, capfd)
 def test_options_that_are_none_or_ours_are_refused(option):
     """As for a campaign's job."""
     with pytest.raises(FalloffError, match="testbed mine: slurm.options"):
-        checkup.salloc(slurm(options=[option]))
+        slurm.salloc(under_slurm(options=[option]))
 
 
 def test_only_a_cluster_has_nodes_to_ask():
