@@ -28,15 +28,14 @@ _K = 128  # an ordinary block size of HPL
 
 
 def report(description: Mapping[str, Any]) -> int:
-    """Print the checklist of a complete description of a cluster as it is found; 1 if anything is missing or differs.
+    """Print the checklist of a cluster as it is found; 1 if anything is missing or differs.
 
-    Under Slurm that is done in an allocation; outside of one it asks for one first. Raises FalloffError when it is no
-    cluster, or its nodes cannot be asked.
+    Under Slurm that is done in an allocation; outside of one it asks for one first. Raises FalloffError
+    when it is no cluster, or its nodes cannot be asked.
     """
     if description["kind"] != "cluster":
-        raise FalloffError(
-            f"testbed {description['name']} is no cluster: `falloff doctor` alone tells what is here"
-        )
+        remedy = "`falloff doctor` alone tells what is here"
+        raise FalloffError(f"testbed {description['name']} is no cluster: {remedy}")
     if description["launcher"] == "slurm":
         if "SLURM_JOB_ID" not in os.environ:
             argv = [*slurm.salloc(description), sys.executable, *sys.argv]
@@ -65,7 +64,7 @@ def lines(description: Mapping[str, Any]) -> Iterator[Line]:
         return
     cluster = replace(cluster, hosts=tuple(facts))
     yield from checklist.alike(facts)
-    yield from checklist.governor(facts)
+    yield checklist.governor(facts)
     yield from checklist.sizes(description, facts)
     yield checklist.rpeak(description)
     for name, network in description["networks"].items():
@@ -79,33 +78,25 @@ def lines(description: Mapping[str, Any]) -> Iterator[Line]:
 
 def _facts(cluster: remote.Cluster, description: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What every node says of itself, as `checklist` wants it."""
-    questions = json.dumps(
-        {"tools": _candidates(cluster, description.get("tools", {})), "watch_s": _WATCH_S}
-    )
-    facts = remote.ask(cluster, _FACTS, [questions], _LIMIT_S)
-    states = remote.ask(cluster, _STATE, [], _LIMIT_S)
-    silent = replace(
-        cluster, hosts=tuple(host for host in facts if "error" in facts[host]), modules=()
-    )
-    if cluster.modules:  # is it they that cannot be loaded?
-        for host, answer in remote.ask(silent, _STATE, [], _LIMIT_S).items():
-            if "error" not in answer:
-                facts[host] = {
-                    "error": f"modules {', '.join(cluster.modules)}: {facts[host]['error']}"
-                }
-    return {
-        host: _together(description["networks"], states[host], facts[host])
-        for host in cluster.hosts
-    }
-
-
-def _candidates(cluster: remote.Cluster, configured: Mapping[str, str]) -> dict[str, list[str]]:
-    """Where each tool is looked for on the nodes; mpirun has to be where it is here."""
+    configured = description.get("tools", {})
     places = {name: [name, str(tools.BUILT / name)] for name in _TOOLS}
     places |= {name: [path] for name, path in configured.items()}
-    with suppress(FalloffError):  # it is among the testbed's obstacles
+    with suppress(
+        FalloffError
+    ):  # it is among the testbed's obstacles; elsewhere it has to be where it is here
         places["mpirun"] = [cluster_launch.find_mpirun(cluster, configured)]
-    return places
+    questions = json.dumps({"tools": places, "watch_s": _WATCH_S})
+    facts = remote.ask(cluster, _FACTS, [questions], _LIMIT_S)
+    states = remote.ask(cluster, _STATE, [], _LIMIT_S)
+    if cluster.modules:  # is it they that cannot be loaded?
+        silent = tuple(host for host in facts if "error" in facts[host])
+        modules = f"modules {', '.join(cluster.modules)}"
+        again = remote.ask(replace(cluster, hosts=silent, modules=()), _STATE, [], _LIMIT_S)
+        for host, answer in again.items():
+            if "error" not in answer:
+                facts[host] = {"error": f"{modules}: {facts[host]['error']}"}
+    networks = description["networks"]
+    return {host: _together(networks, states[host], facts[host]) for host in cluster.hosts}
 
 
 def _together(
@@ -115,12 +106,9 @@ def _together(
         return dict(facts)
     if "error" in state:
         return dict(state)
-    return {
-        **state,
-        **facts,
-        "tcp": "; ".join(f"{name} {value or 'unknown'}" for name, value in state["tcp"].items()),
-        "networks": {name: _network(asked, state, facts) for name, asked in networks.items()},
-    }
+    tcp = "; ".join(f"{name} {value or 'unknown'}" for name, value in state["tcp"].items())
+    interfaces = {name: _network(asked, state, facts) for name, asked in networks.items()}
+    return {**state, **facts, "tcp": tcp, "networks": interfaces}
 
 
 def _network(
@@ -140,57 +128,52 @@ def _network(
 
 
 def _met(cluster: remote.Cluster, facts: checklist.Facts) -> Iterator[Line]:
-    """Let nodes reach for each other, in groups that share the first, by which the others' clocks are judged."""
+    """Let nodes reach for each other, in groups that share the first, by which clocks are judged."""
     first, *others = facts
     groups = []
     for start in range(0, len(others), _TOGETHER - 1):
         hosts = (first, *others[start : start + _TOGETHER - 1])
-        addresses = {
-            name: {
-                host: facts[host]["networks"][name]["address"]
-                for host in hosts
-                if facts[host]["networks"][name]
-            }
-            for name in facts[first]["networks"]
-        }
+        addresses: dict[str, dict[str, str]] = {name: {} for name in facts[first]["networks"]}
+        for host in hosts:
+            for name, place in facts[host]["networks"].items():
+                if place:
+                    addresses[name][host] = place["address"]
         words = [json.dumps(addresses), str(_PATIENCE_S), *map(str, _PORTS)]
         answers = remote.ask(replace(cluster, hosts=hosts), _REACH, words, _LIMIT_S)
-        yield from checklist.unmeasured("reach", answers)
-        groups.append(checklist.measured(answers))
+        silent, met = checklist.answered("reach", answers)
+        yield from silent
+        groups.append(met)
     yield from checklist.ports(groups)
     yield checklist.clocks(groups, first)
 
 
 def _noise(cluster: remote.Cluster, facts: checklist.Facts) -> Iterator[Line]:
-    """Measure all nodes at the same time: how much others take of each, and how fast it is when left alone."""
+    """Measure all nodes at the same time: how much others take of each."""
     answers = remote.ask(cluster, _NOISE, [str(_NOISE_S)], _LIMIT_S)
-    yield from checklist.unmeasured("noise", answers)
-    measured = checklist.measured(answers)
+    silent, measured = checklist.answered("noise", answers)
+    yield from silent
     if measured:
-        yield checklist.noise(measured, {host: said["busiest"] for host, said in facts.items()})
-        yield checklist.speeds("loop of fixed work", checklist.loop_rates(measured), "1/s")
+        yield checklist.noise(measured, {host: state["busiest"] for host, state in facts.items()})
 
 
 def dgemm_rates(description: Mapping[str, Any], facts: checklist.Facts) -> Line:
-    """Measure DGEMM on all nodes at once, with the ranks and threads of the description, as a campaign would."""
-    if not all(said["tools"]["dgemm"] for said in facts.values()):
-        return Line(
-            UNKNOWN,
-            "DGEMM: not every node has the program: `make setup` in a folder that all of them see",
-        )
+    """Measure DGEMM on all nodes at once, with the ranks and threads of the description."""
+    if not all(state["tools"]["dgemm"] for state in facts.values()):
+        remedy = "`make setup` in a folder that all of them see"
+        return Line(UNKNOWN, f"DGEMM: not every node has the program: {remedy}")
     network, each = next(iter(description["networks"])), description.get("ranks_per_node", 1)
-    point = {"interconnect": network, "nodes": each * len(facts), "K": _K, "duration_s": _DGEMM_S}
+    ranks = each * len(facts)
+    point = {"interconnect": network, "nodes": ranks, "K": _K, "duration_s": _DGEMM_S}
     commands = [replace(command, ranks_per_node=each) for command in dgemm.commands(point)]
+    networks = {network: description["networks"][network]}
     try:
-        with cluster_testbed.open_testbed(
-            description, {network: description["networks"][network]}
-        ) as opened:
+        with cluster_testbed.open_testbed(description, networks) as opened:
             transcript = opened.run(Trial("doctor", "survey", "dgemm", 0, 1, point), commands)
     except FalloffError as error:
         return Line(UNKNOWN, f"DGEMM: {error}")
     outcome = judge(transcript, dgemm.parse)
     if outcome.status != "ok":
         return Line(UNKNOWN, f"DGEMM: {outcome.reason}")
-    (rates,) = (reading.value for reading in outcome.readings)
-    nodes = {host: sum(rates[node * each : (node + 1) * each]) for node, host in enumerate(facts)}
-    return checklist.speeds("DGEMM", nodes, "Gflop/s")
+    rates = outcome.readings[0].value
+    sums = [sum(rates[rank : rank + each]) for rank in range(0, ranks, each)]
+    return checklist.speeds("DGEMM", dict(zip(facts, sums)), "Gflop/s")

@@ -9,7 +9,7 @@ Nothing here asks a node.
 from dataclasses import dataclass
 from math import inf
 from statistics import mean, median
-from typing import Any, Dict, Hashable, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Hashable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 HERE, UNKNOWN, DIFFERS, MISSING = "here", "unknown", "DIFFERS", "MISSING"
 
@@ -31,16 +31,8 @@ _ALIKE = (
     ("system", "system", "install the same on all nodes"),
     ("kernel", "kernel", "boot all nodes with the same one"),
     ("cpu_model", "processor", _OF_ONE_KIND),
-    (
-        "processors",
-        "number of processors",
-        f"set hyper-threading alike in the BIOS, or {_OF_ONE_KIND}",
-    ),
-    (
-        "tcp",
-        "TCP",
-        "give net.ipv4.tcp_congestion_control, tcp_rmem and tcp_wmem the same values with `sysctl`",
-    ),
+    ("processors", "number of processors", f"set hyper-threading alike, or {_OF_ONE_KIND}"),
+    ("tcp", "TCP", "give net.ipv4.tcp_congestion_control, tcp_rmem and tcp_wmem the same values"),
 )
 # What to do about a node that does not answer, by what its error has in it.
 _CURES = {
@@ -91,41 +83,31 @@ def alike(facts: Facts) -> List[Line]:
     ]
 
 
-def governor(facts: Facts) -> List[Line]:
+def governor(facts: Facts) -> Line:
     """Whether each node's clock is left alone; under other governors a run begins slower than it ends."""
     found = {host: state["governor"] for host, state in facts.items()}
-    if set(found.values()) <= {None, _STEADY}:
-        return [agreement("CPU governor", found, "")]
-    lazy = {host: name or "unknown" for host, name in found.items() if name != _STEADY}
     remedy = f"`cpupower frequency-set --governor {_STEADY}`"
-    lines = [f"CPU governor {name} on {named(hosts)}: {remedy}" for name, hosts in holders(lazy)]
-    return [Line(DIFFERS, line) for line in lines]
+    return _as_described("CPU governor", _STEADY, found, remedy)
 
 
 def sizes(description: Mapping[str, Any], facts: Facts) -> List[Line]:
     """Where there are too few processors or too little memory for what the testbed's description says."""
-    wanted = (description.get(key, 1) for key in ("ranks_per_node", "threads", "memory_bytes"))
-    ranks, threads, memory = wanted
-    few, small, held = [], [], []
+    ranks, threads = description.get("ranks_per_node", 1), description.get("threads", 1)
+    memory = description.get("memory_bytes", 1)
+    faults: Dict[str, List[str]] = {}
     for host, state in facts.items():
-        whole, free = state["memory_bytes"], state["available_bytes"]
+        total, free = state["memory_bytes"], state["available_bytes"]
         if state["processors"] < ranks * threads:
-            few.append(host)
-        if whole and free and whole < memory:
-            small.append(host)
-        if whole and free and free < (1 - _HELD) * whole:
-            held.append(host)
-    processes = f"{ranks} ranks of {threads} threads"
-    found = (
-        (few, f"too few processors for {processes}: lower `ranks_per_node` or `threads`"),
-        (small, f"less memory than {memory:g} bytes: correct `memory_bytes` of the testbed"),
-        (
-            held,
-            f"others hold more than {_HELD:.0%} of the memory: "
-            "`ps -eo rss,user,comm --sort -rss` names them",
-        ),
-    )
-    return [Line(DIFFERS, f"{named(hosts)}: {text}") for hosts, text in found if hosts]
+            need = f"too few processors for {ranks} ranks of {threads} threads"
+            faults.setdefault(f"{need}: lower `ranks_per_node` or `threads`", []).append(host)
+        if total and total < memory:
+            fault = f"less memory than {memory:g} bytes: correct `memory_bytes` of the testbed"
+            faults.setdefault(fault, []).append(host)
+        if total and free and free < (1 - _HELD) * total:
+            fault = f"others hold more than {_HELD:.0%} of the memory"
+            names = "`ps -eo rss,user,comm --sort -rss` names them"
+            faults.setdefault(f"{fault}: {names}", []).append(host)
+    return [Line(DIFFERS, f"{named(hosts)}: {fault}") for fault, hosts in faults.items()]
 
 
 def rpeak(description: Mapping[str, Any]) -> Line:
@@ -156,17 +138,9 @@ def network(
     for key, what, text in (("mtu", "MTU", str), ("rate_bit_s", "rate", _rate)):
         if key in may_set:
             continue
-        what, remedy = f"network {name}, {what}", f"correct `{key}`, or the nodes"
-        values = {
-            host: interface[key] and text(interface[key]) for host, interface in found.items()
-        }
-        described = asked.get(key) and text(asked[key])
-        if described is None or set(values.values()) in ({described}, {None}):
-            lines.append(agreement(what, values, remedy))
-        else:
-            others = {host: value for host, value in values.items() if value != described}
-            differ = f"{what}: {described} is described, {_who_has(others)}: {remedy}"
-            lines.append(Line(DIFFERS, differ))
+        values = {host: port[key] and text(port[key]) for host, port in found.items()}
+        described, remedy = asked.get(key) and text(asked[key]), f"correct `{key}`, or the nodes"
+        lines.append(_as_described(f"network {name}, {what}", described, values, remedy))
     if "rdma" in asked:
         ports = {host: interface["rdma_state"] or "not there" for host, interface in found.items()}
         for state, hosts in holders(ports):
@@ -193,6 +167,16 @@ def tool(name: str, facts: Facts) -> Line:
 
 def _rate(bit_s: float) -> str:
     return f"{bit_s / 1e9:g} Gbit/s"
+
+
+def _as_described(
+    what: str, described: Optional[str], values: Mapping[str, Optional[str]], remedy: str
+) -> Line:
+    """Whether all nodes have what is described; what they do not tell or is not described has to agree."""
+    if described is None or set(values.values()) in ({described}, {None}):
+        return agreement(what, values, remedy)
+    others = {host: value for host, value in values.items() if value != described}
+    return Line(DIFFERS, f"{what}: {described} is expected, {_who_has(others)}: {remedy}")
 
 
 def agreement(what: str, values: Mapping[str, Hashable], remedy: str) -> Line:
@@ -224,15 +208,11 @@ def named(hosts: Sequence[str]) -> str:
     return ", ".join(hosts) if more <= 1 else f"{', '.join(hosts[:_SHOWN])} and {more} more"
 
 
-def unmeasured(what: str, answers: Answers) -> List[Line]:
-    """Who did not answer, and why; the other functions want the rest, the answers of `measured`."""
+def answered(what: str, answers: Answers) -> Tuple[List[Line], Answers]:
+    """Who did not answer, and why; and the answers of the others, which the other functions want."""
     errors = {host: answer["error"] for host, answer in answers.items() if "error" in answer}
-    return [Line(UNKNOWN, f"{what} of {named(hosts)}: {why}") for why, hosts in holders(errors)]
-
-
-def measured(answers: Answers) -> Answers:
-    """The answers without those that are only an error."""
-    return {host: answer for host, answer in answers.items() if "error" not in answer}
+    lines = [Line(UNKNOWN, f"{what} of {named(hosts)}: {why}") for why, hosts in holders(errors)]
+    return lines, {host: answer for host, answer in answers.items() if host not in errors}
 
 
 def ports(groups: Sequence[Answers]) -> List[Line]:
@@ -343,11 +323,3 @@ def speeds(what: str, rates: Mapping[str, float], unit: str) -> Line:
         HERE,
         f"{what}: {middle:.4g} {unit} a node, the slowest {min(rates.values()) / middle:.1%} of that",
     )
-
-
-def loop_rates(answers: Answers) -> Dict[str, float]:
-    """How often a second the slowest processor of each host does the fixed work when it is left alone."""
-    return {
-        host: 1 / max(each["least_s"] for each in answer["processors"])
-        for host, answer in answers.items()
-    }

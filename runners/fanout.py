@@ -102,7 +102,7 @@ def parse(transcript: Transcript) -> List[Reading]:
     found = flows(text, {**_DEFAULTS, **asked})
     far = nodes(point)
     if len(found) != len(far):
-        raise InvalidRun(f"{len(found)} flows ran, {len(far)} were asked for")
+        raise InvalidRun(f"receivers is {len(found)}, {len(far)} was asked for")
     goodput, *others = readings(found)
     on_nodes: List[Optional[float]] = [None] * max(*far, point["sender"])
     for node, rate in zip(far, goodput.value):

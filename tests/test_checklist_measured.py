@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners import checklist
-from runners.checklist import DIFFERS, HERE, MISSING, UNKNOWN
+from runners.checklist import DIFFERS, HERE, MISSING
 
 HOSTS = ("node01", "node02", "node03")
 
@@ -35,7 +35,11 @@ def test_nodes_that_reach_each_other():
 def test_a_closed_port_is_named_where_it_is_closed():
     """Who is not reached is named, and the remedy is for the reason."""
     (line,) = checklist.ports([meeting(node02="no answer")])
-    assert line.mark == MISSING and "port 5201 of node02: no answer" in line.text and "firewall" in line.text
+    assert (
+        line.mark == MISSING
+        and "port 5201 of node02: no answer" in line.text
+        and "firewall" in line.text
+    )
     (line,) = checklist.ports([meeting(node02="full frames are lost")])
     assert "MTU" in line.text and "firewall" not in line.text
 
@@ -78,24 +82,21 @@ def test_clocks_of_several_groups_are_read_against_the_first_host():
     assert checklist.clocks([near, far], "node01").mark == HERE
 
 
-def test_clocks_of_nodes_that_never_met_are_unknown():
-    """One node alone, nobody, or nodes without the first one tell nothing."""
-    assert checklist.clocks([meeting(("node02", "node03"))], "node01").mark == UNKNOWN
-    assert checklist.clocks([], "node01").mark == UNKNOWN
-    assert checklist.clocks([meeting(("node01",))], "node01").mark == UNKNOWN
-
-
 def noises(**shares):
     """Answers of node_noise.py with that share of each of two processors lost."""
     each = {"least_s": 1e-3, "median_s": 1e-3, "most_s": 5e-3}
-    return {host: {"processors": [{**each, "noise_share": share}] * 2} for host, share in shares.items()}
+    return {
+        host: {"processors": [{**each, "noise_share": share}] * 2} for host, share in shares.items()
+    }
 
 
 def test_a_noisy_node_is_named_with_what_runs_there():
     """The worst first, with the longest interruption and the busiest processes."""
     busiest = {"node02": [{"name": "collectd", "pid": 7, "share": 0.042}]}
     line = checklist.noise(noises(node01=0.001, node02=0.05, node03=0.02), busiest)
-    assert line.mark == DIFFERS and "node02, node03, most 5.00% of node02, up to 4.0 ms" in line.text
+    assert (
+        line.mark == DIFFERS and "node02, node03, most 5.00% of node02, up to 4.0 ms" in line.text
+    )
     assert "collectd (4.2% of a processor)" in line.text and "node01" not in line.text
     assert checklist.noise(noises(node01=0.001, node02=0.002), {}).mark == HERE
 
@@ -109,17 +110,3 @@ def test_a_slow_node_is_named_whatever_the_unit(rates, factor):
     line = checklist.speeds("DGEMM", {**several, "slow": 800 * factor}, "Gflop/s")
     assert line.mark == DIFFERS and ": slow " in line.text
     assert not [host for host in several if f"{host} " in line.text]
-
-
-def test_the_slowest_processor_is_a_nodes_speed():
-    """HPL's ranks wait for each other on a node too."""
-    said = {"node01": {"processors": [{"least_s": 1e-3}, {"least_s": 2e-3}]}}
-    assert checklist.loop_rates(said) == {"node01": pytest.approx(500)}
-
-
-def test_what_could_not_be_measured_is_said():
-    """A host that did not answer is named with the reason, and the others count."""
-    answers = {"node01": {"error": "no answer within 60 s"}, "node02": {"processors": []}}
-    (line,) = checklist.unmeasured("noise", answers)
-    assert line.mark == UNKNOWN and "noise of node01: no answer" in line.text
-    assert set(checklist.measured(answers)) == {"node02"}
