@@ -214,16 +214,16 @@ def print_rates(testbed: str) -> int:
 
 def profile_program(argv: list[str]) -> int:
     """Run an MPI program and print what it sent, by call and size; its exit code, or 1 when nothing was counted."""
-    from runners import payload, profile, tools
+    from runners import payload, tools
 
-    exit_code, printed = profile.run(argv, Path(tools.find("payload.so", {})))
+    exit_code, printed = payload.run(argv, Path(tools.find("payload.so", {})))
     if not printed:
         reason = "it ended before MPI_Finalize, or is no MPI program that payload.so can see (--help says which)"
         print(f"falloff: no message of {argv[0]} was counted: {reason}", file=sys.stderr)
         return exit_code or 1
     print(printed)
     for table in payload.tables(printed):
-        print(f"\n{profile.histogram(table)}")
+        print(f"\n{payload.histogram(table)}")
     return exit_code
 
 
