@@ -126,20 +126,6 @@ def test_a_network_that_is_not_as_described(changed, mark, said):
 
 
 @pytest.mark.parametrize(
-    ("program", "mark"),
-    [
-        (None, MISSING),
-        ({**XHPL, "digest": "ffffffffffff"}, DIFFERS),
-        ({**XHPL, "path": "/usr/bin/xhpl"}, DIFFERS),
-    ],
-)
-def test_a_tool_that_is_missing_or_another(program, mark):
-    """Also another file at the same path is another program."""
-    line = checklist.tool("xhpl", nodes(node02={"tools": {"xhpl": program}}))
-    assert line.mark == mark and "xhpl" in line.text and "node02" in line.text
-
-
-@pytest.mark.parametrize(
     ("reason", "remedy"),
     [
         ("someone@node04: Permission denied (publickey).", "ssh-copy-id"),

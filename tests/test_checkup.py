@@ -119,23 +119,6 @@ def test_a_lost_node_is_asked_no_more(asked, monkeypatch):
     assert lines[0].text == "19 of 20 nodes answer"
 
 
-def test_modules_that_cannot_be_loaded_are_named(asked, monkeypatch):
-    """A host that answers without them is there: it is the modules that are not."""
-    everybody = remote.ask
-
-    def ask(there, *words):
-        if there.modules:
-            return {host: {"error": "Unable to locate a modulefile"} for host in there.hosts}
-        return everybody(there, *words)
-
-    monkeypatch.setattr(remote, "ask", ask)
-    (fault,) = checkup.lines(description(modules=["openmpi/9"]))
-    assert (
-        fault.mark == MISSING and "modules openmpi/9: Unable to locate a modulefile" in fault.text
-    )
-    assert "`module avail`" in fault.text
-
-
 def test_dgemm_of_a_node_is_that_of_all_its_ranks(monkeypatch):
     """Two ranks on each of two nodes: the second node's sum is too low, and it is named."""
     rates, products = (50.0, 50.0, 50.0, 20.0), 100

@@ -70,22 +70,6 @@ def test_no_block_is_cut_in_two_that_a_session_could_hold(tmp_path, clock):
     )
 
 
-def test_every_session_gets_on(tmp_path, clock):
-    """A limit longer than any session does not keep a campaign from its end."""
-    plan, folder = (
-        small_plan(settings={"say": "1", "seconds": "0", "timeout_s": 9999}),
-        Folder(tmp_path),
-    )
-    ran = []
-    for _ in range(30):
-        before = len(ran)
-        ran += session(clock, plan, folder, 100, 10)
-        if engine.is_finished(plan, folder):
-            break
-        assert len(ran) > before
-    assert ran == [trial.id for trial in plan.trials()]
-
-
 def test_a_trial_that_is_not_admitted_ends_the_session_without_a_trace(tmp_path):
     """It did not fail by itself: the next session runs it."""
     plan, folder, refused = small_plan(), Folder(tmp_path), []

@@ -70,16 +70,6 @@ def test_an_uplink_is_shared_fairly_and_the_rest_is_used():
     assert found["flow_makespan"] == [after(3)] and found["flow_mean"] == [after((3 * 3 + 1.5) / 4)]
 
 
-@needs_simgrid
-def test_a_line_card_limits_what_leaves_it():
-    """By hand, cards of 4 nodes with the rate of 2 and edge switches that block nothing: flows to another card take
-    twice as long, those to the card's other edge switch and to the own one do not."""
-    network = replace(FREE, card_bandwidth=2 * RATE)
-    across, on_card, on_edge = "1-5 2-6 3-7 4-8", "1-3 2-4 3-1 4-2", "1-2 2-1 3-4 4-3"
-    found = run(network, f"{across}\n{on_card}\n{on_edge}\n")
-    assert found["flow_makespan"] == [after(2), after(1), after(1)]
-
-
 PLACEMENTS = st.sampled_from(["in_order", "shuffled"])
 NETWORKS = st.builds(
     TwoLevel,

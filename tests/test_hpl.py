@@ -1,6 +1,7 @@
-"""HPL's output: what is read, and what is refused with which reason."""
+"""HPL's output: a row is read whole or not at all, whatever stands around it."""
 
 import re
+from time import process_time
 
 import pytest
 import recorded
@@ -11,6 +12,9 @@ from test_hpl_dat import DECK
 from runners import hpl, hpl_dat
 from runners.record import Unreadable
 
+CASES = recorded.cases("hpl")
+SEVERAL_ROWS = recorded.text("hpl/2.0-several-rows")
+RULE = "=" * 80
 ONE_ROW = recorded.text("hpl/2.0-one-row")
 POINT = {"N": 3000, "NB": 64, "P": 1, "Q": 2}
 
@@ -79,3 +83,83 @@ def test_the_phases_are_hpls_own_timers():
     assert without.status == "ok" and not any(
         "laswp" in reading.name for reading in without.readings
     )
+
+
+def rows_of(text):
+    """All rows of all runs, each with the number of its run, as text: there nan is like nan."""
+    return [(number, repr(row)) for number, run in enumerate(hpl.runs(text)) for row in run.rows]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_prefix_holds_only_rows_that_were_complete_in_it(case):
+    """Cut anywhere, an output gives the first rows of the whole, each one identical."""
+    whole = recorded.text(case)
+    rows = rows_of(whole)
+    for cut in range(0, len(whole), 7):
+        kept = rows_of(whole[:cut])
+        assert kept == rows[: len(kept)]
+    assert not rows or len(rows_of(whole[: len(whole) // 8])) < len(rows)
+
+
+DRESSINGS = {
+    "crlf": lambda line: line + "\r",
+    "indented": lambda line: "    " + line,
+    "trailing blanks": lambda line: line + "  \t",
+    "mpirun --tag-output": lambda line: "[1,0]<stdout>:" + line,
+    "srun --label": lambda line: "0: " + line,
+    "pdsh": lambda line: "node-01.cluster: " + line,
+    "coloured": lambda line: f"\x1b[1;32m{line}\x1b[0m",
+    "progress": lambda line: (
+        line + "\nnode1 : Column=000192 Fraction=0.005 Gflops=1.0\n Prog= 2.38% GF= 1.0"
+    ),
+    "prose": lambda line: (
+        line + "\nWarning: slow\nWR is a variant\nWR11C2R4 took long\nmytest FAILED"
+    ),
+}
+
+
+@pytest.mark.parametrize("dressing", DRESSINGS)
+@pytest.mark.parametrize("case", CASES)
+def test_what_stands_around_the_rows_changes_nothing(case, dressing):
+    """Line ends, indentation, labels, colours, progress and prose leave every row as it was."""
+    text = recorded.text(case)
+    dressed = "\n".join(map(DRESSINGS[dressing], text.split("\n")))
+    assert rows_of(dressed) == rows_of(text)
+
+
+def test_each_result_belongs_to_its_run():
+    """Of three runs in one file the second was stopped: rows know their run, and the stop is the second's."""
+    one, other = recorded.text("hpl/2.0-one-row"), recorded.text("hpl/2.0-interrupted")
+    found = hpl.results(one + "some shell: command FAILED\n" + other + one)
+    assert [
+        (result.settings["run"], "N" in result.settings, bool(result.refused)) for result in found
+    ] == [
+        (1, True, False),
+        (2, True, False),
+        (2, False, True),
+        (3, True, False),
+    ]
+    assert "did not reach 'End of Tests.'" in found[2].refused
+
+
+def test_nvidias_title_belongs_to_the_run_whose_title_follows():
+    """Two titles, NVIDIA's and HPL's, begin one run; two outputs with both are two runs."""
+    title = f"{RULE}\nHPL-NVIDIA 24.3.0  -- NVIDIA accelerated HPL benchmark -- NVIDIA\n"
+    text = title + recorded.text("hpl/2.0-one-row")
+    assert [(run.version, run.fault) for run in hpl.runs(text * 2)] == [("NVIDIA 24.3.0", "")] * 2
+
+
+@pytest.mark.parametrize(
+    "noise", [" Prog= 2.38%\tiGF=  2164.20\n", "WR11C2C4 ", " ", "||Ax-b||_oo/(", "\x1b[", "9"]
+)
+def test_time_grows_in_proportion_to_the_output(noise):
+    """Eight times the noise, in lines or in one line, takes about eight times as long."""
+
+    def seconds(size):
+        text = SEVERAL_ROWS + noise * (size // len(noise))
+        start = process_time()
+        hpl.results(text)
+        return process_time() - start
+
+    seconds(10_000)
+    assert min(seconds(4_000_000) for _ in range(2)) < 25 * min(seconds(500_000) for _ in range(3))

@@ -8,28 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runners import hpl_dat
+from runners.build import TRIAL_DECK
 from runners.record import FalloffError
 
-DECK = {
-    "N": 4096,
-    "NB": 128,
-    "P": 1,
-    "Q": 2,
-    "PMAP": 0,
-    "THRESHOLD": 16.0,
-    "PFACT": 1,
-    "NBMIN": 4,
-    "NDIV": 2,
-    "RFACT": 1,
-    "BCAST": 1,
-    "DEPTH": 1,
-    "SWAP": 2,
-    "SWAP_THRESHOLD": 64,
-    "L1": 0,
-    "U": 0,
-    "EQUILIBRATION": 1,
-    "ALIGNMENT": 8,
-}
+DECK = {**TRIAL_DECK, "N": 4096, "NB": 128, "Q": 2}
 
 
 def varied(least, most):

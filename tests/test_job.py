@@ -119,14 +119,6 @@ def main(folder: Path, patch: str, environment: dict[str, str]) -> subprocess.Po
 ALLOCATED = "slurm.allocation = lambda: slurm.Allocation('12', ('n1',), None)"
 
 
-def test_outside_of_an_allocation_it_says_what_to_do(tmp_path):
-    """A line and exit code 1."""
-    campaign(tmp_path / "c")
-    child = main(tmp_path / "c", "", {"SLURM_JOB_ID": ""})
-    said = child.communicate()[1]
-    assert child.returncode == 1 and said.count("\n") == 1 and said.startswith("falloff: ")
-
-
 def test_told_to_stop_it_keeps_what_is_finished(tmp_path):
     """SIGTERM in the middle of a trial, as scancel and the time limit send it: that trial is run again."""
     folder = campaign(

@@ -73,16 +73,6 @@ def test_statements_are_on_what_is_there():
     assert primary(mine({"roce": {"rate_bit_s": 1e11}})) == []
 
 
-def test_problems_fill_the_share_of_memory():
-    """In every trial of HPL, with grids of all processes."""
-    cluster = mine(matrix_share=0.5, memory_bytes=1e9, ranks_per_node=6)
-    for trial in plan(cluster).trials():
-        if trial.role == "point":
-            point = trial.point
-            assert point["P"] * point["Q"] == 6 * point["nodes"] and point["ranks_per_node"] == 6
-            assert 0.9 < 8 * point["N"] ** 2 / (point["nodes"] * 0.5e9) <= 1
-
-
 @given(st.integers(1, 200), st.integers(1, 64), st.floats(1e6, 1e12), st.integers(16, 512))
 def test_a_problem_fits(nodes, each, filled, block):
     """The grid has just the processes, no more rows than columns; the matrix fits, and one more block would not."""

@@ -26,15 +26,6 @@ def test_megabytes_are_decimal_unless_the_output_says_otherwise():
 
 
 @pytest.mark.parametrize(
-    "label", ["[1,0]<stdout>:", "Sun Dec 24 09:52:05 2017[1,0]<stdout>:", "0: "]
-)
-def test_labels_of_launchers_are_read_over(label):
-    """mpirun --tag-output, also with the time, and srun --label."""
-    labelled = "".join(label + line for line in LATENCY.splitlines(keepends=True))
-    assert only(labelled) == only(LATENCY)
-
-
-@pytest.mark.parametrize(
     ("old", "new", "said"),
     [
         ("MPI Latency Test", "MPI_Put Latency Test", "'mpi_put latency' is not read"),

@@ -23,7 +23,6 @@ from runners.record import FalloffError, Transcript, judge
 from runners.testbeds import emulated
 
 MACHINE = small_hpl.plan().testbed
-PATHS = small_hpl.read("testbeds/paths.toml") | {"cpu": {"baseline_s": 0.02}}
 
 lacking = emulated.unavailable(MACHINE) or (
     [] if Path(users.PYTHON).exists() else [f"there is no {users.PYTHON}"]
@@ -42,16 +41,6 @@ def plan() -> Plan:
     point = {"interconnect": "gige", "nodes": 2, "K": 64, "duration_s": 0.2}
     dgemm = replace(hpl, id="b001-001-dgemm", runner="dgemm", role="point", point=point)
     return replace(whole, preamble=(), blocks=((dgemm, hpl),))
-
-
-def over_a_path(name: str) -> Plan:
-    """One ping over a path of data/paths.toml, on the testbed that accounts for CPU time."""
-    point = {"path": name, "nodes": 2, "sender": 1, "receiver": 2, "count": 3}
-    ping = replace(
-        plan().blocks[0][0], id="b001-001-ping", runner="ping", role="point", point=point
-    )
-    table = small_hpl.read("paths.toml")[name]
-    return replace(plan(), testbed=PATHS, interconnects={name: table}, blocks=((ping,),))
 
 
 @pytest.fixture(scope="module")
@@ -96,21 +85,6 @@ def test_ordinary_user_runs_a_campaign(home, campaign):
         campaign.path.stat().st_uid
     }
     assert store.assemble(campaign.path).attrs["caveat"].startswith("The nodes were not paced")
-    assert users.left_over() == []
-
-
-def test_ordinary_user_has_paths(home, campaign):
-    """A routed path with its congestion control and sysctls, without a thread of the kernel's to receive."""
-    child = users.start(home, over_a_path("router"))
-    _, complaint = child.communicate(timeout=60)
-    assert (child.returncode, complaint) == (0, "")
-    (transcript,) = outcomes(campaign).values()
-    assert (
-        transcript.effective["congestion_control"] == "cubic"
-        and min(transcript.counters["bytes_sent"]) > 3 * 98
-    )
-    (kept,) = json.loads((campaign.path / "provenance.json").read_text())["sessions"]
-    assert kept["testbed"]["receiving"] == "whoever is interrupted"
     assert users.left_over() == []
 
 

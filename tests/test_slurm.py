@@ -4,7 +4,6 @@ import fake_slurm
 import pytest
 
 from runners import slurm
-from runners.record import FalloffError
 
 JOB = {"SLURM_JOB_ID": "12", "SLURM_JOB_NODELIST": "n[1-3]", "SLURM_JOB_PARTITION": "all"}
 
@@ -27,14 +26,6 @@ def test_a_job_in_the_queue(commands, state, is_active):
     assert slurm.job("12") == slurm.Job("12", state, "Resources", "0:12", "5:00")
     assert slurm.job("12").is_active is is_active
     assert "--jobs=12" in fake_slurm.called(commands, "squeue")
-
-
-def test_a_controller_that_does_not_answer_is_no_forgotten_job(commands):
-    """Its complaint is passed on: nothing may be concluded of the job."""
-    complaint = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
-    fake_slurm.command(commands, "squeue", complains=complaint, code=1)
-    with pytest.raises(FalloffError, match="squeue: .*Unable to contact slurm controller"):
-        slurm.job("12")
 
 
 @pytest.mark.parametrize(

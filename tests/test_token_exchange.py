@@ -1,19 +1,12 @@
 """Token exchange as a runner: who is started where, what is read from the table, and what is refused."""
 
-from dataclasses import replace
-
 import pytest
 import recorded
-from campaigns import small_plan, use_echo
 from hypothesis import given
 from hypothesis import strategies as st
-from local_testbed import LocalTestbed
 
-import runners.campaign as engine
-from analysis import store
 from runners import token_exchange
-from runners.journal import Folder
-from runners.record import FalloffError, InvalidRun, Reading, Unreadable
+from runners.record import FalloffError, InvalidRun, Unreadable
 from runners.token_exchange import LEVELS, table
 
 POINT = {
@@ -158,35 +151,3 @@ def test_what_is_printed_is_what_is_read(runs, size):
         assert [row.mean * row.exchanges for row in own] == pytest.approx(
             [sum(both[pair]) / 1e9 for both in runs]
         )
-
-
-def test_pairs_runs_and_levels_become_dimensions_of_a_dataset(tmp_path, monkeypatch):
-    """As many pairs as the trial with the most; what another trial has fewer of is NaN, in memory and on disk."""
-
-    def parse(transcript):
-        pairs = 1 + transcript.trial.order % 3
-        return [
-            Reading(
-                "token_throughput",
-                [[1e6 * pair, 2e6 * pair] for pair in range(1, pairs + 1)],
-                "B/s",
-            ),
-            Reading("token_round_trip", [[[1e-3] * len(LEVELS)] * 2] * pairs, "s"),
-        ]
-
-    use_echo(monkeypatch)
-    runner = engine.runner_named
-    monkeypatch.setattr(store, "runner_named", lambda name: replace(runner(name), parse=parse))
-    engine.run(small_plan(), LocalTestbed(), Folder(tmp_path / "small"))
-    dataset = store.assemble(tmp_path / "small")
-    assert dataset.token_round_trip.dims == ("trial", "pair", "run", "quantile")
-    assert dataset["pair"].values.tolist() == [1, 2, 3] and dataset[
-        "quantile"
-    ].values.tolist() == list(LEVELS)
-    for name in ("token_throughput", "token_round_trip"):
-        there = dataset[name].notnull()
-        whole = there.all([dim for dim in there.dims if dim not in ("trial", "pair")])
-        assert (whole.sum("pair") == 1 + dataset.order % 3).all()
-    assert (dataset.token_throughput.sel(pair=2, run=2).dropna("trial") == 4e6).all()
-    store.save(dataset, tmp_path / "small.nc")
-    assert store.load(tmp_path / "small.nc").identical(dataset)

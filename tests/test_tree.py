@@ -6,7 +6,7 @@ import pytest
 from test_simulated import needs_simgrid, simulate, trial
 
 import experiment
-from runners import flows, runner_named
+from runners import placement, runner_named
 from runners.record import FalloffError
 from runners.testbeds import modelled, simulated, smpi
 
@@ -53,7 +53,7 @@ def test_a_placement_moves_ranks_to_other_nodes(testbed):
         for placed in ("in_order", "shuffled")
     )
     sent = [runs["narrow"][1].counters["bytes_sent"][:8] for runs in (in_order, shuffled)]
-    order = flows.order(8, "shuffled", "3")
+    order = placement.order(8, "shuffled", "3")
     assert sent[0] != sent[1] == [sent[0][order.index(node)] for node in range(1, 9)]
     rate = [{name: readings["hpl_rate"] for name, (readings, _) in runs.items()} for runs in (in_order, shuffled)]
     assert rate[0]["one_switch"] == rate[1]["one_switch"] and rate[1]["narrow"] < 0.99 * rate[0]["narrow"]
