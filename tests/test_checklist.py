@@ -3,8 +3,6 @@
 import copy
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from runners import checklist
 from runners.checklist import DIFFERS, HERE, MISSING, UNKNOWN
@@ -54,14 +52,22 @@ def test_nodes_that_are_well():
     lines = [
         *checklist.reached(facts),
         *checklist.alike(facts),
-        *checklist.governor(facts),
+        checklist.governor(facts),
         *checklist.sizes(DESCRIPTION, facts),
         *checklist.network("gige", NETWORK, facts),
         checklist.tool("xhpl", facts),
     ]
     assert set(marks(lines)) == {HERE}
     said = "\n".join(map(str, lines))
-    for value in ("3 of 3 nodes", "5.14.0-427", "EPYC 7543", "performance", "MTU: 9000", "1 Gbit/s", "/opt/hpl/xhpl"):
+    for value in (
+        "3 of 3 nodes",
+        "5.14.0-427",
+        "EPYC 7543",
+        "performance",
+        "MTU: 9000",
+        "1 Gbit/s",
+        "/opt/hpl/xhpl",
+    ):
         assert value in said
     assert str(lines[0]).startswith("  here     3 of 3")
 
@@ -98,37 +104,16 @@ def test_a_node_of_another_kind_is_named(fact):
 )
 def test_a_clock_that_follows_the_load_is_named(governors, mark):
     """Also when all nodes agree on it; a kernel that tells no governor is no fault."""
-    lines = checklist.governor(nodes(**{host: {"governor": name} for host, name in zip(HOSTS, governors)}))
-    assert set(marks(lines)) == {mark}
-    if mark == DIFFERS:
-        assert all("cpupower" in line.text for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"processors": 63}, "`ranks_per_node`"),
-        ({"memory_bytes": 128e9, "available_bytes": 127e9}, "`memory_bytes`"),
-        ({"available_bytes": 200e9}, "others hold"),
-    ],
-)
-def test_a_node_that_is_too_small_for_its_description(changed, said):
-    """Fewer processors than ranks and threads, less memory than described, memory that is taken: each is named."""
-    (line,) = checklist.sizes(DESCRIPTION, nodes(node03=changed))
-    assert line.mark == DIFFERS and line.text.startswith("node03: ") and said in line.text
-
-
-def test_unknown_memory_is_no_fault():
-    """What a node does not tell is not held against it."""
-    unknown = {"memory_bytes": None, "available_bytes": None}
-    assert checklist.sizes(DESCRIPTION, nodes(node01=unknown)) == []
+    facts = nodes(**{host: {"governor": name} for host, name in zip(HOSTS, governors)})
+    line = checklist.governor(facts)
+    assert line.mark == mark and ("cpupower" in line.text) == (mark == DIFFERS)
 
 
 @pytest.mark.parametrize(
     ("changed", "mark", "said"),
     [
-        ({"mtu": 1500}, DIFFERS, "9000 is described, 1500 on node02"),
-        ({"rate_bit_s": 10**8}, DIFFERS, "1 Gbit/s is described, 0.1 Gbit/s on node02"),
+        ({"mtu": 1500}, DIFFERS, "9000 is expected, 1500 on node02"),
+        ({"rate_bit_s": 10**8}, DIFFERS, "1 Gbit/s is expected, 0.1 Gbit/s on node02"),
         ({"rdma_state": "1: DOWN"}, MISSING, "mlx5_0:1 on node02 is 1: DOWN"),
         ({"rdma_state": None}, MISSING, "mlx5_0:1 on node02 is not there"),
     ],
@@ -138,53 +123,6 @@ def test_a_network_that_is_not_as_described(changed, mark, said):
     lines = checklist.network("gige", NETWORK, nodes(node02=network(**changed)))
     (fault,) = [line for line in lines if line.mark != HERE]
     assert fault.mark == mark and said in fault.text
-
-
-def test_a_network_that_a_node_is_not_on():
-    """It is missing there, by what the description finds it by."""
-    (line,) = checklist.network("gige", NETWORK, nodes(node01={"networks": {"gige": None}}))
-    assert line.mark == MISSING and "node01 has no address on 10.1.0.0/24" in line.text
-
-
-def test_rates_that_no_link_tells_are_unknown():
-    """A virtual interface negotiates nothing; that is said, and is no fault."""
-    silent = network(rate_bit_s=None)
-    lines = checklist.network("gige", NETWORK, nodes(node01=silent, node02=silent, node03=silent))
-    assert marks(lines) == [HERE, UNKNOWN]
-
-
-def test_undescribed_values_have_to_agree_all_the_same():
-    """Without an MTU in the description, two MTUs are still a fault."""
-    undescribed = {"subnet": "10.1.0.0/24"}
-    lines = checklist.network("gige", undescribed, nodes(node02=network(mtu=1500)))
-    assert marks(lines) == [DIFFERS, HERE]
-
-
-@pytest.mark.parametrize(
-    ("program", "mark"),
-    [(None, MISSING), ({**XHPL, "digest": "ffffffffffff"}, DIFFERS), ({**XHPL, "path": "/usr/bin/xhpl"}, DIFFERS)],
-)
-def test_a_tool_that_is_missing_or_another(program, mark):
-    """Also another file at the same path is another program."""
-    line = checklist.tool("xhpl", nodes(node02={"tools": {"xhpl": program}}))
-    assert line.mark == mark and "xhpl" in line.text and "node02" in line.text
-
-
-def test_rpeak_is_given_or_the_way_to_it():
-    """Stated or computed it is shown with its source; else what lacks."""
-    stated = {"rpeak": {"value": 2.8672e12, "source": "64 cores x 16 flop per cycle x 2.8 GHz (base clock)"}}
-    assert checklist.rpeak(stated).mark == HERE and "2867 Gflop/s" in checklist.rpeak(stated).text
-    for unknown in ({}, {"rpeak": {"value": "unknown"}}, {"rpeak": {"cores": 64}}):
-        assert checklist.rpeak(unknown).mark == UNKNOWN and "clock_hz" in checklist.rpeak(unknown).text
-
-
-@given(st.lists(st.text("abc", min_size=1), min_size=1, unique=True))
-def test_many_hosts_are_counted_and_few_are_named(hosts):
-    """Names and count together always make all hosts, and at most five are named."""
-    said = checklist.named(hosts)
-    shown, _, more = said.partition(" and ")
-    assert len(shown.split(", ")) + int(more.split()[0] if more else 0) == len(hosts)
-    assert len(shown.split(", ")) <= 5
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import runners.campaign as engine
 from analysis import paths, schema, store
 from runners import archive
 from runners.journal import Folder
-from runners.packing import pack
+from runners.manifest import pack
 from runners.record import FalloffError, Reading
 
 

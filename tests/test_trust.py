@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from test_simulated import NETWORKS, SMITH, simulate
 
 from analysis.derive import broadcast_bytes
-from runners import hpl_output, payload, tools
+from runners import hpl, payload, tools
 from runners.testbeds import simulated, trust
 
 AGREE = 0.01
@@ -51,7 +51,7 @@ def unmocked(tmp_path_factory):
 def test_without_computation_the_simulation_takes_hpls_own_time(case, unmocked):
     """HPL solves its system and passes its check; the simulation takes as long on the same network."""
     real, folder = unmocked(case)
-    (row,) = hpl_output.rows(real)
+    (row,) = hpl.rows(real)
     assert row.check == "PASSED" and (row.N, row.P, row.Q) == (2048, case.P, case.Q)
     assert (
         abs(difference((trust.seconds(real), trust.seconds(trust.simulated(case, folder))))) < AGREE

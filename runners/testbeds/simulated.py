@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
-from runners import build_simulated, placement, tools
+from runners import build, placement, tools
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import lease, programs, smpi
 
@@ -44,7 +44,7 @@ _TABLE = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", re.M
 def unavailable(description: Mapping[str, Any]) -> List[str]:
     """One line, with the remedy, for each reason why the simulation cannot run here."""
     if not shutil.which("smpirun"):
-        return [build_simulated.REMEDY]
+        return [build.SIMGRID_REMEDY]
     try:
         for program in sorted({*STANDS_FOR.values(), _CLOCK}):
             tools.find(program, description.get("tools", {}))

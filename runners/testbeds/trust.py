@@ -16,8 +16,8 @@ from itertools import product
 from pathlib import Path
 from typing import List, NamedTuple, Sequence, Tuple
 
-from runners import hpl_dat, hpl_output, tools
-from runners.build_checks import TRIAL_DECK
+from runners import hpl, hpl_dat, tools
+from runners.build import TRIAL_DECK
 from runners.record import FalloffError
 from runners.testbeds import smpi
 
@@ -83,14 +83,14 @@ def simulated(case: Case, folder: Path) -> str:
 def seconds(output: str) -> float:
     """The time [s] of the one result in an output, by its rate, which has more digits than the time printed.
 
-    Raises Unreadable as `hpl_output.rows` does, and FalloffError when HPL's own check failed.
+    Raises Unreadable as `hpl.rows` does, and FalloffError when HPL's own check failed.
     """
-    (row,) = hpl_output.rows(output)
+    (row,) = hpl.rows(output)
     if row.check == "FAILED":
         raise FalloffError(
             f"HPL's residual check failed at N = {row.N} on {row.P} x {row.Q}: is the BLAS sound?"
         )
-    return hpl_output.operations(row.N) / (1e9 * float(row.rate_text))
+    return hpl.operations(row.N) / (1e9 * float(row.rate_text))
 
 
 def compare(case: Case) -> Tuple[float, float]:
