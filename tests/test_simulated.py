@@ -294,8 +294,13 @@ def test_nothing_outlives_an_interruption(tmp_path, monkeypatch):
     owner.communicate()
     assert works_below(tmp_path)
     monkeypatch.setattr(simulated, "_ROOT", tmp_path / "simulated")
-    with simulated.open_testbed(SMITH, {"gige": {}}):
-        assert not works_below(tmp_path)
+    deadline = time.monotonic() + 20
+    while works_below(
+        tmp_path
+    ):  # a child that is just being started holds its owner's lock a moment longer
+        assert time.monotonic() < deadline
+        with simulated.open_testbed(SMITH, {"gige": {}}):
+            pass
     assert [entry.name for entry in (tmp_path / "simulated").iterdir()] == ["turn"]
 
 

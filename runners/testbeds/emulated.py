@@ -38,15 +38,8 @@ _PACKAGES = {
     "chrt": "util-linux",
     "hostname": "hostname",
 }
-# Each is tried in a namespace that ends with the attempt.
-_FEATURES = {
-    "veth": "ip link add left type veth peer name right",
-    "bridge": "ip link add bridge type bridge",
-    "sch_tbf": "tc qdisc add dev lo root tbf rate 1gbit burst 128k limit 1mb",
-}
 # Debian's users have these not on their PATH, and what is in them needs no root in a user namespace.
 _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
-AS_ROOT = ("unshare", "--user", "--map-root-user")
 _CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
@@ -64,26 +57,17 @@ def unavailable(description: Mapping[str, Any]) -> List[str]:
         return [
             f"the tools of {', '.join(lacking)} are missing: apt-get install {' '.join(lacking)}"
         ]
-    as_root = AS_ROOT
-    if os.geteuid() == 0:
-        as_root = AS_ROOT[:1]
-    else:
-        attempt = subprocess.run([*as_root, "true"], capture_output=True, text=True)
+    if os.geteuid() != 0:
+        attempt = subprocess.run(
+            ["unshare", "--user", "--map-root-user", "true"], capture_output=True, text=True
+        )
         if attempt.returncode:
-            complaint = attempt.stderr.strip() or "unshare failed"
-            return [
-                f"without root a user namespace is needed, and this kernel refuses it ({complaint}): run it with sudo"
-            ]
-    reasons = []
-    for module, command in _FEATURES.items():
-        if subprocess.run([*as_root, "--net", *command.split()], capture_output=True).returncode:
-            reasons.append(f"the kernel has no {module}: modprobe {module}")
+            refusal = f"this kernel refuses it ({attempt.stderr.strip()})"
+            return [f"without root a user namespace is needed, and {refusal}: run it with sudo"]
     control = description["tcp"]["congestion_control"]
     if control not in _CONGESTION_CONTROLS.read_text().split():
-        reasons.append(
-            f"the kernel has no TCP congestion control {control}: modprobe tcp_{control}"
-        )
-    return reasons
+        return [f"the kernel has no TCP congestion control {control}: modprobe tcp_{control}"]
+    return []
 
 
 @contextmanager
@@ -233,11 +217,12 @@ class Emulated:
     def provenance(self) -> Dict[str, Any]:
         """Whose root it was, how receive work is attributed, and how large a window [B] a program can be given."""
         net = self.net or self.use(next(iter(self.networks)))
+        has_threads = bool(net.threads) and all(net.threads.values())
         paced = {"realtime": self.real_time} if self.flop_s else {}
         return {
             "root": "of the machine" if host.is_root_of_machine() else "of a user namespace",
             "receiving": "a thread of the receiving node"
-            if net.has_threads
+            if has_threads
             else "whoever is interrupted",
             "largest_window_bytes": _largest_window(),
             **paced,

@@ -154,17 +154,9 @@ class Graph:
         """The place or hub at the other end of a link."""
         return self.links[end.link].places[1 - end.side]
 
-    def opposite(self, end: End) -> End:
-        """The other end of the same link."""
-        return End(end.link, 1 - end.side)
-
     def stations(self, hub: str) -> List[End]:
         """The ends on a hub's wire, each at the place that is linked to the hub."""
-        return list(map(self.opposite, self.ends(hub)))
-
-    def all_ends(self) -> List[End]:
-        """The ends at all places, in the order of the places."""
-        return [end for place in self.places for end in self.ends(place)]
+        return [End(end.link, 1 - end.side) for end in self.ends(hub)]
 
     def label(self, end: End) -> str:
         """The name of an end for people: its place, with the other place unless it is a node's only one."""

@@ -87,11 +87,6 @@ class Network:
     def _nodes(self) -> List[str]:
         return list(map(name, self.graph.nodes))
 
-    @property
-    def has_threads(self) -> bool:
-        """Whether what comes in by any interface is received by a thread of its place's."""
-        return bool(self.threads) and all(self.threads.values())
-
     def configure(
         self,
         tcp: Mapping[str, Any],
@@ -121,7 +116,8 @@ class Network:
                 large,
                 burst_s,
             )
-            for end in self.graph.all_ends()
+            for place in self.graph.places
+            for end in self.graph.ends(place)
         }
         mtus = {end: self._mtu(end, mtu) for end in self.shapers}
         sysctls = {**settings.tcp_sysctls(tcp), **settings.hashing(way.hash_policy, seed)}
@@ -135,7 +131,11 @@ class Network:
                 reach = self._reach(place, control, way if self.graph.is_node(place) else ONE_LINK)
             invocations += self._invocations(place, mtus, offloads, reach)
         netns.run(invocations)
-        limit = {"largest_packet_bytes": self._largest_packet} if self._limits_packets else {}
+        limit = (
+            {"largest_packet_bytes": self._largest_packet}
+            if "largest_packet_bytes" in self.table
+            else {}
+        )
         ends = {
             end: {**shaper.settings(), "mtu": mtus[end], **offloads, **limit}
             for end, shaper in self.shapers.items()
@@ -153,7 +153,7 @@ class Network:
         ends = {}
         for end, shaper in self.shapers.items():
             values = dict(found[self.graph.place(end), self.device(end)])
-            if not self._limits_packets:
+            if "largest_packet_bytes" not in self.table:
                 del values["largest_packet_bytes"]
             shaped = shaper.effective(values.pop("rate_bit_s"), values.pop("burst_bytes"))
             ends[end] = {**shaped, **values}
@@ -183,10 +183,6 @@ class Network:
             holders[self.graph.label(end)] = holder
         keys = {key: None for values in holders.values() for key in values}
         return {key: settings.agreed(holders, key) for key in keys}
-
-    @property
-    def _limits_packets(self) -> bool:
-        return "largest_packet_bytes" in self.table
 
     @property
     def _largest_packet(self) -> int:

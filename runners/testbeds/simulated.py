@@ -156,15 +156,9 @@ class Simulated:
         )
 
     def provenance(self) -> Dict[str, Any]:
-        """The simulator's version, and the rates and networks of the model."""
+        """The simulator's version."""
         version = subprocess.run(["smpirun", "--version"], capture_output=True, text=True).stdout
-        return {
-            "simulator": (version.strip().splitlines() or [""])[0],
-            "rates": smpi.plain(self.description["rates"]),
-            "networks": {
-                name: smpi.plain(network) for name, network in self.description["network"].items()
-            },
-        }
+        return {"simulator": (version.strip().splitlines() or [""])[0]}
 
     def _simulate(
         self,
