@@ -136,7 +136,7 @@ def _ask(
     except OSError as error:
         return {"error": f"{words[0]}: {error.strerror}"}
     if done.returncode:
-        return {"error": _last_line(done.stderr) or _last_line(done.stdout) or "nothing was said"}
+        return {"error": _complaint(done.stderr, done.stdout)}
     return _answer(_last_line(done.stdout))
 
 
@@ -197,7 +197,7 @@ def _first_answer(
             return _answer(line.decode(errors="replace"))
         if late.is_set():
             return {"error": f"no answer within {limit_s:.0f} s"}
-        return {"error": _last_line(process.stderr.read()) or "nothing was said"}
+        return {"error": _complaint(process.stderr.read())}
     finally:
         timer.cancel()
 
@@ -223,6 +223,10 @@ def _answer(line: str) -> Dict[str, Any]:
         if isinstance(answer, dict)
         else {"error": f"not an answer: {line[:200] or 'nothing'}"}
     )
+
+
+def _complaint(*outputs: bytes) -> str:
+    return next(filter(None, map(_last_line, outputs)), "nothing was said")[:200]
 
 
 def _last_line(output: bytes) -> str:

@@ -96,15 +96,6 @@ def test_a_guarded_program_ends_after_the_connection_was_lost(cluster, by_ssh):
     until_none(lost.commands, 120)
 
 
-def test_a_guarded_program_ends_when_nobody_speaks(cluster, by_ssh):
-    """The connection stands and ssh's own words go to and fro, but who started the program says nothing."""
-    begun = begin(cluster, by_ssh, "guard", "5", "/tmp", "0", "sleep", "1357")
-    running = cluster.compute[0].commands
-    until(lambda: "sleep 1357" in running(), "the program runs")
-    until_none(running)
-    assert begun.process.wait(10) == 0
-
-
 def test_scripts_run_in_a_job_by_srun(cluster, real_slurm):
     """Inside an allocation srun does what ssh does elsewhere, on the host that is named."""
     folder = cluster.shared / "steps"
