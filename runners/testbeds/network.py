@@ -36,7 +36,6 @@ _ALL_SUBNETS = "10.81.0.0/16"
 # Ends of links are numbered from 0 on, nodes' bonds from this number.
 _BONDS = 0xFF00
 
-Start = Callable[[str, List[str]], programs.Started]
 Bytes = Dict[End, Tuple[float, float]]
 
 
@@ -44,13 +43,14 @@ Bytes = Dict[End, Tuple[float, float]]
 class Network:
     """A graph while it is up: below `state`, whose name tags all interfaces, is a folder for each place.
 
-    `carriers` are the programs that carry frames; `threads` the kernel's that receive, by place, none where nobody
+    `tool` gives a program's path by its name; `carriers` are those that carry frames; `threads` the kernel's that receive, by place, none where nobody
     asked for them or the kernel has none; `shapers` what was last asked of each end.
     """
 
     state: Path
     table: Mapping[str, Any]
     graph: Graph
+    tool: Callable[[str], str]
     threaded: bool = False
     carriers: List[programs.Started] = field(default_factory=list)
     threads: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -105,20 +105,14 @@ class Network:
         refuses.
         """
         if way.is_mptcp and not MPTCP.exists():
-            raise FalloffError(
-                "the kernel has no MPTCP (CONFIG_MPTCP): leave out aggregation mptcp"
-            )
-        links, large = self.graph.links, offloads["tso"] or offloads["gso"]
-        self.shapers = {
-            end: settings.Shaper(
-                links[end.link].rates[end.side],
-                min(mtu, links[end.link].mtu or mtu),
-                large,
-                burst_s,
-            )
-            for place in self.graph.places
-            for end in self.graph.ends(place)
-        }
+            raise FalloffError("the kernel has no MPTCP (CONFIG_MPTCP): leave out that aggregation")
+        large = offloads["tso"] or offloads["gso"]
+        self.shapers = {}
+        for place in self.graph.places:
+            for end in self.graph.ends(place):
+                link = self.graph.links[end.link]
+                rate, largest = link.rates[end.side], min(mtu, link.mtu or mtu)
+                self.shapers[end] = settings.Shaper(rate, largest, large, burst_s)
         mtus = {end: self._mtu(end, mtu) for end in self.shapers}
         sysctls = {**settings.tcp_sysctls(tcp), **settings.hashing(way.hash_policy, seed)}
         control = tcp["congestion_control"]
@@ -131,19 +125,14 @@ class Network:
                 reach = self._reach(place, control, way if self.graph.is_node(place) else ONE_LINK)
             invocations += self._invocations(place, mtus, offloads, reach)
         netns.run(invocations)
-        limit = (
-            {"largest_packet_bytes": self._largest_packet}
-            if "largest_packet_bytes" in self.table
-            else {}
-        )
-        ends = {
-            end: {**shaper.settings(), "mtu": mtus[end], **offloads, **limit}
-            for end, shaper in self.shapers.items()
-        }
-        nodes = {
-            node: {"congestion_control": control, **sysctls, "routes": self._routes(node, way)}
-            for node in self._nodes
-        }
+        common, ends, nodes = dict(offloads), {}, {}
+        if "largest_packet_bytes" in self.table:
+            common["largest_packet_bytes"] = self._largest_packet
+        for end, shaper in self.shapers.items():
+            ends[end] = {**shaper.settings(), "mtu": mtus[end], **common}
+        for node in self._nodes:
+            routes = self._routes(node, way)
+            nodes[node] = {"congestion_control": control, **sysctls, "routes": routes}
         return self._summary(ends, nodes)
 
     def effective(self) -> Dict[str, Any]:
@@ -159,13 +148,10 @@ class Network:
             ends[end] = {**shaped, **values}
         nodes = settings.tcp([self.space(node) for node in self._nodes])
         for node, values in nodes.items():
-            numbers = self._numbers(node)
-            values["routes"] = settings.routes_text(
-                {
-                    to: [numbers.get(device, device) for device in by]
-                    for to, by in values["routes"].items()
-                }
-            )
+            numbers, routes = self._numbers(node), values["routes"]
+            for to, devices in routes.items():
+                routes[to] = [numbers.get(device, device) for device in devices]
+            values["routes"] = settings.routes_text(routes)
         return self._summary(ends, nodes)
 
     def _summary(
@@ -211,17 +197,13 @@ class Network:
         sizes = f"gso_max_size {self._largest_packet} gso_max_segs {segments} gro_max_size {merged}"
         wanted = {**offloads, "gro": offloads["gro"] or self.threaded}
         features = [word for key, on in wanted.items() for word in (key, "on" if on else "off")]
-        invocations = [
-            netns.Invocation(space, ["ethtool", "-K", interface, *features])
-            for interface, _, _ in interfaces
-        ]
-        links = [f"link set {interface} mtu {mtu} {sizes}" for interface, _, mtu in interfaces]
-        invocations.append(netns.batch("ip", space, [*links, *reach]))
-        shapers = [
-            f"qdisc replace dev {interface} root {qdisc}" for interface, qdisc, _ in interfaces
-        ]
-        invocations.append(netns.batch("tc", space, shapers))
-        return invocations
+        offloading, links, shapers = [], [], []
+        for interface, qdisc, mtu in interfaces:
+            offloading.append(netns.Invocation(space, ["ethtool", "-K", interface, *features]))
+            links.append(f"link set {interface} mtu {mtu} {sizes}")
+            shapers.append(f"qdisc replace dev {interface} root {qdisc}")
+        in_order = netns.batch("ip", space, [*links, *reach])
+        return [*offloading, in_order, netns.batch("tc", space, shapers)]
 
     def _reach(self, place: str, congestion_control: str, way: Way) -> List[str]:
         """The lines that give a node or router its addresses, and a route to every node."""
@@ -233,10 +215,8 @@ class Network:
         for number, rails in enumerate(way.routes, start=1):
             source = address_of(self.graph, place, number)
             by = [self.outlet(ends[rail - 1]) for rail in rails] or outlets[:1]
-            lines += [
-                f"address add {source}/24 dev {outlet} noprefixroute"
-                for outlet in dict.fromkeys(by)
-            ]
+            for outlet in dict.fromkeys(by):
+                lines.append(f"address add {source}/24 dev {outlet} noprefixroute")
         # Congestion control by route: outside the first namespace the kernel lets tcp_congestion_control be set only to
         # what the whole machine's tcp_allowed_congestion_control names.
         for number, rails in enumerate(way.routes, start=1):
@@ -335,51 +315,48 @@ class Network:
             programs.end(carrier)
         demolish(self.state)
 
-    def build(self, tool: Callable[[str], str]) -> None:
-        """Make the namespaces and all interfaces, and bring them up; see `build`."""
+    def build(self) -> None:
+        """Make the namespaces and all interfaces, and bring them up; raises as the function `build` does."""
         netns.create(*map(self.space, self.graph.places), self.space(_CARRIERS))
-
-        def start(program: str, arguments: List[str]) -> programs.Started:
-            space = self.space(_CARRIERS)
-            return programs.start(program, [tool(program), *arguments], space, {}, space)
-
         with host.precedence():
-            self._wire(start)
+            self._wire()
             self._plug()
             if self.graph.bonded:
                 for node in self._nodes:
-                    self._bond(node, start)
+                    self._bond(node)
         if self.threaded:
             self.threads = self._receive_by_threads()
 
-    def _wire(self, start: Start) -> None:
+    def _wire(self) -> None:
         """Veth pairs, delay lines and shared wires: every interface of the graph."""
         cables: Dict[str, List[str]] = {}
         for number, link in enumerate(self.graph.links):
-            if link.places[1] in self.graph.hubs:
-                continue
-            spaces = [self.space(place) for place in link.places]
-            devices = [self.device(End(number, side)) for side in (0, 1)]
+            near, far = End(number, 0), End(number, 1)
             if link.delay_s:
-                words = [
-                    word for space, tap in zip(spaces, devices) for word in (f"{space}/net", tap)
-                ]
-                line = start("delay_line", [*words, repr(link.delay_s)])
-                self.carriers.append(programs.awaited(line, spaces[1], devices[1]))
-            else:
-                pair = (
-                    f"link add {devices[0]} type veth peer name {devices[1]} netns {spaces[1]}/net"
-                )
-                cables.setdefault(link.places[0], []).append(pair)
+                words = [*self._taps([near, far]), repr(link.delay_s)]
+                self._carry("delay_line", words, link.places[1], self.device(far))
+            elif link.places[1] not in self.graph.hubs:
+                peer = f"peer name {self.device(far)} netns {self.space(link.places[1])}/net"
+                line = f"link add {self.device(near)} type veth {peer}"
+                cables.setdefault(link.places[0], []).append(line)
         netns.run([netns.batch("ip", self.space(place), lines) for place, lines in cables.items()])
         for hub, rate in self.graph.hubs.items():
-            stations = [
-                (self.space(self.graph.place(end)), self.device(end))
-                for end in self.graph.stations(hub)
-            ]
-            words = [word for space, tap in stations for word in (f"{space}/net", tap)]
-            wire = start("shared_wire", [repr(rate), *words])
-            self.carriers.append(programs.awaited(wire, *stations[-1]))
+            stations = self.graph.stations(hub)
+            words, last = [repr(rate), *self._taps(stations)], stations[-1]
+            self._carry("shared_wire", words, self.graph.place(last), self.device(last))
+
+    def _taps(self, ends: Sequence[End]) -> List[str]:
+        """The words for a program that makes the interfaces of these ends."""
+        taps = []
+        for end in ends:
+            taps += [f"{self.space(self.graph.place(end))}/net", self.device(end)]
+        return taps
+
+    def _carry(self, program: str, words: Sequence[str], place: str, interface: str) -> None:
+        """Start a program that carries frames, and wait until it has made its last interface, at a place."""
+        space = self.space(_CARRIERS)
+        started = programs.start(program, [self.tool(program), *words], space, {}, space)
+        self.carriers.append(programs.awaited(started, self.space(place), interface))
 
     def _plug(self) -> None:
         """Bring every interface up, those of a switch as ports of its bridge; only routers forward."""
@@ -397,11 +374,10 @@ class Network:
             invocations.append(netns.batch("ip", self.space(place), lines))
         netns.run(invocations)
 
-    def _bond(self, node: str, start: Start) -> None:
+    def _bond(self, node: str) -> None:
         """Join a node's links by a program, which sends over them in turn as the kernel's bonding driver does."""
         space, devices, (bond,) = self.space(node), self.devices(node), self._outlets(node)
-        started = start("channel_bond", [f"{space}/net", bond, *devices])
-        self.carriers.append(programs.awaited(started, space, bond))
+        self._carry("channel_bond", [f"{space}/net", bond, *devices], node, bond)
         # Else the kernel would answer for the bond's address by the interface that the question came in by.
         lines = [f"link set {device} arp off" for device in devices]
         netns.run([netns.batch("ip", space, [*lines, f"link set {bond} up"])])
@@ -459,9 +435,9 @@ def build(
     # A letter first: Open MPI takes the name of an interface that begins with a digit for an address.
     state = folder / (secrets.choice(string.ascii_lowercase) + secrets.token_hex(3)[1:])
     state.mkdir()
-    net = Network(state, table, wanted, threaded)
+    net = Network(state, table, wanted, tool, threaded)
     try:
-        net.build(tool)
+        net.build()
     except BaseException:
         demolish(state)
         raise
