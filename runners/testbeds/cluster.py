@@ -36,11 +36,9 @@ def unavailable(description: Mapping[str, Any]) -> List[str]:
     except FalloffError as error:
         return [str(error)]
     program = _LAUNCHED_BY[cluster.launcher]
-    return (
-        []
-        if shutil.which(program)
-        else [f"{program} is not here: run this where users of the cluster log in"]
-    )
+    if shutil.which(program):
+        return []
+    return [f"{program} is not here: run this where users of the cluster log in"]
 
 
 @contextmanager
@@ -60,23 +58,18 @@ def open_testbed(
     mpirun = cluster_launch.find_mpirun(cluster, description.get("tools", {}))
     networks = {name: description["networks"][name] for name in interconnects}
     name = f"falloff-{secrets.token_hex(8)}"
-    folder, scratch = (
-        f"{description.get('scratch', '/tmp')}/{name}",
-        f"{tempfile.gettempdir()}/{name}-here",
-    )
-    with (
-        lease.sigterm_exits(),
-        remote.held(remote.HERE, _FOLDER, {"here": [scratch]}) as here,
-        remote.held(cluster, _FOLDER, {host: [folder] for host in cluster.hosts}) as answers,
-    ):
+    folder = f"{description.get('scratch', '/tmp')}/{name}"
+    scratch = f"{tempfile.gettempdir()}/{name}-here"
+    with lease.sigterm_exits(), remote.held(remote.HERE, _FOLDER, {"here": [scratch]}) as here:
         if "error" in here["here"]:
             raise FalloffError(f"{scratch} cannot be made: {here['here']['error']}")
-        testbed = OnCluster(cluster, description, networks, folder, mpirun, Path(scratch))
-        testbed.lose(answers)
-        if not testbed.alive:
-            raise FalloffError(f"{title}: no host answers; {testbed.losses()}")
-        testbed.prepare()
-        yield testbed
+        with remote.held(cluster, _FOLDER, {host: [folder] for host in cluster.hosts}) as answers:
+            testbed = OnCluster(cluster, description, networks, folder, mpirun, Path(scratch))
+            testbed.lose(answers)
+            if not testbed.alive:
+                raise FalloffError(f"{title}: no host answers; {testbed.losses()}")
+            testbed.prepare()
+            yield testbed
 
 
 @dataclass(frozen=True)
@@ -116,9 +109,9 @@ class OnCluster:
 
     def lose(self, answers: Mapping[str, Mapping[str, Any]]) -> None:
         """Hosts whose answer is an error are lost from now on."""
-        self.lost.update(
-            (host, answer["error"]) for host, answer in answers.items() if "error" in answer
-        )
+        for host, answer in answers.items():
+            if "error" in answer:
+                self.lost[host] = answer["error"]
 
     def prepare(self) -> None:
         """Find every host on the networks, and put there the programs that are ours.
@@ -178,48 +171,33 @@ class OnCluster:
         executions: List[Execution] = []
         fault, needed = "", max(command.nodes for command in commands)
         before = self._first_to_answer(needed)
-        if len(before) < needed:
-            total = len(self.cluster.hosts)
-            reason = (
-                f"{needed} nodes are needed, {len(before)} of {total} are left: {self.losses()}"
-            )
+        hosts = list(before)
+        if len(hosts) < needed:
+            left = f"{len(hosts)} of {len(self.cluster.hosts)} are left: {self.losses()}"
+            reason = f"{needed} nodes are needed, {left}"
             return Transcript(trial, self.name, self.evidence, (), {}, {}, unavailable=reason)
         try:
             network = trial.point["interconnect"]
-            places = {host: self.places[host][network] for host in before}
+            places = {host: self.places[host][network] for host in hosts}
             requested.update(fabric.wanted(self.description, network))
             files = {name: text for command in commands for name, text in command.files.items()}
-            if (
-                files
-                and len(self._ask(list(before), _FILES, [self.folder, json.dumps(files)])) < needed
-            ):
-                raise FalloffError(self.losses())
+            if files:
+                self._ask_all(hosts, _FILES, [self.folder, json.dumps(files)])
             cluster_launch.execute(commands, self._site(places, network), self.scratch, executions)
-            after = self.states(list(before))
-            if len(after) < needed:
-                raise FalloffError(self.losses())
+            after = self._ask_all(hosts, _STATE, [self.folder])
             effective.update(fabric.effective(after, places))
-            carried = {
-                host: fabric.carried(
-                    before[host], after[host], self.networks[network], places[host]
-                )
-                for host in after
-            }
+            carried, table = {}, self.networks[network]
+            for host, place in places.items():
+                carried[host] = fabric.carried(before[host], after[host], table, place)
             counters.update(fabric.counters(self.cluster.hosts, carried, after))
             used = fabric.used(network, list(carried.values())) if needed > 1 else None
             if used:
                 requested["fabric"], effective["fabric"] = network, used
         except (FalloffError, OSError) as error:
             fault = str(error)
+        ran = tuple(executions)
         return Transcript(
-            trial,
-            self.name,
-            self.evidence,
-            tuple(executions),
-            requested,
-            effective,
-            counters,
-            fault,
+            trial, self.name, self.evidence, ran, requested, effective, counters, fault
         )
 
     def provenance(self) -> Dict[str, Any]:
@@ -268,7 +246,8 @@ class OnCluster:
         # PATH is no silent substitute for a wrong path of the user's.
         candidates = [configured[tool]] if tool in configured else [tool, str(tools.BUILT / tool)]
         answers = self._ask(self.alive, _FACTS, [json.dumps({tool: candidates})])
-        programs = {host: answer["tools"][tool] for host, answer in answers.items()}
+        # An old Python tells of no tools.
+        programs = {host: answer.get("tools", {}).get(tool) for host, answer in answers.items()}
         paths = {host: program and program["path"] for host, program in programs.items()}
         remedy = f"name its path as {tool} under [tools] of the testbed"
         without = [host for host, path in paths.items() if path is None]
@@ -286,3 +265,12 @@ class OnCluster:
         answers = remote.ask(replace(self.cluster, hosts=tuple(hosts)), script, arguments)
         self.lose(answers)
         return {host: answer for host, answer in answers.items() if "error" not in answer}
+
+    def _ask_all(
+        self, hosts: Sequence[str], script: Path, arguments: Sequence[str]
+    ) -> Dict[str, Any]:
+        """The same, of all of the hosts; raises FalloffError when one is lost."""
+        answers = self._ask(hosts, script, arguments)
+        if len(answers) < len(hosts):
+            raise FalloffError(self.losses())
+        return answers

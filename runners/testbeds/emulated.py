@@ -205,7 +205,10 @@ class Emulated:
                 grown = {key: after[key] - before[key] for key in after}
                 counters.update(_shares(grown, sum(counters["cpu_time"]), idle))
             effective.update(net.effective())
-            effective.update(_windows(requested))
+            if "window_bytes" in requested:
+                # The kernel gives a socket no more than the machine's limit, without a word.
+                asked = requested["window_bytes"]
+                effective["window_bytes"] = min(asked, _largest_window() or asked)
             self._judge_ranks(ran, net, requested, effective, counters)
         except (FalloffError, OSError, CalledProcessError) as error:
             fault = str(error)
@@ -217,13 +220,13 @@ class Emulated:
     def provenance(self) -> Dict[str, Any]:
         """Whose root it was, how receive work is attributed, and how large a window [B] a program can be given."""
         net = self.net or self.use(next(iter(self.networks)))
-        has_threads = bool(net.threads) and all(net.threads.values())
+        receives = "whoever is interrupted"
+        if net.threads and all(net.threads.values()):
+            receives = "a thread of the receiving node"
         paced = {"realtime": self.real_time} if self.flop_s else {}
         return {
             "root": "of the machine" if host.is_root_of_machine() else "of a user namespace",
-            "receiving": "a thread of the receiving node"
-            if has_threads
-            else "whoever is interrupted",
+            "receiving": receives,
             "largest_window_bytes": _largest_window(),
             **paced,
         }
@@ -319,14 +322,6 @@ def _largest_window() -> Optional[int]:
     """The most [B] that a program's socket is given; None where the kernel does not say, as in a user namespace."""
     limits = [int(limit.read_text()) for limit in _LARGEST_WINDOWS if limit.exists()]
     return min(limits, default=None)
-
-
-def _windows(requested: Settings) -> Dict[str, int]:
-    """The kernel gives a socket no more than the machine's limit, without a word."""
-    asked, largest = requested.get("window_bytes"), _largest_window()
-    return (
-        {} if asked is None else {"window_bytes": asked if largest is None else min(asked, largest)}
-    )
 
 
 def _shares(grown: Mapping[str, float], nodes_s: float, idle: float) -> Dict[str, float]:
