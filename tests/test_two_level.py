@@ -81,17 +81,6 @@ def test_no_network_carries_more_than_its_nodes_send(network):
     assert network.edge_oversubscription >= 1 and network.core_oversubscription >= 1
 
 
-@given(
-    trees,
-    st.sampled_from(["uplink_bandwidth", "card_bandwidth", "core_bandwidth"]),
-    st.floats(1, 10),
-)
-def test_a_wider_part_never_narrows_the_network(network, part, factor):
-    """More of one rate: at least the same bisection bandwidth."""
-    wider = replace(network, **{part: factor * getattr(network, part)})
-    assert wider.bisection >= network.bisection * (1 - 1e-12)
-
-
 @given(trees)
 def test_a_full_network_has_its_nodes_rate_over_its_narrowest_part(network):
     """With all switches and cards full, what bisection lacks is the oversubscription of the edge times the core's."""
