@@ -56,6 +56,10 @@ class _Guarded:
     line: IO[bytes]
     heart: remote.Heartbeat
 
+    def listens(self) -> bool:
+        """Whether the guard has said that the program listens."""
+        return LISTENS in self.started.complaints.read_text(errors="replace")
+
     def stop(self) -> None:
         """Have the guard end the program, and wait for that."""
         self.heart.close(self.line)
@@ -78,7 +82,9 @@ def execute(
                 guarded = _start(command, site, Path(folder), heart)
                 running.append(guarded)
                 if command.background:
-                    succeeded = _serves(command, guarded.started)
+                    succeeded = programs.serves(
+                        command, guarded.started, guarded.listens, _SECONDS_TO_SERVE
+                    )
                 else:
                     execution = programs.finish(guarded.started, command.timeout_s, guarded.stop)
                     running.pop().stop()
@@ -166,18 +172,3 @@ def _start(command: Command, site: Site, folder: Path, heart: remote.Heartbeat) 
         os.close(reader)
     heart.keep(line)
     return _Guarded(started, line, heart)
-
-
-def _serves(command: Command, started: programs.Started) -> bool:
-    """Whether a server is up; False when it ended by itself."""
-
-    def listens() -> bool:
-        return LISTENS in started.complaints.read_text(errors="replace")
-
-    if not command.listens or programs.serves(started, listens, _SECONDS_TO_SERVE):
-        return True
-    if started.poll() is None:
-        raise FalloffError(
-            f"{started.tool} on node {command.node} does not listen on port {command.listens}"
-        )
-    return False

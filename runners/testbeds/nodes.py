@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
@@ -95,7 +96,8 @@ def execute(
             started = programs.start(command.argv[0], argv, folder, environment, space)
             if command.background:
                 servers.append((command, started))
-                succeeded = _serves(command, space, started)
+                listens = partial(_listens, command.listens, space)
+                succeeded = programs.serves(command, started, listens)
             else:
                 execution = programs.finish(started, command.timeout_s)
                 ran.append(Ran(command, execution, started.cpu_time))
@@ -145,19 +147,8 @@ def _prepare(net: Network, pinned: bool) -> None:
         (net.state / "rank.py").symlink_to(_RANK)
 
 
-def _serves(command: Command, space: Path, started: programs.Started) -> bool:
-    """Whether a server is up; False when it ended by itself."""
-
-    def listens() -> bool:
-        return command.listens in netns.listening(space)
-
-    if not command.listens or programs.serves(started, listens):
-        return True
-    if started.poll() is None:
-        raise FalloffError(
-            f"{started.tool} on node {command.node} does not listen on port {command.listens}"
-        )
-    return False
+def _listens(port: int, space: Path) -> bool:
+    return port in netns.listening(space)
 
 
 def _argv(command: Command, net: Network, tool: str, around: Surroundings) -> List[str]:

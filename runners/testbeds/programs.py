@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, ContextManager, Mapping, Optional, Sequence
 
-from runners.record import Execution, FalloffError
+from runners.record import Command, Execution, FalloffError
 from runners.testbeds import netns
 
 _PATIENCE_S = 5.0
@@ -137,8 +137,22 @@ def _execution(started: Started, exit_code: Optional[int], timed_out: bool = Fal
     )
 
 
-def serves(started: Started, ready: Callable[[], bool], patience_s: float = _PATIENCE_S) -> bool:
-    """Wait until a server is `ready`; False when it ended, or was not ready in time."""
+def serves(
+    command: Command, started: Started, listens: Callable[[], bool], patience_s: float = _PATIENCE_S
+) -> bool:
+    """Wait until a server listens, if it is to; False when it ended by itself.
+
+    Raises FalloffError when it does not in time.
+    """
+    if not command.listens or _becomes(started, listens, patience_s):
+        return True
+    if started.poll() is None:
+        where = f"on node {command.node} does not listen on port {command.listens}"
+        raise FalloffError(f"{started.tool} {where}")
+    return False
+
+
+def _becomes(started: Started, ready: Callable[[], bool], patience_s: float) -> bool:
     deadline = time.monotonic() + patience_s
     while started.poll() is None and time.monotonic() < deadline:
         if ready():
@@ -154,7 +168,7 @@ def awaited(started: Started, space: Path, interface: str) -> Started:
         with netns.entered(space):
             return f"{interface}:" in Path("/proc/thread-self/net/dev").read_text()
 
-    if not serves(started, has_interface):
+    if not _becomes(started, has_interface, _PATIENCE_S):
         complaint = started.complaints.read_text(encoding="utf-8", errors="replace").strip()
         raise FalloffError(f"{started.tool} does not start: {complaint or 'it made no interface'}")
     return started
