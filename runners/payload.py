@@ -23,8 +23,6 @@ _ROW = re.compile(r"(MPI_\w+) +(\d{1,18}) +(\d{1,18}|more) +(\d{1,18}) +(\d{1,18
 _END = "end of payload"
 
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun")
-_BAR = 40  # characters of the longest bar
-_UNITS = ("B", "KiB", "MiB", "GiB")
 
 
 @dataclass(frozen=True)
@@ -128,23 +126,6 @@ def run(argv: Sequence[str], library: Path) -> Tuple[int, str]:
     except OSError as error:
         raise FalloffError(f"cannot write to {Path.cwd()}: {error.strerror}") from None
     return exit_code, printed
-
-
-def histogram(table: Table) -> str:
-    """A table's messages and bytes by class of sizes, all calls together, with a bar for each share of bytes."""
-    messages, sizes = (reading.value for reading in readings(table))
-    used = [index for index, count in enumerate(messages) if count] or [0]
-    total, longest = max(sum(sizes), 1), max(*sizes, 1)
-    lines = ["size of message         messages                 bytes  share of bytes"]
-    for index in range(used[0], used[-1] + 1):
-        least, unit = LEAST[index], 0
-        while least >= 1024:
-            least, unit = least // 1024, unit + 1
-        size = f"{least} {_UNITS[unit]}"
-        share = f"{100 * sizes[index] / total:5.1f} %  {'#' * round(_BAR * sizes[index] / longest)}"
-        lines.append(f"from {size:<10} {messages[index]:>15} {sizes[index]:>21}  {share}".rstrip())
-    lines.append(f"all             {sum(messages):>15} {sum(sizes):>21}")
-    return "\n".join(lines)
 
 
 def _with_library(

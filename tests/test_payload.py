@@ -235,8 +235,6 @@ def test_profile_shows_a_programs_messages(every_call, tmp_path):
     assert done.returncode == 0, done.stderr
     (table,) = payload.tables(done.stdout)
     assert len(sums(table)) == 26
-    last = done.stdout.splitlines()[-1].split()
-    assert last == ["all", str(sum(s.messages for s in table)), str(sum(s.bytes for s in table))]
     assert list(tmp_path.iterdir()) == []
 
 
