@@ -48,7 +48,7 @@ class Folder:
             return plan_from_json(file.read_text())
         except FileNotFoundError:
             raise FalloffError(
-                f"{self.path} is no campaign's folder: it has no trials.json"
+                f"{self.path} is not a campaign: it has no trials.json"
             ) from None
         except (ValueError, KeyError, TypeError) as error:
             remedy = "restore it or start afresh with --fresh"
