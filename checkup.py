@@ -22,7 +22,7 @@ _TOOLS = ("xhpl", "dgemm", "iperf3", "ping")
 # The servers' own, and one among those that MPI takes as they come.
 _PORTS = (iperf3.PORT, netperf.PORT, 50505)
 _TOGETHER = 16  # nodes that reach for each other at a time, all pairs of them
-_PATIENCE_S, _WATCH_S, _NOISE_S, _DGEMM_S = 9.0, 1.0, 5.0, 2.0
+_PATIENCE_S, _NOISE_S, _DGEMM_S = 9.0, 5.0, 2.0
 _LIMIT_S = 60.0
 _K = 128  # an ordinary block size of HPL
 
@@ -68,11 +68,11 @@ def lines(description: Mapping[str, Any]) -> Iterator[Line]:
     yield from checklist.sizes(description, facts)
     yield checklist.rpeak(description)
     for name, network in description["networks"].items():
-        yield from checklist.network(name, network, description.get("may_set", []), facts)
+        yield from checklist.network(name, network, facts)
     for name in next(iter(facts.values()))["tools"]:
         yield checklist.tool(name, facts)
     yield from _met(cluster, facts)
-    yield from _noise(cluster, facts)
+    yield from _noise(cluster)
     yield dgemm_rates({**description, "hosts": list(facts)}, facts)
 
 
@@ -85,7 +85,7 @@ def _facts(cluster: remote.Cluster, description: Mapping[str, Any]) -> dict[str,
         FalloffError
     ):  # it is among the testbed's obstacles; elsewhere it has to be where it is here
         places["mpirun"] = [cluster_launch.find_mpirun(cluster, configured)]
-    questions = json.dumps({"tools": places, "watch_s": _WATCH_S})
+    questions = json.dumps(places)
     facts = remote.ask(cluster, _FACTS, [questions], _LIMIT_S)
     states = remote.ask(cluster, _STATE, [], _LIMIT_S)
     if cluster.modules:  # is it they that cannot be loaded?
@@ -128,7 +128,7 @@ def _network(
 
 
 def _met(cluster: remote.Cluster, facts: checklist.Facts) -> Iterator[Line]:
-    """Let nodes reach for each other, in groups that share the first, by which clocks are judged."""
+    """Let nodes reach for each other, in groups that share the first."""
     first, *others = facts
     groups = []
     for start in range(0, len(others), _TOGETHER - 1):
@@ -144,16 +144,15 @@ def _met(cluster: remote.Cluster, facts: checklist.Facts) -> Iterator[Line]:
         yield from silent
         groups.append(met)
     yield from checklist.ports(groups)
-    yield checklist.clocks(groups, first)
 
 
-def _noise(cluster: remote.Cluster, facts: checklist.Facts) -> Iterator[Line]:
+def _noise(cluster: remote.Cluster) -> Iterator[Line]:
     """Measure all nodes at the same time: how much others take of each."""
     answers = remote.ask(cluster, _NOISE, [str(_NOISE_S)], _LIMIT_S)
     silent, measured = checklist.answered("noise", answers)
     yield from silent
     if measured:
-        yield checklist.noise(measured, {host: state["busiest"] for host, state in facts.items()})
+        yield checklist.noise(measured)
 
 
 def dgemm_rates(description: Mapping[str, Any], facts: checklist.Facts) -> Line:

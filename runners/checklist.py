@@ -7,7 +7,6 @@ Nothing here asks a node.
 """
 
 from dataclasses import dataclass
-from math import inf
 from statistics import mean, median
 from typing import Any, Dict, Hashable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -19,7 +18,6 @@ Answers = Facts
 _HELD = 0.1  # of a node's memory
 _SHOWN = 4  # hosts by name
 _STEADY = "performance"  # the governor under which a clock does not follow the load
-_CLOCK_OFF_S = 0.1  # clocks that are kept agree within milliseconds
 _NOISE = 0.01  # of a node's time: at every step HPL waits for the node that lost most
 _SLOW = 0.95  # of the median node: HPL runs at the pace of the slowest
 _FULL_FRAMES = "full frames are lost"
@@ -119,13 +117,8 @@ def rpeak(description: Mapping[str, Any]) -> Line:
     return Line(HERE, f"Rpeak of a node: {stated['value'] / 1e9:.4g} Gflop/s, {stated['source']}")
 
 
-def network(
-    name: str, asked: Mapping[str, Any], may_set: Sequence[str], facts: Facts
-) -> List[Line]:
-    """One of the description's networks on all nodes: its interface, MTU, rate and RDMA port.
-
-    `may_set` are the settings that the testbed makes itself, whatever they are now.
-    """
+def network(name: str, asked: Mapping[str, Any], facts: Facts) -> List[Line]:
+    """One of the description's networks on all nodes: its interface, MTU, rate and RDMA port."""
     without = [host for host, state in facts.items() if state["networks"][name] is None]
     if without:
         wanted = asked.get("subnet") or asked.get("interface")
@@ -136,8 +129,6 @@ def network(
     found = {host: state["networks"][name] for host, state in facts.items()}
     lines = []
     for key, what, text in (("mtu", "MTU", str), ("rate_bit_s", "rate", _rate)):
-        if key in may_set:
-            continue
         values = {host: port[key] and text(port[key]) for host, port in found.items()}
         described, remedy = asked.get(key) and text(asked[key]), f"correct `{key}`, or the nodes"
         lines.append(_as_described(f"network {name}, {what}", described, values, remedy))
@@ -161,7 +152,7 @@ def tool(name: str, facts: Facts) -> Line:
     texts = {}
     for host, program in found.items():
         digest = program["digest"] and f"SHA-256 {program['digest']}"
-        texts[host] = ", ".join(filter(None, (program["path"], program["version"], digest)))
+        texts[host] = ", ".join(filter(None, (program["path"], digest)))
     return agreement(name, texts, "install the same on all nodes")
 
 
@@ -265,31 +256,8 @@ def _unreached(visited: Mapping[str, Sequence[str]]) -> Dict[str, str]:
     return {host: failed[host][0] for host in mostly or failed if failed[host]}
 
 
-def clocks(groups: Sequence[Answers], first: str) -> Line:
-    """Whose clock is off, by the visits of the host `first`, which is in every group of nodes that met."""
-    # By how many seconds clocks are ahead of the first host's, and within how many that is known.
-    ahead = {first: (0.0, 0.0)}
-    for visitor, _, answer in _meetings(groups):
-        for host, visit in answer["others"].items() if visitor == first else ():
-            within = visit.get("round_trip_s", inf) / 2
-            if within < ahead.get(host, (0.0, inf))[1]:
-                ahead[host] = (visit["offset_s"], within)
-    if len(ahead) < 2:
-        return Line(UNKNOWN, f"clocks: {first} met nobody")
-    middle = median(offset for offset, _ in ahead.values())
-    wrong = [
-        f"{host} by {offset - middle:+.1f} s"
-        for host, (offset, within) in ahead.items()
-        if abs(offset - middle) > _CLOCK_OFF_S + within
-    ]
-    if wrong:
-        remedy = "`timedatectl set-ntp true` there"
-        return Line(DIFFERS, f"clocks are off: {', '.join(wrong)}: {remedy}")
-    return Line(HERE, f"clocks agree within {_CLOCK_OFF_S:g} s")
-
-
-def noise(answers: Answers, busiest: Mapping[str, Sequence[Mapping[str, Any]]]) -> Line:
-    """Whose time others take, from the answers of node_noise.py and, by host, the `busiest` of node_facts.py."""
+def noise(answers: Answers) -> Line:
+    """Whose time others take, from the answers of node_noise.py."""
     shares = {
         host: mean(each["noise_share"] for each in answer["processors"])
         for host, answer in answers.items()
@@ -300,10 +268,7 @@ def noise(answers: Answers, busiest: Mapping[str, Sequence[Mapping[str, Any]]]) 
     noisy = [host for host, share in shares.items() if share > _NOISE]
     if not noisy:
         return Line(HERE, f"noise: others take at most {most}")
-    seen = ", ".join(
-        f"{process['name']} ({process['share']:.1%} of a processor)" for process in busiest[worst]
-    )
-    remedy = f"stop what runs there and is not needed; on {worst} it is {seen or 'nothing that can be seen'}"
+    remedy = f"`top` on {worst} shows what runs there: stop what is not needed"
     return Line(
         DIFFERS,
         f"noise: others take more than {_NOISE:.0%} of {named(noisy)}, most {most}: {remedy}",

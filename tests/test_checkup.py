@@ -14,7 +14,7 @@ from runners.record import Execution, Transcript
 from runners.testbeds import cluster, cluster_launch, remote
 
 HOSTS = tuple(f"node{number:02}" for number in range(1, 21))
-XHPL = {"path": "/opt/xhpl", "version": None, "digest": "0a6fef7ab9f3"}
+XHPL = {"path": "/opt/xhpl", "digest": "0a6fef7ab9f3"}
 FACTS = {
     "system": "Debian GNU/Linux 12",
     "python": "3.11.2",
@@ -23,7 +23,6 @@ FACTS = {
     "available_bytes": 63e9,
     "link_bit_s": {"eth0": 10**9},
     "rdma_state": {},
-    "busiest": [],
 }
 NOISE = {"processors": [{"least_s": 1e-3, "median_s": 1e-3, "most_s": 2e-3, "noise_share": 0.0}]}
 
@@ -64,7 +63,7 @@ def asked(monkeypatch):
         if script == "node_state":
             return state(host)
         if script == "node_facts":
-            found = {name: XHPL for name in json.loads(arguments[0])["tools"]}
+            found = {name: XHPL for name in json.loads(arguments[0])}
             return {**FACTS, "tools": {**found, "dgemm": None}}
         if script == "node_noise":
             return NOISE
@@ -73,11 +72,7 @@ def asked(monkeypatch):
             for other in hosts
             if other != host
         }
-        timed = {
-            other: {**visit, "offset_s": 0.0, "round_trip_s": 1e-3}
-            for other, visit in others.items()
-        }
-        return {"gige": {"taken": [], "others": timed}}
+        return {"gige": {"taken": [], "others": others}}
 
     monkeypatch.setattr(remote, "ask", ask)
     monkeypatch.setattr(cluster, "unavailable", lambda _: [])

@@ -12,7 +12,7 @@ import experiment
 from runners import flows
 from runners.record import FalloffError, Trial, Unreadable, judge
 from runners.testbeds import simulated
-from runners.two_level import TwoLevel, to_table
+from runners.two_level import TwoLevel
 
 SIZE, RATE, LATENCY = 10_000_000, 110e6, 40e-6
 POINT = {
@@ -31,7 +31,7 @@ needs_simgrid = pytest.mark.skipif(
 def run(network=None, lines="", **point):
     """The readings by name of one simulation on a crossbar, or on a two-level network; of these lines of flows
     instead of the point's if there are any."""
-    described = {**NODE, **({"tree": to_table(network)} if network else {})}
+    described = {**NODE, **({"tree": vars(network)} if network else {})}
     machine = {**experiment.read_testbed("nemo"), "network": {"under_test": described}}
     trial = Trial("t", "point", "flows", 1, 1, {**POINT, **point})
     commands = flows.commands(trial.point)
