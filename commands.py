@@ -222,8 +222,6 @@ def profile_program(argv: list[str]) -> int:
         print(f"falloff: no message of {argv[0]} was counted: {reason}", file=sys.stderr)
         return exit_code or 1
     print(printed)
-    for table in payload.tables(printed):
-        print(f"\n{payload.histogram(table)}")
     return exit_code
 
 

@@ -23,7 +23,7 @@ _MODES = {
     "transmit load balancing": "balance-tlb",
     "adaptive load balancing": "balance-alb",
 }
-_LINE = re.compile(r"^\s*([^:]+?): ?(.*?)\s*$", re.M)
+_LINE = re.compile(r"^[ \t]*([^:\n]+?): ?(.*?)[ \t\r]*$", re.M)
 _NOBODY = "00:00:00:00:00:00"
 
 

@@ -101,8 +101,8 @@ def is_finished(plan: Plan, folder: Folder) -> bool:
     last = [note for note in folder.notes() if note["event"] in ("session", "ended")][-1:]
     if not last or last[0].get("by") in (None, "blocks"):
         return False
-    rules = {**last[0]["stopping"], "looks": tuple(last[0]["stopping"].get("looks", ()))}
-    return rules == to_json(plan.stopping)
+    rules = last[0].get("stopping", {})
+    return {**rules, "looks": tuple(rules.get("looks", ()))} == to_json(plan.stopping)
 
 
 def _run_in_order(

@@ -23,10 +23,7 @@ def commands(point: Settings) -> List[Command]:
 
 
 def results(text: str) -> List[Result]:
-    """dgemm_rate in Gflop/s, a list with one rate for each node in rank order; `nodes` and `K` as printed.
-
-    Raises Unreadable when the output is cut off or contradicts itself.
-    """
+    """dgemm_rate in Gflop/s, a list with one rate for each node in rank order; `nodes` and `K` as printed."""
     order, inner, nodes = map(int, whole("dgemm", text, _HEAD, _END).groups())
     ranks = _RANK.findall(text)
     if [int(rank) for rank, *_ in ranks] != list(range(nodes)):
@@ -35,7 +32,7 @@ def results(text: str) -> List[Result]:
         expected = 2 * order**2 * inner * int(repetitions) / float(seconds) / 1e9
         if abs(float(rate) / expected - 1) > 1e-4:
             raise Unreadable(
-                f"rank {rank} reports {rate} Gflop/s where its work and time give {expected:.6f}"
+                f"rank {rank} reports {rate} Gflop/s, its work and time give {expected:.6f}"
             )
     rates = [float(rate) for _, rate, *_ in ranks]
     return [Result((Reading("dgemm_rate", rates, "Gflop/s"),), {"nodes": nodes, "K": inner})]

@@ -64,15 +64,10 @@ def nodes(point: Settings) -> List[int]:
 
 
 def commands(point: Settings) -> List[Command]:
-    """A server on each far node, then all clients on the sender, which `direction` "reverse" makes receive.
-
-    Raises FalloffError for both directions at once.
-    """
+    """A server on each far node, then all clients on the sender, which `direction` "reverse" makes receive."""
     direction = point.get("direction", "forward")
     if direction not in ("forward", "reverse"):
-        raise FalloffError(
-            f"fanout runs forward or reverse, not {direction!r}: correct `direction`"
-        )
+        raise FalloffError(f"`direction` has to be forward or reverse, not {direction!r}")
     limit = point["duration_s"] + point.get("omit_s", 0) + _MARGIN_S
     reporting = ("--json", "--port", str(PORT), "--interval", str(INTERVAL_S))
     options = ["--get-server-output", "--time", str(point["duration_s"])]
@@ -90,10 +85,7 @@ def commands(point: Settings) -> List[Command]:
 
 
 def parse(transcript: Transcript) -> List[Reading]:
-    """The `readings` of the flows, flow_goodput placed on the far nodes (None elsewhere).
-
-    Raises InvalidRun when other flows ran than the point asks for, otherwise as `flows` and `readings`.
-    """
+    """The `readings` of the flows, flow_goodput placed on the far nodes (None elsewhere)."""
     point = transcript.trial.point
     (text,) = (
         execution.stdout for execution in transcript.executions if execution.tool == "fanout"
@@ -127,9 +119,7 @@ def readings(found: Sequence[Flow]) -> List[Reading]:
     begin, end = max(starts), min(flow.start + flow.times[-1] for flow in found)
     longest = max(flow.times[-1] for flow in found)
     if end - begin < _LEAST_IN_COMMON * longest:
-        raise InvalidRun(
-            f"the flows had only {max(end - begin, 0):.2f} of {longest:.2f} s in common"
-        )
+        raise InvalidRun(f"flows had only {max(end - begin, 0):.2f} of {longest:.2f} s in common")
     rates = [8 * flow.received(begin, end) / (end - begin) for flow in found]
     if not sum(rates):
         raise Unreadable("the receivers counted no data")
@@ -143,11 +133,7 @@ def readings(found: Sequence[Flow]) -> List[Reading]:
 
 
 def flows(text: str, asked: Settings) -> List[Flow]:
-    """The flows of an output; `asked` are settings that the reports have to name too.
-
-    Raises Unreadable when the output or one of its reports is not whole, InvalidRun when iperf3 did
-    something else (it takes the whole seconds of a time only).
-    """
+    """The flows of an output; `asked` are settings that the reports have to name too."""
     head, rows = whole("fanout", text, _HEAD, _END), _ROW.findall(text)
     if [int(flow) for flow, *_ in rows] != list(range(1, int(head[1]) + 1)):
         raise Unreadable(f"fanout started {head[1]} flows but reports {len(rows)}")

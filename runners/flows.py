@@ -95,7 +95,6 @@ def results(text: str) -> List[Result]:
 
     flow_makespan [s] has for each run the time in which all of its flows arrived, flow_mean [s] their mean time;
     simulator_cpu_time [s] and simulator_memory [B] are what the simulation itself took.
-    Raises Unreadable when the table is not whole or contradicts itself.
     """
     nodes, runs, size = map(int, whole("flows", text, _HEAD, _SIMULATOR).groups())
     took = _SIMULATOR.search(text)

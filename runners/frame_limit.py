@@ -55,9 +55,7 @@ def commands(point: Settings) -> List[Command]:
     direction = point.get("direction", "forward")
     ways = list(_WAYS) if direction == "both" else [direction]
     if not set(ways) <= set(_WAYS):
-        raise FalloffError(
-            f"frame_limit runs forward, reverse or both, not {direction!r}: correct `direction`"
-        )
+        raise FalloffError(f"`direction` has to be forward, reverse or both, not {direction!r}")
     defaults = {"least_payload": LEAST, "most_payload": MOST, "requests": REQUESTS}
     numbers = [str(point.get(name, value)) for name, value in defaults.items()]
     found = []
@@ -74,10 +72,7 @@ def commands(point: Settings) -> List[Command]:
 
 
 def parse(transcript: Transcript) -> List[Reading]:
-    """The `readings` of the probe; of the second one with `_reverse` behind their names.
-
-    Raises Unreadable and InvalidRun as they do.
-    """
+    """The `readings` of the probe; of the second one with `_reverse` behind their names."""
     texts = [
         execution.stdout for execution in transcript.executions if execution.tool == "frame_limit"
     ]
@@ -128,10 +123,7 @@ def readings(text: str) -> List[Reading]:
 
 
 def sizes(text: str) -> List[Size]:
-    """Every payload that was tried, in order of the payload.
-
-    Raises Unreadable when the table is cut off or contradicts itself, or the search did not end.
-    """
+    """Every payload that was tried, in order of the payload."""
     head = whole("frame_limit", text, _HEAD, _END)
     rows = [Size(*map(int, row[:3]), *row[3:]) for row in _ROW.findall(text)]
     if not rows or len(rows) + 3 != len(text.strip().splitlines()):
@@ -152,9 +144,7 @@ def _require_end(tried: List[Size], most: int) -> None:
     """Raises Unreadable unless what is carried ends once, at a payload whose next one failed, or at `most`."""
     carried = [size.outcome == "carried" for size in tried]
     if carried != sorted(carried, reverse=True):
-        raise Unreadable(
-            "frame_limit reports that a larger payload was carried where a smaller one was not"
-        )
+        raise Unreadable("a larger payload was carried where a smaller one was not")
     last = tried[sum(carried) - 1].payload
     following = [size.payload for size in tried if size.payload > last]
     if (following[0] != last + 1) if following else (last != most):

@@ -79,9 +79,7 @@ def render(settings: Mapping[str, Any]) -> str:
     """
     missing = [field for field in FIELDS if field not in settings]
     if missing:
-        raise FalloffError(
-            f"HPL.dat needs {', '.join(missing)}: name them in the campaign's settings"
-        )
+        raise FalloffError(f"HPL.dat needs {', '.join(missing)} in the campaign's settings")
     rows, grids = list(_HEADER), []
     for line in _LINES:
         value = settings[line.field]
@@ -126,9 +124,7 @@ def _values(rows: List[str], number: int, line: _Line, wanted: int) -> List[Any]
     where = f"HPL.dat, line {number}"
     words = rows[number - 1].split()[:wanted] if number <= len(rows) else []
     if not words and number <= len(rows):
-        raise FalloffError(
-            f"{where} is blank: HPL counts lines, so it would misread all that follow"
-        )
+        raise FalloffError(f"{where} is blank: HPL would misread all that follow")
     for word in words:
         if not _NUMBER.fullmatch(word):
             raise FalloffError(f"{where}: '{word[:40]}' where a number for {line.field} belongs")

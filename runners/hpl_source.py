@@ -80,9 +80,7 @@ def release(tarball: Optional[str]) -> Release:
         if known.sha256 == checksum:
             return known
     names = " or ".join(known.name for known in RELEASES)
-    raise FalloffError(
-        f"HPL's source: {tarball} is not {names} (its sha256 is {checksum}); {REMEDY}"
-    )
+    raise FalloffError(f"{tarball} is not {names} (its sha256 is {checksum}); {REMEDY}")
 
 
 def unpack(tarball: Optional[str], folder: Path) -> Path:
@@ -104,9 +102,7 @@ def edit(source: Path, changes: Tuple[Tuple[str, str], ...]) -> None:
     text = source.read_text(encoding="latin-1")
     for old, new in changes:
         if old not in text:
-            raise FalloffError(
-                f"{source.name}: '{old}' is not in it, so this is not the HPL known here; {REMEDY}"
-            )
+            raise FalloffError(f"{source.name} lacks '{old}': not the HPL known here; {REMEDY}")
         text = text.replace(old, new)
     source.write_text(text, encoding="latin-1")
 

@@ -83,9 +83,7 @@ def _readings(rows: Sequence[Row]) -> List[Reading]:
         if all(rate_agrees(size * 1e6 / mega, time, rate) for size, time, rate in rows)
     ]
     if not units:
-        raise Unreadable(
-            "IMB's Mbytes/sec are not its bytes over its time, neither as 10^6 nor as 2^20 bytes"
-        )
+        raise Unreadable("IMB's Mbytes/sec fit neither as 10^6 nor as 2^20 bytes")
     found = [
         Reading("message_size", [size for size, _, _ in rows], "B"),
         Reading("message_time", [scaled(time, Decimal("1e-6")) for _, time, _ in rows], "s"),

@@ -127,10 +127,7 @@ def _both_ways(forward: List[Reading], reverse: List[Reading]) -> List[Reading]:
 
 
 def results(text: str) -> List[Result]:
-    """Every report in an output as a result with the settings that it names.
-
-    Raises Unreadable when there is no whole report, or none that can be used: then with the first reason.
-    """
+    """Every report in an output as a result with the settings that it names."""
     return usable([attempt(lambda: readings(each), settings(each)) for each in reports(text)])
 
 
@@ -145,10 +142,7 @@ def only_report(text: str) -> Report:
 
 
 def reports(text: str) -> List[Report]:
-    """Every report in `text`, whatever other lines stand around them; at least one.
-
-    Raises Unreadable when there is none, when one is not whole, or names a part of itself twice.
-    """
+    """Every report in `text`, whatever other lines stand around them; at least one."""
     if not text.strip():
         raise Unreadable("iperf3 printed nothing")
     found: List[Report] = []
@@ -205,14 +199,11 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
     the reports have them: mss [B], rtt_mean [s] of the sending kernel, goodput_interval [bit/s] of the
     receiver without omitted intervals, and cpu_sender and cpu_receiver, shares of one core. UDP:
     packets, lost_packets (not with a warm-up, whose losses iperf3 counts too) and jitter [s].
-    Raises Unreadable with iperf3's own reason when it gives one, otherwise with what is missing.
     """
     if "error" in report:
         raise Unreadable(f"iperf3 says: {report['error']}")
     if "event" in report:
-        raise Unreadable(
-            "the output is of --json-stream: --json writes the report that can be read"
-        )
+        raise Unreadable("the output is of --json-stream: use --json")
     start, asked = part(report, "start"), part(report, "start", "test_start")
     if asked.get("protocol") == "UDP":
         return _udp(report)
@@ -242,16 +233,12 @@ def _goodput(report: Report, way: str) -> List[Reading]:
     rate, counted = (_number(total, name, key) for key in ("bits_per_second", "bytes"))
     if rate <= 0:
         if "accepted_connection" in part(report, "start"):
-            raise Unreadable(
-                "the report is the server's, which does not know what the client received"
-            )
+            raise Unreadable("the server's report does not know what the client received")
         raise Unreadable("iperf3's receiver counted no data")
     # Versions differ in whether `seconds` is of the sender's or the receiver's clock; `end` is the latter.
     times = [time for time in (total.get("seconds"), total.get("end")) if is_number(time)]
     if not any(abs(rate * time / 8 - counted) <= _ROUNDING * counted for time in times):
-        raise Unreadable(
-            f"iperf3's end.{name} contradicts itself: its rate is not its bytes over its time"
-        )
+        raise Unreadable(f"iperf3's end.{name} contradicts itself: bytes, time and rate")
     suffix = "_reverse" if way else ""
     found = [Reading(f"goodput{suffix}", rate, "bit/s")]
     retransmits = _sum(report, f"sum_sent{way}", "sender").get("retransmits")
@@ -331,9 +318,7 @@ def part(report: Any, *names: str) -> Report:
 
 def _number(total: Report, where: str, name: str) -> float:
     if not is_number(total.get(name)):
-        raise Unreadable(
-            f"iperf3's report has no end.{where}.{name}: the test did not reach its end"
-        )
+        raise Unreadable(f"iperf3's report has no end.{where}.{name}: the test did not end")
     return total[name]
 
 

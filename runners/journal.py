@@ -47,9 +47,7 @@ class Folder:
         try:
             return plan_from_json(file.read_text())
         except FileNotFoundError:
-            raise FalloffError(
-                f"{self.path} is not a campaign's folder: it has no trials.json"
-            ) from None
+            raise FalloffError(f"{self.path} is not a campaign: it has no trials.json") from None
         except (ValueError, KeyError, TypeError) as error:
             remedy = "restore it or start afresh with --fresh"
             raise FalloffError(f"{file} is damaged ({error}); {remedy}") from None

@@ -54,9 +54,7 @@ def read(folder: Path) -> Dict[str, str]:
     for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
         value, _, name = line.partition("  ")
         if not name:
-            raise FalloffError(
-                f"{file} is damaged ({line[:40]!r} is no digest and name); restore it"
-            )
+            raise FalloffError(f"{file} is damaged at {line[:40]!r}; restore it")
         recorded[name] = value
     return recorded
 

@@ -116,7 +116,6 @@ def parse(transcript: Transcript) -> List[Reading]:
     goodput [bit/s], retransmits and mss [B] are as `readings` gives them; both ways at once,
     goodput_reverse and retransmits_reverse are of the netperf that received. There is no CPU time of
     emulated nodes: netperf reads the whole machine's.
-    Raises Unreadable as `readings` does, and InvalidRun when netperf did not do what was asked for.
     """
     point = transcript.trial.point
     ran = [execution for execution in transcript.executions if execution.tool == "netperf"]
@@ -146,9 +145,7 @@ def _readings(text: str, point: Settings) -> List[Reading]:
     ends = [found[name] for name in ("LSS_SIZE", "LSR_SIZE", "RSS_SIZE", "RSR_SIZE")]
     window, control = point.get("window_bytes", 0), point.get("congestion_control")
     if min(map(int, ends)) < window:
-        raise InvalidRun(
-            f"netperf's socket buffers are {', '.join(ends)} B, {window} was asked for"
-        )
+        raise InvalidRun(f"socket buffers are {', '.join(ends)} B, {window} was asked for")
     for used in (found["LOCAL_CONG_CONTROL"], found["REMOTE_CONG_CONTROL"]):
         if control and used != control:
             raise InvalidRun(f"netperf's congestion control is {used}, {control} was asked for")
@@ -156,10 +153,7 @@ def _readings(text: str, point: Settings) -> List[Reading]:
 
 
 def results(text: str) -> List[Result]:
-    """Every test in an output as a result, with its name and any warning about its confidence.
-
-    Raises Unreadable when there is no test, or none that can be used: then with the first reason.
-    """
+    """Every test in an output as a result, with its name and any warning about its confidence."""
     found = []
     for run in runs(text):
         settings = {"test": run.test} if run.test else {}
@@ -171,10 +165,7 @@ def results(text: str) -> List[Result]:
 
 
 def runs(text: str) -> List[Run]:
-    """The tests in an output, each up to the banner of the next; without a banner (-P 0), all as one.
-
-    Raises Unreadable when netperf printed nothing.
-    """
+    """The tests in an output, each up to the banner of the next; without a banner (-P 0), all as one."""
     if not text.strip():
         raise Unreadable("netperf printed nothing")
     banners = list(_BANNER.finditer(text))
@@ -191,7 +182,6 @@ def readings(run: Run) -> List[Reading]:
     netperf divides what the receiver counted by the time until it had all. Where they are printed:
     retransmits of the sender, mss [B], and the CPU: as shares of one core (cpu_sender, cpu_receiver) when
     the number of cores is printed too, else of the whole machine (machine_cpu_sender, machine_cpu_receiver).
-    Raises Unreadable with netperf's own reason when it gives one, otherwise with what is missing.
     """
     if run.test.startswith("UDP") or re.search(r"^PROTOCOL=UDP", run.text, re.M):
         raise Unreadable("it is a test of UDP, whose throughput says nothing about TCP")
@@ -226,7 +216,6 @@ def fields(run: Run) -> Dict[str, str]:
     """The fields of a test under the names that -k has for them, at least THROUGHPUT and THROUGHPUT_UNITS.
 
     A number counts only when something follows it: the last one of a cut output may lack digits.
-    Raises Unreadable when the test has no such fields, or one of them twice with two values.
     """
     found = _keyval(run.text) or _csv(run.text) or (_table(run.text) if run.test else {})
     if {"THROUGHPUT", "THROUGHPUT_UNITS"} <= set(found):
@@ -243,9 +232,7 @@ def fields(run: Run) -> Dict[str, str]:
 def _keyval(text: str) -> Dict[str, str]:
     pairs = _KEYVAL.findall(text)
     if len(dict(pairs)) < len(set(pairs)):
-        raise Unreadable(
-            "netperf's output has two values for one name: more than one test in one output"
-        )
+        raise Unreadable("two values for one name: more than one netperf in one output")
     return dict(pairs)
 
 

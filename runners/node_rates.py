@@ -82,10 +82,7 @@ def commands(point: Settings) -> List[Command]:
 
 
 def results(text: str) -> List[Result]:
-    """The seven rates, medians over the turns; `duration_s`, `array_mib` and `threads` as printed.
-
-    Raises Unreadable when the output is cut off or contradicts itself.
-    """
+    """The seven rates, medians over the turns; `duration_s`, `array_mib` and `threads` as printed."""
     found = spreads(text)
     readings = tuple(Reading(name, found[name].value, unit) for name, unit in UNITS.items())
     return [Result(readings, _turns(text)[1])]

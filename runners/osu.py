@@ -52,9 +52,7 @@ def _result(title: Match, body: str) -> Result:
 
 def _readings(test: str, body: str) -> List[Reading]:
     if test not in ("latency", "bandwidth"):
-        raise Unreadable(
-            f"OSU's test {test!r} is not read, only latency and bandwidth between two processes"
-        )
+        raise Unreadable(f"OSU's test {test!r} is not read, only latency and bandwidth")
     columns = _COLUMNS.search(body)
     if not columns or not columns[1].lower().startswith(test):
         raise Unreadable("the line that names the columns and their unit is missing")

@@ -23,8 +23,6 @@ _ROW = re.compile(r"(MPI_\w+) +(\d{1,18}) +(\d{1,18}|more) +(\d{1,18}) +(\d{1,18
 _END = "end of payload"
 
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun")
-_BAR = 40  # characters of the longest bar
-_UNITS = ("B", "KiB", "MiB", "GiB")
 
 
 @dataclass(frozen=True)
@@ -45,10 +43,7 @@ Table = Tuple[Sent, ...]
 
 
 def tables(text: str) -> List[Table]:
-    """Every payload table in an output, in its order; empty when there is none.
-
-    Raises Unreadable when a table is cut off or contradicts itself.
-    """
+    """Every payload table in an output, in its order; empty when there is none."""
     lines = [line.strip() for line in text.splitlines()]
     return [_table(lines[start + 1 :]) for start, line in enumerate(lines) if line == _TITLE]
 
@@ -70,10 +65,7 @@ def parse(transcript: Transcript) -> List[Reading]:
 
 
 def results(text: str) -> List[Result]:
-    """A result for every line of every table: its messages and bytes, by number of the table, call and sizes [B].
-
-    Raises Unreadable when there is no table, or nothing was sent; otherwise as `tables` does.
-    """
+    """A result for every line of every table: its messages and bytes, by number of the table, call and sizes [B]."""
     listed = []
     for number, table in enumerate(tables(text), start=1):
         for sent in table:
@@ -109,9 +101,7 @@ def _sent(line: str) -> Sent:
     if least not in LEAST or row[3] != ("more" if most is None else str(most)):
         raise Unreadable(f"the payload table has no sizes from {row[2]} to {row[3]}")
     if not messages or size < messages * least or (most is not None and size > messages * most):
-        raise Unreadable(
-            f"{messages} messages of {row[2]} to {row[3]} bytes cannot be {size} bytes"
-        )
+        raise Unreadable(f"{messages} messages of {row[2]} to {row[3]} bytes are not {size} bytes")
     return Sent(row[1], least, most, messages, size)
 
 
@@ -125,39 +115,17 @@ def run(argv: Sequence[str], library: Path) -> Tuple[int, str]:
     Open MPI's mpirun is told to hand the library to all ranks, also on other hosts; of any other launcher
     it is taken that the ranks inherit its environment, as with srun and MPICH. Rank 0 writes its table
     below the working folder, which its host has to share.
-    Raises FalloffError when the program cannot be started, or nothing can be written here.
     """
     if set(" :") & set(str(library)):
-        raise FalloffError(
-            f"LD_PRELOAD cannot name {library}: move this installation to a path without ' ' and ':'"
-        )
+        raise FalloffError(f"LD_PRELOAD cannot name {library}: it needs a path without ' ' and ':'")
     try:
         with tempfile.TemporaryDirectory(prefix=".falloff-", dir=Path.cwd()) as folder:
             table = Path(folder) / "payload.txt"
             exit_code = _executed(*_with_library(argv, library, table))
             printed = table.read_text(encoding="utf-8").strip() if table.exists() else ""
     except OSError as error:
-        raise FalloffError(
-            f"cannot write to {Path.cwd()}: {error.strerror}; run it where you may"
-        ) from None
+        raise FalloffError(f"cannot write to {Path.cwd()}: {error.strerror}") from None
     return exit_code, printed
-
-
-def histogram(table: Table) -> str:
-    """A table's messages and bytes by class of sizes, all calls together, with a bar for each share of bytes."""
-    messages, sizes = (reading.value for reading in readings(table))
-    used = [index for index, count in enumerate(messages) if count] or [0]
-    total, longest = max(sum(sizes), 1), max(*sizes, 1)
-    lines = ["size of message         messages                 bytes  share of bytes"]
-    for index in range(used[0], used[-1] + 1):
-        least, unit = LEAST[index], 0
-        while least >= 1024:
-            least, unit = least // 1024, unit + 1
-        size = f"{least} {_UNITS[unit]}"
-        share = f"{100 * sizes[index] / total:5.1f} %  {'#' * round(_BAR * sizes[index] / longest)}"
-        lines.append(f"from {size:<10} {messages[index]:>15} {sizes[index]:>21}  {share}".rstrip())
-    lines.append(f"all             {sum(messages):>15} {sum(sizes):>21}")
-    return "\n".join(lines)
 
 
 def _with_library(

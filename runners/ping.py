@@ -28,10 +28,7 @@ def commands(point: Settings) -> List[Command]:
 
 
 def results(text: str) -> List[Result]:
-    """The one result: round_trip_time in s, the median of all replies, and ping_loss, the lost share.
-
-    Raises Unreadable when no reply came or replies are missing from the output.
-    """
+    """The one result: round_trip_time in s, the median of all replies, and ping_loss, the lost share."""
     summary = _SUMMARY.search(text)
     if not summary:
         raise Unreadable("ping's summary is missing: the run was stopped or its output cut off")

@@ -15,13 +15,8 @@ HERE = Path(__file__).resolve().parent
 COMMIT = "commit.json"
 
 _VERSION_OPTIONS = {
-    "mpirun": "--version",
-    "iperf3": "--version",
-    "gcc": "--version",
-    "ip": "-V",
-    "ethtool": "--version",
-    "netperf": "-V",
-    "ping": "-V",
+    **dict.fromkeys(("mpirun", "iperf3", "gcc", "ethtool"), "--version"),
+    **dict.fromkeys(("ip", "netperf", "ping"), "-V"),
 }
 
 

@@ -123,9 +123,10 @@ class Result:
 class Runner:
     """How one benchmark tool is driven and read; all functions are pure.
 
-    `commands(point)` gives the commands of a trial; `parse(transcript)` gives its readings
-    or raises `Unreadable` with the reason; `results(text)` reads any complete output of the tool,
-    also one that no campaign of ours made.
+    `commands(point)` gives the commands of a trial, or raises FalloffError for a point that the tool
+    cannot run. `parse(transcript)` gives its readings. `results(text)` reads any output of the tool,
+    also one that no campaign of ours made. Both raise Unreadable, with the reason, when an output is
+    not whole or contradicts itself, and InvalidRun when it is no measurement of what was asked for.
     """
 
     name: str

@@ -102,9 +102,7 @@ def _run_in_user_namespace(
                 _hear(line, listen)
             process.stdin.close()
             if process.wait():
-                raise FalloffError(
-                    f"the session in a user namespace has ended: {_last_line(complaints)}"
-                )
+                raise FalloffError(f"the session has ended: {_last_line(complaints)}")
         finally:
             process.stdin.close()
             process.stdout.close()

@@ -226,9 +226,7 @@ def allocation(environment: Mapping[str, str] = os.environ) -> Allocation:
     try:
         number, nodes = environment["SLURM_JOB_ID"], environment["SLURM_JOB_NODELIST"]
     except KeyError:
-        raise FalloffError(
-            "this is no job of Slurm's: `falloff run CAMPAIGN --submit` makes one"
-        ) from None
+        raise FalloffError("no job of Slurm's: `falloff run CAMPAIGN --submit` makes one") from None
     end = ask(
         ["squeue", "--noheader", f"--jobs={number}", "--format=%e"], {"SLURM_TIME_FORMAT": "%s"}
     )
@@ -262,13 +260,9 @@ def _run(argv: Sequence[str], settings: Mapping[str, str]) -> "subprocess.Comple
             argv, capture_output=True, text=True, timeout=_LIMIT_S, env=environment
         )
     except FileNotFoundError:
-        raise FalloffError(
-            f"{argv[0]} is not here: this has to run where Slurm's commands are"
-        ) from None
+        raise FalloffError(f"{argv[0]} is not here: run it where Slurm's commands are") from None
     except subprocess.TimeoutExpired:
-        raise FalloffError(
-            f"{argv[0]} gave no answer within {_LIMIT_S:.0f} s: is slurmctld up?"
-        ) from None
+        raise FalloffError(f"{argv[0]} is silent for {_LIMIT_S:.0f} s: is slurmctld up?") from None
 
 
 def _complaint(done: "subprocess.CompletedProcess[str]") -> str:

@@ -51,13 +51,11 @@ def ends(point: Settings) -> List[Tuple[int, int]]:
             list(map(int, str(point[key]).split(","))) for key in ("producers", "consumers")
         )
     except ValueError:
-        raise FalloffError(
-            "`producers` and `consumers` are not numbers of nodes with commas between them"
-        ) from None
+        raise FalloffError("`producers` and `consumers` have to be nodes like 1,2,3") from None
     found = list(zip(producers, consumers))[: point["pairs"]]
     if not 1 <= point["pairs"] == len(found):
         raise FalloffError(
-            f"{point['pairs']} pairs are asked for, `producers` and `consumers` list {len(found)}"
+            f"{point['pairs']} pairs asked for, `producers` and `consumers` list {len(found)}"
         )
     used = [node for pair in found for node in pair]
     if len(set(used)) < len(used):
@@ -70,7 +68,6 @@ def commands(point: Settings) -> List[Command]:
 
     With `transport` "mpi" it is one MPI program on the nodes up to the last one needed; "tcp" where it is absent.
     With `real_time` the ends of the pairs run before all ordinary work of their nodes, which root may ask for.
-    Raises FalloffError as `ends` does, and for another transport, or one that cannot run in real time.
     """
     pairs = ends(point)
     settings = [str(point[key]) for key in ("token_bytes", "runs", "warm_up_s", "window_s")]
@@ -155,13 +152,9 @@ def table(text: str) -> Table:
     found = [match.groups() for match in _ROW.finditer(text)]
     listed = [(int(run), int(pair)) for pair, _, run, *_ in found]
     if not found or listed != list(product(range(1, runs + 1), range(1, pairs + 1))):
-        raise Unreadable(
-            f"token reports {len(found)} rows that are not of {pairs} pairs in {runs} runs"
-        )
+        raise Unreadable(f"token reports {len(found)} rows, not {pairs} pairs in {runs} runs")
     if any((int(each[1]), float(each[5])) != (size, window) for each in found):
-        raise Unreadable(
-            "token's rows are of other tokens or another window than its first line says"
-        )
+        raise Unreadable("token's rows are of other tokens or windows than its first line")
     rows = [
         _row(int(pair), int(run), float(begin), int(exchanges), levels, mean, window)
         for pair, _, run, begin, exchanges, _, levels, mean in found
@@ -186,18 +179,14 @@ def _row(
     window and the first, which began before it."""
     where = f"pair {pair} in run {run}"
     if not exchanges:
-        raise InvalidRun(
-            f"{where} completed no exchange in its window of {window:g} s: raise `window_s`"
-        )
+        raise InvalidRun(f"{where} completed no exchange in its window: raise `window_s`")
     levels, mean = [float(level) / 1e6 for level in levels_us.split()], float(mean_us) / 1e6
     least, most = levels[0], levels[-1]
     is_between = least * (1 - _ROUNDING) <= mean <= most * (1 + _ROUNDING)
     if not (least > 0 and levels == sorted(levels) and is_between):
         raise Unreadable(f"the round trips of {where} are no distribution")
     if exchanges * mean > (window + most) * (1 + _ROUNDING):
-        raise Unreadable(
-            f"the {exchanges} exchanges of {where} take longer than its window of {window:g} s"
-        )
+        raise Unreadable(f"the {exchanges} exchanges of {where} take longer than its window")
     return Row(pair, run, begin, exchanges, tuple(levels), mean)
 
 

@@ -26,10 +26,7 @@ _MARGIN_S = 15.0
 
 
 def commands(point: Settings) -> List[Command]:
-    """A server on the receiver, then a client that offers `bitrate_bit_s` of payload (0: what it can).
-
-    Raises FalloffError for a frame that iperf3 cannot fill, and for one beyond the point's `mtu`, if it has one.
-    """
+    """A server on the receiver, then a client that offers `bitrate_bit_s` of payload (0: what it can)."""
     payload = point["frame_bytes"] - HEADERS
     if payload < _SMALLEST_PAYLOAD:
         least = _SMALLEST_PAYLOAD + HEADERS

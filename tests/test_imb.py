@@ -42,7 +42,7 @@ def test_the_unit_follows_from_the_rows(mega, times):
 
 def test_a_rate_that_is_neither_is_refused():
     """A row whose rate is not its bytes over its time in any unit spoils the table."""
-    with pytest.raises(Unreadable, match="neither as 10"):
+    with pytest.raises(Unreadable, match="fit neither as 10"):
         imb.results(OLD.replace("5924.16", "7777.16"))
 
 

@@ -182,8 +182,8 @@ def test_a_table_cut_anywhere_is_refused(table, data):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        (("         3 ", "         6 "), "6 messages of 8 to 15 bytes cannot be 40 bytes"),
-        (("         3 ", "         2 "), "2 messages of 8 to 15 bytes cannot be 40 bytes"),
+        (("         3 ", "         6 "), "6 messages of 8 to 15 bytes are not 40 bytes"),
+        (("         3 ", "         2 "), "2 messages of 8 to 15 bytes are not 40 bytes"),
         (("         3 ", "         0 "), "0 messages of 8 to 15"),
         ((" 15 ", " 31 "), "no sizes from 8 to 31"),
         ((" 8 ", " 9 "), "no sizes from 9 to 15"),
@@ -235,8 +235,6 @@ def test_profile_shows_a_programs_messages(every_call, tmp_path):
     assert done.returncode == 0, done.stderr
     (table,) = payload.tables(done.stdout)
     assert len(sums(table)) == 26
-    last = done.stdout.splitlines()[-1].split()
-    assert last == ["all", str(sum(s.messages for s in table)), str(sum(s.bytes for s in table))]
     assert list(tmp_path.iterdir()) == []
 
 

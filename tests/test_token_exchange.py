@@ -36,10 +36,10 @@ def test_ends_listen_before_the_coordinator_calls():
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        ({"pairs": 4}, "4 pairs are asked for, .* list 3"),
-        ({"pairs": 0}, "0 pairs are asked for"),
+        ({"pairs": 4}, "4 pairs asked for, .* list 3"),
+        ({"pairs": 0}, "0 pairs asked for"),
         ({"consumers": "8,1"}, "a node is in two pairs"),
-        ({"producers": "1;2"}, "not numbers of nodes"),
+        ({"producers": "1;2"}, "nodes like 1,2,3"),
         ({"transport": "pigeon"}, "not 'pigeon'"),
         ({"transport": "mpi", "real_time": True}, "leave `real_time` out"),
     ],
@@ -96,7 +96,7 @@ def changed(row, **cells):
     [
         ("", Unreadable, "cut off"),
         (printed(SOUND, end=""), Unreadable, "cut off"),
-        (printed(SOUND[:-1]), Unreadable, "3 rows that are not of 2 pairs in 2 runs"),
+        (printed(SOUND[:-1]), Unreadable, "3 rows, not 2 pairs in 2 runs"),
         (printed([*SOUND, SOUND[-1]]), Unreadable, "5 rows"),
         (printed(SOUND[::-1]), Unreadable, "4 rows"),
         (printed([], pairs=0), Unreadable, "0 rows"),
