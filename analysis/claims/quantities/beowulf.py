@@ -11,8 +11,7 @@ import xarray as xr
 from analysis import published
 from analysis.claims.sample import Found, Printed, Untestable, origin, sample
 from analysis.experiments import Studies
-from analysis.experiments.token_exchange import TokenExchange, is_host_bound
-from analysis.token_readings import readings
+from analysis.experiments.token_exchange import TokenExchange, is_host_bound, readings
 
 SLOWER = (
     "remote_switch",
@@ -33,14 +32,13 @@ TITLES = {
 def token_capacity(studies: Studies) -> list[Found]:
     """What the study's own wires carry of its largest tokens [B/s], for each way to count the tokens written."""
     source = published.beowulf()
-    rate, wire = source["throughput"]["local_wire"]["value"], source["wires"]["rate"]["value"]
-    own = [reading for reading in readings() if reading.rate == wire]
+    rate = source["throughput"]["local_wire"]["value"]
     return [
         Printed(
             {
                 f"on {reading.wires} wires, by the writes of {reading.writes}": rate
                 / reading.framed
-                for reading in own
+                for reading in readings()
             }
         )
     ]

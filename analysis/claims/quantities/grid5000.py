@@ -7,7 +7,7 @@ from scipy import stats
 from analysis import published
 from analysis.claims.sample import Estimate, Found, Printed, origin, sample
 from analysis.experiments import Studies
-from analysis.experiments.long_repeats import Series
+from analysis.experiments.long_path import Series
 from analysis.inference.reproducibility import variation_interval
 
 PATH = "asymmetric"  # the source's own path, a tenth of its rates
