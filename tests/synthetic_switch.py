@@ -16,25 +16,22 @@ TESTBED = {"name": "paths", "kind": "paths", "nodes": NODES}
 PER_BYTE = {"local": 0.1e-9, "remote": 0.2e-9}  # s/B
 PER_PACKET = {"local": 1e-6, "remote": 2e-6}  # s
 UNSHAPED = 4e9  # bit/s
-INSTRUCTIONS = 2e9  # of a second of CPU time, where they are counted
 
 
-def over_mtu(blocks=3, share=None, flooding=0.0, unattributed=0.02, noise=0.0, seed=1, failed=()):
+def over_mtu(blocks=3, share=None, unattributed=0.02, failed=()):
     """Campaign tcp_mtu; `share` maps a path to the part of a full wire that it delivers (1 where absent).
 
-    Of the traffic, each onlooker of a switch receives the part `flooding`; of the machine's CPU time the part
-    `unattributed` is nobody's. `noise` is the log-scale sd of CPU times; `failed` holds (block, *levels).
+    Of the machine's CPU time the part `unattributed` is nobody's; `failed` holds (block, *levels).
     """
-    return _tcp("tcp_mtu", blocks, share or {}, flooding, unattributed, noise, seed, failed)
+    return _tcp("tcp_mtu", blocks, share or {}, unattributed, failed=failed)
 
 
-def cost(blocks=8, noise=0.02, unattributed=0.02, seed=1, step=1.0, preset="full", counted=False):
+def cost(blocks=8, noise=0.02, unattributed=0.02, seed=1, step=1.0, preset="full"):
     """Campaign tcp_cost; packets of more than a page (4096 bytes) cost `step` times as much at both ends.
 
-    Instructions are `counted` in proportion to CPU time.
+    `noise` is the log-scale sd of CPU times.
     """
-    found = _tcp("tcp_cost", blocks, {}, 0.0, unattributed, noise, seed, (), step, preset)
-    return found.assign(instructions=INSTRUCTIONS * found.cpu_time) if counted else found
+    return _tcp("tcp_cost", blocks, {}, unattributed, noise, seed, step=step, preset=preset)
 
 
 def frame_limits(blocks=2, limit=8982, varying=False):
@@ -71,7 +68,9 @@ def packet_sizes(blocks=4, lost=None, overrun=0.0, noise=0.01, seed=1):
     chance, trials = np.random.default_rng(seed), []
     for block, point in _points(blocks, factors):
         sent = min(5e4, packet_limit(1e9, point["frame_bytes"])) * np.exp(chance.normal(0, noise))
-        gone = (lost or {}).get(point["frame_bytes"], 0.0) if point["path"] == "switch_8996" else 0.0
+        gone = (
+            (lost or {}).get(point["frame_bytes"], 0.0) if point["path"] == "switch_8996" else 0.0
+        )
         frames = sent * settings["duration_s"] * point["frame_bytes"]
         readings = {
             "packets_sent_per_s": sent,
@@ -84,7 +83,7 @@ def packet_sizes(blocks=4, lost=None, overrun=0.0, noise=0.01, seed=1):
     return _dataset(described, trials, factors, settings)
 
 
-def _tcp(name, blocks, share, flooding, unattributed, noise, seed, failed, step=1.0, preset="full"):
+def _tcp(name, blocks, share, unattributed, noise=0.0, seed=1, failed=(), step=1.0, preset="full"):
     described, factors, settings = _campaign(name, preset)
     chance, trials = np.random.default_rng(seed), []
     for block, point in _points(blocks, factors):
@@ -94,23 +93,26 @@ def _tcp(name, blocks, share, flooding, unattributed, noise, seed, failed, step=
         payload = tcp_payload(point["mtu"])
         dearer = step if point["mtu"] > 4096 else 1.0
         ends = [
-            (PER_BYTE[end] + dearer * PER_PACKET[end] / payload) * total * np.exp(chance.normal(0, noise))
+            (PER_BYTE[end] + dearer * PER_PACKET[end] / payload)
+            * total
+            * np.exp(chance.normal(0, noise))
             for end in ("local", "remote")
         ]
-        onlookers = [flooding * total] * 2 if point["path"].startswith("switch") else [np.nan] * 2
         readings = {
             "goodput": goodput,
             "goodput_reverse": goodput if ways == 2 else np.nan,
-            "retransmits": 0,
-            "retransmits_reverse": 0 if ways == 2 else np.nan,
             "cpu_time": _nodes([*ends, 0, 0]),
-            "bytes_received": _nodes([0.02 * total, total, *onlookers]),
             "host_cpu_time": sum(ends) / (1 - unattributed),
             "unattributed_cpu_time": sum(ends) * unattributed / (1 - unattributed),
         }
         trial = {**_trial("iperf3", block, settings, point), **readings}
         if (block, *point.values()) in failed:
-            trial |= {"goodput": np.nan, "goodput_reverse": np.nan, "status": "failed", "reason": "planted fault"}
+            trial |= {
+                "goodput": np.nan,
+                "goodput_reverse": np.nan,
+                "status": "failed",
+                "reason": "planted fault",
+            }
         trials.append(trial)
     return _dataset(described, trials, factors, settings)
 
@@ -126,7 +128,9 @@ def _full(point):
 
 def _campaign(name, preset="full"):
     """A shipped campaign with its factors and settings."""
-    described = for_preset(experiment.read_toml(paths.CAMPAIGNS / f"{name}.toml", "campaign"), preset)
+    described = for_preset(
+        experiment.read_toml(paths.CAMPAIGNS / f"{name}.toml", "campaign"), preset
+    )
     return described, described["factors"], described["settings"]
 
 
@@ -137,7 +141,14 @@ def _points(blocks, factors):
 
 
 def _trial(runner, block, settings, point):
-    state = {"role": "point", "runner": runner, "block": block, "status": "ok", "reason": "", "wall_time": 3.0}
+    state = {
+        "role": "point",
+        "runner": runner,
+        "block": block,
+        "status": "ok",
+        "reason": "",
+        "wall_time": 3.0,
+    }
     return {**state, **settings, **point}
 
 

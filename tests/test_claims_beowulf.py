@@ -30,11 +30,11 @@ def planted():
 
 
 def studies(dataset):
-    """The study's points and places, without the models that no claim rests on and that take their time."""
+    """The study's points and places, without its own claims."""
     passed = passage(dataset)
-    found, excesses = points(dataset, passed.astray)
-    fits = dict.fromkeys(("models", "claims", "samples"), ())
-    study = TokenExchange(dataset, found, places(dataset), excesses, passed, **fits)
+    study = TokenExchange(
+        dataset, points(dataset, passed.astray), places(dataset), passed, claims=()
+    )
     return studies_of({"token_exchange": dataset}, token_exchange=study)
 
 

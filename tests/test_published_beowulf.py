@@ -4,8 +4,7 @@ import pytest
 from test_published import quantities
 
 from analysis import published
-from analysis.framing import message_wire_bytes
-from analysis.token_readings import ETHERNET_MTU, HEADERS, readings
+from analysis.experiments.token_exchange import readings
 
 BEOWULF = published.beowulf()
 
@@ -37,18 +36,10 @@ def test_wires_alone_give_the_ratios():
     assert wires["mesh"] / 2 / wires["original"] == BEOWULF["ratio"]["remote_wire"]["value"]
 
 
-def test_the_largest_token_takes_six_frames():
-    """8192 bytes are 5 full segments of 1460 and one of 892, each with 40 bytes of headers and 38 of Ethernet's."""
-    assert message_wire_bytes(8192, ETHERNET_MTU, HEADERS) == 8192 + 6 * (40 + 38)
-    assert message_wire_bytes(1460, ETHERNET_MTU, HEADERS) == 1538
-    assert message_wire_bytes(1461, ETHERNET_MTU, HEADERS) == 1461 + 2 * 78
-
-
 def test_only_the_writes_of_both_ends_fit():
-    """Seven wires of 10 Mbit/s carry 8.75 MB/s, a fast one 12.5: 6.3 are a part of it, twice that are too much."""
-    shares = {(it.wires, it.writes): it.share for it in readings()}
-    for wires, carried in ((7, 8.75), (1, 12.5)):
-        assert shares[wires, "both ends"] == pytest.approx(6.3 / carried)
-        assert shares[wires, "the producer"] == pytest.approx(12.6 / carried)
-    assert {it.writes for it in readings() if it.possible} == {"both ends"}
-    assert all(it.framed > it.share for it in readings())
+    """Seven wires of 10 Mbit/s carry 8.75 MB/s: 6.3 and its headers are a part of it, twice that are too much."""
+    of_one, of_both = readings()
+    assert of_both.wires == of_one.wires == 7
+    assert of_both.framed == pytest.approx(6.3 / 8.75 * (8192 + 6 * 78) / 8192)
+    assert of_one.framed == 2 * of_both.framed
+    assert of_both.possible and not of_one.possible
