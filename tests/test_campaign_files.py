@@ -94,15 +94,6 @@ def test_hosts_have_no_larger_mtu_than_silent_switches_let_pass(name):
         assert name == "frame_limits" or point.get("mtu", 0) <= min(silent, default=float("inf"))
 
 
-def test_the_mtu_that_is_predicted_lies_between_others():
-    """It is run in every preset, with at least one MTU on either side and three in all beside it."""
-    for preset in ("quick", "full"):
-        design = plan_of("tcp_cost", preset).design
-        others = [mtu for mtu in design["factors"]["mtu"] if mtu != design["left_out"]]
-        assert design["left_out"] in design["factors"]["mtu"] and len(others) >= 3
-        assert min(others) < design["left_out"] < max(others)
-
-
 def test_noise_keeps_the_work_of_a_node():
     """N grows with the square root of the nodes, to within a block of the matrix."""
     for point in points("hpl_noise"):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from synthetic_paths import without
-from synthetic_rails import GAINS, LESSER, LINKS, hpl_campaign, micro_campaign
+from synthetic_rails import GAINS, LINKS, hpl_campaign, micro_campaign
 
 import experiment
 from analysis.experiments import link_bonding
@@ -52,9 +52,9 @@ def test_planted_gains_come_back():
     held = []
     for exact, noisy in zip(of(blocks=2, noise=0, block_effect=0.2).hpl.ways, planted().hpl.ways):
         for nodes, gain in GAINS[exact.aggregation].items():
-            assert exact.at(nodes)[0] == pytest.approx(1 + gain)
-            low, high = noisy.at(nodes)[1]
-            held.append(low <= 1 + gain <= high)
+            assert exact.gain(nodes)[0] == pytest.approx(gain, abs=1e-9)
+            _, low, high = noisy.gain(nodes)
+            held.append(low <= gain <= high)
     assert np.mean(held) > 0.85
 
 
@@ -102,14 +102,13 @@ def test_the_largest_gain_is_said_as_it_is(campaign, says, not_said):
 @given(part=st.floats(0, 1))
 def test_communication_is_amdahls(part):
     """Halving a part of the time gives the ratio from which that part is told; a loss is below none."""
-    assert link_bonding.communication(1 / (1 - part / 2)) == pytest.approx(part, abs=1e-9)
-    assert link_bonding.communication(0.9) < 0
+    assert link_bonding.communication(1 / (1 - part / 2) - 1) == pytest.approx(part, abs=1e-9)
+    assert link_bonding.communication(-0.1) < 0
 
 
-def test_a_bonded_run_on_one_link_is_said():
-    """By a hash of addresses all runs used one link, be it another on each node."""
-    assert "On 2 nodes it used one link in all 16 runs here" in words(planted())
-    assert "it used one link" not in words(of(lesser=dict.fromkeys(LESSER, 0.4)))
+def test_nodes_that_use_one_link_each_do_not_use_both():
+    """Half of the nodes on either link is one link for each, though both links carry as much."""
+    assert "50 % of the bytes; by the other ways 0 to 45 %" in words(of(noise=0.001))
     dataset = hpl_campaign(blocks=2)
     odd = dataset.node % 2 == 1
     total = dataset.bytes_sent_rail_1 + dataset.bytes_sent_rail_2
@@ -124,7 +123,7 @@ def test_what_may_explain_the_blogs_gain():
     """Steady runs without a gain on two nodes rule a hash of addresses out; scattered ones do not."""
     assert link_bonding.published_gains().round(3).to_dict() == {2: 0.058, 4: 0.134}
     by_peer = way_of(planted(), "ecmp_layer2")
-    assert by_peer.on_fewest.kind == "holds" and by_peer.one_pair[1] < 1.058
+    assert by_peer.mean[1] < 1.03 and by_peer.one_pair[1] < 1.058
     like = {way: {**GAINS[way], 2: 0.058 if way == "ecmp_layer34" else 0.0} for way in GAINS}
     assert "is possible by hash of ports with 1 process" in words(of(gains=like))
     assert "may reach it by hash of addresses with 1 process" in words(of(noise=0.06))
@@ -151,7 +150,7 @@ def test_lost_runs_cost_their_blocks():
     """A way without any run on the most nodes has no gain there and is not the best; what was lost is said."""
     dataset = without(hpl_campaign(blocks=2), aggregation="mpi_striping", nodes=8)
     lost = link_bonding.analyse(dataset)
-    assert way_of(lost, "mpi_striping").at(8) == (None, None)
+    assert np.isnan(way_of(lost, "mpi_striping").gain(8)).all()
     assert "by MPTCP" in words(lost) and "gave no reading: planted fault" in words(lost)
 
 

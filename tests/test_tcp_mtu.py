@@ -78,18 +78,17 @@ def test_a_failed_trial_is_unknown_and_leaves_the_others():
     assert study.shares.blocks.sel(path="router", mtu=1500, direction="both") == 2
 
 
-def test_the_cost_model_finds_both_parts_and_predicts():
-    """In 20 campaigns with 2 % noise each interval holds its truth, and the MTU left out, at least 17 times."""
-    hits = np.zeros((2, 5))
+def test_the_cost_model_finds_both_parts():
+    """In 20 campaigns with 2 % noise each interval holds its truth at least 17 times."""
+    hits = np.zeros((2, 4))
     for seed in range(20):
         cost = tcp_mtu.cost_of(planted.cost(seed=seed))
         for row, (name, end) in enumerate(zip(("local", "remote"), cost.ends)):
             per_byte, per_packet = planted.PER_BYTE[name], planted.PER_PACKET[name]
             least, largest = (per_byte + per_packet / wire.tcp_payload(mtu) for mtu in cost.mtus)
-            truths = (per_byte, per_packet, 0.0, 1 - per_byte / least, 1 - largest / least)
+            truths = (per_byte, per_packet, 1 - per_byte / least, 1 - largest / least)
             intervals = (
                 *end.fitted.intervals.values(),
-                end.held_out.interval,
                 end.packet_part[1:],
                 end.saved[1:],
             )
@@ -105,8 +104,6 @@ def test_a_model_that_misses_its_means_is_not_drawn(step, followed):
     for axes in tcp_mtu.cost_over_mtu(study.cost).axes:
         assert any(line.get_gid() == "model" for line in axes.lines) == followed
     assert ("[@chase]" in words(study)) == followed
-    low, high = study.cost.ends[0].held_out.interval
-    assert followed or not low <= 0 <= high
 
 
 def test_an_unattributed_campaign_has_no_cost_model():

@@ -1,6 +1,6 @@
 """What a second link a node gives HPL and TCP: by hashing, MPTCP, MPI striping, and the bonding driver where there is one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -17,7 +17,6 @@ from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import (
     T_INTERVAL,
     Finding,
-    known,
     of_estimate,
     of_fall,
     origin,
@@ -37,14 +36,12 @@ from analysis.statistics.judgement import (
     judge_control,
     within_campaign,
 )
-from analysis.statistics.reproduction import Reproduction, prediction_interval, reproduction
+from analysis.statistics.reproduction import prediction_interval, reproduction
 from analysis.wire import wire_limit
-from analysis.wording import UNKNOWN, counted, fixed, listed, percent, percent_range
+from analysis.wording import UNKNOWN, counted, estimate, fixed, listed, percent, percent_range
 
 # The campaigns, and the files of data/, that each figure rests on.
-FIGURES = {
-    "link_bonding": ("link_hpl", "published/bonding_blog.csv"),
-}
+FIGURES = {"link_bonding": ("link_hpl", "published/bonding_blog.csv")}
 NAMES = {
     "one_link": "one link",
     "ecmp_layer2": "hash of addresses",
@@ -58,12 +55,7 @@ BY_PEER = "ecmp_layer2"
 # What a blog of 2009 may have had.
 AS_BONDED = (BY_PEER, "ecmp_layer34", "bond_8023ad", "bond_balance_rr")
 # How the gain changes with the nodes, by the answer on the fall of one link against two.
-GROWTH = {
-    FALLS_OFF: "grows",
-    SIZE_OPEN: "grows, size open",
-    FLAT: "does not grow",
-    RISES: "shrinks",
-}
+GROWTH = {FALLS_OFF: "grows", SIZE_OPEN: "grows", FLAT: "does not grow", RISES: "shrinks"}
 APART = 0.03  # of a doubling, a mark of the mean from those of its runs
 
 
@@ -71,46 +63,32 @@ APART = 0.03  # of a doubling, a mark of the mean from those of its runs
 class Way:
     """A way of using two links, with so many processes a node, against one link in the same blocks.
 
-    `log_gain` is the logarithm of the ratio of the HPL rates over (block, nodes); `gains` is over (nodes): `ratio`
-    (geometric mean), its 95 % t interval `low` and `high`, and `blocks`. `lesser` [1] is that of `sent_by_lesser` over
-    (block, nodes). `growth` judges the rise of the gain from the fewest nodes that use a network to the most: `falls
-    off` where it grows beyond the margin, `flat` where it does not; None without two such node counts. `control` is of
-    one node, which uses no link: there the gain must be none. `on_fewest` judges in the same way whether there is a
-    gain on the fewest nodes that use a network, and `one_pair` is the 95 % prediction interval for the ratio of a
-    single pair of runs there, all that a source without repeats has; None from fewer than two blocks.
+    `log_gain` is the logarithm of the ratio of the HPL rates over (block, nodes); `gains` is over (nodes): `gain` [1]
+    (of the geometric mean), its 95 % t interval `low` and `high`, and `blocks`. `growth` judges the rise of the gain
+    from the fewest nodes that use a network to the most: `falls off` where it grows beyond the margin, `flat` where it
+    does not; None without two such node counts. `control` is of one node, which uses no link: there the gain must be
+    none. Of the ratio on the fewest nodes `mean` is the 90 % interval of its mean, and `one_pair` the 95 % prediction
+    interval of a single pair of runs, all that a source without repeats has; None from fewer than two blocks.
     """
 
     aggregation: str
     ranks_per_node: int
     log_gain: xr.DataArray
     gains: xr.Dataset
-    lesser: xr.DataArray
-    growth: Judgement | None
-    control: Control | None
-    on_fewest: Control | None
-    one_pair: Interval | None
+    growth: Judgement | None = None
+    control: Control | None = None
+    mean: Interval | None = None
+    one_pair: Interval | None = None
 
     @property
     def name(self) -> str:
         """The way in words."""
         return f"{NAMES[self.aggregation]} with {_processes(self.ranks_per_node)}"
 
-    def at(self, nodes: int) -> tuple[float | None, Interval | None]:
-        """The ratio to one link on so many nodes and its 95 % interval, None where they are not known."""
-        if nodes not in self.gains.nodes:
-            return None, None
-        at = self.gains.sel(nodes=nodes)
-        ends = float(at.low), float(at.high)
-        return known(float(at.ratio)), ends if np.isfinite(ends).all() else None
-
-    def blocks(self, nodes: int) -> int:
-        """How many blocks that ratio rests on."""
-        return int(self.gains.blocks.sel(nodes=nodes))
-
-    def surely_gains(self, nodes: int) -> bool:
-        """Whether that interval is above 1."""
-        interval = self.at(nodes)[1]
-        return interval is not None and interval[0] > 1
+    def gain(self, nodes: int) -> tuple[float, float, float]:
+        """The gain on so many nodes and its 95 % interval, NaN where they are not known."""
+        at = self.gains.reindex(nodes=[nodes]).isel(nodes=0)
+        return float(at.gain), float(at.low), float(at.high)
 
 
 @dataclass(frozen=True)
@@ -118,15 +96,13 @@ class Hpl:
     """HPL over one link and over two.
 
     `points` is over (block, aggregation, nodes, ranks_per_node): `rate` [Gflop/s] and `lesser` [1], the share of the
-    lesser link. `fewest` is the least number of nodes that use a network. Below `least_share` [1] of the bytes on the
-    lesser link a run used one link.
+    lesser link. `fewest` is the least number of nodes that use a network.
     """
 
     dataset: xr.Dataset
     points: xr.Dataset
     baseline: str
     margin: float
-    least_share: float
     fewest: int
     ways: tuple[Way, ...]
 
@@ -166,7 +142,7 @@ class LinkBonding:
 def analyse(
     link_hpl: xr.Dataset, link_micro: xr.Dataset | None = None, today: xr.Dataset | None = None
 ) -> LinkBonding:
-    """Derive gains, growth and candidates from HPL's campaign, and goodputs from TCP's.
+    """Derive gains and their growth from HPL's campaign, and goodputs from TCP's.
 
     Raises FalloffError when a dataset has no trial of its tool, or HPL ran over several interconnects.
     """
@@ -177,13 +153,13 @@ def analyse(
     )
 
 
-def communication(ratio: float) -> float:
-    """The part of the time over one link that two links have halved at this ratio of rates.
+def communication(gain: float) -> float:
+    """The part of the time over one link that two links have halved at this gain.
 
-    Amdahl's law with two links for the part f: ratio = 1 / (1 - f / 2), so that f = 2 (1 - 1 / ratio); below 0 where two
-    links are slower.
+    Amdahl's law with two links for the part f: 1 + gain = 1 / (1 - f / 2), so that f = 2 (1 - 1 / (1 + gain)); below 0
+    where two links are slower.
     """
-    return 2 * (1 - 1 / ratio)
+    return 2 * (1 - 1 / (1 + gain))
 
 
 def sent_by_lesser(dataset: xr.Dataset) -> xr.DataArray:
@@ -199,7 +175,6 @@ def sent_by_lesser(dataset: xr.Dataset) -> xr.DataArray:
 def _hpl(dataset: xr.Dataset) -> Hpl:
     points = over_factors(dataset, rate=dataset.hpl_rate, lesser=sent_by_lesser(dataset))
     points = at_only_level(points, "interconnect").drop_vars("interconnect")
-    points["lesser"] = points.lesser.where(points.nodes > 1)  # one node has nobody to send to
     planned, evidence = design(dataset), origin("link_bonding", dataset)["evidence"]
     others = [way for way in points.aggregation.values.tolist() if way != planned["baseline"]]
     each = product(others, points.ranks_per_node.values.tolist())
@@ -207,42 +182,29 @@ def _hpl(dataset: xr.Dataset) -> Hpl:
     if all(way.growth for way in ways):
         growths = within_campaign([way.growth for way in ways])
         ways = [replace(way, growth=growth) for way, growth in zip(ways, growths)]
-    return Hpl(
-        dataset=dataset,
-        points=points,
-        baseline=planned["baseline"],
-        margin=planned["margin"],
-        least_share=planned["least_share"],
-        fewest=planned["fewest_nodes"],
-        ways=tuple(ways),
-    )
+    baseline, margin, fewest = (planned[name] for name in ("baseline", "margin", "fewest_nodes"))
+    return Hpl(dataset, points, baseline, margin, fewest, tuple(ways))
 
 
 def _way(aggregation: str, ranks: int, points: xr.Dataset, planned: Mapping, evidence: str) -> Way:
     log_gain = log_ratios(points, aggregation, planned["baseline"], "aggregation")
     log_gain = log_gain.sel(ranks_per_node=ranks, drop=True)
+    gains = ratios(log_gain).rename(ratio="gain")
+    gains = gains.assign({end: gains[end] - 1 for end in ("gain", "low", "high")})
     most, fewest, margin = int(log_gain.nodes.max()), planned["fewest_nodes"], planned["margin"]
-    growth = control = on_fewest = one_pair = None
+    judged = {}
     if 1 in log_gain.nodes:
-        control = judge_control(log_gain.sel(nodes=1).values, margin)
+        judged["control"] = judge_control(log_gain.sel(nodes=1).values, margin)
     if fewest in log_gain.nodes:
         few = log_gain.sel(nodes=fewest)
-        on_fewest, pairs = judge_control(few.values, margin), few.dropna("block").values
-        if len(pairs) > 1:
-            one_pair = tuple(np.exp(prediction_interval(pairs, 1)).tolist())
+        judged["mean"] = judge_control(few.values, margin).interval
+        if few.notnull().sum() > 1:
+            pair = prediction_interval(few.dropna("block").values, 1)
+            judged["one_pair"] = tuple(np.exp(pair).tolist())
         if most > fewest:
-            growth = judge((few - log_gain.sel(nodes=most)).values, margin, evidence)
-    return Way(
-        aggregation=aggregation,
-        ranks_per_node=ranks,
-        log_gain=log_gain,
-        gains=ratios(log_gain),
-        lesser=points.lesser.sel(aggregation=aggregation, ranks_per_node=ranks, drop=True),
-        growth=growth,
-        control=control,
-        on_fewest=on_fewest,
-        one_pair=one_pair,
-    )
+            fall = few - log_gain.sel(nodes=most)
+            judged["growth"] = judge(fall.values, margin, evidence)
+    return Way(aggregation, ranks, log_gain, gains, **judged)
 
 
 def _micro(dataset: xr.Dataset) -> Micro:
@@ -255,47 +217,39 @@ def _micro(dataset: xr.Dataset) -> Micro:
 
 
 def findings(study: LinkBonding) -> Iterator[Finding]:
-    """Gain of every way on every node count, and its growth, as data."""
-    hpl = study.hpl
+    """Gain of every way on every node count, its growth, and TCP's goodput over both links, as data."""
+    hpl, micro = study.hpl, study.micro
     source = origin("link_bonding", hpl.dataset)
-    run_today = study.today.dataset if study.today else None
     for way in hpl.ways:
         each = f"{way.aggregation}, {way.ranks_per_node} processes a node"
         for nodes in way.gains.nodes.values.tolist():
-            gain = way.gains.sel(nodes=nodes) - 1
+            statement = f"what two links gain over one: {each}, {nodes} nodes"
+            gain, *ends = way.gain(nodes)
+            n, today = int(way.gains.blocks.sel(nodes=nodes)), _reproduced(study, way, nodes)
             yield of_estimate(
-                source,
-                f"what two links gain over one: {each}, {nodes} nodes",
-                "gain",
-                "1",
-                float(gain.ratio),
-                (float(gain.low), float(gain.high)),
-                T_INTERVAL,
-                n=way.blocks(nodes),
-                today=today_of(_reproduced(study, way, nodes), run_today),
+                source, statement, "gain", "1", gain, ends, T_INTERVAL, n=n, today=today
             )
         if way.growth is not None:
             statement = f"one link falls against two from {hpl.fewest} to {hpl.most} nodes: {each}"
             yield of_fall(source, statement, way.growth)
-    if study.micro is not None:
-        source = origin("link_bonding", study.micro.dataset)
-        for place in product(
-            *(study.micro.links[name].values for name in ("aggregation", "streams"))
-        ):
-            at = study.micro.links.sel(dict(zip(("aggregation", "streams"), place)))
-            statement = "TCP's goodput in units of one link's wire limit: {}, {} connections".format(*place)
-            ends, n = (float(at.low), float(at.high)), int(at.blocks)
-            yield of_estimate(
-                source, statement, "links", "1", float(at["mean"]), ends, T_INTERVAL, n=n
-            )
+    for at in _each(micro.links) if micro else ():
+        source = origin("link_bonding", micro.dataset)
+        statement = f"TCP's goodput in units of one link's wire limit: {at.aggregation.item()}, {at.streams.item()} connections"
+        ends, n = (float(at.low), float(at.high)), int(at.blocks)
+        yield of_estimate(source, statement, "links", "1", float(at["mean"]), ends, T_INTERVAL, n=n)
 
 
-def _reproduced(study: LinkBonding, way: Way, nodes: int) -> Reproduction | None:
+def _each(links: xr.Dataset) -> Iterator[xr.Dataset]:
+    for way, streams in product(links.aggregation.values, links.streams.values):
+        yield links.sel(aggregation=way, streams=streams)
+
+
+def _reproduced(study: LinkBonding, way: Way, nodes: int) -> dict | None:
     """Whether today's run gives a way's gain again; None where it was not run today."""
     for today in study.today.ways if study.today else ():
         if today.name == way.name and nodes in today.log_gain.nodes:
             then, now = (one.log_gain.sel(nodes=nodes).values for one in (way, today))
-            return reproduction("", then, now, study.hpl.margin)
+            return today_of(reproduction("", then, now, study.hpl.margin), study.today.dataset)
     return None
 
 
@@ -313,33 +267,33 @@ def finding(study: LinkBonding) -> str:
 
 def _of_gains(hpl: Hpl) -> Iterator[str]:
     """The largest gain on the most nodes of those that are surely above 0, if any, else of all; and what it tells."""
-    ways = [way for way in hpl.ways if way.at(hpl.most)[0] is not None]
-    sure = [way for way in ways if way.surely_gains(hpl.most)]
+    gains = {way.name: way.gain(hpl.most) for way in hpl.ways}
+    ways = [way for way in hpl.ways if np.isfinite(gains[way.name][0])]
+    sure = [way for way in ways if gains[way.name][1] > 0]
     where = counted(hpl.most, "node")
     if not ways:
         reason = "no block has valid runs over one link and over two"
         yield f"**What a second link gives HPL on {where} cannot be said**: {reason}."
         return
-    best = max(sure or ways, key=lambda way: way.at(hpl.most)[0])
-    ratio, interval = best.at(hpl.most)
-    basis = f"{counted(best.blocks(hpl.most), 'block')}, {hpl.evidence} evidence"
-    if interval is None:
-        reason = f"one block has no interval ({basis})"
-        yield f"**How much a second link gives HPL on {where} is open**: {reason}."
-        return
-    if interval[0] <= 1 <= interval[1]:
+    best = max(sure or ways, key=lambda way: gains[way.name][0])
+    gain, low, high = gains[best.name]
+    blocks = int(best.gains.blocks.sel(nodes=hpl.most))
+    basis = f"{counted(blocks, 'block')}, {hpl.evidence} evidence"
+    if not (low > 0 or high < 0):
         reason = f"no gain is surely above or below 0 ({basis})"
         yield f"**Whether a second link gives HPL anything on {where} is open**: {reason}."
         return
     yield (
-        f"**A second link {'gives' if ratio > 1 else 'costs'} HPL {percent(abs(ratio - 1))} on {where} by {best.name} a node** "
-        f"(95 % t interval {_gains(interval)}, {basis}). It is the largest of {counted(len(ways), 'gain')}, picked after the run."
+        f"**A second link {'gives' if gain > 0 else 'costs'} HPL {percent(abs(gain))} on {where} by {best.name} a node** "
+        f"(95 % t interval {percent_range((low, high))}, {basis}). It is the largest of {counted(len(ways), 'gain')}, picked after "
+        "the run."
     )
     if sure:
         yield _growth(hpl, best)
+        waits = percent_range((communication(low), communication(high)))
         yield (
             "The rate does not double, because only the time that HPL waits for the network can shrink. If two links halve that "
-            f"time, it is {percent(communication(ratio))} ({percent_range(tuple(map(communication, interval)))}) of the time over one link."
+            f"time, it is {percent(communication(gain))} ({waits}) of the time over one link."
         )
         yield _evenly_used(hpl, best)
 
@@ -350,20 +304,30 @@ def _growth(hpl: Hpl, way: Way) -> str:
         return ""
     if growth.answer not in GROWTH:
         return "Whether it changes with the number of nodes is open."
-    changes = GROWTH[growth.answer].removesuffix(", size open")
-    start = f"{_gain(way.at(hpl.fewest)[0])} on {counted(hpl.fewest, 'node')}"
-    interval = f"{percent(growth.confidence, 0)} interval of the rise {_rise(growth.interval)}"
-    return f"It {changes} with the nodes, from {start} ({interval})."
+    start = f"{percent(way.gain(hpl.fewest)[0])} on {counted(hpl.fewest, 'node')}"
+    interval = (
+        f"{percent(growth.confidence, 0)} interval of the rise {percent_range(_rise(growth)[1:])}"
+    )
+    return f"It {GROWTH[growth.answer]} with the nodes, from {start} ({interval})."
+
+
+def _rise(growth: Judgement) -> tuple[float, float, float]:
+    """The rise of a gain with its interval, from the fall of one link against two; NaN where it is not known."""
+    falls = (np.nan if growth.fall is None else growth.fall, *(growth.interval or (np.nan, np.nan)))
+    return tuple(1 / (1 - fall) - 1 for fall in falls)
 
 
 def _evenly_used(hpl: Hpl, best: Way) -> str:
     """Which part of the bytes a node's lesser link carried, by the best way and by others."""
-    shares = {way.name: float(way.lesser.sel(nodes=hpl.most).median()) for way in hpl.ways}
-    rest = [shares[way.name] for way in hpl.ways if way.aggregation != best.aggregation]
-    if not np.isfinite([shares[best.name], *rest]).all():
+    shares = (
+        hpl.points.lesser.sel(nodes=hpl.most).median("block").drop_sel(aggregation=hpl.baseline)
+    )
+    own = shares.sel(aggregation=best.aggregation, ranks_per_node=best.ranks_per_node)
+    rest = shares.drop_sel(aggregation=best.aggregation)
+    if not rest.size or not np.isfinite([own, rest.min(skipna=False)]).all():
         return ""
-    others = f"; by the other ways {percent_range((min(rest), max(rest)), 0)}" if rest else ""
-    return f"The link that carried less had {percent(shares[best.name], 0)} of the bytes{others}."
+    others = percent_range((float(rest.min()), float(rest.max())), 0)
+    return f"The link that carried less had {percent(float(own), 0)} of the bytes; by the other ways {others}."
 
 
 def _on_one_node(hpl: Hpl) -> str:
@@ -387,38 +351,16 @@ def _of_blog(hpl: Hpl) -> Iterator[str]:
         return
     each = " and ".join(f"{percent(gain)} on {counted(n, 'node')}" for n, gain in printed.items())
     yield f"A blog printed gains of {each}, of one pair of runs each [@bonding]."
-    yield _one_peer(hpl)
-    gain = printed[hpl.fewest]
-    judged = [way for way in hpl.ways if way.aggregation in AS_BONDED and way.on_fewest]
-    judged = [way for way in judged if way.on_fewest.interval]
-    means, pairs = (
-        [way.name for way, (low, high) in zip(judged, intervals) if low <= 1 + gain <= high]
-        for intervals in (
-            [way.on_fewest.interval for way in judged],
-            [way.one_pair for way in judged],
-        )
-    )
+    ratio, gain = 1 + printed[hpl.fewest], percent(printed[hpl.fewest])
+    judged = [way for way in hpl.ways if way.aggregation in AS_BONDED and way.mean]
+    means = [way.name for way in judged if way.mean[0] <= ratio <= way.mean[1]]
+    pairs = [way.name for way in judged if way.one_pair[0] <= ratio <= way.one_pair[1]]
     if means:
-        yield f"A mean gain of {percent(gain)} there is possible by {' or '.join(means)}."
+        yield f"A mean gain of {gain} on {hpl.fewest} nodes is possible by {' or '.join(means)}."
     elif judged:
-        yield f"No hash that was tried has a mean gain of {percent(gain)} there."
+        yield f"No hash that was tried has a mean gain of {gain} on {hpl.fewest} nodes."
     if pairs:
         yield f"A single pair of runs may reach it by {' or '.join(pairs)}."
-
-
-def _one_peer(hpl: Hpl) -> str:
-    """That a hash of addresses uses one link between two nodes, where it did so in every run."""
-    ways = [
-        way for way in hpl.ways if way.aggregation == BY_PEER and hpl.fewest in way.lesser.nodes
-    ]
-    shares = [way.lesser.sel(nodes=hpl.fewest).dropna("block").values for way in ways]
-    runs = np.concatenate(shares) if shares else np.array([])
-    if not runs.size or (runs >= hpl.least_share).any():
-        return ""
-    return (
-        "The bonding driver's default, a hash of addresses, leaves all traffic to one peer on one link. "
-        f"On {counted(hpl.fewest, 'node')} it used one link in all {counted(runs.size, 'run')} here."
-    )
 
 
 def _of_micro(study: Micro) -> str:
@@ -427,33 +369,24 @@ def _of_micro(study: Micro) -> str:
     ends = ends.sel(aggregation=ends.aggregation != "one_link")
     if not ends.size:
         return "What TCP connections get of two links cannot be said: no way of using both has a valid run."
-    names = [NAMES[way] for way in ends.aggregation.values]
-    first, last = (
-        [fixed(links, 2) for links in at] for at in ends.transpose("streams", ...).values
-    )
     fewest, most = ends.streams.values.tolist()
     evidence = origin("link_bonding", study.dataset)["evidence"]
-    filled = listed([f"{links} links by {name}" for links, name in zip(first, names)])
-    basis = f"{counted(study.points.sizes['block'], 'block')}, {evidence} evidence"
+    few, many = ([fixed(float(n), 2) for n in ends.isel(streams=at)] for at in (0, -1))
+    names = [NAMES[way] for way in ends.aggregation.values]
+    filled = listed([f"{links} links by {name}" for links, name in zip(few, names)])
     return (
-        f"Between two nodes, {counted(fewest, 'TCP connection')} {'fills' if fewest == 1 else 'fill'} {filled}. "
-        f"With {most} connections these are {listed(last)} links ({basis})."
+        f"Between two nodes, {counted(fewest, 'TCP connection')} {'fills' if fewest == 1 else 'fill'} {filled}. With {most} "
+        f"connections these are {listed(many)} links ({counted(study.points.sizes['block'], 'block')}, {evidence} evidence)."
     )
 
 
 def _of_today(study: LinkBonding) -> str:
     """How many of today's gains are the reference's."""
-    compared = [
-        _reproduced(study, way, nodes)
-        for way, nodes in product(study.hpl.ways, study.hpl.points.nodes.values.tolist())
-    ]
-    kinds = [one.kind for one in compared if one]
-    if not kinds:
+    answers = [finding.today["answer"] for finding in findings(study) if finding.today]
+    same, differ = answers.count("reproduced"), answers.count("not reproduced")
+    if not answers:
         return ""
-    return (
-        f"Today's shorter run reproduces {kinds.count('reproduced')} of {counted(len(kinds), 'gain')}; "
-        f"{kinds.count('not reproduced')} differ."
-    )
+    return f"Today's shorter run reproduces {same} of {counted(len(answers), 'gain')}; {differ} differ."
 
 
 def figures(study: LinkBonding) -> dict[str, Exhibit]:
@@ -487,8 +420,7 @@ def gains_over_nodes(hpl: Hpl) -> Figure:
                 gains = 100 * np.expm1(way.log_gain)
                 drawing.runs(axes, name, places * 2**-APART, gains, "_")
                 axes.plot([], [], look.marker, color=look.color, mfc="white", label=NAMES[name])
-                means = 100 * (way.gains - 1)
-                ends = (means[end].values for end in ("ratio", "low", "high"))
+                ends = (100 * way.gains[end].values for end in ("gain", "low", "high"))
                 drawing.interval(axes, name, places * 2**APART, *ends)
             places = drawing.beside(blog.index.values, len(ways), len(ways) + 1)
             cross = {"color": style.INK, "markersize": 6, "label": "published (blog)"}
@@ -526,14 +458,13 @@ def growth_table(study: LinkBonding) -> Table:
     return Table("link-bonding", columns, "lrrrlrr", rows, caption, basis)
 
 
-def _growth_row(hpl: Hpl, way: Way) -> Sequence[str]:
-    few, most, alone = (_gain(*way.at(nodes)) for nodes in (hpl.fewest, hpl.most, 1))
-    rise, answer, blocks = UNKNOWN, UNKNOWN, UNKNOWN
-    if (growth := way.growth) and growth.fall is not None:
-        interval = f" ({_rise(growth.interval)})" if growth.interval else ""
-        rise = percent(1 / (1 - growth.fall) - 1) + interval
-        answer, blocks = GROWTH.get(growth.answer, growth.answer), str(growth.blocks)
-    return f"{NAMES[way.aggregation]}, {way.ranks_per_node}", few, most, rise, answer, blocks, alone
+def _growth_row(hpl: Hpl, way: Way) -> tuple[str, ...]:
+    few, most, alone = (estimate(*way.gain(nodes), percent) for nodes in (hpl.fewest, hpl.most, 1))
+    cells = (UNKNOWN, UNKNOWN, UNKNOWN)
+    if growth := way.growth:
+        answer = GROWTH.get(growth.answer, growth.answer)
+        cells = estimate(*_rise(growth), percent), answer, str(growth.blocks)
+    return f"{NAMES[way.aggregation]}, {way.ranks_per_node}", few, most, *cells, alone
 
 
 def published_gains() -> pd.Series:
@@ -545,18 +476,3 @@ def published_gains() -> pd.Series:
 
 def _processes(ranks: int) -> str:
     return f"{ranks} {'process' if ranks == 1 else 'processes'}"
-
-
-def _rise(falls: Interval) -> str:
-    """The interval of a gain's rise, from that of the fall of one link against two."""
-    return percent_range(tuple(1 / (1 - end) - 1 for end in falls))
-
-
-def _gain(ratio: float | None, interval: Interval | None = None) -> str:
-    """A ratio to one link as a gain, with its interval where there is one."""
-    gain = percent(None if ratio is None else ratio - 1)
-    return gain if interval is None else f"{gain} ({_gains(interval)})"
-
-
-def _gains(interval: Interval) -> str:
-    return percent_range((interval[0] - 1, interval[1] - 1))

@@ -54,8 +54,6 @@ from runners.record import FalloffError
 FIGURES = {"long_path": ("long_path",), "long_path_repeats": ("long_repeats",)}
 MODEL = "bandwidth_delay"
 MBIT, GBIT, KIB, MS = 1e6, 1e9, 1024, 1e-3
-FULL = 0.97  # of the wire limit: from there on a path counts as full
-UNSCALED = 65536  # B: the largest window of TCP without window scaling (RFC 7323)
 MISSES = "the model misses its data"
 SPREAD = 0.6  # of a row, for the repeats in it
 MCKAY = "95 % modified McKay interval over the transfers"
@@ -308,7 +306,6 @@ def finding(study: LongPath) -> str:
     paragraphs = (
         (
             *_of_buffers(study),
-            _of_small_buffer(study),
             without_reading(study.dataset),
             _of_today(study),
         ),
@@ -345,23 +342,6 @@ def _of_buffers(study: LongPath) -> Iterator[str]:
 
 def _path(study: LongPath, curve: Curve) -> str:
     return f'the path "{short_names(study.dataset)[curve.path]}"'
-
-
-def _of_small_buffer(study: LongPath) -> str:
-    """What the largest unscaled window reaches where the round trip is longest."""
-    curves = [curve for curve in study.curves if curve.congestion_control == study.control]
-    longest = max(curves, key=lambda curve: curve.round_trip)
-    if UNSCALED not in longest.goodput.window_bytes.values:
-        return ""
-    share = longest.shares.sel(window_bytes=UNSCALED)
-    if not share["mean"] < FULL:
-        return ""
-    low, high = float(share.low), float(share.high)
-    interval = "" if np.isnan(low) else f" (95 % interval {percent_range((low, high))})"
-    return (
-        f"With a buffer of {byte_size(UNSCALED)} TCP reaches {percent(float(share['mean']))}{interval} of the limit of "
-        f"{_path(study, longest)}, {longest.direction}."
-    )
 
 
 def _of_control(study: LongPath, control: str) -> str:

@@ -18,7 +18,6 @@ from analysis.exhibit import Basis, Exhibit
 from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.fitting.compare import HeldOut, compare
 from analysis.inference.averages import average
 from analysis.inference.over_blocks import rates, ratios
 from analysis.tcp import ENDS, HOST_BOUND, LINK_BOUND, MOST_UNATTRIBUTED, SHAPER, points, stamps
@@ -48,8 +47,7 @@ class End:
     `fitted` is the cost model over the payload [B] of a packet; None where the data do not allow it, and
     `refused` says why. `followed` says whether the model may be drawn through the means. `packet_part` is
     the packet's share [1] of the cost at the least MTU by the model. `saved` [1] is what the largest MTU
-    saves of the cost at the least, in so many `blocks`. `held_out` is the error of the others' prediction
-    of the MTU that was left out; None where there is none.
+    saves of the cost at the least, in so many `blocks`.
     """
 
     name: str
@@ -60,19 +58,17 @@ class End:
     packet_part: Estimate
     saved: Estimate
     blocks: int
-    held_out: HeldOut | None
 
 
 @dataclass(frozen=True)
 class Cost:
     """CPU time for a byte at the `sending` and the `receiving` end, on one path one way.
 
-    `points` are over (block, mtu). `left_out` is the MTU [B] that the others predict.
+    `points` are over (block, mtu).
     """
 
     dataset: xr.Dataset
     points: xr.Dataset
-    left_out: int
     ends: tuple[End, ...]
 
     @property
@@ -159,13 +155,13 @@ def cost_of(dataset: xr.Dataset) -> Cost:
     Raises FalloffError when there is no iperf3 trial, or there are several paths or directions.
     """
     laid_out = at_only_level(points(dataset), "path", "direction")
-    left_out = json.loads(dataset.attrs["design"])["left_out"]
     names = zip(("sending", "receiving"), ENDS)
-    ends = tuple(_end(name, laid_out[f"cost_{end}"], left_out) for name, end in names)
-    return Cost(dataset, laid_out, left_out, ends)
+    return Cost(
+        dataset, laid_out, tuple(_end(name, laid_out[f"cost_{end}"]) for name, end in names)
+    )
 
 
-def _end(name: str, values: xr.DataArray, left_out: int) -> End:
+def _end(name: str, values: xr.DataArray) -> End:
     values = values.transpose("block", "mtu")
     payload = tcp_payload(values.mtu.values)
     fitted, refused, followed, packet_part = None, "", False, NOT_KNOWN
@@ -191,18 +187,7 @@ def _end(name: str, values: xr.DataArray, left_out: int) -> End:
         packet_part=packet_part,
         saved=tuple(1 - float(left[end]) for end in ("ratio", "high", "low")),
         blocks=int(left.blocks),
-        held_out=_held_out(values, left_out),
     )
-
-
-def _held_out(values: xr.DataArray, left_out: int) -> HeldOut | None:
-    """How the other MTUs predict the one that is left out; None where they do not."""
-    if left_out not in values.mtu:
-        return None
-    others = [mtu for mtu in values.mtu.values if mtu != left_out]
-    ordered = values.sel(mtu=[*others, left_out])
-    (compared,) = compare([COST_MODEL], tcp_payload(ordered.mtu.values), ordered.values)
-    return compared.held_out
 
 
 def finding(study: TcpMtu) -> str:
@@ -328,7 +313,7 @@ def _of_share(source: dict, statement: str, at: xr.Dataset, **further) -> Findin
 
 
 def _findings_of_cost(cost: Cost) -> Iterator[Finding]:
-    """The packet's part of the cost, what the largest MTU saves, and the model's prediction, as data."""
+    """The packet's part of the cost, and what the largest MTU saves, as data."""
     source, (least, largest) = origin("tcp_mtu", cost.dataset), cost.mtus
 
     def of(statement: str, quantity: str, value: Estimate, n: int, **further) -> Finding:
@@ -343,10 +328,6 @@ def _findings_of_cost(cost: Cost) -> Iterator[Finding]:
         yield of(statement, "share", end.packet_part, blocks, reason=end.refused, primary=True)
         statement = f"a byte's CPU time falls from MTU {least} to {largest}, {end.name} end"
         yield of(statement, "fall", end.saved, end.blocks)
-        if end.held_out is not None:
-            statement = f"what the other MTUs predict of MTU {cost.left_out}, {end.name} end"
-            value = (end.held_out.error, *end.held_out.interval)
-            yield of(statement, "error", value, end.held_out.blocks)
 
 
 def figures(study: TcpMtu) -> dict[str, Exhibit]:
@@ -384,8 +365,7 @@ def figures(study: TcpMtu) -> dict[str, Exhibit]:
 def _cost_marks(cost: Cost) -> Iterator[str]:
     """What the marks of the cost are, and why some of them are missing."""
     yield (
-        "Small marks are single blocks. A curve is the cost model with its 95 % band, where it follows the means. The grey line "
-        "is the MTU that the model predicts from the others."
+        "Small marks are single blocks. A curve is the cost model with its 95 % band, where it follows the means."
     )
     silent = int((np.abs(cost.points.unattributed) > MOST_UNATTRIBUTED).sum())
     if silent:
@@ -453,7 +433,6 @@ def cost_over_mtu(cost: Cost) -> Figure:
         figure, panels = drawing.new_figures(2.4, len(cost.ends))
         for axes, end in zip(panels, cost.ends):
             axes.sharey(panels[0])
-            axes.axvline(cost.left_out, color=style.FAINT, linewidth=1, zorder=0)
             drawing.runs(axes, end.name, mtus, end.values / NANO, "")
             drawing.intervals(axes, end.name, mtus, end.values / NANO, "cost")
             if end.followed:
