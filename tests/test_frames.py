@@ -28,9 +28,9 @@ def test_another_limit_than_described_is_not_exact():
     """A switch that drops 4 bytes earlier, always or in some blocks, is told from one as described."""
     lower = frames.analyse(planted.frame_limits(limit=8978))
     assert lower.limits.exact == 16 and "in 16 of 20 cases" in words(lower)
+    assert "It differs, or blocks do, on: 8996 switch." in words(lower)
     varying = frames.analyse(planted.frame_limits(varying=True))
     assert (varying.limits.map.alike == ~varying.limits.map.load).all()
-    assert "which differ" in frames.limits_table(varying).body
 
 
 @pytest.mark.parametrize(("limit", "same"), [(8982, 20), (8978, 16)])

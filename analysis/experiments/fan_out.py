@@ -25,7 +25,6 @@ from analysis.models import segmented
 from analysis.wording import (
     between,
     counted,
-    exact,
     fixed,
     listed,
     percent,
@@ -251,23 +250,6 @@ def _of_today(study: FanOut) -> str:
         for fan in study.today.fans
     ]
     return f"Today's run ({counted(study.today.blocks, 'block')}) {listed(answers)}."
-
-
-def source() -> str:
-    """What the source printed of its bridge (Markdown)."""
-    printed = published.grid5000()
-    bridge = printed["bridge"]
-    quotes = {statement["about"]: statement["quote"] for statement in printed["statement"]}
-    return (
-        f"The source sent from one node over a bridge to more and more others. The sum stopped growing after "
-        f"{bridge['targets']['value']} of them, at about {_gbit(bridge['saturation'])}; "
-        f"{_gbit(bridge['expected'])} were expected (published evidence) [@gridfive]. It says: "
-        f'"{quotes["bridge"]}" A limit of the sender would show the same.'
-    )
-
-
-def _gbit(printed: Mapping) -> str:
-    return f"{exact(printed['value'] / GBIT)} Gbit/s"
 
 
 def figures(study: FanOut) -> dict[str, Exhibit]:

@@ -13,21 +13,17 @@ from matplotlib.figure import Figure
 from analysis import drawing, published, style
 from analysis.attributes import interconnects, short_names
 from analysis.derive import over_factors
-from analysis.exhibit import Basis, Exhibit, Table
+from analysis.exhibit import Basis, Exhibit
 from analysis.findings import Finding, known, of_control, of_estimate, origin
 from analysis.inference.averages import mean_over
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import Control, judge_control
 from analysis.wire import ETHERNET_HEADER, packet_limit
-from analysis.wording import UNKNOWN, between, counted, fixed, percent
+from analysis.wording import between, counted, fixed, listed, percent
 
 WAYS = {"forward": "", "reverse": "_reverse"}  # a way's ending of the readings' names
-# What happens to larger frames.
-FAULTS = {
-    "local": "refused by the sender",
-    "router": "reported by a router",
-    "silent": "lost without a word",
-}
+# What happens to larger frames on their way.
+FAULTS = {"silent": "lost without a word", "router": "reported by a router"}
 SIDESTEP = 0.15  # of a step from one frame size to the next, of a path from the middle
 NO_INTERVAL = (None, None)
 FIGURES = {"packet_sizes": ("packet_sizes",)}
@@ -215,7 +211,7 @@ def _of_sizes(study: PacketSizes) -> Iterator[str]:
     )
     worst, sizes = study.worst, sorted(study.blocking)
     control = study.blocking[worst]
-    basis = f"{counted(control.blocks, 'block')}, {_evidence(study.dataset)} evidence"
+    basis = f"{counted(control.blocks, 'block')}, {origin('frames', study.dataset)['evidence']} evidence"
     if control.interval:
         basis = f"90 % interval {between(control.interval, 3)}, {basis}"
     pair = f"as large a share of datagrams as the {reference}"
@@ -237,15 +233,22 @@ def _of_sizes(study: PacketSizes) -> Iterator[str]:
 
 
 def _of_limits(study: FrameLimits) -> Iterator[str]:
-    table = study.map
+    table, names = study.map, short_names(study.dataset)
     if table.frame.isnull().all():
         yield "**The largest frame of no path is known**: no search ended."
         return
-    basis = f"{counted(int(table.blocks.max()), 'block')}, {_evidence(study.dataset)} evidence"
+    basis = f"{counted(int(table.blocks.max()), 'block')}, {origin('frames', study.dataset)['evidence']} evidence"
     yield (
         f"**The search for the largest frame ends exactly at the limit that was set in {study.exact} of "
         f"{int(table.frame.notnull().sum())} cases**: each path, both ways, idle and under load ({basis})."
     )
+    differs = table[~(table.alike & (table.frame == table.expected))].path.unique()
+    if len(differs):
+        yield f"It differs, or blocks do, on: {listed([names[path] for path in differs])}."
+    for fault, words in FAULTS.items():
+        paths = table[table.fault.str.contains(fault)].path.unique()
+        if len(paths):
+            yield f"Larger frames are {words} on: {listed([names[path] for path in paths])}."
     limit = published.nemo()["frame_limit"]["smc_8505t"]["frame"]["value"]
     yield f"The source's switches carried frames of {limit} bytes [@nemo]."
 
@@ -300,7 +303,7 @@ def figures(study: Frames) -> dict[str, Exhibit]:
             "packet_sizes",
             datagrams_over_size(study.sizes),
             "Datagrams that the sender offers each path, and those that do not reach the receiver's socket, over the frame",
-            Basis(_evidence(study.sizes.dataset), n, intervals),
+            Basis(origin("frames", study.sizes.dataset)["evidence"], n, intervals),
             "Datagrams sent per second and their loss over the frame size, for a cable and a switch",
             "Small marks are single blocks. An interval may end outside of the axes. Loss is that on the path and at the socket.",
             rests_on=FIGURES["packet_sizes"],
@@ -329,38 +332,6 @@ def datagrams_over_size(study: PacketSizes) -> Figure:
             axes.set_xlabel("frame without FCS [B]")
         drawing.legend_below(figure, (sent, loss), 3)
         return figure
-
-
-def limits_table(study: Frames) -> Table:
-    """The largest frame of each path and way, idle and under load, beside its description."""
-    table, names = study.limits.map, short_names(study.limits.dataset)
-    rows = [
-        (names[path], way, *_limits_row(alone))
-        for (path, way), alone in table.groupby(["path", "way"], sort=False)
-    ]
-    sizes = ("Idle [B]", "Under load [B]", "By description [B]")
-    columns = ("Path", "Way", *sizes, "Larger frames are", "Blocks")
-    caption = "The largest frame, without its frame check sequence; where blocks differ, the least of them"
-    blocks = max(int(table.blocks.max()), 1)
-    basis = Basis(_evidence(study.limits.dataset), blocks, "no interval: a limit is a number")
-    return Table("frame-limits", columns, "llrrrlr", rows, caption, basis)
-
-
-def _limits_row(alone: pd.DataFrame) -> tuple[str, ...]:
-    """Idle and under load of a path and way; a load that was not run is unknown."""
-    frames = dict(zip(alone.load, alone.frame))
-    faults = dict.fromkeys(fault for text in alone.fault for fault in text.split(" or ") if fault)
-    blocks = " or ".join(dict.fromkeys(map(str, alone.blocks)))
-    return (
-        *(fixed(known(frames.get(load)), 0) for load in (False, True)),
-        str(alone.expected.iloc[0]),
-        " or ".join(FAULTS.get(fault, fault) for fault in faults) or UNKNOWN,
-        blocks + ("" if alone.alike.all() else ", which differ"),
-    )
-
-
-def _evidence(dataset: xr.Dataset) -> str:
-    return origin("frames", dataset)["evidence"]
 
 
 def _printed(design: Mapping) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import drawing, published, style
+from analysis import drawing, style
 from analysis.attributes import interconnects, short_names
 from analysis.capacity import travelled
 from analysis.derive import over_factors
@@ -40,9 +40,7 @@ from analysis.wording import (
     byte_range,
     byte_size,
     counted,
-    duration,
     estimate,
-    exact,
     fixed,
     number,
     percent,
@@ -53,7 +51,7 @@ from runners.record import FalloffError
 # The campaigns, and the files of data/, that each figure rests on.
 FIGURES = {"long_path": ("long_path",), "long_path_repeats": ("long_repeats",)}
 MODEL = "bandwidth_delay"
-MBIT, GBIT, KIB, MS = 1e6, 1e9, 1024, 1e-3
+MBIT, KIB, MS = 1e6, 1024, 1e-3
 MISSES = "the model misses its data"
 SPREAD = 0.6  # of a row, for the repeats in it
 MCKAY = "95 % modified McKay interval over the transfers"
@@ -523,22 +521,3 @@ def buffers_table(study: LongPath) -> Table:
     )
     basis = Basis(study.evidence, study.blocks, "95 % t intervals")
     return Table("long-path", columns, "lrrrrrr", rows, caption, basis)
-
-
-def source() -> str:
-    """What the source printed of its transfers, and what follows from its buffers (Markdown)."""
-    printed = published.grid5000()
-    most = {name: _gbit(entry["value"]) for name, entry in printed["maximum"].items()}
-    rate, buffers = printed["backbone"]["rate"]["value"], printed["tcp"]["buffers"]["value"]
-    quotes = {statement["about"]: statement["quote"] for statement in printed["statement"]}
-    return (
-        f"The source reached at most {most['rennes_to_lyon']} from Rennes to Lyon and {most['lyon_to_rennes']} back, over a "
-        f"backbone of {_gbit(rate)} (published evidence) [@gridfive]. "
-        f'It says: "{quotes["reproducibility"]}" '
-        f"Its buffers of {byte_size(buffers)} would fill that backbone up to a round trip of {duration(8 * buffers / rate)} "
-        "(computed), if the kernel granted them. Neither its round trips nor its single transfers are printed."
-    )
-
-
-def _gbit(rate: float) -> str:
-    return f"{exact(rate / GBIT)} Gbit/s"

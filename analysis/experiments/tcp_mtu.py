@@ -15,7 +15,7 @@ from analysis.attributes import short_names
 from analysis.conduct import host
 from analysis.derive import at_only_level
 from analysis.exhibit import Basis, Exhibit
-from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
+from analysis.findings import T_INTERVAL, Finding, known, of_estimate, origin
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.inference.averages import average
@@ -207,11 +207,11 @@ def finding(study: TcpMtu) -> str:
 def _of_ways(study: TcpMtu, directions: Sequence[str], ways: str) -> str:
     """At how many points of these directions TCP fills the wire, and the lowest share that it reaches."""
     limited = study.stamps.sel(direction=directions)
-    full, bound, known = limited == LINK_BOUND, limited == HOST_BOUND, limited != ""
-    if not known.any():
+    full, bound, judged = limited == LINK_BOUND, limited == HOST_BOUND, limited != ""
+    if not judged.any():
         return f"**{ways}, it cannot be said whether TCP fills the wire**: no path with a rate has a valid run."
-    how_many = "all" if full.sum() == known.sum() else f"{int(full.sum())} of"
-    text = f"**{ways}, TCP fills the wire at {how_many} {int(known.sum())} points**."
+    how_many = "all" if full.sum() == judged.sum() else f"{int(full.sum())} of"
+    text = f"**{ways}, TCP fills the wire at {how_many} {int(judged.sum())} points**."
     if bound.any():
         mtus = [str(mtu) for mtu in limited.mtu[bound.any(["path", "direction"])].values]
         text += f" At {counted(int(bound.sum()), 'point')}, with MTU {' and '.join(mtus)}, the machine is the limit"
@@ -222,7 +222,7 @@ def _of_ways(study: TcpMtu, directions: Sequence[str], ways: str) -> str:
                 f": at least {number(least)} of its {counted(processors, 'processor')} were busy"
             )
         text += "."
-    lowest = _lowest(study, known)
+    lowest = _lowest(study, judged)
     basis = f"{counted(int(lowest.blocks), 'block')}, {study.evidence} evidence"
     if lowest.low.notnull():
         basis = f"95 % interval {percent_range((float(lowest.low), float(lowest.high)))}, {basis}"
@@ -238,23 +238,16 @@ def _lowest(study: TcpMtu, chosen: xr.DataArray) -> xr.Dataset:
 
 
 def _of_source(study: TcpMtu) -> str:
-    """The source's lowest share one way, and that of the path like its device."""
+    """The source's lowest share one way, and that of the path like its device where it was run."""
     one_way = study.published.query("direction == 'forward'")
     if one_way.empty:
         return ""
     lowest = one_way.loc[one_way.share.idxmin()]
     device = published.nemo()["device"][lowest.device]
     text = f"The source's {device} reached {percent(lowest.share)} at MTU {lowest.mtu}, one way (published) [@nemo]"
-    place = {name: lowest[name] for name in ("path", "mtu", "direction")}
-    if not all(level in study.points[name].values for name, level in place.items()):
-        return f"{text}."
-    here = study.shares["mean"].sel(place)
-    if here.isnull():
-        return f"{text}."
-    text += f"; the path like it reaches {percent(float(here))} here."
-    if study.evidence == "emulated" and study.stamps.sel(place) == LINK_BOUND:
-        text += " What held that switch or its cards back is not emulated."
-    return text
+    levels = {name: [lowest[name]] for name in ("path", "mtu", "direction")}
+    here = known(study.shares["mean"].reindex(levels).item())
+    return f"{text}; the path like it reaches {percent(here)} here." if here else f"{text}."
 
 
 def _of_cost(cost: Cost) -> Iterator[str]:

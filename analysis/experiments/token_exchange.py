@@ -26,7 +26,6 @@ from analysis.wording import (
     counted,
     fixed,
     listed,
-    number,
     percent,
 )
 
@@ -75,11 +74,6 @@ class Reading:
     writes: str
     wires: int
     framed: float
-
-    @property
-    def possible(self) -> bool:
-        """Whether these wires can carry it."""
-        return self.framed <= 1
 
 
 @dataclass(frozen=True)
@@ -227,7 +221,7 @@ def finding(study: TokenExchange) -> str:
     compared = [claim for claim in study.at_rate if np.isfinite(claim.ratio)]
     if not compared:
         reason = study.at_rate[0].reason if study.at_rate else "nothing was run at its rate"
-        return f"**The study's topologies cannot be compared**: {reason}. {_of_printed()}"
+        return f"**The study's topologies cannot be compared**: {reason}."
     decided = [claim for claim in compared if claim.kind in (SUPPORTED, CONTRADICTED)]
     kinds = [claim.kind for claim in study.at_rate]
     named = (SUPPORTED, CONTRADICTED, UNDECIDED, HOST_BOUND, NOT_RUN)
@@ -239,7 +233,6 @@ def finding(study: TokenExchange) -> str:
         _of_limit(study),
         *_of_left_out(study),
         *_of_today(study),
-        _of_printed(),
     ]
     return " ".join(filter(None, sentences))
 
@@ -288,17 +281,6 @@ def _of_today(study: TokenExchange) -> Iterator[str]:
     for claim in study.today.at_rate if study.today else ():
         if claim.blocks:
             yield f"In today's shorter run the {_ratio(claim)} ({_basis_of(claim)})."
-
-
-def _of_printed() -> str:
-    throughput = published.beowulf()["throughput"]["local_wire"]["value"]
-    of_one, of_both = readings()
-    if of_one.possible or not of_both.possible:
-        return ""
-    return (
-        f"The study's {number(throughput / MB, 2)} MB/s must count what both ends wrote: one end alone would need "
-        f"{percent(of_one.framed, 0)} of its {of_one.wires} wires (published evidence)."
-    )
 
 
 def _ratio(claim: Claim) -> str:
