@@ -100,19 +100,6 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Contrast:
-    """A congestion control against the design's control at the largest buffer, on a path in a direction.
-
-    `agreement` is of the geometric-mean ratio of their goodputs in the same blocks.
-    """
-
-    path: str
-    direction: str
-    congestion_control: str
-    agreement: Control
-
-
-@dataclass(frozen=True)
 class Series:
     """Repeats of a transfer on a path with one congestion control in one direction, judged; `wire_limit` [bit/s]."""
 
@@ -141,17 +128,15 @@ class Repeats:
         """The socket buffer asked for [B]."""
         return json.loads(self.dataset.attrs["settings"])["window_bytes"]
 
-    def count(self, kind: str) -> int:
-        """How many series have this verdict."""
-        return sum(series.judged.kind == kind for series in self.series)
-
 
 @dataclass(frozen=True)
 class LongPath:
     """The campaign's dataset and all that follows from it, and the study of repeats where there are data for one.
 
     `points` is over (block, *factors): `goodput` [bit/s] and `round_trip` [s], the sending kernel's mean; buffers that
-    no trial got, such as larger ones than the machine grants, are left out. `today` is of a shorter run, made anew.
+    no trial got, such as larger ones than the machine grants, are left out. `contrasts` judge, by (control, path, direction), whether another congestion control
+    has the same goodput at the largest buffer as the design's `control` in the same blocks. `today` is of a shorter
+    run, made anew.
     """
 
     dataset: xr.Dataset
@@ -159,7 +144,7 @@ class LongPath:
     margin: float
     control: str
     curves: tuple[Curve, ...]
-    contrasts: tuple[Contrast, ...]
+    contrasts: dict[tuple[str, str, str], Control]
     repeats: Repeats | None = None
     today: "LongPath | None" = None
 
@@ -249,17 +234,15 @@ def _curve(dataset: xr.Dataset, points: xr.Dataset, *place: str) -> Curve:
     return Curve(**values, fitted=fitted, knee=knee.over_blocks(fitted.by_block), follows=is_close)
 
 
-def _contrasts(points: xr.Dataset, design: designs.Design) -> tuple[Contrast, ...]:
+def _contrasts(points: xr.Dataset, design: designs.Design) -> dict[tuple[str, str, str], Control]:
     log = np.log(points.goodput.isel(window_bytes=-1))
     others = log.drop_sel(congestion_control=design.control)
     ratios = others - log.sel(congestion_control=design.control, drop=True)
-    ratios = ratios.stack(place=["path", "direction", "congestion_control"]).transpose(
-        "place", "block"
-    )
-    return tuple(
-        Contrast(*place, judge_control(blocks, design.margin))
-        for place, blocks in zip(ratios.place.values.tolist(), ratios.values)
-    )
+    ratios = ratios.stack(place=["congestion_control", "path", "direction"])
+    return {
+        place: judge_control(ratios.sel(place=place).values, design.margin)
+        for place in ratios.place.values.tolist()
+    }
 
 
 def findings(study: LongPath) -> Iterator[Finding]:
@@ -274,10 +257,9 @@ def findings(study: LongPath) -> Iterator[Finding]:
         buffer, *ends = curve.knee
         further = {"n": blocks, "reason": reason}
         yield of_estimate(source, statement, "buffer", "B", buffer, ends, T_INTERVAL, **further)
-    for contrast in study.contrasts:
-        place = f"{contrast.path} {contrast.direction}"
-        controls = f"goodput with {contrast.congestion_control} over that with {study.control}"
-        yield of_control(source, f"{controls}: {place}", contrast.agreement)
+    for (control, path, direction), agreement in study.contrasts.items():
+        statement = f"goodput with {control} over that with {study.control}: {path} {direction}"
+        yield of_control(source, statement, agreement)
     if study.repeats is None:
         return
     source, margin = origin("long_path", study.repeats.dataset), study.repeats.margin
@@ -344,8 +326,8 @@ def _path(study: LongPath, curve: Curve) -> str:
 
 def _of_control(study: LongPath, control: str) -> str:
     """How often a congestion control reaches the design's goodput with the largest buffer, and how far apart they are."""
-    compared = [one for one in study.contrasts if one.congestion_control == control]
-    agreements = [one.agreement for one in compared if one.agreement.ratio is not None]
+    compared = [one for place, one in study.contrasts.items() if place[0] == control]
+    agreements = [agreement for agreement in compared if agreement.ratio is not None]
     same = sum(agreement.kind == "holds" for agreement in agreements)
     if not agreements:
         return f"No block has both {control} and {study.control}."
@@ -375,7 +357,8 @@ def _of_today(study: LongPath) -> str:
 
 def _of_repeats(study: Repeats) -> Iterator[str]:
     """How many series are reproducible, the largest variation and the slowest transfer."""
-    again, differs = study.count("reproducible"), study.count("not reproducible")
+    kinds = [series.judged.kind for series in study.series]
+    again, differs = kinds.count("reproducible"), kinds.count("not reproducible")
     series = f"{len(study.series)} combinations of path, direction and congestion control"
     evidence = origin("long_path", study.dataset)["evidence"]
     basis = f"buffer {byte_size(study.buffer)}, {counted(study.blocks, 'transfer')} each, {evidence} evidence"
