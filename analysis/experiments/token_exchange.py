@@ -217,7 +217,7 @@ def readings() -> tuple[Reading, ...]:
 
 
 def finding(study: TokenExchange) -> str:
-    """The study's claims at its own rate, and what its printed throughput counts (Markdown)."""
+    """The study's claims at its own rate, and what was left out, in plain English (Markdown)."""
     compared = [claim for claim in study.at_rate if np.isfinite(claim.ratio)]
     if not compared:
         reason = study.at_rate[0].reason if study.at_rate else "nothing was run at its rate"
