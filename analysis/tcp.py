@@ -1,12 +1,11 @@
 """From a TCP campaign's trials to its points: goodput, share of the wire limit, CPU time at both ends."""
 
-import json
-
 import numpy as np
 import xarray as xr
 
+from analysis.attributes import interconnects, settings
 from analysis.derive import over_factors
-from analysis.inference.averages import mean_over
+from analysis.statistics.intervals import mean_over
 from analysis.wire import wire_limit, wire_limit_both_ways
 
 FULL = 0.99  # from this part of what the wire carries on, the path is what limits
@@ -29,8 +28,8 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     """
     dataset = dataset.reset_coords()  # else each step below carries all of a trial's settings along
     total = dataset.goodput + xr.where(dataset.direction == "both", dataset.goodput_reverse, 0)
-    settings = json.loads(dataset.attrs["settings"])
-    seconds = settings["duration_s"] + settings["omit_s"]
+    given = settings(dataset)
+    seconds = given["duration_s"] + given["omit_s"]
     unattributed = dataset.unattributed_cpu_time / dataset.host_cpu_time
     is_attributed = (np.abs(unattributed) <= MOST_UNATTRIBUTED) & (total > 0)
     cpu_time = {
@@ -48,7 +47,7 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     )
     for end in ENDS:
         laid_out[f"cost_{end}"] = laid_out[f"cpu_{end}"] / (laid_out.total / 8)
-    described = json.loads(dataset.attrs["interconnects"])
+    described = interconnects(dataset)
     rates = [described[path].get("rate_bit_s", np.nan) for path in laid_out.path.values]
     rate, is_both = xr.DataArray(rates, {"path": laid_out.path}), laid_out.direction == "both"
     one_way, both_ways = (limit(rate, laid_out.mtu) for limit in (wire_limit, wire_limit_both_ways))

@@ -4,7 +4,6 @@ Left out are trials whose pairs wrote more than the wires carry, and trials whos
 path describes, as the byte counters of its hubs, switches and routers say.
 """
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +13,10 @@ import numpy as np
 import xarray as xr
 from scipy.optimize import linprog
 
-from analysis.attributes import design, interconnects
+from analysis.attributes import design, host, interconnects, settings
 from analysis.capacity import between, carriers, way
-from analysis.conduct import host
 from analysis.derive import over_factors
-from analysis.inference.averages import mean_over
+from analysis.statistics.intervals import mean_over
 from analysis.tcp import EXCESS
 from analysis.wire import message_wire_bytes
 
@@ -48,11 +46,9 @@ def places(dataset: xr.Dataset) -> tuple[Place, ...]:
     )
 
 
-def pairs_of(settings: Mapping[str, Any], count: int) -> list[Pair]:
+def pairs_of(given: Mapping[str, Any], count: int) -> list[Pair]:
     """The first `count` pairs of a token campaign's settings, whose node numbers have commas between them."""
-    ends = (
-        [int(node) for node in settings[role].split(",")] for role in ("producers", "consumers")
-    )
+    ends = ([int(node) for node in given[role].split(",")] for role in ("producers", "consumers"))
     return list(zip(*ends))[:count]
 
 
@@ -94,8 +90,8 @@ def passage(dataset: xr.Dataset) -> xr.Dataset:
     frames have headers. `beside` [1] is what a place off the way passed, at worst, over the least that one on it did;
     0 where all are on it. Both are NaN where there is no reading. `astray` says whether tokens took another way.
     """
-    paths, settings = interconnects(dataset), json.loads(dataset.attrs["settings"])
-    written = (dataset.token_throughput * settings["window_s"]).sum("run").values
+    paths, given = interconnects(dataset), settings(dataset)
+    written = (dataset.token_throughput * given["window_s"]).sum("run").values
     shares: dict[tuple[str, int], np.ndarray] = {}
     least, beside = np.full((2, dataset.sizes["trial"]), np.nan)
     for trial, (name, pairs) in enumerate(zip(dataset.path.values, dataset.pairs.values)):
@@ -103,7 +99,7 @@ def passage(dataset: xr.Dataset) -> xr.Dataset:
             continue
         count = int(pairs)
         if (name, count) not in shares:
-            shares[name, count] = _shares(paths[name], pairs_of(settings, count))
+            shares[name, count] = _shares(paths[name], pairs_of(given, count))
         tokens = shares[name, count] @ (2 * written[trial, :count])  # there and back
         passed, on_way = dataset.bytes_through.values[trial, : len(tokens)], tokens > 0
         least[trial] = (passed[on_way] / tokens[on_way]).min()
@@ -137,7 +133,7 @@ def points(dataset: xr.Dataset, astray: xr.DataArray) -> xr.Dataset:
     runs = _laid_out(dataset, each.sum("pair").where(whole), "run")
     limit = _limits(dataset, runs)
     # An exchange of each pair may have begun before the window and be counted in it.
-    window = json.loads(dataset.attrs["settings"])["window_s"]
+    window = settings(dataset)["window_s"]
     share = (runs / (limit + runs.pairs * runs.token_bytes / window)).max("run")
     is_possible = ~(share > EXCESS)
     runs = runs.where(is_possible)
@@ -164,11 +160,11 @@ def _laid_out(dataset: xr.Dataset, values: xr.DataArray, dim: str) -> xr.DataArr
 
 def _limits(dataset: xr.Dataset, runs: xr.DataArray) -> xr.DataArray:
     """What the wires let the producers write [B/s], over (path, pairs, token_bytes)."""
-    paths, settings = interconnects(dataset), json.loads(dataset.attrs["settings"])
+    paths, given = interconnects(dataset), settings(dataset)
     levels = {name: runs[name].values for name in ("path", "pairs", "token_bytes")}
     values = [
         [
-            token_limit(paths[path], pairs_of(settings, int(count)), levels["token_bytes"])
+            token_limit(paths[path], pairs_of(given, int(count)), levels["token_bytes"])
             for count in levels["pairs"]
         ]
         for path in levels["path"]

@@ -8,6 +8,7 @@ from campaigns import small_plan, use_echo
 from hypothesis import given
 from hypothesis import strategies as st
 from local_testbed import LocalTestbed
+from netpipe import ROW
 
 import runners.campaign as engine
 from analysis import store
@@ -166,6 +167,12 @@ def test_what_is_printed_is_what_is_read(runs, size):
         assert [row.round_trips[0] for row in own] == pytest.approx([min(both[pair]) / 1e9 for both in runs])
         assert [row.round_trips[-1] for row in own] == pytest.approx([max(both[pair]) / 1e9 for both in runs])
         assert [row.mean * row.exchanges for row in own] == pytest.approx([sum(both[pair]) / 1e9 for both in runs])
+
+
+def test_netpipe_tells_one_way():
+    """A line of NetPIPE 3.7.2 has the size and the time of one way."""
+    said = "Now starting the main loop\n  0:    8192 bytes   1370 times -->    342.51 Mbps in     182.48 usec\n"
+    assert ROW.findall(said) == [("8192", "182.48")]
 
 
 def test_another_tool_is_told_what_it_is():

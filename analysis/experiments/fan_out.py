@@ -1,6 +1,5 @@
 """One node to several over a bridge, and back: how much they get together, and which resource is the limit."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,15 +12,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import drawing, published, style
-from analysis.bottleneck import CHANGES, LEAST_GROWTH, LIMITS, UNDECIDED, Bottleneck, bottleneck
+from analysis.attributes import design, interconnects, settings
+from analysis.bottleneck import (
+    CHANGES,
+    LEAST_GROWTH,
+    LIMITS,
+    UNDECIDED,
+    Bottleneck,
+    bottleneck,
+)
 from analysis.capacity import Limits, limits
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit
 from analysis.findings import T_INTERVAL, Finding, of_estimate, origin, without_reading
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.inference.averages import average
 from analysis.models import segmented
+from analysis.statistics.intervals import average
 from analysis.wording import (
     between,
     counted,
@@ -106,28 +113,28 @@ class FanOut:
 
 def analyse(fan_out: xr.Dataset, today: xr.Dataset | None = None) -> FanOut:
     """Derive the fans, of today's run too; raises FalloffError when there is no fanout trial."""
-    sender = json.loads(fan_out.attrs["settings"])["sender"]
+    sender = settings(fan_out)["sender"]
     points = over_factors(
         fan_out,
         runner="fanout",
         goodput=fan_out.aggregate_goodput,
         sender_cpu=(fan_out.cpu_time.sel(node=sender, drop=True) / fan_out.wall_time),
     ).sortby("receivers")
-    design = json.loads(fan_out.attrs["design"])
-    path = json.loads(fan_out.attrs["interconnects"])[design["baseline"]["path"]]
+    planned = design(fan_out)
+    path = interconnects(fan_out)[planned["baseline"]["path"]]
     fans = (
-        _fan(points.sel(direction=way), design, path, sender) for way in points.direction.values
+        _fan(points.sel(direction=way), planned, path, sender) for way in points.direction.values
     )
     return FanOut(
         dataset=fan_out,
-        baseline=design["baseline"],
+        baseline=planned["baseline"],
         fans=tuple(fans),
         today=None if today is None else analyse(today),
     )
 
 
-def _fan(points: xr.Dataset, design: Mapping, path: Mapping, sender: int) -> Fan:
-    baseline, direction = design["baseline"], points.direction.item()
+def _fan(points: xr.Dataset, planned: Mapping, path: Mapping, sender: int) -> Fan:
+    baseline, direction = planned["baseline"], points.direction.item()
     others = {name: level for name, level in baseline.items() if name != "receivers"}
     goodput = points.goodput.sel(others, drop=True).transpose("block", "receivers")
     receivers = goodput.receivers.values.astype(float)
@@ -135,7 +142,7 @@ def _fan(points: xr.Dataset, design: Mapping, path: Mapping, sender: int) -> Fan
         "direction": direction,
         "goodput": goodput,
         "limits": {int(n): _links_limits(path, sender, int(n), direction) for n in receivers},
-        "verdict": _verdict(points.goodput, baseline, design["changes"]),
+        "verdict": _verdict(points.goodput, baseline, planned["changes"]),
         "sender_cpu": points.sender_cpu.sel(baseline).dropna("block"),
     }
     each = np.log2(goodput / goodput.receivers).values

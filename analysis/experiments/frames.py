@@ -1,6 +1,5 @@
 """Frames that a path carries: the largest, idle and under load, and datagrams of all sizes through a switch and a cable."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,12 +10,12 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import drawing, published, style
-from analysis.attributes import interconnects, short_names
+from analysis.attributes import interconnects, settings, short_names
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit
 from analysis.findings import Finding, known, of_control, of_estimate, origin
-from analysis.inference.averages import mean_over
 from analysis.statistics import design as designs
+from analysis.statistics.intervals import mean_over
 from analysis.statistics.judgement import Control, judge_control
 from analysis.wire import ETHERNET_HEADER, packet_limit
 from analysis.wording import between, counted, fixed, listed, percent
@@ -115,7 +114,7 @@ def limits_of(dataset: xr.Dataset) -> FrameLimits:
         f"frame_{name}{ending}" for name in ("bytes_largest", "fault") for ending in WAYS.values()
     ]
     laid_out = over_factors(dataset, "frame_limit", **{name: dataset[name] for name in readings})
-    paths, hosts = interconnects(dataset), json.loads(dataset.attrs["settings"])["mtu"]
+    paths, hosts = interconnects(dataset), settings(dataset)["mtu"]
     rows = [
         {
             "path": path,

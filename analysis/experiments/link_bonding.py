@@ -23,7 +23,7 @@ from analysis.findings import (
     today_of,
     without_reading,
 )
-from analysis.inference.over_blocks import rates, ratios
+from analysis.statistics.intervals import rates, ratios
 from analysis.statistics.judgement import (
     FALLS_OFF,
     FLAT,
@@ -38,7 +38,15 @@ from analysis.statistics.judgement import (
 )
 from analysis.statistics.reproduction import prediction_interval, reproduction
 from analysis.wire import wire_limit
-from analysis.wording import UNKNOWN, counted, estimate, fixed, listed, percent, percent_range
+from analysis.wording import (
+    UNKNOWN,
+    counted,
+    estimate,
+    fixed,
+    listed,
+    percent,
+    percent_range,
+)
 
 # The campaigns, and the files of data/, that each figure rests on.
 FIGURES = {"link_bonding": ("link_hpl", "published/bonding_blog.csv")}

@@ -1,6 +1,5 @@
 """TCP over long paths: which socket buffer fills them, does the congestion control matter, and is goodput the same again?"""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -12,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import drawing, style
-from analysis.attributes import interconnects, short_names
+from analysis.attributes import interconnects, settings, short_names
 from analysis.capacity import travelled
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit, Table
@@ -25,14 +24,13 @@ from analysis.findings import (
     origin,
     without_reading,
 )
-from analysis.fitting import knee
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.inference.over_blocks import rates
-from analysis.inference.reproducibility import Reproducibility, judge_repeats
 from analysis.models import bandwidth_delay
 from analysis.statistics import design as designs
+from analysis.statistics.intervals import average, rates
 from analysis.statistics.judgement import Control, judge_control
+from analysis.statistics.repeats import Reproducibility, judge_repeats
 from analysis.wire import wire_limit
 from analysis.wording import (
     UNKNOWN,
@@ -126,7 +124,7 @@ class Repeats:
     @property
     def buffer(self) -> int:
         """The socket buffer asked for [B]."""
-        return json.loads(self.dataset.attrs["settings"])["window_bytes"]
+        return settings(self.dataset)["window_bytes"]
 
 
 @dataclass(frozen=True)
@@ -210,7 +208,7 @@ def _places(points: xr.Dataset) -> Iterator[tuple[str, str, str]]:
 def _described(dataset: xr.Dataset, path: str, direction: str) -> dict[str, float]:
     """Rate [bit/s on the wire], wire limit [bit/s] and round trip [s] of a path in a direction."""
     table = interconnects(dataset)[path]
-    way = travelled(table, json.loads(dataset.attrs["settings"]), direction)
+    way = travelled(table, settings(dataset), direction)
     limit = wire_limit(way.rate, table["mtu"])
     return {"rate": way.rate, "wire_limit": limit, "round_trip": way.round_trip}
 
@@ -231,7 +229,8 @@ def _curve(dataset: xr.Dataset, points: xr.Dataset, *place: str) -> Curve:
         return Curve(**values, refused=str(error))
     line, *_ = fitted.band(window, "cost")  # arithmetic, as are the means that it is held against
     is_close = follows(goodput.values, line, len(bandwidth_delay.MODEL.parameters))
-    return Curve(**values, fitted=fitted, knee=knee.over_blocks(fitted.by_block), follows=is_close)
+    knee = average(bandwidth_delay.knee(*fitted.by_block.T), "ratio")
+    return Curve(**values, fitted=fitted, knee=tuple(map(float, knee)), follows=is_close)
 
 
 def _contrasts(points: xr.Dataset, design: designs.Design) -> dict[tuple[str, str, str], Control]:

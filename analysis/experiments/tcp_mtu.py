@@ -1,6 +1,5 @@
 """TCP over cable, switch and router: goodput over the MTU, one way and both, and CPU time for a byte."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,16 +10,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import drawing, models, published, style
-from analysis.attributes import short_names
-from analysis.conduct import host
+from analysis.attributes import design, host, short_names
 from analysis.derive import at_only_level
 from analysis.exhibit import Basis, Exhibit
 from analysis.findings import T_INTERVAL, Finding, known, of_estimate, origin
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.inference.averages import average
-from analysis.inference.over_blocks import rates, ratios
-from analysis.tcp import ENDS, HOST_BOUND, LINK_BOUND, MOST_UNATTRIBUTED, SHAPER, points, stamps
+from analysis.statistics.intervals import average, rates, ratios
+from analysis.tcp import (
+    ENDS,
+    HOST_BOUND,
+    LINK_BOUND,
+    MOST_UNATTRIBUTED,
+    SHAPER,
+    points,
+    stamps,
+)
 from analysis.wire import tcp_payload
 from analysis.wording import counted, number, percent, percent_range
 from runners.record import FalloffError
@@ -122,7 +127,7 @@ def analyse(
     """
     laid_out = points(tcp_mtu)
     limited = stamps(laid_out)
-    like = json.loads(tcp_mtu.attrs["design"]).get("published", {})
+    like = design(tcp_mtu).get("published", {})
     return TcpMtu(
         dataset=tcp_mtu,
         points=laid_out,

@@ -14,9 +14,13 @@ from analysis import drawing, published, style
 from analysis.attributes import design, short_names
 from analysis.exhibit import Basis, Exhibit
 from analysis.findings import T_INTERVAL, Finding, known, of_estimate, origin
-from analysis.inference.averages import mean_over
-from analysis.inference.in_range import CONTRADICTED, SUPPORTED, UNDECIDED, judge_range
-from analysis.inference.over_blocks import rates
+from analysis.statistics.intervals import mean_over, rates
+from analysis.statistics.judgement import (
+    CONTRADICTED,
+    SUPPORTED,
+    UNDECIDED,
+    judge_range,
+)
 from analysis.token_points import Place, passage, places, points
 from analysis.wire import IPV4_HEADER, TCP_HEADER, message_wire_bytes
 from analysis.wording import (
