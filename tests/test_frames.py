@@ -1,6 +1,5 @@
 """Frames: planted limits and losses come back, as numbers, words and marks."""
 
-import numpy as np
 import pytest
 import synthetic_switch as planted
 
@@ -63,12 +62,3 @@ def test_a_wire_that_is_not_full_is_said():
     study = frames.analyse(planted.frame_limits(), planted.packet_sizes(noise=0))
     assert "3 % of the wire's packet rate at 60 bytes and 100 % at 8996 bytes" in words(study)
     assert "Small frames do not load it fully" in words(study)
-
-
-def test_the_figure_holds_every_run():
-    """Each run's packets per second and loss is a mark."""
-    study = frames.analyse(planted.frame_limits(), planted.packet_sizes(lost={60: 0.2}))
-    figure = frames.figures(study)["packet_sizes"].figure
-    for axes, values in zip(figure.axes, (study.sizes.points.sent, 100 * study.sizes.points.loss)):
-        shown = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
-        assert np.isin(values.values.ravel(), shown).all()

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic_paths import without
 from synthetic_rails import GAINS, LINKS, hpl_campaign, micro_campaign
 
 import experiment
@@ -144,23 +143,6 @@ def test_todays_run_stands_beside_the_reference():
     assert len(compared) == 4 and "of 4 gains" in words(study)
     for one in compared:
         assert one.today["ratio"] - 1 == pytest.approx(one.estimate, abs=0.05)
-
-
-def test_lost_runs_cost_their_blocks():
-    """A way without any run on the most nodes has no gain there and is not the best; what was lost is said."""
-    dataset = without(hpl_campaign(blocks=2), aggregation="mpi_striping", nodes=8)
-    lost = link_bonding.analyse(dataset)
-    assert np.isnan(way_of(lost, "mpi_striping").gain(8)).all()
-    assert "by MPTCP" in words(lost) and "gave no reading: planted fault" in words(lost)
-
-
-def test_the_figure_shows_every_run():
-    """Each block's gain is a mark."""
-    gains = np.concatenate([np.expm1(way.log_gain.values.ravel()) for way in planted().hpl.ways])
-    panels = link_bonding.figures(planted())["gains"].figure.axes
-    lines = [line for axes in panels for line in axes.lines]
-    shown = np.concatenate([np.asarray(line.get_ydata(), float) for line in lines])
-    assert all(np.isclose(shown, 100 * gain).any() for gain in gains)
 
 
 @pytest.mark.parametrize("preset", ["quick", "full", "bonding"])

@@ -42,23 +42,9 @@ def test_planted_knees_come_back(window_share):
     )
     for curve in study.curves:
         assert curve.knee[0] == pytest.approx(curve.product / window_share, rel=1e-6)
-        assert curve.fitted.estimates["limit"] == pytest.approx(curve.wire_limit, rel=1e-6)
         assert curve.follows
     factor = f"{1 / window_share:.2f} times rate × round trip on"
     assert f"from a socket buffer of {factor}" in words(study)
-
-
-def test_intervals_hold_the_product_and_longer_paths_need_larger_buffers():
-    """Of 20 noisy knees, nearly all 95 % intervals hold the planted one; they are ordered as the delays."""
-    held = [
-        low <= curve.product <= high
-        for curve in noisy_study().curves
-        for _, low, high in [curve.knee]
-    ]
-    assert np.mean(held) >= 0.8
-    paths = ("long_05ms", "long_2ms", "long_5ms", "long_20ms")
-    knees = [curve_of(noisy_study(), path).knee[0] for path in paths]
-    assert knees == sorted(knees)
 
 
 def test_directions_have_their_own_limits():

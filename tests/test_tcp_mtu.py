@@ -69,15 +69,6 @@ def test_planted_costs_come_back_unless_too_much_is_nobodys(nobodys, stated):
             np.testing.assert_allclose(cost, expected if stated else np.nan * expected)
 
 
-def test_a_failed_trial_is_unknown_and_leaves_the_others():
-    """Neither a goodput nor a cost is made up; the mean is that of the blocks that are left."""
-    study = tcp_mtu.analyse(planted.over_mtu(failed={(1, "router", 1500, "both")}))
-    at = study.points.sel(block=1, path="router", mtu=1500, direction="both")
-    assert at.total.isnull() and at.cost_local.isnull()
-    assert study.points.total.isnull().sum() == 1
-    assert study.shares.blocks.sel(path="router", mtu=1500, direction="both") == 2
-
-
 def test_the_cost_model_finds_both_parts():
     """In 20 campaigns with 2 % noise each interval holds its truth at least 17 times."""
     hits = np.zeros((2, 4))

@@ -2,14 +2,12 @@
 
 from functools import cache
 
-import numpy as np
 import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic_token import CAMPAIGN, PATHS, token_campaign
 
-import experiment
 from analysis.experiments import token_exchange
 from analysis.token_points import pairs_of, sum_limit, token_limit
 
@@ -73,16 +71,12 @@ def test_more_pairs_can_carry_more_and_never_more_than_alone(pairs, token_bytes,
     assert all_of_them < sum_limit(PATHS[path], pairs_of(CAMPAIGN["settings"], pairs)) / 8
 
 
-def test_the_design_speaks_of_its_own_paths_and_keeps_its_time():
-    """Every path has one topology and ranges are ranges; with 3 s for the rest of a trial quick takes 75 s at most."""
+def test_every_path_of_the_design_has_one_topology():
+    """And every claim a range."""
     design = CAMPAIGN["design"]
     listed = [path for paths in design["topologies"].values() for path in paths]
     assert sorted(listed) == sorted(CAMPAIGN["factors"]["path"])
     assert all(claim["at_least"] < claim["at_most"] for claim in design["claims"].values())
-    trials = experiment.plan_campaign("token_exchange", preset="quick").trials()
-    points = [trial.point for trial in trials]
-    windows = sum(at["runs"] * (at["warm_up_s"] + at["window_s"]) for at in points)
-    assert windows + 3 * len(points) <= 75
 
 
 def test_more_than_the_wire_is_left_out():
@@ -175,14 +169,3 @@ def test_the_finding_follows_the_data():
     today = token_campaign(blocks=2, preset="quick", seed=2)
     study = token_exchange.analyse(token_campaign(only=TWO), today=today)
     assert "In today's shorter run the throughput of local wires" in words(study)
-
-
-def test_figures_show_every_block():
-    """Each block's ratio and throughput at the lowest rate is a mark."""
-    study, figures = noisy_study(), token_exchange.figures(noisy_study())
-    throughput = study.points.throughput.sel(token_bytes=8192, path=list(SLOW)) / 1e6
-    ratios = np.concatenate([claim.ratios for claim in study.at_rate])
-    for name, values in {"token_claims": ratios, "token_pairs": throughput.values}.items():
-        lines = [line for axes in figures[name].figure.axes for line in axes.lines]
-        shown = np.concatenate([np.ravel(line.get_data()).astype(float) for line in lines])
-        assert all(np.isclose(shown, value).any() for value in np.ravel(values))
