@@ -292,40 +292,33 @@ def findings(study: TcpMtu) -> Iterator[Finding]:
         statement = "the lowest share of the wire limit that TCP reaches one way, over all points"
         answer = "does not fill it" if (limited == HOST_BOUND).any() else "fills it"
         further = {"answer": answer, "primary": True, "today": study.today}
-        yield _of_share(source, statement, _lowest(study, limited != ""), **further)
-    points = study.shares.sel(path=study.paths).stack(point=["path", "mtu", "direction"])
-    for place in points.point.values.tolist():
-        statement = "share of the wire limit that TCP reaches: {}, MTU {}, {}"
-        stamp = study.stamps.sel(dict(zip(("path", "mtu", "direction"), place))).item()
-        named = statement.format(names[place[0]], *place[1:])
-        yield _of_share(source, named, points.sel(point=place), answer=stamp)
-    if study.cost is not None:
-        yield from _findings_of_cost(study.cost)
-
-
-def _of_share(source: dict, statement: str, at: xr.Dataset, **further) -> Finding:
-    interval, n = (float(at.low), float(at.high)), int(at.blocks)
-    return of_estimate(
-        source, statement, "share", "1", float(at["mean"]), interval, T_INTERVAL, n=n, **further
-    )
-
-
-def _findings_of_cost(cost: Cost) -> Iterator[Finding]:
-    """The packet's part of the cost, and what the largest MTU saves, as data."""
-    source, (least, largest) = origin("tcp_mtu", cost.dataset), cost.mtus
-
-    def of(statement: str, quantity: str, value: Estimate, n: int, **further) -> Finding:
-        ends = value[1:]
-        return of_estimate(
-            source, statement, quantity, "1", value[0], ends, T_INTERVAL, n=n, **further
+        yield _finding(
+            source, statement, "share", *_share(_lowest(study, limited != "")), **further
         )
-
-    for end in cost.ends:
-        blocks = end.fitted.blocks if end.fitted else 0
+    places = ("path", "mtu", "direction")
+    shares = study.shares.sel(path=study.paths).stack(point=places)
+    for place in shares.point.values.tolist():
+        at = f"{names[place[0]]}, MTU {place[1]}, {place[2]}"
+        statement = f"share of the wire limit that TCP reaches: {at}"
+        stamp = study.stamps.sel(dict(zip(places, place))).item()
+        yield _finding(source, statement, "share", *_share(shares.sel(point=place)), answer=stamp)
+    for end in study.cost.ends if study.cost else ():
+        source, (least, largest) = origin("tcp_mtu", study.cost.dataset), study.cost.mtus
         statement = f"the packet's part of a byte's CPU time at MTU {least}, {end.name} end"
-        yield of(statement, "share", end.packet_part, blocks, reason=end.refused, primary=True)
+        further = {"reason": end.refused, "primary": True}
+        blocks = end.fitted.blocks if end.fitted else 0
+        yield _finding(source, statement, "share", end.packet_part, blocks, **further)
         statement = f"a byte's CPU time falls from MTU {least} to {largest}, {end.name} end"
-        yield of(statement, "fall", end.saved, end.blocks)
+        yield _finding(source, statement, "fall", end.saved, end.blocks)
+
+
+def _share(at: xr.Dataset) -> tuple[Estimate, int]:
+    return (float(at["mean"]), float(at.low), float(at.high)), int(at.blocks)
+
+
+def _finding(source: dict, statement: str, quantity: str, value: Estimate, n: int, **further):
+    mean, *ends = value
+    return of_estimate(source, statement, quantity, "1", mean, ends, T_INTERVAL, n=n, **further)
 
 
 def figures(study: TcpMtu) -> dict[str, Exhibit]:

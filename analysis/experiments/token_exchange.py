@@ -137,6 +137,11 @@ class TokenExchange:
         return published.beowulf()["wires"]["rate"]["value"]
 
     @property
+    def paths(self) -> dict[str, str]:
+        """The path of every topology that was run at that rate."""
+        return {place.topology: place.path for place in self.places if place.rate == self.rate}
+
+    @property
     def at_rate(self) -> tuple[Claim, ...]:
         """The claims at the rate of the study's wires, and those for which nothing was run."""
         return tuple(claim for claim in self.claims if claim.rate in (self.rate, None))
@@ -234,6 +239,7 @@ def finding(study: TokenExchange) -> str:
         *_of_first(study, decided),
         f"Of the study's {counted(len(kinds), 'statement')}: {listed(counts)}.",
         *(_of_contradicted(claim) for claim in decided[1:] if claim.kind == CONTRADICTED),
+        _of_pairs(study),
         _of_limit(study),
         *_of_left_out(study),
         *_of_today(study),
@@ -249,8 +255,7 @@ def _of_first(study: TokenExchange, decided: Sequence[Claim]) -> Iterator[str]:
     claim = decided[0]
     yield f"**At {_mbit(study.rate)} the {_ratio(claim)}** ({_basis_of(claim)}, {study.evidence} evidence)."
     yield f"The study says: {_quote(claim)}. The wires alone would give {fixed(claim.of_wires, 2)}."
-    paths = {place.topology: place.path for place in study.places if place.rate == study.rate}
-    filled = [study.crowded.sel(path=paths[name]) for name in (claim.of, claim.against)]
+    filled = [study.crowded.sel(path=study.paths[name]) for name in (claim.of, claim.against)]
     of, against = (percent(known((at.runs / at.limit).median()), 0) for at in filled)
     yield f"Median runs fill {_noun(claim.of)} to {of} and {_noun(claim.against)} to {against}."
     yield f"The best runs, which the study kept, give {fixed(claim.of_bests, 2)}."
@@ -258,6 +263,24 @@ def _of_first(study: TokenExchange, decided: Sequence[Claim]) -> Iterator[str]:
 
 def _of_contradicted(claim: Claim) -> str:
     return f"The {_ratio(claim)} ({_basis_of(claim)}). The study says: {_quote(claim)}."
+
+
+def _of_pairs(study: TokenExchange) -> str:
+    """How much more the most pairs write than one, on wires of their own and on one that all share."""
+    most = int(study.points.pairs[-1])
+    throughput = study.points.throughput.isel(token_bytes=-1).reindex(pairs=[1, most])
+    alone, crowded = mean_over(throughput, "block", "rate").transpose("pairs", "path")
+    factors = {
+        name: known((crowded / alone).sel(path=study.paths[name]).item())
+        for name in ("local_wire", "shared_wire")
+        if name in study.paths
+    }
+    parts = [
+        f"{fixed(factor, 1)} times as much as one on {_noun(name)}"
+        for name, factor in factors.items()
+        if factor
+    ]
+    return f"{most} pairs write {listed(parts)}." if parts and most > 1 else ""
 
 
 def _of_limit(study: TokenExchange) -> str:
