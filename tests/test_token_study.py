@@ -162,6 +162,7 @@ def test_the_finding_follows_the_data():
     text = words(noisy_study())
     assert text.startswith("**At 10 Mbit/s the throughput of local wires is 3.")
     assert "3 supported, 1 contradicted and 1 not run" in text
+    assert "7 pairs write" in text and "times as much as one on local wires" in text
     runs = noisy_study().points.runs.sel(pairs=7, token_bytes=8192, path=list(TWO))
     best = runs.max(["run", "block"])
     ratio = float(best.sel(path=TWO[0]) / best.sel(path=TWO[1]))
