@@ -56,12 +56,11 @@ NAMES = {
     "ecmp_layer34": "hash of ports",
     "mptcp": "MPTCP",
     "mpi_striping": "MPI striping",
-    "bond_8023ad": "bond 802.3ad",
     "bond_balance_rr": "bond balance-rr",
 }
 BY_PEER = "ecmp_layer2"
 # What a blog of 2009 may have had.
-AS_BONDED = (BY_PEER, "ecmp_layer34", "bond_8023ad", "bond_balance_rr")
+AS_BONDED = (BY_PEER, "ecmp_layer34", "bond_balance_rr")
 # How the gain changes with the nodes, by the answer on the fall of one link against two.
 GROWTH = {FALLS_OFF: "grows", SIZE_OPEN: "grows", FLAT: "does not grow", RISES: "shrinks"}
 APART = 0.03  # of a doubling, a mark of the mean from those of its runs
