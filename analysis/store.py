@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from runners import manifest, payload, runner_named, token_output
+from runners import manifest, payload, runner_named, token_exchange
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError, Outcome, Transcript, judge
 
@@ -50,7 +50,7 @@ def assemble(folder: Path) -> xr.Dataset:
             _counted(rows, "token_throughput", 1), _counted(rows, "flow_makespan", 0), key=len
         ),
         "place": _counted(rows, "bytes_through", 0),
-        "quantile": np.array(token_output.LEVELS),
+        "quantile": np.array(token_exchange.LEVELS),
     }
     variables, coordinates = (
         {name: _array(name, wanted, rows, labels) for name, wanted in schema()[section].items()}

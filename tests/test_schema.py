@@ -13,7 +13,7 @@ from synthetic import campaign
 import runners.campaign as engine
 from analysis import paths, schema, store
 from runners.journal import Folder
-from runners.packing import pack
+from runners.manifest import pack
 from runners.record import FalloffError, Reading
 
 
