@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import contrasts, derive, designs, experiments, paths, store, user_campaigns
+from analysis import attributes, contrasts, derive, designs, experiments, paths, store, user_campaigns
 from analysis.statistics import design as designs_of_plans
 from analysis.statistics import planning
 from analysis.statistics.design import Design, Statement
@@ -103,7 +103,7 @@ def study(parameters: Parameters, module: ModuleType) -> Any:
             given[compared[campaign]] = found.today
         for dataset in (found.dataset, found.today):
             if dataset is not None:
-                testbed = json.loads(dataset.attrs["testbed_settings"])["name"]
+                testbed = attributes.testbed(dataset)["name"]
                 today = "-today" if dataset is found.today else ""
                 store.save(dataset, parameters.folder / f"{campaign}-{testbed}{today}.nc")
     return module.analyse(**given)
@@ -305,7 +305,7 @@ def effort(plan: Plan) -> planning.Effort:
     for path in (folder_of(plan).path, paths.REFERENCE / f"{plan.name}-{plan.testbed['name']}"):
         with suppress(FalloffError):
             points = derive.points(store.read(path))
-            again = {**json.loads(points.attrs["design"]), "primary": plan.design["primary"]}  # by today's statements
+            again = {**attributes.design(points), "primary": plan.design["primary"]}  # by today's statements
             with suppress(KeyError):  # levels that were not run there
                 apart = contrasts.primary_differences(points.assign_attrs(design=json.dumps(again))).values
                 valid = int(np.isfinite(apart).all(axis=0).sum())
