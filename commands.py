@@ -182,11 +182,11 @@ def print_claims(source: str, out: Path | None) -> int:
     """Judge the sources' claims on the stored reference and print the ledger; save it as a dataset if asked."""
     import experiment
     from analysis import store
-    from analysis.claims import evaluate, ledger, text
+    from analysis.claims import evaluate, ledger, tables
 
-    claims = ledger.of_source(ledger.load(), source)
+    claims = ledger.load(source)
     entries = evaluate.evaluate(claims, experiment.stored_studies())
-    print(text.table(claims, entries))
+    print(tables.text(claims, entries))
     if out:
         store.save(evaluate.dataset(entries, claims), out)
         print(f"Dataset: {out}")
