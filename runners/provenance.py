@@ -51,6 +51,15 @@ def code() -> Dict[str, Any]:
     return json.loads(copied) if copied else {"git_commit": _git("rev-parse", "HEAD"), "git_dirty": _dirty()}
 
 
+def tracked() -> List[str]:
+    """What git tracks here, and descriptions in data/ that it could; nothing where this is no clone."""
+    if not (HERE.parent / ".git").exists():
+        return []
+    kinds = (["--cached"], ["--others", "--exclude-standard", "data"])
+    listed = [_git("-C", str(HERE.parent), "ls-files", "-z", *kind) or "" for kind in kinds]
+    return [name for names in listed for name in names.split("\0") if name]
+
+
 def _read(file: str) -> Optional[str]:
     try:
         return Path(file).read_text(encoding="utf-8", errors="replace").strip()
