@@ -10,8 +10,8 @@ import recorded
 
 import experiment
 import falloff as cli
-import importing
-from analysis import given_settings, imported_hpl, imported_text, paths, schema, store
+
+from analysis import given_settings, imported_hpl, importing, paths, schema, store
 from runners import runner_named
 from runners.journal import Folder
 from runners.packing import pack
