@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import drawing, style
-from analysis.inference.averages import average
+from analysis.statistics.intervals import average
 from analysis.wording import HARD_SPACE, counted, number, percent, percent_range
 from runners.record import FalloffError
 

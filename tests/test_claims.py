@@ -22,7 +22,7 @@ from analysis.claims.evaluate import QUANTITIES, Entry, Judgement, judge, judge_
 from analysis.claims.ledger import Claim, Confound
 from analysis.claims.sample import Estimate, Sample, Untestable
 from analysis.experiments import Studies, top500
-from analysis.inference.in_range import judge_range
+from analysis.statistics.judgement import judge_range
 from analysis.publish import to_html
 from runners.record import FalloffError
 

@@ -21,13 +21,19 @@ def names(requirements) -> set[str]:
     }
 
 
-def test_environment_yml_lists_the_same_packages():
+@pytest.mark.parametrize(
+    ("file", "wanted"),
+    [
+        ("environment.yml", PROJECT["dependencies"]),
+        ("environment-test.yml", PROJECT["optional-dependencies"]["test"]),
+    ],
+)
+def test_conda_lists_the_same_packages(file, wanted):
     """conda users get what pyproject.toml asks for."""
-    text = (ROOT / "environment.yml").read_text()
+    text = (ROOT / file).read_text()
     listed = names(re.findall(r"^ +- ([^#\n:]+?) *(?:#.*)?$", text, re.M))
     conda = {"pypandoc-binary": "pypandoc", "matplotlib": "matplotlib-base"}
-    wanted = names(PROJECT["dependencies"]) | names(PROJECT["optional-dependencies"]["test"])
-    assert {conda.get(name, name) for name in wanted} <= listed
+    assert {conda.get(name, name) for name in names(wanted)} <= listed
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-uv.lock"])

@@ -19,12 +19,12 @@ from analysis.claims.ledger import EVIDENCE, Claim, Ledger
 from analysis.claims.readings import readings
 from analysis.claims.sample import SIMULATED, Estimate, Found, Sample, Untestable
 from analysis.experiments import Studies
-from analysis.inference.in_range import (
+from analysis.statistics.judgement import (
     CONTRADICTED,
     SUPPORTED,
     UNDECIDED,
     UNKNOWN,
-    Pair,
+    Interval,
     judge_range,
     kind_of,
 )
@@ -55,8 +55,8 @@ class Judgement:
     evidence: str
     verdict: str
     estimate: float = math.nan
-    interval_90: Pair = UNKNOWN
-    interval_95: Pair = UNKNOWN
+    interval_90: Interval = UNKNOWN
+    interval_95: Interval = UNKNOWN
     kind: str = ""
     n: int = 0
     n_of: str = ""

@@ -21,7 +21,7 @@ from analysis.claims.evaluate import (
 )
 from analysis.claims.ledger import Claim, Confound, Ledger
 from analysis.exhibit import Table
-from analysis.inference.in_range import CONTRADICTED, SUPPORTED, UNDECIDED
+from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED
 from analysis.wording import MINUS, UNKNOWN, counted, listed, plain
 
 OF_RUNS = (SUPPORTED, CONTRADICTED, UNDECIDED)

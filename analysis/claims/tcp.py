@@ -12,7 +12,7 @@ from analysis.attributes import short_names
 from analysis.claims.sample import Estimate, Found, origin, sample, untestable
 from analysis.experiments import Studies
 from analysis.experiments.topology import HPL
-from analysis.inference.reproducibility import variation_interval
+from analysis.statistics.repeats import variation_interval
 
 CABLE, SWITCH, FREE_SWITCH = "crossover", "switch_8996", "switch_unshaped"  # paths like Nemo's
 BASIC = 1500  # B; the largest MTU that was run stands for the source's jumbo frames
