@@ -10,7 +10,7 @@ from pathlib import Path
 from analysis import paths
 from runners import foreign, runner_named
 from runners.journal import Folder, read_transcript
-from runners.record import FalloffError, Unreadable, to_json
+from runners.record import FalloffError, Transcript, Unreadable, to_json
 
 EXPLORER = "explorer.html"  # beside the report, which links it
 # Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a byte, TCP's goodput.
@@ -272,7 +272,7 @@ def doctor(testbed: str) -> int:
     return int(bool(missing))
 
 
-def trace(figure: str, transcript: str, as_json: bool) -> int:
+def trace(figure: str, transcript: str) -> int:
     """Print a figure's chain of evidence, or what the tools of one of its trials printed."""
     import experiment
     from analysis import experiments
@@ -282,8 +282,8 @@ def trace(figure: str, transcript: str, as_json: bool) -> int:
     plans = {name: experiment.plan_campaign(name, preset="full") for name in traced.campaigns}
     folders = {name: chain.folders(name, plan.testbed["name"]) for name, plan in plans.items()}
     if transcript:
-        text = _transcript(figure, transcript, [one for found in folders.values() for one in found])
-        print(text.decode() if as_json else chain.raw(read_transcript(text, transcript)))
+        among = [folder for found in folders.values() for folder in found]
+        print(chain.raw(_transcript(figure, transcript, among)))
         return 0
     chains = {name: [chain.of(folder) for folder in found] for name, found in folders.items()}
     notes = {}
@@ -292,13 +292,12 @@ def trace(figure: str, transcript: str, as_json: bool) -> int:
         is_same = all(one.campaign_sha256 == digest for one in found)
         changed = f"its description has changed since: the trials are now {digest[:10]}"
         notes[name] = "" if is_same else changed
-    data = chain.as_json(traced, chains, notes)
-    print(json.dumps(data, indent=2) if as_json else chain.text(data))
+    print(chain.text(traced, chains, notes))
     return 0
 
 
-def _transcript(figure: str, wanted: str, folders: list[Path]) -> bytes:
-    """A trial's transcript as it was written; `wanted` is a trial, or FOLDER/TRIAL where several have it."""
+def _transcript(figure: str, wanted: str, folders: list[Path]) -> Transcript:
+    """A trial's transcript; `wanted` is a trial, or FOLDER/TRIAL where several have it."""
     within, _, trial = wanted.rpartition("/")
     among = [folder for folder in folders if within in ("", folder.name)]
     texts = {folder.name: dict(Folder(folder).texts()).get(trial) for folder in among}
@@ -312,7 +311,7 @@ def _transcript(figure: str, wanted: str, folders: list[Path]) -> bytes:
         raise FalloffError(
             f"several campaigns have it: say one of {', '.join(f'{name}/{trial}' for name in found)}"
         )
-    return next(iter(found.values()))
+    return read_transcript(next(iter(found.values())), trial)
 
 
 def verify(folders: list[Path], renew: bool) -> int:

@@ -374,31 +374,19 @@ def _seconds(folder: Folder, plan: Plan, blocks: int) -> tuple[float | None, flo
 
 
 def progress() -> Listener:
-    """Draw the engine's events: a bar with the time left on a terminal, otherwise a line for each trial."""
-    from tqdm import tqdm
-
-    form = "{l_bar}{bar}| {n}/{total} {desc}"
-    bar = tqdm(total=0, unit="trial", disable=None, leave=False, bar_format=form)
+    """Print a line for each finished trial with the time left, and at the end the trials without a result."""
     failed: list[str] = []
 
     def listen(event: Event) -> None:
-        bar.total, bar.n = event.total, event.done
-        left = (
-            "time left unknown" if event.eta_s is None else f"about {event.eta_s / 60:.1f} min left"
-        )
-        if event.kind == "started":
-            bar.set_description_str(f"{_words(event.trial)}, {left}")
-        elif event.kind == "finished":
+        if event.kind == "finished":
+            left = "unknown" if event.eta_s is None else f"about {event.eta_s / 60:.1f} min"
             status = f"{_words(event.trial)}: {event.outcome.status}"
             if event.outcome.status != "ok":
-                failed.append(f"{status}, {event.outcome.reason}")
-            if bar.disable:
-                print(f"[{event.done}/{event.total}] {status}, {left}", flush=True)
+                failed.append(f"  {status}, {event.outcome.reason}\n")
+            print(f"[{event.done}/{event.total}] {status}, time left {left}", flush=True)
         elif event.kind == "ended":
-            bar.close()
             counts = f"{event.done} trials are there, {len(failed)} without a result"
-            print(f"Campaign ended by: {event.message}; {counts}")
-            print("".join(f"  {line}\n" for line in failed), end="", flush=True)
+            print(f"Campaign ended by: {event.message}; {counts}\n{''.join(failed)}", end="")
 
     return listen
 

@@ -146,7 +146,6 @@ def parser() -> argparse.ArgumentParser:
     add("figure", help="its name in build/report/figures, such as share")
     printed = "instead print what the tools of this trial printed"
     add("--transcript", default="", metavar="TRIAL", help=printed)
-    add("--json", dest="as_json", **SWITCH, help="the same as JSON")
 
     add = command(
         "verify",

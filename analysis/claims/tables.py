@@ -13,7 +13,6 @@ from analysis.claims.evaluate import (
     NO_CAMPAIGN,
     NO_NUMBER,
     NOT_TESTABLE,
-    PRINTED,
     PUBLISHED,
     RULE,
     Entry,
@@ -53,12 +52,9 @@ def text(ledger: Ledger, entries: Iterable[Entry], width: int | None = None) -> 
         add(f"{claim.id}: {claim.statement}{marks}")
         if claim.has_range:
             add(f"supported by {supporting(claim)}: {claim.why}", INDENT)
-        for one in (judgements := _speaking(entry)):
-            reading = f"reading: {one.reading}" if one.reading else ""
-            parts = (estimate(claim, one), reading, one.of, one.reason)
-            add("; ".join(filter(None, (f"{one.evidence}: {one.verdict}", *parts))), INDENT)
-        if not judgements:
-            add(f"{NOT_TESTABLE}: {NO_CAMPAIGN}", INDENT)
+        verdicts = [f"{one.evidence}: {_verdict(claim, one)}" for one in _speaking(entry)]
+        for line in verdicts or [f"{NOT_TESTABLE}: {NO_CAMPAIGN}"]:
+            add(line, INDENT)
     lines.append("")
     add(RULE)
     lines += ["", "What else differs:"] if notes else []
@@ -108,32 +104,23 @@ def verdicts(entries: Sequence[Entry]) -> Table:
 def whole(entries: Sequence[Entry], confounds: Sequence[Confound]) -> Iterator[Table]:
     """The ledger: a table of all claims for each source, and one of what else differs where they compare."""
     notes = {confound.id: str(number) for number, confound in enumerate(confounds, 1)}
-    touched: dict[str, list[str]] = {confound.id: [] for confound in confounds}
-    number = 0
     for source, of_source in _by_source(entries).items():
         rows = []
         for entry in of_source:
-            number, claim = number + 1, entry.claim
-            for name in claim.confounds:
-                touched[name].append(str(number))
-            marks = sorted((notes[name] for name in claim.confounds), key=int)
-            word = "note" if len(marks) == 1 else "notes"
-            note = f" ({word} {listed(marks)})" if marks else ""
-            supports = supporting(claim) or UNKNOWN
-            rows.append((str(number), plain(claim.statement) + note, supports, _verdicts(entry)))
-        columns = ("No.", "Claim", "Supported by", "Verdicts")
+            claim = entry.claim
+            marks = ", ".join(notes[name] for name in claim.confounds)
+            statement = plain(claim.statement) + (f" (see {marks})" if marks else "")
+            rows.append((statement, supporting(claim) or UNKNOWN, _verdicts(entry)))
+        columns = ("Claim", "Supported by", "Verdicts")
         caption = f"The claims of {_short(source)}: the values that support each, and its verdicts."
         label = f"claims-{source.replace('_', '-')}"
-        yield Table(label, columns, "rlll", rows, caption, widths=(5, 30, 14, 51), long=True)
-    rows = [
-        (notes[one.id], plain(one.meaning), _short(one.source), ", ".join(touched[one.id]))
-        for one in confounds
-    ]
+        yield Table(label, columns, "lll", rows, caption, widths=(32, 14, 54), long=True)
+    rows = [(notes[one.id], plain(one.meaning), _short(one.source)) for one in confounds]
     if rows:
-        columns = ("Note", "What else differs", "Source", "Claims")
+        columns = ("See", "What else differs", "Source")
         caption = "What else differs where a claim compares or counts."
-        widths = (5, 52, 15, 28)
-        yield Table("claims-notes", columns, "rlll", rows, caption, widths=widths, long=True)
+        widths = (6, 74, 20)
+        yield Table("claims-notes", columns, "rll", rows, caption, widths=widths, long=True)
 
 
 def amount(value: float, unit: str, digits: int = DIGITS) -> str:
@@ -221,21 +208,16 @@ def _inconsistency(entries: Sequence[Entry]) -> str:
 def _verdicts(entry: Entry) -> str:
     """Every verdict in a sentence; kinds of evidence that say the same share one."""
     kinds: dict[str, list[str]] = {}
-    for judgement in _speaking(entry):
-        kinds.setdefault(_verdict(entry.claim, judgement), []).append(judgement.evidence)
+    for one in _speaking(entry):
+        kinds.setdefault(plain(_verdict(entry.claim, one)), []).append(one.evidence)
     sentences = [f"{listed(names).capitalize()}: {verdict}." for verdict, names in kinds.items()]
     return " ".join(sentences) or f"{NO_CAMPAIGN.capitalize()}."
 
 
-def _verdict(claim: Claim, judgement: Judgement) -> str:
+def _verdict(claim: Claim, one: Judgement) -> str:
     """The verdict with what it rests on, or the reason why there is none."""
-    if judgement.verdict == NOT_TESTABLE:
-        return f"{NOT_TESTABLE}, {plain(judgement.reason)}"
-    verdict = judgement.verdict if judgement.verdict == PRINTED else f"**{judgement.verdict}**"
-    value = ", ".join(filter(None, (verdict, estimate(claim, judgement))))
-    if judgement.evidence == PUBLISHED:
-        return f"{value} ({plain(judgement.reading)})" if judgement.reading else value
-    return f"{value}, {plain(judgement.reason)}" if judgement.reason else value
+    parts = (one.verdict, estimate(claim, one), one.reading, one.of, one.reason)
+    return "; ".join(filter(None, parts))
 
 
 def _speaking(entry: Entry) -> list[Judgement]:

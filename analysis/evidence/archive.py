@@ -6,11 +6,10 @@ campaign is a CreateAction with instrument, object and result.
 """
 
 import json
-import mimetypes
 import os
 import tomllib
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,9 +32,6 @@ SHA256 = "https://w3id.org/ro/terms/workflow-run#sha256"
 UNDATED = (1980, 1, 1, 0, 0, 0)
 # Of a copy without git: what `make clean` removes, what Python leaves, and what an editor does.
 MADE_HERE = {".venv", "build", ".git", "__pycache__", ".pytest_cache", ".hypothesis"}
-# By the names alone: what a machine's own table of types says would make the same archive differ.
-_TYPES = mimetypes.MimeTypes()
-_COMPRESSED = {"xz": "application/x-xz", "gzip": "application/gzip"}
 
 
 @dataclass(frozen=True)
@@ -97,24 +93,24 @@ def cited(file: Path = paths.ROOT / "CITATION.cff") -> dict[str, Any]:
 def described(chains: Sequence[Chain], citation: Mapping, code: Mapping) -> str:
     """The artifact description as Markdown; `code` has `git_commit` and `git_dirty` (None: not known)."""
     project = tomllib.loads((paths.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    sessions = [session for one in chains for session in one.sessions]
-    machines = "\n".join(dict.fromkeys(f"- {_machine(session)}" for session in sessions))
-    versions = sorted({plain(name) for session in sessions for name in _software(session)})
-    artifacts = "\n".join(_artifact(order, one) for order, one in enumerate(chains, 1))
+    hosts = [host for one in chains for host in one.sessions]
+    hardware = "\n".join(dict.fromkeys(f"- {_machine(host)}" for host in hosts))
+    tools = {name for host in hosts for name in host.get("tools", {}).values() if name}
+    tools |= {f"{host['system']}, kernel {host['kernel']}" for host in hosts if host.get("system")}
     return f"""# Artifact Description: {citation["title"]}
 
 Made by `falloff archive` from the campaigns' own records. Version {citation["version"]}, {chain.code(code)}.
 
 ## Hardware
 
-{machines}
+{hardware}
 
 Emulated and simulated campaigns need one such machine. Measured ones need the cluster that their `trials.json` describes; to
 verify them and to rebuild their figures needs no cluster.
 
 ## Software
 
-{chr(10).join(f"- {name}" for name in versions)}
+{chr(10).join(f"- {plain(name)}" for name in sorted(tools))}
 - Python packages: {", ".join(map(plain, project["dependencies"]))}. Their locked versions are in `requirements.lock`, the Debian packages in `debian-packages.txt`.
 
 ## Installation and evaluation
@@ -128,99 +124,74 @@ figure rests on.
 
 ## Artifacts
 
-Execution is what all trials took together, as measured: {number(sum(one.busy_s for one in chains) / 60)} minutes of all artifacts.
-Setup and analysis were not recorded.
+Execution is what all trials took together, as measured; setup and analysis were not recorded.
 
-{artifacts}"""
+{chr(10).join(_artifact(order, one) for order, one in enumerate(chains, 1))}"""
 
 
 def _artifact(order: int, one: Chain) -> str:
-    figures = [
-        f"`{name}`"
-        for name, traced in experiments.traced().items()
-        if one.campaign in traced.campaigns
-    ]
+    traced = experiments.traced().items()
+    figures = [f"`{name}`" for name, figure in traced if one.campaign in figure.campaigns]
+    place = f"`{one.campaign}` on `{one.testbed}`, {one.evidence} evidence"
     took = f"{number(one.busy_s / 60)} minutes" if one.busy_s else UNKNOWN
     return f"""### A{order}: {plain(one.title)}
 
-- **Campaign**: `{one.campaign}` on `{one.testbed}`, {one.evidence} evidence. **Figures**: {", ".join(figures) or "none"}.
-- **Inputs**: `{one.folder}/trials.json`, {counted(len(one.links), "transcript")} beside it ({manifest.ALGORITHM} of all `{one.transcripts_sha256}`).
-- **Expected result**: `falloff verify {one.folder}` says ok; the rebuilt dataset's content has the {manifest.ALGORITHM} `{one.dataset_sha256}`.
+- **Campaign**: {place}. **Figures**: {", ".join(figures) or "none"}.
+- **Inputs**: `{one.folder}/trials.json`, {counted(len(one.links), "transcript")} beside it (SHA-256 of all `{one.transcripts_sha256}`).
+- **Expected result**: `falloff verify {one.folder}` says ok; the rebuilt dataset's content has the SHA-256 `{one.dataset_sha256}`.
 - **Execution**: `{one.command}` took {took} (from {moment(one.started)} to {moment(one.ended)}).
 """
 
 
 def _machine(host: Mapping) -> str:
     model = plain(host.get("cpu_model") or "processor not recorded")
-    cpus, memory = host.get("cpus"), host.get("memory_bytes")
-    processors = counted(cpus, "processor") if cpus else "number of processors not recorded"
-    size = f"{number(memory / 1e9)} GB of memory" if memory else "memory not recorded"
-    return f"{model}, {processors}, {size}"
-
-
-def _software(host: Mapping) -> list[str]:
-    system, kernel = (host.get(name) or "not recorded" for name in ("system", "kernel"))
-    return [f"{system}, kernel {kernel}", *filter(None, host.get("tools", {}).values())]
+    if not host.get("cpus") or not host.get("memory_bytes"):
+        return model
+    return f"{model}, {counted(host['cpus'], 'processor')}, {number(host['memory_bytes'] / 1e9)} GB of memory"
 
 
 def crate(
-    files: Mapping[str, bytes], chains: Iterable[Chain], citation: Mapping, code: Mapping
+    files: Mapping[str, bytes], chains: Sequence[Chain], citation: Mapping, code: Mapping
 ) -> bytes:
     """The text of ro-crate-metadata.json for files by their names in the archive."""
     made = ROCrate(version="1.1")
     made.metadata.extra_terms["sha256"] = SHA256
 
     def entity(identifier: str, kind: str, **properties: str) -> ContextEntity:
-        known = made.dereference(identifier := identifier.replace(" ", "%20"))
-        return known or made.add(ContextEntity(made, identifier, {"@type": kind, **properties}))
+        place = identifier.replace(" ", "%20")
+        return made.add(ContextEntity(made, place, {"@type": kind, **properties}))
 
     authors = []
     for one in citation["authors"]:
-        names = (one.get("given-names", ""), one.get("family-names", ""))
-        name = one.get("name") or " ".join(names).strip()
-        authors.append(entity(f"#{name}", "Person" if any(names) else "Organization", name=name))
-    license_ = f"https://spdx.org/licenses/{citation['license']}"
-    root, version = made.root_dataset, str(citation["version"])
+        person = " ".join(one[part] for part in ("given-names", "family-names") if part in one)
+        name, kind = person or one["name"], "Person" if person else "Organization"
+        authors.append(entity(f"#{name}", kind, name=name))
+    root, license_ = made.root_dataset, citation["license"]
+    root["name"], root["author"] = citation["title"], authors
+    root["description"] = "Code, raw transcripts, datasets and report of benchmark campaigns"
     root["datePublished"] = max((one.ended for one in chains), default="")[:10]
-    root["name"], root["keywords"] = citation["title"], citation.get("keywords", [])
-    root["description"] = (
-        "Code, raw transcripts, datasets and report of benchmark campaigns on cluster interconnects"
-    )
-    root["author"] = authors
-    root["license"] = entity(license_, "CreativeWork", name=citation["license"])
+    root["license"] = entity(f"https://spdx.org/licenses/{license_}", "CreativeWork", name=license_)
     root["conformsTo"] = entity(PROFILE, "CreativeWork", name="Process Run Crate", version="0.5")
     for name, content in sorted(files.items()):
-        kind, compressed = _TYPES.guess_type(name)
-        kind = _COMPRESSED.get(compressed, kind)
-        known = {"name": name, "contentSize": str(len(content)), "sha256": manifest.digest(content)}
-        made.add_file(dest_path=name, properties=known | ({"encodingFormat": kind} if kind else {}))
-    state = f"{version}, {chain.code(code)}"
-    falloff = entity(
-        "#falloff", "SoftwareApplication", name="Falloff", version=version, softwareVersion=state
-    )
+        known = {"contentSize": str(len(content)), "sha256": manifest.digest(content)}
+        made.add_file(dest_path=name, properties={"name": name, **known})
+    version = f"{citation['version']}, {chain.code(code)}"
+    falloff = entity("#falloff", "SoftwareApplication", name="Falloff", softwareVersion=version)
     for one in chains:
-        names = [name for name in files if name.startswith(f"{one.folder}/")]
-        plans = [
-            f"{one.folder}/trials.json",
-            f"data/campaigns/{one.campaign}.toml",
-            f"data/testbeds/{one.testbed}.toml",
-        ]
-        tools = {name for host in one.sessions for name in host.get("tools", {}).values() if name}
-        moments = {"startTime": one.started, "endTime": one.ended} if one.started else {}
+        inside = [name for name in files if name.startswith(f"{one.folder}/")]
+        plans = [f"{one.folder}/trials.json", f"data/campaigns/{one.campaign}.toml"]
+        times = {"startTime": one.started, "endTime": one.ended} if one.started else {}
         action = made.add_action(
-            [
-                falloff,
-                *(entity(f"#{name}", "SoftwareApplication", name=name) for name in sorted(tools)),
-            ],
+            falloff,
             identifier=f"#{one.folder}",
             object=[made.dereference(name) for name in plans if name in files],
-            result=[made.dereference(name) for name in names if name not in plans],
+            result=[made.dereference(name) for name in inside if name not in plans],
             properties={
                 "@type": "CreateAction",
                 "name": f"Campaign {one.campaign} on {one.testbed}: {one.title}",
-                "description": f"{one.command} ({one.evidence} evidence, {len(one.links)} transcripts, dataset {one.dataset_sha256})",
+                "description": f"{one.command} ({one.evidence} evidence)",
                 "agent": authors,
-                **moments,
+                **times,
             },
         )
         root.append_to("mentions", action)

@@ -1,10 +1,11 @@
 """From a figure over its campaigns' datasets down to each raw transcript's file and command line."""
 
 import json
+import math
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,13 @@ from runners.record import Execution, Transcript
 
 @dataclass(frozen=True)
 class Link:
-    """One trial's transcript: the file that it is in, its SHA-256, and each command line as it was executed.
-
-    `executed` has argv, exit_code, start (ISO 8601) and wall_s [s]; what is not known is None.
-    """
+    """One trial's transcript: the file that it is in, its SHA-256, and what was executed."""
 
     trial: str
     status: str
     file: str
     sha256: str
-    executed: tuple[dict[str, Any], ...]
+    executions: tuple[Execution, ...]
 
 
 @dataclass(frozen=True)
@@ -96,52 +94,36 @@ def folders(campaign: str, testbed: str) -> list[Path]:
     return [folder for folder in (reference, *own) if (folder / "trials.json").exists()]
 
 
-def as_json(
-    figure: Traced, chains: Mapping[str, Sequence[Chain]], notes: Mapping[str, str]
-) -> dict:
-    """The whole chain of a figure as plain JSON data.
+def text(figure: Traced, chains: Mapping[str, Sequence[Chain]], notes: Mapping[str, str]) -> str:
+    """The whole chain of a figure.
 
     `chains` has those of each dataset, the stored reference's first, and `notes` what is to be said of its command.
     """
-    return {
-        "figure": figure.label,
-        "drawn_by": figure.drawn_by,
-        "studied_by": figure.studied_by,
-        "files": {name: manifest.digest((paths.DATA / name).read_bytes()) for name in figure.files},
-        "datasets": {
-            name: {"command_note": notes[name], "campaigns": [asdict(chain) for chain in found]}
-            for name, found in chains.items()
-        },
-    }
-
-
-def text(figure: Mapping[str, Any]) -> str:
-    """What `as_json` gives, as text."""
-    lines = [f"Figure {figure['figure']}", f"  drawn by   {figure['drawn_by']}"]
-    lines.append(f"  study      {figure['studied_by']}")
-    for name, sha256 in figure["files"].items():
+    lines = [f"Figure {figure.label}", f"  drawn by   {figure.drawn_by}"]
+    lines.append(f"  study      {figure.studied_by}")
+    for name in figure.files:
+        sha256 = manifest.digest((paths.DATA / name).read_bytes())
         lines += ["", f"File data/{name}", f"  sha256     {sha256}"]
-    for name, dataset in figure["datasets"].items():
+    for name, found in chains.items():
         lines += ["", f"Dataset {name}"]
-        if not dataset["campaigns"]:
-            lines.append("  (no campaign of it is kept here)")
-        for chain in dataset["campaigns"]:
-            note = f"   ({dataset['command_note']})" if dataset["command_note"] else ""
+        lines += [] if found else ["  (no campaign of it is kept here)"]
+        for chain in found:
+            campaign = f"{chain.campaign} on {chain.testbed}, {chain.evidence} evidence"
             lines += [
-                f"  campaign   {chain['campaign']} on {chain['testbed']}, {chain['evidence']} evidence: {chain['title']}",
-                f"    trials     sha256 {chain['campaign_sha256']}",
-                f"    dataset    sha256 {chain['dataset_sha256']}",
-                f"    raw        sha256 {chain['transcripts_sha256']}, {len(chain['links'])} transcripts",
-                f"    kept in    {chain['folder']}",
-                f"    made by    {chain['command']}{note}",
-                *(f"    session    {_session(host)}" for host in chain["sessions"]),
+                f"  campaign   {campaign}: {chain.title}",
+                f"    trials     sha256 {chain.campaign_sha256}",
+                f"    dataset    sha256 {chain.dataset_sha256}",
+                f"    raw        sha256 {chain.transcripts_sha256}, {len(chain.links)} transcripts",
+                f"    kept in    {chain.folder}",
+                f"    made by    {chain.command}{f'   ({notes[name]})' if notes[name] else ''}",
+                *(f"    session    {_session(host)}" for host in chain.sessions),
             ]
-            for link in chain["links"]:
+            for link in chain.links:
                 lines += [
-                    f"  trial      {link['trial']}: {link['status'] or 'no row'}",
-                    f"    file       {link['file']}",
-                    f"    sha256     {link['sha256']}",
-                    *(f"    command    {_executed(executed)}" for executed in link["executed"]),
+                    f"  trial      {link.trial}: {link.status or 'no row'}",
+                    f"    file       {link.file}",
+                    f"    sha256     {link.sha256}",
+                    *(f"    command    {_executed(one)}" for one in link.executions),
                 ]
     return "\n".join(lines)
 
@@ -165,28 +147,9 @@ def code(session: Mapping[str, Any]) -> str:
 
 def _link(folder: Path, trial: str, content: bytes, statuses: Mapping[str, str]) -> Link:
     loose = folder / "transcripts" / f"{trial}.json"
-    return Link(
-        trial=trial,
-        status=statuses.get(trial, ""),
-        file=_shown(loose if loose.exists() else folder / archive.NAME),
-        sha256=manifest.digest(content),
-        executed=tuple(map(_execution, read_transcript(content, trial).executions)),
-    )
-
-
-def _execution(one: Execution) -> dict[str, Any]:
-    is_timed = one.start == one.start  # an imported output is not: NaN
-    start = (
-        datetime.fromtimestamp(one.start, timezone.utc).isoformat("T", "seconds")
-        if is_timed
-        else None
-    )
-    return {
-        "argv": one.argv or (one.tool,),
-        "exit_code": one.exit_code,
-        "start": start,
-        "wall_s": one.wall_s if one.wall_s == one.wall_s else None,
-    }
+    file = _shown(loose if loose.exists() else folder / archive.NAME)
+    executions = read_transcript(content, trial).executions
+    return Link(trial, statuses.get(trial, ""), file, manifest.digest(content), executions)
 
 
 def _session(host: Mapping[str, Any]) -> str:
@@ -194,10 +157,12 @@ def _session(host: Mapping[str, Any]) -> str:
     return ", ".join([*(host[name] for name in names if host.get(name)), code(host)])
 
 
-def _executed(one: Mapping[str, Any]) -> str:
-    took = "" if one["wall_s"] is None else f", {one['wall_s']:.2f} s"
-    start = one["start"] or "when is not known"
-    return f"[{start}{took}, exit code {_known(one['exit_code'])}] {shlex.join(one['argv'])}"
+def _executed(one: Execution) -> str:
+    when = "when is not known"  # as of an imported output
+    if math.isfinite(one.start):
+        start = datetime.fromtimestamp(one.start, timezone.utc).isoformat("T", "seconds")
+        when = f"{start}, {one.wall_s:.2f} s"
+    return f"[{when}, exit code {_known(one.exit_code)}] {shlex.join(one.argv or (one.tool,))}"
 
 
 def _known(exit_code: int | None) -> str:
