@@ -353,22 +353,28 @@ def test_messages_are_counted():
 
 
 @pytest.mark.parametrize(
-    ("claim", "verdict", "reading"),
+    ("claim", "reading"),
     [
-        ("nemo_total_1500", "consistent", "1 MB = 1000 KB"),
-        ("nemo_non_blocking", "inconsistent", "what the wire carries at MTU 8982"),
-        ("beowulf_peak_rate", "consistent", "on 7 wires, by the writes of both ends"),
-        ("bonding_two_nodes", "inconsistent", "8.8 Gflop/s"),
-        ("bonding_four_nodes", "consistent", "8.8 Gflop/s"),
-        ("smith_infiniband_raw", "consistent", "the ratio of bandwidths"),
-        ("smith_largest_order", "consistent", "Appendix B's order over 100"),
-        ("smith_fast_bandwidth", "consistent", "10^6 B in frames of 9000 B"),
-        ("nemo_saving", "printed", ""),
+        ("nemo_total_1500", "1 MB = 1000 KB"),
+        ("nemo_frames_8505t", "payload of the ping and its headers or MTU and Ethernet's header"),
+        ("beowulf_peak_rate", "on 7 wires, by the writes of both ends"),
+        ("bonding_four_nodes", "8.8 Gflop/s"),
+        ("smith_infiniband_raw", "the ratio of bandwidths"),
+        ("smith_largest_order", "Appendix B's order over 100"),
+        ("smith_fast_bandwidth", "10^6 B in frames of 9000 B"),
+        ("smith_memory", "of 16 GB a node"),
     ],
 )
-def test_printed_numbers_are_checked_by_each_other(claim, verdict, reading):
+def test_printed_numbers_agree_in_one_reading(claim, reading):
     found = judged(claim, NOTHING, "published")
-    assert found.verdict == verdict and reading in found.reading
+    assert found.verdict == "consistent" and reading in found.reading
+
+
+def test_two_claims_do_not_agree_with_their_own_numbers():
+    """One efficiency is a unit of its last digit off, and jumbo frames reach 80 % of what 'non-blocking' means."""
+    verdicts = {one.claim.id: one.judgements[0].verdict for one in evaluate(SHIPPED, NOTHING)}
+    wrong = {claim for claim, verdict in verdicts.items() if verdict == "inconsistent"}
+    assert wrong == {"nemo_non_blocking", "bonding_two_nodes"}
 
 
 def test_other_printed_numbers_are_another_verdict(monkeypatch):

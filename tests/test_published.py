@@ -3,9 +3,7 @@
 import pytest
 
 from analysis import published
-from analysis.framing import message_wire_bytes
-from analysis.token_readings import ETHERNET_MTU, HEADERS, readings
-from analysis.wire import ETHERNET_HEADER, IPV4_HEADER, wire_limit
+from analysis.wire import wire_limit
 from runners import hpl_dat
 from runners.record import FalloffError
 
@@ -20,13 +18,6 @@ def quantities(facts):
         return [facts]
     parts = [part for part in facts.values() if isinstance(part, dict)]
     return [found for part in parts for found in quantities(part)]
-
-
-def kib_s(path, mtu, direction="forward"):
-    """Goodput of all flows of a test [2^10 B/s]."""
-    tests = published.nemo_netperf()
-    chosen = (tests.path == path) & (tests.mtu == mtu) & (tests.direction == direction)
-    return tests[chosen].goodput_kib_s.sum()
 
 
 @pytest.mark.parametrize("facts", SOURCES.values(), ids=SOURCES)
@@ -77,18 +68,6 @@ def test_appendix_b_deck_is_complete_and_is_the_36_node_case():
         hpl_dat.read(appendix["printed"])
 
 
-def test_blogs_results_imply_one_rpeak():
-    """All four rates and efficiencies agree on 8.8 Gflop/s a node, to a unit of the last printed digit."""
-    units, peak = (
-        BLOG["rounding"]["units_of_last_digit"],
-        BLOG["cluster"]["rpeak_per_node"]["value"],
-    )
-    for row in published.bonding_blog().itertuples():
-        slack = units * (0.01 / row.rate_gflop_s + 0.1 / row.efficiency_percent)
-        implied = row.rate_gflop_s / (row.efficiency_percent / 100) / row.nodes
-        assert implied == pytest.approx(peak, rel=slack)
-
-
 def test_every_netperf_test_is_complete_and_below_its_wire():
     """One way at MTU 1500 every path is full, and jumbo frames through the switches are not."""
     tests = published.nemo_netperf()
@@ -104,28 +83,6 @@ def test_every_netperf_test_is_complete_and_below_its_wire():
     assert one_way.xs(8982, level="mtu").between(0.79, 0.80).all()
 
 
-def test_totals_are_in_thousands_of_1024_bytes():
-    """The printed ranges hold the sums of the printed lines in that unit, and in no other."""
-    totals = NEMO["totals"]
-    printed = kib_s("smc_8505t", 1500, "both") * published.KIBIBYTE
-    low, high = (totals["smc_8505t_1500"][end]["value"] for end in ("low", "high"))
-    fitting = [unit for unit in (10**6, 1024000, 2**20) if low <= printed / unit <= high]
-    assert fitting == [totals["megabyte"]["value"]] == [1024000]
-    jumbo = totals["smc_8505t_8982"]
-    assert (
-        jumbo["low"]["value"] <= kib_s("smc_8505t", 8982, "both") / 1000 <= jumbo["high"]["value"]
-    )
-
-
-def test_frames_are_the_ping_payload_and_its_headers():
-    """8954 + 8 + 20 = 8982, the MTU of the tests, and 14 more are 8996."""
-    for switch in ("smc_8505t", "smc_8508t"):
-        limit = NEMO["frame_limit"][switch]
-        payload, mtu, frame = (limit[name]["value"] for name in ("payload", "mtu", "frame"))
-        assert (mtu, frame) == (payload + 8 + IPV4_HEADER, mtu + ETHERNET_HEADER)
-        assert kib_s(switch, mtu) > 0
-
-
 def test_grid5000s_maxima_have_their_order():
     """Through the bridge outwards is slowest and near its saturation; two nodes of a site are fastest."""
     maximum = {name: rate["value"] for name, rate in GRID["maximum"].items()}
@@ -133,26 +90,3 @@ def test_grid5000s_maxima_have_their_order():
     assert maximum["node_to_node"] < GRID["backbone"]["rate"]["value"]
     outwards = maximum[GRID["bridge"]["crossed_outwards_by"]]
     assert outwards == pytest.approx(GRID["bridge"]["saturation"]["value"], rel=0.1)
-
-
-def test_beowulfs_words_and_numbers_agree():
-    """The original is the local wire's throughput over the printed factor, which the wires alone give."""
-    throughput, ratio = BEOWULF["throughput"], BEOWULF["ratio"]
-    derived = throughput["local_wire"]["value"] / ratio["local_wire"]["value"]
-    assert throughput["bonded_dual_net"]["value"] == pytest.approx(derived, rel=0.02)
-    mesh, original = (BEOWULF["wires"][name]["value"] for name in ("mesh", "original"))
-    assert mesh / original == ratio["local_wire"]["value"]
-    assert mesh / 2 / original == ratio["remote_wire"]["value"]
-
-
-def test_only_the_writes_of_both_ends_fit_beowulfs_wires():
-    """Seven wires of 10 Mbit/s carry 8.75 MB/s, a fast one 12.5: 6.3 are a part of it, twice that are too much.
-
-    8192 bytes are 5 full segments of 1460 and one of 892, each with 40 bytes of headers and 38 of Ethernet's.
-    """
-    assert message_wire_bytes(8192, ETHERNET_MTU, HEADERS) == 8192 + 6 * (40 + 38)
-    shares = {(one.wires, one.writes): one.share for one in readings()}
-    for wires, carried in ((7, 8.75), (1, 12.5)):
-        assert shares[wires, "both ends"] == pytest.approx(6.3 / carried)
-        assert shares[wires, "the producer"] == pytest.approx(12.6 / carried)
-    assert {one.writes for one in readings() if one.possible} == {"both ends"}
