@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import contrasts, derive, designs, experiments, paths, store
+from analysis import attributes, contrasts, derive, designs, experiments, paths, store
 from analysis.evidence import verify
 from analysis.statistics import design as designs_of_plans
 from analysis.statistics import planning
 from analysis.statistics.design import Design, Statement
 from analysis.top500 import lists
 from runners import campaign as engine
-from runners import provenance, runner_named, session, submission, tools
+from runners import provenance, runner_named, session, slurm, tools
+from runners.campaign import Event, Listener
 from runners.description import LEAST_BLOCKS, for_preset, for_testbed
 from runners.journal import Folder
 from runners.plan import Plan, resolve, with_blocks
-from runners.progress import Event, Listener
 from runners.record import FalloffError, Trial
 from runners.testbeds import cluster_description
 
@@ -103,7 +103,7 @@ def study(parameters: Parameters, module: ModuleType) -> Any:
             given[compared[campaign]] = today
         for found, suffix in ((dataset, ""), (today, "-today")):
             if found is not None:
-                testbed = json.loads(found.attrs["testbed_settings"])["name"]
+                testbed = attributes.testbed(found)["name"]
                 store.save(found, parameters.folder / f"{campaign}-{testbed}{suffix}.nc")
     return module.analyse(**given)
 
@@ -252,7 +252,7 @@ def run_campaign(
     """
     folder = _folder(plan, out, fresh)
     if not engine.is_finished(plan, folder):
-        submission.require_idle(folder)
+        slurm.require_idle(folder)
         if missing := obstacles(plan):
             raise FalloffError("\n".join(missing))
         session.run(plan, folder, listen, decided)
@@ -265,14 +265,14 @@ def submit_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False) -> s
     `fresh` is as in `run_campaign`. Raises FalloffError when there is a job of this campaign, or Slurm takes none.
     """
     folder = _folder(plan, out, fresh)
-    return "" if engine.is_finished(plan, folder) else submission.submit(plan, folder)
+    return "" if engine.is_finished(plan, folder) else slurm.submit(plan, folder)
 
 
 def _folder(plan: Plan, out: Path, fresh: bool) -> Folder:
     """A plan's folder; an earlier one is moved aside first if it is to be fresh, unless a job is using it."""
     folder = folder_of(plan, out)
     if fresh and folder.path.exists():
-        submission.require_idle(folder)
+        slurm.require_idle(folder)
         name = f"{folder.path.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"
         folder.path.rename(folder.path.with_name(name))
     return folder
@@ -341,7 +341,7 @@ def effort(plan: Plan) -> planning.Effort:
         with suppress(FalloffError, KeyError):  # nothing is there, or levels were not run
             points = derive.points(store.read(path))
             # By today's statements.
-            again = {**json.loads(points.attrs["design"]), "primary": plan.design["primary"]}
+            again = {**attributes.design(points), "primary": plan.design["primary"]}
             points = points.assign_attrs(design=json.dumps(again))
             apart = contrasts.primary_differences(points).values
             valid = int(np.isfinite(apart).all(axis=0).sum())

@@ -1,6 +1,5 @@
 """What can be said of HPL results that somebody else's runs left, what cannot, and their figure."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,7 +8,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import drawing, style
+from analysis import attributes, drawing, style
 from analysis.statistics.intervals import average
 from analysis.wording import HARD_SPACE, counted, number, percent, percent_range
 from runners.record import FalloffError
@@ -56,7 +55,7 @@ def analyse(dataset: xr.Dataset) -> Imported:
     placed = distinct.assign(x=distinct[abscissa], y=distinct[ordinate])
     runs = placed.dropna(subset=["x", "y"])[["file", *SETTINGS, "x", "y"]].reset_index(drop=True)
     best = _best(runs)
-    described = json.loads(dataset.attrs["interconnects"])
+    described = attributes.interconnects(dataset)
     names = {
         name: described[name]["short"] if name else "interconnect not known"
         for name in dict.fromkeys(best.interconnect)

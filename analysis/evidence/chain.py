@@ -1,6 +1,5 @@
 """From a figure over its campaigns' datasets down to each raw transcript's file and command line."""
 
-import json
 import math
 import os
 import shlex
@@ -12,7 +11,7 @@ from typing import Any
 
 import xarray as xr
 
-from analysis import imported, paths, store
+from analysis import attributes, imported, paths, store
 from analysis.evidence import content
 from analysis.experiments import Traced
 from runners import archive, manifest
@@ -58,7 +57,7 @@ class Chain:
 def of(folder: Path) -> Chain:
     """The chain of a campaign's folder; raises FalloffError as `store.assemble`."""
     dataset, source = store.read(folder), Folder(folder)
-    plan, provenance = source.plan(), json.loads(dataset.attrs["provenance"])
+    plan = source.plan()
     statuses = dict(zip(dataset.trial_id.values.tolist(), dataset.status.values.tolist()))
     return Chain(
         campaign=plan.name,
@@ -73,7 +72,7 @@ def of(folder: Path) -> Chain:
         started=dataset.attrs["started"],
         ended=dataset.attrs["ended"],
         busy_s=float(dataset.wall_time.sum()),
-        sessions=tuple(session.get("host", {}) for session in provenance["sessions"]),
+        sessions=tuple(attributes.hosts(dataset)),
         links=tuple(_link(folder, *text, statuses) for text in source.texts()),
     )
 
@@ -81,7 +80,7 @@ def of(folder: Path) -> Chain:
 def command(dataset: xr.Dataset) -> str:
     """The command line that makes a dataset's campaign anew."""
     campaign = dataset.attrs["campaign"]
-    testbed = json.loads(dataset.attrs["testbed_settings"])["name"]
+    testbed = attributes.testbed(dataset)["name"]
     if testbed == imported.TESTBED:
         return f"falloff import {campaign} FILE..."
     return f"falloff run {campaign} --testbed {testbed}"
