@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from runners import bonding
 
@@ -65,7 +65,8 @@ def tracked() -> List[str]:
     if not (HERE.parent / ".git").exists():
         return []
     kinds = (["--cached"], ["--others", "--exclude-standard", "data"])
-    listed = [_git("-C", str(HERE.parent), "ls-files", "-z", *kind) or "" for kind in kinds]
+    listing = ("git", "-C", str(HERE.parent), "ls-files", "-z")
+    listed = [_output(*listing, *kind) or "" for kind in kinds]
     return [name for names in listed for name in names.split("\0") if name]
 
 

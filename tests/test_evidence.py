@@ -16,7 +16,7 @@ from rocrate.rocrate import ROCrate
 from analysis import paths
 from analysis.evidence import archive as archiving
 from analysis.evidence import chain
-from runners import archive, manifest
+from runners import archive, manifest, provenance
 from runners.record import FalloffError
 
 FOLDERS = ("hpl_agreement-scale_model_simulated", "hpl_payload-scale_model")
@@ -166,6 +166,15 @@ def test_the_same_content_gives_the_same_bytes(place, archived, tmp_path):
     with zipfile.ZipFile(again) as packed:
         modes = {entry.filename: entry.external_attr >> 16 for entry in packed.infolist()}
     assert modes["install-packages"] == 0o755 and modes["falloff.py"] == 0o644
+
+
+def test_what_git_tracks_goes_into_an_archive():
+    """From the root, whatever folder one is in; nothing that is ignored."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no clone")
+    tracked = provenance.tracked()
+    assert {"falloff.py", "runners/src/pace.c", "data/prices.toml"} <= set(tracked)
+    assert not [name for name in tracked if name.startswith(("build/", ".venv/"))]
 
 
 def test_nothing_is_written_over(tmp_path):
