@@ -1,4 +1,4 @@
-"""What if the network, the nodes or their prices were others? HPL on the paper's cases, predicted at once.
+"""What if the network or its price were others? HPL on the paper's cases, predicted at once.
 
 The prediction is HPL's analytic model, times how far it is off where the paper's cluster was simulated: the logarithm
 of that factor is interpolated between the simulated networks, with the inverse squares of their distances as weights,
@@ -7,7 +7,7 @@ National Conference 1968, p. 517-524, https://doi.org/10.1145/800186.810616). Di
 bandwidth and latency.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,7 +16,7 @@ from html import escape
 import numpy as np
 import panel as pn
 import xarray as xr
-from bokeh.models import ColumnDataSource, HoverTool, Range1d, Span
+from bokeh.models import Div, Legend, Range1d, Span
 from bokeh.plotting import figure
 
 from analysis import paths, prices, store, style
@@ -24,14 +24,13 @@ from analysis.attributes import short_names, testbed
 from analysis.derive import at_only_level, points
 from analysis.efficiency import efficiency, rpeak
 from analysis.experiments.payoff import lasting_from
-from analysis.explorer.plot import FRAME, LEGEND, QUIET, Look, dress, look_of
-from analysis.explorer.widgets import WIDE, one_of, select, sheet, text
+from analysis.explorer.pieces import asset
+from analysis.explorer.plot import FRAME, LEGEND, MARKERS, QUIET, dress
 from analysis.hpl_predictors import analytic_share
 from analysis.wording import counted, number, percent
 from runners.record import FalloffError
 
 CASES = ("hpl_paper-smith", "hpl_beyond-smith")  # of the same node, up to 36 nodes and beyond
-YOURS, OTHER = "yours", "other"
 SAME = 1e-12  # a squared distance below which two networks are the same
 SLOW, FAST = "gige", "10gige"  # what the page begins with: the paper's two
 STEPS = 121  # of a slider on which equal ways are equal ratios
@@ -56,6 +55,7 @@ class Basis:
     `settings` holds HPL's N, NB, P and Q over (nodes), `dgemm` [Gflop/s] that of all nodes together over (nodes),
     `peak` a node's theoretical peak [flop/s]. `simulated` is the efficiency [1] over (interconnect, nodes);
     `networks` are what was simulated, with the price where there is one (else NaN), `names` their short names.
+    `node_price` [USD] is a node's without its network.
     """
 
     settings: xr.Dataset
@@ -69,173 +69,160 @@ class Basis:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is predicted, over (interconnect, nodes) with the interconnects YOURS and OTHER.
+    """Your network against another, over (nodes).
 
-    `efficiency` [1] is of the nodes' theoretical peak, `cost` [USD s / Gflop] what a Gflop/s of HPL costs.
-    `pays_from` is the node count from which on yours is cheaper, infinite where it is not even at the largest.
+    `yours` and `other` are the efficiencies [1] of the nodes' theoretical peak, `ratio` [1] is what a Gflop/s of HPL costs
+    on yours over what it costs on the other, `premium` [1] what a node costs more. `pays_from` is the node count from
+    which on yours is cheaper, infinite where it is not even at the largest.
     """
 
-    efficiency: xr.DataArray
-    cost: xr.DataArray
+    yours: xr.DataArray
+    other: xr.DataArray
+    ratio: xr.DataArray
+    premium: float
     pays_from: float
 
 
 @cache
 def basis() -> Basis:
     """The stored cases of the paper's cluster; raises FalloffError when they are not there."""
-    cases = []
     for name in CASES:
         if not (paths.REFERENCE / name).is_dir():
             raise FalloffError(
                 f"what if needs the reference campaign {name}: it comes with Falloff in data/reference"
             )
-        cases.append(at_only_level(points(store.read(paths.REFERENCE / name)), "block"))
-    # Both have the paper's largest case.
-    simulated = xr.concat(
-        [efficiency(it) for it in cases], "nodes", coords="minimal", compat="override", join="outer"
-    )
+    cases = [at_only_level(points(store.read(paths.REFERENCE / name)), "block") for name in CASES]
+    settings = ["N", "NB", "P", "Q", "known_rate"]
     columns = [
-        it[["N", "NB", "P", "Q", "known_rate"]].max("interconnect")
-        if "interconnect" in it.N.dims
-        else it[["N", "NB", "P", "Q", "known_rate"]]
-        for it in cases
+        xr.Dataset({name: case[name].max(set(case[name].dims) - {"nodes"}) for name in settings})
+        for case in cases
     ]
-    of_cases = (
-        xr.concat(columns, "nodes", coords="minimal", compat="override", join="outer")
-        .drop_duplicates("nodes")
-        .sortby("nodes")
+    # Both have the paper's largest case.
+    by_nodes = (
+        xr.concat(columns, "nodes", coords="minimal").drop_duplicates("nodes").sortby("nodes")
+    )
+    simulated = xr.concat(
+        [efficiency(case) for case in cases],
+        "nodes",
+        coords="minimal",
+        compat="override",
+        join="outer",
     )
     listed = prices.read()
-    known = {price.of for price in listed}
-    described = testbed(cases[0])["network"]
-    largest = cases[1].interconnect.values.tolist()
+    priced = {price.of for price in listed}
+    names = short_names(cases[1])
+    networks = {
+        name: Network(
+            about["bandwidth"]["value"],
+            about["latency"]["value"],
+            prices.total(listed, name) if name in priced else np.nan,
+        )
+        for name, about in testbed(cases[0])["network"].items()
+        if name in cases[1].interconnect
+    }
     return Basis(
-        settings=of_cases[["N", "NB", "P", "Q"]],
-        dgemm=of_cases.known_rate,
+        settings=by_nodes[["N", "NB", "P", "Q"]],
+        dgemm=by_nodes.known_rate,
         peak=rpeak(cases[0]),
         simulated=simulated.drop_duplicates("nodes").sortby("nodes"),
-        networks={
-            name: Network(
-                described[name]["bandwidth"]["value"],
-                described[name]["latency"]["value"],
-                prices.total(listed, name) if name in known else np.nan,
-            )
-            for name in largest
-        },
-        names={name: short for name, short in short_names(cases[1]).items() if name in largest},
+        networks=networks,
+        names={name: names[name] for name in networks},
         node_price=prices.total(listed, prices.NODE),
     )
 
 
-def predict(basis: Basis, yours: Network, other: Network, peak: float, node_price: float) -> Answer:
-    """Both networks between nodes of that theoretical peak [flop/s] and price [USD] without network.
-
-    A node's DGEMM is the same part of its peak as on the paper's nodes.
-    """
-    both = (yours, other)
-    reached = _analytic(basis, both, peak) * np.exp(_correction(basis, both))
-    reached = reached.assign_coords(interconnect=[YOURS, OTHER])
-    prices_of_node = xr.DataArray(
-        [node_price + it.price for it in both], {"interconnect": [YOURS, OTHER]}
-    )
-    cost = 1e9 * prices_of_node / (peak * reached)
-    advantage = np.log(
-        cost.sel(interconnect=OTHER, drop=True) / cost.sel(interconnect=YOURS, drop=True)
-    )
-    return Answer(reached, cost, float(lasting_from(advantage)))
+def predict(basis: Basis, yours: Network, other: Network) -> Answer:
+    """Both networks between the paper's nodes."""
+    mine, theirs = _efficiency(basis, yours), _efficiency(basis, other)
+    premium = (basis.node_price + yours.price) / (basis.node_price + other.price) - 1
+    ratio = (1 + premium) * theirs / mine
+    return Answer(mine, theirs, ratio, premium, float(lasting_from(-np.log(ratio))))
 
 
 @cache
-def off() -> float:
+def largest_error() -> float:
     """By how much [1] the efficiency of a simulated network is off at most when it is predicted from the others."""
     known, errors = basis(), []
     for name, network in known.networks.items():
         others = replace(known, simulated=known.simulated.drop_sel(interconnect=name))
-        told = _analytic(known, (network,), known.peak) * np.exp(_correction(others, (network,)))
-        errors.append(
-            np.abs(told.isel(interconnect=0) - known.simulated.sel(interconnect=name)).max()
-        )
-    return float(max(errors))
+        error = _efficiency(others, network) - known.simulated.sel(interconnect=name, drop=True)
+        errors.append(float(np.abs(error).max()))
+    return max(errors)
 
 
-def _analytic(basis: Basis, networks: Sequence[Network], peak: float) -> xr.DataArray:
+def _efficiency(basis: Basis, network: Network) -> xr.DataArray:
+    """The analytic model's efficiency [1], corrected by that of the simulated networks, over (nodes)."""
+    known = [basis.networks[name] for name in basis.simulated.interconnect.values.tolist()]
+    off = np.log(
+        basis.simulated
+        / _analytic(basis, known).assign_coords(interconnect=basis.simulated.interconnect)
+    )
+    distances = [
+        np.log(network.bandwidth / one.bandwidth) ** 2 + np.log(network.latency / one.latency) ** 2
+        for one in known
+    ]
+    weights = xr.DataArray(1 / np.maximum(distances, SAME), {"interconnect": off.interconnect})
+    correction = off.weighted(weights).mean("interconnect")  # over those that were simulated
+    return _analytic(basis, [network]).isel(interconnect=0, drop=True) * np.exp(correction)
+
+
+def _analytic(basis: Basis, networks: list[Network]) -> xr.DataArray:
     """The analytic model's efficiency [1] over (interconnect, nodes)."""
     columns = {
-        "alpha": [it.latency for it in networks],
-        "beta": [1 / it.bandwidth for it in networks],
+        "alpha": [[one.latency] for one in networks],
+        "beta": [[1 / one.bandwidth] for one in networks],
     }
     links = xr.Dataset(
-        {
-            name: (("interconnect", "draw"), np.array([values]).T)
-            for name, values in columns.items()
-        },
+        {name: (("interconnect", "draw"), values) for name, values in columns.items()},
         {"interconnect": np.arange(len(networks))},
     )
-    dgemm = (basis.dgemm * peak / basis.peak).expand_dims("draw")
-    share = analytic_share(basis.settings, links, dgemm).isel(draw=0)
-    return share * 1e9 * dgemm.isel(draw=0) / (dgemm.nodes * peak)
-
-
-def _correction(basis: Basis, networks: Sequence[Network]) -> xr.DataArray:
-    """The logarithm of simulated over analytic efficiency, interpolated, over (interconnect, nodes)."""
-    names = basis.simulated.interconnect.values.tolist()
-    known = [basis.networks[name] for name in names]
-    factor = np.log(basis.simulated.values / _analytic(basis, known, basis.peak).values)
-    there = np.isfinite(factor)
-    weights = np.array([[1 / max(_distance(it, one), SAME) for one in known] for it in networks])
-    total = weights @ there
-    return xr.DataArray(
-        weights @ np.where(there, factor, 0.0) / total,
-        {"nodes": basis.simulated.nodes},
-        ("interconnect", "nodes"),
-    )
-
-
-def _distance(one: Network, other: Network) -> float:
-    return np.log(one.bandwidth / other.bandwidth) ** 2 + np.log(one.latency / other.latency) ** 2
+    share = analytic_share(basis.settings, links, basis.dgemm.expand_dims("draw")).isel(draw=0)
+    return share * 1e9 * basis.dgemm / (basis.dgemm.nodes * basis.peak)
 
 
 class WhatIf:
-    """The page's sliders, prices and plots; `changed` is called when a reader moved one, `answer` is what they say."""
+    """The page's sliders, price and plots; `changed` is called when a reader moved one, `answer` is what they say."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self.basis, self._changed, self._filling = basis(), changed, False
-        networks = self.basis.networks
-        offered = {short: name for name, short in self.basis.names.items()}
+        networks, names = self.basis.networks, self.basis.names
+        priced = {names[name]: name for name in names if np.isfinite(networks[name].price)}
+        look = {
+            "sizing_mode": "stretch_width",
+            "margin": (4, 0),
+            "stylesheets": [asset("parts.css")],
+        }
+        self.preset = pn.widgets.RadioButtonGroup(
+            options={short: name for name, short in names.items()}, value=FAST, **look
+        )
         bandwidths = [8e-9 * network.bandwidth for network in networks.values()]
         latencies = [1e6 * network.latency for network in networks.values()]
-        self.preset = one_of(offered, sizing_mode="stretch_width")
-        self.preset.value = FAST
         self.inputs = {
-            "bandwidth": _slider("Bandwidth of payload", 0.05, 200, "Gbit/s", bandwidths),
-            "latency": _slider("Latency", 0.5, 200, "µs", latencies),
-            "price": _price("Your network, a node [USD]"),
-            "peak": _slider(
-                "A node's theoretical peak", 10, 10_000, "Gflop/s", [self.basis.peak / 1e9]
+            "bandwidth": _slider("Bandwidth of payload", 0.05, 200, "Gbit/s", bandwidths, look),
+            "latency": _slider("Latency", 0.5, 200, "µs", latencies, look),
+            "price": pn.widgets.FloatInput(
+                label="Its price, a node [USD]", start=0, step=10, **look
             ),
-            "node_price": _price("A node without its network [USD]"),
-            "other": select("That network", offered),
-            "other_price": _price("That network, a node [USD]"),
+            "other": pn.widgets.Select(label="That network", options=priced, value=SLOW, **look),
         }
-        self.said = text()
-        self._make_plots()
-        nodes = {"peak": self.basis.peak / 1e9, "node_price": self.basis.node_price}
-        other = {"other": SLOW, "other_price": networks[SLOW].price}
-        self._set({**nodes, **other, **self._of_network(FAST)})
+        self._set(self._of_network(FAST))
         self._start = self._values()
-        for name, widget in self.inputs.items():
-            widget.param.watch(lambda event, name=name: self._moved(name), "value")
-        self.preset.param.watch(lambda event: self._moved(event.new), "value")
-
-    def panel(self) -> pn.Column:
-        """The whole page."""
-        of = list(self.inputs.values())
-        yours = (text("<h2>Your network</h2>"), self.preset, *of[:3])
-        side = (*yours, text("<h2>Your nodes</h2>"), *of[3:5], text("<h2>Against</h2>"), *of[5:])
-        question = "What if the network, the nodes or the prices were others?"
-        shown = (text(f'<p class="question">{question}</p>'), self.said, *self.plots)
-        parts = (pn.Column(*shown, **WIDE), pn.Column(*side, **WIDE))
-        return pn.Column(*parts, css_classes=["what-if"], stylesheets=[sheet()], **WIDE)
+        for widget in self.inputs.values():
+            widget.param.watch(lambda _event: self._moved(), "value")
+        self.preset.param.watch(lambda event: self._moved(self._of_network(event.new)), "value")
+        self.card = Div(
+            disable_math=True,
+            sizing_mode="stretch_width",
+            margin=0,
+            stylesheets=look["stylesheets"],
+        )
+        self.plots = [pn.pane.Bokeh(sizing_mode="stretch_width", margin=0) for _ in range(2)]
+        bare = {**look, "margin": 0}
+        self.panel = pn.Column(
+            pn.Column(self.card, *self.plots, **bare),
+            pn.Column(self.preset, *self.inputs.values(), **bare),
+            css_classes=["what-if"], **bare,
+        )  # fmt: skip
 
     def address(self) -> list[tuple[str, str]]:
         """The page's part of its address: all that differs from the start."""
@@ -260,8 +247,7 @@ class WhatIf:
         for name, value in values.items():
             widget = self.inputs[name]
             with suppress(ValueError):
-                if name != "other":
-                    value = max(float(value), 0.0)
+                value = value if name == "other" else max(float(value), 0.0)
                 if isinstance(widget, pn.widgets.DiscreteSlider):
                     stops = np.array(list(widget.options.values()))
                     value = float(stops[np.abs(np.log(stops / max(value, stops[0]))).argmin()])
@@ -270,142 +256,105 @@ class WhatIf:
 
     def _of_network(self, name: str) -> dict[str, float]:
         network = self.basis.networks[name]
-        found = {"bandwidth": 8e-9 * network.bandwidth, "latency": 1e6 * network.latency}
-        return found | ({"price": network.price} if np.isfinite(network.price) else {})
+        values = {"bandwidth": 8e-9 * network.bandwidth, "latency": 1e6 * network.latency}
+        return values | ({"price": network.price} if np.isfinite(network.price) else {})
 
-    def _moved(self, name: str) -> None:
+    def _moved(self, values: Mapping[str, float] | None = None) -> None:
         """An input was moved, or a network was chosen that is known."""
-        if self._filling:
-            return
-        if name in self.basis.networks:
-            self._set(self._of_network(name))
-        price = self.basis.networks[self.inputs["other"].value].price
-        if name == "other" and np.isfinite(price):
-            self._set({"other_price": price})
-        self._update()
-        self._changed()
+        if not self._filling:
+            self._set(values or {})
+            self._update()
+            self._changed()
 
     def _update(self) -> None:
         value = {name: widget.value or 0.0 for name, widget in self.inputs.items()}
-        other, peak = self.basis.networks[value["other"]], 1e9 * value["peak"]
         yours = Network(value["bandwidth"] * 1e9 / 8, value["latency"] * 1e-6, value["price"])
-        against = Network(other.bandwidth, other.latency, value["other_price"])
-        node_price = value["node_price"] or 1.0
-        self.answer = predict(self.basis, yours, against, peak, node_price)
-        premium = (node_price + yours.price) / (node_price + against.price) - 1
+        other, name = self.basis.networks[value["other"]], self.basis.names[value["other"]]
+        self.answer = answer = predict(self.basis, yours, other)
+        simulated = self.basis.simulated.sel(interconnect=value["other"]).dropna("nodes")
         with pn.io.hold():
-            known = self.basis.simulated.sel(interconnect=value["other"]).dropna("nodes")
-            self._draw(known if np.isclose(peak, self.basis.peak, rtol=0.04) else known[:0])
-            name = self.basis.names[value["other"]]
-            self.said.text = sentence(self.answer, name) + tiles(self.answer, name, premium)
-
-    def _make_plots(self) -> None:
-        columns = ("x", "nodes", YOURS, OTHER, "ratio")
-        self.data = ColumnDataSource({name: [] for name in columns}, name="predicted")
-        self.simulated = ColumnDataSource({name: [] for name in ("x", "nodes", "y")})
-        labels = ("efficiency, Rmax / Rpeak [%]", "cost of a Gflop/s, yours / other")
-        self.plots = reached, ratio = [_figure(label) for label in labels]
-        yours, other = style.LOOKS[FAST], style.LOOKS[SLOW]
-        _line(reached, self.data, OTHER, look_of(other, "the other"), f"@{OTHER}{{0.0}} %")
-        _line(reached, self.data, YOURS, look_of(yours, "your network"), f"@{YOURS}{{0.0}} %")
-        _line(
-            ratio,
-            self.data,
-            "ratio",
-            look_of(yours, "your network: below 1 it pays"),
-            "@ratio{0.000}",
-        )
-        hollow = {"size": 10, "fill_color": None, "line_color": other.color, "line_width": 1.6}
-        dots = reached.scatter("x", "y", source=self.simulated, legend_label="simulated", **hollow)
-        told = [("simulated, nodes", "@nodes"), ("efficiency", "@y{0.0} %")]
-        reached.add_tools(HoverTool(renderers=[dots], tooltips=told))
-        ratio.add_layout(Span(dimension="width", location=1, line_width=1.5, line_color=QUIET))
-        looks = {"line_dash": "dotted", "line_width": 2, "line_color": QUIET}
-        self.pays = [Span(dimension="height", **looks) for _ in self.plots]
-        for plot, span in zip(self.plots, self.pays):
-            plot.add_layout(span)
-            plot.legend.update(location="bottom_left", orientation="horizontal", **LEGEND)
-
-    def _draw(self, known: xr.DataArray) -> None:
-        answer, nodes = self.answer, self.answer.efficiency.nodes.values
-        reached = answer.efficiency.transpose("interconnect", "nodes").values
-        yours, other = answer.cost.transpose("interconnect", "nodes").values
-        columns = {YOURS: 100 * reached[0], OTHER: 100 * reached[1], "ratio": yours / other}
-        self.data.data = {"x": np.log2(nodes), "nodes": nodes, **columns}
-        at = known.nodes.values
-        self.simulated.data = {"x": np.log2(at), "nodes": at, "y": 100 * known.values}
-        far = max(LEAST_SPREAD, 1.2 * np.abs(yours / other - 1).max())
-        self.plots[1].y_range.update(start=max(0.0, 1 - far), end=1 + far)
-        for span in self.pays:
-            span.visible = bool(np.isfinite(answer.pays_from))
-            span.location = float(np.log2(answer.pays_from)) if span.visible else 0.0
+            self.card.text = card(answer, name)
+            self.plots[0].object = _reached(answer, name, simulated)
+            self.plots[1].object = _ratio(answer)
 
 
-def _figure(label: str) -> figure:
-    size = {"sizing_mode": "stretch_width", "height": 310, "y_range": Range1d(0, 100)}
+def _reached(answer: Answer, name: str, simulated: xr.DataArray) -> figure:
+    drawn = _figure("efficiency, Rmax / Rpeak [%]", answer, (0.0, 100.0))
+    for series, values, look in ((name, answer.other, SLOW), ("your network", answer.yours, FAST)):
+        _line(drawn, 100 * values, series, style.LOOKS[look])
+    looks = {
+        "size": 11,
+        "fill_color": None,
+        "line_color": style.LOOKS[SLOW].color,
+        "line_width": 1.6,
+    }
+    x, y = np.log2(simulated.nodes.values), 100 * simulated.values
+    drawn.scatter(x, y, legend_label="simulated", **looks)
+    return drawn
+
+
+def _ratio(answer: Answer) -> figure:
+    far = max(LEAST_SPREAD, 1.2 * float(np.abs(answer.ratio - 1).max()))
+    drawn = _figure("cost of a Gflop/s, yours / other", answer, (max(0.0, 1 - far), 1 + far))
+    _line(drawn, answer.ratio, "your network: below 1 it pays", style.LOOKS[FAST])
+    drawn.add_layout(Span(dimension="width", location=1, line_width=1.5, line_color=QUIET))
+    return drawn
+
+
+def _figure(label: str, answer: Answer, ends: tuple[float, float]) -> figure:
+    size = {"sizing_mode": "stretch_width", "height": 310, "y_range": Range1d(*ends)}
     drawn = figure(x_axis_label="nodes", y_axis_label=label, **size, **FRAME)
-    return dress(drawn, {float(np.log2(n)): str(n) for n in TICKS})
+    drawn.add_layout(Legend(**LEGEND), "above")
+    dress(drawn, {float(np.log2(n)): str(n) for n in TICKS})
+    if np.isfinite(answer.pays_from):
+        looks = {"line_dash": "dotted", "line_width": 2, "line_color": QUIET}
+        drawn.add_layout(Span(dimension="height", location=np.log2(answer.pays_from), **looks))
+    return drawn
 
 
-def _line(plot: figure, source: ColumnDataSource, column: str, look: Look, value: str) -> None:
-    looks = {"source": source, "color": look.color, "legend_label": look.series}
-    plot.line("x", column, line_dash=look.dash, line_width=2.5, **looks)
-    dots = plot.scatter("x", column, marker=look.marker, size=7, **looks)
-    plot.add_tools(
-        HoverTool(renderers=[dots], tooltips=[("nodes", "@nodes"), (look.series, value)])
-    )
+def _line(drawn: figure, values: xr.DataArray, series: str, look: style.Look) -> None:
+    x, looks = np.log2(values.nodes.values), {"color": look.color, "legend_label": series}
+    drawn.line(x, values.values, line_width=2.5, **looks)
+    drawn.scatter(x, values.values, marker=MARKERS[look.marker], size=7, **looks)
 
 
-def _slider(
-    label: str, low: float, high: float, unit: str, known: Sequence[float]
-) -> pn.widgets.DiscreteSlider:
+def _slider(label: str, low: float, high: float, unit: str, known: list[float], look: dict):
     """A slider from low to high in equal ratios, which also stops at the values that are known."""
     values = sorted({*np.geomspace(low, high, STEPS).tolist(), *known})
     options = {f"{number(value)} {unit}": float(value) for value in values}
-    looks = {"sizing_mode": "stretch_width", "margin": (8, 6), "stylesheets": [sheet()]}
-    return pn.widgets.DiscreteSlider(label=label, options=options, **looks)
+    return pn.widgets.DiscreteSlider(label=label, options=options, **{**look, "margin": (8, 6)})
 
 
-def _price(label: str) -> pn.widgets.FloatInput:
-    looks = {"sizing_mode": "stretch_width", "margin": (4, 0), "stylesheets": [sheet()]}
-    return pn.widgets.FloatInput(label=label, value=0.0, start=0, step=10, **looks)
-
-
-def sentence(answer: Answer, other: str) -> str:
-    """The card: the node count at which the network `other` stops paying, and how far off that may be."""
-    nodes = answer.efficiency.nodes.values
-    first, last = (counted(int(nodes[end]), "node") for end in (0, -1))
+def card(answer: Answer, other: str) -> str:
+    """The node count at which the network `other` stops paying, how far off that may be, and the main numbers."""
+    first, last = (counted(int(answer.ratio.nodes[end]), "node") for end in (0, -1))
     if not np.isfinite(answer.pays_from):
-        said = f"{other} pays at every size up to {last}: your network costs more for each Gflop/s of HPL."
-    elif answer.pays_from == nodes[0]:
-        said = f"Your network pays at every size from {first} on: it costs less for each Gflop/s of HPL than {other}."
+        sentence = f"{other} pays at every size up to {last}: your network costs more for each Gflop/s of HPL."
+    elif answer.pays_from == answer.ratio.nodes[0]:
+        sentence = f"Your network pays at every size from {first} on: it costs less for each Gflop/s of HPL than {other}."
     else:
         at = counted(int(answer.pays_from), "node")
-        said = f"{other} stops paying at {at}: from there on your network costs less for each Gflop/s of HPL."
+        sentence = f"{other} stops paying at {at}: from there on your network costs less for each Gflop/s of HPL."
     note = (
         "Predicted on the white paper's cases, whose matrix grows with the nodes: HPL's analytic model, corrected to "
-        "agree with the simulation (open marks) where a network was simulated. It has no scatter, so no interval; "
-        f"one simulated network predicted from the others is at most {number(100 * off(), 2)} percentage points off. "
-        "Prices are what you type: those of the start, of 2005 to 2009, have their sources in data/prices.toml."
+        "agree with the simulation (open marks) where a network was simulated. It has no scatter, so no interval; one "
+        f"simulated network predicted from the others is at most {number(100 * largest_error(), 2)} percentage points "
+        "off. Prices of 2005 to 2009 have their sources in data/prices.toml."
     )
-    return (
-        f'<div class="card" data-pays="{answer.pays_from:g}"><span class="sentence">{escape(said)}</span> '
-        f'<span class="chip">predicted</span><div class="note">{escape(note)}</div></div>'
-    )
-
-
-def tiles(answer: Answer, other: str, premium: float) -> str:
-    """Both efficiencies at the paper's largest node count, the gain in HPL and what a node costs more."""
-    at = answer.efficiency.sel(nodes=LARGEST)
-    mine, theirs = (float(at.sel(interconnect=name)) for name in (YOURS, OTHER))
-    said = {
+    mine, theirs = (float(one.sel(nodes=LARGEST)) for one in (answer.yours, answer.other))
+    tiles = {
         f"of peak on your network, {counted(LARGEST, 'node')}": mine,
         f"of peak on {other}": theirs,
         "more HPL for the same nodes": mine / theirs - 1,
-        "more to pay for a node": premium,
+        "more to pay for a node": answer.premium,
     }
     parts = [
         f'<div><div class="big">{percent(value)}</div><div class="what">{escape(what)}</div></div>'
-        for what, value in said.items()
+        for what, value in tiles.items()
     ]
-    return f'<div class="tiles">{"".join(parts)}</div>'
+    return (
+        f'<p class="question">What if the network or its price were others?</p>'
+        f'<div class="card" data-pays="{answer.pays_from:g}"><span class="sentence">{escape(sentence)}</span> '
+        f'<span class="chip">predicted</span><div class="note">{escape(note)}</div></div>'
+        f'<div class="tiles">{"".join(parts)}</div>'
+    )
