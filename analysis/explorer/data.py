@@ -94,25 +94,15 @@ def experiments(folder: Path | None = None) -> dict[str, tuple[Source, ...]]:
     for place in (paths.REFERENCE, paths.DATASETS, paths.RAW) if folder is None else (folder,):
         plans = [*place.glob("trials.json"), *place.glob("*/trials.json")]
         for path in [*sorted(place.glob("*.nc")), *sorted(plan.parent for plan in plans)]:
-            source = _source(path, _changed(path))
-            sources.setdefault(
-                source.transcripts or path, source
-            )  # a dataset before its own folder
+            each = source(path)
+            sources.setdefault(each.transcripts or path, each)  # a dataset before its folder
     campaigns: dict[str, list[Source]] = {}
-    for source in sources.values():
-        campaigns.setdefault(source.campaign, []).append(source)
+    for each in sources.values():
+        campaigns.setdefault(each.campaign, []).append(each)
     order = sorted(
         campaigns, key=lambda name: (name != FIRST, bool(campaigns[name][0].fault), name)
     )
     return {name: tuple(campaigns[name]) for name in order}
-
-
-def named(name: str) -> Source:
-    """The source of that name; raises FalloffError when there is none."""
-    path = paths.ROOT / name  # an absolute name replaces the root
-    if not path.exists():
-        raise FalloffError(f"there is no dataset {name}")
-    return _source(path, _changed(path))
 
 
 def _changed(path: Path) -> float:
@@ -121,8 +111,8 @@ def _changed(path: Path) -> float:
     return max(part.stat().st_mtime for part in parts)
 
 
-@lru_cache(maxsize=1024)
-def _source(path: Path, changed: float) -> Source:
+def source(path: Path) -> Source:
+    """What is at a path, with its fault where that is no dataset."""
     try:
         if path.suffix == ".nc":
             with store.opened(path) as dataset:
@@ -131,7 +121,8 @@ def _source(path: Path, changed: float) -> Source:
         else:
             plan = Folder(path).plan()
             shipped = path.is_relative_to(paths.REFERENCE)
-            label = "" if shipped else f", run {date.fromtimestamp(changed):%d %B %Y}"
+            run = date.fromtimestamp(_changed(path))
+            label = "" if shipped else f", run {run:%d %B %Y}"
             campaign, title, label = plan.name, plan.title, plan.testbed["name"] + label
     except FalloffError as error:
         return Source(path, path.name, "A folder that cannot be read", fault=str(error))
@@ -180,11 +171,6 @@ class Trials:
     factors: dict[str, list[Hashable]]
     repeats: bool
 
-    @property
-    def campaign(self) -> str:
-        """The campaign's name."""
-        return self.dataset.attrs["campaign"]
-
     @cached_property
     def design(self) -> dict:
         """What was decided before the run."""
@@ -208,6 +194,11 @@ class Trials:
     def is_switch(self, factor: str) -> bool:
         """Whether the factor is on or off: its levels are 1 and 0."""
         return isinstance(self.design.get("factors", {}).get(factor, [""])[0], bool)
+
+    def is_number(self, factor: str) -> bool:
+        """Whether the factor's levels can stand along an axis by their size."""
+        levels = self.factors.get(factor, [0])
+        return not self.is_switch(factor) and not isinstance(levels[0], str)
 
     def ticked(self, factor: str, level: Hashable) -> str:
         """What a level is called on an axis."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from functools import partial
-from io import BytesIO
+from io import StringIO
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
@@ -21,6 +21,9 @@ MOST_AT_ONCE = 5  # transcripts, of trials that lie upon each other
 EXPLORE, WHAT_IF = "explore", "what-if"
 BY_HAND = ("without_blocks", "without_levels")
 PLACES = {"x": "series", "series": "x", "network": "reference", "reference": "network"}
+ROOTS = (
+    "experiment", "search", "pages", "question", "verdict", "plot", "transcript", "numbers", "asking", "address"
+)  # fmt: skip
 WIDE = {"sizing_mode": "stretch_width", "margin": 0}
 
 
@@ -75,15 +78,15 @@ class Page:
         }
         self.fixed, self.fixed_names = pn.Column(**WIDE), []
         self.back = pn.widgets.Button(label="Put all back", css_classes=["action"], **look)
-        downloads = {
-            "Data (CSV)": lambda: self.shown.points.to_csv(index=False),
-            "Code (Python)": lambda: self.shown.code(self._sources()[0].title),
-        }
+        button = partial(pn.widgets.FileDownload, css_classes=["action"], **look)
         self.downloads = [
-            pn.widgets.FileDownload(
-                label=label, callback=partial(_file, content), css_classes=["action"], **look
-            )
-            for label, content in downloads.items()
+            button(
+                label="Data (CSV)", callback=lambda: StringIO(self.shown.points.to_csv(index=False))
+            ),
+            button(
+                label="Code (Python)",
+                callback=lambda: StringIO(self.shown.code(self._sources()[0].title)),
+            ),
         ]
         self.plot = pn.pane.Bokeh(sizing_mode="stretch_both", margin=0)
         self.question, self.verdict, self.transcript, self.numbers = (text() for _ in range(4))
@@ -270,10 +273,8 @@ class Page:
         """The page's parts by their places in page.html."""
         row = partial(pn.Row, stylesheets=[pieces.asset("parts.css")], **WIDE)
         of = self.parts
-        axes, pair = (
-            row(of[a], of[b], css_classes=["pair"])
-            for a, b in (("x", "series"), ("network", "reference"))
-        )
+        axes = row(of["x"], of["series"], css_classes=["pair"])
+        pair = row(of["network"], of["reference"], css_classes=["pair"])
         show = (
             text("<h2>Show</h2>"),
             of["source"],
@@ -285,22 +286,9 @@ class Page:
         )
         leave = (self.levels_title, of["without_levels"], self.blocks_title, of["without_blocks"])
         judge = (text("<h2>Judge</h2>"), pair, text("<h2>Leave out</h2>"), *leave, self.back)
-        names = (
-            "experiment",
-            "search",
-            "pages",
-            "question",
-            "verdict",
-            "plot",
-            "transcript",
-            "numbers",
-            "address",
-        )
-        return {
-            **{name: getattr(self, name) for name in names},
-            "controls": pn.Column(*show, *judge, **WIDE),
-            "export": row(*self.downloads, css_classes=["wrap"]),
-            "whatif": self.asking,
+        controls, export = pn.Column(*show, *judge, **WIDE), row(*self.downloads)
+        return {"controls": controls, "export": export} | {
+            name: getattr(self, name) for name in ROOTS
         }
 
 
@@ -317,10 +305,6 @@ def document(folder: Path | None) -> pn.Template:
         pn.state.curdoc.js_on_event("document_ready", CustomJS(code="falloff.ready()"))
         pn.state.curdoc.js_on_event("connection_lost", CustomJS(code="falloff.lost(true)"))
     return template
-
-
-def _file(content: Callable[[], str]) -> BytesIO:
-    return BytesIO(content().encode())
 
 
 def _offer(widget, options: dict[str, Hashable], value) -> None:

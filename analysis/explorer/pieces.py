@@ -4,14 +4,13 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from analysis import models
 from analysis.explorer.data import factor_name
 from analysis.explorer.view import Shown
 from analysis.inference.averages import NAMES
-from analysis.wording import counted, day, number
+from analysis.wording import UNKNOWN, counted, day, number
 from runners.record import Execution, Transcript
 
 HINT = '<p class="under">Click a point: its raw transcript opens here. A click on the legend hides a curve.</p>'
@@ -74,52 +73,48 @@ def verdict(shown: Shown) -> str:
 
 def numbers(shown: Shown) -> str:
     """Median, mean, interval and n of every point, and the model where the experiment names one."""
-    view, quantity, trials, rows = shown.view, shown.quantity, shown.trials, shown.summary
-    columns = {
-        factor_name(view.series): [
-            trials.called(view.series, level) for level in rows[view.series]
-        ],
-        factor_name(view.x): [trials.ticked(view.x, level) for level in rows[view.x]],
-        quantity.with_unit("median"): [_known(value) for value in rows["median"]],
-        quantity.with_unit(f"{NAMES[quantity.kind]} mean"): [
-            _known(value) for value in rows["mean"]
-        ],
-        quantity.with_unit("95 % t interval"): [
-            _interval(*ends) for ends in zip(rows.low, rows.high)
-        ],
-        "n": rows.n,
-    }
-    return _table(columns) + (_fits(shown) if shown.model else "")
+    view, quantity, trials = shown.view, shown.quantity, shown.trials
+    mean = f"{NAMES[quantity.kind]} mean"
+    names = {"median": "median", "mean": mean, "low": "95 % t interval from", "high": "to"}
+    names = {name: quantity.with_unit(label) for name, label in names.items()}
+    rows = shown.summary[[view.series, view.x, *names, "n"]]
+    rows = rows.assign(
+        **{
+            view.series: [trials.called(view.series, level) for level in rows[view.series]],
+            view.x: [trials.ticked(view.x, level) for level in rows[view.x]],
+        }
+    )
+    names |= {factor: factor_name(factor) for factor in (view.series, view.x)}
+    return _table(rows.rename(columns=names)) + (_fits(shown) if shown.model else "")
 
 
 def _fits(shown: Shown) -> str:
     """The parameters of the experiment's model for each curve that it follows; of the others the reason."""
     rows, model = [], models.find(shown.model)
     for curve in shown.curves:
-        name = shown.trials.called(shown.view.series, curve.level)
+        name = {factor_name(shown.view.series): shown.trials.called(shown.view.series, curve.level)}
         if curve.fit is None:
-            rows.append((name, curve.refused, "", "", ""))
+            rows.append({**name, "parameter": curve.refused})
             continue
         for parameter, estimate in curve.fit.estimates.items():
-            interval = _interval(*curve.fit.intervals[parameter])
-            rows.append((name, parameter, _known(estimate), interval, curve.fit.blocks))
-    names = (factor_name(shown.view.series), "parameter", "estimate", "95 % t interval", "n")
+            low, high = curve.fit.intervals[parameter]
+            values = {"estimate": estimate, "95 % t interval from": low, "to": high}
+            rows.append({**name, "parameter": parameter, **values, "n": str(curve.fit.blocks)})
     response = f"{shown.view.x} times the share" if shown.fits_multiples else "the values"
     about = f"{model.title}, fitted to {response} of every block. {model.source}."
-    return under(about) + _table(pd.DataFrame(rows, columns=names))
+    return under(about) + _table(pd.DataFrame(rows))
 
 
-def _known(value: float) -> str:
-    return number(value if np.isfinite(value) else None, 4)
-
-
-def _interval(low: float, high: float) -> str:
-    return f"{_known(low)} to {_known(high)}" if np.isfinite(low) else _known(low)
-
-
-def _table(columns, header: bool = True) -> str:
+def _table(rows: pd.DataFrame, header: bool = True) -> str:
     with pd.option_context("display.max_colwidth", None):  # else long texts are cut
-        table = pd.DataFrame(columns).to_html(index=False, border=0, justify="unset", header=header)
+        looks = {
+            "index": False,
+            "border": 0,
+            "justify": "unset",
+            "header": header,
+            "na_rep": UNKNOWN,
+        }
+        table = rows.to_html(float_format=lambda value: number(value, 4), **looks)
     return f'<div class="wide">{table}</div>'
 
 
@@ -139,8 +134,8 @@ def transcript(record: Transcript) -> str:
     }
     for title, values in settings.items():
         if values:
-            table = _table({"name": list(values), "value": map(str, values.values())}, header=False)
-            parts.append(fold(title, table))
+            rows = pd.DataFrame({"name": values.keys(), "value": map(str, values.values())})
+            parts.append(fold(title, _table(rows, header=False)))
     return "".join(parts)
 
 

@@ -64,6 +64,7 @@ WRAPPED = """
 @media (max-width: 900px) { .bk-grid { max-width: calc(100vw - 100px) } }
 """
 LEGEND = {
+    "location": "left",
     "orientation": "horizontal",
     "click_policy": "hide",
     "label_text_color": INK,
@@ -99,7 +100,7 @@ class Axis:
     def __init__(self, shown: Shown) -> None:
         view, trials = shown.view, shown.trials
         levels = trials.factors_of(view.y)[view.x]
-        self.numeric = not trials.is_switch(view.x) and not isinstance(levels[0], str)
+        self.numeric = trials.is_number(view.x)
         levels = sorted(levels) if self.numeric else levels
         self.by_doublings = self.numeric and 0 < DOUBLING * levels[0] <= levels[-1]
         at = self.place(np.array(levels if self.numeric else range(len(levels)), float))

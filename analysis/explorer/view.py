@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import experiments, models
+from analysis import experiments, models, paths
 from analysis.contrasts import Contrast, contrasts
 from analysis.derive import points
 from analysis.explorer import data
@@ -19,16 +19,11 @@ from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.inference.over_blocks import over_blocks, ratios
 from analysis.statistics.judgement import LEVEL, REFUSED, judge
-from analysis.wording import number, percent, percent_range
+from analysis.statistics.judgement import Judgement as Verdict
+from analysis.wording import counted, number, percent, percent_range
 from runners.record import FalloffError
 
 MOST_SERIES = 9  # shown at first of a factor with more levels
-# Factors that a curve runs over, most typical first; and those that tell curves apart.
-ALONG = (
-    SIZE, "nodes", "N", "receivers", "window_bytes", "mtu", "frame_bytes", "pairs", "token_bytes",
-    "bandwidth", "streams", "processes", "ranks_per_node",
-)  # fmt: skip
-APART = ("aggregation", "vary", "blas", "daemon", "latency", "interconnect", "path")
 OF_FALLS = ("efficiency", "share", "hpl_rate")  # whose ratio within a block is that of the rates
 OF_RATES = ("amdahl", "universal_scalability")  # of a share they describe n times the share
 CODE = '''"""{title}
@@ -43,7 +38,7 @@ from analysis.explorer.view import View, again
 view = {view}
 
 shown = again(view)
-print(shown.judgement.text)
+print(shown.judgement.sentence, *shown.judgement.notes)
 shown.points.to_csv("view-trials.csv", index=False)
 shown.summary.to_csv("view-summary.csv", index=False)
 save(draw(shown), "view.html")
@@ -87,7 +82,7 @@ def _declared(name: str) -> dict:
 
 def opening(source: str, trials: Trials) -> View:
     """What a dataset's page begins with: what its experiment says, else its own contrast and foremost quantity."""
-    entry = _declared("OPENS").get(trials.campaign, {})
+    entry = _declared("OPENS").get(trials.dataset.attrs["campaign"], {})
     parts = {part: value for part, value in entry.items() if part in ("y", "x", "series")}
     fixed = tuple((factor, level) for factor, level in entry.items() if factor not in parts)
     return settled(View(source, fixed=fixed, **parts), trials)
@@ -97,7 +92,7 @@ def settled(view: View, trials: Trials) -> View:
     """The view with all that it leaves open, or that the dataset does not have, as the page would begin with it."""
     y = view.y if view.y in trials.quantities else next(iter(trials.quantities))
     factors, asked = trials.factors_of(y), dict(view.fixed)
-    x, series = _axes(view, factors, trials.design)
+    x, series = _axes(view, factors, trials)
     others = [name for name in factors if name not in (x, series) and len(factors[name]) > 1]
     fixed = {
         name: asked[name] if asked.get(name) in factors[name] else factors[name][0]
@@ -114,18 +109,19 @@ def settled(view: View, trials: Trials) -> View:
     )  # fmt: skip
 
 
-def _axes(view: View, factors: Mapping[str, list], design: Mapping) -> tuple[str, str]:
-    """The factor along the horizontal axis, and the one whose levels are curves."""
+def _axes(view: View, factors: Mapping[str, list], trials: Trials) -> tuple[str, str]:
+    """The factor along the horizontal axis, numbers first, and the one whose levels are curves, the compared one first."""
+    design = trials.design
     compared = design.get("compared", "interconnect" if "primary" in design else "")
-    several = [name for name, levels in factors.items() if len(levels) > 1] or list(factors)
+    free = [name for name in factors if len(factors[name]) > 1 and name not in dict(view.fixed)]
+    numbers = [name for name in ("nodes", *free) if name in free and trials.is_number(name)]
     x, series = view.x, view.series
     if x not in factors:
-        free = [name for name in several if name not in (compared, series)]
-        x = next((name for name in ALONG if name in free), (free or list(factors))[0])
+        along = [name for name in (*numbers, *free) if name not in (compared, series)]
+        x = next(iter([*along, *free, *factors]))
     if series not in factors or series == x:
-        wanted = [name for name in (compared, *APART, *several) if name in several]
-        wanted += [name for name in ("interconnect", "path", *factors) if name in factors]
-        series = next((name for name in wanted if name != x), x)
+        apart = [name for name in (compared, *free, *factors) if name in factors and name != x]
+        series = next(iter([*apart, x]))
     return x, series
 
 
@@ -187,7 +183,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the data say of the view's contrast: a `sentence` with n and the kind of interval, and what else to know.
+    """What the data say of the view's contrast, with n and the kind of interval, and what else has to be known.
 
     `word` is the verdict, empty where none is drawn.
     """
@@ -195,11 +191,6 @@ class Judgement:
     sentence: str
     notes: tuple[str, ...] = ()
     word: str = ""
-
-    @property
-    def text(self) -> str:
-        """All of it in a line."""
-        return " ".join((self.sentence, *self.notes))
 
 
 @dataclass(frozen=True)
@@ -231,32 +222,28 @@ class Shown:
     @cached_property
     def curves(self) -> tuple[Curve, ...]:
         """A curve for each series shown."""
-        counted = self.points[self.points.counts]
-        table = counted.pivot_table(
-            self.view.y, [self.view.series, "block"], self.view.x, sort=False
-        )
-        order = [x for x in self.trials.factors_of(self.view.y)[self.view.x] if x in table]
-        table, blocks = table.reindex(columns=order), sorted(counted.block.unique())
-        return tuple(
-            self._curve(
-                level, table[table.index.get_level_values(0) == level].droplevel(0).reindex(blocks)
-            )
-            for level in self.view.shown
-        )
+        view, counted = self.view, self.points[self.points.counts]
+        levels = [x for x in self.trials.factors_of(view.y)[view.x] if (counted[view.x] == x).any()]
+        curves, blocks = [], sorted(counted.block.unique())
+        for series in view.shown:
+            table = counted[counted[view.series] == series].pivot_table(view.y, "block", view.x)
+            table = table.reindex(index=blocks, columns=levels)
+            means = over_blocks(xr.DataArray(table, dims=("block", "x")), self.quantity.kind)
+            columns = {name: means[name].values for name in ("mean", "low", "high")}
+            columns = {"median": table.median().values, **columns, "n": means.blocks.values}
+            curves.append(Curve(series, table, pd.DataFrame(columns, levels), *self._fit(table)))
+        return tuple(curves)
 
-    def _curve(self, level: Hashable, table: pd.DataFrame) -> Curve:
-        means = over_blocks(xr.DataArray(table, dims=("block", "x")), self.quantity.kind)
-        summary = means.to_dataframe().rename(columns={"blocks": "n"}).set_index(table.columns)
-        summary.insert(0, "median", table.median())
-        fit, refused = (
-            self._fit(table.dropna(axis="columns", how="all")) if self.model else (None, "")
-        )
-        return Curve(level, table, summary, fit, refused)
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """A row for each point: median, the mean of the quantity's kind, its 95 % t interval over the blocks and n."""
+        parts = [curve.summary.assign(**{self.view.series: curve.level}) for curve in self.curves]
+        return pd.concat(parts).rename_axis(self.view.x).reset_index()
 
     @cached_property
     def model(self) -> str:
         """The model that the experiment names, which is of what its page opens with; an empty text for all else."""
-        name = _declared("MODEL").get(self.trials.campaign, "")
+        name = _declared("MODEL").get(self.trials.dataset.attrs["campaign"], "")
         start = opening("", self.trials)
         return name if (start.y, start.x) == (self.view.y, self.view.x) else ""
 
@@ -266,7 +253,9 @@ class Shown:
         return self.view.y in PERCENT and self.model in OF_RATES
 
     def _fit(self, table: pd.DataFrame) -> tuple[BlockFit | None, str]:
-        if self.trials.repeats or table.empty:
+        """The experiment's model on a curve, or None, and why it may not be drawn."""
+        table = table.dropna(axis="columns", how="all")
+        if not self.model or self.trials.repeats or table.empty:
             return None, "There are no blocks to fit a model to."
         x = table.columns.to_numpy(float)
         values = table.to_numpy(float) / self.quantity.scale * (x if self.fits_multiples else 1.0)
@@ -281,7 +270,7 @@ class Shown:
     def published(self) -> pd.DataFrame:
         """What the sources printed of what is shown: the levels, `value` in the quantity's unit, and `text`, where."""
         view, factors = self.view, self.trials.factors
-        printed = _declared("PRINTED").get((self.trials.campaign, view.y))
+        printed = _declared("PRINTED").get((self.trials.dataset.attrs["campaign"], view.y))
         rows = printed(self.trials.design) if printed else pd.DataFrame({"value": [], "text": []})
         if not {view.x, view.series} <= set(rows):
             return rows.iloc[:0]
@@ -293,103 +282,68 @@ class Shown:
         return rows[here].assign(value=rows.value * self.quantity.scale)
 
     @cached_property
-    def summary(self) -> pd.DataFrame:
-        """A row for each point: median, the mean of the quantity's kind, its 95 % t interval over the blocks and n."""
-        parts = [curve.summary.assign(**{self.view.series: curve.level}) for curve in self.curves]
-        return pd.concat(parts).rename_axis(self.view.x).reset_index()
-
-    @cached_property
     def judgement(self) -> Judgement:
-        """What the data say of the view's two series."""
+        """What the data say of the view's two series: a fall where the campaign judges one, else a ratio."""
         view, trials = self.view, self.trials
         if view.network is None:
             return Judgement("One series alone: there is nothing to compare it with.")
         if trials.repeats:
             return Judgement(
-                "Order and blocks of imported runs are not known, so no verdict on a fall is drawn."
+                "Order and blocks of imported runs are not known: there is no verdict."
             )
+        pair = view.network, view.reference
         tables = {curve.level: curve.table.where(curve.table > 0) for curve in self.curves}
-        log_ratio = np.log(tables[view.network] / tables[view.reference]).dropna(how="all", axis=1)
-        names = " against ".join(
-            trials.called(view.series, one) for one in (view.network, view.reference)
+        log_ratio = np.log(tables[pair[0]] / tables[pair[1]]).dropna(how="all", axis="columns")
+        names = " against ".join(trials.called(view.series, level) for level in pair)
+        out = [trials.count(len(view.without_blocks))] if view.without_blocks else []
+        out += [trials.called(view.x, level) for level in view.without_levels]
+        by_hand = (
+            f"Left out by hand: {', '.join(out)}; this explores, and is not the campaign's verdict."
         )
-        by_hand = [trials.count(len(view.without_blocks))] if view.without_blocks else []
-        by_hand += [trials.called(view.x, level) for level in view.without_levels]
-        notes = []
-        if by_hand:
-            out = ", ".join(by_hand)
-            notes = [f"Left out by hand: {out}; this explores, and is not the campaign's verdict."]
+        notes = (by_hand,) if out else ()
         if log_ratio.empty:
-            return Judgement(f"{names}: no trial is left to compare.", tuple(notes))
-        if not self._judges_fall:
+            return Judgement(f"{names}: no trial is left to compare.", notes)
+        compares = view.series == trials.design.get("compared", "interconnect")
+        if not (
+            compares
+            and "baseline_nodes" in trials.design
+            and view.x == "nodes"
+            and view.y in OF_FALLS
+        ):
             rule = "A ratio of geometric means; the campaign judges no fall of this quantity."
             return Judgement(self._ratio(names, log_ratio), (rule, *notes))
-        planned = _planned(trials, view)
-        ends = (
-            (planned.start, planned.end)
-            if planned
-            else (trials.design["baseline_nodes"], max(trials.factors["nodes"]))
-        )
-        missing = [trials.called("nodes", n) for n in ends if n not in log_ratio]
-        if missing:
+        statements = _statements(trials) if view.series == "interconnect" else ()
+        planned = next((one for one in statements if (one.network, one.reference) == pair), None)
+        ends = trials.design["baseline_nodes"], max(trials.factors["nodes"])
+        start, end = (planned.start, planned.end) if planned else ends
+        if missing := [trials.called("nodes", n) for n in (start, end) if n not in log_ratio]:
             rule = f"No verdict: the campaign judges from or to {' and '.join(missing)}, left out here."
             return Judgement(self._ratio(names, log_ratio), (rule, *notes))
-        sentence, word = self._fall(names, log_ratio, planned, ends)
-        return Judgement(sentence, tuple(notes), word)
-
-    @property
-    def _judges_fall(self) -> bool:
-        """Whether the campaign was designed to judge a fall over nodes, and the view compares what it compared."""
-        view, design = self.view, self.trials.design
-        compares = view.series == design.get("compared", "interconnect")
-        return "baseline_nodes" in design and compares and view.x == "nodes" and view.y in OF_FALLS
-
-    def _fall(
-        self, names: str, log_ratio: pd.DataFrame, planned: Contrast | None, ends: tuple[int, int]
-    ) -> tuple[str, str]:
-        """The campaign's own verdict; of fewer blocks the same judged anew, unless it was refused."""
-        trials, start_end = self.trials, f"from {ends[0]:g} to {ends[1]:g} nodes"
         verdict = planned.verdict if planned else None
-        if verdict is None or self.view.without_blocks:
+        if verdict is None or view.without_blocks:
             falls = (
-                planned.differences.to_series()
-                if planned
-                else log_ratio[ends[1]] - log_ratio[ends[0]]
+                planned.differences.to_series() if planned else log_ratio[end] - log_ratio[start]
             )
-            falls = falls[~falls.index.isin(self.view.without_blocks)]
+            falls = falls[~falls.index.isin(view.without_blocks)]
             level = trials.design.get("one_sided", LEVEL)
             verdict = judge(falls, trials.design["margin"], trials.evidence, level)
             if planned and planned.verdict.answer == REFUSED:
                 verdict = replace(verdict, answer=REFUSED, reason=planned.verdict.reason)
-        if verdict.fall is None:
-            return f"{names} is undecided {start_end}. {verdict.reason}", verdict.answer
-        n = (
-            "a model, without scatter"
-            if trials.evidence == "simulated"
-            else f"n = {trials.count(verdict.blocks)}"
+        return Judgement(
+            _sentence(names, f"from {start:g} to {end:g} nodes", verdict), notes, verdict.answer
         )
-        if verdict.interval:
-            n = f"{100 * verdict.confidence:g} % interval {percent_range(verdict.interval)}, {n}"
-        basis = f"{n}, margin {percent(verdict.margin, 0)}, {trials.evidence} evidence"
-        answer = (
-            verdict.answer
-            if verdict.answer.startswith(("falls", "rises"))
-            else f"is {verdict.answer}"
-        )
-        fall = f"its fall {start_end} is {percent(verdict.fall)} ({basis})"
-        return f"{names} {answer}: {fall}. {verdict.reason}", verdict.answer
 
     def _ratio(self, names: str, log_ratio: pd.DataFrame) -> str:
-        """The ratio at the last level."""
-        trials, level = self.trials, log_ratio.columns[-1]
+        """The ratio at the last level, in words."""
+        level = log_ratio.columns[-1]
         summary = ratios(xr.DataArray(log_ratio[level], dims="block"))
         ratio, low, high = (float(summary[part]) for part in ("ratio", "low", "high"))
-        n, basis = trials.count(int(summary.blocks)), "no interval from"
+        basis = "no interval from"
         if np.isfinite(low):
             basis = f"95 % t interval {number(low)} to {number(high)}, n ="
-        place = f"at {trials.called(self.view.x, level)}"
-        basis = f"in {self.quantity.label} ({basis} {n}, {trials.evidence} evidence)"
-        return f"{names} {place}: ratio {number(ratio)} {basis}."
+        basis = f"{basis} {self.trials.count(int(summary.blocks))}, {self.trials.evidence} evidence"
+        place = f"at {self.trials.called(self.view.x, level)}"
+        return f"{names} {place}: ratio {number(ratio)} in {self.quantity.label} ({basis})."
 
     def code(self, title: str) -> str:
         """Python that shows the view again, without the page."""
@@ -397,6 +351,20 @@ class Shown:
         return CODE.format(
             title=title.replace("\\", " ").replace('"', "'"), view=f"View(\n{fields})"
         )
+
+
+def _sentence(names: str, span: str, verdict: Verdict) -> str:
+    """A verdict on a fall, in words."""
+    if verdict.fall is None:
+        return f"{names} is undecided {span}. {verdict.reason}"
+    n = f"n = {counted(verdict.blocks, 'block')}"
+    n = "a model, without scatter" if verdict.evidence == "simulated" else n
+    if verdict.interval:
+        n = f"{100 * verdict.confidence:g} % interval {percent_range(verdict.interval)}, {n}"
+    basis = f"{n}, margin {percent(verdict.margin, 0)}, {verdict.evidence} evidence"
+    verb = "" if verdict.answer.startswith(("falls", "rises")) else "is "
+    fall = f"its fall {span} is {percent(verdict.fall)} ({basis})"
+    return f"{names} {verb}{verdict.answer}: {fall}. {verdict.reason}"
 
 
 def first_of(source: data.Source) -> Shown:
@@ -407,7 +375,7 @@ def first_of(source: data.Source) -> Shown:
 
 def again(view: View) -> Shown:
     """A view from its source's name alone; raises FalloffError when that is gone or cannot be read."""
-    return Shown(view, data.opened(data.named(view.source)))
+    return Shown(view, data.opened(data.source(paths.ROOT / view.source)))
 
 
 @lru_cache(maxsize=512)
@@ -424,13 +392,6 @@ def _fitted(
     if follows(np.array(values), fit.band(np.array(x), "cost")[0], len(fit.model.parameters)):
         return fit, ""
     return None, "It misses the points, so that it is not drawn."
-
-
-def _planned(trials: Trials, view: View) -> Contrast | None:
-    """The campaign's first statement on the view's two networks."""
-    statements = _statements(trials) if view.series == "interconnect" else ()
-    pair = view.network, view.reference
-    return next((one for one in statements if (one.network, one.reference) == pair), None)
 
 
 @lru_cache(maxsize=8)  # of the datasets that are open
