@@ -171,7 +171,7 @@ def draw(shown: Shown) -> figure:
             rows = rows[rows[view.series] == curve.level]
             levels = [trials.called(view.x, level) for level in rows[view.x]]
             x = axis.at(rows[view.x], curve.level) + rows.get("aside", 0.0)
-            return ColumnDataSource(rows.assign(x=x, level=levels).to_dict("series"), name=layer)
+            return ColumnDataSource(rows.assign(x=x, level=levels).to_dict("list"), name=layer)
 
         if curve.fit:
             levels = curve.table.columns.to_numpy(float)
