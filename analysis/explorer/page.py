@@ -286,7 +286,10 @@ class Page:
         )
         leave = (self.levels_title, of["without_levels"], self.blocks_title, of["without_blocks"])
         judge = (text("<h2>Judge</h2>"), pair, text("<h2>Leave out</h2>"), *leave, self.back)
-        controls, export = pn.Column(*show, *judge, **WIDE), row(*self.downloads)
+        controls, export = (
+            pn.Column(*show, *judge, **WIDE),
+            row(*self.downloads, css_classes=["wrap"]),
+        )
         return {"controls": controls, "export": export} | {
             name: getattr(self, name) for name in ROOTS
         }

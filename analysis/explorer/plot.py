@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from bokeh.embed import file_html
 from bokeh.models import (
-    ColumnDataSource, CustomJSTickFormatter, FixedTicker, HoverTool, Legend, Range1d, Scatter, TapTool,
+    ColumnDataSource, DataRange1d, FixedTicker, HoverTool, Legend, Scatter, TapTool,
 )  # fmt: skip
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
@@ -34,16 +34,13 @@ CLOSE = 0.045  # of the axis: tick labels that are closer would collide
 MOST_LABELS = 60  # characters of tick labels beside each other, beyond which they are slanted
 COUNTS, LEFT_OUT = 0.55, 0.13  # opacity of a trial in the statistics, and of one that is not
 FINE = 90  # places at which a fitted curve is drawn
-FROM_ZERO = (
-    0.45  # the vertical axis begins at 0 where the least value is below this part of the largest
-)
+FROM_ZERO = 0.45  # the axis begins at 0 where the least value is below this part of the largest
 INK, QUIET, LINE = "#222222", "#5f6368", "#d0d1cc"
 FRAME = {
     "tools": "pan,box_zoom,wheel_zoom,save,reset",
     "active_drag": None,  # a finger scrolls the page
     "active_scroll": None,
     "toolbar_location": "above",
-    "min_border_right": 18,
     "background_fill_color": None,  # the page's own colour shows
     "border_fill_color": None,
     "outline_line_color": None,
@@ -53,10 +50,8 @@ AXES = {
     "axis_line_color": LINE,
     "major_tick_line_color": LINE,
     "minor_tick_line_color": None,
-    "axis_label_text_color": INK,
     "axis_label_text_font_style": "normal",
     "axis_label_text_font_size": "14px",
-    "major_label_text_color": QUIET,
     "major_label_text_font_size": "13px",
 }
 WRAPPED = """
@@ -67,8 +62,6 @@ LEGEND = {
     "location": "left",
     "orientation": "horizontal",
     "click_policy": "hide",
-    "label_text_color": INK,
-    "label_text_font_size": "13px",
     "background_fill_color": None,
     "border_line_color": None,
     "margin": 0,
@@ -76,11 +69,6 @@ LEGEND = {
 }
 CARD = """<div style="background: var(--card); color: var(--ink); margin: -6px -8px; padding: 8px 11px;
  max-width: 340px; font-size: 13px"><b>$name</b> · @level<br><span style="font-size:1.15em">{}</span><br>{}</div>"""
-NUMBERS = """
-const size = Math.abs(tick)
-if (size >= 1e6 || (size > 0 && size < 1e-3)) return tick.toExponential().replace("e+", "e")
-return String(Number(tick.toPrecision(6))).replace("-", "\\u2212")
-"""
 
 
 def looks(shown: Shown) -> list[style.Look]:
@@ -124,22 +112,14 @@ class Axis:
         places = self.place(levels.astype(float)) if self.numeric else levels.map(self.places)
         return places.to_numpy() + self.aside[series]
 
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The range that shows all levels with room at either side."""
-        room = 0.03 * self.span + 0.3 * self.step
-        return min(self.places.values()) - room, max(self.places.values()) + room
-
 
 def draw(shown: Shown) -> figure:
     """The figure of a view. Each series has sources `points`, whose selection says which trials were clicked, `means`,
     `model` and `published`, as far as it has any; a click on the legend hides them."""
     view, trials, quantity, axis = shown.view, shown.trials, shown.quantity, Axis(shown)
     summary, points = shown.summary, shown.points
-    ends = [points[view.y], summary.low, summary.high, shown.published.value]
     drawn = figure(
-        x_range=Range1d(*axis.ends),
-        y_range=Range1d(*_y_ends(np.concatenate(ends).astype(float), view.log)),
+        y_range=_y_range(points[view.y], view.log),
         y_axis_type="log" if view.log else "linear",
         x_axis_label=axis_label(view.x),
         y_axis_label=quantity.with_unit(quantity.label),
@@ -149,7 +129,6 @@ def draw(shown: Shown) -> figure:
         **FRAME,
     )
     dress(drawn, axis.labels)
-    drawn.add_layout(Legend(**LEGEND), "above")
     several = summary.n.max() > 1
     ranks = points.block.rank(method="dense") - 1
     aside = SPREAD * axis.apart * (ranks / max(ranks.max(), 1) - 0.5 * several)
@@ -213,8 +192,7 @@ def dress(drawn: figure, ticks: Mapping[float, str]) -> None:
     """Give a figure the page's look, and these ticks below it."""
     drawn.toolbar.logo = None
     drawn.xgrid.visible = False
-    drawn.ygrid.grid_line_color, drawn.ygrid.grid_line_alpha = INK, 0.1
-    drawn.yaxis.formatter = CustomJSTickFormatter(code=NUMBERS)
+    drawn.add_layout(Legend(**LEGEND), "above")
     drawn.xaxis.ticker = FixedTicker(ticks=list(ticks))
     drawn.xaxis.major_label_overrides = dict(ticks)
     if len("".join(ticks.values())) > MOST_LABELS:
@@ -231,18 +209,10 @@ def _hover(drawn: figure, marks: list, value: str, more: str, side: str) -> None
     )
 
 
-def _y_ends(values: np.ndarray, log: bool) -> tuple[float, float]:
+def _y_range(values: pd.Series, log: bool) -> DataRange1d:
     """The vertical range: from 0 on a linear axis, unless that would flatten all that differs."""
-    known = values[np.isfinite(values) & ((values > 0) | (not log))]
-    if not known.size:
-        return (0.1, 1.0) if log else (0.0, 1.0)
-    low, high = float(known.min()), float(known.max())
-    if log:
-        return low / 1.3, high * 1.3
-    if 0 <= low < FROM_ZERO * high:
-        return 0.0, high * 1.06
-    room = 0.12 * (high - low) or 0.05 * abs(high) or 1.0
-    return low - room, high + room
+    from_zero = not log and 0 <= values.min() < FROM_ZERO * values.max()
+    return DataRange1d(start=0.0) if from_zero else DataRange1d()
 
 
 def save(drawn: figure, file: str) -> None:

@@ -16,7 +16,7 @@ from html import escape
 import numpy as np
 import panel as pn
 import xarray as xr
-from bokeh.models import Div, Legend, Range1d, Span
+from bokeh.models import Div, Range1d, Span
 from bokeh.plotting import figure
 
 from analysis import paths, prices, store, style
@@ -25,7 +25,7 @@ from analysis.derive import at_only_level, points
 from analysis.efficiency import efficiency, rpeak
 from analysis.experiments.payoff import lasting_from
 from analysis.explorer.pieces import asset
-from analysis.explorer.plot import FRAME, LEGEND, MARKERS, QUIET, dress
+from analysis.explorer.plot import FRAME, MARKERS, QUIET, dress
 from analysis.hpl_predictors import analytic_share
 from analysis.wording import counted, number, percent
 from runners.record import FalloffError
@@ -167,20 +167,21 @@ class WhatIf:
         self.basis, self._changed, self._filling = basis(), changed, False
         names = {short: name for name, short in self.basis.names.items()}
         priced = {short: name for short, name in names.items() if "price" in self._preset(name)}
-        look = {"sizing_mode": "stretch_width", "stylesheets": [asset("parts.css")]}
+        wide = {"sizing_mode": "stretch_width", "stylesheets": [asset("parts.css")]}
+        look, bare = {"margin": (4, 0), **wide}, {"margin": 0, **wide}
         self.preset = pn.widgets.RadioButtonGroup(options=names, value=FAST, **look)
-        field = partial(pn.widgets.FloatInput, start=0, margin=(4, 0), **look)
+        field = partial(pn.widgets.FloatInput, start=0, **look)
         self.inputs = {
             "bandwidth": field(label="Bandwidth of payload [Gbit/s]", step=0.5),
             "latency": field(label="Latency [µs]", step=1),
             "price": field(label="Price, a node [USD]", step=10),
             "other": pn.widgets.Select(label="Against", options=priced, value=SLOW, **look),
         }
-        self.card = Div(disable_math=True, margin=0, **look)
+        self.card = Div(disable_math=True, **bare)
         self.plots = [pn.pane.Bokeh(sizing_mode="stretch_width", margin=0) for _ in range(2)]
-        side = pn.Column(self.preset, *self.inputs.values(), margin=0, **look)
-        main = pn.Column(self.card, *self.plots, margin=0, **look)
-        self.panel = pn.Column(main, side, css_classes=["what-if"], margin=0, **look)
+        side = pn.Column(self.preset, *self.inputs.values(), **bare)
+        main = pn.Column(self.card, *self.plots, **bare)
+        self.panel = pn.Column(main, side, css_classes=["what-if"], **bare)
         self._set(self._preset(FAST))
         self._start = self._values()
         for widget in self.inputs.values():
@@ -250,7 +251,6 @@ def draw(answer: Answer, name: str) -> tuple[figure, figure]:
 def _figure(label: str, low: float, high: float) -> figure:
     size = {"sizing_mode": "stretch_width", "height": 310, "y_range": Range1d(low, high)}
     drawn = figure(x_axis_label="nodes", y_axis_label=label, **size, **FRAME)
-    drawn.add_layout(Legend(**LEGEND), "above")
     dress(drawn, {float(np.log2(n)): str(n) for n in TICKS})
     return drawn
 
