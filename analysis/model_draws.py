@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from analysis.inference import triangular
+from analysis.statistics.draws import triangular
 from analysis.attributes import testbed
 from analysis.experiments.sensitivity import SIDES, Sensitivity
 
@@ -67,7 +67,7 @@ def _over_nodes(effects: xr.DataArray, nodes: np.ndarray) -> xr.DataArray:
 def _linear(effect: xr.DataArray, entry: Mapping, count: int, chance: np.random.Generator) -> xr.DataArray:
     """The effect (side, ...) of so many draws of one number, dims (draw, ...)."""
     low, value, high = (entry[key] for key in ("low", "value", "high"))
-    drawn = triangular.draw(low, value, high, chance.random(count))
+    drawn = triangular(low, value, high, chance.random(count))
     ways = [_part(value - drawn, value - low), _part(drawn - value, high - value)]
     return (xr.DataArray(ways, {"side": list(SIDES)}, ("side", "draw")) * effect).sum("side")
 

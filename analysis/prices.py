@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.inference import triangular
+from analysis.statistics.draws import triangular
 from analysis.paths import DATA
 from runners.record import FalloffError
 
@@ -69,7 +69,7 @@ def draws(prices: Iterable[Price], count: int, chance: np.random.Generator) -> d
     """So many draws of what one node pays [USD] for all parts of each owner, every part drawn on its own."""
     totals: dict[str, np.ndarray] = {}
     for price in prices:
-        drawn = triangular.draw(price.low, price.value, price.high, chance.random(count))
+        drawn = triangular(price.low, price.value, price.high, chance.random(count))
         totals[price.of] = totals.get(price.of, 0) + drawn
     return totals
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis import prices
-from analysis.inference import triangular
+from analysis.statistics.draws import triangular
 from runners.record import FalloffError
 
 WHOLE = """
@@ -29,7 +29,7 @@ source = "assumed"
 @given(st.lists(st.floats(0, 1e6), min_size=3, max_size=3).map(sorted), st.integers(0, 2**32 - 1))
 def test_draws_stay_in_the_range_and_have_its_mean(ends, seed):
     """No quantile leaves the range, they ascend, and their mean is that of a triangle, (low + value + high) / 3."""
-    quantiles = triangular.draw(*ends, np.linspace(0, 1, 2001))
+    quantiles = triangular(*ends, np.linspace(0, 1, 2001))
     slack = 1e-9 * (1 + ends[2])
     assert quantiles.min() >= ends[0] - slack and quantiles.max() <= ends[2] + slack
     assert (np.diff(quantiles) >= -slack).all()
@@ -38,7 +38,7 @@ def test_draws_stay_in_the_range_and_have_its_mean(ends, seed):
 
 def test_the_value_is_the_likeliest():
     """Most draws of a skewed range lie near its value, not in the middle of its ends."""
-    drawn = triangular.draw(0, 1, 10, np.random.default_rng(1).random(20_000))
+    drawn = triangular(0, 1, 10, np.random.default_rng(1).random(20_000))
     counts, edges = np.histogram(drawn, bins=10)
     assert edges[counts.argmax()] <= 1 <= edges[counts.argmax() + 1] + 0.01
 

@@ -17,7 +17,7 @@ from analysis.derive import at_only_level, over_factors
 from analysis.designs import CROSSBAR, Designs, check
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, of_estimate, origin
-from analysis.inference.averages import mean_over
+from analysis.statistics.intervals import mean_over
 from analysis.statistics import design as plans
 from analysis.attributes import testbed
 from analysis.attributes import short_names

@@ -16,7 +16,7 @@ from analysis.attributes import design, interconnects
 from analysis.derive import over_factors, points
 from analysis.efficiency import efficiency
 from analysis.experiments.sensitivity import meaning
-from analysis.inference.averages import Kind
+from analysis.statistics.intervals import Kind
 from analysis.schema import schema
 from analysis.wording import byte_size, counted
 from runners.journal import Folder, read_transcript

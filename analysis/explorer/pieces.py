@@ -9,7 +9,7 @@ import pandas as pd
 from analysis import models
 from analysis.explorer.data import factor_name
 from analysis.explorer.view import Shown
-from analysis.inference.averages import NAMES
+from analysis.statistics.intervals import NAMES
 from analysis.wording import UNKNOWN, counted, day, number
 from runners.record import Execution, Transcript
 
@@ -77,29 +77,26 @@ def numbers(shown: Shown) -> str:
     mean = f"{NAMES[quantity.kind]} mean"
     names = {"median": "median", "mean": mean, "low": "95 % t interval from", "high": "to"}
     names = {name: quantity.with_unit(label) for name, label in names.items()}
-    rows = shown.summary[[view.series, view.x, *names, "n"]]
-    rows = rows.assign(
-        **{
-            view.series: [trials.called(view.series, level) for level in rows[view.series]],
-            view.x: [trials.ticked(view.x, level) for level in rows[view.x]],
-        }
+    rows = shown.summary.assign(
+        series=[trials.called(view.series, level) for level in shown.summary.series],
+        x=[trials.ticked(view.x, level) for level in shown.summary.x],
     )
-    names |= {factor: factor_name(factor) for factor in (view.series, view.x)}
-    return _table(rows.rename(columns=names)) + (_fits(shown) if shown.model else "")
+    names |= {"series": factor_name(view.series), "x": factor_name(view.x)}
+    return _table(rows.rename(columns=names)) + (_fits(shown) if shown.fits else "")
 
 
 def _fits(shown: Shown) -> str:
     """The parameters of the experiment's model for each curve that it follows; of the others the reason."""
     rows, model = [], models.find(shown.model)
-    for curve in shown.curves:
-        name = {factor_name(shown.view.series): shown.trials.called(shown.view.series, curve.level)}
-        if curve.fit is None:
-            rows.append({**name, "parameter": curve.refused})
+    for series, (fit, refused) in shown.fits.items():
+        name = {factor_name(shown.view.series): shown.trials.called(shown.view.series, series)}
+        if fit is None:
+            rows.append({**name, "parameter": refused})
             continue
-        for parameter, estimate in curve.fit.estimates.items():
-            low, high = curve.fit.intervals[parameter]
+        for parameter, estimate in fit.estimates.items():
+            low, high = fit.intervals[parameter]
             values = {"estimate": estimate, "95 % t interval from": low, "to": high}
-            rows.append({**name, "parameter": parameter, **values, "n": str(curve.fit.blocks)})
+            rows.append({**name, "parameter": parameter, **values, "n": str(fit.blocks)})
     response = f"{shown.view.x} times the share" if shown.fits_multiples else "the values"
     about = f"{model.title}, fitted to {response} of every block. {model.source}."
     return under(about) + _table(pd.DataFrame(rows))

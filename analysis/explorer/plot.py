@@ -18,7 +18,7 @@ from bokeh.resources import INLINE
 from analysis import style
 from analysis.explorer.data import axis_label
 from analysis.explorer.view import Shown
-from analysis.inference.averages import NAMES as AVERAGES
+from analysis.statistics.intervals import NAMES as AVERAGES
 from runners.journal import write_whole
 
 # What Bokeh calls matplotlib's markers.
@@ -133,29 +133,34 @@ def draw(shown: Shown) -> figure:
     ranks = points.block.rank(method="dense") - 1
     aside = SPREAD * axis.apart * (ranks / max(ranks.max(), 1) - 0.5 * several)
     points = points.assign(
+        series=points[view.series],
+        x=points[view.x],
         y=points[view.y],
         aside=aside,
         alpha=np.where(points.counts, COUNTS if several else 1.0, LEFT_OUT),
         note=points.reason.where(points.reason == "", "does not count: " + points.reason),
     )
     means = summary[summary.n > 1].rename(columns={"mean": "y"})  # one block is its own point
-    published = shown.published.rename(columns={"value": "y"})
+    published = shown.published
+    if len(published):
+        columns = {"series": published[view.series], "x": published[view.x], "y": published.value}
+        published = published.assign(**columns)
     tips: dict[str, list] = {"points": [], "means": [], "published": []}
-    for curve, look in zip(shown.curves, looks(shown)):
-        name, color = trials.called(view.series, curve.level), look.color
+    for level, look in zip(view.shown, looks(shown)):
+        name, color = trials.called(view.series, level), look.color
         series = {"name": name, "legend_label": name}
         marker = MARKERS.get(look.marker, "circle")
 
         def source(rows: pd.DataFrame, layer: str) -> ColumnDataSource:
-            rows = rows[rows[view.series] == curve.level]
-            levels = [trials.called(view.x, level) for level in rows[view.x]]
-            x = axis.at(rows[view.x], curve.level) + rows.get("aside", 0.0)
-            return ColumnDataSource(rows.assign(x=x, level=levels).to_dict("list"), name=layer)
+            rows = rows[rows.series == level]
+            x = axis.at(rows.x, level) + rows.get("aside", 0.0)
+            names = [trials.called(view.x, each) for each in rows.x]
+            return ColumnDataSource(rows.assign(x=x, level=names).to_dict("list"), name=layer)
 
-        if curve.fit:
-            levels = curve.table.columns.to_numpy(float)
-            x = np.geomspace(levels.min(), levels.max(), FINE)
-            y, low, high = shown.band(curve, x)
+        fit, _ = shown.fits.get(level, (None, ""))
+        if fit:
+            x = np.geomspace(shown.values.x.min(), shown.values.x.max(), FINE)
+            y, low, high = shown.band(fit, x)
             columns = {"x": axis.place(x), "y": y, "low": low, "high": high}
             model = ColumnDataSource(columns, name="model")
             drawn.line("x", "y", source=model, color=color, width=2, **series)

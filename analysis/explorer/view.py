@@ -1,6 +1,7 @@
 """What is looked at, as a frozen description, and all that follows from it: curves with their model, and the judgement."""
 
 import json
+import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from analysis.explorer import data
 from analysis.explorer.data import PERCENT, SIZE, Trials
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.inference.over_blocks import over_blocks, ratios
+from analysis.statistics.intervals import over_blocks, ratios
 from analysis.statistics.judgement import LEVEL, REFUSED, judge
 from analysis.statistics.judgement import Judgement as Verdict
 from analysis.wording import counted, number, percent, percent_range
@@ -166,22 +167,6 @@ def _frozen(value):
 
 
 @dataclass(frozen=True)
-class Curve:
-    """One series.
-
-    `table` is over (block, the levels of x) in the quantity's unit, NaN where a trial is not valid or was left out.
-    `summary` has a row for each level: `median`, `mean`, the 95 % t interval `low` and `high`, NaN from one value, and
-    `n`. `fit` is the experiment's model, None where its curve may not be drawn, and `refused` says why not.
-    """
-
-    level: Hashable
-    table: pd.DataFrame
-    summary: pd.DataFrame
-    fit: BlockFit | None
-    refused: str
-
-
-@dataclass(frozen=True)
 class Judgement:
     """What the data say of the view's contrast, with n and the kind of interval, and what else has to be known.
 
@@ -220,25 +205,28 @@ class Shown:
         return frame.assign(counts=frame.valid & frame[view.y].notna() & ~out)
 
     @cached_property
-    def curves(self) -> tuple[Curve, ...]:
-        """A curve for each series shown."""
-        view, counted = self.view, self.points[self.points.counts]
-        levels = [x for x in self.trials.factors_of(view.y)[view.x] if (counted[view.x] == x).any()]
-        curves, blocks = [], sorted(counted.block.unique())
-        for series in view.shown:
-            table = counted[counted[view.series] == series].pivot_table(view.y, "block", view.x)
-            table = table.reindex(index=blocks, columns=levels)
-            means = over_blocks(xr.DataArray(table, dims=("block", "x")), self.quantity.kind)
-            columns = {name: means[name].values for name in ("mean", "low", "high")}
-            columns = {"median": table.median().values, **columns, "n": means.blocks.values}
-            curves.append(Curve(series, table, pd.DataFrame(columns, levels), *self._fit(table)))
-        return tuple(curves)
+    def values(self) -> xr.DataArray:
+        """What counts, in the quantity's unit, over (series, block, x); NaN where nothing does."""
+        view, rows = self.view, self.points[self.points.counts]
+        columns = {
+            "series": rows[view.series],
+            "block": rows.block,
+            "x": rows[view.x],
+            "y": rows[view.y],
+        }
+        values = pd.DataFrame(columns).set_index(["series", "block", "x"]).y.to_xarray()
+        levels = [x for x in self.trials.factors_of(view.y)[view.x] if x in values.x]
+        return values.reindex(series=list(view.shown), x=levels)
 
     @cached_property
     def summary(self) -> pd.DataFrame:
-        """A row for each point: median, the mean of the quantity's kind, its 95 % t interval over the blocks and n."""
-        parts = [curve.summary.assign(**{self.view.series: curve.level}) for curve in self.curves]
-        return pd.concat(parts).rename_axis(self.view.x).reset_index()
+        """A row for each series and x: median, the mean of the quantity's kind, its 95 % t interval (low, high), and n."""
+        means = over_blocks(self.values, self.quantity.kind).rename(blocks="n")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # the median of nothing is NaN
+            means = means.assign(median=self.values.median("block"))
+        columns = ["series", "x", "median", "mean", "low", "high", "n"]
+        return means.to_dataframe(dim_order=["series", "x"]).reset_index()[columns]
 
     @cached_property
     def model(self) -> str:
@@ -252,19 +240,23 @@ class Shown:
         """Whether the model is of x times the values: a law of a rate, where a share is shown."""
         return self.view.y in PERCENT and self.model in OF_RATES
 
-    def _fit(self, table: pd.DataFrame) -> tuple[BlockFit | None, str]:
-        """The experiment's model on a curve, or None, and why it may not be drawn."""
-        table = table.dropna(axis="columns", how="all")
-        if not self.model or self.trials.repeats or table.empty:
-            return None, "There are no blocks to fit a model to."
-        x = table.columns.to_numpy(float)
-        values = table.to_numpy(float) / self.quantity.scale * (x if self.fits_multiples else 1.0)
-        return _fitted(self.model, tuple(x), tuple(map(tuple, values)))
+    @cached_property
+    def fits(self) -> dict[Hashable, tuple[BlockFit | None, str]]:
+        """The experiment's model by series, or None and why its curve may not be drawn."""
+        if not self.model or self.trials.repeats:
+            return {}
+        fits, scale = {}, 1 / self.quantity.scale
+        for series in self.view.shown:
+            values = self.values.sel(series=series).dropna("x", how="all")
+            x = values.x.values.astype(float)
+            table = scale * values.values * (x if self.fits_multiples else 1.0)
+            fits[series] = _fitted(self.model, tuple(x), tuple(map(tuple, table)))
+        return fits
 
-    def band(self, curve: Curve, x: np.ndarray) -> tuple[np.ndarray, ...]:
-        """The fit's mean and 95 % band over the blocks at x in the quantity's unit: (mean, low, high), each over x."""
+    def band(self, fit: BlockFit, x: np.ndarray) -> tuple[np.ndarray, ...]:
+        """A fit's mean and 95 % band over the blocks at x in the quantity's unit: (mean, low, high), each over x."""
         scale = self.quantity.scale / (x if self.fits_multiples else 1.0)
-        return tuple(scale * part for part in curve.fit.band(x, "cost"))
+        return tuple(scale * part for part in fit.band(x, "cost"))
 
     @cached_property
     def published(self) -> pd.DataFrame:
@@ -292,8 +284,11 @@ class Shown:
                 "Order and blocks of imported runs are not known: there is no verdict."
             )
         pair = view.network, view.reference
-        tables = {curve.level: curve.table.where(curve.table > 0) for curve in self.curves}
-        log_ratio = np.log(tables[pair[0]] / tables[pair[1]]).dropna(how="all", axis="columns")
+        values = self.values.where(self.values > 0)
+        log_ratio = np.log(
+            values.sel(series=pair[0], drop=True) / values.sel(series=pair[1], drop=True)
+        )
+        log_ratio = log_ratio.dropna("x", how="all")
         names = " against ".join(trials.called(view.series, level) for level in pair)
         out = [trials.count(len(view.without_blocks))] if view.without_blocks else []
         out += [trials.called(view.x, level) for level in view.without_levels]
@@ -301,7 +296,7 @@ class Shown:
             f"Left out by hand: {', '.join(out)}; this explores, and is not the campaign's verdict."
         )
         notes = (by_hand,) if out else ()
-        if log_ratio.empty:
+        if not log_ratio.size:
             return Judgement(f"{names}: no trial is left to compare.", notes)
         compares = view.series == trials.design.get("compared", "interconnect")
         if not (
@@ -316,15 +311,17 @@ class Shown:
         planned = next((one for one in statements if (one.network, one.reference) == pair), None)
         ends = trials.design["baseline_nodes"], max(trials.factors["nodes"])
         start, end = (planned.start, planned.end) if planned else ends
-        if missing := [trials.called("nodes", n) for n in (start, end) if n not in log_ratio]:
+        if missing := [trials.called("nodes", n) for n in (start, end) if n not in log_ratio.x]:
             rule = f"No verdict: the campaign judges from or to {' and '.join(missing)}, left out here."
             return Judgement(self._ratio(names, log_ratio), (rule, *notes))
         verdict = planned.verdict if planned else None
         if verdict is None or view.without_blocks:
             falls = (
-                planned.differences.to_series() if planned else log_ratio[end] - log_ratio[start]
+                log_ratio.sel(x=end) - log_ratio.sel(x=start)
+                if planned is None
+                else planned.differences
             )
-            falls = falls[~falls.index.isin(view.without_blocks)]
+            falls = falls[~falls.block.isin(list(view.without_blocks))]
             level = trials.design.get("one_sided", LEVEL)
             verdict = judge(falls, trials.design["margin"], trials.evidence, level)
             if planned and planned.verdict.answer == REFUSED:
@@ -333,10 +330,9 @@ class Shown:
             _sentence(names, f"from {start:g} to {end:g} nodes", verdict), notes, verdict.answer
         )
 
-    def _ratio(self, names: str, log_ratio: pd.DataFrame) -> str:
+    def _ratio(self, names: str, log_ratio: xr.DataArray) -> str:
         """The ratio at the last level, in words."""
-        level = log_ratio.columns[-1]
-        summary = ratios(xr.DataArray(log_ratio[level], dims="block"))
+        level, summary = log_ratio.x.values.tolist()[-1], ratios(log_ratio[:, -1])
         ratio, low, high = (float(summary[part]) for part in ("ratio", "low", "high"))
         basis = "no interval from"
         if np.isfinite(low):
@@ -380,16 +376,16 @@ def again(view: View) -> Shown:
 
 @lru_cache(maxsize=512)
 def _fitted(
-    model: str, x: tuple[float, ...], values: tuple[tuple[float, ...], ...]
+    model: str, x: tuple[float, ...], table: tuple[tuple[float, ...], ...]
 ) -> tuple[BlockFit | None, str]:
     """A model fitted to each block, or None, and why it may not be drawn."""
     try:
-        fit = fit_blocks(models.find(model), np.array(x), np.array(values))
+        fit = fit_blocks(models.find(model), np.array(x), np.array(table))
     except FalloffError as refusal:
         return None, str(refusal)
     except ValueError:
         return None, "There are too few points for this model."
-    if follows(np.array(values), fit.band(np.array(x), "cost")[0], len(fit.model.parameters)):
+    if follows(np.array(table), fit.band(np.array(x), "cost")[0], len(fit.model.parameters)):
         return fit, ""
     return None, "It misses the points, so that it is not drawn."
 
