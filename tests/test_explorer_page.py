@@ -103,10 +103,10 @@ def test_only_a_curve_that_follows_its_points_is_drawn(page):
     assert not column(page, "model", "x") and page.get_by_text("It misses the points").count() == 3
     choose(page, "TCP over paths of 1 to 40 ms")
     point(page, "points", "level", "8\u00a0KiB")
-    curves = first_of(data.experiments()["long_path"][0]).curves
-    missed = [curve.level for curve in curves if not curve.fit]
+    fits = first_of(data.experiments()["long_path"][0]).fits
+    missed = [series for series, (fit, _) in fits.items() if not fit]
     assert page.get_by_text("It misses the points").count() == len(missed)
-    assert column(page, "model", "x") and 0 < len(missed) < len(curves)
+    assert column(page, "model", "x") and 0 < len(missed) < len(fits)
 
 
 def test_leaving_out_is_a_step_of_the_address(page):

@@ -1,10 +1,11 @@
 """What there is to explore: datasets, each as a table with a row for each trial, and the transcripts behind them."""
 
-import json
+import os
 from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, lru_cache
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,7 @@ VARIED = {"latency": ("µs", 1e6), "bandwidth": ("MB/s", 1e-6), "backplane": ("M
 
 @dataclass(frozen=True)
 class Source:
-    """A dataset that can be opened: a netCDF file, or a campaign's folder of transcripts.
+    """A netCDF file, or a campaign's folder of transcripts.
 
     `label` tells it from the campaign's other datasets. `fault` says why it cannot be opened; such a one is its own
     campaign.
@@ -70,9 +71,8 @@ class Source:
 
     @property
     def name(self) -> str:
-        """Its path below the repository, or the whole path."""
-        inside = self.path.is_relative_to(paths.ROOT)
-        return str(self.path.relative_to(paths.ROOT) if inside else self.path)
+        """Its path from the repository."""
+        return os.path.relpath(self.path, paths.ROOT)
 
     @property
     def transcripts(self) -> Path | None:
@@ -95,14 +95,27 @@ def experiments(folder: Path | None = None) -> dict[str, tuple[Source, ...]]:
         plans = [*place.glob("trials.json"), *place.glob("*/trials.json")]
         for path in [*sorted(place.glob("*.nc")), *sorted(plan.parent for plan in plans)]:
             each = source(path)
-            sources.setdefault(each.transcripts or path, each)  # a dataset before its folder
-    campaigns: dict[str, list[Source]] = {}
-    for each in sources.values():
-        campaigns.setdefault(each.campaign, []).append(each)
-    order = sorted(
-        campaigns, key=lambda name: (name != FIRST, bool(campaigns[name][0].fault), name)
+            sources.setdefault(each.transcripts or path, each)  # a dataset before its own folder
+    ordered = sorted(
+        sources.values(), key=lambda each: (each.campaign != FIRST, bool(each.fault), each.campaign)
     )
-    return {name: tuple(campaigns[name]) for name in order}
+    return {name: tuple(group) for name, group in groupby(ordered, lambda each: each.campaign)}
+
+
+def source(path: Path) -> Source:
+    """What is at a path, with its fault where that is no dataset."""
+    try:
+        if path.suffix == ".nc":
+            with store.opened(path) as dataset:
+                return Source(path, dataset.attrs["campaign"], dataset.attrs["title"], path.name)
+        plan = Folder(path).plan()
+    except (FalloffError, OSError, ValueError, KeyError) as error:
+        remedy = "`falloff run` or `falloff import` writes it anew"
+        reason = f"{path} is not a readable dataset of Falloff's: {error}. {remedy}"
+        return Source(path, path.name, "A file that cannot be read", fault=reason)
+    label, shipped = plan.testbed["name"].replace("_", " "), path.is_relative_to(paths.REFERENCE)
+    run = "" if shipped else f", run {date.fromtimestamp(_changed(path)):%d %B %Y}"
+    return Source(path, plan.name, plan.title, label + run)
 
 
 def _changed(path: Path) -> float:
@@ -268,38 +281,29 @@ def trials(dataset: xr.Dataset) -> Trials:
     repeats = str(chosen.testbed.values[0]) == imported.TESTBED
     quantities, by_size = _readings(chosen, frame)
     if not quantities:
-        raise FalloffError(
-            "None of its trials has a reading: `falloff status` says what became of them."
-        )
+        raise FalloffError("None of its trials has a reading; `falloff status` says why.")
     if "hpl_rate" in quantities and not repeats:
         quantities |= _add_shares(dataset, frame)
-    rank = {name: place for place, name in enumerate(FOREMOST)}
-    ordered = sorted(quantities, key=lambda name: rank.get(name, len(rank)))
-    return Trials(
-        dataset,
-        frame.copy(),
-        {name: quantities[name] for name in ordered},
-        by_size,
-        factors,
-        repeats,
-    )
+    foremost = [name for name in FOREMOST if name in quantities]
+    quantities = {name: quantities[name] for name in dict.fromkeys([*foremost, *quantities])}
+    return Trials(dataset, frame.copy(), quantities, by_size, factors, repeats)
 
 
 def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
     """The design's factors with the levels that were run; without a design the settings that differ."""
-    if planned := design(chosen).get("factors", {}):
-        run = {name: set(chosen[name].values.tolist()) for name in planned}  # no is 0, yes is 1
+    names = [name for name in schema()["coordinates"] if chosen[name].dims == ("trial",)]
+    run = {name: pd.unique(pd.Series(chosen[name].values).dropna()).tolist() for name in names}
+    if planned := design(chosen).get("factors", {}):  # no and yes are 0 and 1 in the table
         levels = {
-            name: [int(level) if isinstance(level, bool) else level for level in planned[name]]
-            for name in run
+            name: [int(level) if level in (0, 1) else level for level in planned[name]]
+            for name in planned
         }
-        return {name: [level for level in levels[name] if level in run[name]] for name in run}
-    settings = [name for name in schema()["coordinates"] if chosen[name].dims == ("trial",)]
-    frame = pd.DataFrame({name: chosen[name].values for name in settings if name not in NO_FACTORS})
-    run = {name: sorted(frame[name].dropna().unique().tolist()) for name in frame}
-    return {
-        name: run[name] for name in run if len(run[name]) > (name not in ("interconnect", "nodes"))
-    }
+        return {name: [level for level in levels[name] if level in run[name]] for name in planned}
+    always = ("interconnect", "nodes")
+    kept = [
+        name for name in names if name not in NO_FACTORS and len(run[name]) > (name not in always)
+    ]
+    return {name: sorted(run[name]) for name in kept}
 
 
 def _split_changes(

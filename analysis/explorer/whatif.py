@@ -9,9 +9,9 @@ bandwidth and latency.
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
 import panel as pn
@@ -38,45 +38,24 @@ LARGEST = 36  # nodes, of the paper
 TICKS = [2, 4, 8, 16, 36, 72, 144, 256]
 
 
-@dataclass(frozen=True)
-class Network:
-    """A network as a node sees it: payload's bandwidth [B/s], latency [s], and its price for a node [USD]."""
+class Network(NamedTuple):
+    """A network as a node sees it: payload's bandwidth [B/s], latency [s], and its price for a node [USD, or NaN]."""
 
     bandwidth: float
     latency: float
     price: float
 
 
-@dataclass(frozen=True)
-class Basis:
-    """The cases that are predicted, and what is known of them without prediction.
-
-    `cases` holds HPL's N, NB, P, Q and `known_rate` [Gflop/s] of all nodes together over (nodes), and the simulated
-    `efficiency` [1] over (interconnect, nodes). `peak` [flop/s] and `node_price` [USD, without network] are a node's.
-    `networks` are what was simulated, with the price where there is one (else NaN), `names` their short names.
-    """
+class Basis(NamedTuple):
+    """The paper's cases: HPL's N, NB, P, Q and `known_rate` [Gflop/s] of all nodes together over (nodes), and the
+    simulated `efficiency` [1] over (interconnect, nodes); a node's `peak` [flop/s] and `price` [USD, without network]; the
+    simulated networks and their short names."""
 
     cases: xr.Dataset
     peak: float
-    node_price: float
-    networks: Mapping[str, Network]
-    names: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Your network against another, over (nodes).
-
-    `yours` and `other` are efficiencies [1], `ratio` [1] is what a Gflop/s of HPL costs on yours over what it costs on
-    the other, `premium` [1] what a node costs more. `pays_from` is the node count from which on yours is cheaper,
-    infinite where it is not even at the largest.
-    """
-
-    yours: xr.DataArray
-    other: xr.DataArray
-    ratio: xr.DataArray
-    premium: float
-    pays_from: float
+    price: float
+    networks: dict[str, Network]
+    names: dict[str, str]
 
 
 @cache
@@ -85,7 +64,7 @@ def basis() -> Basis:
     for name in CASES:
         if not (paths.REFERENCE / name).is_dir():
             raise FalloffError(
-                f"what if needs the reference campaign {name}: it comes with Falloff in data/reference"
+                f"what if needs the reference campaign {name}, which comes with Falloff"
             )
     runs = [at_only_level(points(store.read(paths.REFERENCE / name)), "block") for name in CASES]
     columns = []
@@ -94,44 +73,41 @@ def basis() -> Basis:
         settings = settings.max("interconnect") if "interconnect" in settings.dims else settings
         columns.append(settings.assign(efficiency=efficiency(run)))
     cases = xr.concat(columns, "nodes", coords="minimal", compat="override", join="outer")
-    listed, names = prices.read(), short_names(runs[1])
-    priced = {price.of for price in listed}
-    networks = {
-        name: Network(
-            about["bandwidth"]["value"],
-            about["latency"]["value"],
-            prices.total(listed, name) if name in priced else np.nan,
-        )
-        for name, about in testbed(runs[0])["network"].items()
-        if name in runs[1].interconnect
-    }
-    return Basis(
-        cases=cases.drop_duplicates("nodes").sortby("nodes"),  # both have the paper's largest case
-        peak=rpeak(runs[0]),
-        node_price=prices.total(listed, prices.NODE),
-        networks=networks,
-        names={name: names[name] for name in networks},
-    )
+    cases = cases.drop_duplicates("nodes").sortby("nodes")  # both have the paper's largest case
+    listed, names, networks = prices.read(), short_names(runs[1]), {}
+    for name, about in testbed(runs[0])["network"].items():
+        if name in runs[1].interconnect:
+            price = prices.total(listed, name) or np.nan
+            networks[name] = Network(about["bandwidth"]["value"], about["latency"]["value"], price)
+    names = {name: names[name] for name in networks}
+    return Basis(cases, rpeak(runs[0]), prices.total(listed, prices.NODE), networks, names)
 
 
-def predict(basis: Basis, yours: Network, other: Network) -> Answer:
-    """Both networks between the paper's nodes."""
+def predict(basis: Basis, yours: Network, other: Network) -> xr.Dataset:
+    """Both networks between the paper's nodes: the efficiencies [1] `yours` and `other` over (nodes), the `ratio` [1] of
+    what a Gflop/s of HPL costs on yours to what it costs on the other, what a node costs more (`premium` [1]), and
+    `pays_from`: the node count from which on yours is cheaper, infinite where it is not even at the largest."""
     mine, theirs = predicted(basis, yours), predicted(basis, other)
-    premium = (basis.node_price + yours.price) / (basis.node_price + other.price) - 1
+    premium = (basis.price + yours.price) / (basis.price + other.price) - 1
     ratio = (1 + premium) * theirs / mine
-    return Answer(mine, theirs, ratio, premium, float(lasting_from(-np.log(ratio))))
+    both = {"yours": mine, "other": theirs, "ratio": ratio}
+    return xr.Dataset({**both, "premium": premium, "pays_from": lasting_from(-np.log(ratio))})
 
 
 def predicted(basis: Basis, network: Network) -> xr.DataArray:
     """The analytic model's efficiency [1], corrected by that of the simulated networks, over (nodes)."""
     simulated = basis.cases.efficiency
     known = [basis.networks[name] for name in simulated.interconnect.values.tolist()]
-    model = _analytic(basis, [*known, network])
+    bandwidth, latency, _ = np.array([*known, network]).T
+    columns = {"alpha": latency, "beta": 1 / bandwidth}
+    columns = {name: (("interconnect", "draw"), value[:, None]) for name, value in columns.items()}
+    links, rate = xr.Dataset(columns, {"interconnect": range(len(latency))}), basis.cases.known_rate
+    share = analytic_share(basis.cases, links, rate.expand_dims("draw")).isel(draw=0)
+    model = share * 1e9 * rate / (rate.nodes * basis.peak)
     correction = np.log(simulated / model[:-1].assign_coords(interconnect=simulated.interconnect))
-    distances = [
-        np.log(network.bandwidth / one.bandwidth) ** 2 + np.log(network.latency / one.latency) ** 2
-        for one in known
-    ]
+    distances = (
+        np.log(bandwidth[:-1] / bandwidth[-1]) ** 2 + np.log(latency[:-1] / latency[-1]) ** 2
+    )
     weights = xr.DataArray(1 / np.maximum(distances, SAME), dims="interconnect")
     correction = correction.weighted(weights).mean("interconnect")  # of those that were simulated
     return model[-1].drop_vars("interconnect") * np.exp(correction)
@@ -142,22 +118,10 @@ def largest_error() -> float:
     """By how much [1] the efficiency of a simulated network is off at most when it is predicted from the others."""
     known, errors = basis(), []
     for name, network in known.networks.items():
-        others = replace(known, cases=known.cases.drop_sel(interconnect=name))
+        others = known._replace(cases=known.cases.drop_sel(interconnect=name))
         truth = known.cases.efficiency.sel(interconnect=name, drop=True)
         errors.append(float(np.abs(predicted(others, network) - truth).max()))
     return max(errors)
-
-
-def _analytic(basis: Basis, networks: list[Network]) -> xr.DataArray:
-    """The analytic model's efficiency [1] over (interconnect, nodes)."""
-    alpha = [[network.latency] for network in networks]
-    beta = [[1 / network.bandwidth] for network in networks]
-    dims, rate = ("interconnect", "draw"), basis.cases.known_rate
-    links = xr.Dataset(
-        {"alpha": (dims, alpha), "beta": (dims, beta)}, {"interconnect": range(len(alpha))}
-    )
-    share = analytic_share(basis.cases, links, rate.expand_dims("draw")).isel(draw=0)
-    return share * 1e9 * rate / (rate.nodes * basis.peak)
 
 
 class WhatIf:
@@ -215,7 +179,10 @@ class WhatIf:
         self._filling = True
         for name, value in values.items():
             with suppress(ValueError):
-                self.inputs[name].value = value if name == "other" else round(float(value), 6)
+                if name != "other":
+                    self.inputs[name].value = round(float(value), 6)
+                elif value in self.inputs[name].options.values():
+                    self.inputs[name].value = value
         self._filling = False
         value = {name: widget.value for name, widget in self.inputs.items()}
         bandwidth, latency = (max(value[name] or 0, 1e-3) for name in ("bandwidth", "latency"))
@@ -226,25 +193,25 @@ class WhatIf:
         self.plots[0].object, self.plots[1].object = draw(answer, name)
 
 
-def draw(answer: Answer, name: str) -> tuple[figure, figure]:
+def draw(answer: xr.Dataset, name: str) -> tuple[figure, figure]:
     """Both efficiencies, and what a Gflop/s costs, over the nodes."""
     far = max(LEAST_SPREAD, 1.2 * float(np.abs(answer.ratio - 1).max()))
     reached = _figure("efficiency, Rmax / Rpeak [%]", 0, 100)
     cost = _figure("cost of a Gflop/s, yours / other", max(0, 1 - far), 1 + far)
-    for drawn, values, series, network in (
+    x = np.log2(answer.nodes.values)
+    for drawn, y, series, network in (
         (reached, 100 * answer.other, name, SLOW),
         (reached, 100 * answer.yours, "your network", FAST),
         (cost, answer.ratio, "your network: below 1 it pays", FAST),
     ):
-        look, x = style.LOOKS[network], np.log2(values.nodes.values)
-        looks = {"color": look.color, "legend_label": series}
-        drawn.line(x, values.values, line_width=2.5, **looks)
-        drawn.scatter(x, values.values, marker=MARKERS[look.marker], size=7, **looks)
-    cost.add_layout(Span(dimension="width", location=1, line_width=1.5, line_color=QUIET))
+        looks = {"color": style.LOOKS[network].color, "legend_label": series}
+        drawn.line(x, y.values, line_width=2.5, **looks)
+        drawn.scatter(x, y.values, marker=MARKERS[style.LOOKS[network].marker], size=7, **looks)
+    cost.add_layout(Span(dimension="width", location=1, line_color=QUIET))
     if np.isfinite(answer.pays_from):
-        looks = {"line_dash": "dotted", "line_width": 2, "line_color": QUIET}
+        where = {"dimension": "height", "location": float(np.log2(answer.pays_from))}
         for drawn in (reached, cost):
-            drawn.add_layout(Span(dimension="height", location=np.log2(answer.pays_from), **looks))
+            drawn.add_layout(Span(**where, line_dash="dotted", line_width=2, line_color=QUIET))
     return reached, cost
 
 
@@ -255,13 +222,13 @@ def _figure(label: str, low: float, high: float) -> figure:
     return drawn
 
 
-def card(answer: Answer, other: str) -> str:
+def card(answer: xr.Dataset, other: str) -> str:
     """The node count at which the network `other` stops paying, how far off that may be, and the main numbers."""
-    first, last = (counted(int(answer.ratio.nodes[end]), "node") for end in (0, -1))
+    first, last = (counted(int(answer.nodes[end]), "node") for end in (0, -1))
     cost = f"your network costs {{}} than {other} for each Gflop/s of HPL"
     if not np.isfinite(answer.pays_from):
         sentence = f"{other} pays at every size up to {last}: {cost.format('more')}."
-    elif answer.pays_from == answer.ratio.nodes[0]:
+    elif answer.pays_from == answer.nodes[0]:
         sentence = f"Your network pays at every size from {first} on: {cost.format('less')}."
     else:
         at = counted(int(answer.pays_from), "node")
@@ -272,12 +239,12 @@ def card(answer: Answer, other: str) -> str:
         f"network predicted from the others is at most {number(100 * largest_error(), 2)} percentage points off. "
         "Prices of 2005 to 2009 have their sources in data/prices.toml."
     )
-    mine, theirs = (float(one.sel(nodes=LARGEST)) for one in (answer.yours, answer.other))
+    mine, theirs = (answer[one].sel(nodes=LARGEST).item() for one in ("yours", "other"))
     tiles = {
         f"of peak on your network, {counted(LARGEST, 'node')}": mine,
         f"of peak on {other}": theirs,
         "more HPL for the same nodes": mine / theirs - 1,
-        "more to pay for a node": answer.premium,
+        "more to pay for a node": answer.premium.item(),
     }
     parts = [
         f'<div><div class="big">{percent(value)}</div><div class="what">{escape(what)}</div></div>'
@@ -285,7 +252,7 @@ def card(answer: Answer, other: str) -> str:
     ]
     return (
         '<p class="question">What if the network or its price were others?</p>'
-        f'<div class="card" data-pays="{answer.pays_from:g}"><span class="sentence">{escape(sentence)}</span> '
+        f'<div class="card" data-pays="{answer.pays_from.item():g}"><span class="sentence">{escape(sentence)}</span> '
         f'<span class="chip">predicted</span><div class="note">{escape(note)}</div></div>'
         f'<div class="tiles">{"".join(parts)}</div>'
     )
