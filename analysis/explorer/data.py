@@ -17,8 +17,8 @@ from analysis.attributes import design, interconnects
 from analysis.derive import over_factors, points
 from analysis.efficiency import efficiency
 from analysis.experiments.sensitivity import meaning
-from analysis.statistics.intervals import Kind
 from analysis.schema import schema
+from analysis.statistics.intervals import Kind
 from analysis.wording import byte_size, counted
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError, Transcript
@@ -122,28 +122,6 @@ def _changed(path: Path) -> float:
     """When a file or a folder of transcripts changed last: one that is being measured gets further ones."""
     parts = [part for part in (path, path / "transcripts") if part.exists()]
     return max(part.stat().st_mtime for part in parts)
-
-
-def source(path: Path) -> Source:
-    """What is at a path, with its fault where that is no dataset."""
-    try:
-        if path.suffix == ".nc":
-            with store.opened(path) as dataset:
-                attrs = dataset.attrs
-            campaign, title, label = attrs["campaign"], attrs["title"], path.name
-        else:
-            plan = Folder(path).plan()
-            shipped = path.is_relative_to(paths.REFERENCE)
-            run = date.fromtimestamp(_changed(path))
-            label = "" if shipped else f", run {run:%d %B %Y}"
-            campaign, title, label = plan.name, plan.title, plan.testbed["name"] + label
-    except FalloffError as error:
-        return Source(path, path.name, "A folder that cannot be read", fault=str(error))
-    except (OSError, ValueError, KeyError) as error:
-        remedy = "`falloff run` or `falloff import` writes it anew"
-        reason = f"{path} is not a readable dataset of Falloff's: {error}. {remedy}"
-        return Source(path, path.name, "A file that cannot be read", fault=reason)
-    return Source(path, campaign, title, label.replace("_", " "))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,13 @@ import numpy as np
 import pandas as pd
 from bokeh.embed import file_html
 from bokeh.models import (
-    ColumnDataSource, DataRange1d, FixedTicker, HoverTool, Legend, Scatter, TapTool,
+    ColumnDataSource,
+    DataRange1d,
+    FixedTicker,
+    HoverTool,
+    Legend,
+    Scatter,
+    TapTool,
 )  # fmt: skip
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
@@ -197,6 +203,7 @@ def dress(drawn: figure, ticks: Mapping[float, str]) -> None:
     """Give a figure the page's look, and these ticks below it."""
     drawn.toolbar.logo = None
     drawn.xgrid.visible = False
+    drawn.ygrid.grid_line_color, drawn.ygrid.grid_line_alpha = INK, 0.1
     drawn.add_layout(Legend(**LEGEND), "above")
     drawn.xaxis.ticker = FixedTicker(ticks=list(ticks))
     drawn.xaxis.major_label_overrides = dict(ticks)

@@ -15,7 +15,7 @@ from analysis import experiments, models, paths
 from analysis.contrasts import Contrast, contrasts
 from analysis.derive import points
 from analysis.explorer import data
-from analysis.explorer.data import PERCENT, SIZE, Trials
+from analysis.explorer.data import PERCENT, Trials
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.statistics.intervals import over_blocks, ratios
