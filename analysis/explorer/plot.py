@@ -160,7 +160,7 @@ def draw(shown: Shown) -> figure:
         def source(rows: pd.DataFrame, layer: str) -> ColumnDataSource:
             rows = rows[rows.series == level]
             x = axis.at(rows.x, level) + rows.get("aside", 0.0)
-            names = [trials.called(view.x, each) for each in rows.x]
+            names = rows.x.map({each: trials.called(view.x, each) for each in rows.x.unique()})
             return ColumnDataSource(rows.assign(x=x, level=names).to_dict("list"), name=layer)
 
         fit, _ = shown.fits.get(level, (None, ""))
