@@ -1,11 +1,11 @@
 """What the testbed measured of itself: each link's goodput and round-trip time, and what limits it."""
 
-import json
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from analysis import attributes
 from analysis.wire import wire_limit
 
 LINK_BOUND = 0.97  # from this part of the wire limit on, the link is what limits
@@ -41,7 +41,7 @@ def networks(dataset: xr.Dataset) -> pd.DataFrame:
 
 
 def _wire_limits(dataset):
-    interconnects = json.loads(dataset.attrs["interconnects"])
+    interconnects = attributes.interconnects(dataset)
     return {name: wire_limit(it.get("rate_bit_s", np.nan), it.get("mtu", np.nan)) for name, it in interconnects.items()}
 
 

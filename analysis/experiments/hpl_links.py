@@ -1,6 +1,5 @@
 """Latency and bandwidth of the links that HPL runs on: a benchmark of the network alone, tokens between pairs of nodes."""
 
-import json
 import warnings
 from dataclasses import dataclass
 
@@ -8,7 +7,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import drawing, style
+from analysis import attributes, drawing, style
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import known
@@ -221,7 +220,7 @@ def links_table(study: Links) -> Table:
 
 def _beyond_the_rate(study: Links) -> str:
     """Where the line promises more than the link has."""
-    described, names = json.loads(study.dataset.attrs["interconnects"]), short_names(study.dataset)
+    described, names = attributes.interconnects(study.dataset), short_names(study.dataset)
     least = 8 / study.parameters.high.sel(parameter="beta")
     beyond = [
         names[network]
@@ -234,7 +233,7 @@ def _beyond_the_rate(study: Links) -> str:
 
 
 def _rows(study: Links, when: str) -> list[tuple[str, ...]]:
-    names, described = short_names(study.dataset), json.loads(study.dataset.attrs["interconnects"])
+    names, described = short_names(study.dataset), attributes.interconnects(study.dataset)
     rows = []
     for network in study.time.interconnect.values.tolist():
         at = {"interconnect": network}
