@@ -138,7 +138,7 @@ def explore(folder: Path | None, static: Path | None, port: int, browser: bool) 
             import webbrowser
 
             webbrowser.open(served.address)
-        served.wait()
+        served.thread.join()
     return 0
 
 
