@@ -17,7 +17,7 @@ from analysis import contrasts, derive, designs, experiments, paths, store, user
 from analysis.statistics import design as designs_of_plans
 from analysis.statistics import planning
 from analysis.statistics.design import Design, Statement
-from analysis.top500 import lists
+from analysis.top500_lists import read_folder
 from progress_bar import progress
 from runners import campaign as engine
 from runners import provenance, runner_named, session, submission, tools
@@ -144,7 +144,7 @@ def studies(parameters: Parameters) -> experiments.Studies:
 
     def read(campaign: str) -> xr.Dataset | None:
         if campaign == "lists":
-            return lists.read_folder(paths.TOP500)
+            return read_folder(paths.TOP500)
         there = user_campaigns.of_campaign(folder, campaign)
         return user_campaigns.dataset(folder, campaign) if there else None
 
@@ -156,7 +156,7 @@ def stored_studies() -> experiments.Studies:
 
     def read(campaign: str) -> xr.Dataset | None:
         if campaign == "lists":
-            return lists.read_folder(paths.TOP500)
+            return read_folder(paths.TOP500)
         testbed = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign").get("testbed", "emulated")
         return stored(campaign, testbed) if (paths.REFERENCE / f"{campaign}-{testbed}").exists() else None
 

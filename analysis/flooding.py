@@ -18,21 +18,22 @@ class Bystander:
 
 
 def flooded(
-    bytes_received: Sequence[float], senders: Collection[int], receivers: Collection[int], threshold=THRESHOLD
+    bytes_received: Sequence[float],
+    senders: Collection[int],
+    receivers: Collection[int],
+    threshold: float = THRESHOLD,
 ) -> list[Bystander]:
     """The nodes that are neither sender nor receiver and received more than a share of the traffic.
 
     `bytes_received` [B] is one number for each node, node 1 first; NaN is a node that was not read, and is
     not judged. The traffic is what the receivers received together; without any the list is empty.
     """
-    received = dict(enumerate(bytes_received, start=1))
-    known = [received[node] for node in receivers if received[node] == received[node]]
-    traffic = sum(known)
-    if not traffic:
-        return []
-    taking_part = {*senders, *receivers}
+    received = {node: size for node, size in enumerate(bytes_received, 1) if size == size}
+    traffic = sum(received.get(node, 0) for node in receivers)
+    others = received.keys() - {*senders, *receivers} if traffic else ()
+    shares = {node: received[node] / traffic for node in sorted(others)}
     return [
-        Bystander(node, size, size / traffic)
-        for node, size in received.items()
-        if node not in taking_part and size / traffic > threshold
+        Bystander(node, received[node], share)
+        for node, share in shares.items()
+        if share > threshold
     ]
