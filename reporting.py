@@ -2,6 +2,7 @@
 
 import re
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -71,48 +72,45 @@ class _Run:
         self.executed: list[Path] = []
         self.left_out: list[str] = []
         self.begun = time.monotonic()
+        self.done = 0
 
     def execute(self, file: Path) -> None:
         for preset in dict.fromkeys((self.preset, "stored")):
-            said = _papermill(file, preset, self.data)
-            if not said:
+            error = _papermill(file, preset, self.data)
+            if not error:
                 self.executed.append(executed(file))
                 break
-            self.left_out += [f"{file.stem}: {line}" for line in said.splitlines()]
+            self.left_out += [f"{file.stem}: {line}" for line in error.splitlines()]
             if self.data:
                 break
-        self._progress(file)
+        self.done += 1
+        print(f"[{self.done}/{self.count}] {file.stem}: done, {self._left()}", flush=True)
 
-    def _progress(self, file: Path) -> None:
-        self.count -= 1
-        print(
-            f"{file.stem}: done, {self.count} to go ({time.monotonic() - self.begun:.0f} s)",
-            flush=True,
-        )
+    def _left(self) -> str:
+        """The time left, as if each notebook took as long as those before."""
+        seconds = (time.monotonic() - self.begun) / self.done * (self.count - self.done)
+        return f"about {seconds / 60:.1f} min left"
 
 
 def _papermill(file: Path, preset: str, data: str) -> str:
     """Execute a notebook; what went wrong, in words, or nothing."""
     import papermill
     from papermill.exceptions import PapermillExecutionError
+    from traitlets.config import Config
 
     made = executed(file)
     made.parent.mkdir(parents=True, exist_ok=True)
     for old in made.parent.glob("*.nc"):
         old.unlink()
     parameters = {"preset": preset, "out": str(made.parent), **({"data": data} if data else {})}
-    for started_before in (False, True):
+    with tempfile.TemporaryDirectory() as sockets:
+        # Through files and not through ports: nobody else can listen, and no other program can have taken one.
+        kernel = Config(KernelManager={"transport": "ipc", "ip": f"{sockets}/kernel"})
         try:
             papermill.execute_notebook(
-                file, made, parameters=parameters, progress_bar=False, cwd=paths.ROOT
+                file, made, parameters=parameters, progress_bar=False, cwd=paths.ROOT, config=kernel
             )
-            return ""
         except PapermillExecutionError as error:
             made.unlink(missing_ok=True)
             return error.evalue
-        except (
-            RuntimeError
-        ):  # Jupyter chooses ports before its kernel binds them: another program had taken one
-            if started_before:
-                raise
     return ""

@@ -50,7 +50,7 @@ def table(found: Sequence[dict]) -> Table:
     ]
     columns = ("Statement", "Answer", "Estimate (interval)", "n", "Evidence")
     caption = "What each experiment found. Kinds of evidence are never pooled; each section says the kind of its interval."
-    return Table("findings", columns, "lllrl", rows, caption)
+    return Table("findings", columns, "lllrl", rows, caption, long=True)
 
 
 def _reproduces(today: dict) -> str:

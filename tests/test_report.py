@@ -93,9 +93,9 @@ def test_code_and_evidence_fold_under_the_figure(html, built):
 
 
 def test_every_dataset_has_its_digest_and_command(html):
-    body = html[html.index("chain of evidence") :]
+    body = html[html.index("Appendix: provenance") :]
     assert 'id="data:hpl_scaling"' in body and 'id="data:published-smith-toml"' in body
-    assert re.search(r"falloff run hpl_scaling --testbed \w+", body)
+    assert "falloff verify" in body and "falloff run CAMPAIGN --testbed TESTBED" in body
 
 
 def test_the_page_knows_the_dark_the_phone_and_large_figures(html):
