@@ -212,9 +212,7 @@ def test_every_figure_is_drawn_by_one_experiment():
     drawn = [figure.label for name in MODULES for figure in all_of(name).figures.values()]
     traced = experiments.traced()
     of_lists = {label for label, figure in traced.items() if figure.experiment == "top500"}
-    assert len(drawn) == len(set(drawn)) and {*drawn} | of_lists | {"topology_prices"} == set(
-        traced
-    )
+    assert len(drawn) == len(set(drawn)) and {*drawn} | of_lists == set(traced)
     assert all((paths.DATA / name).exists() for figure in traced.values() for name in figure.files)
 
 
