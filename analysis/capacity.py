@@ -91,8 +91,9 @@ def limits(path: Mapping[str, Any], flows: Sequence[tuple[int, int]]) -> Limits:
 
     A link that only some of them use counts to neither.
     """
-    passed = [hop for start, end in flows for hop in way(path, start, end).hops]
-    users, rates = Counter(hop.medium for hop in passed), {hop.medium: hop.rate for hop in passed}
+    ways = [{hop.medium: hop.rate for hop in way(path, *ends).hops} for ends in flows]
+    users = Counter(medium for passed in ways for medium in passed)
+    rates = {medium: rate for passed in ways for medium, rate in passed.items()}
     own, shared = (
         min((rate for medium, rate in rates.items() if users[medium] == wanted), default=np.inf)
         for wanted in (1, len(flows))

@@ -2,9 +2,9 @@
 
 import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,6 @@ from analysis.wording import UNKNOWN, counted, fixed, listed, number, percent
 from runners.record import FalloffError
 
 HPL = "hpl"  # stands beside the patterns of traffic
-FREE, COSTLY, DEPENDS = "costs nothing", "costs", "depends on the run"
 SUPPORTED, CONTRADICTED, MIXED = "supported", "contradicted", "mixed"
 TRAFFIC = {
     "nearest_neighbour": "between neighbours",
@@ -41,56 +40,20 @@ SIDESTEP = 0.27  # of a row, between the marks of two oversubscriptions
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """What a network costs one pattern of traffic on `nodes` nodes, with neighbours placed in order or shuffled.
-
-    `slowdown` [1] is the time over that without oversubscription: the geometric mean over the `runs`, which draw the
-    traffic anew, with their extremes `least` and `most`. `kind` is FREE where every run is within the margin m, which
-    is a slowdown of at most 1 / (1 - m), COSTLY where none is, else DEPENDS.
-    """
-
-    interconnect: str
-    pattern: str
-    placement: str
-    nodes: int
-    slowdown: float
-    least: float
-    most: float
-    runs: int
-    kind: str
-
-    @property
-    def traffic(self) -> tuple[str, str]:
-        """Pattern and placement."""
-        return self.pattern, self.placement
-
-
-@dataclass(frozen=True)
-class Belief:
-    """The page's belief that its oversubscription costs nothing, for one pattern and placement.
-
-    It is SUPPORTED where all of the page's designs cost nothing, CONTRADICTED where all cost something, else MIXED.
-    `judged` are the judgements on the page's designs that ran, by slowdown.
-    """
-
-    kind: str
-    judged: tuple[Judgement, ...]
-
-    @property
-    def worst(self) -> Judgement:
-        """The judgement with the largest slowdown."""
-        return self.judged[-1]
-
-
-@dataclass(frozen=True)
 class Topology:
     """The campaigns' datasets and all that follows from them.
 
-    `proposed` are the page's own designs. `slowdowns` [1] is over (run, interconnect, pattern, placement, nodes), NaN
-    where a design has no slots for so many nodes. `judgements` are of the cluster's node count, or of the nearest that
-    ran, and of HPL where it ran. `costs` is from `designs.table`, by design. `saved` [USD a node] is what the page says
-    that oversubscription saves, NaN where it does not. `today_apart` [1] is by how much a run of today differs at most,
-    None without one.
+    `proposed` are the page's own designs. `slowdowns` [1], the time over that without oversubscription, is over (run,
+    interconnect, pattern, placement, nodes), NaN where a design has no slots for so many nodes. `judged` has a row for each
+    pattern, placement and interconnect on the cluster's node count, or the nearest that ran, and of HPL where it ran, with
+    columns `nodes`, `slowdown` (geometric mean over the `runs`, which draw the traffic anew), `least`, `most` and `ratio`,
+    the design's oversubscription at the edges [1].
+
+    `beliefs` has a row for each pattern and placement: the page believes that its oversubscription costs nothing. `kind` is
+    SUPPORTED where no run on its designs is slower than by the margin m, a slowdown of at most 1 / (1 - m), CONTRADICTED
+    where all are, else MIXED; `best` and `worst` are slowdowns of the page's `designs` that ran, `least` and `most` the
+    ends of the worst one's runs. `costs` is from `designs.table`. `today_apart` [1] is by how much a run of today differs at
+    most, None without one.
     """
 
     dataset: xr.Dataset
@@ -100,36 +63,25 @@ class Topology:
     costs: pd.DataFrame
     slowdowns: xr.DataArray
     margin: float
-    judgements: tuple[Judgement, ...]
-    beliefs: tuple[Belief, ...]
+    judged: pd.DataFrame
+    beliefs: pd.DataFrame
     today_apart: float | None
 
     @property
+    def judgements(self) -> tuple[Any, ...]:
+        """The rows of `judged`, each as a named tuple."""
+        return tuple(self.judged.itertuples(index=False))
+
+    @property
     def saved(self) -> float:
-        """What the page says that oversubscription saves [USD a node]."""
+        """What the page says that oversubscription saves [USD a node], NaN where it does not."""
         return self.designs.cluster["unsubscribed_extra"] / self.designs.cluster["nodes"]
-
-    @property
-    def oversubscription(self) -> pd.Series:
-        """What the nodes of an edge switch can send over what its uplinks carry [1], by design."""
-        return self.costs.edge_oversubscription
-
-    @property
-    def ratios(self) -> list[float]:
-        """The oversubscriptions of the designs that were judged [1], ascending."""
-        return sorted({self.oversubscription[one.interconnect] for one in self.judgements})
 
     @property
     def own_ratios(self) -> str:
         """The oversubscriptions of the page's own designs, in words."""
-        ratios = sorted({*self.oversubscription[list(self.proposed)]})
-        return listed([ratio_in_words(ratio) for ratio in ratios])
-
-    def judged(self, traffic: tuple[str, str], ratio: float) -> list[Judgement]:
-        """The judgements on all designs of an oversubscription for a pattern and placement."""
-        alike = self.oversubscription[self.oversubscription == ratio].index
-        of_traffic = [one for one in self.judgements if one.traffic == traffic]
-        return [one for one in of_traffic if one.interconnect in alike]
+        ratios = {*self.costs.edge_oversubscription[list(self.proposed)]}
+        return listed([ratio_in_words(ratio) for ratio in sorted(ratios)])
 
 
 def analyse(
@@ -142,14 +94,18 @@ def analyse(
     # A design has no slots for more nodes than its largest cluster.
     room = costs.largest_cluster[slowdowns.interconnect.values].to_xarray()
     slowdowns = slowdowns.where(slowdowns.nodes <= room.rename(design="interconnect"))
-    judged = _of_flows(slowdowns, designs.cluster["nodes"], margin)
-    judged += [] if hpl_topology is None else _of_hpl(hpl_topology, margin)
+    ran = slowdowns.dropna("nodes", how="all").nodes.values
+    nodes = max(ran[ran <= designs.cluster["nodes"]], default=min(ran, default=slowdowns.nodes[0]))
+    judged = [_judged(slowdowns.sel(nodes=nodes))]
+    if hpl_topology is not None:
+        laid_out = over_factors(hpl_topology, rate=hpl_topology.hpl_rate)
+        rates = at_only_level(laid_out.assign_attrs(hpl_topology.attrs), "block").rate
+        time = 1 / rates.sortby("nodes").isel(nodes=-1).expand_dims(run=[1], pattern=[HPL])
+        judged.append(_judged(_against_crossbar(time, hpl_topology)))
+    judged = pd.concat(judged, ignore_index=True)
+    judged["ratio"] = judged.interconnect.map(costs.edge_oversubscription)
     added = [place.split(".")[1] for place in designs.assumed if place.startswith("designs.")]
     proposed = tuple(name for name in designs.designs if name not in added)
-    by_traffic: dict[tuple[str, str], list[Judgement]] = {}
-    for one in judged:
-        if one.interconnect in proposed:
-            by_traffic.setdefault(one.traffic, []).append(one)
     apart = xr.DataArray() if today is None else abs(makespans(today) / times - 1).max()
     return Topology(
         dataset=topology,
@@ -159,10 +115,38 @@ def analyse(
         costs=costs,
         slowdowns=slowdowns,
         margin=margin,
-        judgements=tuple(judged),
-        beliefs=tuple(_belief(of_traffic) for of_traffic in by_traffic.values()),
+        judged=judged,
+        beliefs=_beliefs(judged[judged.interconnect.isin(proposed)], 1 / (1 - margin)),
         today_apart=known(apart),
     )
+
+
+def _judged(slowdowns: xr.DataArray) -> pd.DataFrame:
+    """The slowdowns of one node count over their runs; where no run has a result there is no row."""
+    over_runs = xr.Dataset(
+        {
+            "slowdown": np.exp(np.log(slowdowns).mean("run")),
+            "least": slowdowns.min("run"),
+            "most": slowdowns.max("run"),
+            "runs": slowdowns.count("run"),
+        }
+    )
+    table = over_runs.transpose("pattern", "placement", "interconnect").to_dataframe()
+    return table.dropna().reset_index()
+
+
+def _beliefs(judged: pd.DataFrame, limit: float) -> pd.DataFrame:
+    rows = []
+    for (pattern, placement), alike in judged.groupby(["pattern", "placement"], sort=False):
+        worst, kind = alike.loc[alike.slowdown.idxmax()], MIXED
+        if (alike.most <= limit).all():
+            kind = SUPPORTED
+        elif (alike.least > limit).all():
+            kind = CONTRADICTED
+        ends = alike.slowdown.min(), alike.slowdown.max(), worst.least, worst.most
+        rows.append((pattern, placement, worst.nodes, kind, len(alike), worst.runs, *ends))
+    columns = ["pattern", "placement", "nodes", "kind", "designs", "runs"]
+    return pd.DataFrame(rows, columns=[*columns, "best", "worst", "least", "most"])
 
 
 def at_prices(study: Topology, prices: Mapping[str, float]) -> Topology:
@@ -220,76 +204,36 @@ def _against_crossbar(times: xr.DataArray, dataset: xr.Dataset) -> xr.DataArray:
     return times.drop_sel(interconnect=CROSSBAR) / reference
 
 
-def _of_flows(slowdowns: xr.DataArray, nodes: int, margin: float) -> list[Judgement]:
-    """The judgements on the cluster's node count, or on what ran nearest to it from below, else from above."""
-    ran = slowdowns.dropna("nodes", how="all").nodes.values.tolist()
-    if not ran:
-        return []
-    at = max((count for count in ran if count <= nodes), default=min(ran))
-    return _judged(slowdowns.sel(nodes=at), margin)
-
-
-def _of_hpl(hpl: xr.Dataset, margin: float) -> list[Judgement]:
-    """HPL's judgements from the ratios of its rates, on the most nodes that ran."""
-    laid_out = over_factors(hpl, rate=hpl.hpl_rate).assign_attrs(hpl.attrs)
-    rate = at_only_level(laid_out, "block").rate.sortby("nodes").isel(nodes=-1)
-    return _judged(_against_crossbar(1 / rate, hpl).expand_dims(run=[1], pattern=[HPL]), margin)
-
-
-def _judged(slowdowns: xr.DataArray, margin: float) -> list[Judgement]:
-    """The judgements on the slowdowns of one node count; where no run has a result there is none."""
-    limit, judged = 1 / (1 - margin), []
-    dims = ("pattern", "placement", "interconnect")
-    for pattern, placement, name in product(*(slowdowns[dim].values.tolist() for dim in dims)):
-        runs = slowdowns.sel(pattern=pattern, placement=placement, interconnect=name)
-        runs = runs.dropna("run").values
-        if len(runs):
-            least, most = float(runs.min()), float(runs.max())
-            kind = FREE if most <= limit else COSTLY if least > limit else DEPENDS
-            mean, nodes = float(np.exp(np.log(runs).mean())), int(slowdowns.nodes)
-            judged.append(
-                Judgement(name, pattern, placement, nodes, mean, least, most, len(runs), kind)
-            )
-    return judged
-
-
-def _belief(judged: Sequence[Judgement]) -> Belief:
-    kinds, kind = {one.kind for one in judged}, MIXED
-    if kinds == {FREE}:
-        kind = SUPPORTED
-    elif kinds == {COSTLY}:
-        kind = CONTRADICTED
-    return Belief(kind, tuple(sorted(judged, key=lambda one: one.slowdown)))
-
-
 def finding(study: Topology) -> str:
     """What the page's oversubscription costs traffic and HPL, in plain English (Markdown)."""
-    if not study.beliefs:
+    flows = study.beliefs[study.beliefs.pattern != HPL]
+    of_hpl = study.beliefs[study.beliefs.pattern == HPL]
+    if study.beliefs.empty:
         return (
             "**What oversubscription costs cannot be told**: none of the page's designs ran beside a network without it "
             "(simulated evidence)."
         )
-    flows = [belief for belief in study.beliefs if belief.worst.pattern != HPL]
-    of_hpl = [belief for belief in study.beliefs if belief.worst.pattern == HPL]
-    words = [f"Traffic {sentence}." for sentence in _of_traffic(flows, study.margin)]
-    if flows:
+    margin = percent(study.margin, 0)
+    words = [f"Traffic {sentence}." for sentence in _of_traffic(flows, margin)]
+    if words:
         first = words[0].removesuffix(".").replace("Traffic", "traffic", 1)
-        head = f"**Over a network oversubscribed {study.own_ratios}, {first}** ({_basis(study, flows)})."
-        words[0] = head
-    if of_hpl:
+        basis = _basis(study, flows)
+        words[0] = f"**Over a network oversubscribed {study.own_ratios}, {first}** ({basis})."
+    if len(of_hpl):
         words.insert(1, f"**HPL takes {_span(of_hpl)} times as long** ({_basis(study, of_hpl)}).")
-    costly = [belief.worst.slowdown for belief in flows if belief.kind == CONTRADICTED]
-    if costly:
-        part, margin = percent(bearable(max(costly), study.margin)), percent(study.margin, 0)
+    costly = flows[flows.kind == CONTRADICTED].worst.max()
+    if costly > 1:
+        part = percent(bearable(costly, study.margin))
         words.append(
             f"A program that spends less than {part} of its time in the slowest traffic loses no more than {margin}."
         )
-    limits = [break_even(one.slowdown, study.saved) for belief in of_hpl for one in belief.judged]
-    if limits := [limit for limit in limits if math.isfinite(limit)]:
-        below = dict.fromkeys(number(limit) for limit in (min(limits), max(limits)))
+    if study.saved > 0 and of_hpl.best.min() > 1:
+        ends = (
+            number(break_even(end, study.saved)) for end in (of_hpl.worst.max(), of_hpl.best.min())
+        )
         words.append(
             f"The page would spend the {number(study.saved)} USD a node that this saves on more nodes. For HPL that pays only "
-            f"where a node with its network costs less than {' to '.join(below)} USD."
+            f"where a node with its network costs less than {' to '.join(dict.fromkeys(ends))} USD."
         )
     if study.today_apart == 0:
         words.append("Today's shorter run repeats these times to the last digit.")
@@ -299,38 +243,33 @@ def finding(study: Topology) -> str:
     return " ".join(words)
 
 
-def _basis(study: Topology, beliefs: Sequence[Belief]) -> str:
-    runs, nodes = beliefs[0].worst.runs, beliefs[0].worst.nodes
-    ran, whole = max(len(belief.judged) for belief in beliefs), len(study.proposed)
+def _basis(study: Topology, beliefs: pd.DataFrame) -> str:
+    (runs, nodes), ran = beliefs[["runs", "nodes"]].iloc[0], beliefs.designs.max()
     draws = f", {counted(runs, 'draw')} of the traffic" if runs > 1 else ""
-    part = "" if ran == whole else f"{ran} of "
-    return f"simulated evidence, {counted(nodes, 'node')}, {part}the page's {counted(whole, 'design')}{draws}"
+    whole = counted(len(study.proposed), "design")
+    part = "" if ran == len(study.proposed) else f"{ran} of "
+    return f"simulated evidence, {counted(nodes, 'node')}, {part}the page's {whole}{draws}"
 
 
-def _of_traffic(flows: Sequence[Belief], margin: float) -> Iterator[str]:
-    """What each kind of traffic does, by the answer; the costly ones first."""
+def _of_traffic(flows: pd.DataFrame, margin: str) -> Iterator[str]:
+    """What each kind of traffic does, by the answer, the costly ones first; a placement where the other one differs."""
     for kind in (CONTRADICTED, MIXED, SUPPORTED):
-        alike = [belief for belief in flows if belief.kind == kind]
-        placements: dict[str, list[str]] = {}
-        for belief in alike:
-            placements.setdefault(belief.worst.pattern, []).append(belief.worst.placement)
-        names = []
-        for pattern, places in placements.items():
-            whole = len(places) == sum(belief.worst.pattern == pattern for belief in flows)
-            names.append(_traffic(pattern) + ("" if whole else f" ({in_words(places[0])})"))
-        if alike and kind == SUPPORTED:
-            yield f"{listed(names)} loses no more than {percent(margin, 0)}"
-        elif alike:
+        alike, names = flows[flows.kind == kind], []
+        for pattern, own in alike.groupby("pattern", sort=False):
+            whole = len(own) == (flows.pattern == pattern).sum()
+            names.append(
+                _traffic(pattern) + ("" if whole else f" ({in_words(own.placement.iloc[0])})")
+            )
+        if names and kind == SUPPORTED:
+            yield f"{listed(names)} loses no more than {margin}"
+        elif names:
             doubt = ", which depends on the design or the draw" if kind == MIXED else ""
             yield f"{listed(names)} takes {_span(alike)} times as long{doubt}"
 
 
-def _span(beliefs: Sequence[Belief]) -> str:
+def _span(beliefs: pd.DataFrame) -> str:
     """The least and the largest slowdown."""
-    ends = (
-        min(belief.judged[0].slowdown for belief in beliefs),
-        max(belief.worst.slowdown for belief in beliefs),
-    )
+    ends = beliefs.best.min(), beliefs.worst.max()
     return " to ".join(dict.fromkeys(fixed(end, 2) for end in ends))
 
 
@@ -351,21 +290,20 @@ def ratio_in_words(ratio: float) -> str:
 
 def findings(study: Topology) -> Iterator[Finding]:
     """The page's belief for each kind of traffic and for HPL, by the largest slowdown of its own designs."""
-    for belief in study.beliefs:
-        worst = belief.worst
-        what = f"{in_words(worst.pattern)}, {in_words(worst.placement)}, {worst.nodes} nodes"
+    for belief in study.beliefs.itertuples():
+        what = f"{in_words(belief.pattern)}, {in_words(belief.placement)}, {belief.nodes} nodes"
         yield of_estimate(
-            origin("topology", study.hpl if worst.pattern == HPL else study.dataset),
+            origin("topology", study.hpl if belief.pattern == HPL else study.dataset),
             f"oversubscription of {study.own_ratios} costs nothing: {what}",
             "slowdown",
             "1",
-            worst.slowdown,
-            (worst.least, worst.most) if worst.runs > 1 else (math.nan, math.nan),
+            belief.worst,
+            (belief.least, belief.most) if belief.runs > 1 else (math.nan, math.nan),
             "range over the random draws",
-            n=worst.runs,
+            n=belief.runs,
             n_of="draw",
             answer=belief.kind,
-            primary=worst.pattern == HPL,
+            primary=belief.pattern == HPL,
         )
 
 
@@ -391,23 +329,24 @@ def figures(study: Topology) -> dict[str, Exhibit]:
 def slowdown_by_traffic(study: Topology) -> Figure:
     """A row for each kind of traffic, a series for each oversubscription, over the slowdown [1]."""
     with style.styled():
-        rows = list(dict.fromkeys(one.traffic for one in study.judgements))
+        traffic, judged = ["pattern", "placement"], study.judged
+        rows = [tuple(row) for row in judged[traffic].drop_duplicates().values]
+        ratios = sorted(judged.ratio.unique())
+        own = {*study.costs.edge_oversubscription[list(study.proposed)]}
         figure, axes = drawing.new_figure(1.1 + 0.31 * max(len(rows), 2))
         axes.axvspan(1, 1 / (1 - study.margin), color=style.MARGIN, linewidth=0)
-        own = {study.oversubscription[name] for name in study.proposed}
-        for rank, ratio in enumerate(study.ratios):
+        for rank, ratio in enumerate(ratios):
             look = style.look(f"scenario {rank + 1}")
             mark = {"marker": look.marker, "color": look.color, "markersize": 3.8, "linestyle": ""}
             label = ratio_in_words(ratio) + (" (the page's designs)" if ratio in own else "")
             axes.plot([], [], **mark, label=label)
-            for row, traffic in enumerate(rows):
-                if judged := study.judged(traffic, ratio):
-                    ends = min(one.least for one in judged), max(one.most for one in judged)
-                    place = row + SIDESTEP * (rank - (len(study.ratios) - 1) / 2)
-                    axes.plot(ends, [place] * 2, color=look.color, linewidth=3, alpha=0.4)
-                    axes.plot(max(one.slowdown for one in judged), place, **mark)
-        drawing.rows(axes, [", ".join(map(in_words, traffic)) for traffic in rows])
-        ticks = [1, *study.ratios]
+            for at, alike in judged[judged.ratio == ratio].groupby(traffic):
+                place = rows.index(at) + SIDESTEP * (rank - (len(ratios) - 1) / 2)
+                ends = alike.least.min(), alike.most.max()
+                axes.plot(ends, [place] * 2, color=look.color, linewidth=3, alpha=0.4)
+                axes.plot(alike.slowdown.max(), place, **mark)
+        drawing.rows(axes, [", ".join(map(in_words, row)) for row in rows])
+        ticks = [1, *ratios]
         axes.set_xscale("log")
         axes.set_xticks(ticks, [f"{tick:.3g}" for tick in ticks])
         axes.xaxis.set_minor_locator(NullLocator())
@@ -420,14 +359,17 @@ def designs_table(study: Topology) -> Table:
     """What each design costs a node, beside its oversubscription and what it does to random pairs and to HPL."""
     names, rows = short_names(study.dataset), []
     for name, design in study.costs.iterrows():
-        slowed = {one.traffic: one.slowdown for one in study.judgements if one.interconnect == name}
+        own = study.judged[
+            (study.judged.interconnect == name) & (study.judged.placement == "shuffled")
+        ]
+        slowed = dict(zip(own.pattern, own.slowdown))
         cells = (
             names[name] + ("" if name in study.proposed else " *"),
             ratio_in_words(design.edge_oversubscription),
             ratio_in_words(design.core_oversubscription),
             number(design.bisection / 1e9),
             number(known(design.cost_per_node)),
-            *(fixed(slowed.get((pattern, "shuffled")), 2) for pattern in ("permutation", HPL)),
+            *(fixed(slowed.get(pattern), 2) for pattern in ("permutation", HPL)),
         )
         rows.append(cells)
     cheapest = study.costs.cost_per_node[list(study.proposed)].min()
