@@ -45,17 +45,17 @@ ABSENT = {
     },
     "designs": {},
 }
-# Of the text for a terminal: heading, column of `table`, and how its numbers are written.
-SHOWN = (
-    ("edge", "edge_oversubscription", "{:.3g}:1"),
-    ("core", "core_oversubscription", "{:.3g}:1"),
-    ("bisection GB/s", "bisection", "{:.2f}"),
-    ("cost $", "cost", "{:,.0f}"),
-    ("$ per node", "cost_per_node", "{:,.0f}"),
-    ("most nodes", "largest_cluster", "{:.0f}"),
-    ("free ports", "free_ports", "{:.0f}"),
-    ("free slots", "free_slots", "{:.0f}"),
-)
+# Columns of `table` in the text for a terminal, and what they are called there.
+SHOWN = {
+    "edge_oversubscription": "edge",
+    "core_oversubscription": "core",
+    "bisection": "bisection GB/s",
+    "cost": "cost $",
+    "cost_per_node": "$ per node",
+    "largest_cluster": "most nodes",
+    "free_ports": "free ports",
+    "free_slots": "free slots",
+}
 NOTE = "edge, core: oversubscription. Costs are those of the switches, unknown beyond the cards that have a price."
 
 
@@ -265,12 +265,9 @@ def _row(designs: Designs, design: str, prices: Mapping[str, float]) -> dict[str
 def text(designs: Designs) -> str:
     """The table and what is assumed, for a terminal."""
     worth = table(designs).assign(bisection=lambda rows: rows.bisection / 1e9)
-    written = {
-        heading: ["unknown" if math.isnan(v) else form.format(v) for v in worth[column]]
-        for heading, column, form in SHOWN
-    }
-    lines = [f"{designs.title}, {designs.cluster['nodes']} nodes"]
-    lines += [pd.DataFrame(written, list(worth.index)).to_string(), NOTE]
+    shown = worth[list(SHOWN)].rename(columns=SHOWN).rename_axis(None).round(2)
+    rows = shown.to_string(float_format="{:,.10g}".format, na_rep="unknown")
+    lines = [f"{designs.title}, {designs.cluster['nodes']} nodes", rows, NOTE]
     lines += ["Assumed:"] if designs.assumed else []
     for place, reason in designs.assumed.items():
         *tables, key = place.split(".")

@@ -79,13 +79,6 @@ def test_a_design_by_hand():
     assert found.bisection == pytest.approx(5 * 4.706e9 / 2)
 
 
-def test_forwarding_bounds_the_core_without_distributed_forwarding():
-    """With 384 uplinks one supervisor forwards less than the cards would carry; forwarding on the cards does not."""
-    core = table(**of(768)).core_oversubscription
-    assert core["cisco_2to1"] == pytest.approx(384 * 117.66e6 / 28.96e9)
-    assert core["cisco_dfc_2to1"] < core["cisco_2to1"]
-
-
 def test_what_a_further_card_costs_is_not_made_up():
     """Beyond five cards the cost is unknown, unless the file has a price for them; what is free is known."""
     found = table(**of(500)).loc["e1200_2to1"]
@@ -162,16 +155,6 @@ def test_a_fault_is_named_with_its_place(place, value, said):
     with pytest.raises(FalloffError, match="design file nemo: ") as refusal:
         designs.check(changed(**{place.replace(".", "__"): value}))
     assert said in str(refusal.value)
-
-
-def test_all_faults_are_named_at_once():
-    """One run tells all that has to be mended."""
-    described = changed(edges__smc_8505t__price=62, cores__force10_e600__ports=None)
-    described["designs"]["mine"] = {"edge": "smc_8505t"}
-    with pytest.raises(FalloffError) as refusal:
-        designs.check(described)
-    for place in ("smc_8505t.price", "force10_e600.ports", "mine.nodes_per_edge", "mine.core"):
-        assert place in str(refusal.value)
 
 
 def test_networks_are_the_crossbar_and_a_tree_for_each_design():

@@ -133,12 +133,6 @@ def test_a_lasting_gain_starts_after_the_last_loss(values):
     assert all(value > 0 for value in later) and (not earlier or earlier[-1] <= 0)
 
 
-def test_dearer_parts_lower_the_chance():
-    """The dearer the faster network, the fewer draws in which it pays, at every node count."""
-    cheap, dear = (study(**{"10gige.port": price}).chance for price in (300, 900))
-    assert (cheap >= dear).all() and (cheap > dear).any()
-
-
 def test_without_a_common_case_there_is_no_study():
     """Nothing is drawn from half of the data; a case that failed on one network is left out, and so is a number whose
     effect is not known everywhere, which is said.

@@ -82,11 +82,6 @@ class Payoff:
         """The faster network's short name."""
         return short_names(self.gains.dataset)[self.gains.reference]
 
-    @property
-    def basis(self) -> Basis:
-        """What is shown rests on draws."""
-        return Basis("simulated", DRAWS, "95 % ranges of the draws", "draw")
-
 
 def analyse(
     hpl_paper: xr.Dataset, hpl_sensitivity: xr.Dataset, hpl_beyond: xr.Dataset | None = None
@@ -309,7 +304,7 @@ def figures(study: Payoff) -> dict[str, Exhibit]:
             gain_and_chance(study),
             f"Above: what HPL gains on {study.fast} over {study.slow}, and what a node with it costs more; where the gain is "
             f"higher, {study.fast} pays. Below: the share of the draws in which it does",
-            study.basis,
+            Basis("simulated", DRAWS, "95 % ranges of the draws", "draw"),
             "The faster network's gain in HPL beside its price, and the chance that it pays, over nodes",
             "The bars are the range of the gain, the grey band is that of the price. A draw gives each uncertain number a value "
             "within its range, the listed one being the likeliest (triangular distribution)."

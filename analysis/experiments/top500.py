@@ -10,21 +10,16 @@ from datetime import date
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from analysis import drawing, paths, published, style
-from analysis.exhibit import Basis, Exhibit, Table
+from analysis import paths, published
+from analysis.exhibit import Basis, Table
+from analysis.findings import known
 from analysis.top500_lists import Lists, families
-from analysis.wording import UNKNOWN, counted, fixed, percent, plain
+from analysis.wording import UNKNOWN, counted, fixed, percent, percent_range, plain
 
-FIGURES = {"list_efficiency": ("published/top500.toml",)}
 UNITS = {"%": 0.01, "1": 1.0}
 BASIS = Basis("published")
 FOLDER = paths.TOP500.relative_to(paths.ROOT)
-NAMED = 3  # numbers that a sentence may list
-GOLDEN = 0.618  # of the way round: places of neighbouring ranks that never fall together
-SPREAD = 0.7  # of a row's height, for its points
 # Those who may "consistently exceed" an efficiency, and the columns that tell one from another.
 OWNERS = {
     "vendors": ["manufacturer"],
@@ -35,32 +30,6 @@ OWNERS = {
 Readings = Mapping[
     str, float
 ]  # what a number of a set of systems may mean, by the sense of its words
-
-
-@dataclass(frozen=True)
-class FamilyOfList:
-    """The systems of one family in one list, `shares` [1] of the list, and their efficiencies [1] as far as there are any.
-
-    The efficiencies are in the order of the ranks.
-    """
-
-    family: str
-    systems: int
-    shares: Readings
-    efficiency: pd.Series
-
-    @property
-    def title(self) -> str:
-        """The family in words."""
-        return families()[self.family]
-
-
-@dataclass(frozen=True)
-class OneList:
-    """The families of the list of a month, the largest first."""
-
-    month: str
-    families: tuple[FamilyOfList, ...]
 
 
 @dataclass(frozen=True)
@@ -96,41 +65,30 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Top500:
-    """All lists that are there, in the order of time, and what the sources print; `notes` say what was left out."""
+    """The systems of all lists that are there, and what the sources print; `notes` say what was left out."""
 
-    lists: tuple[OneList, ...]
+    systems: pd.DataFrame
     aggregates: tuple[Aggregate, ...]
     notes: tuple[str, ...]
 
     @property
-    def shown(self) -> tuple[OneList, ...]:
-        """The lists of which the sources speak, else the last one."""
-        spoken_of = {printed.month for printed in self.aggregates}
-        return tuple(one for one in self.lists if one.month in spoken_of) or self.lists[-1:]
+    def shown(self) -> pd.DataFrame:
+        """The systems of the lists of which the sources speak, else of the last one."""
+        spoken_of = self.systems[self.systems.list.isin([one.month for one in self.aggregates])]
+        last = self.systems[self.systems.list == self.systems.list.max()]
+        return last if spoken_of.empty else spoken_of
 
     @property
     def missing(self) -> list[str]:
         """The months of the lists of which the sources speak and that are not there."""
-        present = {one.month for one in self.lists}
-        return sorted({printed.month for printed in self.aggregates} - present)
+        return sorted({printed.month for printed in self.aggregates} - {*self.systems.list})
 
 
 def analyse(lists: Lists) -> Top500:
     """Analyse what `top500_lists.read_folder` gave, be it of no list at all."""
     printed = published.top500()["aggregate"]
-    return Top500(
-        lists=tuple(_one(month, systems) for month, systems in lists.systems.groupby("list")),
-        aggregates=tuple(_aggregate(one, lists.systems) for one in printed),
-        notes=lists.notes,
-    )
-
-
-def _one(month: str, systems: pd.DataFrame) -> OneList:
-    by_family = [
-        FamilyOfList(name, len(own), shares(own, systems), own.efficiency.dropna())
-        for name, own in systems.sort_values("rank").groupby("family")
-    ]
-    return OneList(month, tuple(sorted(by_family, key=lambda one: -one.systems)))
+    aggregates = tuple(_aggregate(one, lists.systems) for one in printed)
+    return Top500(lists.systems, aggregates, lists.notes)
 
 
 def _aggregate(printed: Mapping, systems: pd.DataFrame) -> Aggregate:
@@ -248,79 +206,13 @@ def finding(study: Top500) -> str:
         f"**TOP500's lists give {len(checked) - len(others)} of {counted(len(checked), 'number')} that the sources print, to the "
         "last digit** (published evidence, no sample and no test)."
     ]
-    if len(others) > NAMED:
-        words.append(f"The table shows the other {len(others)}.")
-    elif others:
+    if others:
         words.append(f"They do not give: {'; '.join(others)}.")
     if average.agreeing:
         words.append(f"The printed average is the {' or the '.join(average.agreeing)}.")
     if study.missing:
         words.append(f"Not all can be checked: the {are} not in `{FOLDER}`.")
-    for one in study.shown:
-        medians = [
-            f"{percent(own.efficiency.median())} on {own.title} ({counted(len(own.efficiency), 'system')})"
-            for own in one.families
-            if own.family in ("gige", "infiniband") and len(own.efficiency)
-        ]
-        if medians:
-            words.append(
-                f"In {month_name(one.month)} the median efficiency is {' and '.join(medians)}."
-            )
     return "\n\n".join(filter(None, (" ".join(words), plain(" ".join(study.notes)))))
-
-
-def figures(study: Top500) -> dict[str, Exhibit]:
-    """Efficiencies by family; none without lists."""
-    if not study.lists:
-        return {}
-    return {
-        "efficiency": Exhibit(
-            "list_efficiency",
-            efficiency_by_family(study),
-            "Efficiency of every system by the family of its interconnect, in parentheses the number of systems",
-            BASIS,
-            "Efficiency of every system, a row for each family of interconnects, a panel for each list",
-            "Ticks are medians; crosses, below their row, are what the sources print.",
-            rests_on=FIGURES["list_efficiency"],
-        )
-    }
-
-
-def efficiency_by_family(study: Top500) -> Figure:
-    """The efficiency [%] of every system, a row for each family and a panel for each list shown, with medians."""
-    rows = [len(one.families) for one in study.shown]
-    with style.styled():
-        figure = Figure(figsize=(style.WIDTH, 1.0 + sum(0.7 + 0.3 * count for count in rows)))
-        heights = [1 + count for count in rows]
-        grid = figure.subplots(len(rows), 1, squeeze=False, sharex=True, height_ratios=heights)
-        panels = grid[:, 0]
-        for axes, one in zip(panels, study.shown):
-            for row, own in enumerate(one.families):
-                _strip(axes, row, own)
-                for printed in study.aggregates:
-                    is_efficiency = printed.unit == "%" and "efficiency" in printed.what
-                    if is_efficiency and (printed.month, printed.family) == (one.month, own.title):
-                        look = {"color": style.INK, "markersize": 7, "zorder": 4}
-                        marker, label = style.PUBLISHED_MARKERS["gige"], "printed by a source"
-                        # Below its row it hides no system.
-                        axes.plot(100 * printed.printed, row + 0.5, marker, **look, label=label)
-            drawing.rows(axes, [f"{own.title} ({own.systems})" for own in one.families])
-            usable = sum(len(own.efficiency) for own in one.families)
-            axes.set_title(f"{month_name(one.month)}, n = {usable} systems", loc="left")
-        panels[-1].set(xlabel="efficiency, Rmax / Rpeak [%]", xlim=(0, None))
-        drawing.legend_below(figure, panels, 3)
-        return figure
-
-
-def _strip(axes: Axes, row: int, own: FamilyOfList) -> None:
-    """The systems of a family around their row, the best-ranked one in its middle, and their median."""
-    efficiency, look = 100 * own.efficiency, style.look(own.family)
-    places = row + SPREAD * ((GOLDEN * np.arange(len(efficiency)) + 0.5) % 1 - 0.5)
-    marks = {"color": look.color, "alpha": 0.45, "markersize": 3, "mew": 0.5}
-    axes.plot(efficiency, places, look.marker, **marks)
-    if len(efficiency):
-        median = {"color": style.INK, "markersize": 14, "mew": 1.6, "label": "median"}
-        axes.plot(efficiency.median(), row, "|", **median)
 
 
 def printed_table(study: Top500) -> Table:
@@ -340,6 +232,21 @@ def printed_table(study: Top500) -> Table:
         "else it is the nearest; a dash: that list is not there"
     )
     return Table("list-printed", columns, "llrlrl", rows, caption, BASIS)
+
+
+def families_table(study: Top500) -> Table | None:
+    """The families of each list shown, the largest first; None without a list."""
+    rows = []
+    for month, systems in study.shown.groupby("list"):
+        for name, count in systems.family.value_counts().items():
+            efficiency = systems.efficiency[systems.family == name].dropna()
+            ends = (efficiency.min(), efficiency.max()) if len(efficiency) else None
+            share, median = percent(count / len(systems)), percent(known(efficiency.median()))
+            place = month_name(month), families()[name], str(count)
+            rows.append((*place, share, median, percent_range(ends)))
+    columns = ("List", "Family", "Systems", "Share", "Median", "Lowest to highest")
+    caption = "Share of the systems and efficiency, Rmax / Rpeak, by the interconnect's family"
+    return Table("list-families", columns, "llrrrl", rows, caption, BASIS) if rows else None
 
 
 def month_name(month: str) -> str:

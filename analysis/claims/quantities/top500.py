@@ -45,13 +45,12 @@ def gige_share(studies: Studies) -> list[Found]:
 def gige_lead(studies: Studies) -> list[Found]:
     """By how much [1] the share of systems on Gigabit Ethernet exceeds that of the next family, in the same list."""
     months = [printed.month for printed in _aggregates(studies) if printed.id == "gige_share"]
-    lists = studies.top500.lists if studies.top500 else ()
-    shares = {
-        own.family: own.shares["share of systems"]
-        for one in lists
-        if one.month in months
-        for own in one.families
-    }
+    systems = studies.top500.systems if studies.top500 else None
+    shares = (
+        {}
+        if systems is None
+        else systems[systems.list.isin(months)].family.value_counts(normalize=True).to_dict()
+    )
     if not shares:
         return []
     own = shares.pop("gige", 0.0)
