@@ -153,7 +153,7 @@ def compare_models(file: Path, x: str, y: str, block: str) -> int:
 
     curves = [model for model in map(models.find, models.names()) if model.name not in _OF_ONE_QUANTITY]
     found = compare.compare(curves, *tables.blocks(tables.read(file, x, y, block), x, y, block))
-    print(json.dumps([compare.as_json(comparison) for comparison in found], indent=2))
+    print(json.dumps([comparison.as_json() for comparison in found], indent=2))
     return 0
 
 

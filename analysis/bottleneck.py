@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.inference.averages import average
+from analysis.statistics.intervals import average
 from analysis.wording import listed, percent
 
 # What can be changed, one thing at a time, against the same baseline.

@@ -6,11 +6,19 @@ import numpy as np
 import xarray as xr
 
 from analysis.derive import at_only_level
-from analysis.inference.over_blocks import ratios
 from analysis.statistics import design as designs
 from analysis.statistics.design import Design, Statement
-from analysis.statistics.judgement import REFUSED, Control, Judgement, judge, judge_control, within_campaign
-from analysis.statistics.sequence import Outcome, in_sequence
+from analysis.statistics.intervals import ratios
+from analysis.statistics.judgement import (
+    REFUSED,
+    Control,
+    Judgement,
+    Outcome,
+    in_sequence,
+    judge,
+    judge_control,
+    within_campaign,
+)
 from runners.record import FalloffError
 
 
@@ -53,35 +61,47 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
     """
     design = designs.read(points)
     _check_levels(points, design)
-    outcome = outcome_of(points)
+    outcome = _outcome(points, design)
     judged = points.isel(block=outcome.judged)
-    evidence = points.evidence.item()
+    evidence, level = points.evidence.item(), design.one_sided
     others = within_campaign(
-        [judge(_fall(judged, it), design.margin, evidence, design.one_sided) for it in design.secondary],
-        design.one_sided,
+        [judge(_fall(judged, one), design.margin, evidence, level) for one in design.secondary],
+        level,
     )
-    refusal = next((it for it in outcome.judgements if it.answer == REFUSED), None)
-    if refusal is not None:
-        others = tuple(replace(it, answer=REFUSED, reason=refusal.reason) for it in others)
-    primary = zip(design.primary, outcome.judgements, outcome.controls)
-    gates = [
-        None if values is None else judge_control(values, design.margin, design.one_sided)
+    refused = [one for one in outcome.judgements if one.answer == REFUSED]
+    if refused:
+        others = [replace(one, answer=REFUSED, reason=refused[0].reason) for one in others]
+    controls = [
+        None if values is None else judge_control(values, design.margin, level)
         for values in _controls(judged, design, design.secondary)
     ]
-    secondary = zip(design.secondary, others, gates)
-    return (
-        *(_contrast(judged, *one, primary=True) for one in primary),
-        *(_contrast(judged, *one, primary=False) for one in secondary),
+    statements = (*design.primary, *design.secondary)
+    verdicts, controls = (*outcome.judgements, *others), (*outcome.controls, *controls)
+    return tuple(
+        Contrast(
+            network=one.of,
+            reference=one.against,
+            start=one.start,
+            end=one.end,
+            expected=one.expected,
+            primary=number < len(design.primary),
+            verdict=verdicts[number],
+            control=controls[number],
+            ratios=ratios(log_ratios(judged, one.of, one.against)),
+            differences=_fall(judged, one),
+        )
+        for number, one in enumerate(statements)
     )
 
 
-def outcome_of(points: xr.Dataset) -> Outcome:
+def _outcome(points: xr.Dataset, design: Design) -> Outcome:
     """What the campaign's primary statements say at its last look, whatever factor they compare."""
-    design = designs.read(points)
-    falls = primary_differences(points).transpose("statement", "block") if design.primary else np.empty((0, 0))
+    falls = np.empty((0, 0))
+    if design.primary:
+        falls = primary_differences(points).transpose("statement", "block").values
     return in_sequence(
-        np.asarray(falls),
-        [it.expected for it in design.primary],
+        falls,
+        [one.expected for one in design.primary],
         _controls(points, design, design.primary),
         design.margin,
         points.evidence.item(),
@@ -92,7 +112,8 @@ def outcome_of(points: xr.Dataset) -> Outcome:
 
 def is_over(points: xr.Dataset) -> bool:
     """Whether further blocks would change no answer: all primary statements are decided, or the last look is over."""
-    return bool(designs.read(points).looks) and outcome_of(points).is_over
+    design = designs.read(points)
+    return bool(design.looks) and _outcome(points, design).is_over
 
 
 def log_ratios(points: xr.Dataset, level, reference, along: str = "interconnect") -> xr.DataArray:
@@ -102,7 +123,9 @@ def log_ratios(points: xr.Dataset, level, reference, along: str = "interconnect"
     """
     log_rate = np.log(points.rate)
     ratio = log_rate.sel({along: level}, drop=True) - log_rate.sel({along: reference}, drop=True)
-    return ratio.rename("log_ratio").assign_attrs(units="1", long_name=f"log-ratio {level} / {reference}")
+    return ratio.rename("log_ratio").assign_attrs(
+        units="1", long_name=f"log-ratio {level} / {reference}"
+    )
 
 
 def differences(log_ratio: xr.DataArray, start: int, end: int | None = None) -> xr.DataArray:
@@ -120,7 +143,7 @@ def primary_differences(points: xr.Dataset) -> xr.DataArray:
     if not design.judges_falls:
         raise FalloffError(f"Campaign {points.attrs['campaign']} judges no fall over nodes.")
     alone = _of_one_level(points, design)
-    return xr.concat([_fall(alone, it, design.compared) for it in design.primary], "statement")
+    return xr.concat([_fall(alone, one, design.compared) for one in design.primary], "statement")
 
 
 def _fall(points: xr.Dataset, statement: Statement, along: str = "interconnect") -> xr.DataArray:
@@ -128,12 +151,14 @@ def _fall(points: xr.Dataset, statement: Statement, along: str = "interconnect")
     return differences(ratio, statement.start, statement.end)
 
 
-def _controls(points: xr.Dataset, design: Design, statements: tuple[Statement, ...]) -> list[np.ndarray | None]:
+def _controls(
+    points: xr.Dataset, design: Design, statements: tuple[Statement, ...]
+) -> list[np.ndarray | None]:
     """Of each statement the log-ratios where no network is used."""
     if design.negative_control is None:
         return [None] * len(statements)
-    here = _of_one_level(points, design).sel(nodes=design.negative_control)
-    return [log_ratios(here, it.of, it.against, design.compared).values for it in statements]
+    alone = _of_one_level(points, design).sel(nodes=design.negative_control)
+    return [log_ratios(alone, one.of, one.against, design.compared).values for one in statements]
 
 
 def _of_one_level(points: xr.Dataset, design: Design) -> xr.Dataset:
@@ -142,25 +167,11 @@ def _of_one_level(points: xr.Dataset, design: Design) -> xr.Dataset:
 
 
 def _check_levels(points: xr.Dataset, design: Design) -> None:
-    wanted = {level for it in (*design.primary, *design.secondary) for level in (it.of, it.against)}
+    statements = (*design.primary, *design.secondary)
+    wanted = {level for one in statements for level in (one.of, one.against)}
     absent = wanted - set(points.interconnect.values)
     if absent:
         raise FalloffError(
             f"Campaign {points.attrs['campaign']} compares networks of which {', '.join(sorted(absent))} was not run: "
             "run it on a testbed that has them all."
         )
-
-
-def _contrast(points, statement: Statement, verdict: Judgement, control: Control | None, primary: bool) -> Contrast:
-    return Contrast(
-        network=statement.of,
-        reference=statement.against,
-        start=statement.start,
-        end=statement.end,
-        expected=statement.expected,
-        primary=primary,
-        verdict=verdict,
-        control=control,
-        ratios=ratios(log_ratios(points, statement.of, statement.against)),
-        differences=_fall(points, statement),
-    )

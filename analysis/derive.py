@@ -1,20 +1,20 @@
 """From an HPL campaign's trials to its points: rate, and share of what the nodes can do, by block and factor."""
 
-import json
 from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis.inference.averages import mean_over
-from analysis.links import networks
+from analysis import attributes
+from analysis.statistics.intervals import mean_over
 from runners.record import FalloffError
 
 # What a share is of.
-PACED, MODELLED, PEAK, ONE_NODE = (
-    "the nodes' paced rate", "the modelled nodes' DGEMM rate", "Rpeak", "n times the rate on one node"
-)  # fmt: skip
+PACED = "the nodes' paced rate"
+MODELLED = "the modelled nodes' DGEMM rate"
+PEAK = "Rpeak"
+ONE_NODE = "n times the rate on one node"
 LABELS = {
     "rate": ("Gflop/s", "HPL rate"),
     "known_rate": ("Gflop/s", "rate that the nodes are known to have together"),
@@ -35,27 +35,41 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     Factors are always `interconnect` and `nodes`, in some campaigns also `N`, `daemon` or `blas`.
     Variables: `rate` [Gflop/s], `share` [1] of `known_rate`, `bytes_sent` and `broadcast_bytes` [B], the
     settings `N`, `NB`, `P`, `Q`, `ranks_per_node` as far as they are no factors, and `reason`, which is
-    empty where `rate` is valid and says otherwise why it is NaN; over (block, nodes) `known_rate` [Gflop/s],
-    the sum over the n nodes, also over (dilation) where the campaign varies that, whose attribute `of` says what it is
-    (as `known_rate` does); over (interconnect), from the survey where there is one, `goodput` [bit/s] and `limit`
-    (`link-bound`, `host-bound`), since only link-bound points speak of a link. The attributes are the dataset's;
-    `evidence` is a scalar coordinate. Raises FalloffError when there is no HPL trial or the
-    evidence is of several kinds.
+    empty where `rate` is valid and says otherwise why it is NaN; over (block, nodes) `known_rate` [Gflop/s], as
+    `known_rate` says, whose attribute `of` says what it is. The attributes are the dataset's; `evidence` is a scalar
+    coordinate. Raises FalloffError when there is no HPL trial or the evidence is of several kinds.
     """
-    dataset = dataset.reset_coords()  # else each of the steps below carries all of a trial's settings along
-    found = _hpl(dataset)
-    reason = _point_reason(found)
-    rate = found.rate.where(reason == "")
-    set_for_all = json.loads(dataset.attrs["settings"]).get("dilation")
-    known = known_rate(json.loads(dataset.attrs["testbed_settings"]), rate, set_for_all)
-    result = found.assign(
-        rate=rate, known_rate=known, share=rate / known, reason=reason, **_limits(dataset, found.interconnect.values)
+    dataset = dataset.reset_coords()  # else each step below carries all of a trial's settings along
+    kinds = sorted(set(dataset.evidence.values.tolist()))
+    if len(kinds) > 1:
+        raise FalloffError(
+            f"The dataset mixes evidence ({', '.join(kinds)}); select one kind before deriving points."
+        )
+    result = over_factors(
+        dataset,
+        **{name: dataset[name] for name in ("N", "NB", "P", "Q", "reason")},
+        rate=dataset.hpl_rate,
+        bytes_sent=dataset.bytes_sent.sum("node", min_count=1),
+        ranks_per_node=dataset.ranks_per_node.fillna(1),
+    )
+    least = broadcast_bytes(result.N, result.Q, result.ranks_per_node)
+    reason = result.reason.fillna("not run")
+    elsewhere = (reason == "") & (result.bytes_sent < least)
+    reason = reason.where(
+        ~elsewhere, "fewer bytes crossed the nodes' interfaces than HPL's panels hold"
+    )
+    rate = result.rate.where(reason == "")
+    known = known_rate(
+        attributes.testbed(dataset), rate, attributes.settings(dataset).get("dilation")
+    )
+    result = result.assign(
+        rate=rate, known_rate=known, share=rate / known, reason=reason, broadcast_bytes=least
     )
     for name, (units, long_name) in LABELS.items():
         result[name].attrs = {"units": units, "long_name": long_name}
     for name in ("known_rate", "share"):
         result[name].attrs["of"] = known.attrs["of"]
-    return result.assign_coords(evidence=_evidence(dataset)).assign_attrs(dataset.attrs)
+    return result.assign_coords(evidence=kinds[0]).assign_attrs(dataset.attrs)
 
 
 def known_rate(testbed: Mapping, rate: xr.DataArray, dilation: float | None = None) -> xr.DataArray:
@@ -67,17 +81,18 @@ def known_rate(testbed: Mapping, rate: xr.DataArray, dilation: float | None = No
     Paced nodes are as much slower as the `dilation` of all points [1] exceeds the described one. Where it is a factor,
     a dimension of `rate`, the result is over (block, nodes, dilation).
     """
-    described = (
-        (PACED, testbed.get("node", {}).get("flop_s")),
-        (MODELLED, testbed.get("rates", {}).get("dgemm_flop_s", {}).get("value")),
-        (PEAK, testbed.get("rpeak", {}).get("value")),
-    )
-    of, of_node = next(((of, value) for of, value in described if isinstance(value, (int, float))), (ONE_NODE, None))
-    if of_node is None:
+    described = {
+        PACED: testbed.get("node", {}).get("flop_s"),
+        MODELLED: testbed.get("rates", {}).get("dgemm_flop_s", {}).get("value"),
+        PEAK: testbed.get("rpeak", {}).get("value"),
+    }
+    known = [name for name, value in described.items() if isinstance(value, (int, float))]
+    of = known[0] if known else ONE_NODE
+    if known:
+        per_node = xr.full_like(rate.block, described[of] / 1e9, dtype=float)
+    else:
         alone = rate.reindex(nodes=[1]).isel(nodes=0, drop=True)
         per_node = mean_over(alone, [dim for dim in alone.dims if dim != "block"], "rate")
-    else:
-        per_node = xr.full_like(rate.block, of_node / 1e9, dtype=float)
     slower = rate.coords.get("dilation", dilation)
     if of == PACED and slower is not None:
         per_node = per_node * testbed["node"]["dilation"] / slower
@@ -94,17 +109,20 @@ def over_factors(dataset: xr.Dataset, runner: str = "hpl", **columns: xr.DataArr
     dataset = dataset.reset_coords()
     chosen = np.flatnonzero((dataset.role.values == "point") & (dataset.runner.values == runner))
     if not len(chosen):
-        tool = {"hpl": "HPL"}.get(runner, runner)
+        tool = "HPL" if runner == "hpl" else runner
         raise FalloffError(
             f"Campaign {dataset.attrs['campaign']} holds no {tool} trial yet; run at least one block."
         )
-    factors = json.loads(dataset.attrs["design"])["factors"]
-    whole = [name for name, levels in factors.items() if all(isinstance(level, int) for level in levels)]
-    factors |= {name: [int(level) for level in factors[name]] for name in whole}
+    factors = attributes.factors(dataset)
     keys = {name: dataset[name].values[chosen] for name in ("block", *factors)}
-    keys |= {name: keys[name].astype(int) for name in whole}
-    columns = {name: column.values[chosen] for name, column in columns.items() if name not in factors}
-    return pd.DataFrame(keys | columns).set_index(list(keys)).to_xarray().reindex(factors)
+    for name, levels in factors.items():
+        if all(isinstance(level, int) for level in levels):
+            factors[name] = [int(level) for level in levels]
+            keys[name] = keys[name].astype(int)
+    values = {
+        name: column.values[chosen] for name, column in columns.items() if name not in factors
+    }
+    return pd.DataFrame(keys | values).set_index(list(keys)).to_xarray().reindex(factors)
 
 
 def at_only_level(points: xr.Dataset, *factors: str) -> xr.Dataset:
@@ -129,42 +147,3 @@ def broadcast_bytes(N, Q, ranks_per_node=1):
     8 (M - 1) sum NB (N - r) >= 4 (M - 1) N^2. Row swaps, pivots, headers and what is sent twice come on top.
     """
     return 4 * (np.ceil(Q / ranks_per_node) - 1) * N**2
-
-
-def _hpl(dataset):
-    """The HPL trials' readings and settings; what did not run has that for its reason."""
-    found = over_factors(
-        dataset,
-        **{name: dataset[name] for name in ("N", "NB", "P", "Q", "reason")},
-        rate=dataset.hpl_rate,
-        bytes_sent=dataset.bytes_sent.sum("node", min_count=1),
-        ranks_per_node=dataset.ranks_per_node.fillna(1),
-    )
-    least = broadcast_bytes(found.N, found.Q, found.ranks_per_node)
-    return found.assign(reason=found.reason.fillna("not run"), broadcast_bytes=least)
-
-
-def _point_reason(found):
-    """The trial's own reason, or that its traffic cannot have crossed the nodes' interfaces."""
-    elsewhere = (found.reason == "") & (found.bytes_sent < found.broadcast_bytes)
-    return xr.where(
-        elsewhere, "fewer bytes crossed the nodes' interfaces than HPL's panels hold", found.reason
-    )
-
-
-def _limits(dataset, interconnects):
-    """What the survey says of each interconnect's links; NaN and empty where it was not surveyed."""
-    surveyed = networks(dataset).reindex(interconnects)
-    return {
-        "goodput": ("interconnect", surveyed.goodput, {"units": "bit/s", "long_name": "TCP payload received"}),
-        "limit": ("interconnect", surveyed.limit.fillna("").astype(str)),
-    }
-
-
-def _evidence(dataset):
-    kinds = sorted(set(dataset.evidence.values.tolist()))
-    if len(kinds) > 1:
-        raise FalloffError(
-            f"The dataset mixes evidence ({', '.join(kinds)}); select one kind before deriving points."
-        )
-    return kinds[0]

@@ -13,7 +13,7 @@ from analysis import style
 from analysis.attributes import short_names
 from analysis.contrasts import Contrast
 from analysis.fitting.block_fit import BlockFit
-from analysis.inference.averages import Kind, average
+from analysis.statistics.intervals import Kind, average
 from analysis.statistics.reproduction import Reproduction
 
 # What a line is, told by the gid of its artist; the check of the twelve rules reads it. No other line joins points.

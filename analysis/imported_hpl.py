@@ -10,8 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import drawing, style
-from analysis.inference import normality
-from analysis.inference.averages import average
+from analysis.statistics.intervals import average
 from runners.record import FalloffError
 
 # Runs that agree in all of these are repeats of each other.
@@ -55,7 +54,6 @@ def analyse(dataset: xr.Dataset) -> Imported:
         *_counts(results=results, measured=measured, hpl=hpl, distinct=distinct),
         *_unknown(distinct, ordinate),
         *_limits(runs, best, ordinate),
-        *_normality(runs, best),
     )
     return Imported(dataset, abscissa, ordinate, runs, best, notes)
 
@@ -122,21 +120,6 @@ def _unknown(results: pd.DataFrame, ordinate: str) -> Iterator[str]:
         yield f"Results without an Rpeak, left out: {without_peak.sum()} (--set rpeak=F, one node's flop/s)."
     if (results.interconnect == "").any():
         yield "Without an interconnect there is no interval: --set interconnect=NAME, or a column of --map."
-
-
-def _normality(runs: pd.DataFrame, best: pd.DataFrame) -> Iterator[str]:
-    """What Shapiro and Wilk's test says of the runs whose intervals take them for normal."""
-    if best.low.isna().all():
-        return
-    alike = [values.to_numpy() for _, values in runs.groupby([*SETTINGS, "x"], dropna=False).y]
-    table = np.full((max(map(len, alike)), len(alike)), np.nan)
-    for column, values in enumerate(alike):
-        table[: len(values), column] = values
-    found = normality.check(xr.DataArray(table, dims=("block", "point")), "rate")
-    if not found.tested:
-        yield "The intervals take runs for normal, which fewer than three runs a point cannot show."
-    elif found.departs:
-        yield f"The intervals take runs for normal, which they do not look (least p {found.p_holm:.2g} after Holm)."
 
 
 def _limits(runs: pd.DataFrame, best: pd.DataFrame, ordinate: str) -> Iterator[str]:

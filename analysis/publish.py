@@ -25,7 +25,7 @@ HTML = (
     "--embed-resources",
     "--syntax-highlighting=none",
     f"--css={TEMPLATES / 'report.css'}",
-    f"--include-after-body={TEMPLATES / 'enlarge.html'}",
+    f"--include-after-body={TEMPLATES / 'page.html'}",
 )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from analysis import conduct, document, findings, publish, store
+from analysis import attributes, document, findings, publish, store
 from analysis.document import Section
 from analysis.evidence import content
 from analysis.exhibit import Table
@@ -136,12 +136,15 @@ def _provenance(datasets: Mapping[str, xr.Dataset], used: Collection[str]) -> st
     """What ran where and when by which code, with the digests of plan, values and transcripts; and the files of data/."""
     rows = []
     for dataset in datasets.values():
-        ran = conduct.campaign(dataset)
-        failed = f", {len(ran['failed'])} failed" if ran["failed"] else ""
-        commit = f"{ran['commit'][:7]}{'+' if ran['dirty'] else ''}" if ran["commit"] else "—"
-        digests = (ran["campaign_hash"], content.digest(dataset), dataset.attrs.get("transcripts_sha256"))
-        place = (plain(ran["testbed"]), ran["evidence"], f"{ran['trials']}{failed}", ran["started"][:10] or "—")
-        rows.append((_target(ran["campaign"]), *place, commit, *map(_first, digests)))
+        about, trials = dataset.attrs, dataset.sizes["trial"]
+        number = int((dataset.status != "ok").sum())
+        failed = f", {number} failed" if number else ""
+        host = attributes.host(dataset)
+        commit = f"{host['git_commit'][:7]}{'+' if host.get('git_dirty') else ''}" if host.get("git_commit") else "—"
+        digests = (about["campaign_hash"], content.digest(dataset), about.get("transcripts_sha256"))
+        testbed, evidence = (dataset[name].values[0].item() if trials else "" for name in ("testbed", "evidence"))
+        place = (plain(testbed), evidence, f"{trials}{failed}", about["started"][:10] or "—")
+        rows.append((_target(about["campaign"]), *place, commit, *map(_first, digests)))
     columns = ("Campaign", "Testbed", "Evidence", "Trials", "Begun", "Commit", "Plan", "Values", "Transcripts")
     caption = (
         f"The campaigns, with the beginnings of the {manifest.ALGORITHM} of plan, values and transcripts. `falloff verify` recomputes "

@@ -7,7 +7,7 @@ import xarray as xr
 
 from analysis import cpu_account
 from analysis.derive import over_factors
-from analysis.inference.averages import mean_over
+from analysis.statistics.intervals import mean_over
 from analysis.wire import wire_limit, wire_limit_both_ways
 
 FULL = 0.99  # from this part of what the wire carries on, the path is what limits

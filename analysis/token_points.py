@@ -14,7 +14,7 @@ import xarray as xr
 
 from analysis.capacity import between, carriers
 from analysis.derive import over_factors
-from analysis.inference.averages import mean_over
+from analysis.statistics.intervals import mean_over
 from analysis.tcp import EXCESS
 from analysis.token_wires import Pair, pairs_of, token_limit
 

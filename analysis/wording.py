@@ -1,17 +1,13 @@
-"""How the report's text writes numbers and names: the template's filters. What is not known is a dash."""
+"""How the report's text writes numbers and names. What is not known is a dash."""
 
 import math
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import cache
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from analysis.publish import TEMPLATES
 
 UNKNOWN = "—"
 HARD_SPACE = "\u00a0"
+TO = f"{HARD_SPACE}to{HARD_SPACE}"
 MINUS = "\u2212"
 TINY = 1e-5
 BYTE_UNITS = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "B": 1}
@@ -57,11 +53,7 @@ def percent_range(interval: tuple[float, float] | None, decimals: int = 1) -> st
 
 def between(interval: tuple[float, float] | None, decimals: int) -> str:
     """An interval with so many decimals."""
-    return (
-        UNKNOWN
-        if interval is None
-        else f"{HARD_SPACE}to{HARD_SPACE}".join(fixed(end, decimals) for end in interval)
-    )
+    return UNKNOWN if interval is None else TO.join(fixed(end, decimals) for end in interval)
 
 
 def estimate(value, low, high, write: Callable[[float | None], str] = number) -> str:
@@ -69,14 +61,9 @@ def estimate(value, low, high, write: Callable[[float | None], str] = number) ->
 
     What is not finite is not known: a dash, or no interval.
     """
-    value, low, high = (float(it) if math.isfinite(it) else None for it in (value, low, high))
-    interval = "" if None in (low, high) else f" ({write(low)}{HARD_SPACE}to{HARD_SPACE}{write(high)})"
+    value, low, high = (float(part) if math.isfinite(part) else None for part in (value, low, high))
+    interval = "" if None in (low, high) else f" ({write(low)}{TO}{write(high)})"
     return write(value) + interval
-
-
-def gigabit(bit_s: float | None) -> str:
-    """A rate in bit/s as Gbit/s."""
-    return UNKNOWN if bit_s is None else f"{number(bit_s / 1e9)}{HARD_SPACE}Gbit/s"
 
 
 def byte_size(size: float | None) -> str:
@@ -90,7 +77,7 @@ def byte_size(size: float | None) -> str:
 
 def byte_range(interval: tuple[float, float] | None) -> str:
     """An interval of bytes, each end in its own unit."""
-    return UNKNOWN if interval is None else f"{HARD_SPACE}to{HARD_SPACE}".join(map(byte_size, interval))
+    return UNKNOWN if interval is None else TO.join(map(byte_size, interval))
 
 
 def micro(seconds: float | None) -> str:
@@ -128,7 +115,11 @@ def day(moment: str) -> str:
 
 def moment(instant: str) -> str:
     """An ISO 8601 moment to the minute; a dash when there is none."""
-    return f"{datetime.fromisoformat(instant):%Y-%m-%d %H:%M}".replace(" ", HARD_SPACE) if instant else UNKNOWN
+    return (
+        f"{datetime.fromisoformat(instant):%Y-%m-%d %H:%M}".replace(" ", HARD_SPACE)
+        if instant
+        else UNKNOWN
+    )
 
 
 def probability(p: float | None) -> str:
@@ -141,67 +132,8 @@ def plain(text) -> str:
     return re.sub(r"([\\`*_{}\[\]()#+\-.!|<>$~^@\"'=:&])", r"\\\1", " ".join(str(text).split()))
 
 
-def flat(tree: dict, prefix: str = "") -> dict:
-    """A nested table as one of dotted names; a number with its unit, range and source is one text."""
-    rows = {}
-    for key, value in tree.items():
-        if isinstance(value, dict) and "value" in value:
-            rows[f"{prefix}{key}"] = _with_source(value)
-        else:
-            rows |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return rows
-
-
-def _with_source(number: dict) -> str:
-    """Such as "8 (4 to 16) elements, assumed"; no digit is lost."""
-    ends = f" ({number['low']:.12g} to {number['high']:.12g})" if {"low", "high"} <= set(number) else ""
-    unit = f" {number['unit']}" if number.get("unit", "1") != "1" else ""
-    source = f", {number['source']}" if "source" in number else ""
-    return f"{number['value']:.12g}{ends}{unit}{source}"
-
-
-def finding(name: str, facts: dict) -> str:
-    """What a campaign found, in a sentence or two of Markdown; `name` is the facts' own in the report."""
-    return str(getattr(templates().get_template("findings.md.j2").module, name)(facts)).strip()
-
-
-@cache  # it compiles a template but once
-def templates() -> Environment:
-    """The templates with these filters; a fact that a template names and nobody has is an error."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        comment_start_string="<#",  # {# begins an identifier in Markdown
-        comment_end_string="#>",
-    )
-    for filter_ in (
-        number,
-        fixed,
-        exact,
-        percent,
-        percent_range,
-        between,
-        gigabit,
-        byte_size,
-        byte_range,
-        micro,
-        duration,
-        duration_range,
-        counted,
-        day,
-        moment,
-        probability,
-        plain,
-        flat,
-    ):
-        environment.filters[filter_.__name__] = filter_
-    return environment
-
-
 def _in_time_unit(seconds: tuple[float, ...]) -> str:
     largest = max(abs(value) for value in seconds)
     unit = next((name for name, size in TIME_UNITS.items() if largest >= size), "ns")
     numbers = (number(value / TIME_UNITS[unit]) for value in seconds)
-    return f"{HARD_SPACE}to{HARD_SPACE}".join(numbers) + HARD_SPACE + unit
+    return TO.join(numbers) + HARD_SPACE + unit

@@ -9,8 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.inference.averages import NAMES, average, mean_over
-from analysis.inference.over_blocks import rates, ratios, summary
+from analysis.statistics.intervals import NAMES, average, mean_over, rates, ratios, summary
 
 KINDS = sorted(NAMES)
 positive = st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=12)

@@ -8,7 +8,7 @@ import experiment
 from analysis import methods
 from analysis.statistics import calibration
 from analysis.statistics.calibration import AT_MOST, draw, error_rates, judge_all
-from analysis.statistics.sequence import in_sequence
+from analysis.statistics.judgement import in_sequence
 from analysis.wording import percent
 
 SETTINGS = calibration.load()

@@ -11,7 +11,7 @@ from scipy import stats
 from analysis.claims.judge import judge
 from analysis.claims.ledger import Claim
 from analysis.claims.sample import Estimate, Printed, Sample, Untestable
-from analysis.inference.in_range import judge_range
+from analysis.statistics.judgement import judge_range
 from runners.record import FalloffError
 
 VALUES = st.lists(st.floats(0.2, 5), min_size=2, max_size=8)

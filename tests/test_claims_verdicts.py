@@ -15,7 +15,7 @@ import experiment
 from analysis import paths, store
 from analysis.claims import evaluate, text
 from analysis.claims.judge import NOT_TESTABLE, VERDICTS
-from analysis.inference.in_range import CONTRADICTED, SUPPORTED
+from analysis.statistics.judgement import CONTRADICTED, SUPPORTED
 from runners.record import FalloffError
 
 ON_PATHS = (

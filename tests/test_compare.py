@@ -8,7 +8,7 @@ from curves import GRIDS, NODES, TRUTHS
 from scipy import stats
 
 from analysis.fitting.compare import compare
-from analysis.fitting.resample import block_intervals
+from analysis.fitting.compare import block_intervals
 from analysis.models import find
 
 CURVES = [find(name) for name in ("constant", "amdahl", "power_law", "universal_scalability", "segmented")]

@@ -9,7 +9,7 @@ from synthetic import campaign, sequential_campaign
 
 from analysis.experiments import hpl_scaling
 from analysis.exhibit import without_result
-from analysis.fitting.laws import laws
+from analysis.fitting.compare import laws
 
 
 @cache

@@ -13,7 +13,7 @@ from synthetic_studies import COSTS, size_campaign
 from analysis import models
 from analysis.experiments import hpl_size as size
 from analysis.fitting.batch import refit
-from analysis.inference.intervals import t_interval
+from analysis.statistics.intervals import t_interval
 from analysis.models.hpl import hpl
 from runners.record import FalloffError
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.fitting import knee
+from analysis.fitting import breakpoint as knee
+from analysis.statistics.intervals import average
 from analysis.fitting.block_fit import fit_blocks
 from analysis.fitting.fit import fit
 from analysis.models import bandwidth_delay, find
@@ -38,7 +39,7 @@ def test_the_knee_lies_beside_the_product_in_about_95_percent():
     for seed in range(60):
         rtt = RTT * 2 ** np.random.default_rng(seed).uniform(-3, 2)
         found = fit_blocks(MODEL, WINDOWS, goodputs(6, seed=seed, rtt=rtt))
-        estimate, low, high = knee.over_blocks(found.by_block)
+        estimate, low, high = average(bandwidth_delay.knee(*found.by_block.T), "ratio")
         assert estimate == pytest.approx(bandwidth_delay.knee(LIMIT, rtt), rel=0.05)
         hits.append(low <= bandwidth_delay.knee(LIMIT, rtt) <= high)
     assert np.mean(hits) >= 0.87  # 0.95 less three standard deviations of the binomial
@@ -80,7 +81,7 @@ def test_the_bracket_widens_with_noise():
     """Little noise pins the knee to a few percent."""
     widths = []
     for noise in (0.002, 0.02, 0.2):
-        low, high = knee.bracket(WINDOWS, goodputs(1, noise)[0])
+        low, high = knee.knee_bracket(WINDOWS, goodputs(1, noise)[0])
         assert low < PRODUCT * 1.1 and high > PRODUCT / 1.1
         widths.append(high / low)
     assert widths == sorted(widths) and widths[0] < 1.05

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.inference.over_blocks import ratios, summary
-from analysis.inference.ratio_of_means import ratio_of_means
+from analysis.statistics.intervals import ratio_of_means, ratios, summary
 
 NAN = math.nan
 

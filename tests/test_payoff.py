@@ -11,6 +11,7 @@ from synthetic_smith import planted, smith_campaign
 
 from analysis import prices
 from analysis.experiments import payoff, sensitivity
+from analysis.statistics.draws import triangular
 from runners.record import FalloffError
 
 CERTAIN = {"gige.port": 100, "gige.cable": 0, "10gige.adapter": 0, "10gige.cable": 0}
@@ -166,7 +167,7 @@ def test_the_figure_shows_gain_premium_and_chance():
 @given(st.lists(st.floats(0, 1e6), min_size=3, max_size=3).map(sorted))
 def test_draws_stay_in_the_range_and_have_its_mean(ends):
     """No quantile leaves the range, they ascend, and their mean is that of a triangle, (low + value + high) / 3."""
-    quantiles = payoff.triangular(*ends, np.linspace(0, 1, 2001))
+    quantiles = triangular(*ends, np.linspace(0, 1, 2001))
     slack = 1e-9 * (1 + ends[2])
     assert quantiles.min() >= ends[0] - slack and quantiles.max() <= ends[2] + slack
     assert (np.diff(quantiles) >= -slack).all()

@@ -21,14 +21,19 @@ def names(requirements: list[str]) -> set[str]:
     return {re.split(r"[ <>=\[;]", line.strip())[0].lower().replace("_", "-") for line in requirements if line.strip()}
 
 
-def test_environment_yml_lists_the_same_packages():
+@pytest.mark.parametrize(
+    ("file", "wanted"),
+    [
+        ("environment.yml", project()["dependencies"]),
+        ("environment-test.yml", project()["optional-dependencies"]["test"]),
+    ],
+)
+def test_conda_lists_the_same_packages(file, wanted):
     """conda users get what pyproject.toml asks for."""
-    text = (ROOT / "environment.yml").read_text()
-    listed = names(re.findall(r"^ +- ([^#\n:]+?) *(?:#.*)?$", text, re.M))
+    listed = names(re.findall(r"^ +- ([^#\n:]+?) *(?:#.*)?$", (ROOT / file).read_text(), re.M))
     conda_names = {"pypandoc-binary": "pypandoc", "matplotlib": "matplotlib-base"}
-    wanted = {conda_names.get(name, name) for name in names(project()["dependencies"])}
-    wanted |= names(project()["optional-dependencies"]["test"])
-    assert wanted <= listed, wanted - listed
+    missing = {conda_names.get(name, name) for name in names(wanted)} - listed
+    assert not missing
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-uv.lock"])

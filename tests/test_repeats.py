@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.inference.repeats import repeats
+from analysis.statistics.repeats import repeats
 
 
 def test_a_sample_is_described_as_a_whole():

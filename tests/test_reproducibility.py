@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.inference.reproducibility import judge_repeats, variation_interval
+from analysis.statistics.repeats import judge_repeats, variation_interval
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from synthetic import campaign, sequential_campaign
 
 from analysis.contrasts import contrasts, differences, is_over, log_ratios, primary_differences
 from analysis.derive import points
-from analysis.statistics.sequence import in_sequence, last_look
+from analysis.statistics.judgement import in_sequence, last_look
 
 LOOKS = (4, 6, 9)
 PATTERN = np.array([-1.0, 0.4, -0.2, 1.1, 0.3, -0.7, 0.9, -1.2, 0.4])

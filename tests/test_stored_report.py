@@ -71,8 +71,9 @@ def test_readme_shows_the_reports_figure_and_answer(stored):
         stored.notebooks / summary.SUMMARY / f"{summary.SUMMARY}.ipynb"
     ).markdown
     answer = " ".join(opening.split("\n\n")[1].replace("\u00a0", " ").replace("\\", "").split())
-    bullets = re.findall(r"^- (.*)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
-    assert len(bullets) == 3 and answer.startswith(" ".join(bullets))
+    for page in ("README.md", "paper/paper.md"):
+        bullets = re.findall(r"^- (.*)$", (ROOT / page).read_text(encoding="utf-8"), re.M)
+        assert len(bullets) == 3 and answer.startswith(" ".join(bullets))
 
 
 def test_docs_quote_error_rates_and_trust():

@@ -15,12 +15,12 @@ from analysis.claims.sample import (
     Sample,
     Untestable,
 )
-from analysis.inference.in_range import (
+from analysis.statistics.judgement import (
     CONTRADICTED,
     SUPPORTED,
     UNDECIDED,
     UNKNOWN,
-    Pair,
+    Interval,
     judge_range,
     kind_of,
 )
@@ -47,8 +47,8 @@ class Judgement:
     evidence: str
     verdict: str
     estimate: float = math.nan
-    interval_90: Pair = UNKNOWN
-    interval_95: Pair = UNKNOWN
+    interval_90: Interval = UNKNOWN
+    interval_95: Interval = UNKNOWN
     kind: str = ""
     n: int = 0
     n_of: str = ""

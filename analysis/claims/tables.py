@@ -10,7 +10,7 @@ from analysis.claims.ledger import Claim, Confound
 from analysis.claims.sample import PUBLISHED
 from analysis.claims.text import amount, estimate, supporting, told
 from analysis.exhibit import Table
-from analysis.inference.in_range import CONTRADICTED, SUPPORTED, UNDECIDED
+from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED
 from analysis.wording import UNKNOWN, counted, listed, plain
 
 OF_RUNS = (SUPPORTED, CONTRADICTED, UNDECIDED)

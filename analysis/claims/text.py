@@ -10,7 +10,7 @@ from analysis.claims.evaluate import NOTHING_OF_IT, RULE, Entry
 from analysis.claims.judge import NO_NUMBER, NOT_TESTABLE, Judgement
 from analysis.claims.ledger import Claim, Ledger
 from analysis.claims.sample import PUBLISHED
-from analysis.inference.in_range import SUPPORTED
+from analysis.statistics.judgement import SUPPORTED
 from analysis.wording import MINUS, counted
 
 INDENT = "    "

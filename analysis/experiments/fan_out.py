@@ -27,8 +27,7 @@ from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import T_INTERVAL, Finding, of_estimate, origin, without_reading
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.inference.averages import average
-from analysis.inference.over_blocks import rates, ratios
+from analysis.statistics.intervals import average, rates, ratios
 from analysis.links import LINK_BOUND
 from analysis.models import segmented
 from analysis.wording import (

@@ -14,8 +14,7 @@ from analysis import drawing, published, style
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, known, of_control, of_estimate, origin
-from analysis.inference.averages import mean_over
-from analysis.inference.ratio_of_means import ratio_of_means
+from analysis.statistics.intervals import mean_over, ratio_of_means
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import Control, judge_control
 from analysis.attributes import short_names

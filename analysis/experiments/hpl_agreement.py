@@ -16,7 +16,7 @@ from analysis.attributes import short_names, testbed
 from analysis.derive import at_only_level, over_factors, points
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
-from analysis.inference.over_blocks import ratios, summary
+from analysis.statistics.intervals import ratios, summary
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, judge
 from analysis.wording import UNKNOWN, between, counted, estimate, fixed, listed, number, percent
 from runners.record import FalloffError

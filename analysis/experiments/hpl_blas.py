@@ -12,7 +12,7 @@ from analysis import drawing, style
 from analysis.derive import at_only_level, points
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import T_INTERVAL, Finding, known, of_estimate, of_fall, origin
-from analysis.inference.over_blocks import rates, ratios
+from analysis.statistics.intervals import rates, ratios
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FALLS_OFF, FLAT, Judgement, judge
 from analysis.wording import between, counted, number

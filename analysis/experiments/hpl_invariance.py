@@ -17,7 +17,7 @@ from analysis.attributes import short_names, testbed
 from analysis.derive import points
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, of_estimate, origin
-from analysis.inference.over_blocks import ratios
+from analysis.statistics.intervals import ratios
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, judge
 from analysis.wording import UNKNOWN, between, counted, estimate, fixed, percent

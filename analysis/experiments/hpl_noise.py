@@ -12,8 +12,7 @@ from analysis.contrasts import differences
 from analysis.derive import at_only_level, over_factors, points
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import T_INTERVAL, Finding, of_estimate, of_fall, origin
-from analysis.inference.over_blocks import ratios
-from analysis.inference.ratio_of_means import ratio_of_means
+from analysis.statistics.intervals import ratio_of_means, ratios
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import (
     FALLS_OFF,

@@ -15,7 +15,7 @@ from analysis.experiments import hpl_links
 from analysis.experiments.hpl_links import SEED, Links, in_words
 from analysis.findings import PERCENTILE, Finding, known, of_estimate, origin
 from analysis.hpl_predictors import ANALYTIC, TITLES, Surface, surface
-from analysis.inference.draws import over_draws, resampled_blocks
+from analysis.statistics.draws import over_draws, resampled_blocks
 from analysis.statistics import design as designs
 from analysis.attributes import short_names
 from analysis.wording import counted, fixed, number, percent, percent_range

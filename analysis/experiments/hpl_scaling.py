@@ -15,9 +15,8 @@ from analysis.derive import PACED, points
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, known, of_control, of_fall, origin, today_of
 from analysis.fitting.adequacy import CLOSE
-from analysis.fitting.compare import Comparison
-from analysis.fitting.laws import Law, laws
-from analysis.inference.over_blocks import rates, ratios
+from analysis.fitting.compare import Comparison, Law, laws
+from analysis.statistics.intervals import rates, ratios
 from analysis.links import links, networks
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import (

@@ -18,8 +18,7 @@ from analysis.findings import Finding, known, of_control, origin
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.fitting.compare import Comparison, compare
-from analysis.inference.averages import mean_over
-from analysis.inference.over_blocks import ratios
+from analysis.statistics.intervals import mean_over, ratios
 from analysis.models.hpl import times
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import Control, judge_control

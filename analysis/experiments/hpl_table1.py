@@ -17,7 +17,7 @@ from analysis.contrasts import log_ratios
 from analysis.derive import at_only_level, over_factors, points
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, known, of_fall, origin
-from analysis.inference.over_blocks import ratios
+from analysis.statistics.intervals import ratios
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, SIZE_OPEN, Judgement, judge
 from analysis.efficiency import PLATEAU, rpeak

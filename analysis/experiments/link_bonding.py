@@ -17,7 +17,7 @@ from analysis.exhibit import Basis, Exhibit, Table
 from analysis.experiments import link_micro as tcp
 from analysis.experiments.link_micro import NAMES, Micro, lesser_shares, sent_by_lesser
 from analysis.findings import T_INTERVAL, Finding, known, of_estimate, of_fall, origin, today_of
-from analysis.inference.over_blocks import ratios
+from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import (
     FALLS_OFF,
     FLAT,

@@ -12,7 +12,7 @@ from analysis import drawing, style
 from analysis.derive import at_only_level, over_factors
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import known
-from analysis.inference.over_blocks import rates
+from analysis.statistics.intervals import rates
 from analysis.wire import wire_limit
 from analysis.wording import between, counted, fixed, number, percent, percent_range
 

@@ -25,10 +25,9 @@ from analysis.findings import (
     origin,
     without_reading,
 )
-from analysis.fitting import knee
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.inference.over_blocks import rates
+from analysis.statistics.intervals import average, rates
 from analysis.models import bandwidth_delay
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import Control, judge_control
@@ -234,7 +233,12 @@ def _curve(dataset, points, path: str, congestion_control: str, direction: str) 
         return Curve(**values, refused=str(error))
     line, *_ = fitted.band(window, "cost")  # arithmetic, as are the means that it is held against
     is_close = follows(goodput.values, line, len(bandwidth_delay.MODEL.parameters))
-    return Curve(**values, fitted=fitted, knee=knee.over_blocks(fitted.by_block), follows=is_close)
+    return Curve(
+        **values,
+        fitted=fitted,
+        knee=average(bandwidth_delay.knee(*fitted.by_block.T), "ratio"),
+        follows=is_close,
+    )
 
 
 def _contrasts(points: xr.Dataset, design: designs.Design) -> tuple[Contrast, ...]:

@@ -14,7 +14,7 @@ from analysis.capacity import travelled
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, of_estimate, origin, without_reading
-from analysis.inference.reproducibility import Reproducibility, judge_repeats
+from analysis.statistics.repeats import Reproducibility, judge_repeats
 from analysis.statistics import design as designs
 from analysis.attributes import short_names
 from analysis.wire import wire_limit

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from scipy import stats
 
 from analysis import drawing, style
 from analysis import prices as price_list
@@ -21,6 +20,7 @@ from analysis.experiments.sensitivity import SIDES, Sensitivity
 from analysis.findings import PERCENTILE, Finding, of_estimate, origin
 from analysis.prices import NODE, TYPED, Price
 from analysis.statistics import design as plans
+from analysis.statistics.draws import triangular
 from analysis.wording import UNKNOWN, counted, exact, number, percent, percent_range, plain
 from runners.record import FalloffError
 
@@ -171,14 +171,6 @@ def _parts(entry: Mapping, count: int, chance: np.random.Generator) -> xr.DataAr
         for distance, whole in ((value - drawn, value - low), (drawn - value, high - value))
     ]
     return xr.DataArray(ways, {"side": list(SIDES)}, ("side", "draw"))
-
-
-def triangular(low: float, value: float, high: float, chance: np.ndarray) -> np.ndarray:
-    """The quantiles at `chance` [1] of the triangular distribution; of a range without width, the value."""
-    width = high - low
-    if not width:
-        return np.full_like(chance, value)
-    return stats.triang.ppf(chance, (value - low) / width, low, width)
 
 
 def price_draws(

@@ -16,8 +16,7 @@ from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.fitting.compare import HeldOut, compare
-from analysis.inference.averages import average
-from analysis.inference.over_blocks import ratios, summary
+from analysis.statistics.intervals import average, ratios, summary
 from analysis.tcp import points
 from analysis.wire import tcp_payload
 from analysis.wording import UNKNOWN, counted, number, percent, percent_range

@@ -11,16 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import drawing, published, style
-from analysis.conduct import host
 from analysis.cpu_account import MOST_UNATTRIBUTED
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.experiments import tcp_cost as costs
 from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
 from analysis.flooding import Bystander, flooded
-from analysis.inference.averages import Kind
-from analysis.inference.over_blocks import rates
-from analysis.attributes import short_names
+from analysis.statistics.intervals import Kind, rates
+from analysis.attributes import host, short_names
 from analysis.tcp import FULL, STAMPS, points, stamps
 from analysis.wording import UNKNOWN, between, counted, fixed, number, percent, percent_range
 

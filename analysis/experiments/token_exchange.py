@@ -15,9 +15,9 @@ from analysis.exhibit import Basis, Exhibit, Table
 from analysis.experiments import token_models
 from analysis.experiments.token_models import MB, MBIT, TokenModels
 from analysis.findings import T_INTERVAL, Finding, known, of_estimate, origin
-from analysis.inference.averages import mean_over
-from analysis.inference.in_range import CONTRADICTED, SUPPORTED, UNDECIDED, judge_range
-from analysis.inference.repeats import Repeats, repeats
+from analysis.statistics.intervals import mean_over
+from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED, judge_range
+from analysis.statistics.repeats import Repeats, repeats
 from analysis.attributes import short_names
 from analysis.token_points import Excess, Passage, Place, passage, places, points
 from analysis.token_readings import readings

@@ -13,7 +13,7 @@ from analysis.findings import known, origin
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.fitting.compare import Comparison, compare
-from analysis.inference.over_blocks import rates, summary
+from analysis.statistics.intervals import rates, summary
 from analysis.models import hockney
 from analysis.attributes import short_names
 from analysis.token_points import Place

@@ -15,7 +15,7 @@ from analysis import imported, paths, store
 from analysis.attributes import design, interconnects
 from analysis.derive import over_factors, points
 from analysis.efficiency import efficiency
-from analysis.inference.averages import Kind
+from analysis.statistics.intervals import Kind
 from analysis.schema import schema
 from analysis.wording import byte_size, counted, number
 from runners.journal import Folder, read_transcript

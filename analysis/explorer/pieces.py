@@ -10,7 +10,7 @@ from analysis.explorer.data import Trials, factor_name, known
 from analysis.explorer.plot import BESIDE
 from analysis.explorer.shown import Judgement, Shown, selected
 from analysis.explorer.view import model_of
-from analysis.inference.averages import NAMES
+from analysis.statistics.intervals import NAMES
 from analysis.wording import counted, day
 from runners.record import Execution, Transcript
 

@@ -20,7 +20,7 @@ from bokeh.resources import INLINE
 from analysis import style
 from analysis.explorer.data import axis_label
 from analysis.explorer.shown import PUBLISHED, Shown
-from analysis.inference.averages import NAMES as AVERAGES
+from analysis.statistics.intervals import NAMES as AVERAGES
 from runners.journal import write_whole
 
 # What Bokeh calls matplotlib's markers, and its lines.

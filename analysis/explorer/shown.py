@@ -17,7 +17,7 @@ from analysis.explorer.data import PERCENT, Trials
 from analysis.explorer.view import View, model_of, opening, printed
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.inference.over_blocks import over_blocks, ratios
+from analysis.statistics.intervals import over_blocks, ratios
 from analysis.statistics.judgement import LEVEL, REFUSED
 from analysis.statistics.judgement import Judgement as Fall
 from analysis.statistics.judgement import judge as judge_fall

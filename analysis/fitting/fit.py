@@ -1,14 +1,26 @@
-"""Fit a model to points; estimates always come with intervals."""
+"""Fit a model to points by lmfit; estimates always come with intervals."""
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import lmfit
 import numpy as np
+from scipy import stats
 
-from analysis.fitting import parameter_intervals
-from analysis.fitting.solver import EXACT, distinct_columns, minimise, settle, standard_errors
-from analysis.models import Model
+from analysis.fitting import breakpoint
+from analysis.fitting.batch import jacobian
+from analysis.models import Model, bandwidth_delay, segmented
+from runners.record import FalloffError
+
+EXACT = 1e-9  # residuals below this part of the largest |y| are rounding, not noise
+SAME = 1e-9  # sums of squares that differ by less than this part are the same
+LARGEST = 1e150  # |y|, whose squares are added
+TOLERANCE = 1e-15  # of the solver: it stops when rounding stops it
+INSEPARABLE = 1e9  # a condition number of the derivatives that only rounding keeps finite
+
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -26,7 +38,7 @@ class Fit:
     estimates: Mapping[str, float]
     at_bounds: tuple[str, ...]
     standard_errors: Mapping[str, float]
-    intervals: Mapping[str, tuple[float, float]]
+    intervals: Mapping[str, Interval]
     interval_kind: str
     residuals: tuple[float, ...]
     sigma: float
@@ -41,21 +53,19 @@ class Fit:
 
     def as_json(self) -> dict:
         """Plain JSON data; what cannot be known is None."""
+        numbers = ("estimates", "standard_errors", "sigma", "residuals")
         return {
             "model": self.model.name,
             "equation": self.model.equation,
             "source": self.model.source,
-            "estimates": _plain(self.estimates),
-            "at_bounds": list(self.at_bounds),
-            "standard_errors": _plain(self.standard_errors),
+            **{name: _plain(getattr(self, name)) for name in numbers},
             "intervals_95": _plain(self.intervals),
             "interval_kind": self.interval_kind,
-            "sigma": _plain(self.sigma),
+            "at_bounds": list(self.at_bounds),
             "aicc": self.aicc,
             "aicc_refused": self.aicc_refused,
             "n": self.n,
             "distinct_x": self.distinct_x,
-            "residuals": _plain(self.residuals),
         }
 
 
@@ -65,16 +75,18 @@ def fit(model: Model, x, y, start: Mapping[str, float] | None = None, profile: b
     `start` replaces the model's guess for the parameters that it names. The 95 % intervals are profile
     likelihood where lmfit finds them, else t intervals; without `profile`, which takes nearly all of the
     time, they are t intervals at once. Raises FalloffError when the points are not finite, cannot carry
-    the model (for `segmented` and `bandwidth_delay` with the bracket of its breakpoint or knee), or the
-    model cannot be computed there.
+    the model (for `segmented` and `bandwidth_delay` with the bracket of its breakpoint or knee), do not
+    tell its parameters apart, or the model cannot be computed there.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
-    minimizer, result = minimise(model, x, y, start)
-    estimates, at_bounds = settle(model, x, y, result)
+    distinct = np.unique(x, axis=-1).shape[-1]
+    _require_points(model, x, y, distinct)
+    minimizer, result = _minimise(model, x, y, start)
+    estimates, at_bounds = _on_bounds(model, x, y, result.params.valuesdict())
     residuals = y - model.function(x, **estimates)
     freedom = len(y) - len(estimates)
-    sigma = float(np.sqrt(np.sum(residuals**2) / freedom)) if freedom else math.nan
-    errors = standard_errors(model, x, estimates, sigma)
+    sigma = math.sqrt(np.sum(residuals**2) / freedom) if freedom else math.nan
+    errors = _standard_errors(model, result, sigma)
     exact = np.max(np.abs(residuals)) <= EXACT * np.max(np.abs(y))
     if not freedom:
         intervals = dict.fromkeys(estimates, (math.nan, math.nan))
@@ -82,12 +94,15 @@ def fit(model: Model, x, y, start: Mapping[str, float] | None = None, profile: b
     elif exact:
         intervals = {name: (value, value) for name, value in estimates.items()}
         kind = "none: the model is exact"
-    elif profile and (found := parameter_intervals.profile(minimizer, result, model.bounds)):
+    elif profile and (found := _profile(minimizer, result, model.bounds)):
         intervals, kind = found, "profile likelihood"
     else:
-        intervals = parameter_intervals.student(estimates, errors, freedom, model.bounds)
-        kind = "t interval"
-    distinct = distinct_columns(x)
+        kind, quantile = "t interval", float(stats.t.ppf(0.975, freedom))
+        half = {name: quantile * error for name, error in errors.items()}
+        intervals = {
+            name: _inside(model.bounds[name], value - half[name], value + half[name])
+            for name, value in estimates.items()
+        }
     refused = _aicc_refusal(len(estimates), len(y), distinct, exact)
     return Fit(
         model=model,
@@ -103,6 +118,121 @@ def fit(model: Model, x, y, start: Mapping[str, float] | None = None, profile: b
         n=len(y),
         distinct_x=distinct,
     )
+
+
+def _require_points(model, x, y, distinct):
+    finite = np.isfinite(np.atleast_2d(x)).all(axis=0) & np.isfinite(y)
+    if not finite.all():
+        missing = np.sum(~finite)
+        raise FalloffError(
+            f"{missing} of {len(y)} points are not finite numbers; leave them out before the fit."
+        )
+    if np.max(np.abs(y), initial=0.0) > LARGEST:
+        raise FalloffError(
+            "The squares of y are beyond floating-point numbers; give y in a larger unit."
+        )
+    needed = len(model.parameters)
+    if distinct < needed:
+        raise FalloffError(
+            f"The {model.title} model needs at least {needed} distinct x, one for each parameter, and "
+            f"the data have {distinct}; measure more, or fit a model with fewer parameters."
+        )
+    if model is segmented.MODEL:
+        breakpoint.require_breakpoint(x, y)
+    if model is bandwidth_delay.MODEL:
+        breakpoint.require_knee(x, y)
+
+
+def _minimise(model, x, y, start) -> tuple[lmfit.Minimizer, lmfit.minimizer.MinimizerResult]:
+    with np.errstate(all="ignore"):
+        guess = {name: value[0] for name, value in model.guess(x, y[None]).items()} | dict(
+            start or {}
+        )
+        parameters = lmfit.Parameters()
+        for name in model.parameters:
+            low, high = model.bounds[name]
+            parameters.add(name, value=guess[name], min=low, max=high)
+        # the solver itself shrinks a step to where the curve is not finite
+        minimizer = lmfit.Minimizer(
+            lambda p: y - model.function(x, **p.valuesdict()), parameters, nan_policy="propagate"
+        )
+        try:
+            result = minimizer.least_squares(
+                x_scale="jac",
+                jac=lambda p: -_slopes(model, x, p.valuesdict()),
+                ftol=TOLERANCE,
+                xtol=TOLERANCE,
+                gtol=TOLERANCE,
+            )
+        except ValueError as error:  # scipy's word for a curve that is not finite where it begins
+            raise FalloffError(
+                f"The {model.title} model cannot be computed at some of these points; is every x above 0?"
+            ) from error
+    if not result.success:
+        raise FalloffError(
+            f"The fit of the {model.title} model did not converge; does y look like the curve at all?"
+        )
+    return minimizer, result
+
+
+def _slopes(model, x, estimates):
+    """Derivatives of the curve by each parameter, shape (points, parameters)."""
+    return jacobian(model, x, np.array([list(estimates.values())]))[:, 0].T
+
+
+def _on_bounds(model, x, y, values) -> tuple[dict[str, float], tuple[str, ...]]:
+    """The estimates, and the names of those that are on a bound.
+
+    The solver stays inside the bounds, so that a parameter is on one when moving it there loses nothing.
+    """
+    estimates = {name: float(value) for name, value in values.items()}
+    at_bounds = []
+    with np.errstate(all="ignore"):
+        lossless = _sse(model, x, y, estimates) * (1 + SAME) + (EXACT * np.max(np.abs(y))) ** 2
+        for name, value in estimates.items():
+            bound = float(min(model.bounds[name], key=lambda end: abs(end - value)))
+            if _sse(model, x, y, estimates | {name: bound}) <= lossless:
+                estimates[name] = bound
+                at_bounds.append(name)
+    return estimates, tuple(at_bounds)
+
+
+def _sse(model, x, y, estimates):
+    return float(np.sum((y - model.function(x, **estimates)) ** 2))
+
+
+def _standard_errors(model, result, sigma: float) -> dict[str, float]:
+    """By parameter, lmfit's; NaN where a parameter has no effect at all (the exponent of a curve that is 0).
+
+    Raises FalloffError where parameters have the same effect, so that they can run away together.
+    """
+    sizes = np.linalg.norm(result.jac, axis=0)
+    if sizes.all() and np.linalg.cond(result.jac / sizes) > INSEPARABLE:
+        raise FalloffError(
+            f"The data do not tell the parameters of the {model.title} model apart; measure at other x, or "
+            "fit a model with fewer parameters."
+        )
+    stderr = {name: result.params[name].stderr for name in model.parameters}
+    known = math.isfinite(sigma) and sizes.all() and None not in stderr.values()
+    return {name: float(error) if known else math.nan for name, error in stderr.items()}
+
+
+def _profile(minimizer, result, bounds) -> dict[str, Interval] | None:
+    """Profile-likelihood intervals by parameter, which a bound ends; None where there is no finite one."""
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            ladders = lmfit.conf_interval(minimizer, result, sigmas=[0.95])
+    except (lmfit.MinimizerException, ValueError):
+        return None
+    intervals = {
+        name: _inside(bounds[name], ladder[0][1], ladder[-1][1]) for name, ladder in ladders.items()
+    }
+    return intervals if np.isfinite(list(intervals.values())).all() else None
+
+
+def _inside(bounds: Interval, low: float, high: float) -> Interval:
+    return max(float(low), bounds[0]), min(float(high), bounds[1])
 
 
 def _aicc(residuals, parameters):

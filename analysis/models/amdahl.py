@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analysis.models import Model, _reciprocal
+from analysis.models import Model, _linear
 
 
 def amdahl(n, gamma, sigma):
@@ -15,8 +15,8 @@ def amdahl(n, gamma, sigma):
 
 def guess(n, rate):
     """The law is linear in n / X(n): its coefficients are 1 and sigma over gamma."""
-    one, serial = _reciprocal.coefficients(n, np.column_stack([np.ones_like(n), n - 1]), rate).T
-    found = _reciprocal.of_one_node(n, rate, one, sigma=serial)
+    one, serial = _linear.reciprocal(n, np.column_stack([np.ones_like(n), n - 1]), rate).T
+    found = _linear.of_one_node(n, rate, one, sigma=serial)
     return found | {"sigma": np.minimum(found["sigma"], 1.0)}
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analysis.models import Model
+from analysis.models import Model, _linear
 
 
 def cpu_cost(payload, per_byte, per_packet):
@@ -15,27 +15,10 @@ def cpu_cost(payload, per_byte, per_packet):
 
 
 def guess(payload, cost):
-    """The least-squares line over 1 / payload with no part below 0, which is also the solution.
-
-    Where the best line has a negative part, the best one with non-negative parts lacks a part.
-    """
-    inverse = 1 / payload
-    centered = inverse - inverse.mean()
-    slope = cost @ centered / _or_one(centered @ centered)
-    mean = cost.mean(axis=1)
-    level = mean - slope * inverse.mean()
-    flat = np.maximum(mean, 0.0)
-    through_origin = np.maximum(cost @ inverse / _or_one(inverse @ inverse), 0.0)
-    flat_is_better = flat**2 * len(payload) >= through_origin**2 * (inverse @ inverse)
-    inside = (level >= 0) & (slope >= 0)
-    return {
-        "per_byte": np.where(inside, level, np.where(flat_is_better, flat, 0.0)),
-        "per_packet": np.where(inside, slope, np.where(flat_is_better, 0.0, through_origin)),
-    }
-
-
-def _or_one(square):
-    return square if square > 0 else 1.0
+    """The least-squares line over 1 / payload with no part below 0, which is also the solution."""
+    columns = np.column_stack([np.ones_like(payload), 1 / payload])
+    per_byte, per_packet = _linear.nonnegative(columns, cost).T
+    return {"per_byte": per_byte, "per_packet": per_packet}
 
 
 MODEL = Model(

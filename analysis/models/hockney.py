@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from analysis.models import Model, _reciprocal, cpu_cost
+from analysis.models import Model, _linear
 
 
 def hockney(size, alpha, beta):
@@ -12,26 +12,21 @@ def hockney(size, alpha, beta):
     return alpha + beta * size
 
 
-def half_performance_length(alpha, beta):
-    """n1/2 = alpha / beta [B]: the size that reaches half of the bandwidth of endless messages, 1 / beta."""
-    return alpha / beta
-
-
 def guess(size, time):
-    """The least-squares line with no part below 0, which is also the solution; `size` is above 0."""
-    line = cpu_cost.guess(1 / size, time)
-    return {"alpha": line["per_byte"], "beta": line["per_packet"]}
+    """The least-squares line with no part below 0, which is also the solution."""
+    alpha, beta = _linear.nonnegative(np.column_stack([np.ones_like(size), size]), time).T
+    return {"alpha": alpha, "beta": beta}
 
 
 def logarithm(size, alpha, beta):
-    """ln t(s), of which an error is a part of the time, the same for short and long messages."""
+    """ln t(s): an error of it is a part of the time, the same for short and long messages."""
     return np.log(hockney(size, alpha, beta))
 
 
 def guess_logarithm(size, logarithms):
     """The time is what size / throughput is, and linear in the parameters."""
     columns = np.column_stack([np.ones_like(size), size])
-    alpha, beta = _reciprocal.coefficients(size, columns, size / np.exp(logarithms)).T
+    alpha, beta = _linear.reciprocal(size, columns, size / np.exp(logarithms)).T
     return {"alpha": alpha, "beta": beta}
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from runners.record import FalloffError
 
-from analysis.models import Model, _reciprocal
+from analysis.models import Model, _linear
 
 
 def hpl(x, alpha, beta, gamma):
@@ -47,7 +47,11 @@ def times_by_blocks(x):
     messages, _, _ = times(x)
     order, _, rows, columns = x
     elements = order**2 * (1 / (2 * rows) + np.where(rows > 1, 3 / (2 * columns), 0))
-    return messages, elements, np.array([_flops_by_blocks(*map(int, point)) for point in np.transpose(x)], float)
+    return (
+        messages,
+        elements,
+        np.array([_flops_by_blocks(*map(int, point)) for point in np.transpose(x)], float),
+    )
 
 
 def _flops_by_blocks(order: int, block: int, rows: int, columns: int) -> float:
@@ -72,7 +76,7 @@ def _most_of_one(length: np.ndarray, block: int, processes: int) -> np.ndarray:
 
 def guess(x, rate):
     """The time is linear in the parameters."""
-    alpha, beta, gamma = _reciprocal.coefficients(operations(x[0]), np.column_stack(times(x)), rate).T
+    alpha, beta, gamma = _linear.reciprocal(operations(x[0]), np.column_stack(times(x)), rate).T
     return {"alpha": alpha, "beta": beta, "gamma": gamma}
 
 

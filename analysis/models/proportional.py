@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analysis.models import Model
+from analysis.models import Model, _linear
 
 
 def proportional(n, gamma):
@@ -12,7 +12,7 @@ def proportional(n, gamma):
 
 def guess(n, rate):
     """The least-squares slope, not below 0, which is also the solution."""
-    return {"gamma": np.maximum(rate @ n / (n @ n), 0.0)}
+    return {"gamma": _linear.nonnegative(n[:, None], rate)[:, 0]}
 
 
 MODEL = Model(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analysis.models import Model, _reciprocal
+from analysis.models import Model, _linear
 
 
 def universal_scalability(n, gamma, sigma, kappa):
@@ -17,8 +17,8 @@ def universal_scalability(n, gamma, sigma, kappa):
 def guess(n, rate):
     """The law is linear in n / X(n): its coefficients are 1, sigma and kappa over gamma."""
     columns = np.column_stack([np.ones_like(n), n - 1, n * (n - 1)])
-    one, contention, coherency = _reciprocal.coefficients(n, columns, rate).T
-    return _reciprocal.of_one_node(n, rate, one, sigma=contention, kappa=coherency)
+    one, contention, coherency = _linear.reciprocal(n, columns, rate).T
+    return _linear.of_one_node(n, rate, one, sigma=contention, kappa=coherency)
 
 
 MODEL = Model(

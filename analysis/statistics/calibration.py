@@ -1,8 +1,8 @@
-"""How often the very procedure of a campaign is wrong: thousands of synthetic campaigns, `make calibrate`.
+"""How often the procedure of a campaign is wrong: thousands of synthetic campaigns, `make calibrate`.
 
 A synthetic campaign has a run of every network at every node count in every block, each with normal noise of the same
 standard deviation (log scale), and a true fall for each primary statement. It goes through the looks, the fixed
-sequence and the negative control as a real one does. What it is judged to be is compared with the truth.
+sequence and the negative control as a real one does. The answers are compared with the truth.
 """
 
 import itertools
@@ -45,39 +45,52 @@ class Judged:
 
 
 def draw(
-    random: np.random.Generator, design: Design, falls: Sequence[float], run_sd: float, campaigns: int
+    random: np.random.Generator,
+    design: Design,
+    falls: Sequence[float],
+    run_sd: float,
+    campaigns: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """D (campaigns, blocks, statements) of synthetic campaigns, and their negative controls of the same shape.
 
     `falls` are the statements' true falls, `run_sd` a run's standard deviation on the log scale. Without a negative
     control that array has no statements.
     """
-    levels = list(dict.fromkeys(level for it in design.primary for level in (it.of, it.against)))
-    nodes = sorted({n for it in design.primary for n in (it.start, it.end)} | {design.negative_control} - {None})
+    primary, control = design.primary, design.negative_control
+    levels = list(dict.fromkeys(level for one in primary for level in (one.of, one.against)))
+    nodes = sorted({n for one in primary for n in (one.start, one.end)} | {control} - {None})
     noise = random.normal(0, run_sd, (campaigns, max(design.looks), len(levels), len(nodes)))
 
-    def ratio(it: Statement, n: int) -> np.ndarray:
-        at = nodes.index(n)
-        return noise[..., levels.index(it.of), at] - noise[..., levels.index(it.against), at]
+    def ratio(one: Statement, n: int) -> np.ndarray:
+        of_nodes = noise[..., nodes.index(n)]
+        return of_nodes[..., levels.index(one.of)] - of_nodes[..., levels.index(one.against)]
 
-    differences = np.stack([ratio(it, it.end) - ratio(it, it.start) for it in design.primary], axis=-1)
-    gated = design.primary if design.negative_control is not None else ()
-    controls = [ratio(it, design.negative_control) for it in gated]
-    empty = np.empty((*noise.shape[:2], 0))
-    return differences + np.log1p(-np.array(falls)), np.stack(controls, axis=-1) if controls else empty
+    differences = np.stack(
+        [ratio(one, one.end) - ratio(one, one.start) for one in primary], axis=-1
+    )
+    controls = np.empty((*noise.shape[:2], 0))
+    if control is not None:
+        controls = np.stack([ratio(one, control) for one in primary], axis=-1)
+    return differences + np.log1p(-np.array(falls)), controls
 
 
-def judge_all(differences: np.ndarray, controls: np.ndarray, design: Design, falls: Sequence[float]) -> Judged:
-    """The procedure of `sequence` on many campaigns at once, with D and controls as `draw` gives them."""
+def judge_all(
+    differences: np.ndarray, controls: np.ndarray, design: Design, falls: Sequence[float]
+) -> Judged:
+    """The procedure of `judgement.in_sequence` on many campaigns at once, with D and controls as `draw` gives them."""
     campaigns, _, statements = differences.shape
     final = np.full((campaigns, statements), UNDECIDED, dtype="U20")
     blocks, running = np.zeros(campaigns, int), np.ones(campaigns, bool)
     covered, decided = np.zeros(campaigns, bool), []
     for look in design.looks:
-        mean, half = _interval(differences[:, :look], look, design.one_sided)
+        mean, half = _interval(differences, look, design)
         alone = answers(mean, half, design.margin)
-        refused = _refused(controls[:, :look], look, design)
-        final[running] = _counted(alone, refused, [it.expected for it in design.primary])[running]
+        control, control_half = _interval(controls, look, design)
+        refused = (np.abs(control) > control_half) & (
+            answers(control, control_half, design.margin) != FLAT
+        )
+        refused = refused.any(axis=1)
+        final[running] = _counted(alone, refused, design)[running]
         blocks[running] = look
         covered[running] = (np.abs(mean[:, 0] - np.log1p(-falls[0])) <= half[:, 0])[running]
         running = running & ~(np.isin(alone, DECIDED).all(axis=1) & ~refused)
@@ -85,33 +98,36 @@ def judge_all(differences: np.ndarray, controls: np.ndarray, design: Design, fal
     return Judged(final, blocks, covered, np.stack(decided, axis=1))
 
 
-def _interval(values: np.ndarray, blocks: int, one_sided: float) -> tuple[np.ndarray, np.ndarray]:
-    return values.mean(axis=1), half_width(values.std(axis=1, ddof=1), blocks, one_sided)
+def _interval(values: np.ndarray, look: int, design: Design) -> tuple[np.ndarray, np.ndarray]:
+    values = values[:, :look]
+    return values.mean(axis=1), half_width(values.std(axis=1, ddof=1), look, design.one_sided)
 
 
-def _refused(controls: np.ndarray, look: int, design: Design) -> np.ndarray:
-    mean, half = _interval(controls, look, design.one_sided)
-    excluded = (np.abs(mean) > half) & (answers(mean, half, design.margin) != FLAT)
-    return excluded.any(axis=1)
-
-
-def _counted(alone: np.ndarray, refused: np.ndarray, expected: Sequence[str]) -> np.ndarray:
+def _counted(alone: np.ndarray, refused: np.ndarray, design: Design) -> np.ndarray:
     counted, goes_on = alone.astype("U20"), np.ones(len(alone), bool)
-    for number, wanted in enumerate(expected):
+    for number, statement in enumerate(design.primary):
         counted[~goes_on, number] = UNDECIDED
-        goes_on = goes_on & (alone[:, number] == wanted if wanted else np.isin(alone[:, number], DECIDED))
+        goes_on &= np.isin(
+            alone[:, number], [statement.expected] if statement.expected else DECIDED
+        )
     counted[refused] = REFUSED
     return counted
 
 
-def error_rates(design: Design, falls: Sequence[float], run_sd: float, campaigns: int, seed: Sequence[int]) -> dict:
+def error_rates(
+    design: Design, falls: Sequence[float], run_sd: float, campaigns: int, seed: Sequence[int]
+) -> dict[str, float]:
     """The rates of one truth: how often any statement is wrongly called falling off (its fall is the margin or less)
     or flat (the margin or more), how often all are decided or refused, and the share of intervals that hold the
     first statement's fall."""
-    judged = judge_all(*draw(np.random.default_rng(seed), design, falls, run_sd, campaigns), design, falls)
+    judged = judge_all(
+        *draw(np.random.default_rng(seed), design, falls, run_sd, campaigns), design, falls
+    )
     true = np.array(falls)
     return {
-        "wrong_falls_off": ((judged.answers == FALLS_OFF) & (true <= design.margin)).any(axis=1).mean(),
+        "wrong_falls_off": ((judged.answers == FALLS_OFF) & (true <= design.margin))
+        .any(axis=1)
+        .mean(),
         "wrong_flat": ((judged.answers == FLAT) & (true >= design.margin)).any(axis=1).mean(),
         "all_decided": np.isin(judged.answers, DECIDED).all(axis=1).mean(),
         "refused": (judged.answers == REFUSED).any(axis=1).mean(),
@@ -123,13 +139,14 @@ def error_rates(design: Design, falls: Sequence[float], run_sd: float, campaigns
 def load() -> dict:
     """What data/calibration/calibration.toml plants, with its `procedures` as designs by name."""
     settings = tomllib.loads((FOLDER / "calibration.toml").read_text(encoding="utf-8"))
-    return settings | {"procedures": {name: designed(it) for name, it in settings["procedures"].items()}}
+    procedures = {name: designed(table) for name, table in settings["procedures"].items()}
+    return settings | {"procedures": procedures}
 
 
 def designed(procedure: Mapping) -> Design:
     """A procedure as a design, its node counts being those of its statements and its control."""
-    nodes = {it[key] for it in procedure["primary"] for key in ("from", "to")}
-    nodes |= {procedure["negative_control"]} if "negative_control" in procedure else set()
+    nodes = {statement[key] for statement in procedure["primary"] for key in ("from", "to")}
+    nodes |= {procedure.get("negative_control")} - {None}
     return of({"negative_control": None, **procedure, "factors": {"nodes": sorted(nodes)}})
 
 
@@ -138,12 +155,15 @@ def simulate(settings: Mapping) -> pd.DataFrame:
     falls = (0.0, settings["margin"], settings["large_fall"])
     rows = []
     for name, design in settings["procedures"].items():
-        for run_sd, true in itertools.product(
-            settings["run_sds"], itertools.product(falls, repeat=len(design.primary))
-        ):
+        truths = itertools.product(falls, repeat=len(design.primary))
+        for run_sd, true in itertools.product(settings["run_sds"], truths):
             seed = [settings["seed"], len(rows)]
-            about = {"procedure": name, "run_sd": run_sd, "falls": " ".join(f"{fall:g}" for fall in true)}
-            rows.append(about | error_rates(design, true, run_sd, settings["campaigns"], seed))
+            truth = {
+                "procedure": name,
+                "run_sd": run_sd,
+                "falls": " ".join(f"{fall:g}" for fall in true),
+            }
+            rows.append(truth | error_rates(design, true, run_sd, settings["campaigns"], seed))
     return pd.DataFrame(rows)
 
 
@@ -178,17 +198,16 @@ def results() -> pd.DataFrame:
 
 
 def summary(rows: pd.DataFrame, settings: Mapping) -> pd.DataFrame:
-    """The worst of all truths by procedure and scatter, and what the procedure finds where the truth is as expected.
+    """The worst of all truths by procedure and scatter: `wrong_falls_off`, `wrong_flat`, `coverage`.
 
-    `wrong_falls_off`, `wrong_flat` and `coverage` are the worst; `decided` is how often all statements are decided,
-    and `blocks` the mean number of blocks, where the first falls by `large_fall` and the others do not.
+    `decided` is how often all statements are decided, and `blocks` the mean number of blocks, where the first falls by
+    `large_fall` and the others do not.
     """
-    worst = rows.groupby(["procedure", "run_sd"], sort=False).agg(
-        wrong_falls_off=("wrong_falls_off", "max"), wrong_flat=("wrong_flat", "max"), coverage=("coverage", "min")
+    keys = ["procedure", "run_sd"]
+    worst = rows.groupby(keys, sort=False).agg(
+        {"wrong_falls_off": "max", "wrong_flat": "max", "coverage": "min"}
     )
-    expected = rows[
-        [it.split() == [f"{settings['large_fall']:g}", *["0"] * (len(it.split()) - 1)] for it in rows.falls]
-    ].set_index(["procedure", "run_sd"])
+    expected = rows[rows.falls.str.fullmatch(f"{settings['large_fall']:g}( 0)*")].set_index(keys)
     return worst.assign(decided=expected.all_decided, blocks=expected.mean_blocks).reset_index()
 
 
@@ -196,11 +215,11 @@ def main() -> None:
     """Simulate every truth and write both tables to data/calibration."""
     settings = load()
     rows = simulate(settings)
-    for name, table in {"error_rates": rows, "reproduction": simulate_reproduction(settings)}.items():
-        file = FOLDER / f"{name}.csv"
-        part = file.with_name(f"{file.name}.part")
-        part.write_text(table.to_csv(index=False, float_format="%.4f", lineterminator="\n"), encoding="utf-8")
-        part.replace(file)
+    for name, table in {
+        "error_rates": rows,
+        "reproduction": simulate_reproduction(settings),
+    }.items():
+        table.to_csv(FOLDER / f"{name}.csv", index=False, float_format="%.4f", lineterminator="\n")
     print(summary(rows, settings).to_string(index=False, float_format="{:.4f}".format))
 
 

@@ -1,12 +1,12 @@
-"""What a campaign decided before it ran: its margin, statements, looks and control, read from a dataset once."""
+"""What a campaign decided before it ran: its margin, statements, looks and control."""
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import xarray as xr
 
+from analysis import attributes
 from analysis.statistics.judgement import LEVEL
 
 
@@ -22,6 +22,9 @@ class Statement:
     start: int
     end: int
     expected: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.of} against {self.against} from {self.start} to {self.end} nodes"
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,13 @@ class Design:
     @property
     def judges_falls(self) -> bool:
         """Whether falls over nodes are judged, as planned."""
-        return bool(self.primary) and self.margin is not None and all(it.start < it.end for it in self.primary)
+        grows = all(one.start < one.end for one in self.primary)
+        return bool(self.primary) and self.margin is not None and grows
 
 
 def read(dataset: xr.Dataset) -> Design:
     """The design of a dataset, or of what is derived from it."""
-    return of(json.loads(dataset.attrs["design"]))
+    return of(attributes.design(dataset))
 
 
 def of(described: Mapping[str, Any]) -> Design:
@@ -65,8 +69,7 @@ def of(described: Mapping[str, Any]) -> Design:
     `primary` is a list of tables, or of two levels: those are compared from `baseline_nodes` to the most nodes.
     """
     compared = described.get("compared", "interconnect")
-    factors = described.get("factors", {})
-    nodes = factors.get("nodes") or [1]
+    nodes = described.get("factors", {}).get("nodes") or [1]
     baseline, control = described.get("baseline_nodes"), described.get("control")
     primary = tuple(_statements(described.get("primary", []), baseline or min(nodes), max(nodes)))
     # A node alone uses no network.
@@ -84,12 +87,11 @@ def of(described: Mapping[str, Any]) -> Design:
     )
 
 
-def _statements(primary: list, start: int, end: int):
+def _statements(primary: list, start: int, end: int) -> Iterator[Statement]:
     if primary and not isinstance(primary[0], Mapping):
-        yield Statement(*primary, start, end)
-        return
-    for one in primary:
-        yield Statement(*one["networks"], one["from"], one["to"], one.get("expected", ""))
+        primary = [{"networks": primary, "from": start, "to": end}]
+    for table in primary:
+        yield Statement(*table["networks"], table["from"], table["to"], table.get("expected", ""))
 
 
 def _secondary(
@@ -100,8 +102,7 @@ def _secondary(
         return ()
     pairs = [(one.of, one.against) for one in primary]
     if control is not None:
-        levels = dict.fromkeys(level for pair in pairs for level in pair)
-        pairs += [(level, control) for level in levels if level != control]
-    whole = dict.fromkeys(Statement(*pair, baseline, most) for pair in pairs)
+        pairs += [(level, control) for pair in pairs for level in pair if level != control]
     tested = {(one.of, one.against, one.start, one.end) for one in primary}
-    return tuple(one for one in whole if (one.of, one.against, one.start, one.end) not in tested)
+    places = [(*pair, baseline, most) for pair in dict.fromkeys(pairs)]
+    return tuple(Statement(*place) for place in places if place not in tested)

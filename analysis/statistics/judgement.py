@@ -1,4 +1,4 @@
-"""The one judgement of an interval against a margin. The unit of every statement is the block.
+"""The one judgement: where an interval over blocks lies against a range. The unit of every statement is the block.
 
 Rates are compared as log-ratios within a block, r = log(rate_network / rate_reference). A block's D is r at the node
 count `to` minus r at the node count `from`; the relative fall is 1 - exp(D). A margin m is |D| <= -log(1 - m) on the
@@ -7,11 +7,16 @@ log scale: a fall of m, or a rise to 1 / (1 - m).
 The interval is Student's t over the blocks. Its two ends are one-sided tests at the same level, so that a two-sided
 90 % interval belongs to a level of 5 %. Answers, the first that applies:
 
-    flat               the interval lies inside the margin (two one-sided tests, Schuirmann 1987), wherever 0 is
+    flat               the interval lies inside the margin (two one-sided tests: D. J. Schuirmann, J. Pharmacokinet.
+                       Biopharm. 15, 1987, 657-680), wherever 0 is
     falls off          the whole interval is a fall beyond the margin
     rises              the whole interval is a rise beyond the margin
     falls, size open   the whole interval is a fall, part of it inside the margin
     undecided          anything else
+
+The primary statements of a campaign are tested in a fixed order: one counts only if the one before it was decided as
+expected, so that no correction for their number is needed. A campaign is judged only after so many valid blocks as its
+planned looks say; `calibration` measures what the looks leave of the level.
 """
 
 import math
@@ -22,12 +27,32 @@ import numpy as np
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
+from analysis.statistics.intervals import average
+from runners.record import FalloffError
+
 LEVEL = 0.05  # one-sided, of a single look: a 90 % interval belongs to it
-FALLS_OFF, SIZE_OPEN, FLAT, RISES, UNDECIDED = "falls off", "falls, size open", "flat", "rises", "undecided"
+FALLS_OFF, SIZE_OPEN, FLAT, RISES, UNDECIDED = (
+    "falls off",
+    "falls, size open",
+    "flat",
+    "rises",
+    "undecided",
+)
 REFUSED = "refused"  # no judgement: the negative control failed
 DECIDED = (FALLS_OFF, FLAT, RISES)
+SUPPORTED, CONTRADICTED = "supported", "contradicted"
+INSIDE, BELOW, ABOVE, ACROSS = "inside", "below", "above", "across"
 
 Interval = tuple[float, float]
+UNKNOWN: Interval = (math.nan, math.nan)
+
+_WHY = {
+    FLAT: "lies inside the margin of {:g} %",
+    FALLS_OFF: "lies wholly beyond the margin of {:g} %",
+    RISES: "is a rise beyond the margin of {:g} %",
+    SIZE_OPEN: "excludes 0 but reaches into the margin of {:g} %",
+    UNDECIDED: "neither excludes 0 as a fall nor lies inside the margin of {:g} %",
+}
 
 
 @dataclass(frozen=True)
@@ -74,6 +99,43 @@ class Control:
     margin: float
 
 
+@dataclass(frozen=True)
+class InRange:
+    """A verdict with the mean, its 90 % and 95 % t intervals and the number of values; unknown is NaN."""
+
+    kind: str
+    estimate: float
+    interval_90: Interval
+    interval_95: Interval
+    n: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a fixed sequence of statements says at its last look.
+
+    `alone` holds each statement judged by itself, which decides when the campaign ends; `judgements` the same with
+    those that do not count `undecided` or `refused`; `controls` each pair's negative control, None without one.
+    `valid` counts the blocks in which every statement has a value; `judged` is a mask over the blocks: those that
+    were looked at. `is_over` says whether further blocks would change nothing: all are decided, or the last look
+    is over.
+    """
+
+    alone: tuple[Judgement, ...]
+    judgements: tuple[Judgement, ...]
+    controls: tuple[Control | None, ...]
+    valid: int
+    judged: np.ndarray
+    is_over: bool
+
+
+def place(low, high, at_least, at_most) -> np.ndarray:
+    """Where intervals lie against ranges, INSIDE, BELOW, ABOVE or ACROSS; arguments broadcast, NaN is ACROSS."""
+    inside = (at_least <= low) & (high <= at_most)
+    return np.select([inside, high < at_least, low > at_most], [INSIDE, BELOW, ABOVE], ACROSS)
+
+
 def log_margin(margin: float) -> float:
     """The relative margin on the log scale."""
     return -math.log1p(-margin)
@@ -86,10 +148,12 @@ def half_width(sd, blocks, one_sided: float) -> np.ndarray:
 
 def answers(mean, half, margin: float) -> np.ndarray:
     """The answer for intervals mean +- half of D, on the log scale; arguments broadcast. `margin` is relative."""
-    low, high, limit = mean - half, mean + half, log_margin(margin)
-    inside = (-limit <= low) & (high <= limit)
+    limit = log_margin(margin)
+    where = place(mean - half, mean + half, -limit, limit)
     return np.select(
-        [inside, high < -limit, low > limit, high < 0], [FLAT, FALLS_OFF, RISES, SIZE_OPEN], default=UNDECIDED
+        [where == INSIDE, where == BELOW, where == ABOVE, mean + half < 0],
+        [FLAT, FALLS_OFF, RISES, SIZE_OPEN],
+        UNDECIDED,
     )
 
 
@@ -100,12 +164,22 @@ def judge(differences, margin: float, evidence: str, one_sided: float = LEVEL) -
     """
     values = _finite(differences)
     n = len(values)
+    known = {"blocks": n, "margin": margin, "evidence": evidence}
+    unknown = {"interval": None, "confidence": None, "sd": None}
     if n and evidence == "simulated":
-        return _of_model(float(values[0]), n, margin)
+        difference = float(values[0])
+        answer = answers(difference, 0.0, margin).item()
+        where = {FLAT: "lies inside", FALLS_OFF: "lies beyond", RISES: "is a rise beyond"}[answer]
+        reason = f"In the model, which has no scatter, the fall {where} the margin of {100 * margin:g} %."
+        return Judgement(answer, -math.expm1(difference), reason=reason, **known, **unknown)
     if n < 2:
-        fall = None if n == 0 else -math.expm1(values[0])
-        reason = "A single block has no interval." if n else "No block has all of its runs at both node counts."
-        return Judgement(UNDECIDED, fall, None, None, n, margin, None, reason, evidence)
+        fall = -math.expm1(values[0]) if n else None
+        reason = (
+            "A single block has no interval."
+            if n
+            else "No block has all of its runs at both node counts."
+        )
+        return Judgement(UNDECIDED, fall, reason=reason, **known, **unknown)
     mean, sd = float(values.mean()), float(values.std(ddof=1))
     half = float(half_width(sd, n, one_sided))
     answer, confidence = answers(mean, half, margin).item(), 1 - 2 * one_sided
@@ -114,28 +188,56 @@ def judge(differences, margin: float, evidence: str, one_sided: float = LEVEL) -
         fall=-math.expm1(mean),
         interval=(-math.expm1(mean + half), -math.expm1(mean - half)),
         confidence=confidence,
-        blocks=n,
-        margin=margin,
         sd=sd,
         reason=f"The {100 * confidence:g} % interval of the fall {_WHY[answer].format(100 * margin)}.",
-        evidence=evidence,
         p=_p(answer, mean, sd, n, margin),
+        **known,
     )
 
 
 def judge_control(log_ratios, margin: float, one_sided: float = LEVEL) -> Control:
     """Whether a ratio is 1, from log-ratios of shape (blocks,); NaN blocks are left out."""
-    values = _finite(log_ratios)
-    found = judge(values, margin, "", one_sided)
-    if found.interval is None:
-        ratio = None if found.fall is None else 1 - found.fall
-        return Control("undecided", ratio, None, None, found.blocks, margin)
-    low, high = 1 - found.interval[1], 1 - found.interval[0]
-    kind = "holds" if found.answer == FLAT else "undecided" if low <= 1 <= high else "violated"
-    return Control(kind, 1 - found.fall, (low, high), found.confidence, found.blocks, margin)
+    judged = judge(log_ratios, margin, "", one_sided)
+    ratio = None if judged.fall is None else 1 - judged.fall
+    if judged.interval is None:
+        return Control("undecided", ratio, None, None, judged.blocks, margin)
+    low, high = 1 - judged.interval[1], 1 - judged.interval[0]
+    kind = "holds" if judged.answer == FLAT else "undecided" if low <= 1 <= high else "violated"
+    return Control(kind, ratio, (low, high), judged.confidence, judged.blocks, margin)
 
 
-def within_campaign(judgements: Sequence[Judgement], one_sided: float = LEVEL) -> tuple[Judgement, ...]:
+def judge_range(values, at_least: float, at_most: float, ratios: bool = False) -> InRange:
+    """Judge whether the mean of `values`, shape (blocks,), lies in [at_least, at_most]; NaN is left out.
+
+    By `kind_of`; with fewer than two values it is undecided. `ratios` are judged as logarithms, so that the
+    estimate is their geometric mean. Raises FalloffError when one of them is not above 0.
+    """
+    values = _finite(values)
+    if ratios and (values <= 0).any():
+        raise FalloffError(f"a ratio of {values.min():g} has no logarithm: give ratios above 0")
+    if not len(values):
+        return InRange(UNDECIDED, math.nan, UNKNOWN, UNKNOWN, 0, "no block has a value")
+    kind = "ratio" if ratios else "cost"
+    estimate, *inner = (float(number) for number in average(values, kind, 0.90))
+    outer = [float(number) for number in average(values, kind, 0.95)[1:]]
+    if len(values) < 2:
+        return InRange(UNDECIDED, estimate, UNKNOWN, UNKNOWN, 1, "a single block has no interval")
+    inner, outer = tuple(inner), tuple(outer)
+    return InRange(kind_of(inner, outer, at_least, at_most), estimate, inner, outer, len(values))
+
+
+def kind_of(interval_90: Interval, interval_95: Interval, at_least: float, at_most: float) -> str:
+    """SUPPORTED: the 90 % interval lies inside [at_least, at_most] (two one-sided tests at 5 %); CONTRADICTED: the 95 %
+    interval lies wholly outside; else UNDECIDED, as with an interval that is not known (NaN)."""
+    if place(*interval_90, at_least, at_most) == INSIDE:
+        return SUPPORTED
+    outside = place(*interval_95, at_least, at_most) in (BELOW, ABOVE)
+    return CONTRADICTED if outside else UNDECIDED
+
+
+def within_campaign(
+    judgements: Sequence[Judgement], one_sided: float = LEVEL
+) -> tuple[Judgement, ...]:
     """The secondary statements of one campaign in the same order, corrected for each other; sets `p_holm`.
 
     Holm's procedure runs over those with a p. An answer that does not hold at this level becomes `undecided`. One p a
@@ -145,32 +247,77 @@ def within_campaign(judgements: Sequence[Judgement], one_sided: float = LEVEL) -
     if not tested:
         return tuple(judgements)
     corrected = list(judgements)
-    for number, p_holm in zip(tested, multipletests([judgements[i].p for i in tested], method="holm")[1]):
-        one = replace(judgements[number], p_holm=float(p_holm))
+    all_p = multipletests([judgements[number].p for number in tested], method="holm")[1]
+    for number, p_holm in zip(tested, all_p.tolist()):
+        one = replace(judgements[number], p_holm=p_holm)
         if one.answer != UNDECIDED and p_holm > one_sided:
-            reason = f"Alone it {_VERB[one.answer]}, not among the {len(tested)} statements of its campaign (Holm)."
+            reason = f"Alone the answer is {one.answer!r}, not among the {len(tested)} statements of its campaign (Holm)."
             one = replace(one, answer=UNDECIDED, reason=reason)
         corrected[number] = one
     return tuple(corrected)
 
 
-_WHY = {
-    FLAT: "lies inside the margin of {:g} %",
-    FALLS_OFF: "lies wholly beyond the margin of {:g} %",
-    RISES: "is a rise beyond the margin of {:g} %",
-    SIZE_OPEN: "excludes 0 but reaches into the margin of {:g} %",
-    UNDECIDED: "neither excludes 0 as a fall nor lies inside the margin of {:g} %",
-}
-_VERB = {FLAT: "is flat", FALLS_OFF: "falls off", RISES: "rises", SIZE_OPEN: "falls"}
+def last_look(valid: int, looks: Sequence[int]) -> int:
+    """How many blocks are judged when so many are valid: 0 before the first look; all where no look was planned."""
+    return max((look for look in looks if look <= valid), default=0) if looks else valid
 
 
-def _of_model(difference: float, n: int, margin: float) -> Judgement:
-    answer = answers(difference, 0.0, margin).item()
-    reason = f"In the model, which has no scatter, the fall {_IN_MODEL[answer]} the margin of {100 * margin:g} %."
-    return Judgement(answer, -math.expm1(difference), None, None, n, margin, None, reason, "simulated")
+def in_sequence(
+    differences: np.ndarray,
+    expected: Sequence[str],
+    controls: Sequence[np.ndarray | None],
+    margin: float,
+    evidence: str,
+    looks: Sequence[int] = (),
+    one_sided: float = LEVEL,
+) -> Outcome:
+    """Judge D, shape (statements, blocks), in order; `expected` holds each one's answer ("": any decision will do).
+
+    `controls` holds for each statement the log-ratios where no network is used, shape (blocks,), or None. The first
+    valid blocks are judged, as many as the last look that was reached says.
+    """
+    differences = np.asarray(differences, float).reshape(len(expected), -1)
+    whole = np.isfinite(differences).all(axis=0)
+    valid = int(whole.sum())
+    # Without planned looks a statement keeps the blocks that another one lacks.
+    judged = np.ones(len(whole), bool)
+    if looks:
+        judged = whole & (np.cumsum(whole) <= last_look(valid, looks))
+    alone = tuple(judge(d[judged], margin, evidence, one_sided) for d in differences)
+    gates = tuple(
+        None if c is None else judge_control(np.asarray(c)[judged], margin, one_sided)
+        for c in controls
+    )
+    if looks and valid < looks[0]:
+        reason = f"It is judged after {looks[0]} valid blocks; there are {valid}."
+        alone = tuple(replace(one, answer=UNDECIDED, reason=reason, blocks=valid) for one in alone)
+    failed = next((gate for gate in gates if gate and gate.kind == "violated"), None)
+    ends = failed is None and all(one.decided for one in alone)
+    return Outcome(
+        alone=alone,
+        judgements=_refused(alone, failed) if failed else _counted(alone, expected),
+        controls=gates,
+        valid=valid,
+        judged=judged,
+        is_over=bool(looks) and valid >= looks[0] and (valid >= looks[-1] or ends),
+    )
 
 
-_IN_MODEL = {FLAT: "lies inside", FALLS_OFF: "lies beyond", RISES: "is a rise beyond"}
+def _refused(alone: Sequence[Judgement], failed: Control) -> tuple[Judgement, ...]:
+    off = 100 * abs(failed.ratio - 1)
+    reason = f"refused: the negative control failed: the rates differ by {off:.1f} % where no network is used."
+    return tuple(replace(one, answer=REFUSED, reason=reason) for one in alone)
+
+
+def _counted(alone: Sequence[Judgement], expected: Sequence[str]) -> tuple[Judgement, ...]:
+    counted, goes_on = [], True
+    for one, wanted in zip(alone, expected):
+        if not goes_on:
+            reason = "It does not count: the statement before it was not decided as expected."
+            one = replace(one, answer=UNDECIDED, reason=reason)
+        counted.append(one)
+        goes_on = goes_on and (one.answer == wanted if wanted else one.decided)
+    return tuple(counted)
 
 
 def _p(answer: str, mean: float, sd: float, n: int, margin: float) -> float:

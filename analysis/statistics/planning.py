@@ -1,6 +1,5 @@
 """What a campaign costs until it is decided, and how probable a decision is at each look."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,20 +33,10 @@ class Effort:
         return None if self.block_s is None else (self.survey_s + blocks * self.block_s) / 60
 
 
-@dataclass(frozen=True)
-class Outlook:
-    """By a look: `minutes` [min], and the probability that all statements are decided."""
-
-    blocks: int
-    minutes: float | None
-    decided: float
-
-
-def outlook(design: Design, effort: Effort, run_sd: float) -> tuple[Outlook, ...]:
-    """A row for each look, at this scatter of a run; `design` has looks and primary statements."""
+def decided(design: Design, effort: Effort, run_sd: float) -> np.ndarray:
+    """The probability that all statements are decided by each look, at this scatter of a run."""
     drawn = draw(np.random.default_rng(SEED), design, effort.falls, run_sd, CAMPAIGNS)
-    decided = judge_all(*drawn, design, effort.falls).decided.mean(axis=0)
-    return tuple(Outlook(look, effort.minutes(look), float(p)) for look, p in zip(design.looks, decided))
+    return judge_all(*drawn, design, effort.falls).decided.mean(axis=0)
 
 
 def run_sd(differences: np.ndarray) -> float | None:
@@ -61,29 +50,28 @@ def run_sd(differences: np.ndarray) -> float | None:
 def text(design: Design, effort: Effort) -> str:
     """The plan as a table and sentences for a terminal."""
     sds = RUN_SDS if effort.run_sd is None else (effort.run_sd,)
-    rows = {sd: outlook(design, effort, sd) for sd in sds}
-    lines = [f"margin {100 * design.margin:g} %, one-sided level of each look {100 * design.one_sided:g} %"]
-    for it, fall, source in zip(design.primary, effort.falls, effort.assumed):
-        expected = f", expected: {it.expected}" if it.expected else ""
-        place = f"{it.of} against {it.against} from {it.start} to {it.end} nodes"
-        lines.append(f"{place}: fall of {100 * fall:.1f} % ({source}){expected}")
-    lines.append(f"from: {effort.source}")
-    lines.append(f"{'blocks':>6} {'minutes':>8}  probability that all are decided, by a run's scatter")
-    lines.append(f"{'':>6} {'':>8}  {'  '.join(f'{100 * sd:5.2f} %' for sd in sds)}")
-    for number, look in enumerate(design.looks):
-        minutes = effort.minutes(look)
-        cost = "?" if minutes is None else f"{minutes:.0f}"
-        lines.append(f"{look:>6} {cost:>8}  {'  '.join(f'{rows[sd][number].decided:7.3f}' for sd in sds)}")
-    return "\n".join([*lines, *_expectation(design, effort, rows)])
-
-
-def _expectation(design: Design, effort: Effort, rows: dict[float, Sequence[Outlook]]) -> list[str]:
-    """The minutes to a decision or the last look, on average, where the time of a block is known."""
+    lines = [
+        f"margin {100 * design.margin:g} %, one-sided level of each look {100 * design.one_sided:g} %"
+    ]
+    for statement, fall, source in zip(design.primary, effort.falls, effort.assumed):
+        expected = f", expected: {statement.expected}" if statement.expected else ""
+        lines.append(f"{statement}: fall of {100 * fall:.1f} % ({source}){expected}")
+    lines += [
+        f"from: {effort.source}",
+        f"{'blocks':>6} {'minutes':>8}  probability that all are decided, by a run's scatter",
+        f"{'':>6} {'':>8}  {'  '.join(f'{100 * sd:5.2f} %' for sd in sds)}",
+    ]
+    by_sd = [decided(design, effort, sd) for sd in sds]
+    minutes = [effort.minutes(look) for look in design.looks]
+    for look, cost, probabilities in zip(design.looks, minutes, zip(*by_sd)):
+        known = "?" if cost is None else f"{cost:.0f}"
+        lines.append(f"{look:>6} {known:>8}  {'  '.join(f'{p:7.3f}' for p in probabilities)}")
     if effort.block_s is None:
-        return ["How long a block takes is not known: run one with --repeats 1 first."]
-    lines = []
-    for sd, looks in rows.items():
-        steps = np.diff([0.0, *(it.decided for it in looks[:-1]), 1.0])
-        mean = float(np.sum(steps * [effort.minutes(it) for it in design.looks]))
-        lines.append(f"minutes to the end at a scatter of {100 * sd:.2f} %, on average: {mean:.0f}")
-    return lines
+        return "\n".join(
+            [*lines, "How long a block takes is not known: run one with --repeats 1 first."]
+        )
+    for sd, probabilities in zip(sds, by_sd):
+        ends = np.diff([0.0, *probabilities[:-1], 1.0])
+        mean = f"on average: {ends @ minutes:.0f}"
+        lines.append(f"minutes to the end at a scatter of {100 * sd:.2f} %, {mean}")
+    return "\n".join(lines)

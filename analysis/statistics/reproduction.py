@@ -13,7 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from analysis.statistics.judgement import FALLS_OFF, FLAT, LEVEL, REFUSED, RISES, SIZE_OPEN, Interval, log_margin
+from analysis.statistics.judgement import (
+    ABOVE,
+    BELOW,
+    FALLS_OFF,
+    FLAT,
+    INSIDE,
+    LEVEL,
+    REFUSED,
+    RISES,
+    SIZE_OPEN,
+    Interval,
+    log_margin,
+    place,
+)
 
 REPRODUCED, NOT_REPRODUCED, TOO_SHORT = "reproduced", "not reproduced", "too short to tell"
 _EXCLUDE = [{FLAT, FALLS_OFF}, {FLAT, RISES}, {FALLS_OFF, RISES}, {SIZE_OPEN, RISES}]
@@ -56,8 +69,8 @@ def reproduction(
     """
     reference, today = (np.asarray(values, float) for values in (reference, today))
     reference, today = reference[np.isfinite(reference)], today[np.isfinite(today)]
-    interval = _interval(reference, today, exact, one_sided)
-    kind, reason = _kind(interval, answers, log_margin(margin), margin)
+    interval = _interval(reference, today, exact, 1 - 2 * one_sided)
+    kind, reason = _kind(interval, answers, margin)
     return Reproduction(
         what=what,
         kind=kind,
@@ -84,36 +97,33 @@ def prediction_interval(log_values, k: int) -> Interval:
     return float(values.mean() - half), float(values.mean() + half)
 
 
-def _interval(reference: np.ndarray, today: np.ndarray, exact: bool, one_sided: float) -> Interval | None:
+def _interval(
+    reference: np.ndarray, today: np.ndarray, exact: bool, confidence: float
+) -> Interval | None:
     n, k = len(reference), len(today)
-    if not n or not k or not exact and n < 2:
+    if not n or not k or (n < 2 and not exact):
         return None
     difference = float(today.mean() - reference.mean())
-    if exact:
+    if exact or not (np.ptp(today) or np.ptp(reference)):
         return difference, difference
-    of_reference = reference.var(ddof=1)
-    if k == 1:
-        variance, freedom = of_reference * (1 + 1 / n), n - 1
-    else:
-        parts = np.array([of_reference / n, today.var(ddof=1) / k])
-        variance = parts.sum()
-        # Welch and Satterthwaite; without any scatter its value does not matter.
-        freedom = variance**2 / (parts**2 / (n - 1, k - 1)).sum() if variance else n + k - 2
-    half = float(stats.t.isf(one_sided, freedom) * math.sqrt(variance))
-    return difference - half, difference + half
+    # The pooled variance of a single block and a sample is the sample's.
+    test = stats.ttest_ind(today, reference, equal_var=k == 1)
+    low, high = test.confidence_interval(confidence)
+    return float(low), float(high)
 
 
-def _kind(interval: Interval | None, answers: tuple[str, str], limit: float, margin: float) -> tuple[str, str]:
+def _kind(interval: Interval | None, answers: tuple[str, str], margin: float) -> tuple[str, str]:
     if interval is None:
         return TOO_SHORT, "Too few blocks have a value."
     if REFUSED in answers:
         return TOO_SHORT, "A negative control failed, so that nothing can be compared."
-    low, high = interval
+    where, limit = f"the margin of {100 * margin:g} %", log_margin(margin)
+    placed = place(*interval, -limit, limit)
     excluding = set(answers) in _EXCLUDE
-    if high < -limit or low > limit:
-        return NOT_REPRODUCED, f"The difference lies wholly beyond the margin of {100 * margin:g} %."
-    if excluding and not low <= 0 <= high:
+    if placed in (BELOW, ABOVE):
+        return NOT_REPRODUCED, f"The difference lies wholly beyond {where}."
+    if excluding and not interval[0] <= 0 <= interval[1]:
         return NOT_REPRODUCED, f"The reference's answer is {answers[0]!r}, today's {answers[1]!r}."
-    if -limit <= low and high <= limit and not excluding:
-        return REPRODUCED, f"The interval of the difference lies inside the margin of {100 * margin:g} %."
-    return TOO_SHORT, f"The interval of the difference reaches across the margin of {100 * margin:g} %."
+    if placed == INSIDE and not excluding:
+        return REPRODUCED, f"The interval of the difference lies inside {where}."
+    return TOO_SHORT, f"The interval of the difference reaches across {where}."

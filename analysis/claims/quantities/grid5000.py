@@ -8,7 +8,7 @@ from analysis import published
 from analysis.claims.sample import Estimate, Found, Printed, origin, sample
 from analysis.experiments import Studies
 from analysis.experiments.long_repeats import Series
-from analysis.inference.reproducibility import variation_interval
+from analysis.statistics.repeats import variation_interval
 
 PATH = "asymmetric"  # the source's own path, a tenth of its rates
 UNTUNED = 65536  # B: what a window without scaling (RFC 7323) can be at most, and kernels of that time began with

@@ -4,13 +4,12 @@ import warnings
 
 import numpy as np
 import xarray as xr
+from scipy import stats
 
-from analysis.inference.averages import Kind, back_from_scale, on_scale
+from analysis.statistics.intervals import Kind, back_from_scale, on_scale
 
 ROUNDING = 1e-9  # values that differ by no larger part are the same
-MOST_LOST = (
-    0.01  # part of the draws that may have no value before an interval of the others is too narrow
-)
+MOST_LOST = 0.01  # part of the draws that may have no value before an interval is too narrow
 
 
 def over_draws(values: xr.DataArray) -> xr.Dataset:
@@ -23,9 +22,7 @@ def over_draws(values: xr.DataArray) -> xr.Dataset:
     whole = resampled.where(resampled.isnull().mean("draw") <= MOST_LOST)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # the quantile of nothing is NaN
-        low, high = (
-            whole.quantile(level, "draw").drop_vars("quantile") for level in (0.025, 0.975)
-        )
+        low, high = (whole.quantile(q, "draw").drop_vars("quantile") for q in (0.025, 0.975))
     varied = ~np.isclose(low, high, rtol=ROUNDING, atol=0)
     return xr.Dataset(
         {"value": values.isel(draw=0), "low": low.where(varied), "high": high.where(varied)}
@@ -33,14 +30,13 @@ def over_draws(values: xr.DataArray) -> xr.Dataset:
 
 
 def resampled_blocks(values: xr.DataArray, draws: int, seed: int, kind: Kind) -> xr.DataArray:
-    """The kind's means of `values`, over (block, ...), with dim draw in place of block: all blocks, then of resampled ones.
+    """The kind's means of `values`, over (block, ...), with dim draw in place of block: all blocks, then resampled ones.
 
     Blocks are drawn whole, the same for all other dims and for the same seed; what is missing in them is left out.
     Of a single block only draw 0 is known.
     """
-    on_their_scale = on_scale(values, kind).transpose("block", ...)
-    on_their_scale = on_their_scale.drop_vars("block", errors="ignore")
-    blocks = on_their_scale.sizes["block"]
+    scaled = on_scale(values, kind).transpose("block", ...).drop_vars("block", errors="ignore")
+    blocks = scaled.sizes["block"]
     counts = np.ones((1 + draws, blocks))
     if blocks > 1:
         chances = np.full(blocks, 1 / blocks)
@@ -48,6 +44,17 @@ def resampled_blocks(values: xr.DataArray, draws: int, seed: int, kind: Kind) ->
     else:
         counts[1:] = np.nan
     drawn = xr.DataArray(counts, dims=("draw", "block"))
-    total = (drawn * on_their_scale.fillna(0)).sum("block", skipna=False)
-    present = (drawn * on_their_scale.notnull()).sum("block", skipna=False)
+    total = (drawn * scaled.fillna(0)).sum("block", skipna=False)
+    present = (drawn * scaled.notnull()).sum("block", skipna=False)
     return back_from_scale(total / present.where(present > 0), kind).transpose(..., "draw")
+
+
+def triangular(low: float, value: float, high: float, chance: np.ndarray) -> np.ndarray:
+    """The quantiles at `chance` (uniform in [0, 1], any shape) of the triangular distribution, in the number's unit.
+
+    Needs low <= value <= high; of a range without width every quantile is the value.
+    """
+    if high == low:
+        return np.full_like(chance, value, dtype=float)
+    width = high - low
+    return stats.triang.ppf(chance, (value - low) / width, loc=low, scale=width)

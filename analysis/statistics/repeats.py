@@ -1,4 +1,4 @@
-"""Does a measurement give the same again? By its coefficient of variation."""
+"""Repeated measurements of one point: their statistics, and whether they are reproducible."""
 
 import math
 from dataclasses import dataclass
@@ -6,10 +6,30 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from analysis.inference.repeats import Repeats, repeats
-
-
 FEWEST = 10  # values that can show that something is reproducible
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """A whole sample and its statistics, in the unit of the values; `variation` is without unit.
+
+    `values` are sorted, `missing` counts those that were NaN. `variation` is the coefficient of variation,
+    the standard deviation over the mean. The maximum of a sample grows with its size, so that it stands
+    beside the median and is never compared on its own. Unknown is NaN: everything of no value, and the
+    variation of one value or about a mean of 0.
+    """
+
+    values: tuple[float, ...]
+    missing: int
+    median: float
+    variation: float
+    minimum: float
+    maximum: float
+
+    @property
+    def n(self) -> int:
+        """How many values are known."""
+        return len(self.values)
 
 
 @dataclass(frozen=True)
@@ -26,6 +46,25 @@ class Reproducibility:
     interval: tuple[float, float]
 
 
+def repeats(values) -> Repeats:
+    """The statistics of `values`, shape (repeats,); NaN is a missing value."""
+    values = np.asarray(values, float)
+    known = np.sort(values[np.isfinite(values)])
+    missing = len(values) - len(known)
+    if not len(known):
+        return Repeats((), missing, math.nan, math.nan, math.nan, math.nan)
+    mean = float(known.mean())
+    spread = float(known.std(ddof=1)) if len(known) > 1 else math.nan
+    return Repeats(
+        values=tuple(known.tolist()),
+        missing=missing,
+        median=float(np.median(known)),
+        variation=spread / abs(mean) if mean else math.nan,
+        minimum=float(known[0]),
+        maximum=float(known[-1]),
+    )
+
+
 def judge_repeats(values, margin: float) -> Reproducibility:
     """Judge `values`, shape (repeats,), NaN being missing; `margin` is the largest variation accepted.
 
@@ -34,12 +73,11 @@ def judge_repeats(values, margin: float) -> Reproducibility:
     """
     sample = repeats(values)
     low, high = variation_interval(sample.variation, sample.n)
+    kind = "undecided"
     if low > margin:
         kind = "not reproducible"
     elif high < margin and sample.n >= FEWEST:
         kind = "reproducible"
-    else:
-        kind = "undecided"
     return Reproducibility(kind, margin, sample, (low, high))
 
 
@@ -51,9 +89,8 @@ def variation_interval(variation: float, n: int, confidence: float = 0.95) -> tu
     """
     if n < 2 or not math.isfinite(variation):
         return math.nan, math.nan
-    freedom = n - 1
-    quantiles = stats.chi2.ppf([(1 + confidence) / 2, (1 - confidence) / 2], freedom)
-    scale = ((quantiles + 2) / n - 1) * variation**2 + quantiles / freedom
+    quantiles = stats.chi2.ppf([(1 + confidence) / 2, (1 - confidence) / 2], n - 1)
+    scale = ((quantiles + 2) / n - 1) * variation**2 + quantiles / (n - 1)
     with np.errstate(all="ignore"):
         low, high = np.where(scale > 0, variation / np.sqrt(scale), np.inf)
     return float(low), float(high)

@@ -1,0 +1,136 @@
+"""Means and Student's t intervals over a few independent blocks, by the kind of quantity.
+
+Costs (s, s/B, instructions) have the arithmetic mean, rates (flop/s, bit/s) the harmonic one, which is the work over
+the mean of what it cost, and ratios the geometric one (T. Hoefler and R. Belli, SC'15, rules 3 and 4). A rate over a
+bound that does not vary is a rate in another unit. Intervals are made on the scale on which values of the kind add.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+Kind = Literal["cost", "rate", "ratio"]
+NAMES: dict[Kind, str] = {"cost": "arithmetic", "rate": "harmonic", "ratio": "geometric"}
+
+# To the scale on which values of the kind add, and back from it.
+_SCALES: dict[Kind, tuple[Callable, Callable]] = {
+    "cost": (np.positive, np.positive),
+    "rate": (np.reciprocal, np.reciprocal),
+    "ratio": (np.log, np.exp),
+}
+
+
+def t_interval(values, confidence=0.95) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Mean, standard error, low and high of the t interval over the first axis; NaN from one value."""
+    values = np.asarray(values, float)
+    n = len(values)
+    mean = values.mean(axis=0)
+    if n < 2:
+        unknown = np.full_like(mean, math.nan)
+        return mean, unknown, unknown, unknown
+    error = values.std(axis=0, ddof=1) / math.sqrt(n)
+    half = stats.t.ppf((1 + confidence) / 2, n - 1) * error
+    return mean, error, mean - half, mean + half
+
+
+def average(
+    values, kind: Kind, confidence: float = 0.95
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(mean, low, high) over the first axis: the kind's mean and its t interval.
+
+    The interval is NaN from one value, and where it has no end: a rate's costs cannot be told from 0.
+    """
+    forth, back = _SCALES[kind]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean, _, low, high = t_interval(forth(np.asarray(values, float)), confidence)
+        if kind == "rate":
+            bounded = low > 0
+            low, high = np.where(bounded, high, np.nan), np.where(bounded, low, np.nan)
+        return back(mean), back(low), back(high)
+
+
+def over_blocks(values: xr.DataArray, kind: Kind) -> xr.Dataset:
+    """`mean`, `low`, `high` (95 %) in the unit of `values` and the number of `blocks`, over all its dims but block.
+
+    NaN is left out; without a value the mean is NaN, and from one value the interval.
+    """
+    mean, low, high, blocks = xr.apply_ufunc(
+        _average_of_known,
+        values,
+        kwargs={"kind": kind},
+        input_core_dims=[["block"]],
+        output_core_dims=[[], [], [], []],
+        vectorize=True,
+        output_dtypes=[float, float, float, int],
+    )
+    return xr.Dataset({"mean": mean, "low": low, "high": high, "blocks": blocks})
+
+
+def _average_of_known(values, kind):
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return np.nan, np.nan, np.nan, 0
+    return *average(values, kind), len(values)
+
+
+def summary(values: xr.DataArray) -> xr.Dataset:
+    """As `over_blocks`, of costs."""
+    return over_blocks(values, "cost")
+
+
+def rates(values: xr.DataArray) -> xr.Dataset:
+    """As `over_blocks`, of rates."""
+    return over_blocks(values, "rate")
+
+
+def ratios(log_ratio: xr.DataArray) -> xr.Dataset:
+    """As `over_blocks`, of ratios that are given as logarithms: `ratio` is their geometric mean."""
+    return over_blocks(np.exp(log_ratio), "ratio").rename(mean="ratio")
+
+
+def mean_over(values: xr.DataArray, dim, kind: Kind, skipna: bool | None = None) -> xr.DataArray:
+    """The kind's mean over a dim, several or all (...), in the unit of `values`; NaN is left out unless `skipna` is False."""
+    return back_from_scale(on_scale(values, kind).mean(dim, skipna=skipna), kind)
+
+
+def on_scale(values: xr.DataArray, kind: Kind) -> xr.DataArray:
+    """The values on the scale on which those of the kind add."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _SCALES[kind][0](values.astype(float))
+
+
+def back_from_scale(values: xr.DataArray, kind: Kind) -> xr.DataArray:
+    """The inverse of `on_scale`."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _SCALES[kind][1](values)
+
+
+def ratio_of_means(numerator, denominator, confidence=0.95) -> tuple[float, float, float]:
+    """(ratio, low, high) of mean(numerator) / mean(denominator), both of shape (blocks,) and paired.
+
+    The interval holds every ratio r for which Student's t test does not tell the mean of
+    numerator - r denominator from 0 (E. C. Fieller, J. R. Statist. Soc. B 16, 1954, 175-185).
+    Blocks with a NaN are left out. NaN where it is not known: without a block the ratio, and the
+    interval with one block or where the denominator's mean cannot be told from 0.
+    """
+    pairs = np.array([numerator, denominator], float)
+    pairs = pairs[:, np.isfinite(pairs).all(axis=0)]
+    blocks = pairs.shape[1]
+    if not blocks:
+        return math.nan, math.nan, math.nan
+    above, below = pairs.mean(axis=1)
+    ratio = float(above / below) if below else math.nan
+    if blocks < 2:
+        return ratio, math.nan, math.nan
+    quantile = stats.t.ppf((1 + confidence) / 2, blocks - 1)
+    (var_above, covariance), (_, var_below) = quantile**2 * np.cov(pairs) / blocks
+    square = below**2 - var_below
+    if square <= 0:
+        return ratio, math.nan, math.nan
+    middle = above * below - covariance
+    half = math.sqrt(max(middle**2 - square * (above**2 - var_above), 0.0))
+    return ratio, float((middle - half) / square), float((middle + half) / square)
