@@ -1,6 +1,5 @@
 """What the model of the paper's cluster foretells of more nodes and of other networks."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,7 +15,7 @@ from analysis.efficiency import efficiency
 from analysis.exhibit import Basis, Exhibit
 from analysis.findings import Finding, of_fall, origin
 from analysis.statistics import design as designs
-from analysis.statistics.judgement import judge
+from analysis.statistics.judgement import FLAT, Judgement, judge
 from analysis.wording import between, counted, listed, percent
 
 # The networks whose gains over another are asked for.
@@ -27,16 +26,12 @@ FIGURES = {"beyond": ("hpl_beyond",)}
 
 @dataclass(frozen=True)
 class Expansion:
-    """A network's relative `change` of efficiency from the fewest nodes to the most that were simulated.
-
-    The efficiency `applies` there where the change is inside the margin m, from -m to 1 / (1 - m) - 1.
-    """
+    """The fall of a network's efficiency from the fewest nodes to the most that were simulated."""
 
     interconnect: str
     from_nodes: int
     to_nodes: int
-    change: float
-    applies: bool
+    fall: Judgement
 
 
 @dataclass(frozen=True)
@@ -87,14 +82,12 @@ def analyse(hpl_beyond: xr.Dataset) -> Beyond:
 
 
 def _expansion(reached: xr.DataArray, margin: float) -> Expansion | None:
-    start, simulated = int(reached.nodes.min()), reached.dropna("nodes").sortby("nodes")
-    if simulated.size < 2 or simulated.nodes[0] != start:
+    simulated = reached.dropna("nodes").sortby("nodes")
+    if simulated.size < 2 or simulated.nodes[0] != reached.nodes.min():
         return None
-    ratio = float(simulated[-1] / simulated[0])
-    applies = abs(math.log(ratio)) <= -math.log1p(-margin)
-    return Expansion(
-        reached.interconnect.item(), start, int(simulated.nodes[-1]), ratio - 1, applies
-    )
+    fall = judge([float(np.log(simulated[-1] / simulated[0]))], margin, "simulated")
+    first, *_, last = simulated.nodes.values.tolist()
+    return Expansion(reached.interconnect.item(), first, last, fall)
 
 
 def _gain(derived: xr.Dataset, network: str, reference: str) -> Gain:
@@ -113,19 +106,20 @@ def finding(study: Beyond) -> str:
         return "**What more nodes do to the efficiency cannot be said**: no network has two cases."
     names, margin = short_names(study.dataset), percent(study.margin, 0)
     start, sentences = study.expansions[0].from_nodes, []
-    for applies, what in (
-        (True, f"stays within {margin}"),
-        (False, f"changes by more than {margin}"),
+    flat = [one for one in study.expansions if one.fall.answer == FLAT]
+    others = [one for one in study.expansions if one.fall.answer != FLAT]
+    for alike, what in (
+        (flat, f"stays within {margin}"),
+        (others, f"changes by more than {margin}"),
     ):
-        alike = [expansion for expansion in study.expansions if expansion.applies is applies]
         if alike:
             sentences.append(f"the efficiency {what} on {_networks(study, alike)}")
     words = [
         f"**On more than {counted(start, 'node')} {'; '.join(sentences)}** (simulated evidence, without scatter)."
     ]
-    most = min(study.expansions, key=lambda expansion: expansion.change)
-    if most.change < 0:
-        words.append(f"{names[most.interconnect]} loses most, {percent(-most.change)}.")
+    most = max(study.expansions, key=lambda expansion: expansion.fall.fall)
+    if most.fall.fall > 0:
+        words.append(f"{names[most.interconnect]} loses most, {percent(most.fall.fall)}.")
     for gain in study.gains:
         rates = 100 * gain.rate.dropna("nodes").values
         if len(rates):
@@ -150,10 +144,9 @@ def findings(study: Beyond) -> Iterator[Finding]:
     """The fall of each network's efficiency to the most nodes that were simulated."""
     source, names = origin("hpl_beyond", study.dataset), short_names(study.dataset)
     for expansion in study.expansions:
-        fall = judge([math.log1p(expansion.change)], study.margin, source["evidence"])
         span = f"from {expansion.from_nodes} to {expansion.to_nodes} nodes"
         statement = f"the efficiency on {names[expansion.interconnect]} falls {span}"
-        yield of_fall(source, statement, fall)
+        yield of_fall(source, statement, expansion.fall)
 
 
 def figures(study: Beyond) -> dict[str, Exhibit]:
