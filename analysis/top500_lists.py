@@ -56,7 +56,7 @@ def read_folder(folder: Path) -> Lists:
 
     Raises FalloffError naming the faults of all files.
     """
-    files = {file for file in folder.glob("*") if file.name != "README.md" and file.name[0] != "."}
+    files = {file for file in folder.glob("[!.]*") if file.is_file() and file.name != "README.md"}
     lists = sorted(file for file in files if file.suffix.lower() in SUFFIXES)
     left_out = sorted(file.name for file in files.difference(lists))
     notes = [f"{name} was not read: no {', '.join(SUFFIXES)}" for name in left_out]

@@ -61,6 +61,8 @@ def test_the_figure_has_every_change_on_the_most_nodes():
     for panel, network in enumerate(study().base.interconnect.values):
         changes = 100 * study().changes.sel(interconnect=network, nodes=36).values.ravel()
         assert all(np.isclose(heights(exhibit, panel), change).any() for change in changes)
+        low, high = exhibit.figure.axes[panel].get_xlim()
+        assert low <= changes.min() < changes.max() <= high
     low, high = exhibit.figure.axes[0].containers
     swings = [abs(one.get_width() - other.get_width()) for one, other in zip(low, high)]
     assert swings[0] == max(swings)

@@ -149,13 +149,13 @@ def tornado(study: Sensitivity) -> Figure:
     with style.styled():
         figure, panels = drawing.new_figures(1.3 + 0.27 * len(rows), len(networks))
         for axes, network in zip(panels, networks):
+            if axes is not panels[0]:
+                axes.sharex(panels[0])
             color, changes = style.look(network).color, on_most.sel(interconnect=network)
             for side, fill, place in (("low", color, -0.19), ("high", "white", 0.19)):
                 widths = changes.sel(side=side).values
                 axes.barh(rows + place, widths, 0.36, color=fill, edgecolor=color)
             axes.axvline(0, color=style.INK, linewidth=0.8)
-            if axes is not panels[0]:
-                axes.sharex(panels[0])
             labels = map(meaning, changes.parameter.values.tolist())
             drawing.rows(axes, list(labels) if axes is panels[0] else [""] * len(rows))
             axes.set(title=names[network], xlabel="change [points]")
