@@ -5,14 +5,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
 from shown import heights, text
 from synthetic_simulations import LARGEST, NETWORKS, REACHED, beyond_campaign
 
-from analysis import style
 from analysis.experiments import hpl_beyond
-
-SIX = ("gige", "gige_bonded", "10gige", "25gige", "100gige", "ddr_infiniband")
 
 
 @cache
@@ -71,11 +67,3 @@ def test_the_figure_shows_every_case_once():
     assert [len(axes.lines) for axes in exhibit.figure.axes] == [2, 2]
     marks = np.sort(np.concatenate([heights(exhibit, panel) for panel in (0, 1)]))
     np.testing.assert_allclose(marks, np.sort(100 * planted_study().efficiency.values.ravel()))
-
-
-def test_six_networks_can_be_told_apart():
-    """Without colour by marker and line; with red and green as one channel, by colour."""
-    looks = [style.look(name) for name in SIX]
-    assert len({look.marker for look in looks}) == len({look.line for look in looks}) == len(SIX)
-    seen = [np.array([(r + g) / 2, b]) for r, g, b in (to_rgb(look.color) for look in looks)]
-    assert min(np.linalg.norm(a - b) for i, a in enumerate(seen) for b in seen[:i]) > 0.1

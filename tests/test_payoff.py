@@ -84,7 +84,8 @@ def test_never_and_always_are_said():
     """A premium beyond every gain is never paid back, none at all is paid back at once."""
     dear, free = study(premium=2), study(premium=0)
     assert np.isinf(dear.from_nodes.to_array()).all() and not dear.chance.any()
-    assert "GigE gives cheaper HPL than 10GE up to 256 nodes" in words(dear)
+    assert "typed in, GigE gives cheaper HPL than 10GE up to 256 nodes" in words(dear)
+    assert "prices of 2005 to 2009, 4 of 6 assumed" in words(shipped())
     assert (free.from_nodes.to_array() == SMALLEST).all() and (free.chance == 1).all()
     assert "10GE gives cheaper HPL than GigE already on 2 nodes" in words(free)
     (as_data,) = payoff.findings(dear)
@@ -147,12 +148,6 @@ def test_without_a_common_case_there_is_no_study():
     found = payoff.analyse(failed, partial)
     assert 8 not in found.nodes and found.nodes[-1] == 36 and found.gains.left_out == 1
     assert "No effect is known of 1\u00a0number" in payoff.figures(found)["payoff"].caption
-
-
-def test_the_finding_says_whose_prices_they_are():
-    """The shipped ones, of which most are assumed, or a reader's own."""
-    assert "prices of 2005 to 2009, 4 of 6 assumed" in words(shipped())
-    assert "prices that were typed in" in words(study(**{"gige.port": 50}))
 
 
 def test_the_figure_shows_gain_premium_and_chance():

@@ -2,15 +2,12 @@
 
 import re
 
-import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from top500_lists import ROWS, text
 
-from analysis import document, paths, published
+from analysis import document, paths
 from analysis.experiments import top500
-from analysis.top500_lists import families, read_folder
+from analysis.top500_lists import read_folder
 
 
 @pytest.fixture(scope="module")
@@ -137,44 +134,12 @@ def test_systems_without_an_efficiency_count_in_shares_only(tmp_path):
     assert "no usable" in words(study)
 
 
-@given(
-    st.lists(
-        st.tuples(st.floats(1e12, 1e15), st.floats(1e12, 1e15), st.integers(1, 10**6)),
-        min_size=1,
-        max_size=20,
-    ),
-    st.floats(0.001, 1000),
-)
-def test_averages_are_averages(systems, factor):
-    """Each lies between the extremes; harmonic, geometric and arithmetic mean are in their order; a unit is nothing."""
-    table = pd.DataFrame(systems, columns=["rmax", "rpeak", "cores"])
-    table["efficiency"] = table.rmax / table.rpeak
-    found = top500.averages(table)
-    low, high = table.efficiency.min() * (1 - 1e-9), table.efficiency.max() * (1 + 1e-9)
-    assert all(low <= value <= high for value in found.values())
-    means = [found[name] for name in ("harmonic mean", "geometric mean", "mean of the ratios")]
-    assert all(one <= other * (1 + 1e-9) for one, other in zip(means, means[1:]))
-    scaled = table.assign(rmax=factor * table.rmax, rpeak=factor * table.rpeak)
-    assert top500.averages(scaled) == pytest.approx(found)
-
-
 @pytest.mark.parametrize(
     ("value", "agrees"), [(0.50516, True), (0.50524, True), (0.50526, False), (0.5, False)]
 )
 def test_agreement_is_of_all_printed_digits(value, agrees):
     """50.52 % is 50.515 to 50.525 %."""
     assert bool(top500.agreeing({"reading": value}, 0.5052, 0.0001)) is agrees
-
-
-def test_what_is_printed_has_its_place():
-    """Each aggregate has a family of the file, a unit, a source that is described, and where it stands."""
-    printed = published.top500()["aggregate"]
-    for one in printed:
-        assert one["unit"] in top500.UNITS and one["where"] and one["family"] in families()
-        assert one["source"] in published.sources()
-    values = {one["id"]: one["value"] for one in printed}
-    ascending = [values[f"gige_{name}"] for name in ("lowest", "average", "best_ranked", "highest")]
-    assert ascending == sorted(ascending)
 
 
 def test_without_the_lists_nothing_is_checked(tmp_path):

@@ -5,8 +5,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from top500_lists import FIELDS, HEADINGS, ROWS, text
 
 from analysis import paths, top500_lists
@@ -198,12 +196,6 @@ def test_the_file_of_families_is_whole():
         assert len(texts) == len(set(texts)) and all(text == text.lower().strip() for text in texts)
     for name, table in tables.items():
         assert {by_name(f"4x-{phrase.title()}, Voltaire") for phrase in table["phrases"]} <= {name}
-
-
-@given(st.text(max_size=20), st.text(max_size=20))
-def test_every_text_has_one_family(listed, name):
-    """Whatever a list prints, there is a title for its family."""
-    assert family(listed, name) in top500_lists.families()
 
 
 @pytest.mark.parametrize(
