@@ -9,60 +9,47 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from runners import checklist, checklist_measured, dgemm, iperf3, netperf, slurm, submission, tools
+from runners import checklist, dgemm, iperf3, netperf, slurm, tools
 from runners.checklist import DIFFERS, MISSING, UNKNOWN, Line
 from runners.record import FalloffError, Trial, judge
 from runners.testbeds import cluster as cluster_testbed
 from runners.testbeds import cluster_launch, fabric, remote
 
-_STATE, _FACTS, _REACH, _NOISE = (tools.PROBES / f"node_{what}.py" for what in ("state", "facts", "reach", "noise"))
+_STATE, _FACTS, _REACH, _NOISE = (
+    tools.PROBES / f"node_{what}.py" for what in ("state", "facts", "reach", "noise")
+)
 _TOOLS = ("xhpl", "dgemm", "iperf3", "ping")
 # The servers' own, and one among those that MPI takes as they come.
 _PORTS = (iperf3.PORT, netperf.PORT, 50505)
 _TOGETHER = 16  # nodes that reach for each other at a time, all pairs of them
-_PATIENCE_S, _WATCH_S, _NOISE_S, _DGEMM_S = 9.0, 1.0, 5.0, 2.0
+_PATIENCE_S, _NOISE_S, _DGEMM_S = 9.0, 5.0, 2.0
 _LIMIT_S = 60.0
 _K = 128  # an ordinary block size of HPL
-_ALLOCATION_MINUTES = 15
 
 
 def report(description: Mapping[str, Any]) -> int:
-    """Print the checklist of a complete description of a cluster as it is found; 1 if anything is missing or differs.
+    """Print the checklist of a cluster as it is found; 1 if anything is missing or differs.
 
-    Under Slurm that is done in an allocation; outside of one it asks for one first. Raises FalloffError when it is no
-    cluster, or its nodes cannot be asked.
+    Under Slurm that is done in an allocation; outside of one it asks for one first. Raises FalloffError
+    when it is no cluster, or its nodes cannot be asked.
     """
     if description["kind"] != "cluster":
-        raise FalloffError(f"testbed {description['name']} is no cluster: `falloff doctor` alone tells what is here")
+        remedy = "`falloff doctor` alone tells what is here"
+        raise FalloffError(f"testbed {description['name']} is no cluster: {remedy}")
     if description["launcher"] == "slurm":
         if "SLURM_JOB_ID" not in os.environ:
-            return _call([*salloc(description), sys.executable, *sys.argv])
+            argv = [*slurm.salloc(description), sys.executable, *sys.argv]
+            try:
+                return subprocess.call(argv)
+            except FileNotFoundError:
+                remedy = "run this where users of the cluster log in"
+                raise FalloffError(f"{argv[0]} is not here: {remedy}") from None
         description = {**description, "hosts": list(slurm.allocation().hosts)}
     bad = False
     for line in lines(description):
         print(line, flush=True)
         bad = bad or line.mark in (DIFFERS, MISSING)
     return int(bad)
-
-
-def salloc(description: Mapping[str, Any]) -> list[str]:
-    """The words before a command that is to run in an allocation of all of the testbed's nodes.
-
-    Raises FalloffError naming every fault in the description.
-    """
-    found = submission.faults(description)
-    if found:
-        raise FalloffError(f"testbed {description['name']}: {'; '.join(found)}")
-    asked = description["slurm"]
-    return [
-        "salloc",
-        "--mem=0",  # all of it, unless an option says otherwise
-        *asked.get("options", []),
-        "--exclusive",
-        f"--nodes={description['nodes']}",
-        f"--time={_ALLOCATION_MINUTES}",
-        *(f"--{key}={asked[key]}" for key in ("partition", "account") if key in asked),
-    ]
 
 
 def lines(description: Mapping[str, Any]) -> Iterator[Line]:
@@ -77,54 +64,56 @@ def lines(description: Mapping[str, Any]) -> Iterator[Line]:
         return
     cluster = replace(cluster, hosts=tuple(facts))
     yield from checklist.alike(facts)
-    yield from checklist.governor(facts)
+    yield checklist.governor(facts)
     yield from checklist.sizes(description, facts)
     yield checklist.rpeak(description)
     for name, network in description["networks"].items():
-        yield from checklist.network(name, network, description.get("may_set", []), facts)
+        yield from checklist.network(name, network, facts)
     for name in next(iter(facts.values()))["tools"]:
         yield checklist.tool(name, facts)
     yield from _met(cluster, facts)
-    yield from _noise(cluster, facts)
+    yield from _noise(cluster)
     yield dgemm_rates({**description, "hosts": list(facts)}, facts)
 
 
 def _facts(cluster: remote.Cluster, description: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What every node says of itself, as `checklist` wants it."""
-    questions = json.dumps({"tools": _candidates(cluster, description.get("tools", {})), "watch_s": _WATCH_S})
-    facts = remote.ask(cluster, _FACTS, [questions], _LIMIT_S)
-    states = remote.ask(cluster, _STATE, [], _LIMIT_S)
-    silent = replace(cluster, hosts=tuple(host for host in facts if "error" in facts[host]), modules=())
-    if cluster.modules:  # is it they that cannot be loaded?
-        for host, answer in remote.ask(silent, _STATE, [], _LIMIT_S).items():
-            if "error" not in answer:
-                facts[host] = {"error": f"modules {', '.join(cluster.modules)}: {facts[host]['error']}"}
-    return {host: _together(description["networks"], states[host], facts[host]) for host in cluster.hosts}
-
-
-def _candidates(cluster: remote.Cluster, configured: Mapping[str, str]) -> dict[str, list[str]]:
-    """Where each tool is looked for on the nodes; mpirun has to be where it is here."""
+    configured = description.get("tools", {})
     places = {name: [name, str(tools.BUILT / name)] for name in _TOOLS}
     places |= {name: [path] for name, path in configured.items()}
-    with suppress(FalloffError):  # it is among the testbed's obstacles
+    with suppress(
+        FalloffError
+    ):  # it is among the testbed's obstacles; elsewhere it has to be where it is here
         places["mpirun"] = [cluster_launch.find_mpirun(cluster, configured)]
-    return places
+    questions = json.dumps(places)
+    facts = remote.ask(cluster, _FACTS, [questions], _LIMIT_S)
+    states = remote.ask(cluster, _STATE, [], _LIMIT_S)
+    if cluster.modules:  # is it they that cannot be loaded?
+        silent = tuple(host for host in facts if "error" in facts[host])
+        modules = f"modules {', '.join(cluster.modules)}"
+        again = remote.ask(replace(cluster, hosts=silent, modules=()), _STATE, [], _LIMIT_S)
+        for host, answer in again.items():
+            if "error" not in answer:
+                facts[host] = {"error": f"{modules}: {facts[host]['error']}"}
+    networks = description["networks"]
+    return {host: _together(networks, states[host], facts[host]) for host in cluster.hosts}
 
 
-def _together(networks: Mapping[str, Any], state: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+def _together(
+    networks: Mapping[str, Any], state: Mapping[str, Any], facts: Mapping[str, Any]
+) -> dict[str, Any]:
     if "error" in facts or set(facts) == {"python"}:
         return dict(facts)
     if "error" in state:
         return dict(state)
-    return {
-        **state,
-        **facts,
-        "tcp": "; ".join(f"{name} {value or 'unknown'}" for name, value in state["tcp"].items()),
-        "networks": {name: _network(asked, state, facts) for name, asked in networks.items()},
-    }
+    tcp = "; ".join(f"{name} {value or 'unknown'}" for name, value in state["tcp"].items())
+    interfaces = {name: _network(asked, state, facts) for name, asked in networks.items()}
+    return {**state, **facts, "tcp": tcp, "networks": interfaces}
 
 
-def _network(asked: Mapping[str, Any], state: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any] | None:
+def _network(
+    asked: Mapping[str, Any], state: Mapping[str, Any], facts: Mapping[str, Any]
+) -> dict[str, Any] | None:
     try:
         place = fabric.place(state, asked)
     except FalloffError:
@@ -139,55 +128,51 @@ def _network(asked: Mapping[str, Any], state: Mapping[str, Any], facts: Mapping[
 
 
 def _met(cluster: remote.Cluster, facts: checklist.Facts) -> Iterator[Line]:
-    """Let nodes reach for each other, in groups that share the first, by which the others' clocks are judged."""
+    """Let nodes reach for each other, in groups that share the first."""
     first, *others = facts
     groups = []
     for start in range(0, len(others), _TOGETHER - 1):
         hosts = (first, *others[start : start + _TOGETHER - 1])
-        addresses = {
-            name: {host: facts[host]["networks"][name]["address"] for host in hosts if facts[host]["networks"][name]}
-            for name in facts[first]["networks"]
-        }
+        addresses: dict[str, dict[str, str]] = {name: {} for name in facts[first]["networks"]}
+        for host in hosts:
+            for name, place in facts[host]["networks"].items():
+                if place:
+                    addresses[name][host] = place["address"]
         words = [json.dumps(addresses), str(_PATIENCE_S), *map(str, _PORTS)]
         answers = remote.ask(replace(cluster, hosts=hosts), _REACH, words, _LIMIT_S)
-        yield from checklist_measured.unmeasured("reach", answers)
-        groups.append(checklist_measured.measured(answers))
-    yield from checklist_measured.ports(groups)
-    yield checklist_measured.clocks(groups, first)
+        silent, met = checklist.answered("reach", answers)
+        yield from silent
+        groups.append(met)
+    yield from checklist.ports(groups)
 
 
-def _noise(cluster: remote.Cluster, facts: checklist.Facts) -> Iterator[Line]:
-    """Measure all nodes at the same time: how much others take of each, and how fast it is when left alone."""
+def _noise(cluster: remote.Cluster) -> Iterator[Line]:
+    """Measure all nodes at the same time: how much others take of each."""
     answers = remote.ask(cluster, _NOISE, [str(_NOISE_S)], _LIMIT_S)
-    yield from checklist_measured.unmeasured("noise", answers)
-    measured = checklist_measured.measured(answers)
+    silent, measured = checklist.answered("noise", answers)
+    yield from silent
     if measured:
-        yield checklist_measured.noise(measured, {host: said["busiest"] for host, said in facts.items()})
-        yield checklist_measured.speeds("loop of fixed work", checklist_measured.loop_rates(measured), "1/s")
+        yield checklist.noise(measured)
 
 
 def dgemm_rates(description: Mapping[str, Any], facts: checklist.Facts) -> Line:
-    """Measure DGEMM on all nodes at once, with the ranks and threads of the description, as a campaign would."""
-    if not all(said["tools"]["dgemm"] for said in facts.values()):
-        return Line(UNKNOWN, "DGEMM: not every node has the program: `make setup` in a folder that all of them see")
+    """Measure DGEMM on all nodes at once, with the ranks and threads of the description."""
+    if not all(state["tools"]["dgemm"] for state in facts.values()):
+        remedy = "`make setup` in a folder that all of them see"
+        return Line(UNKNOWN, f"DGEMM: not every node has the program: {remedy}")
     network, each = next(iter(description["networks"])), description.get("ranks_per_node", 1)
-    point = {"interconnect": network, "nodes": each * len(facts), "K": _K, "duration_s": _DGEMM_S}
+    ranks = each * len(facts)
+    point = {"interconnect": network, "nodes": ranks, "K": _K, "duration_s": _DGEMM_S}
     commands = [replace(command, ranks_per_node=each) for command in dgemm.commands(point)]
+    networks = {network: description["networks"][network]}
     try:
-        with cluster_testbed.open_testbed(description, {network: description["networks"][network]}) as opened:
+        with cluster_testbed.open_testbed(description, networks) as opened:
             transcript = opened.run(Trial("doctor", "survey", "dgemm", 0, 1, point), commands)
     except FalloffError as error:
         return Line(UNKNOWN, f"DGEMM: {error}")
     outcome = judge(transcript, dgemm.parse)
     if outcome.status != "ok":
         return Line(UNKNOWN, f"DGEMM: {outcome.reason}")
-    (rates,) = (reading.value for reading in outcome.readings)
-    nodes = {host: sum(rates[node * each : (node + 1) * each]) for node, host in enumerate(facts)}
-    return checklist_measured.speeds("DGEMM", nodes, "Gflop/s")
-
-
-def _call(argv: list[str]) -> int:
-    try:
-        return subprocess.call(argv)
-    except FileNotFoundError:
-        raise FalloffError(f"{argv[0]} is not here: run this where users of the cluster log in") from None
+    rates = outcome.readings[0].value
+    sums = [sum(rates[rank : rank + each]) for rank in range(0, ranks, each)]
+    return checklist.speeds("DGEMM", dict(zip(facts, sums)), "Gflop/s")

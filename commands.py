@@ -10,7 +10,7 @@ from analysis import paths
 from progress_bar import progress
 from runners import foreign, runner_named
 from runners.journal import Folder
-from runners.packing import pack
+from runners.manifest import pack
 from runners.record import FalloffError, Unreadable, to_json
 
 # What takes long to import is imported where it is used: `falloff parse` should answer at once.
@@ -196,7 +196,7 @@ def print_claims(source: str, out: Path | None) -> int:
 def print_rates(testbed: str) -> int:
     """Measure one node, of this machine without a testbed, and print its rates as TOML for data/testbeds."""
     import experiment
-    from runners import rates, session
+    from runners import node_rates, session
 
     of = ""
     if testbed:
@@ -205,26 +205,24 @@ def print_rates(testbed: str) -> int:
         networks = machine.get("networks") or experiment.read_toml(paths.INTERCONNECTS, "interconnects")
         idle = dict([next(iter(networks.items()))])  # a testbed wants one, though nothing is sent
         with session.testbed_module(machine).open_testbed(machine, idle) as opened:
-            said = rates.run_on(opened, *idle)
+            said = node_rates.run_on(opened, *idle)
     else:
-        said = rates.run_here()
-    print(rates.as_toml(said, of), end="")
+        said = node_rates.run_here()
+    print(node_rates.as_toml(said, of), end="")
     return 0
 
 
 def profile_program(argv: list[str]) -> int:
     """Run an MPI program and print what it sent, by call and size; its exit code, or 1 when nothing was counted."""
-    from runners import payload, profile, tools
+    from runners import payload, tools
 
-    found = profile.run(argv, Path(tools.find("payload.so", {})))
-    if not found.printed:
+    exit_code, printed = payload.run(argv, Path(tools.find("payload.so", {})))
+    if not printed:
         reason = "it ended before MPI_Finalize, or is no MPI program that payload.so can see (--help says which)"
         print(f"falloff: no message of {argv[0]} was counted: {reason}", file=sys.stderr)
-        return found.exit_code or 1
-    print(found.printed)
-    for table in payload.tables(found.printed):
-        print(f"\n{profile.histogram(table)}")
-    return found.exit_code
+        return exit_code or 1
+    print(printed)
+    return exit_code
 
 
 def doctor(testbed: str) -> int:

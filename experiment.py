@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import contrasts, derive, designs, experiments, paths, store, user_campaigns
+from analysis import attributes, contrasts, derive, designs, experiments, paths, store, user_campaigns
 from analysis.statistics import design as designs_of_plans
 from analysis.statistics import planning
 from analysis.statistics.design import Design, Statement
 from analysis.top500_lists import read_folder
 from progress_bar import progress
 from runners import campaign as engine
-from runners import provenance, runner_named, session, submission, tools
+from runners import provenance, runner_named, session, slurm, tools
 from runners.description import LEAST_BLOCKS, for_preset, for_testbed
 from runners.journal import Folder
 from runners.plan import Plan, resolve, with_blocks
@@ -103,7 +103,7 @@ def study(parameters: Parameters, module: ModuleType) -> Any:
             given[compared[campaign]] = found.today
         for dataset in (found.dataset, found.today):
             if dataset is not None:
-                testbed = json.loads(dataset.attrs["testbed_settings"])["name"]
+                testbed = attributes.testbed(dataset)["name"]
                 today = "-today" if dataset is found.today else ""
                 store.save(dataset, parameters.folder / f"{campaign}-{testbed}{today}.nc")
     return module.analyse(**given)
@@ -228,7 +228,7 @@ def run_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False, listen:
     """
     folder = _folder(plan, out, fresh)
     if not engine.is_finished(plan, folder):
-        submission.require_idle(folder)
+        slurm.require_idle(folder)
         missing = obstacles(plan)
         if missing:
             raise FalloffError("\n".join(missing))
@@ -242,14 +242,14 @@ def submit_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False) -> s
     `fresh` is as in `run_campaign`. Raises FalloffError when there is a job of this campaign, or Slurm takes none.
     """
     folder = _folder(plan, out, fresh)
-    return "" if engine.is_finished(plan, folder) else submission.submit(plan, folder)
+    return "" if engine.is_finished(plan, folder) else slurm.submit(plan, folder)
 
 
 def _folder(plan: Plan, out: Path, fresh: bool) -> Folder:
     """A plan's folder; an earlier one is moved aside first if it is to be fresh, unless a job is using it."""
     folder = folder_of(plan, out)
     if fresh and folder.path.exists():
-        submission.require_idle(folder)
+        slurm.require_idle(folder)
         folder.path.rename(folder.path.with_name(f"{folder.path.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"))
     return folder
 
@@ -305,7 +305,7 @@ def effort(plan: Plan) -> planning.Effort:
     for path in (folder_of(plan).path, paths.REFERENCE / f"{plan.name}-{plan.testbed['name']}"):
         with suppress(FalloffError):
             points = derive.points(store.read(path))
-            again = {**json.loads(points.attrs["design"]), "primary": plan.design["primary"]}  # by today's statements
+            again = {**attributes.design(points), "primary": plan.design["primary"]}  # by today's statements
             with suppress(KeyError):  # levels that were not run there
                 apart = contrasts.primary_differences(points.assign_attrs(design=json.dumps(again))).values
                 valid = int(np.isfinite(apart).all(axis=0).sum())

@@ -1,6 +1,6 @@
 """What a running campaign says: a bar with the time left on a terminal, otherwise a line for each trial."""
 
-from runners.progress import Event, Listener
+from runners.campaign import Event, Listener
 from runners.record import Settings, Trial
 
 # The levels that tell trials on the same nodes apart.

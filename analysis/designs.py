@@ -35,15 +35,11 @@ TEXTS = {
 }
 # What an absent number means.
 ABSENT = {
-    "cluster": {"unsubscribed_extra": math.nan},
-    "edges": {},
-    "cores": {
-        "supervisor_slots": 0,
-        "card_price": math.nan,
-        "card_bandwidth": math.inf,
-        "core_bandwidth": math.inf,
-    },
-    "designs": {},
+    "unsubscribed_extra": math.nan,
+    "supervisor_slots": 0,
+    "card_price": math.nan,
+    "card_bandwidth": math.inf,
+    "core_bandwidth": math.inf,
 }
 # Columns of `table` in the text for a terminal, and what they are called there.
 SHOWN = {
@@ -118,8 +114,8 @@ def check(described: Mapping[str, Any]) -> Designs:
 
 def _plain(group: str, row: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a row of a group, and what those that are absent mean."""
-    given = {key: row[key]["value"] for key in UNITS[group] if key in row}
-    return {**ABSENT[group], **given, **{key: row[key] for key in TEXTS[group]}}
+    numbers = {key: row[key]["value"] if key in row else ABSENT[key] for key in UNITS[group]}
+    return {**numbers, **{key: row[key] for key in TEXTS[group]}}
 
 
 def _rows(described: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
@@ -149,8 +145,8 @@ def _misshapen(described: Mapping[str, Any]) -> Iterator[str]:
 def _row_faults(group: str, place: str, row: Mapping[str, Any]) -> Iterator[str]:
     wanted = (*TEXTS[group], *UNITS[group])
     yield from (f"{place}.{key} is unknown" for key in row if key not in wanted)
-    needed = [key for key in wanted if key not in ABSENT[group]]
-    yield from (f"{place}.{key} is missing" for key in needed if key not in row)
+    lacking = [key for key in wanted if key not in row and key not in ABSENT]
+    yield from (f"{place}.{key} is missing" for key in lacking)
     for key, value in row.items():
         unit = UNITS[group].get(key)
         if key in TEXTS[group] and not isinstance(value, str):

@@ -6,7 +6,6 @@ report finds the same in the executed notebook, under `KEY` of the output's meta
 
 import base64
 import io
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +14,7 @@ from dataclasses import asdict, dataclass
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import style
+from analysis import attributes, style
 from analysis.findings import Finding
 from analysis.wording import counted, percent, plain
 from runners.record import FalloffError
@@ -173,7 +172,7 @@ class Answer:
 
 def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Table:
     """What a campaign varies, measures and repeats, in a small table; `titles` are of levels, instead of their own names."""
-    design, names = json.loads(dataset.attrs["design"]), json.loads(dataset.attrs["interconnects"])
+    design, names = attributes.design(dataset), attributes.interconnects(dataset)
     names |= {level: {"short": title} for level, title in (titles or {}).items()}
     rows = [
         (factor.replace("_", " "), _levels(levels, names))
@@ -203,7 +202,7 @@ def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Tab
 def without_result(dataset: xr.Dataset) -> Table | None:
     """Every trial of a campaign that has no result, and why; None where there is none."""
     failed = dataset.isel(trial=dataset.status.values != "ok")
-    names = json.loads(dataset.attrs["interconnects"])
+    names = attributes.interconnects(dataset)
     rows = [
         (identity, runner, _levels([network], names), plain(reason))
         for identity, runner, network, reason in zip(

@@ -23,10 +23,13 @@ Settings = dict[str, Any]
 def from_words(words: Iterable[str]) -> Settings:
     """The settings in words such as `nodes=4`; raises FalloffError naming every word that is none."""
     pairs = [word.partition("=") for word in words]
-    twice = {name for name, _, _ in pairs if [other for other, _, _ in pairs].count(name) > 1}
+    names = [name.strip() for name, _, _ in pairs]
+    twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise FalloffError(f"--set: {', '.join(sorted(twice))} is set twice; what differs between files is for --map")
-    return _checked({name.strip(): text for name, _, text in pairs}, "--set")
+        raise FalloffError(
+            f"--set: {', '.join(twice)} is set twice; what differs between files is for --map"
+        )
+    return _checked(dict(zip(names, (text for _, _, text in pairs))), "--set")
 
 
 def from_table(file: Path) -> list[tuple[str, Settings]]:
@@ -40,14 +43,18 @@ def from_table(file: Path) -> list[tuple[str, Settings]]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise FalloffError(f"cannot read {file} as CSV: {error}") from None
     if not rows or "file" not in rows[0]:
-        raise FalloffError(f"{file} needs a first line with the columns' names, one of them 'file', and rows")
-    found = []
+        raise FalloffError(
+            f"{file} needs a first line with the columns' names, one of them 'file', and rows"
+        )
+    table = []
     for number, row in enumerate(rows, start=2):
+        where = f"{file}, line {number}"
         if None in row or None in row.values() or not PurePath(row["file"].strip()).name:
-            raise FalloffError(f"{file}, line {number}: it has not one cell for each column, or names no file")
-        cells = {name.strip(): text for name, text in row.items() if name != "file" and text.strip()}
-        found.append((row["file"].strip(), _checked(cells, f"{file}, line {number}")))
-    return found
+            raise FalloffError(f"{where}: it has not one cell for each column, or names no file")
+        pattern = row.pop("file").strip()
+        cells = {name.strip(): text for name, text in row.items() if text.strip()}
+        table.append((pattern, _checked(cells, where)))
+    return table
 
 
 def of_file(name: str, common: Mapping, table: Iterable[tuple[str, Mapping]]) -> Settings:
@@ -67,22 +74,21 @@ def unused(names: Iterable[str], table: Iterable[tuple[str, Mapping]]) -> list[s
 
 def _checked(texts: Mapping[str, str], where: str) -> Settings:
     """The settings with values of the schema's types; raises FalloffError naming every fault."""
-    types = {
-        name: it["type"]
-        for name, it in schema()["coordinates"].items()
-        if it["dims"] == ["trial"] and name not in _TAKEN
+    coordinates = {
+        name: each for name, each in schema()["coordinates"].items() if name not in _TAKEN
     }
+    types = {name: each["type"] for name, each in coordinates.items() if each["dims"] == ["trial"]}
     settings: Settings = {}
-    faults = [f"{name!r} is unknown" for name in texts if name not in types]
-    for name in (name for name in texts if name in types):
-        text = texts[name].strip()
-        value = text if types[name] == "text" else _number(text)
-        fault = _fault(name, value)
-        faults += [f"{name} = {text!r} {fault}"] if fault else []
-        settings[name] = value
+    faults = []
+    for name, text in texts.items():
+        if name not in types:
+            faults.append(f"{name!r} is unknown; there are {', '.join(types)}")
+            continue
+        settings[name] = text.strip() if types[name] == "text" else _number(text)
+        fault = _fault(name, settings[name])
+        faults += [f"{name} = {text.strip()!r} {fault}"] if fault else []
     if faults:
-        known = f"; there are {', '.join(types)}" if len(settings) < len(texts) else ""
-        raise FalloffError(f"{where}: {'; '.join(sorted(faults))}{known}")
+        raise FalloffError(f"{where}: {'; '.join(sorted(faults))}")
     return settings
 
 

@@ -1,6 +1,5 @@
 """What can be said of HPL results that somebody else's runs left, what cannot, and their figure."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,7 +8,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import drawing, style
+from analysis import attributes, drawing, style
 from analysis.statistics.intervals import average
 from runners.record import FalloffError
 
@@ -60,7 +59,7 @@ def analyse(dataset: xr.Dataset) -> Imported:
 
 def interconnects(study: Imported) -> dict[str, str]:
     """The short name of every interconnect in the figure; of one that is not known, that it is not."""
-    described = json.loads(study.dataset.attrs["interconnects"])
+    described = attributes.interconnects(study.dataset)
     return {
         name: described[name]["short"] if name else "interconnect not known"
         for name in dict.fromkeys(study.best.interconnect)

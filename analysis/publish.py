@@ -31,7 +31,9 @@ HTML = (
 
 def to_html(markdown: str, folder: Path) -> str:
     """The whole page: mathematics as MathML, style sheet and figures (relative to `folder`) embedded."""
-    return pypandoc.convert_text(markdown, "html5", READ, extra_args=[*COMMON, *HTML], cworkdir=str(folder))
+    return pypandoc.convert_text(
+        markdown, "html5", READ, extra_args=[*COMMON, *HTML], cworkdir=str(folder)
+    )
 
 
 def to_pdf(markdown: str, folder: Path, timestamp: int) -> bytes:
@@ -40,4 +42,6 @@ def to_pdf(markdown: str, folder: Path, timestamp: int) -> bytes:
     source = pypandoc.convert_text(
         markdown, "typst", READ, extra_args=[*COMMON, template], cworkdir=str(folder)
     )
-    return typst.compile(source.encode(), root=str(folder), ignore_system_fonts=True, timestamp=timestamp)
+    return typst.compile(
+        source.encode(), root=str(folder), ignore_system_fonts=True, timestamp=timestamp
+    )

@@ -5,9 +5,8 @@ from functools import cache
 
 import xarray as xr
 
-from runners.record import FalloffError
-
 from analysis.paths import SCHEMA
+from runners.record import FalloffError
 
 KINDS = {"text": "OUT", "whole": "iu", "number": "fiu"}
 
@@ -21,14 +20,16 @@ def schema() -> dict:
 def faults(dataset: xr.Dataset) -> list[str]:
     """Every way in which a dataset departs from the schema, one sentence each; empty when none does."""
     found = []
-    for section, present in (("coordinates", dataset.coords), ("variables", dataset.data_vars)):
+    for section, arrays in (("coordinates", dataset.coords), ("variables", dataset.data_vars)):
         known = schema()[section]
-        found += [f"{section}: '{name}' is missing" for name in known if name not in present]
-        found += [f"{section}: '{name}' is not in the schema" for name in present if name not in known]
-        for name in known.keys() & present.keys():
+        found += [f"{section}: '{name}' is missing" for name in known.keys() - arrays.keys()]
+        found += [
+            f"{section}: '{name}' is not in the schema" for name in arrays.keys() - known.keys()
+        ]
+        for name in known.keys() & arrays.keys():
             found += _faults_of(name, dataset.variables[name], known[name])
-    found += [f"attribute '{name}' is missing" for name in schema()["attributes"] if name not in dataset.attrs]
-    return sorted(found)
+    absent = schema()["attributes"].keys() - dataset.attrs.keys()
+    return sorted([*found, *(f"attribute '{name}' is missing" for name in absent)])
 
 
 def check(dataset: xr.Dataset) -> xr.Dataset:
@@ -45,10 +46,12 @@ def _faults_of(name: str, array: xr.Variable, wanted: dict) -> list[str]:
         found.append(f"'{name}' has dimensions {list(array.dims)}, not {wanted['dims']}")
     if array.dtype.kind not in KINDS[wanted["type"]]:
         found.append(f"'{name}' is {array.dtype}, not {wanted['type']}")
-    for attribute in ("units", "long_name"):
-        if array.attrs.get(attribute) != wanted.get(attribute):
-            found.append(f"'{name}' has {attribute} {array.attrs.get(attribute)!r}, not {wanted.get(attribute)!r}")
-    if "values" in wanted:
-        strange = sorted(set(array.values.tolist()) - set(wanted["values"]))
-        found += [f"'{name}' holds {value!r}, which is not one of {wanted['values']}" for value in strange]
+    for key in ("units", "long_name"):
+        present, right = array.attrs.get(key), wanted.get(key)
+        if present != right:
+            found.append(f"'{name}' has {key} {present!r}, not {right!r}")
+    strange = set(array.values.tolist()) - set(wanted["values"]) if "values" in wanted else set()
+    found += [
+        f"'{name}' holds {value!r}, not one of {wanted['values']}" for value in sorted(strange)
+    ]
     return found

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from runners import manifest, payload, runner_named, token_output
+from runners import manifest, payload, runner_named, token_exchange
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError, Outcome, Transcript, judge
 
@@ -46,15 +46,17 @@ def assemble(folder: Path) -> xr.Dataset:
         "size": np.array(payload.LEAST),
         "message": _counted(rows, "message_size", 0),
         "pair": _counted(rows, "token_throughput", 0),
-        "run": max(_counted(rows, "token_throughput", 1), _counted(rows, "flow_makespan", 0), key=len),
+        "run": max(
+            _counted(rows, "token_throughput", 1), _counted(rows, "flow_makespan", 0), key=len
+        ),
         "place": _counted(rows, "bytes_through", 0),
-        "quantile": np.array(token_output.LEVELS),
+        "quantile": np.array(token_exchange.LEVELS),
     }
-    known = schema()
-    dataset = xr.Dataset(
-        {name: _array(name, known["variables"][name], rows, labels) for name in known["variables"]},
-        {name: _array(name, known["coordinates"][name], rows, labels) for name in known["coordinates"]},
+    variables, coordinates = (
+        {name: _array(name, wanted, rows, labels) for name, wanted in schema()[section].items()}
+        for section in ("variables", "coordinates")
     )
+    dataset = xr.Dataset(variables, coordinates)
     starts = dataset.start.values[np.isfinite(dataset.start.values)]
     dataset.attrs = {
         "campaign": plan.name,
@@ -89,7 +91,8 @@ def _state(folder: Path) -> tuple:
     """Every file's name, size and time of change, which nobody can set back."""
     found = []
     for file in sorted(folder.rglob("*")):
-        with suppress(FileNotFoundError):  # a campaign that still runs writes files beside and renames them
+        # A campaign that still runs writes files beside and renames them.
+        with suppress(FileNotFoundError):
             stat = file.stat()
             found.append((file.name, stat.st_size, stat.st_ctime_ns))
     return tuple(found)
@@ -99,7 +102,9 @@ def save(dataset: xr.Dataset, file: Path) -> None:
     """Write a dataset as netCDF-4; the file is replaced in one step, never left half-written."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(file.name + ".part")
-    compressed = {name: {"zlib": True} for name, array in dataset.data_vars.items() if array.dtype.kind == "f"}
+    compressed = {
+        name: {"zlib": True} for name, array in dataset.data_vars.items() if array.dtype.kind == "f"
+    }
     with _NETCDF:
         dataset.to_netcdf(part, engine="netcdf4", encoding=compressed)
     os.replace(part, file)
@@ -134,8 +139,9 @@ def _judged(transcript: Transcript) -> list[tuple[Transcript, Outcome]]:
 
 def _row(transcript: Transcript, outcome: Outcome) -> dict:
     """Everything that one trial contributes, by schema name."""
-    executions = transcript.executions
     trial = transcript.trial
+    start = min((each.start for each in transcript.executions), default=np.nan)
+    end = max((each.start + each.wall_s for each in transcript.executions), default=np.nan)
     return {
         **trial.point,
         **transcript.counters,
@@ -148,9 +154,8 @@ def _row(transcript: Transcript, outcome: Outcome) -> dict:
         "testbed": transcript.testbed,
         "status": outcome.status,
         "reason": outcome.reason,
-        "start": min((e.start for e in executions), default=np.nan),
-        "wall_time": max((e.start + e.wall_s for e in executions), default=np.nan)
-        - min((e.start for e in executions), default=np.nan),
+        "start": start,
+        "wall_time": end - start,
         **{reading.name: reading.value for reading in outcome.readings},
     }
 
@@ -158,11 +163,11 @@ def _row(transcript: Transcript, outcome: Outcome) -> dict:
 def _array(name: str, wanted: dict, rows: list[dict], labels: dict[str, np.ndarray]) -> tuple:
     """One schema entry as (dims, values, attributes) over all trials; `labels` are of the other dims."""
     attributes = {key: wanted[key] for key in ("units", "long_name") if key in wanted}
-    last = wanted["dims"][-1]
-    if wanted["dims"] == [last] and last in labels:
-        return wanted["dims"], labels[last], attributes
-    if last in labels:
-        values = np.full((len(rows), *(len(labels[dim]) for dim in wanted["dims"][1:])), np.nan)
+    if name in labels:
+        return wanted["dims"], labels[name], attributes
+    further = wanted["dims"][1:]
+    if further:
+        values = np.full((len(rows), *(len(labels[dim]) for dim in further)), np.nan)
         for row, trial in zip(values, rows):
             listed = np.array(trial.get(name, np.nan), dtype=float)
             row[tuple(map(slice, listed.shape))] = listed
@@ -182,15 +187,19 @@ def _counted(rows: list[dict], name: str, axis: int) -> np.ndarray:
 
 def _shared_settings(transcripts: list[Transcript]) -> dict:
     """The settings that have the same value in all points of the design."""
-    points = [t.trial.point for t in transcripts if t.trial.role == "point"]
+    points = [each.trial.point for each in transcripts if each.trial.role == "point"]
+    first = points[0] if points else {}
     return {
-        key: value for key, value in (points[0] if points else {}).items() if all(p.get(key) == value for p in points)
+        key: value
+        for key, value in first.items()
+        if all(point.get(key) == value for point in points)
     }
 
 
 def _caveat(testbed: dict, factors: dict) -> str:
     """With what every number from a testbed has to be read, in a sentence; empty when there is nothing to say."""
-    own_pace = "share" in testbed.get("cpu", {}) or "flop_s" in testbed.get("node", {})  # a quota in older campaigns
+    # Older campaigns had a quota, a share of the processors.
+    own_pace = "share" in testbed.get("cpu", {}) or "flop_s" in testbed.get("node", {})
     if testbed.get("kind") == "emulated" and not own_pace and "interconnect" in factors:
         return "The nodes were not paced: they shared the machine's cores, so that part of a fall may be the machine's."
     return ""

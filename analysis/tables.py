@@ -16,7 +16,9 @@ def read(file: Path, *columns: str) -> pd.DataFrame:
         raise FalloffError(f"cannot read {file} as CSV: {error}") from None
     for column in columns:
         if column not in table:
-            raise FalloffError(f"{file} has no column {column!r}; it has: {', '.join(map(str, table.columns))}")
+            raise FalloffError(
+                f"{file} has no column {column!r}; it has: {', '.join(map(str, table.columns))}"
+            )
     return table[list(columns)]
 
 
@@ -30,9 +32,7 @@ def blocks(table: pd.DataFrame, x: str, y: str, block: str) -> tuple[np.ndarray,
             raise FalloffError(f"column {column!r} holds text where numbers belong")
     twice = table[table.duplicated([block, x])]
     if len(twice):
-        again = twice.iloc[0]
-        raise FalloffError(
-            f"block {again[block]} has two rows at {x} = {again[x]:g}; a block has one value at each {x}"
-        )
+        at = f"block {twice[block].iloc[0]} has two rows at {x} = {twice[x].iloc[0]:g}"
+        raise FalloffError(f"{at}; a block has one value at each {x}")
     wide = table.pivot(index=block, columns=x, values=y)
     return wide.columns.to_numpy(float), wide.to_numpy(float)

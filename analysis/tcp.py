@@ -1,11 +1,10 @@
 """From a TCP campaign's trials to its points: goodput, share of the wire limit, CPU time at both ends."""
 
-import json
 
 import numpy as np
 import xarray as xr
 
-from analysis import cpu_account
+from analysis import attributes, cpu_account
 from analysis.derive import over_factors
 from analysis.statistics.intervals import mean_over
 from analysis.wire import wire_limit, wire_limit_both_ways
@@ -46,7 +45,7 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     both = dataset.direction == "both"
     reverse = dataset.goodput_reverse.where(both)
     total = dataset.goodput + xr.where(both, reverse, 0)
-    settings = json.loads(dataset.attrs["settings"])
+    settings = attributes.settings(dataset)
     seconds = settings["duration_s"] + settings["omit_s"]
     of_ends = {end: cpu_account.of_end(dataset, end).where(total > 0) for end in cpu_account.ENDS}
     found = over_factors(
@@ -86,7 +85,7 @@ def stamps(found: xr.Dataset) -> xr.DataArray:
 
 
 def _limits(dataset: xr.Dataset, found: xr.Dataset) -> dict[str, xr.DataArray]:
-    described = json.loads(dataset.attrs["interconnects"])
+    described = attributes.interconnects(dataset)
     rates = [described[path].get("rate_bit_s", np.nan) for path in found.path.values]
     rate = xr.DataArray(rates, {"path": found.path})
     both = found.direction == "both"

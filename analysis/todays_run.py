@@ -11,28 +11,29 @@ HEADS = {
     NOT_REPRODUCED: "**Today's run disagrees** on",
     TOO_SHORT: "Today's run is too short to judge",
 }
+# By statement; None where today's run has no runs for it.
+Compared = Mapping[str, Reproduction | None]
 
 
-def in_words(compared: Mapping[str, Reproduction | None]) -> str:
-    """On which statements today's run agrees, disagrees, or is too short; None where it did not run what one needs."""
-    found = {statement: each for statement, each in compared.items() if each is not None}
-    said = []
+def in_words(compared: Compared) -> str:
+    """On which statements today's run agrees, disagrees, or is too short, and those for which it has no runs."""
+    sentences = []
     for kind, head in HEADS.items():
-        statements = [statement for statement, each in found.items() if each.kind == kind]
-        if statements:
-            blocks = max(found[statement].blocks for statement in statements)
-            said.append(f"{head} {listed(statements)} ({counted(blocks, 'block')}).")
-    absent = [statement for statement in compared if statement not in found]
+        blocks = {
+            name: each.blocks for name, each in compared.items() if each and each.kind == kind
+        }
+        if blocks:
+            sentences.append(
+                f"{head} {listed([*blocks])} ({counted(max(blocks.values()), 'block')})."
+            )
+    absent = [name for name, each in compared.items() if each is None]
     if absent:
-        said.append(f"It has no runs for {listed(absent)}.")
-    return " ".join(said)
+        sentences.append(f"It has no runs for {listed(absent)}.")
+    return " ".join(sentences)
 
 
-def table(
-    label: str, compared: Mapping[str, Reproduction | None], what: str, basis: Basis
-) -> Table:
+def table(label: str, compared: Compared, what: str, basis: Basis) -> Table:
     """Each statement with the loss today and in the reference [%]; `what` is lost, such as "Fall"."""
-    rows = [(statement, *_cells(found)) for statement, found in compared.items()]
     columns = (
         "Statement",
         "Today",
@@ -45,6 +46,7 @@ def table(
         "Today's run against the reference. Reproduced: the interval of the last column lies inside the margin; not reproduced: it "
         "lies beyond, or the answers exclude each other"
     )
+    rows = [(statement, *_cells(each)) for statement, each in compared.items()]
     return Table(label, columns, "llrrrl", rows, caption, basis)
 
 

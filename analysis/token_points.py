@@ -4,7 +4,6 @@ Left out are trials whose pairs wrote more than the wires carry, and trials whos
 describes, as the byte counters of its hubs, switches and routers say.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from analysis import attributes
 from analysis.capacity import between, carriers
 from analysis.derive import over_factors
 from analysis.statistics.intervals import mean_over
@@ -130,7 +130,7 @@ def points(dataset: xr.Dataset, astray: xr.DataArray) -> tuple[xr.Dataset, tuple
     exceeds = (share > EXCESS).any("run")
     runs = runs.where(~exceeds)
     round_trip = _laid_out(dataset, dataset.token_round_trip.mean(["pair", "run"]), "quantile")
-    working = dataset.host_cpu_time / dataset.wall_time / _processors(dataset)
+    working = dataset.host_cpu_time / dataset.wall_time / attributes.host(dataset).get("cpus", np.nan)
     found = xr.Dataset(
         {
             "runs": runs,
@@ -144,14 +144,8 @@ def points(dataset: xr.Dataset, astray: xr.DataArray) -> tuple[xr.Dataset, tuple
 
 
 def _setup(dataset: xr.Dataset) -> _Setup:
-    attributes = ("design", "interconnects", "settings")
-    return _Setup(*(json.loads(dataset.attrs[name]) for name in attributes))
-
-
-def _processors(dataset: xr.Dataset) -> float:
-    """How many processors the machine has; NaN where it is not known."""
-    sessions = json.loads(dataset.attrs["provenance"]).get("sessions", [])
-    return sessions[-1]["host"]["cpus"] if sessions else np.nan
+    described = (attributes.design, attributes.interconnects, attributes.settings)
+    return _Setup(*(part(dataset) for part in described))
 
 
 def _shares(path: Mapping[str, Any], pairs: Sequence[Pair]) -> np.ndarray:

@@ -13,4 +13,6 @@ def runner_named(name: str) -> Runner:
     try:
         return importlib.import_module(f"{__name__}.{name}").RUNNER
     except (ModuleNotFoundError, AttributeError):
-        raise FalloffError(f"there is no runner {name!r}: runners/{name}.py should define RUNNER") from None
+        raise FalloffError(
+            f"there is no runner {name!r}: runners/{name}.py should define RUNNER"
+        ) from None

@@ -1,7 +1,7 @@
-"""What the kernel says of a bond in /proc/net/bonding: mode, hash, slaves, LACP partner; and whether it aggregates.
+"""What the kernel says of a bond in /proc/net/bonding, and whether it aggregates.
 
-The format is that of drivers/net/bonding/bond_procfs.c; older drivers leave lines out, and so does the kernel for
-whoever is not root: the active aggregator and its partner.
+The format is that of drivers/net/bonding/bond_procfs.c; older drivers leave lines out, and so does the
+kernel for whoever is not root: the active aggregator and its partner.
 """
 
 import re
@@ -23,15 +23,8 @@ _MODES = {
     "transmit load balancing": "balance-tlb",
     "adaptive load balancing": "balance-alb",
 }
-_LINE = re.compile(r"^\s*(?P<key>[^:]+?): ?(?P<value>.*?)\s*$")
-_SPEED = re.compile(r"(\d{1,9}) Mbps")
+_LINE = re.compile(r"^[ \t]*([^:\n]+?): ?(.*?)[ \t\r]*$", re.M)
 _NOBODY = "00:00:00:00:00:00"
-
-_SPREAD = {
-    "layer2": "the hash is layer2, so that all that goes to one peer goes over one slave",
-    "layer2+3": "the hash is layer2+3, so that all that goes to one peer goes over one slave",
-    "layer3+4": "the hash is layer3+4, so that each connection goes over one slave",
-}
 
 
 @dataclass(frozen=True)
@@ -48,9 +41,9 @@ class Slave:
 class Bond:
     """A bond as the kernel describes it.
 
-    `mode` is the name by which it is set; `hash_policy` (layer2, layer3+4 ...) is None where the mode has none.
-    `aggregator` and `partner`, the MAC address of the LACP partner, are of 802.3ad's active aggregator; both are None
-    in other modes and where they are not shown.
+    `mode` is the name by which it is set; `hash_policy` (layer2, layer3+4 ...) is None where the mode has
+    none. `aggregator` and `partner`, the MAC address of the LACP partner, are of 802.3ad's active
+    aggregator; both are None in other modes and where they are not shown.
     """
 
     mode: str
@@ -71,105 +64,77 @@ class Judgement:
 def parse(text: str) -> Bond:
     """The bond that a file of /proc/net/bonding describes.
 
-    Raises Unreadable, with the reason, when it is no such file, is cut off, or names a mode that is not known.
+    Raises Unreadable, with the reason, when it is no such file, is cut off, or names an unknown mode.
     """
-    head, *sections = _sections(text)
+    first, *others = re.split(r"^(?=Slave Interface:)", text, flags=re.M)
+    head, *sections = [_fields(part) for part in (first, *others)]
     if "Bonding Mode" not in head:
         raise Unreadable("not a file of /proc/net/bonding: it names no bonding mode")
-    said = head["Bonding Mode"]
-    mode = next((name for words, name in _MODES.items() if said.startswith(words)), None)
+    words = head["Bonding Mode"]
+    mode = next((name for known, name in _MODES.items() if words.startswith(known)), None)
     if mode is None:
-        raise Unreadable(f"the bonding mode {said!r} is unknown")
+        raise Unreadable(f"the bonding mode {words!r} is unknown")
     slaves = tuple(map(_slave, sections))
-    partner = head.get("Partner Mac Address")
-    bond = Bond(
-        mode,
-        next(iter(head.get("Transmit Hash Policy", "").split()), None),
-        slaves,
-        _number(head.get("Aggregator ID")),
-        partner.lower() if partner else None,
+    aggregator, ports = _number(head.get("Aggregator ID")), _number(head.get("Number of ports"))
+    listed = sum(slave.aggregator == aggregator for slave in slaves)
+    if ports is not None and listed != ports:
+        reason = f"the active aggregator has {ports} ports, {listed} are listed"
+        raise Unreadable(f"{reason}: the file is cut off")
+    policy = head.get("Transmit Hash Policy", "").partition(" ")[0] or None
+    return Bond(
+        mode, policy, slaves, aggregator, head.get("Partner Mac Address", "").lower() or None
     )
-    ports = _number(head.get("Number of ports"))
-    there = sum(slave.aggregator == bond.aggregator for slave in slaves)
-    if ports is not None and there != ports:
-        raise Unreadable(f"the active aggregator has {ports} ports, {there} are listed: the file is cut off")
-    return bond
 
 
 def judge(bond: Bond) -> Judgement:
-    """Whether a bond carries more than one of its slaves can, and how it spreads what it carries."""
+    """Whether a bond carries more than one of its slaves can."""
     up = [slave for slave in bond.slaves if slave.is_up]
-    if bond.mode == "active-backup":
-        return Judgement(False, "it is only failover: mode active-backup uses one slave at a time")
-    if bond.mode == "broadcast":
-        return Judgement(False, "it is only failover: mode broadcast sends the same over every slave")
+    if bond.mode in ("active-backup", "broadcast"):
+        return Judgement(False, f"it is only failover: mode {bond.mode}")
     if len(up) < 2:
         return Judgement(False, f"{len(up) or 'none'} of its {len(bond.slaves)} slaves has a link")
-    if bond.mode == "802.3ad":
-        return _judge_lacp(bond, up)
-    if bond.mode == "balance-rr":
-        return Judgement(True, "it aggregates: frames alternate between the slaves, those of one connection too")
-    if bond.mode == "balance-xor":
-        return Judgement(True, f"it aggregates: {_spread(bond)}; the switch has to know that these ports are one")
-    return Judgement(True, "it aggregates what it sends: the driver spreads the peers over the slaves by load")
+    spread = f"by hash {bond.hash_policy}" if bond.hash_policy else "frame by frame or peer by peer"
+    if bond.mode != "802.3ad":
+        return Judgement(True, f"it aggregates, {spread}")
+    groups = [slave.aggregator for slave in up]
+    if bond.partner == _NOBODY:
+        return Judgement(False, "it is only failover: no LACP partner answers")
+    if set(groups) == {None}:
+        return Judgement(False, "it does not aggregate: LACP has agreed on nothing")
+    is_apart = len(set(groups)) == len(up)
+    if is_apart or (bond.aggregator and groups.count(bond.aggregator) < 2):
+        return Judgement(False, "it is only failover: its slaves are in different aggregators")
+    if bond.partner is None:
+        return Judgement(None, "whether it aggregates is not shown without root: its LACP partner")
+    active = f"with {groups.count(bond.aggregator)} of its {len(up)} slaves"
+    return Judgement(True, f"it aggregates {active}, {spread}: LACP partner {bond.partner}")
 
 
 def here(folder: Path = FOLDER) -> Dict[str, Any]:
-    """Every bond of this machine by its name, as plain data with its judgement; empty where there is none."""
-    return {file.name: _described(file) for file in sorted(folder.glob("*"))}
-
-
-def _described(file: Path) -> Dict[str, Any]:
-    try:
-        bond = parse(file.read_text(encoding="utf-8"))
-    except (OSError, Unreadable) as error:
-        return {"unreadable": str(error)}
-    return {**asdict(bond), **asdict(judge(bond))}
-
-
-def _judge_lacp(bond: Bond, up: List[Slave]) -> Judgement:
-    """802.3ad carries more than one slave can only where a partner answers on several of them."""
-    if bond.partner == _NOBODY:
-        return Judgement(False, "it is only failover: no LACP partner answers, so that one slave carries everything")
-    groups = [slave.aggregator for slave in up]
-    if set(groups) == {None}:
-        return Judgement(False, "it does not aggregate: its slaves are in no aggregator, LACP has agreed on nothing")
-    if len(set(groups)) == len(up) or (bond.aggregator and groups.count(bond.aggregator) < 2):
-        return Judgement(False, "it is only failover: its slaves are in different aggregators, one of them active")
-    if bond.partner is None:
-        return Judgement(None, "whether it aggregates is not shown without root: its LACP partner")
-    active = groups.count(bond.aggregator)
-    some = "" if active == len(up) else f" with {active} of its {len(up)} slaves"
-    return Judgement(True, f"it aggregates{some}: LACP partner {bond.partner}; {_spread(bond)}")
-
-
-def _spread(bond: Bond) -> str:
-    return _SPREAD.get(bond.hash_policy or "", f"the hash is {bond.hash_policy or 'not shown'}")
-
-
-def _sections(text: str) -> List[Dict[str, str]]:
-    """The lines before the first slave, then those of each slave; of a key that comes twice, the first."""
-    found: List[Dict[str, str]] = [{}]
-    for line in text.splitlines():
-        match = _LINE.match(line)
-        if match:
-            if match["key"] == "Slave Interface":
-                found.append({})
-            found[-1].setdefault(match["key"], match["value"])
+    """Every bond of this machine by its name, as plain data with its judgement; empty without bonds."""
+    found: Dict[str, Any] = {}
+    for file in sorted(folder.glob("*")):
+        try:
+            bond = parse(file.read_text(encoding="utf-8"))
+            found[file.name] = {**asdict(bond), **asdict(judge(bond))}
+        except (OSError, Unreadable) as error:
+            found[file.name] = {"unreadable": str(error)}
     return found
+
+
+def _fields(section: str) -> Dict[str, str]:
+    """The lines of a section; of a key that comes twice, the first."""
+    pairs: List[Tuple[str, str]] = _LINE.findall(section)
+    return dict(reversed(pairs))
 
 
 def _slave(section: Dict[str, str]) -> Slave:
     name = section["Slave Interface"]
     if "MII Status" not in section:
         raise Unreadable(f"slave {name} has no status: the file is cut off")
-    speed = _SPEED.match(section.get("Speed", ""))
-    return Slave(
-        name,
-        section["MII Status"] == "up",
-        float(speed[1]) * 1e6 if speed else None,
-        _number(section.get("Aggregator ID")),
-    )
+    speed = re.match(r"(\d{1,9}) Mbps", section.get("Speed", ""))
+    bit_s = float(speed[1]) * 1e6 if speed else None
+    return Slave(name, section["MII Status"] == "up", bit_s, _number(section.get("Aggregator ID")))
 
 
 def _number(text: Optional[str]) -> Optional[int]:

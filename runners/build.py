@@ -1,9 +1,15 @@
-"""Build the tools that no package brings (`python -m runners.build`): xhpl, dgemm, node_rates,
-token, and delay_line, shared_wire and channel_bond, which are what lies between emulated nodes.
+"""Build the tools that no package brings: `python -m runners.build`.
 
-xhpl_payload is the same HPL that counts its messages, payload.so what counts any program's, mptcp.so gives any program
-MPTCP for TCP, and pace.so makes any program's ranks nodes of a known speed. Where the reference BLAS is installed,
-xhpl_reference too: the same HPL with the plainest of BLAS.
+    xhpl, xhpl_payload          HPL, and HPL that counts its messages
+    xhpl_reference              HPL with the plainest of BLAS, where the reference BLAS is installed
+    dgemm, node_rates, token    what a node delivers to DGEMM and STREAM, and exchanges of tokens
+    delay_line, shared_wire, channel_bond   what lies between emulated nodes
+    payload.so, mptcp.so, pace.so   for any program: counts its messages, gives it MPTCP, paces its ranks
+    xhpl_simulated, dgemm_simulated, xhpl_unmocked, noclock.so   for SimGrid's SMPI, where it is installed
+
+The simulated HPL is HPL's own code. Functions of the same name in simulated_hpl.c come first, so that the
+linker leaves the archive's out; four others are wrapped. xhpl_unmocked is the same archive with a real BLAS,
+which tells its pivots and its messages: what the simulation is compared with.
 
 Done once: a stamp beside the programs holds the checksum of all that they were made from.
 """
@@ -16,37 +22,14 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import List, Optional, Sequence
+from typing import Callable, List, Optional, Sequence
 
-from runners import hpl_source
-from runners.build_checks import require_no_openblas, require_passing
+from runners import hpl, hpl_dat, hpl_source
 from runners.record import FalloffError
 from runners.tools import BUILT
 
 _HERE = Path(__file__).resolve().parent
-_OWN_SOURCES = _HERE / "src"
-_INPUTS = (
-    _HERE / "build.py",
-    _HERE / "build_checks.py",
-    _HERE / "hpl_source.py",
-    _OWN_SOURCES / "xhpl_main.c",
-    _OWN_SOURCES / "dgemm.c",
-    _OWN_SOURCES / "node_rates.c",
-    _OWN_SOURCES / "delay_line.c",
-    _OWN_SOURCES / "shared_wire.c",
-    _OWN_SOURCES / "channel_bond.c",
-    _OWN_SOURCES / "tap.h",
-    _OWN_SOURCES / "token.c",
-    _OWN_SOURCES / "token.h",
-    _OWN_SOURCES / "token_tcp.c",
-    _OWN_SOURCES / "token_tcp.h",
-    _OWN_SOURCES / "token_coordinator.c",
-    _OWN_SOURCES / "token_mpi.c",
-    _OWN_SOURCES / "payload.c",
-    _OWN_SOURCES / "payload.h",
-    _OWN_SOURCES / "mptcp.c",
-    _OWN_SOURCES / "pace.c",
-)
+_SOURCES = _HERE / "src"
 
 # No processor-specific flags: the time is spent in the BLAS, which chooses its kernels at run time.
 # -fcommon and -w: HPL is from before the compilers that mind.
@@ -62,16 +45,42 @@ _HPL_FLAGS = (
     "-DHPL_DETAILED_TIMING",
 )
 _LIBRARIES = ("-lopenblas", "-lm")
-
-# They carry frames between emulated nodes.
-_CARRIERS = ("delay_line", "shared_wire", "channel_bond")
+_LEAN = ("-O2", "-Wl,--as-needed")  # for what is no MPI program
 
 # One measurement over two transports.
 _TOKEN = {"token": ("token_tcp.c", "token_coordinator.c"), "token_mpi": ("token_mpi.c",)}
 
+# Sources, the options before them and the libraries after them.
+_PROGRAMS = {
+    "dgemm": (("dgemm.c",), ("-O2",), _LIBRARIES),
+    "node_rates": (("node_rates.c",), (*_LEAN, "-fopenmp"), _LIBRARIES),
+    "delay_line": (("delay_line.c",), _LEAN, ()),
+    "shared_wire": (("shared_wire.c",), _LEAN, ()),
+    "channel_bond": (("channel_bond.c",), _LEAN, ()),
+    "token": (("token.c", *_TOKEN["token"]), _LEAN, ("-lm",)),
+    "token_mpi": (("token.c", *_TOKEN["token_mpi"]), _LEAN, ("-lm",)),
+    "payload.so": (("payload.c",), ("-O2", "-shared", "-fPIC"), ()),
+    "mptcp.so": (("mptcp.c",), (*_LEAN, "-shared", "-fPIC"), ("-ldl", "-lm")),
+    "pace.so": (("pace.c",), (*_LEAN, "-shared", "-fPIC"), ("-ldl", "-lm")),
+}
+
 # Debian's libblas-dev. An archive, linked by its path: what is linked by the name blas becomes at
 # run time the BLAS that the machine's alternatives point to, which is OpenBLAS.
 _REFERENCE_BLAS = "blas/libblas.a"
+
+SIMULATED = ("xhpl_simulated", "dgemm_simulated", "noclock.so", "xhpl_unmocked")
+SIMGRID_REMEDY = "SimGrid is missing: `apt-get install libsimgrid-dev`"
+# SMPI's headers would make every malloc its own. HPL sends rows that it has copied together, since a
+# datatype of a matrix that does not exist cannot be packed.
+_SIMULATED_FLAGS = ("-DSMPI_NO_OVERRIDE_MALLOC", "-DHPL_NO_MPI_DATATYPE", "-DHPL_COPY_L")
+_WRAPPED = ("malloc", "free", "HPL_pdpanel_init", "HPL_pdpanel_free")
+
+# A small system for one process.
+TRIAL_DECK = {
+    **{"N": 200, "NB": 32, "P": 1, "Q": 1, "PMAP": 0, "THRESHOLD": 16.0},
+    **{"PFACT": 1, "NBMIN": 4, "NDIV": 2, "RFACT": 1, "BCAST": 1, "DEPTH": 1},
+    **{"SWAP": 2, "SWAP_THRESHOLD": 64, "L1": 0, "U": 0, "EQUILIBRATION": 1, "ALIGNMENT": 8},
+}
 
 
 def build(folder: Path = BUILT) -> bool:
@@ -81,125 +90,176 @@ def build(folder: Path = BUILT) -> bool:
     xhpl_reference is left out without its library.
     """
     compiler = _compiler()
-    tarball = os.environ.get("HPL_SOURCE")
-    release = hpl_source.release(tarball)
-    counting = str(_OWN_SOURCES / "payload.c")
-    linked = {"xhpl": _LIBRARIES, "xhpl_payload": (counting, *_LIBRARIES)}
     reference = reference_blas(compiler)
+    linked = {"xhpl": _LIBRARIES, "xhpl_payload": (str(_SOURCES / "payload.c"), *_LIBRARIES)}
     if reference:
         linked["xhpl_reference"] = (str(reference), "-lm")
-    inputs = checksum(compiler, release, [*_INPUTS, *([reference] if reference else [])])
-    stamp = folder / "stamp"
-    programs = ("dgemm", "node_rates", *_CARRIERS, *_TOKEN, "payload.so", "mptcp.so", "pace.so", *linked)
-    if stamp.exists() and stamp.read_text() == inputs and all((folder / name).exists() for name in programs):
+
+    def make(work: Path, release: hpl_source.Release, top: Path) -> None:
+        for name, (sources, options, libraries) in _PROGRAMS.items():
+            files = [str(_SOURCES / source) for source in sources]
+            run_compiler(compiler, [*options, *files, "-o", name, *libraries], work)
+        objects = compile_hpl(compiler, release, top, work)
+        for name, libraries in linked.items():
+            run_compiler(compiler, [*objects, "-o", name, *libraries], work)
+            require_passing(work / name, work)
+        if reference:
+            require_no_openblas(work / "xhpl_reference")
+        # An earlier build's, whose library may be gone.
+        (folder / "xhpl_reference").unlink(missing_ok=True)
+
+    more = [reference] if reference else []
+    return _made(folder, "stamp", compiler, more, [*_PROGRAMS, *linked], make)
+
+
+def build_simulated(folder: Path = BUILT) -> bool:
+    """The same for the programs of SMPI; raises FalloffError with the remedy when SimGrid is missing."""
+    compiler = shutil.which("smpicc")
+    if not compiler:
+        raise FalloffError(SIMGRID_REMEDY)
+
+    def make(work: Path, release: hpl_source.Release, top: Path) -> None:
+        def files(*names: str) -> List[str]:
+            return [str(_SOURCES / name) for name in names]
+
+        objects = compile_hpl(compiler, release, top, work, _SIMULATED_FLAGS)
+        main = "xhpl_main.o" if release.own_main else "HPL_pddriver.o"
+        run_compiler("ar", ["rcs", "libhpl.a", *(name for name in objects if name != main)], work)
+        flags = ["-O2", "-std=c99", "-DHPL_CALL_CBLAS", f"-I{_SOURCES}", *_SIMULATED_FLAGS]
+        flags += [f"-I{top / include}" for include in release.includes]
+        wrap = "-Wl," + ",".join(f"--wrap={name}" for name in _WRAPPED)
+        own = [*flags, *files("simulated.c", "simulated_hpl.c"), wrap, "libhpl.a", "-lm"]
+        run_compiler(compiler, [main, *own, "-o", "xhpl_simulated"], work)
+        run_compiler(compiler, [*files("dgemm.c"), *own, "-o", "dgemm_simulated"], work)
+        noclock = ["-O2", "-shared", "-fPIC", *files("noclock.c"), "-o", "noclock.so"]
+        run_compiler("cc", noclock, work)
+        real = [*flags, *files("pivots.c", "payload.c"), "-Wl,--wrap=HPL_bwait", "libhpl.a"]
+        run_compiler(compiler, [main, *real, *_LIBRARIES, "-o", "xhpl_unmocked"], work)
+
+    return _made(folder, "stamp_simulated", compiler, [], SIMULATED, make)
+
+
+def _made(
+    folder: Path,
+    stamp: str,
+    compiler: str,
+    libraries: Sequence[Path],
+    programs: Sequence[str],
+    make: Callable[[Path, hpl_source.Release, Path], None],
+) -> bool:
+    """Let `make` put the programs into a scratch folder, then all of them into `folder`, unless they are
+    there, made from the same HPL, sources, libraries and compiler."""
+    tarball = os.environ.get("HPL_SOURCE")
+    release = hpl_source.release(tarball)
+    version = _answer(compiler, "--version").encode()
+    code = [_HERE / "build.py", _HERE / "hpl_source.py", *sorted(_SOURCES.iterdir()), *libraries]
+    parts = [release.sha256.encode(), version, *(path.read_bytes() for path in code)]
+    inputs, file = hashlib.sha256(b"\0".join(parts)).hexdigest(), folder / stamp
+    is_current = file.exists() and file.read_text() == inputs
+    if is_current and all((folder / name).exists() for name in programs):
         return False
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         work = Path(scratch)
-        run_compiler(compiler, ["-O2", str(_OWN_SOURCES / "dgemm.c"), "-o", "dgemm", *_LIBRARIES], work)
-        lean = ["-O2", "-Wl,--as-needed"]  # they are no MPI programs
-        node_rates = [*lean, "-fopenmp", str(_OWN_SOURCES / "node_rates.c"), "-o", "node_rates", *_LIBRARIES]
-        run_compiler(compiler, node_rates, work)
-        for name in _CARRIERS:
-            run_compiler(compiler, [*lean, str(_OWN_SOURCES / f"{name}.c"), "-o", name], work)
-        for name, transport in _TOKEN.items():
-            sources = [str(_OWN_SOURCES / file) for file in ("token.c", *transport)]
-            run_compiler(compiler, [*lean, *sources, "-o", name, "-lm"], work)
-        run_compiler(compiler, ["-O2", "-shared", "-fPIC", counting, "-o", "payload.so"], work)
-        for name in ("mptcp", "pace"):
-            source = str(_OWN_SOURCES / f"{name}.c")
-            run_compiler(compiler, [*lean, "-shared", "-fPIC", source, "-o", f"{name}.so", "-ldl", "-lm"], work)
-        top = hpl_source.unpack(tarball, work)
-        objects = compile_hpl(compiler, release, top, work)
-        for name, libraries in linked.items():
-            run_compiler(compiler, [*objects, "-o", name, *libraries], work)
-        for name in linked:
-            require_passing(work / name, work)
-        if reference:
-            require_no_openblas(work / "xhpl_reference")
-        (folder / "xhpl_reference").unlink(missing_ok=True)  # an earlier build's, whose library may be gone
+        make(work, release, hpl_source.unpack(tarball, work))
         for name in programs:
             os.replace(work / name, folder / name)
-    stamp.write_text(inputs)
+    file.write_text(inputs)
     return True
 
 
 def reference_blas(compiler: str) -> Optional[Path]:
     """The archive of the reference BLAS among the compiler's libraries; None when it is not installed."""
-    found = Path(_said(compiler, f"-print-file-name={_REFERENCE_BLAS}").strip())
+    found = Path(_answer(compiler, f"-print-file-name={_REFERENCE_BLAS}").strip())
     return found if found.is_absolute() else None  # the name itself comes back when there is none
 
 
 def compile_hpl(
     compiler: str, release: hpl_source.Release, top: Path, work: Path, flags: Sequence[str] = ()
 ) -> List[str]:
-    """Compile HPL's sources below `top`, and the main program that a release lacks; the objects' names in `work`."""
-    sources = sorted(
-        path for part in ("src", "testing") for path in (top / release.folder / part).rglob("*.c")
-    )
+    """Compile HPL's sources below `top`, and the main program that a release lacks; the objects' names."""
+    folders = [top / release.folder / part for part in ("src", "testing")]
+    sources = sorted(path for folder in folders for path in folder.rglob("*.c"))
     for name, changes in release.edits.items():
         (edited,) = (path for path in sources if path.name == name)
         hpl_source.edit(edited, changes)
     if release.own_main:
-        sources.append(_OWN_SOURCES / "xhpl_main.c")
+        sources.append(_SOURCES / "xhpl_main.c")
     flags = [*_HPL_FLAGS, *flags, *(f"-I{top / include}" for include in release.includes)]
-    jobs = os.cpu_count() or 1
-    shares = [sources[job::jobs] for job in range(jobs)]
+    jobs = min(os.cpu_count() or 1, len(sources))
     with ThreadPoolExecutor(jobs) as pool:
-        done = [
-            pool.submit(run_compiler, compiler, [*flags, "-c", *map(str, share)], work)
-            for share in shares
-            if share
-        ]
-    for job in done:
-        job.result()
+        commands = [[*flags, "-c", *map(str, sources[job::jobs])] for job in range(jobs)]
+        list(pool.map(lambda command: run_compiler(compiler, command, work), commands))
     return sorted(path.name for path in work.glob("*.o"))
+
+
+def require_passing(xhpl: Path, folder: Path) -> None:
+    """Solve one small system on one process (started without mpirun) and insist on its residual."""
+    (folder / "HPL.dat").write_text(hpl_dat.render(TRIAL_DECK))
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    output = subprocess.run(
+        [str(xhpl)],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **root},
+    ).stdout
+    try:
+        (row,) = hpl.rows(output)
+    except (FalloffError, ValueError) as error:
+        last = (output.strip().splitlines() or [str(error)])[-1]
+        hint = "is the MPI that compiled it the one installed?"
+        raise FalloffError(f"the {xhpl.name} just built does not run ({last}): {hint}") from None
+    if row.check != "PASSED":
+        reason = f"residual {row.residual}): the BLAS is at fault"
+        raise FalloffError(f"the {xhpl.name} just built computes wrongly ({reason}")
+
+
+def require_no_openblas(program: Path) -> None:
+    """Insist that a program neither contains OpenBLAS nor loads it: its name would stand in the file."""
+    if b"openblas" in program.read_bytes():
+        remedy = "reinstall libblas-dev, whose archive was linked"
+        raise FalloffError(f"the {program.name} just built holds OpenBLAS: {remedy}")
 
 
 def _compiler() -> str:
     compiler = shutil.which("mpicc")
     if not compiler:
-        raise FalloffError(
-            "mpicc is not here: `apt-get install libopenmpi-dev openmpi-bin` (or your cluster's MPI module)"
-        )
+        remedy = "`apt-get install libopenmpi-dev openmpi-bin` (or your cluster's MPI module)"
+        raise FalloffError(f"mpicc is not here: {remedy}")
     return compiler
 
 
 def run_compiler(compiler: str, arguments: Sequence[str], folder: Path) -> None:
-    """Run it in `folder`; raises FalloffError with its first complaint, and the remedy where that is known."""
+    """Run it in `folder`; raises FalloffError with its first complaint, and the remedy if that is known."""
     done = subprocess.run([compiler, *arguments], cwd=folder, capture_output=True, text=True)
     if done.returncode != 0:
-        faults = [line for line in done.stderr.splitlines() if "error" in line or "cannot find" in line]
-        first = (faults or done.stderr.splitlines() or ["no message"])[0]
-        remedy = " (`apt-get install libopenblas-dev`)" if "openblas" in first or "cblas.h" in first else ""
+        lines = done.stderr.splitlines()
+        faults = [line for line in lines if "error" in line or "cannot find" in line]
+        first = (faults or lines or ["no message"])[0]
+        lacks_blas = "openblas" in first or "cblas.h" in first
+        remedy = " (`apt-get install libopenblas-dev`)" if lacks_blas else ""
         raise FalloffError(f"{Path(compiler).name} fails: {first}{remedy}")
 
 
-def _said(compiler: str, question: str) -> str:
+def _answer(compiler: str, question: str) -> str:
     return subprocess.run([compiler, question], capture_output=True, text=True).stdout
 
 
-def checksum(compiler: str, release: hpl_source.Release, files: Sequence[Path]) -> str:
-    """Of all that programs are made from: the compiler, HPL's release and these files."""
-    version = _said(compiler, "--version")
-    parts: List[bytes] = [release.sha256.encode(), version.encode(), *(path.read_bytes() for path in files)]
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()
-
-
 def main() -> int:
-    """Build, and say in a line each what was done and left out; the exit code is 1 when xhpl could not be built."""
-    from runners import build_simulated  # it is made of this module's parts
-
+    """Build, and say in a line each what was done and left out; 1 when xhpl could not be built."""
     try:
         made = build()
     except FalloffError as error:
         print(f"falloff: {error}", file=sys.stderr)
         return 1
-    print(f"xhpl, dgemm, node_rates, token, {', '.join(_CARRIERS)} {'built' if made else 'are already'} in {BUILT}")
+    print(f"xhpl, {', '.join(_PROGRAMS)} {'built' if made else 'are already'} in {BUILT}")
     if not (BUILT / "xhpl_reference").exists():
-        print("left out: xhpl_reference, since the reference BLAS is missing: `apt-get install libblas-dev`")
+        remedy = "`apt-get install libblas-dev`"
+        print(f"left out: xhpl_reference, since the reference BLAS is missing: {remedy}")
     try:
-        build_simulated.build_simulated()
+        build_simulated()
     except FalloffError as error:
         print(f"left out: xhpl_simulated: {error}")
     return 0

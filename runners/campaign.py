@@ -1,21 +1,43 @@
 """Run a campaign: every trial that is not there yet, block by block, until a stopping rule is met."""
 
+import statistics
 import time
-from collections import deque
+from collections import defaultdict, deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from functools import partial
-from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Tuple
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from runners import manifest, provenance, runner_named
-from runners.description import Stopping
 from runners.journal import Folder
 from runners.plan import Plan
-from runners.progress import Event, Listener, Progress, missing
-from runners.record import Transcript, Trial, judge, to_json
+from runners.record import Outcome, Transcript, Trial, judge, to_json
 
 # What `run` returns when time ran out; no stopping rule, so that the next session goes on from there.
 DEADLINE = "deadline"
 
+# The status of a trial for which too few nodes were left: nothing was run.
+_UNAVAILABLE = "unavailable"
+# A trial may take so much longer than the longest of its kind so far.
+_ALLOWANCE = 1.25
+
+
+@dataclass(frozen=True)
+class Event:
+    """What the engine reports: `started`, `finished` or `kept` trials, and the campaign's `ended`.
+
+    `done` of `total` trials are there; `eta_s` is None until every kind of trial has been timed once.
+    """
+
+    kind: str
+    trial: Optional[Trial]
+    outcome: Optional[Outcome]
+    done: int
+    total: int
+    eta_s: Optional[float]
+    message: str = ""
+
+
+Listener = Callable[[Event], None]
 _Execute = Callable[[Trial], Tuple[Transcript, float]]
 
 
@@ -36,118 +58,186 @@ def run(
     """Run what is missing of a plan on an open testbed and say which rule ended it.
 
     `decided(folder)` is asked, where looks are planned, after each block from the first look on whether
-    further blocks would change nothing; which blocks are valid, and so when a look is due, it finds out itself.
-    What would not end before the `deadline` (seconds since the epoch) is left to the next session. `session` is what
-    the provenance tells of this one besides host and testbed. `admit(transcript)` raises to keep a trial out, which
-    ends the session, when it did not fail by itself but was ended from outside.
+    further blocks would change nothing; which blocks are valid, and so when a look is due, it finds out
+    itself. What would not end before the `deadline` (seconds since the epoch) is left to the next session.
+    `session` is what the provenance tells of this one besides host and testbed. `admit(transcript)`
+    raises to keep a trial out, which ends the session, when it was ended from outside.
     Returns `blocks`, `decided`, `time budget` or DEADLINE. Whatever interrupts it, finished trials stay.
     """
+
+    def execute(trial: Trial) -> Tuple[Transcript, float]:
+        begin = time.monotonic()
+        transcript = testbed.run(trial, runner_named(trial.runner).commands(trial.point))
+        seconds = time.monotonic() - begin
+        admit(transcript)
+        return transcript, seconds
+
     folder.create_or_check(plan)
     manifest.forget(folder.path)
     folder.write_provenance({"host": provenance.host(), "testbed": testbed.provenance(), **session})
     folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])
-    progress = Progress(plan, folder, listen, testbed.at_once, deadline)
-    ended_by = _run_in_order(plan, partial(_execute, testbed, admit), folder, progress, decided)
+    progress = _Progress(plan, folder, listen, testbed.at_once, deadline)
+    ended_by = _run_in_order(plan, execute, progress, decided)
     if ended_by == DEADLINE:
         folder.note("paused", by=DEADLINE)
     else:
         folder.note("ended", by=ended_by, stopping=to_json(plan.stopping))
     manifest.write(folder.path)
-    progress.ended(ended_by)
+    progress.tell("ended", None, message=ended_by)
     return ended_by
 
 
+def missing(trials: Iterable[Trial], folder: Folder) -> Set[str]:
+    """The ids of the trials that have still to be run, those that lacked nodes included: they may be back."""
+    status = {note["id"]: note["status"] for note in folder.notes() if note["event"] == "trial"}
+    kept = {trial for trial in folder.finished() if status.get(trial) != _UNAVAILABLE}
+    return {trial.id for trial in trials} - kept
+
+
 def is_finished(plan: Plan, folder: Folder) -> bool:
-    """Whether nothing is left to do: all trials are there, or this very stopping rule has left the rest out."""
+    """Whether nothing is left to do: all trials are there, or this very stopping rule left the rest out."""
     if not missing(plan.trials(), folder):
         return True
-    notes = [note for note in folder.notes() if note["event"] in ("session", "ended")]
-    ended = bool(notes) and _same_rules(notes[-1].get("stopping"), plan)
-    return ended and notes[-1]["by"] != "blocks"
-
-
-def _same_rules(noted: Any, plan: Plan) -> bool:
-    """Whether a note's stopping rules are the plan's; an older note has no looks and one rule more."""
-    if not isinstance(noted, Mapping):
+    last = [note for note in folder.notes() if note["event"] in ("session", "ended")][-1:]
+    if not last or last[0].get("by") in (None, "blocks"):
         return False
-    of_old = {rule: value for rule, value in noted.items() if rule != "precision"}
-    rules = {**to_json(Stopping(0)), **of_old}
-    return {**rules, "looks": tuple(rules["looks"])} == to_json(plan.stopping)
+    rules = last[0].get("stopping", {})
+    return {**rules, "looks": tuple(rules.get("looks", ()))} == to_json(plan.stopping)
 
 
 def _run_in_order(
-    plan: Plan, execute: _Execute, folder: Folder, progress: Progress, decided: Callable[[Folder], bool]
+    plan: Plan, execute: _Execute, progress: "_Progress", decided: Callable[[Folder], bool]
 ) -> str:
     """Run the preamble, then block by block, and say what ended it."""
-    if not _run_missing(plan.preamble, execute, folder, progress):
+    budget, looks = plan.stopping.time_budget_s, plan.stopping.looks
+    if not _run_missing(plan.preamble, execute, progress):
         return DEADLINE
     for number, block in enumerate(plan.blocks, start=1):
-        if _too_late(plan, block, progress):
+        seconds = progress.expected(block)
+        if budget and number > 1 and seconds and progress.spent_s + seconds > budget:
             return "time budget"
-        if not (progress.can_end(block) and _run_missing(block, execute, folder, progress)):
+        if not (progress.can_end(block) and _run_missing(block, execute, progress)):
             return DEADLINE
-        looks = plan.stopping.looks
-        if looks and number >= looks[0] and number < len(plan.blocks) and decided(folder):
+        is_look = looks and looks[0] <= number < len(plan.blocks)
+        if is_look and decided(progress.folder):
             return "decided"
     return "blocks"
 
 
-def _run_missing(trials: Iterable[Trial], execute: _Execute, folder: Folder, progress: Progress) -> bool:
+def _run_missing(trials: Iterable[Trial], execute: _Execute, progress: "_Progress") -> bool:
     """Run those of the trials that are not there yet, in order; `at_once` of them where a testbed can.
 
-    Returns whether the deadline left time for all. Only this thread writes: what an interruption leaves running ends
-    with the testbed and is not kept.
+    Returns whether the deadline left time for all. Only this thread writes: what an interruption leaves
+    running ends with the testbed and is not kept.
     """
     waiting = deque(progress.not_kept(trials))
-    if progress.at_once == 1:
+    if progress.at_once == 1:  # in this thread: an interrupt ends the trial, too
         for trial in waiting:
-            if not _in_time(trial, progress):
+            if not progress.has_time_for(trial):
                 return False
-            progress.started(trial)
-            _keep(trial, *execute(trial), folder, progress)
+            progress.tell("started", trial)
+            progress.keep(trial, *execute(trial))
         return True
     running: Dict[Future, Trial] = {}
     pool = ThreadPoolExecutor(progress.at_once)
     try:
         while True:
-            while waiting and len(running) < progress.at_once and _in_time(waiting[0], progress):
+            while waiting and len(running) < progress.at_once and progress.has_time_for(waiting[0]):
                 trial = waiting.popleft()
-                progress.started(trial)
+                progress.tell("started", trial)
                 running[pool.submit(execute, trial)] = trial
             if not running:
                 return not waiting
             for done in wait(running, return_when=FIRST_COMPLETED)[0]:
-                _keep(running.pop(done), *done.result(), folder, progress)
+                progress.keep(running.pop(done), *done.result())
     finally:
         pool.shutdown(wait=False)
 
 
-def _in_time(trial: Trial, progress: Progress) -> bool:
-    """Whether a trial will be over before the deadline: at the latest when the last of its commands is stopped."""
-    commands = runner_named(trial.runner).commands(trial.point)
-    return progress.has_time_for(trial, sum(command.timeout_s for command in commands if not command.background))
+class _Progress:
+    """Keeps trials, counts them and the time that each kind takes, and tells the listener."""
 
+    def __init__(
+        self, plan: Plan, folder: Folder, listen: Listener, at_once: int, deadline: Optional[float]
+    ) -> None:
+        self.folder, self.at_once, self.spent_s = folder, at_once, 0.0
+        self._plan, self._listen, self._deadline = plan, listen, deadline
+        self._begin, self._has_begun = time.time(), False
+        self._trials = plan.trials()
+        self._kind = {trial.id: (trial.runner, trial.point.get("nodes")) for trial in self._trials}
+        self._missing = missing(self._trials, folder)
+        self._seconds: Dict[Any, List[float]] = defaultdict(list)
+        for note in folder.notes():
+            if note["event"] == "trial" and note["id"] in self._kind:
+                self._count(note["id"], note["status"], note["seconds"])
 
-def _execute(testbed: Any, admit: Callable[[Transcript], None], trial: Trial) -> Tuple[Transcript, float]:
-    """The trial's transcript, and the seconds that it took."""
-    begin = time.monotonic()
-    transcript = testbed.run(trial, runner_named(trial.runner).commands(trial.point))
-    seconds = time.monotonic() - begin
-    admit(transcript)
-    return transcript, seconds
+    def expected(self, trials: Iterable[Trial]) -> Optional[float]:
+        """Seconds that the missing ones of these trials will take; None while their kind was never timed."""
+        kinds = [self._kind[trial.id] for trial in trials if trial.id in self._missing]
+        if not all(kind in self._seconds for kind in kinds):
+            return None
+        return sum(statistics.mean(self._seconds[kind]) for kind in kinds) / self.at_once
 
+    def can_end(self, block: Iterable[Trial]) -> bool:
+        """Whether a block should begin: not if it would be cut in two that a whole session could hold.
 
-def _keep(trial: Trial, transcript: Transcript, seconds: float, folder: Folder, progress: Progress) -> None:
-    folder.save(transcript)
-    outcome = judge(transcript, runner_named(trial.runner).parse)
-    folder.note("trial", id=trial.id, status=outcome.status, seconds=round(seconds, 4))
-    progress.finished(trial, outcome, seconds)
+        The next session may be on other nodes, with which the trials of this one must not be compared.
+        """
+        expected = self.expected(block)
+        if self._deadline is None or not expected or expected > self._deadline - self._begin:
+            return True
+        return expected <= self._deadline - time.time()
 
+    def has_time_for(self, trial: Trial) -> bool:
+        """Whether a trial would end before the deadline, judged by the longest of its kind, or else by
+        the limits of its commands.
 
-def _too_late(plan: Plan, block: Tuple[Trial, ...], progress: Progress) -> bool:
-    """Whether a block that has still to run would not end within the time budget."""
-    budget = plan.stopping.time_budget_s
-    if not budget or block is plan.blocks[0]:
-        return False
-    to_come = progress.expected(block)
-    return to_come is not None and to_come > 0 and progress.spent_s + to_come > budget
+        The first of a session begins in any case: one with a large limit would never be run otherwise.
+        """
+        if self._deadline is None:
+            return True
+        left, timed = self._deadline - time.time(), self._seconds.get(self._kind[trial.id])
+        if timed:
+            needed = _ALLOWANCE * max(timed)
+        else:
+            commands = runner_named(trial.runner).commands(trial.point)
+            needed = sum(each.timeout_s for each in commands if not each.background)
+        return left > 0 and (needed <= left or not self._has_begun)
+
+    def not_kept(self, trials: Iterable[Trial]) -> List[Trial]:
+        """Those of the trials that are missing; the listener hears of the others."""
+        wanted = [trial for trial in trials if trial.id in self._missing]
+        for trial in trials:
+            if trial not in wanted:
+                self.tell("kept", trial)
+        return wanted
+
+    def keep(self, trial: Trial, transcript: Transcript, seconds: float) -> None:
+        """Write a trial's transcript and note its outcome."""
+        self.folder.save(transcript)
+        outcome = judge(transcript, runner_named(trial.runner).parse)
+        self.folder.note("trial", id=trial.id, status=outcome.status, seconds=round(seconds, 4))
+        self._missing.discard(trial.id)
+        self._count(trial.id, outcome.status, seconds)
+        self.tell("finished", trial, outcome)
+
+    def tell(
+        self,
+        kind: str,
+        trial: Optional[Trial],
+        outcome: Optional[Outcome] = None,
+        message: str = "",
+    ) -> None:
+        """Let the listener hear of an event."""
+        self._has_begun = self._has_begun or kind == "started"
+        eta, budget = self.expected(self._trials), self._plan.stopping.time_budget_s
+        if budget:
+            left = max(budget - self.spent_s, 0.0)
+            eta = left if eta is None else min(eta, left)
+        done = len(self._trials) - len(self._missing)
+        self._listen(Event(kind, trial, outcome, done, len(self._trials), eta, message))
+
+    def _count(self, trial_id: str, status: str, seconds: float) -> None:
+        if status != _UNAVAILABLE:  # which took no time, and tells nothing of what the trial takes
+            self._seconds[self._kind[trial_id]].append(seconds)
+        self.spent_s += seconds / self.at_once

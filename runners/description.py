@@ -1,30 +1,45 @@
-"""What a campaign's description says: when it ends, its points, and what is wrong with it.
+"""What a campaign's description says: when it ends, its points, its design, and what is wrong with it.
 
-A description is a plain dict, the parsed TOML of a file in data/campaigns.
+A description is a plain dict, the parsed TOML of a file in data/campaigns. Its design is decided before
+it runs: primary statements in their order, margin and negative control.
+
+    [design]
+    margin = 0.05
+    negative_control = 1            # nodes at which no network is used
+    [[design.primary]]              # tested in this order: the next counts only if this one is as expected
+    networks = ["gige", "10gige"]   # the rate on the first against that on the second
+    from = 2                        # nodes
+    to = 8
+    expected = "falls off"
 """
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Tuple
 
-from runners import design, on_cluster
 from runners.record import FalloffError, Settings
 
 LEAST_BLOCKS = 2  # that have an interval
+EXPECTED = ("falls off", "flat", "rises")  # what a primary statement may be expected to be
 
 # The keys of a campaign's description.
 _WANTED = ("name", "title", "runner", "seed", "factors", "settings", "design", "stopping")
 _OPTIONAL = ("testbed", "grouped_by", "levels", "survey", "warm_up", "presets")
+
+_BYTES_OF_A_NUMBER = 8
+
+Description = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Stopping:
     """When a campaign ends, always at a whole block: whichever rule is met first.
 
-    `blocks` is the largest number of blocks; `time_budget_s` (0: none) covers everything from
-    the first trial on. `looks` are the numbers of valid blocks, ascending, after which the campaign is
-    judged, each time at the nominal one-sided level `one_sided`: it ends when all of its primary statements
-    are decided, at the latest at the last look. `blocks` may exceed that, to make up for invalid blocks.
+    `blocks` is the largest number of blocks; `time_budget_s` (0: none) covers everything from the first
+    trial on. `looks` are the numbers of valid blocks, ascending, after which the campaign is judged, each
+    time at the nominal one-sided level `one_sided`: it ends when all of its primary statements are
+    decided, at the latest at the last look. `blocks` may exceed that, to make up for invalid blocks.
     """
 
     blocks: int
@@ -33,51 +48,189 @@ class Stopping:
     one_sided: float = 0.05
 
 
-def for_testbed(campaign: Mapping[str, Any], testbed: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A campaign as a testbed can run it: with the testbed's own `settings`, on its `interconnects` alone, without
-    surveys by tools that are not among its `runners`, and with no more than its `blocks`. What a testbed does not
-    name stays; so do interconnects of which it has none, for the plan to refuse."""
-    runners, networks = testbed.get("runners"), campaign["factors"].get("interconnect", [])
-    fitted = {**campaign, "settings": {**campaign["settings"], **testbed.get("settings", {})}}
-    there = [name for name in networks if name in testbed.get("interconnects", networks)]
-    if there:
-        fitted["factors"] = {**campaign["factors"], "interconnect": there}
-        warm_ups = campaign.get("warm_up", [])
-        fitted["warm_up"] = [alike for alike in warm_ups if alike.get("interconnect", there[0]) in there]
-    if runners is not None:
-        fitted["survey"] = [survey for survey in campaign.get("survey", []) if survey["runner"] in runners]
-    if "blocks" in testbed:  # what repeats itself exactly is not looked at several times
-        rules = {rule: value for rule, value in campaign["stopping"].items() if rule not in ("looks", "one_sided")}
-        fitted["stopping"] = {**rules, "blocks": testbed["blocks"]}
-        fitted["warm_up"] = []
-    return on_cluster.fitted(fitted, testbed) if testbed.get("kind") == "cluster" else fitted
+def stopping_of(rules: Mapping[str, Any]) -> Stopping:
+    """Stopping rules as a record; raises TypeError for an unknown one."""
+    return Stopping(**{**rules, "looks": tuple(rules.get("looks", ()))})
 
 
-def for_preset(campaign: Mapping[str, Any], preset: str) -> Mapping[str, Any]:
+def for_preset(campaign: Description, preset: str) -> Description:
     """A campaign with a preset's stopping rules and, where it has `factors`, with its levels of those.
 
-    Raises FalloffError when the campaign has no such preset, or lacks a part; an empty name is the campaign as it
-    stands.
+    Raises FalloffError when the campaign has no such preset, or lacks a part; an empty name is the
+    campaign as it stands.
     """
+    name, presets = campaign.get("name", "?"), campaign.get("presets", {})
     missing = _misshapen(campaign)
     if missing:
-        raise FalloffError(f"campaign {campaign.get('name', '?')}: {'; '.join(missing)}")
-    presets = {"": {}, **campaign.get("presets", {})}
-    if preset not in presets:
-        raise FalloffError(
-            f"campaign {campaign.get('name', '?')}: preset {preset!r} is unknown; "
-            f"there are {', '.join(campaign.get('presets', {})) or 'none'}"
-        )
-    rules = dict(presets[preset])
-    levels = rules.pop("factors", {})
-    return {
-        **campaign,
-        "factors": {**campaign["factors"], **levels},
-        "stopping": {**campaign["stopping"], **rules},
-    }
+        raise FalloffError(f"campaign {name}: {'; '.join(missing)}")
+    if preset and preset not in presets:
+        known = ", ".join(presets) or "none"
+        raise FalloffError(f"campaign {name}: preset {preset!r} is unknown; there are {known}")
+    rules = dict(presets[preset]) if preset else {}
+    factors = {**campaign["factors"], **rules.pop("factors", {})}
+    return {**campaign, "factors": factors, "stopping": {**campaign["stopping"], **rules}}
 
 
-def points_of(campaign: Mapping[str, Any]) -> List[Settings]:
+def for_testbed(campaign: Description, testbed: Mapping[str, Any]) -> Description:
+    """A campaign as a testbed can run it: with the testbed's own `settings`, on its `interconnects` alone,
+    without surveys by tools that are not among its `runners`, and with no more than its `blocks`.
+
+    What a testbed does not name stays; so do interconnects of which it has none, for the plan to refuse.
+    For a cluster see `_for_cluster`.
+    """
+    runners, networks = testbed.get("runners"), campaign["factors"].get("interconnect", [])
+    fitted = {**campaign, "settings": {**campaign["settings"], **testbed.get("settings", {})}}
+    common = [name for name in networks if name in testbed.get("interconnects", networks)]
+    if common:
+        fitted["factors"] = {**campaign["factors"], "interconnect": common}
+        warm_ups = campaign.get("warm_up", [])
+        fitted["warm_up"] = [
+            one for one in warm_ups if one.get("interconnect", common[0]) in common
+        ]
+    if runners is not None:
+        surveys = campaign.get("survey", [])
+        fitted["survey"] = [survey for survey in surveys if survey["runner"] in runners]
+    if "blocks" in testbed:  # what repeats itself exactly is not looked at several times
+        rules = {**campaign["stopping"], "blocks": testbed["blocks"]}
+        fitted["stopping"] = {key: rules[key] for key in rules if key not in ("looks", "one_sided")}
+        fitted["warm_up"] = []
+    return _for_cluster(fitted, testbed) if testbed.get("kind") == "cluster" else fitted
+
+
+def _for_cluster(campaign: Description, testbed: Mapping[str, Any]) -> Dict[str, Any]:
+    """The campaign on the networks of a user's cluster and on no more nodes than it has.
+
+    Networks are those that both name, else all of the testbed's. Where one that the contrast needs is
+    missing, it is the slowest against the fastest, and the control, which only an emulation can have, the
+    one compared with. Levels are the testbed's own where it has them; else HPL's matrices take
+    `matrix_share` of its memory, on grids of all processes. Raises FalloffError when such grids are not
+    described.
+    """
+    size, networks, factors = testbed["nodes"], testbed["networks"], dict(campaign["factors"])
+    levels = {**campaign.get("levels", {}), **testbed.get("levels", {})}
+    fitted = {**campaign, "factors": factors, "levels": levels}
+    if "nodes" in factors:
+        factors["nodes"] = [n for n in factors["nodes"] if n <= size] or factors["nodes"]
+    if "interconnect" in factors:
+        common = [name for name in factors["interconnect"] if name in networks]
+        factors["interconnect"] = common or list(networks)
+        fitted["design"] = _cluster_design(campaign["design"], factors, networks)
+    if campaign["runner"] == "hpl":
+        each = testbed.get("ranks_per_node", 1)
+        fitted["settings"] = {**campaign["settings"], "ranks_per_node": each}
+        if "nodes" not in testbed.get("levels", {}):
+            levels.update(_problems(fitted, testbed))
+    fitted["survey"] = [
+        {**survey, "links": [link for link in survey["links"] if max(link) <= size]}
+        for survey in campaign.get("survey", [])
+    ]
+    first = factors.get("interconnect", list(networks))[0]
+    fitted["warm_up"] = [
+        one if one.get("interconnect") in networks else {**one, "interconnect": first}
+        for one in campaign.get("warm_up", [])
+        if "nodes" not in one or one["nodes"] in factors["nodes"]
+    ]
+    return fitted
+
+
+def _cluster_design(
+    design: Mapping[str, Any], factors: Mapping[str, Any], networks: Mapping[str, Any]
+) -> Dict[str, Any]:
+    """What the analysis compares, of networks and node counts that are there."""
+    names = factors["interconnect"]
+    if design.get("compared", "interconnect") != "interconnect" or "primary" not in design:
+        return dict(design)
+    rates = {name: networks[name]["rate_bit_s"] for name in names if "rate_bit_s" in networks[name]}
+    extremes = [min(rates, key=rates.get), max(rates, key=rates.get)] if len(rates) > 1 else []
+    if has_statements(design):
+        primary = _cluster_statements(design["primary"], factors, extremes)
+        compared = [one["networks"][-1] for one in primary]
+    else:
+        primary = design["primary"]
+        if extremes and not set(primary) <= set(names):
+            primary = extremes
+        compared = [primary[-1]]
+    found = {**design, "primary": primary}
+    if "control" in design and design["control"] not in names and compared:
+        found["control"] = compared[0]
+    return found
+
+
+def _cluster_statements(
+    primary: List[Mapping[str, Any]], factors: Mapping[str, Any], extremes: List[str]
+) -> List[Mapping[str, Any]]:
+    """The statements on networks that are there, up to as many nodes as are; else the first one on the
+    slowest network against the fastest."""
+    known = [one for one in primary if set(one["networks"]) <= set(factors["interconnect"])]
+    if not known and extremes:
+        known = [{**primary[0], "networks": extremes}]
+    cut = []
+    for one in known:
+        most = max((nodes for nodes in factors["nodes"] if nodes <= one["to"]), default=0)
+        statement = {**one, "to": most}
+        if one["from"] in factors["nodes"] and one["from"] < most and statement not in cut:
+            cut.append(statement)
+    return cut
+
+
+def _problems(campaign: Description, testbed: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
+    """What every node count entails on a cluster, as a table of levels; empty where the campaign's own
+    holds. Raises FalloffError as `_for_cluster` does."""
+    each, factors = testbed.get("ranks_per_node", 1), campaign["factors"]
+    if "matrix_share" not in testbed:
+        if each > 1:
+            remedy = "say matrix_share and memory_bytes, or [levels.nodes]"
+            reason = f"{each} processes a node need grids of their own"
+            raise FalloffError(f"testbed {testbed['name']}: {reason}: {remedy}")
+        return {}
+    filled, block = testbed["matrix_share"] * testbed["memory_bytes"], campaign["settings"]["NB"]
+    entailed = dict(campaign["levels"].get("nodes", {}))
+    for nodes in factors["nodes"]:
+        sized = problem(nodes, each, filled, block)
+        # Where the order is a factor, its levels hold.
+        sized = {name: value for name, value in sized.items() if name not in factors}
+        entailed[str(nodes)] = {**entailed.get(str(nodes), {}), **sized}
+    return {"nodes": entailed}
+
+
+def problem(nodes: int, each: int, bytes_of_node: float, block: int) -> Dict[str, int]:
+    """HPL's N, P and Q for so many nodes with so many processes each.
+
+    The matrix fills `bytes_of_node` on every node, rounded down to whole blocks; the grid is as nearly
+    square as may be, with no more rows than columns.
+    """
+    ranks = nodes * each
+    rows = max(divisor for divisor in range(1, math.isqrt(ranks) + 1) if ranks % divisor == 0)
+    order = math.isqrt(int(nodes * bytes_of_node / _BYTES_OF_A_NUMBER)) // block * block
+    return {"P": rows, "Q": ranks // rows, "N": order}
+
+
+def has_statements(design: Mapping[str, Any]) -> bool:
+    """Whether the design's `primary` is a list of statements in their order, and no pair of levels."""
+    primary = design.get("primary")
+    return bool(primary) and all(isinstance(one, Mapping) for one in primary)
+
+
+def design_of(campaign: Description, stopping: Stopping) -> Dict[str, Any]:
+    """What the analysis needs to know: of the design what the campaign has levels for, factors, looks."""
+    factors = campaign["factors"]
+    nodes = factors.get("nodes", [])
+    design = {**campaign["design"], "factors": factors}
+    if has_statements(design):
+        levels = set(factors.get(design.get("compared", "interconnect"), []))
+        design["primary"] = [
+            one
+            for one in design["primary"]
+            if set(one["networks"]) <= levels and {one["from"], one["to"]} <= set(nodes)
+        ]
+    if design.get("negative_control") not in nodes:
+        design.pop("negative_control", None)
+    if stopping.looks:
+        design.update(looks=list(stopping.looks), one_sided=stopping.one_sided)
+    return design
+
+
+def points_of(campaign: Description) -> List[Settings]:
     """Every combination of levels, each with the settings that its levels entail.
 
     `levels` has a table for each factor that entails any, or for several factors together: its name and
@@ -88,108 +241,120 @@ def points_of(campaign: Mapping[str, Any]) -> List[Settings]:
     for levels in itertools.product(*factors.values()):
         point: Dict[str, Any] = {**campaign["settings"], **dict(zip(factors, levels))}
         for names, entailed in campaign.get("levels", {}).items():
-            point.update(entailed.get(" ".join(str(point.get(name)) for name in names.split()), {}))
+            key = " ".join(str(point.get(name)) for name in names.split())
+            point.update(entailed.get(key, {}))
         points.append(point)
     return points
 
 
-def matching(campaign: Mapping[str, Any], wanted: Settings) -> List[Settings]:
+def matching(campaign: Description, wanted: Settings) -> List[Settings]:
     """The points that have all of these settings."""
     return [point for point in points_of(campaign) if wanted.items() <= point.items()]
 
 
-def interconnects_of(campaign: Mapping[str, Any]) -> List[str]:
+def interconnects_of(campaign: Description) -> List[str]:
     """The interconnects and the paths that the trials use."""
     factors = campaign["factors"]
-    used = [*factors.get("interconnect", []), *factors.get("path", []), campaign["settings"].get("path")]
-    return [name for name in dict.fromkeys(used) if name is not None]
-
-
-def stopping_of(campaign: Mapping[str, Any]) -> Stopping:
-    """The campaign's stopping rules; raises TypeError for an unknown one."""
-    rules = campaign["stopping"]
-    return Stopping(**{**rules, "looks": tuple(rules.get("looks", ()))})
+    used = [*factors.get("interconnect", []), *factors.get("path", [])]
+    used += [campaign["settings"]["path"]] if "path" in campaign["settings"] else []
+    return list(dict.fromkeys(used))
 
 
 def faults(
-    campaign: Mapping[str, Any], testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
+    campaign: Description, testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
 ) -> List[str]:
     """Every reason why a campaign cannot be resolved for a testbed, in words; empty when it can."""
     return _misshapen(campaign) or [
-        *_faulty_stopping(campaign),
-        *design.faults(campaign["design"]),
+        *_faulty_stopping(campaign["stopping"]),
+        *_faulty_design(campaign["design"]),
         *_faulty_levels(campaign),
         *_unlike_testbed(campaign, testbed, interconnects),
     ]
 
 
-def _misshapen(campaign: Mapping[str, Any]) -> List[str]:
-    """Parts that are missing or unknown, and factors without distinct levels: nothing else can be checked then."""
-    faults = [f"'{key}' is missing" for key in _WANTED if key not in campaign]
-    faults += [f"{key!r} is unknown: leave it out" for key in campaign if key not in (*_WANTED, *_OPTIONAL)]
-    return faults + [
-        f"factor {factor!r} needs a list of distinct levels, not {levels!r}"
-        for factor, levels in campaign.get("factors", {}).items()
-        if not isinstance(levels, list) or not levels or len(set(levels)) < len(levels)
-    ]
+def _misshapen(campaign: Description) -> List[str]:
+    """Parts that are missing or unknown, and factors without distinct levels: nothing else can be
+    checked then."""
+    found = [f"'{key}' is missing" for key in _WANTED if key not in campaign]
+    unknown = [key for key in campaign if key not in (*_WANTED, *_OPTIONAL)]
+    found += [f"{key!r} is unknown: leave it out" for key in unknown]
+    for factor, levels in campaign.get("factors", {}).items():
+        if not isinstance(levels, list) or not levels or len(set(levels)) < len(levels):
+            found.append(f"factor {factor!r} needs a list of distinct levels, not {levels!r}")
+    return found
 
 
-def _faulty_stopping(campaign: Mapping[str, Any]) -> List[str]:
-    rules, known = campaign["stopping"], Stopping.__dataclass_fields__
+def _faulty_stopping(rules: Mapping[str, Any]) -> List[str]:
+    known = Stopping.__dataclass_fields__
     unknown = [rule for rule in rules if rule not in known]
     found = [f"stopping rule {rule!r} is unknown; there are {', '.join(known)}" for rule in unknown]
-    if not isinstance(rules.get("blocks"), int) or rules["blocks"] < 1:
+    blocks, looks = rules.get("blocks"), list(rules.get("looks", ()))
+    if not isinstance(blocks, int) or blocks < 1:
         return [*found, "stopping needs 'blocks', a whole number from 1"]
-    looks, level = rules.get("looks", ()), rules.get("one_sided", Stopping.one_sided)
-    whole = all(isinstance(look, int) for look in looks)
-    if not whole or list(looks) != sorted(set(looks)) or not all(LEAST_BLOCKS <= n <= rules["blocks"] for n in looks):
-        found.append(
-            f"stopping needs looks that ascend from {LEAST_BLOCKS} to its {rules['blocks']} blocks, not {looks!r}"
-        )
+    in_range = all(isinstance(look, int) and LEAST_BLOCKS <= look <= blocks for look in looks)
+    if not in_range or looks != sorted(set(looks)):
+        wanted = f"looks that ascend from {LEAST_BLOCKS} to its {blocks} blocks"
+        found.append(f"stopping needs {wanted}, not {looks!r}")
+    level = rules.get("one_sided", Stopping.one_sided)
     if not isinstance(level, float) or not 0 < level < 0.5:
         found.append(f"stopping needs a one_sided level above 0 and below 0.5, not {level!r}")
     return found
 
 
-def _faulty_levels(campaign: Mapping[str, Any]) -> List[str]:
-    """What speaks of a factor or a level that is not there, or would leave out a level without a word."""
+def _faulty_design(design: Mapping[str, Any]) -> List[str]:
+    """What is wrong with the primary statements, if the design has such."""
+    if not has_statements(design):
+        return []
+    found = [] if "margin" in design else ["primary statements need a margin"]
+    for number, one in enumerate(design["primary"], start=1):
+        which = f"primary statement {number}"
+        missing = [key for key in ("networks", "from", "to") if key not in one]
+        found += [f"{which} lacks {key!r}" for key in missing]
+        if not missing and (len(one["networks"]) != 2 or not one["from"] < one["to"]):
+            found.append(f"{which} needs two networks, and fewer nodes in 'from' than in 'to'")
+        if one.get("expected", EXPECTED[0]) not in EXPECTED:
+            found.append(f"{which} expects {one['expected']!r}; there are {', '.join(EXPECTED)}")
+    return found
+
+
+def _faulty_levels(campaign: Description) -> List[str]:
+    """What speaks of a factor or a level that is not there, or would silently leave out a level."""
     factors, found = campaign["factors"], []
     for names, entailed in campaign.get("levels", {}).items():
         strange = [factor for factor in names.split() if factor not in factors]
         found += [f"levels.{names} is there, but {factor!r} is no factor" for factor in strange]
         levels = itertools.product(*(factors.get(factor, []) for factor in names.split()))
-        unsaid = [key for key in (" ".join(map(str, level)) for level in levels) if key not in entailed]
+        keys = [" ".join(map(str, level)) for level in levels]
+        unsaid = [key for key in keys if key not in entailed]
         found += [f"levels.{names} does not say what {key} entails" for key in unsaid]
     if campaign.get("grouped_by", next(iter(factors))) not in factors:
         found.append(f"its trials are grouped by {campaign['grouped_by']!r}, which is no factor")
-    for alike in campaign.get("warm_up", []):
-        if not matching(campaign, alike):
-            found.append(f"no point is like the warm_up's {dict(alike)}")
-    return found
+    warm_ups = [one for one in campaign.get("warm_up", []) if not matching(campaign, one)]
+    return found + [f"no point is like the warm_up's {dict(one)}" for one in warm_ups]
 
 
 def _unlike_testbed(
-    campaign: Mapping[str, Any], testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
+    campaign: Description, testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
 ) -> List[str]:
     """What the campaign asks for and the testbed has not."""
-    found = [
-        f"interconnect {name!r} is unknown; there are {', '.join(interconnects)}"
-        for name in interconnects_of(campaign)
-        if name not in interconnects
-    ]
-    name, available = testbed.get("name"), testbed.get("nodes")
-    if "path" in campaign["factors"] and testbed.get("kind") != "emulated":
+    factors, name, available = campaign["factors"], testbed.get("name"), testbed.get("nodes")
+    known = ", ".join(interconnects)
+    unknown = [used for used in interconnects_of(campaign) if used not in interconnects]
+    found = [f"interconnect {used!r} is unknown; there are {known}" for used in unknown]
+    if "path" in factors and testbed.get("kind") != "emulated":
         found.append(f"its nodes are joined by paths, and those of testbed {name} are not")
-    asked = campaign["factors"].get("interconnect", [])
+    asked = factors.get("interconnect", [])
     if asked and not set(asked) & set(testbed.get("interconnects", asked)):
         found.append(f"testbed {name} has no interconnect {' or '.join(asked)}")
-    together = [way for way in campaign["factors"].get("aggregation", []) if way != "one_link"]
-    if together and testbed.get("rails", 1) < 2:
-        found.append(f"aggregation {together[0]} needs two links a node, testbed {name} has one")
-    varied = [level for level in campaign["factors"].get("vary", []) if level != "none"]
+    both = [way for way in factors.get("aggregation", []) if way != "one_link"]
+    if both and testbed.get("rails", 1) < 2:
+        found.append(f"aggregation {both[0]} needs two links a node, testbed {name} has one")
+    varied = [level for level in factors.get("vary", []) if level != "none"]
     if varied and "rates" not in testbed:
-        found.append(f"{varied[0]} varies a number of a model, and testbed {name} is no simulated one")
-    too_many = [n for n in campaign["factors"].get("nodes", []) if available is not None and n > available]
-    if too_many:
-        found.append(f"{max(too_many)} nodes are asked for, testbed {name} has {available}")
+        found.append(
+            f"{varied[0]} varies a number of a model, and testbed {name} is no simulated one"
+        )
+    most = max(factors.get("nodes", []), default=0)
+    if available is not None and most > available:
+        found.append(f"{most} nodes are asked for, testbed {name} has {available}")
     return found

@@ -3,16 +3,7 @@
 import re
 from typing import List
 
-from runners.record import (
-    Command,
-    Reading,
-    Result,
-    Runner,
-    Settings,
-    Transcript,
-    Unreadable,
-    readings_as_asked,
-)
+from runners.record import Command, Reading, Result, Runner, Settings, Unreadable, parser, whole
 
 # Order of the updated matrix: 32 MiB, far beyond the caches, as HPL's trailing matrix is.
 ORDER = 2048
@@ -31,24 +22,9 @@ def commands(point: Settings) -> List[Command]:
     return [Command(argv, ranks=point["nodes"], timeout_s=point["duration_s"] + _START_S)]
 
 
-def parse(transcript: Transcript) -> List[Reading]:
-    """The readings of the output; raises InvalidRun when something else ran than the point asks for,
-    otherwise as `results` does."""
-    (result,) = results(transcript.executions[-1].stdout)
-    return readings_as_asked("dgemm", result, transcript.trial.point)
-
-
 def results(text: str) -> List[Result]:
-    """dgemm_rate in Gflop/s, a list with one rate for each node in rank order; `nodes` and `K` as printed.
-
-    Raises Unreadable when the output is cut off or contradicts itself.
-    """
-    head = _HEAD.search(text)
-    if not head or not _END.search(text):
-        raise Unreadable(
-            "dgemm did not print its first and last line: the run was stopped or its output cut off"
-        )
-    order, inner, nodes = (int(number) for number in head.groups())
+    """dgemm_rate in Gflop/s, a list with one rate for each node in rank order; `nodes` and `K` as printed."""
+    order, inner, nodes = map(int, whole("dgemm", text, _HEAD, _END).groups())
     ranks = _RANK.findall(text)
     if [int(rank) for rank, *_ in ranks] != list(range(nodes)):
         raise Unreadable(f"dgemm ran on {nodes} ranks but reports {len(ranks)}")
@@ -56,10 +32,11 @@ def results(text: str) -> List[Result]:
         expected = 2 * order**2 * inner * int(repetitions) / float(seconds) / 1e9
         if abs(float(rate) / expected - 1) > 1e-4:
             raise Unreadable(
-                f"rank {rank} reports {rate} Gflop/s where its work and time give {expected:.6f}"
+                f"rank {rank} reports {rate} Gflop/s, its work and time give {expected:.6f}"
             )
     rates = [float(rate) for _, rate, *_ in ranks]
     return [Result((Reading("dgemm_rate", rates, "Gflop/s"),), {"nodes": nodes, "K": inner})]
 
 
+parse = parser("dgemm", results)
 RUNNER = Runner("dgemm", commands, parse, results)

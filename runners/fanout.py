@@ -6,21 +6,15 @@ common to all flows, so that the aggregate was there at one time; what the buffe
 by at most their size.
 """
 
-from typing import List, Optional, Sequence
+import math
+import re
+from dataclasses import dataclass
+from typing import Dict, List, Optional, Sequence, Tuple
 
-from runners.fanout_output import Flow, flows
+from runners import iperf3
 from runners.iperf3 import PORT
-from runners.record import (
-    Command,
-    FalloffError,
-    InvalidRun,
-    Reading,
-    Result,
-    Runner,
-    Settings,
-    Transcript,
-    Unreadable,
-)
+from runners.record import Command, FalloffError, InvalidRun, Reading, Result, Runner, Settings
+from runners.record import Transcript, Unreadable, mismatch, whole
 
 # As fine as the common window's ends are placed inside an interval of the receiver's report.
 INTERVAL_S = 0.25
@@ -33,50 +27,74 @@ _LEAST_IN_COMMON = 0.5
 
 _DEFAULTS = {"direction": "forward", "streams": 1, "omit_s": 0}
 
+_HEAD = re.compile(r"^fanout: (\d{1,6}) flows, ", re.M)
+_ROW = re.compile(r"^ *(\d{1,6})  (\S+)  (\d{1,12}\.\d{6})  (.*)$", re.M)
+_END = re.compile(r"^end of fanout\s*\Z", re.M)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One flow: where to or from, when it started [s], and what its receiver had counted by then.
+
+    `times` [s] and `counts` [B] are cumulative, without the warm-up, from (0, 0) on; time 0 is `start`.
+    """
+
+    address: str
+    start: float
+    times: Tuple[float, ...]
+    counts: Tuple[float, ...]
+
+    def received(self, begin: float, end: float) -> float:
+        """Bytes received between two moments [s], linear inside an interval."""
+        return self._count(end - self.start) - self._count(begin - self.start)
+
+    def _count(self, time: float) -> float:
+        steps = zip(self.times, self.times[1:], self.counts, self.counts[1:])
+        for begin, end, before, after in steps:
+            if time <= end:
+                return before + (after - before) * max(time - begin, 0.0) / (end - begin)
+        return self.counts[-1]
+
 
 def nodes(point: Settings) -> List[int]:
     """The nodes at the far ends of the flows: the first `receivers` that are not the sender."""
-    return [node for node in range(1, point["receivers"] + 2) if node != point["sender"]][: point["receivers"]]
+    return [node for node in range(1, point["receivers"] + 2) if node != point["sender"]][
+        : point["receivers"]
+    ]
 
 
 def commands(point: Settings) -> List[Command]:
-    """A server on each far node, then all clients on the sender, which `direction` "reverse" makes receive.
-
-    Raises FalloffError for both directions at once.
-    """
+    """A server on each far node, then all clients on the sender, which `direction` "reverse" makes receive."""
     direction = point.get("direction", "forward")
     if direction not in ("forward", "reverse"):
-        raise FalloffError(f"fanout runs forward or reverse, not {direction!r}: correct `direction`")
+        raise FalloffError(f"`direction` has to be forward or reverse, not {direction!r}")
     limit = point["duration_s"] + point.get("omit_s", 0) + _MARGIN_S
     reporting = ("--json", "--port", str(PORT), "--interval", str(INTERVAL_S))
     options = ["--get-server-output", "--time", str(point["duration_s"])]
-    for key, option in (("omit_s", "--omit"), ("window_bytes", "--window"), ("congestion_control", "--congestion")):
-        if point.get(key):
-            options += [option, str(point[key])]
-    options += ["--parallel", str(point.get("streams", 1)), *(["--reverse"] if direction == "reverse" else [])]
+    options += iperf3.options(point, ("omit_s", "window_bytes", "congestion_control"))
+    options += ["--parallel", str(point.get("streams", 1))]
+    options += ["--reverse"] if direction == "reverse" else []
+    server = ("iperf3", "--server", "--one-off", *reporting)
     servers = [
-        Command(
-            ("iperf3", "--server", "--one-off", *reporting),
-            node=node, timeout_s=limit, background=True, listens=PORT,
-        )
+        Command(server, node=node, timeout_s=limit, background=True, listens=PORT)
         for node in nodes(point)
-    ]  # fmt: skip
+    ]
     addresses = ",".join(f"{{node{node}}}" for node in nodes(point))
     client = ("fanout", addresses, *reporting, *options)
     return [*servers, Command(client, node=point["sender"], timeout_s=limit)]
 
 
 def parse(transcript: Transcript) -> List[Reading]:
-    """The `readings` of the flows, flow_goodput placed on the far nodes (None elsewhere).
-
-    Raises InvalidRun when other flows ran than the point asks for, otherwise as `flows` and `readings`.
-    """
+    """The `readings` of the flows, flow_goodput placed on the far nodes (None elsewhere)."""
     point = transcript.trial.point
-    (text,) = (execution.stdout for execution in transcript.executions if execution.tool == "fanout")
-    found = flows(text, {**_DEFAULTS, **{key: point[key] for key in ("duration_s", *_DEFAULTS) if key in point}})
+    (text,) = (
+        execution.stdout for execution in transcript.executions if execution.tool == "fanout"
+    )
+    asked = {key: point[key] for key in ("duration_s", *_DEFAULTS) if key in point}
+    found = flows(text, {**_DEFAULTS, **asked})
     far = nodes(point)
     if len(found) != len(far):
-        raise InvalidRun(f"{len(found)} flows ran, {len(far)} were asked for")
+        raise InvalidRun(f"receivers is {len(found)}, {len(far)} was asked for")
     goodput, *others = readings(found)
     on_nodes: List[Optional[float]] = [None] * max(*far, point["sender"])
     for node, rate in zip(far, goodput.value):
@@ -101,7 +119,7 @@ def readings(found: Sequence[Flow]) -> List[Reading]:
     begin, end = max(starts), min(flow.start + flow.times[-1] for flow in found)
     longest = max(flow.times[-1] for flow in found)
     if end - begin < _LEAST_IN_COMMON * longest:
-        raise InvalidRun(f"the flows had only {max(end - begin, 0):.2f} of {longest:.2f} s in common")
+        raise InvalidRun(f"flows had only {max(end - begin, 0):.2f} of {longest:.2f} s in common")
     rates = [8 * flow.received(begin, end) / (end - begin) for flow in found]
     if not sum(rates):
         raise Unreadable("the receivers counted no data")
@@ -112,6 +130,50 @@ def readings(found: Sequence[Flow]) -> List[Reading]:
         Reading("fairness", fairness, "1"),
         Reading("start_skew", begin - min(starts), "s"),
     ]
+
+
+def flows(text: str, asked: Settings) -> List[Flow]:
+    """The flows of an output; `asked` are settings that the reports have to name too."""
+    head, rows = whole("fanout", text, _HEAD, _END), _ROW.findall(text)
+    if [int(flow) for flow, *_ in rows] != list(range(1, int(head[1]) + 1)):
+        raise Unreadable(f"fanout started {head[1]} flows but reports {len(rows)}")
+    return [_flow(address, float(start), report, asked) for _, address, start, report in rows]
+
+
+def _flow(address: str, started: float, report: str, asked: Settings) -> Flow:
+    try:
+        client = iperf3.only_report(report)
+        made = iperf3.settings(client)
+        different = mismatch(asked, made)
+        if different:
+            raise InvalidRun("; ".join(different))
+        receiver = client if made["direction"] == "reverse" else client["server_output_json"]
+        sums = [interval["sum"] for interval in receiver["intervals"]]
+        counted = {float(each["end"]): float(each["bytes"]) for each in sums if not each["omitted"]}
+        start = started + float(made["omit_s"])
+        return Flow(address, start, *_cumulative(counted))
+    except (KeyError, TypeError, ValueError):
+        lacking = "iperf3's report lacks its receiver's intervals"
+        raise Unreadable(f"for {address}: {lacking}") from None
+    except Unreadable as error:
+        raise type(error)(f"for {address}: {error}") from None
+
+
+def _cumulative(counted: Dict[float, float]) -> Tuple[Tuple[float, ...], Tuple[float, ...]]:
+    """Times and counts from (0, 0) on, of the bytes by the end [s] of each interval.
+
+    Starts are not used: the one that iperf3 gives to the first interval after the warm-up lies before
+    it, though its bytes do not.
+    """
+    times, counts = [0.0], [0.0]
+    for end, size in counted.items():
+        if not (math.isfinite(end) and math.isfinite(size) and end > times[-1] and size >= 0):
+            raise Unreadable("iperf3's intervals do not follow each other")
+        times.append(end)
+        counts.append(counts[-1] + size)
+    if len(times) == 1:
+        raise Unreadable("iperf3's report has no interval")
+    return tuple(times), tuple(counts)
 
 
 RUNNER = Runner("fanout", commands, parse, results)

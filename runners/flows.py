@@ -5,13 +5,17 @@ import re
 from typing import Callable, Dict, List, Tuple
 
 from runners import placement
-from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Transcript, Unreadable
-from runners.record import readings_as_asked
+from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Unreadable
+from runners.record import parser, whole
 
 _NUMBER = r"\d\.\d{15}e[+-]\d\d"
-_HEAD = re.compile(r"^flows: (\d{1,6}) nodes, (\d{1,6}) runs, (\d{1,15}) bytes each, by SimGrid [\d.]+$", re.M)
+_HEAD = re.compile(
+    r"^flows: (\d{1,6}) nodes, (\d{1,6}) runs, (\d{1,15}) bytes each, by SimGrid [\d.]+$", re.M
+)
 _ROW = re.compile(rf"^ *(\d{{1,6}}) +(\d{{1,9}}) +({_NUMBER}) +({_NUMBER})$", re.M)
-_SIMULATOR = re.compile(r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB\nend of flows$", re.M)
+_SIMULATOR = re.compile(
+    r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB\nend of flows$", re.M
+)
 
 # The mean of flows that take the same time may be above the longest by a rounding.
 _ROUNDING = 1e-12
@@ -75,16 +79,15 @@ def pairs(point: Settings) -> List[Pairs]:
 
 def commands(point: Settings) -> List[Command]:
     """One simulation of all runs, one after the other, of flows of `flow_bytes` each; raises as `pairs` does."""
-    lines = "".join(" ".join(f"{source}-{sink}" for source, sink in run) + "\n" for run in pairs(point))
+    lines = "".join(
+        " ".join(f"{source}-{sink}" for source, sink in run) + "\n" for run in pairs(point)
+    )
     argv = ("flows", str(point["flow_bytes"]))
-    return [Command(argv, ranks=point["nodes"], files={"flows.txt": lines}, timeout_s=point["timeout_s"])]
-
-
-def parse(transcript: Transcript) -> List[Reading]:
-    """The readings of the table; raises InvalidRun when something else ran than the point asks for, otherwise as
-    `results` does."""
-    (result,) = results(transcript.executions[-1].stdout)
-    return readings_as_asked("flows", result, transcript.trial.point)
+    return [
+        Command(
+            argv, ranks=point["nodes"], files={"flows.txt": lines}, timeout_s=point["timeout_s"]
+        )
+    ]
 
 
 def results(text: str) -> List[Result]:
@@ -92,12 +95,9 @@ def results(text: str) -> List[Result]:
 
     flow_makespan [s] has for each run the time in which all of its flows arrived, flow_mean [s] their mean time;
     simulator_cpu_time [s] and simulator_memory [B] are what the simulation itself took.
-    Raises Unreadable when the table is not whole or contradicts itself.
     """
-    head, end = _HEAD.search(text), _SIMULATOR.search(text)
-    if not head or not end:
-        raise Unreadable("flows did not print its first and last line: it was stopped or its output cut off")
-    nodes, runs, size = map(int, head.groups())
+    nodes, runs, size = map(int, whole("flows", text, _HEAD, _SIMULATOR).groups())
+    took = _SIMULATOR.search(text)
     rows = [(int(run), float(longest), float(mean)) for run, _, longest, mean in _ROW.findall(text)]
     if [run for run, _, _ in rows] != list(range(1, runs + 1)):
         raise Unreadable(f"flows reports {len(rows)} rows that are not those of {runs} runs")
@@ -106,11 +106,12 @@ def results(text: str) -> List[Result]:
     readings = (
         Reading("flow_makespan", [longest for _, longest, _ in rows], "s"),
         Reading("flow_mean", [mean for _, _, mean in rows], "s"),
-        Reading("simulator_cpu_time", float(end[1]), "s"),
+        Reading("simulator_cpu_time", float(took[1]), "s"),
         # Printed with one decimal in millions of bytes.
-        Reading("simulator_memory", round(1e6 * float(end[2])), "B"),
+        Reading("simulator_memory", round(1e6 * float(took[2])), "B"),
     )
     return [Result(readings, {"nodes": nodes, "runs": runs, "flow_bytes": size})]
 
 
+parse = parser("flows", results)
 RUNNER = Runner("flows", commands, parse, results)

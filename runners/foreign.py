@@ -9,35 +9,35 @@ from runners.record import FalloffError
 # Far beyond any tool's output; a wrong file or an endless device should not fill the memory.
 _LARGEST = 256 * 2**20
 
-# Tool whose output it is (or none), its mark, what to say. The more specific comes first.
+# Tool whose output it is (or none), its mark, what it is. The more specific comes first.
 _KINDS = (
-    ("", re.compile(r"\A\s*\Z"), "it is empty"),
-    ("", re.compile(r"\A(?:\x1f\ufffd|\ufffd7zXZ|BZh\d|PK\x03\x04)"), "it is compressed: unpack it first"),
-    ("", re.compile(r"\0|\ufffd{3}"), "it is binary data"),
-    ("hpcc", re.compile(r"HPC Challenge Benchmark version"), "it is an output of HPCC"),
-    ("hpl", re.compile(r"HPLinpack \d"), "it is an output of HPL"),
-    ("payload", re.compile(r"^Payload: messages that all ranks sent", re.M), "it is a table of messages by size"),
-    ("", re.compile(r"# of (?:problems? sizes|process grids)"), "it is an HPL.dat input deck"),
-    ("", re.compile(r"Optimized LINPACK Benchmark"), "it is an output of Intel's LINPACK, not of HPL"),
-    ("", re.compile(r"^HPCG-Benchmark|^Final Summary::HPCG", re.M), "it is an output of HPCG"),
-    ("iperf3", re.compile(r"\A\s*\{\s*\"start\""), "it is an iperf3 JSON output"),
-    ("", re.compile(r"\A\s*\{\s*\""), "it is JSON of another program"),
+    ("", r"\A\s*\Z", "empty"),
+    ("", r"\A(?:\x1f\ufffd|\ufffd7zXZ|BZh\d|PK\x03\x04)", "compressed: unpack it first"),
+    ("", r"\0|\ufffd{3}", "binary data"),
+    ("hpcc", r"HPC Challenge Benchmark version", "an output of HPCC"),
+    ("hpl", r"HPLinpack \d", "an output of HPL"),
+    ("payload", r"^Payload: messages that all ranks sent", "a table of messages by size"),
+    ("", r"# of (?:problems? sizes|process grids)", "an HPL.dat input deck"),
+    ("", r"Optimized LINPACK Benchmark", "an output of Intel's LINPACK, not of HPL"),
+    ("", r"^HPCG-Benchmark|^Final Summary::HPCG", "an output of HPCG"),
+    ("iperf3", r"\A\s*\{\s*\"start\"", "an iperf3 JSON output"),
+    ("", r"\A\s*\{\s*\"", "JSON of another program"),
     (
         "netperf",
-        re.compile(r"^\s*(?:MIGRATED )?(?:TCP|UDP|SCTP|OMNI) .*TEST (?:from|to) ", re.M),
-        "it is an output of netperf",
+        r"^\s*(?:MIGRATED )?(?:TCP|UDP|SCTP|OMNI) .*TEST (?:from|to) ",
+        "an output of netperf",
     ),
-    ("frame_limit", re.compile(r"^frame_limit: .* requests a batch", re.M), "it is a search for the largest frame"),
-    ("fanout", re.compile(r"^fanout: \d+ flows, ", re.M), "it is a table of iperf3 flows"),
-    ("", re.compile(r"^\[ *(?:\d+|SUM)\] .*bits/sec", re.M), "it is an iperf3 output that is not JSON"),
-    ("ping", re.compile(r"^PING \S+ ", re.M), "it is an output of ping"),
-    ("dgemm", re.compile(r"^dgemm: n = ", re.M), "it is an output of dgemm"),
-    ("token_exchange", re.compile(r"^token: \d+ pairs, ", re.M), "it is a table of token exchanges"),
-    ("osu", re.compile(r"# OSU \S+ .{1,80} Test"), "it is an output of the OSU Micro-Benchmarks"),
-    ("imb", re.compile(r"Intel ?\(R\) MPI Benchmark"), "it is an output of the Intel MPI Benchmarks"),
-    ("", re.compile(r"\A\s*<(?:!DOCTYPE|html)", re.I), "it is a web page"),
-    ("", re.compile(r"\A#!.*(?:\n#.*|\n)*?\n#SBATCH"), "it is a batch script for Slurm"),
-    ("", re.compile(r"(?m)^(?:slurmstepd|srun|sbatch)[\w.-]{0,99}: error: "), "it is output of a Slurm job"),
+    ("frame_limit", r"^frame_limit: .* requests a batch", "a search for the largest frame"),
+    ("fanout", r"^fanout: \d+ flows, ", "a table of iperf3 flows"),
+    ("", r"^\[ *(?:\d+|SUM)\] .*bits/sec", "an iperf3 output that is not JSON"),
+    ("ping", r"^PING \S+ ", "an output of ping"),
+    ("dgemm", r"^dgemm: n = ", "an output of dgemm"),
+    ("token_exchange", r"^token: \d+ pairs, ", "a table of token exchanges"),
+    ("osu", r"# OSU \S+ .{1,80} Test", "an output of the OSU Micro-Benchmarks"),
+    ("imb", r"Intel ?\(R\) MPI Benchmark", "an output of the Intel MPI Benchmarks"),
+    ("", r"\A\s*<(?i:!DOCTYPE|html)", "a web page"),
+    ("", r"\A#!.*(?:\n#.*|\n)*?\n#SBATCH", "a batch script for Slurm"),
+    ("", r"^(?:slurmstepd|srun|sbatch)[\w.-]{0,99}: error: ", "output of a Slurm job"),
 )
 
 # A launcher's, the shell's or the loader's own words about why a program did not run to its end.
@@ -74,7 +74,7 @@ def read(file: Path) -> str:
 def describe(text: str, tool: str) -> str:
     """What a file without results of `tool` is, in words; empty when it is unknown or the tool's own."""
     owner, what = _kind(text)
-    return "" if owner == tool else what
+    return f"it is {what}" if what and owner != tool else ""
 
 
 def is_output_of(tool: str, text: str) -> bool:
@@ -94,5 +94,8 @@ def complaint(text: str) -> str:
 
 
 def _kind(text: str) -> Tuple[str, str]:
-    """The tool whose output a text is, or none, and what it is in words; both empty when it is unknown."""
-    return next(((owner, what) for owner, mark, what in _KINDS if mark.search(text)), ("", ""))
+    """The tool whose output a text is, or none, and what it is; both empty when it is unknown."""
+    for owner, mark, what in _KINDS:
+        if re.search(mark, text, re.M):
+            return owner, what
+    return "", ""

@@ -6,21 +6,12 @@ payload of n bytes is an IPv4 packet of n + 8 + 20 bytes in a frame of 14 more, 
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import List
 
 from runners.iperf3 import PORT
-from runners.record import (
-    Command,
-    FalloffError,
-    InvalidRun,
-    Reading,
-    Result,
-    Runner,
-    Settings,
-    Transcript,
-    Unreadable,
-)
+from runners.record import Command, FalloffError, InvalidRun, Reading, Result, Runner, Settings
+from runners.record import Transcript, Unreadable, whole
 
 # Payloads [B] of the least packet that every path must carry (RFC 791: 68 bytes) and of the largest one.
 LEAST, MOST = 40, 65507
@@ -34,8 +25,10 @@ _LIMIT_S = 300.0
 _WAYS = {"forward": ("sender", "receiver"), "reverse": ("receiver", "sender")}
 
 _HEAD = re.compile(r"^frame_limit: (\S+) to (\S+), payloads from (\d{1,5}) to (\d{1,5}) B, ", re.M)
-_ROW = re.compile(r"^ *(\d{1,5}) +(\d{1,6}) +(\d{1,6})  (carried|local|router|silent|unclear)(?: +(.*))?$", re.M)
-_END = "end of frame_limit"
+_ROW = re.compile(
+    r"^ *(\d{1,5}) +(\d{1,6}) +(\d{1,6})  (carried|local|router|silent|unclear)(?: +(.*))?$", re.M
+)
+_END = re.compile(r"^ *end of frame_limit\s*\Z", re.M)
 
 
 @dataclass(frozen=True)
@@ -62,35 +55,31 @@ def commands(point: Settings) -> List[Command]:
     direction = point.get("direction", "forward")
     ways = list(_WAYS) if direction == "both" else [direction]
     if not set(ways) <= set(_WAYS):
-        raise FalloffError(f"frame_limit runs forward, reverse or both, not {direction!r}: correct `direction`")
-    numbers = [point.get("least_payload", LEAST), point.get("most_payload", MOST), point.get("requests", REQUESTS)]
-    probes = []
+        raise FalloffError(f"`direction` has to be forward, reverse or both, not {direction!r}")
+    defaults = {"least_payload": LEAST, "most_payload": MOST, "requests": REQUESTS}
+    numbers = [str(point.get(name, value)) for name, value in defaults.items()]
+    found = []
+    if point.get("load"):  # the client sends until the testbed ends it
+        port, receiver = ("--port", str(PORT)), point["receiver"]
+        server = ("iperf3", "--server", *port)
+        client = ("iperf3", "--client", f"{{node{receiver}}}", *port, "--time", "0")
+        found.append(Command(server, node=receiver, background=True, listens=PORT))
+        found.append(Command(client, node=point["sender"], background=True))
     for source, target in (_WAYS[way] for way in ways):
-        argv = ("frame_limit", f"{{node{point[target]}}}", *map(str, numbers))
-        probes.append(Command(argv, node=point[source], timeout_s=_LIMIT_S))
-    return [*(_load(point) if point.get("load") else []), *probes]
-
-
-def _load(point: Settings) -> List[Command]:
-    """A server and a client that sends until the testbed ends it."""
-    server = ("iperf3", "--server", "--port", str(PORT))
-    client = ("iperf3", "--client", f"{{node{point['receiver']}}}", "--port", str(PORT), "--time", "0")
-    return [
-        Command(server, node=point["receiver"], background=True, listens=PORT),
-        Command(client, node=point["sender"], background=True),
-    ]
+        argv = ("frame_limit", f"{{node{point[target]}}}", *numbers)
+        found.append(Command(argv, node=point[source], timeout_s=_LIMIT_S))
+    return found
 
 
 def parse(transcript: Transcript) -> List[Reading]:
-    """The `readings` of the probe; of the second one with `_reverse` behind their names.
-
-    Raises Unreadable and InvalidRun as they do.
-    """
-    texts = [execution.stdout for execution in transcript.executions if execution.tool == "frame_limit"]
-    forward, *reverse = [readings(text) for text in texts]
-    return forward + [
-        Reading(f"{reading.name}_reverse", reading.value, reading.unit) for listed in reverse for reading in listed
+    """The `readings` of the probe; of the second one with `_reverse` behind their names."""
+    texts = [
+        execution.stdout for execution in transcript.executions if execution.tool == "frame_limit"
     ]
+    found, *second = [readings(text) for text in texts]
+    for reading in second[0] if second else []:
+        found.append(replace(reading, name=f"{reading.name}_reverse"))
+    return found
 
 
 def results(text: str) -> List[Result]:
@@ -98,10 +87,11 @@ def results(text: str) -> List[Result]:
     tables = re.split(r"(?m)^(?=frame_limit: )", text)[1:]
     if not tables:
         raise Unreadable("there is no table of frame_limit")
-    return [
-        Result(tuple(readings(table)), dict(zip(("source", "target"), _HEAD.search(table).groups())))
-        for table in tables
-    ]
+    found = []
+    for table in tables:
+        listed, head = tuple(readings(table)), _HEAD.search(table)
+        found.append(Result(listed, {"source": head[1], "target": head[2]}))
+    return found
 
 
 def readings(text: str) -> List[Reading]:
@@ -133,35 +123,32 @@ def readings(text: str) -> List[Reading]:
 
 
 def sizes(text: str) -> List[Size]:
-    """Every payload that was tried, in order of the payload.
-
-    Raises Unreadable when the table is cut off or contradicts itself, or the search did not end.
-    """
-    head = _HEAD.search(text)
-    if not head or not text.rstrip().endswith(_END):
-        raise Unreadable("frame_limit did not print its first and last line: stopped, or its output cut off")
+    """Every payload that was tried, in order of the payload."""
+    head = whole("frame_limit", text, _HEAD, _END)
     rows = [Size(*map(int, row[:3]), *row[3:]) for row in _ROW.findall(text)]
     if not rows or len(rows) + 3 != len(text.strip().splitlines()):
         raise Unreadable("frame_limit's table has a line that is not its own")
     for row in rows:
-        if (2 * row.replies > row.requests) != (row.outcome == "carried") or row.replies > row.requests:
-            raise Unreadable(f"{row.replies} of {row.requests} replies is not {row.outcome} ({row.payload} B)")
+        is_carried = 2 * row.replies > row.requests
+        if is_carried != (row.outcome == "carried") or row.replies > row.requests:
+            counts = f"{row.replies} of {row.requests} replies"
+            raise Unreadable(f"{counts} is not {row.outcome} ({row.payload} B)")
     tried = sorted(rows, key=lambda row: row.payload)
-    _check_end(tried, int(head[4]))
+    outcomes = [size.outcome for size in tried]
+    if outcomes[0] == "carried" and "unclear" not in outcomes:
+        _require_end(tried, int(head[4]))
     return tried
 
 
-def _check_end(tried: List[Size], most: int) -> None:
+def _require_end(tried: List[Size], most: int) -> None:
     """Raises Unreadable unless what is carried ends once, at a payload whose next one failed, or at `most`."""
-    outcomes = [size.outcome == "carried" for size in tried]
-    if not outcomes[0] or any(size.outcome == "unclear" for size in tried):
-        return
-    last = outcomes.count(True) - 1
-    if outcomes != sorted(outcomes, reverse=True):
-        raise Unreadable("frame_limit reports that a larger payload was carried where a smaller one was not")
-    after = tried[last + 1 :]
-    if (after and after[0].payload != tried[last].payload + 1) or (not after and tried[last].payload != most):
-        raise Unreadable(f"frame_limit's search did not end: nothing is known beyond {tried[last].payload} B")
+    carried = [size.outcome == "carried" for size in tried]
+    if carried != sorted(carried, reverse=True):
+        raise Unreadable("a larger payload was carried where a smaller one was not")
+    last = tried[sum(carried) - 1].payload
+    following = [size.payload for size in tried if size.payload > last]
+    if (following[0] != last + 1) if following else (last != most):
+        raise Unreadable(f"frame_limit's search did not end: nothing is known beyond {last} B")
 
 
 RUNNER = Runner("frame_limit", commands, parse, results)

@@ -8,17 +8,8 @@ import re
 from decimal import Decimal
 from typing import Dict, List
 
-from runners import hpl, hpl_output
-from runners.record import (
-    Command,
-    FalloffError,
-    Reading,
-    Result,
-    Runner,
-    Settings,
-    Transcript,
-    Unreadable,
-)
+from runners import hpl
+from runners.record import Reading, Result, Runner, Unreadable, only_read, parser, usable
 
 _TITLE = re.compile(r"^(?=This is the DARPA/DOE HPC Challenge Benchmark version )", re.M)
 _VALUE = re.compile(r"^(\w+)=(\S+)$", re.M)
@@ -48,20 +39,13 @@ _QUANTITIES = {
     "RandomlyOrderedRingLatency_usec": ("random_ring_latency", "s", -6),
     "RandomlyOrderedRingBandwidth_GBytes": ("random_ring_bandwidth", "B/s", 9),
 }
-_SETTINGS = {"CommWorldProcs": "processes", "HPL_N": "N", "HPL_NB": "NB", "HPL_nprow": "P", "HPL_npcol": "Q"}
-
-
-def commands(point: Settings) -> List[Command]:
-    """Raises FalloffError: HPCC is not run from here."""
-    raise FalloffError("hpcc is only read: run it yourself, then `falloff parse hpcc hpccoutf.txt`")
-
-
-def parse(transcript: Transcript) -> List[Reading]:
-    """The readings of the one run in the output; raises Unreadable as `results`, or when there are more."""
-    found = results(transcript.executions[-1].stdout)
-    if len(found) != 1:
-        raise Unreadable(f"{len(found)} runs of HPCC in one output")
-    return list(found[0].readings)
+_SETTINGS = {
+    "CommWorldProcs": "processes",
+    "HPL_N": "N",
+    "HPL_NB": "NB",
+    "HPL_nprow": "P",
+    "HPL_npcol": "Q",
+}
 
 
 def results(text: str) -> List[Result]:
@@ -74,21 +58,26 @@ def results(text: str) -> List[Result]:
     found = [_result(number, run) for number, run in enumerate(runs, start=1)]
     if not found:
         raise Unreadable("not an output of HPCC: it has neither its title nor its summary")
-    if not any(result.readings for result in found):
-        raise Unreadable(f"an output of HPCC without a usable result: {found[-1].refused}")
-    return found
+    return usable(found, "an output of HPCC without a usable result: ")
 
 
 def _result(number: int, run: str) -> Result:
     summary = dict(_VALUE.findall(_section(run, "Summary")))
     if not summary:
-        return Result((), {"run": number}, "HPCC did not reach the end of its summary: stopped or cut off")
+        return Result(
+            (), {"run": number}, "HPCC did not reach the end of its summary: stopped or cut off"
+        )
     named = {ours: summary.get(theirs, "") for theirs, ours in _SETTINGS.items()}
-    settings = {"run": number, **{name: int(text) for name, text in named.items() if _WHOLE.fullmatch(text)}}
+    settings = {
+        "run": number,
+        **{name: int(text) for name, text in named.items() if _WHOLE.fullmatch(text)},
+    }
     if summary.get("Success", "1") != "1":
-        return Result((), settings, f"HPCC says Success={summary['Success']}: one of its parts failed")
+        return Result(
+            (), settings, f"HPCC says Success={summary['Success']}: one of its parts failed"
+        )
     try:
-        for part in hpl_output.runs(_section(run, "HPL")):
+        for part in hpl.runs(_section(run, "HPL")):
             for row in part.rows:
                 hpl.readings(row)
     except Unreadable as refusal:
@@ -116,4 +105,5 @@ def _readings(summary: Dict[str, str]) -> List[Reading]:
     return found
 
 
-RUNNER = Runner("hpcc", commands, parse, results)
+parse = parser("hpcc", results)
+RUNNER = Runner("hpcc", only_read("hpcc", "parse"), parse, results)

@@ -1,21 +1,19 @@
-"""High Performance Linpack (xhpl of HPL 2.x): the rate at which n nodes solve a dense linear system."""
+"""High Performance Linpack (xhpl of HPL 2.x): the rate at which n nodes solve a dense linear system.
+
+HPL 2.0 to 2.3 and the vendors' builds (Intel, AMD, NVIDIA) print the same table: a row that begins with
+the encoded variant (WR for row-major, WC for column-major process grids), then a line with the scaled
+residual. Around it there are progress lines, colours, labels of the rank that printed a line, and what
+other programs printed.
+"""
 
 import math
-from typing import List
+import re
+from dataclasses import dataclass, replace
+from typing import Iterator, List, Optional, Tuple
 
-from runners import hpl_dat, hpl_phases, payload, simulated_output
-from runners.hpl_output import Row, require_consistent, rows, runs
-from runners.record import (
-    Command,
-    FalloffError,
-    InvalidRun,
-    Reading,
-    Result,
-    Runner,
-    Settings,
-    Transcript,
-    Unreadable,
-)
+from runners import hpl_dat, payload
+from runners.record import Command, FalloffError, InvalidRun, Reading, Result, Runner, Settings
+from runners.record import Transcript, Unreadable, attempt, rate_agrees
 
 # By BLAS, and whether the payload is counted.
 _BINARIES = {
@@ -24,55 +22,152 @@ _BINARIES = {
     ("reference", False): "xhpl_reference",
 }
 
+_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+# What `mpirun --tag-output`, `srun --label` and pdsh put before a line.
+_LABEL = re.compile(r"\s*(?:\[\d+,\d+\]<std\w+>:|[\w.-]+: )?\s*")
+
+# NVIDIA's own title comes before HPL's, or stands alone.
+_VENDOR_TITLE = re.compile(r"HPL-(NVIDIA \d\S*)\s+--")
+_TITLE = re.compile(r"HPLinpack (\d\S*)\s+--")
+# A word may stand before the variant (HPL_AI) or follow it; NVIDIA adds columns after the rate.
+# Lengths are limited, so that no damaged row makes a number beyond what float can hold.
+_ROW = re.compile(
+    r"(?P<variant>(?:\S+ +)?W[RC]\d\S*(?: [A-Z]\S*)?)"
+    r"\s+(?P<N>\d{1,9})\s+(?P<NB>\d{1,9})\s+(?P<P>\d{1,9})\s+(?P<Q>\d{1,9})"
+    r"\s+(?P<time>\d{1,12}\.\d{1,9})\s+(?P<rate>\d\.\d{1,9}e[+-]\d\d|-?(?:inf|nan))(?:\s[\s()\d.e+-]*)?$",
+    re.ASCII,
+)
+_RESIDUAL = re.compile(
+    r"\|\|Ax-b\|\|_oo/\([^=]*\)=\s*(?P<residual>\d+(?:\.\d+)?(?:[eE][+-]\d+)?|-?(?:inf|nan|INF|NAN))"
+    r"\s+\.+\s+(?P<check>PASSED|FAILED)$",
+    re.ASCII,
+)
+_FINISHED = re.compile(r"Finished\s+(\d{1,9}) tests")
+_SKIPPED = re.compile(r"(\d{1,9}) tests skipped")
+_COMPLAINT = re.compile(r">>> (.*) <<<")
+_RULE = "=" * 80
+
+# Printed below a result when HPL was built with HPL_DETAILED_TIMING.
+_TIMER = re.compile(
+    r"^(?:\+ )?Max aggregated wall time ([a-z ]+?) *(?:\. )*: +(\d{1,12}\.\d\d)$", re.M
+)
+_PHASES = {
+    "rfact": "hpl_rfact_time",
+    "mxswp": "hpl_mxswp_time",
+    "update": "hpl_update_time",
+    "laswp": "hpl_laswp_time",
+    "up tr sv": "hpl_ptrsv_time",
+}
+# The table with which a simulated program ends.
+_SIMULATED = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", re.M | re.S)
+_SIMULATOR = re.compile(r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB$", re.M | re.ASCII)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of HPL's result table with its residual check.
+
+    `time_text` (s) and `rate_text` (Gflop/s) are as printed, since their last digit is
+    their precision. `check` is PASSED, FAILED or unchecked; `residual` is None when unchecked.
+    """
+
+    variant: str
+    N: int
+    NB: int
+    P: int
+    Q: int
+    time_text: str
+    rate_text: str
+    residual: Optional[float] = None
+    check: str = "unchecked"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of xhpl in an output: the version in its title, empty when that is missing; its complete
+    rows; and why these are not all results that were asked for, empty when they are."""
+
+    version: str
+    rows: Tuple[Row, ...]
+    fault: str
+
 
 def commands(point: Settings) -> List[Command]:
     """One xhpl over all nodes of the point, `ranks_per_node` (else one) processes on each.
 
-    `blas` and `payload` choose among the binaries that are built here; raises FalloffError when there is none
-    for them.
+    `blas` and `payload` choose among the binaries that are built here; raises FalloffError when there
+    is none for them.
     """
-    wanted = point.get("blas", "openblas"), point.get("payload", False)
-    if wanted not in _BINARIES:
-        there = ", ".join(f"{blas!r} with payload {counted}" for blas, counted in _BINARIES)
-        raise FalloffError(f"there is no xhpl of blas {wanted[0]!r} with payload {wanted[1]}, only {there}")
-    argv, deck = (_BINARIES[wanted],), hpl_dat.render(point)
+    blas, counted = point.get("blas", "openblas"), point.get("payload", False)
+    if (blas, counted) not in _BINARIES:
+        known = ", ".join(f"{name!r} with payload {value}" for name, value in _BINARIES)
+        raise FalloffError(f"no xhpl of blas {blas!r} with payload {counted}, only {known}")
     each = point.get("ranks_per_node", 1)
-    files, limit = {"HPL.dat": deck}, point["timeout_s"]
-    solver = Command(argv, ranks=point["nodes"] * each, ranks_per_node=each, files=files, timeout_s=limit)
-    return [solver]
+    return [
+        Command(
+            (_BINARIES[blas, counted],),
+            ranks=point["nodes"] * each,
+            ranks_per_node=each,
+            files={"HPL.dat": hpl_dat.render(point)},
+            timeout_s=point["timeout_s"],
+        )
+    ]
 
 
 def parse(transcript: Transcript) -> List[Reading]:
-    """The `readings` of the trial's one result, with the times of its phases and its payload where that was counted and, in a simulation,
-    what the simulator took.
-
-    Raises InvalidRun when the run solved another problem than the point asks for; otherwise as
-    `rows`, `readings` and `payload.tables` do.
+    """The `readings` of the trial's one result; where they are printed also its phases and payload and,
+    in a simulation, what the simulator took.
     """
-    text = transcript.executions[-1].stdout
+    text, point = transcript.executions[-1].stdout, transcript.trial.point
     found = rows(text)
     if len(found) != 1:
         raise Unreadable(f"{len(found)} results where one was expected")
     row = found[0]
     for name in ("N", "NB", "P", "Q"):
-        wanted = transcript.trial.point.get(name, getattr(row, name))
+        wanted = point.get(name, getattr(row, name))
         if getattr(row, name) != wanted:
             raise InvalidRun(f"HPL ran with {name} {getattr(row, name)}, {wanted} was asked for")
-    checked = transcript.evidence != "simulated"  # a simulation computes nothing that could be checked
+    tables = payload.tables(text)
+    if len(tables) > 1 or (point.get("payload") and not tables):
+        raise Unreadable(f"{len(tables)} payload tables where one was expected")
+    is_checked = (
+        transcript.evidence != "simulated"
+    )  # a simulation computes nothing that could be checked
+    sent = payload.readings(tables[0]) if tables else []
+    return [*readings(row, is_checked), *phases(text), *sent, *simulator(text)]
+
+
+def phases(stdout: str) -> List[Reading]:
+    """Times [s] of HPL's phases, each the most that any process spent in it; none where they are missing.
+
+    hpl_rfact_time is the panels' factorisation with hpl_mxswp_time, the search and exchange of pivots;
+    hpl_update_time the trailing matrix's update with hpl_laswp_time, its row swaps; and hpl_ptrsv_time
+    the triangular solution. With look-ahead they overlap other processes' phases and need not add up.
+    """
+    found = dict(_TIMER.findall(stdout))
     return [
-        *readings(row, checked),
-        *hpl_phases.readings(text),
-        *_payload(text, transcript.trial.point.get("payload", False)),
-        *simulated_output.readings(text),
+        Reading(ours, float(found[name]), "s") for name, ours in _PHASES.items() if name in found
+    ]
+
+
+def simulator(stdout: str) -> List[Reading]:
+    """simulator_cpu_time [s] and simulator_memory [B] of a simulation; none where it does not print them."""
+    table = _SIMULATED.search(stdout)
+    took = _SIMULATOR.search(table[0]) if table else None
+    if not took:
+        return []
+    memory = round(1e6 * float(took[2]))  # printed with one decimal in millions of bytes
+    return [
+        Reading("simulator_cpu_time", float(took[1]), "s"),
+        Reading("simulator_memory", memory, "B"),
     ]
 
 
 def results(text: str) -> List[Result]:
-    """Every complete result in an output that may hold several runs, stopped ones and other programs' lines.
+    """Every complete result in an output that may hold several runs, stopped ones and other lines.
 
-    The settings are the number of the run in the file, HPL's version, the variant, N, NB, P and Q. A row that
-    must not be used is refused with the reason; so is, without N, what is missing from a run.
-    Raises Unreadable, with what was found instead, when there is no complete row.
+    The settings are the number of the run in the file, HPL's version, the variant, N, NB, P and Q. A row
+    that must not be used is refused with the reason; so is, without N, what is missing from a run.
     """
     if "HPC Challenge Benchmark" in text:
         raise Unreadable("an output of HPCC, not of xhpl: it is read as hpcc")
@@ -81,53 +176,148 @@ def results(text: str) -> List[Result]:
         raise Unreadable("not an output of HPL 2.x")
     if not any(run.rows for run in found):
         last = found[-1]
-        what = "an output of" if len(found) == 1 else f"{len(found)} runs, of which the last is one of"
+        what = (
+            "an output of" if len(found) == 1 else f"{len(found)} runs, of which the last is one of"
+        )
         raise Unreadable(f"{what} HPL {last.version or '2.x'} without a result: {last.fault}")
     listed = []
     for number, run in enumerate(found, start=1):
         origin = {"run": number, "version": run.version or "unknown"}
-        listed += [_result(row, origin) for row in run.rows]
+        for row in run.rows:
+            sizes = {"variant": row.variant, "N": row.N, "NB": row.NB, "P": row.P, "Q": row.Q}
+            listed.append(attempt(lambda: readings(row), {**origin, **sizes}))
         if run.fault:
             listed.append(Result((), origin, run.fault))
     return listed
 
 
-def _payload(text: str, wanted: bool) -> List[Reading]:
-    """The readings of the output's one payload table, which may be missing unless it is `wanted`."""
-    found = payload.tables(text)
-    if len(found) > 1 or (wanted and not found):
-        raise Unreadable(f"{len(found)} payload tables where one was expected")
-    return payload.readings(found[0]) if found else []
-
-
-def _result(row: Row, origin: Settings) -> Result:
-    settings = {**origin, "variant": row.variant, "N": row.N, "NB": row.NB, "P": row.P, "Q": row.Q}
-    try:
-        return Result(tuple(readings(row)), settings)
-    except Unreadable as refusal:
-        return Result((), settings, str(refusal))
-
-
 def readings(row: Row, checked: bool = True) -> List[Reading]:
-    """hpl_rate in Gflop/s, hpl_time in s and, where it had to be `checked`, the scaled residual of one result.
-
-    Raises InvalidRun when that check failed or was not made, Unreadable when the time is too short to
-    have been printed or the rate contradicts size and time.
-    """
-    if checked:
-        _require_passed(row)
-    if float(row.time_text) == 0:
-        raise Unreadable(f"the time is printed as {row.time_text} s: N = {row.N} is too small to be timed")
-    require_consistent(row)
-    found = [Reading("hpl_rate", float(row.rate_text), "Gflop/s"), Reading("hpl_time", float(row.time_text), "s")]
+    """hpl_rate in Gflop/s, hpl_time in s and, where it had to be `checked`, the scaled residual."""
+    if checked and row.residual is None:
+        raise InvalidRun("the residual was not checked: set a threshold above 0 (16 is HPL's own)")
+    if checked and not (row.check == "PASSED" and math.isfinite(row.residual)):
+        raise InvalidRun(f"the residual check {row.check}: scaled residual {row.residual:g}")
+    time, rate = row.time_text, row.rate_text
+    if float(time) == 0:
+        raise Unreadable(f"the time is printed as {time} s: N = {row.N} is too small to be timed")
+    work = operations(row.N) / 1e9
+    if not rate_agrees(work, time, rate):
+        raise Unreadable(f"N = {row.N} in {time} s does not give the {rate} Gflop/s printed")
+    found = [Reading("hpl_rate", float(rate), "Gflop/s"), Reading("hpl_time", float(time), "s")]
     return [*found, Reading("hpl_residual", row.residual, "1")] if checked else found
 
 
-def _require_passed(row: Row) -> None:
-    if row.residual is None:
-        raise InvalidRun("the residual was not checked: set a threshold above 0 (16 is HPL's own)")
-    if row.check != "PASSED" or not math.isfinite(row.residual):
-        raise InvalidRun(f"the residual check {row.check}: scaled residual {row.residual:g}")
+def operations(order: int) -> float:
+    """Floating-point operations that HPL counts for order N: 2/3 N^3 + 3/2 N^2 (HPL_pdtest.c)."""
+    return 2 / 3 * order**3 + 3 / 2 * order**2
+
+
+def rows(text: str) -> List[Row]:
+    """All results in the complete output of one run of xhpl."""
+    found = runs(text)
+    if len(found) != 1:
+        raise Unreadable(
+            f"{len(found)} runs of HPL in one output" if found else "not an output of HPL 2.x"
+        )
+    if found[0].fault or not found[0].version:
+        raise Unreadable(
+            found[0].fault or "HPL's title is missing: the beginning of the output is cut off"
+        )
+    return list(found[0].rows)
+
+
+def runs(text: str) -> List[Run]:
+    """Every run of xhpl in a file of unknown origin; nothing else in it matters, and nothing is raised.
+
+    A row is complete when its residual check, or the rule that ends an unchecked row, follows it.
+    """
+    return [run for run in map(_read, _split(text)) if run]
+
+
+def _split(text: str) -> Iterator[List[str]]:
+    """The lines of each run, and of what lies between runs."""
+    run: List[str] = []
+    for line in _lines(text):
+        # NVIDIA's title is part of the run whose HPL title follows within a few lines.
+        if (
+            _VENDOR_TITLE.match(line)
+            or _TITLE.match(line)
+            and not any(map(_VENDOR_TITLE.match, run[-4:]))
+        ):
+            yield run
+            run = []
+        run.append(line)
+        if line.startswith(_RULE) and _ended(run):  # most lines are no rule
+            yield run
+            run = []
+    yield run
+
+
+def _lines(text: str) -> List[str]:
+    """All lines without colours, labels and outer blanks."""
+    raw = _COLOUR.sub("", text).replace("\r", "\n").split("\n")
+    lines = [line[_LABEL.match(line).end() :].rstrip() for line in raw]
+    # A row that no newline ends may be cut inside its last number.
+    return lines[:-1] if _ROW.match(lines[-1]) else lines
+
+
+def _ended(run: List[str]) -> bool:
+    """Whether the last line is the rule below HPL's last words; a line or two of others may come between."""
+    return bool(run) and run[-1].startswith(_RULE) and "End of Tests." in run[-6:-1]
+
+
+def _read(lines: List[str]) -> Optional[Run]:
+    """The run that these lines print, or None when they are not a run's."""
+    found: List[Row] = []
+    pending: Optional[Row] = None
+    for line in lines:
+        row = (
+            _ROW.match(line) if "WR" in line or "WC" in line else None
+        )  # it looks at a line many times
+        residual = _RESIDUAL.match(line)
+        if pending and residual:
+            found.append(
+                replace(pending, residual=float(residual["residual"]), check=residual["check"])
+            )
+            pending = None
+        elif pending and (row or line.startswith(_RULE)):
+            found.append(pending)
+            pending = None
+        if row:
+            sizes = {name: int(row[name]) for name in ("N", "NB", "P", "Q")}
+            variant = " ".join(row["variant"].split())
+            pending = Row(variant, time_text=row["time"], rate_text=row["rate"], **sizes)
+    version = _first(_VENDOR_TITLE, lines) or _first(_TITLE, lines)
+    ended = _ended(lines)
+    if not (version or found or pending or ended):
+        return None
+    fault = _miscount(lines, len(found)) if ended else _stop(found, pending)
+    complaint = _first(_COMPLAINT, lines)
+    return Run(version, tuple(found), f"{fault}: {complaint}" if fault and complaint else fault)
+
+
+def _miscount(lines: List[str], printed: int) -> str:
+    """How HPL's closing count contradicts the number of rows, or empty."""
+    finished, skipped = _first(_FINISHED, lines), _first(_SKIPPED, lines)
+    if not finished or not skipped:
+        return "HPL's closing count of tests is missing"
+    # A test that is skipped for want of memory has no row, one skipped for a singular matrix has.
+    if not int(finished) - int(skipped) <= printed <= int(finished):
+        return f"HPL counts {finished} tests, {skipped} of them skipped, but {printed} results are printed"
+    return "" if printed else f"HPL skipped all of {finished} tests"
+
+
+def _stop(found: List[Row], pending: Optional[Row]) -> str:
+    """Where a run without an end stopped."""
+    stop = "HPL did not reach 'End of Tests.': the run was stopped or its output cut off"
+    if pending:
+        return f"{stop} before the check of N = {pending.N}"
+    return stop if found else f"{stop} before its first result"
+
+
+def _first(pattern: "re.Pattern[str]", lines: List[str]) -> str:
+    """The group of the first line that matches, or empty."""
+    return next((found[1] for found in map(pattern.match, lines) if found), "")
 
 
 RUNNER = Runner("hpl", commands, parse, results)

@@ -16,7 +16,9 @@ from runners.record import FalloffError
 MOST_VALUES = 20
 
 # Longer than any number that means something here, shorter than Python's limit.
-_NUMBER = re.compile(r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?", re.ASCII)
+_NUMBER = re.compile(
+    r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?", re.ASCII
+)
 
 _HEADER = (
     "HPLinpack benchmark input file",
@@ -28,50 +30,46 @@ _HEADER = (
 
 @dataclass(frozen=True)
 class _Line:
-    """One line of the deck: a `count` of values to come, a `list` of so many, or one `value`."""
+    """A line of the deck: its field's comment and range; with a `counted` one, a line with the number
+    of values comes before it. Of the lists only Q has none: there are as many as P."""
 
-    kind: str
     field: str
     label: str
     least: float = 0
     most: float = math.inf
+    counted: str = ""
 
+    @property
+    def is_list(self) -> bool:
+        return bool(self.counted) or self.field == "Q"
 
-def _count(field: str, label: str) -> _Line:
-    return _Line("count", field, label, least=1, most=MOST_VALUES)
+    def count(self) -> "_Line":
+        """The line with the number of values."""
+        return _Line(f"number of {self.field}", f"# of {self.counted}", 1, MOST_VALUES)
 
 
 _LINES = (
-    _count("N", "# of problems sizes (N)"),
-    _Line("list", "N", "Ns", least=1),
-    _count("NB", "# of NBs"),
-    _Line("list", "NB", "NBs", least=1),
-    _Line("value", "PMAP", "PMAP process mapping (0=Row-,1=Column-major)", most=1),
-    _count("P", "# of process grids (P x Q)"),
-    _Line("list", "P", "Ps", least=1),
-    _Line("list", "Q", "Qs", least=1),
-    _Line("value", "THRESHOLD", "threshold", least=-math.inf),
-    _count("PFACT", "# of panel fact"),
-    _Line("list", "PFACT", "PFACTs (0=left, 1=Crout, 2=Right)", most=2),
-    _count("NBMIN", "# of recursive stopping criterium"),
-    _Line("list", "NBMIN", "NBMINs (>= 1)", least=1),
-    _count("NDIV", "# of panels in recursion"),
-    _Line("list", "NDIV", "NDIVs", least=2),
-    _count("RFACT", "# of recursive panel fact."),
-    _Line("list", "RFACT", "RFACTs (0=left, 1=Crout, 2=Right)", most=2),
-    _count("BCAST", "# of broadcast"),
-    _Line("list", "BCAST", "BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)", most=5),
-    _count("DEPTH", "# of lookahead depth"),
-    _Line("list", "DEPTH", "DEPTHs (>=0)"),
-    _Line("value", "SWAP", "SWAP (0=bin-exch,1=long,2=mix)", most=2),
-    _Line("value", "SWAP_THRESHOLD", "swapping threshold"),
-    _Line("value", "L1", "L1 in (0=transposed,1=no-transposed) form", most=1),
-    _Line("value", "U", "U  in (0=transposed,1=no-transposed) form", most=1),
-    _Line("value", "EQUILIBRATION", "Equilibration (0=no,1=yes)", most=1),
-    _Line("value", "ALIGNMENT", "memory alignment in double (> 0)", least=1),
+    _Line("N", "Ns", 1, counted="problems sizes (N)"),
+    _Line("NB", "NBs", 1, counted="NBs"),
+    _Line("PMAP", "PMAP process mapping (0=Row-,1=Column-major)", most=1),
+    _Line("P", "Ps", 1, counted="process grids (P x Q)"),
+    _Line("Q", "Qs", 1),
+    _Line("THRESHOLD", "threshold", -math.inf),
+    _Line("PFACT", "PFACTs (0=left, 1=Crout, 2=Right)", most=2, counted="panel fact"),
+    _Line("NBMIN", "NBMINs (>= 1)", 1, counted="recursive stopping criterium"),
+    _Line("NDIV", "NDIVs", 2, counted="panels in recursion"),
+    _Line("RFACT", "RFACTs (0=left, 1=Crout, 2=Right)", most=2, counted="recursive panel fact."),
+    _Line("BCAST", "BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)", most=5, counted="broadcast"),
+    _Line("DEPTH", "DEPTHs (>=0)", counted="lookahead depth"),
+    _Line("SWAP", "SWAP (0=bin-exch,1=long,2=mix)", most=2),
+    _Line("SWAP_THRESHOLD", "swapping threshold"),
+    _Line("L1", "L1 in (0=transposed,1=no-transposed) form", most=1),
+    _Line("U", "U  in (0=transposed,1=no-transposed) form", most=1),
+    _Line("EQUILIBRATION", "Equilibration (0=no,1=yes)", most=1),
+    _Line("ALIGNMENT", "memory alignment in double (> 0)", 1),
 )
 
-FIELDS = tuple(line.field for line in _LINES if line.kind != "count")
+FIELDS = tuple(line.field for line in _LINES)
 
 
 def render(settings: Mapping[str, Any]) -> str:
@@ -81,20 +79,22 @@ def render(settings: Mapping[str, Any]) -> str:
     """
     missing = [field for field in FIELDS if field not in settings]
     if missing:
-        raise FalloffError(f"HPL.dat needs {', '.join(missing)}: name them in the campaign's settings")
-    values = {field: _listed(settings[field]) for field in FIELDS}
-    if len(values["P"]) != len(values["Q"]):
-        raise FalloffError(
-            f"HPL.dat has {len(values['P'])} P and {len(values['Q'])} Q: give one Q for each P"
-        )
-    rows = list(_HEADER)
+        raise FalloffError(f"HPL.dat needs {', '.join(missing)} in the campaign's settings")
+    rows, grids = list(_HEADER), []
     for line in _LINES:
-        numbers = [len(values[line.field])] if line.kind == "count" else values[line.field]
-        if line.kind == "value" and len(numbers) != 1:
-            raise FalloffError(f"HPL.dat takes one {line.field}, not {len(numbers)}")
-        _require_in_range(line, numbers, "HPL.dat")
-        # HPL's reader steps over exactly one blank between the values of a line.
-        rows.append(f"{' '.join(str(number) for number in numbers):<12} {line.label}")
+        value = settings[line.field]
+        values = list(value) if isinstance(value, (list, tuple)) else [value]
+        if line.field in "PQ":
+            grids.append(len(values))
+        if not line.is_list and len(values) != 1:
+            raise FalloffError(f"HPL.dat takes one {line.field}, not {len(values)}")
+        for part, numbers in ((line.count(), [len(values)]), (line, values)):
+            if part is line or line.counted:
+                _require_in_range(part, numbers, "HPL.dat")
+                # HPL's reader steps over exactly one blank between the values of a line.
+                rows.append(f"{' '.join(map(str, numbers)):<12} {part.label}")
+    if grids[0] != grids[1]:
+        raise FalloffError(f"HPL.dat has {grids[0]} P and {grids[1]} Q: give one Q for each P")
     return "\n".join(rows) + "\n"
 
 
@@ -108,41 +108,40 @@ def read(text: str) -> Dict[str, Any]:
     """
     rows = text.splitlines()
     deck: Dict[str, Any] = {}
-    count = 1
-    for number, line in enumerate(_LINES, start=len(_HEADER) + 1):
-        where = f"HPL.dat, line {number}"
-        wanted = count if line.kind == "list" else 1
-        words = rows[number - 1].split()[:wanted] if number <= len(rows) else []
-        if not words and number <= len(rows):
-            raise FalloffError(f"{where} is blank: HPL counts lines, so it would misread all that follow")
-        wrong = [word for word in words if not _NUMBER.fullmatch(word)]
-        if wrong:
-            raise FalloffError(f"{where}: '{wrong[0][:40]}' where a number for {line.field} belongs")
-        values = [float(word) if line.field == "THRESHOLD" else _whole(word) for word in words]
-        if len(values) < wanted:
-            raise FalloffError(f"{where}: {len(values)} of {wanted} values for {line.field}")
-        _require_in_range(line, values, where)
-        if line.kind == "count":
-            count = values[0]
-        else:
-            deck[line.field] = values[0] if wanted == 1 else values
+    number, count = len(_HEADER), 1
+    for line in _LINES:
+        if line.counted:
+            number += 1
+            (count,) = _values(rows, number, line.count(), 1)
+        number += 1
+        values = _values(rows, number, line, count if line.is_list else 1)
+        deck[line.field] = values[0] if len(values) == 1 else values
     return deck
 
 
-def _whole(word: str) -> Any:
-    """A whole number as int; anything else as float, for `_require_in_range` to refuse."""
-    return int(word) if word.lstrip("+-").isdecimal() else float(word)
-
-
-def _listed(value: Any) -> List[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+def _values(rows: List[str], number: int, line: _Line, wanted: int) -> List[Any]:
+    """So many values at the begin of a row, which counts from 1."""
+    where = f"HPL.dat, line {number}"
+    words = rows[number - 1].split()[:wanted] if number <= len(rows) else []
+    if not words and number <= len(rows):
+        raise FalloffError(f"{where} is blank: HPL would misread all that follow")
+    for word in words:
+        if not _NUMBER.fullmatch(word):
+            raise FalloffError(f"{where}: '{word[:40]}' where a number for {line.field} belongs")
+    if len(words) < wanted:
+        raise FalloffError(f"{where}: {len(words)} of {wanted} values for {line.field}")
+    is_real = line.field == "THRESHOLD"
+    whole = [word.lstrip("+-").isdecimal() and not is_real for word in words]
+    values = [int(word) if is_whole else float(word) for word, is_whole in zip(words, whole)]
+    _require_in_range(line, values, where)
+    return values
 
 
 def _require_in_range(line: _Line, values: List[Any], where: str) -> None:
-    what = f"number of {line.field}" if line.kind == "count" else line.field
     for value in values:
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if not whole and line.field != "THRESHOLD":
-            raise FalloffError(f"{where}: {what} is {value!r}, which is not a whole number")
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        if not is_whole and line.field != "THRESHOLD":
+            raise FalloffError(f"{where}: {line.field} is {value!r}, which is not a whole number")
         if not (math.isfinite(value) and line.least <= value <= line.most):
-            raise FalloffError(f"{where}: {what} is {value}; HPL takes {line.least:g} to {line.most:g}")
+            takes = f"{line.least:g} to {line.most:g}"
+            raise FalloffError(f"{where}: {line.field} is {value}; HPL takes {takes}")

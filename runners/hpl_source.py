@@ -1,7 +1,6 @@
 """HPL's source: a tarball that the user names, or Debian's hpcc package, whose hpl/ is stock HPL 2.0."""
 
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -12,7 +11,9 @@ from typing import List, Mapping, Optional, Tuple
 
 from runners.record import FalloffError
 
-REMEDY = "download hpl-2.3.tar.gz from netlib and run `HPL_SOURCE=/path/to/hpl-2.3.tar.gz make setup`"
+REMEDY = (
+    "download hpl-2.3.tar.gz from netlib and run `HPL_SOURCE=/path/to/hpl-2.3.tar.gz make setup`"
+)
 
 
 @dataclass(frozen=True)
@@ -30,34 +31,35 @@ class Release:
     own_main: bool
 
 
+# HPC Challenge has an input file of its own and never prints to stdout; the other names are those that
+# MPI-3 removed.
+_HPCC_EDITS = {
+    "HPL_pdinfo.c": (
+        ('#define INFILE "hpccinf.txt"', '#define INFILE "HPL.dat"'),
+        ("fid = 8; /* always write to a file */", ""),
+        ('strcpy( file, "hpccoutf.txt" );', ""),
+    ),
+    "HPL_packL.c": (
+        ("MPI_Address(", "MPI_Get_address("),
+        ("MPI_Type_struct(", "MPI_Type_create_struct("),
+    ),
+}
 RELEASES = (
     Release(
-        "HPL 2.3",
-        "32c5c17d22330f2f2337b681aded51637fb6008d3f0eb7c277b163fadd612830",
-        ".",
-        ("include",),
-        {},
-        False,
+        name="HPL 2.3",
+        sha256="32c5c17d22330f2f2337b681aded51637fb6008d3f0eb7c277b163fadd612830",
+        folder=".",
+        includes=("include",),
+        edits={},
+        own_main=False,
     ),
     Release(
-        "HPL 2.0 of HPC Challenge 1.5.0",
-        "0a6fef7ab9f3347e549fed65ebb98234feea9ee18aea0c8f59baefbe3cf7ffb8",
-        "hpl",
-        ("hpl/include", "include"),
-        {
-            # HPC Challenge has an input file of its own and never prints to stdout.
-            "HPL_pdinfo.c": (
-                ('#define INFILE "hpccinf.txt"', '#define INFILE "HPL.dat"'),
-                ("fid = 8; /* always write to a file */", ""),
-                ('strcpy( file, "hpccoutf.txt" );', ""),
-            ),
-            # Names that MPI-3 removed.
-            "HPL_packL.c": (
-                ("MPI_Address(", "MPI_Get_address("),
-                ("MPI_Type_struct(", "MPI_Type_create_struct("),
-            ),
-        },
-        True,
+        name="HPL 2.0 of HPC Challenge 1.5.0",
+        sha256="0a6fef7ab9f3347e549fed65ebb98234feea9ee18aea0c8f59baefbe3cf7ffb8",
+        folder="hpl",
+        includes=("hpl/include", "include"),
+        edits=_HPCC_EDITS,
+        own_main=True,
     ),
 )
 PACKAGED = RELEASES[1]
@@ -78,7 +80,7 @@ def release(tarball: Optional[str]) -> Release:
         if known.sha256 == checksum:
             return known
     names = " or ".join(known.name for known in RELEASES)
-    raise FalloffError(f"HPL's source: {tarball} is not {names} (its sha256 is {checksum}); {REMEDY}")
+    raise FalloffError(f"{tarball} is not {names} (its sha256 is {checksum}); {REMEDY}")
 
 
 def unpack(tarball: Optional[str], folder: Path) -> Path:
@@ -100,9 +102,7 @@ def edit(source: Path, changes: Tuple[Tuple[str, str], ...]) -> None:
     text = source.read_text(encoding="latin-1")
     for old, new in changes:
         if old not in text:
-            raise FalloffError(
-                f"{source.name}: '{old}' is not in it, so this is not the HPL known here; {REMEDY}"
-            )
+            raise FalloffError(f"{source.name} lacks '{old}': not the HPL known here; {REMEDY}")
         text = text.replace(old, new)
     source.write_text(text, encoding="latin-1")
 
@@ -128,17 +128,17 @@ def fetch(folder: Path, etc: Path = Path("/etc/apt")) -> Path:
         "Acquire::http::Timeout": 20,
     }
     options = [f"-o{key}={value}" for key, value in settings.items()]
-    said: List[str] = []
+    complaints: List[str] = []
     # --tar-only: the other parts of the package are Debian's packaging, which is not used.
     for action in (["update"], ["source", "--download-only", "--tar-only", "hpcc"]):
-        done = subprocess.run(
-            ["apt-get", "-q", *options, *action], cwd=folder, capture_output=True, text=True
-        )
-        said += [line[3:] for line in done.stderr.splitlines() if line.startswith(("E:", "W: Failed"))]
+        argv = ["apt-get", "-q", *options, *action]
+        done = subprocess.run(argv, cwd=folder, capture_output=True, text=True)
+        lines = done.stderr.splitlines()
+        complaints += [line[3:] for line in lines if line.startswith(("E:", "W: Failed"))]
     found = sorted(folder.glob("hpcc_*.orig.tar.*"))
     if not found:
-        why = said[0] if said else "no such source package"
-        raise FalloffError(f"HPL's source: apt does not bring hpcc ({why}); {REMEDY}")
+        reason = complaints[0] if complaints else "no such source package"
+        raise FalloffError(f"HPL's source: apt does not bring hpcc ({reason}); {REMEDY}")
     return found[0]
 
 
@@ -147,34 +147,22 @@ def source_lists(etc: Path) -> Mapping[str, str]:
 
     Keeps only the distribution's own release, so that third parties' sources need not be reached.
     """
-    release_names = {_codename(), "stable", "testing", "unstable", "sid"}
-    lists = {}
+    names, lists = {_codename(), "stable", "testing", "unstable", "sid"}, {}
     for file in sorted([etc / "sources.list", *(etc / "sources.list.d").glob("*")]):
-        if not file.is_file():
-            continue
-        text = file.read_text(encoding="utf-8", errors="replace")
+        text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
         if file.suffix == ".sources":
-            stanzas = [
-                _source_stanza(stanza)
-                for stanza in re.split(r"\n\s*\n", text)
-                if release_names & set(stanza.split())
-            ]
-            lists[file.name] = "\n\n".join(stanzas) + "\n"
+            kept = [part for part in re.split(r"\n\s*\n", text) if names & set(part.split())]
+            types = [re.sub(r"^Types:.*$", "Types: deb-src", part, flags=re.M) for part in kept]
+            lists[file.name] = "\n\n".join(types) + "\n"
         elif file.suffix == ".list":
-            lines = [
-                line
-                for line in text.splitlines()
-                if line.startswith("deb ") and release_names & set(line.split())
-            ]
-            lists[file.name] = "".join(f"deb-src {line[4:]}\n" for line in lines)
+            kept = [line for line in text.splitlines() if names & set(line.split())]
+            lines = [f"deb-src {line[4:]}\n" for line in kept if line.startswith("deb ")]
+            lists[file.name] = "".join(lines)
     return lists
 
 
-def _source_stanza(stanza: str) -> str:
-    return re.sub(r"^Types:.*$", "Types: deb-src", stanza, flags=re.M)
-
-
 def _codename() -> str:
-    text = Path("/etc/os-release").read_text(encoding="utf-8") if os.path.exists("/etc/os-release") else ""
+    file = Path("/etc/os-release")
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
     found = re.search(r"^VERSION_CODENAME=\"?([\w.-]+)", text, re.M)
     return found[1] if found else ""

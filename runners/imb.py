@@ -4,54 +4,32 @@ The unit of its Mbytes/sec changed between versions: 2^20 bytes up to 4.x, 10^6 
 time of every row tell which it is, so that no version has to be known.
 """
 
-import math
 import re
 from decimal import Decimal
 from typing import List, Sequence, Tuple
 
 from runners import foreign
 from runners.osu import LARGEST, scaled
-from runners.record import (
-    Command,
-    FalloffError,
-    Reading,
-    Result,
-    Runner,
-    Settings,
-    Transcript,
-    Unreadable,
-    readings_as_asked,
-)
+from runners.record import Reading, Result, Runner, Unreadable
+from runners.record import attempt, only_read, parser, rate_agrees, usable
 
-_TITLE = re.compile(r"^[ \t]*# *Intel ?\(R\) MPI Benchmarks? (?:Suite )?V?(.{1,60}?), \S+ part", re.M)
+_TITLE = re.compile(
+    r"^[ \t]*# *Intel ?\(R\) MPI Benchmarks? (?:Suite )?V?(.{1,60}?), \S+ part", re.M
+)
 _SECTION = re.compile(r"^[ \t]*# Benchmarking (\S+)", re.M)
 _LARGEST = re.compile(r"^[ \t]*# Maximum message length in bytes:[ \t]*(\d{1,12})", re.M)
-_COLUMNS = re.compile(r"^[ \t]*#bytes[ \t]+#repetitions[ \t]+t\[usec\][ \t]+Mbytes/sec[ \t]*\r?$", re.M)
+_COLUMNS = re.compile(
+    r"^[ \t]*#bytes[ \t]+#repetitions[ \t]+t\[usec\][ \t]+Mbytes/sec[ \t]*\r?$", re.M
+)
 # Lengths are limited, so that no damaged row makes a number beyond what float can hold.
 _NUMBER = r"(\d{1,15}\.\d{1,9})"
-_ROW = re.compile(rf"^[ \t]*(\d{{1,12}})[ \t]+\d{{1,12}}[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]*\r?\n", re.M)
+_ROW = re.compile(
+    rf"^[ \t]*(\d{{1,12}})[ \t]+\d{{1,12}}[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]*\r?\n", re.M
+)
 
 _MEGA = (10**6, 2**20)
 
 Row = Tuple[int, str, str]  # size in bytes, time in microseconds and Mbytes/sec as printed
-
-
-def commands(point: Settings) -> List[Command]:
-    """Raises FalloffError: the benchmarks are not run from here."""
-    raise FalloffError("imb is only read: run it yourself, then `falloff import imb FILE`")
-
-
-def parse(transcript: Transcript) -> List[Reading]:
-    """The readings of the one PingPong in the output, up to the point's `largest_bytes`, else to LARGEST.
-
-    Raises Unreadable as `results`, or when there are more of them, and InvalidRun when it ends at another size.
-    """
-    found = results(transcript.executions[-1].stdout)
-    if len(found) != 1:
-        raise Unreadable(f"{len(found)} PingPongs in one output")
-    if found[0].refused:
-        raise Unreadable(found[0].refused)
-    return readings_as_asked("imb", found[0], {"largest_bytes": LARGEST, **transcript.trial.point})
 
 
 def results(text: str) -> List[Result]:
@@ -73,32 +51,39 @@ def results(text: str) -> List[Result]:
             end = next(border for border in borders if border > section.start())
             before = [title for title in titles if title.start() < section.start()]
             head = text[before[-1].start() : section.start()] if before else ""
-            found.append(_result(before[-1][1] if before else "unknown", head, text[section.end() : end]))
+            found.append(
+                _result(before[-1][1] if before else "unknown", head, text[section.end() : end])
+            )
     if not found:
         raise Unreadable("an output of IMB without a PingPong")
-    if not any(result.readings for result in found):
-        raise Unreadable(f"an output of IMB without a usable PingPong: {found[-1].refused}")
-    return found
+    return usable(found, "an output of IMB without a usable PingPong: ")
 
 
 def _result(version: str, head: str, body: str) -> Result:
     settings = {"test": "pingpong", "version": version}
     columns, announced = _COLUMNS.search(body), _LARGEST.search(head)
-    rows = [(int(size), time, rate) for size, time, rate in _ROW.findall(body, columns.end())] if columns else []
+    rows = (
+        [(int(size), time, rate) for size, time, rate in _ROW.findall(body, columns.end())]
+        if columns
+        else []
+    )
     if not rows:
         return Result((), settings, "IMB did not reach its first size, or printed other columns")
     if announced and rows[-1][0] != int(announced[1]):
-        return Result((), settings, f"IMB stopped at {rows[-1][0]} bytes, {announced[1]} were to come")
-    try:
-        return Result(tuple(_readings(rows)), {**settings, "largest_bytes": rows[-1][0]})
-    except Unreadable as refusal:
-        return Result((), settings, str(refusal))
+        return Result(
+            (), settings, f"IMB stopped at {rows[-1][0]} bytes, {announced[1]} were to come"
+        )
+    return attempt(lambda: _readings(rows), {**settings, "largest_bytes": rows[-1][0]})
 
 
 def _readings(rows: Sequence[Row]) -> List[Reading]:
-    units = [mega for mega in _MEGA if all(_agrees(row, mega) for row in rows)]
+    units = [
+        mega
+        for mega in _MEGA
+        if all(rate_agrees(size * 1e6 / mega, time, rate) for size, time, rate in rows)
+    ]
     if not units:
-        raise Unreadable("IMB's Mbytes/sec are not its bytes over its time, neither as 10^6 nor as 2^20 bytes")
+        raise Unreadable("IMB's Mbytes/sec fit neither as 10^6 nor as 2^20 bytes")
     found = [
         Reading("message_size", [size for size, _, _ in rows], "B"),
         Reading("message_time", [scaled(time, Decimal("1e-6")) for _, time, _ in rows], "s"),
@@ -106,21 +91,11 @@ def _readings(rows: Sequence[Row]) -> List[Reading]:
     if len(units) > 1:
         return found
     mega = Decimal(units[0])
-    return [*found, Reading("message_bandwidth", [scaled(rate, mega) for _, _, rate in rows], "B/s")]
+    return [
+        *found,
+        Reading("message_bandwidth", [scaled(rate, mega) for _, _, rate in rows], "B/s"),
+    ]
 
 
-def _agrees(row: Row, mega: int) -> bool:
-    """Whether a row's rate is its size over its time, within what rounding both to their last digits may hide."""
-    size, time, rate = row[0], float(row[1]), float(row[2])
-    time_slack, rate_slack = _half_digit(row[1]), _half_digit(row[2])
-    # The tiny factor is for the arithmetic here, not for IMB's.
-    slowest = size / (time + time_slack) * 1e6 / mega * (1 - 1e-9)
-    fastest = size / (time - time_slack) * 1e6 / mega * (1 + 1e-9) if time > time_slack else math.inf
-    return slowest <= rate + rate_slack and rate - rate_slack <= fastest
-
-
-def _half_digit(printed: str) -> float:
-    return 0.5 * 10.0 ** -len(printed.partition(".")[2])
-
-
-RUNNER = Runner("imb", commands, parse, results)
+parse = parser("imb", results, largest_bytes=LARGEST)
+RUNNER = Runner("imb", only_read("imb"), parse, results)

@@ -1,126 +1,330 @@
 """iperf3: the goodput of TCP streams between two nodes, one way, reversed or both ways at once."""
 
+import json
+import math
+import re
 from dataclasses import replace
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from runners import iperf3_output
-from runners.record import Command, Execution, InvalidRun, Reading, Runner, Settings, Transcript, Unreadable, mismatch
+from runners.record import Command, Execution, InvalidRun, Reading, Result, Runner, Settings
+from runners.record import Transcript, Unreadable, attempt, mismatch, usable
 
 PORT = 5201
 
 # Connecting, and the exchange of results at the end.
 _MARGIN_S = 15.0
 
-# The data flow from the client to the server, or the other way. Both ways at once are two programs at each end, as
-# iperf3's own --bidir sends and receives in one thread: at an MTU of 1500 one way then stalled the other.
+# The data flow from the client to the server, or the other way. Both ways at once are two programs at
+# each end, since iperf3's own --bidir sends and receives in one thread: at an MTU of 1500 one way then
+# stalled the other.
 _CLIENTS = {"forward": ((),), "reverse": (("--reverse",),), "both": (("--reverse",), ())}
+_OPTIONS = {
+    "streams": "--parallel",
+    "omit_s": "--omit",
+    "window_bytes": "--window",
+    "congestion_control": "--congestion",
+}
 _EACH_WAY = ("goodput", "retransmits")
-_OTHER_END = {"cpu_sender": "cpu_receiver", "cpu_receiver": "cpu_sender"}  # who sends one way receives the other
+# Who sends one way receives the other.
+_OTHER_END = {"cpu_sender": "cpu_receiver", "cpu_receiver": "cpu_sender"}
 _BEHIND_S = 1  # by which the client in the background may end later than the other
+
+# Settings of a trial that a report names too.
+_COMPARABLE = ("direction", "streams", "duration_s", "omit_s", "congestion_control")
+
+# A report begins a line; a terminal's colours and other control characters may stand before it.
+_BEGIN = re.compile(r"(?m)(?:\A\s*|^)(?:\x1b\[[\d;]*m|[\x00-\x08\x0b-\x1f\x7f\ufeff])*(?=\{)")
+_ROUNDING = 1e-3  # of a rate against its own bytes and seconds: iperf 3.0 printed six digits
+
+Report = Dict[str, Any]
+
+
+def options(point: Settings, names: Sequence[str] = tuple(_OPTIONS)) -> List[str]:
+    """The client's options for those of the named settings that a point has and that are not 0."""
+    chosen = [name for name in names if point.get(name)]
+    return [word for name in chosen for word in (_OPTIONS[name], str(point[name]))]
 
 
 def commands(point: Settings) -> List[Command]:
     """A server for one test on the receiver, then the client on the sender; both report in JSON.
 
-    Both ways at once there are two servers, and two clients together. Of `point`, `sender`, `receiver` and
-    `duration_s` are needed; `direction` (forward: the client sends), `streams`, `omit_s`, `window_bytes` (0: the
-    kernel's choice) and `congestion_control` are iperf3's or the testbed's own choice where they are absent.
+    Both ways at once there are two servers, and two clients together. Of `point`, `sender`, `receiver`
+    and `duration_s` are needed; `direction` (forward: the client sends), `streams`, `omit_s`,
+    `window_bytes` (0: the kernel's choice) and `congestion_control` have defaults.
     """
     limit = point["duration_s"] + point.get("omit_s", 0) + _MARGIN_S
-
-    def on(node: int, *argv: str, background: bool = False, listens: int = 0) -> Command:
-        return Command(argv, node=node, timeout_s=limit, background=background, listens=listens)
-
-    ways = _CLIENTS[point.get("direction", "forward")]
-    ports = range(PORT, PORT + len(ways))
-    servers = [
-        on(
-            point["receiver"], "iperf3", "--server", "--one-off", "--json", "--port", str(port),
-            background=True, listens=port,
+    sender, receiver = point["sender"], point["receiver"]
+    servers, clients = [], []
+    for port, way in enumerate(_CLIENTS[point.get("direction", "forward")], start=PORT):
+        reporting = ("--json", "--port", str(port))
+        serve = ("iperf3", "--server", "--one-off", *reporting)
+        servers.append(
+            Command(serve, node=receiver, timeout_s=limit, background=True, listens=port)
         )
-        for port in ports
-    ]  # fmt: skip
-    address, seconds = f"{{node{point['receiver']}}}", str(point["duration_s"])
-    *others, last = (
-        ("iperf3", "--client", address, "--json", "--port", str(port), "--time", seconds, *way, *_options(point))
-        for way, port in zip(ways, ports)
-    )
+        call = ("iperf3", "--client", f"{{node{receiver}}}", *reporting)
+        call += ("--time", str(point["duration_s"]), *way, *options(point))
+        clients.append(Command(call, node=sender, timeout_s=limit))
+    *others, last = clients
     # What runs in the background ends with the trial: it is given the time to end by itself.
-    wait = [on(point["sender"], "sleep", str(_BEHIND_S))] if others else []
-    clients = [*(on(point["sender"], *argv, background=True) for argv in others), on(point["sender"], *last)]
-    return [*servers, *clients, *wait]
-
-
-def _options(point: Settings) -> tuple:
-    values = {
-        "--parallel": point.get("streams"),
-        "--omit": point.get("omit_s"),
-        "--window": point.get("window_bytes"),
-        "--congestion": point.get("congestion_control"),
-    }
-    chosen = (word for option, value in values.items() if value for word in (option, str(value)))
-    return tuple(chosen)
+    wait = [Command(("sleep", str(_BEHIND_S)), node=sender, timeout_s=limit)] if others else []
+    return [*servers, *(replace(other, background=True) for other in others), last, *wait]
 
 
 def parse(transcript: Transcript) -> List[Reading]:
-    """The readings of one trial (see `iperf3_output.readings`), from the reports of both its ends.
+    """The readings of one trial (see `readings`), from the reports of both its ends.
 
-    Both ways at once, goodput_reverse and retransmits_reverse are those of the test whose server sent, and cpu_sender
-    and cpu_receiver the sums of what either end's programs used. Raises Unreadable as they do, also when a test is
-    missing, and InvalidRun when a client's report is one of other settings.
+    Both ways at once, goodput_reverse and retransmits_reverse are those of the test whose server sent,
+    and cpu_sender and cpu_receiver the sums of what either end's programs used. Raises Unreadable as
+    `readings` does or when a test is missing, InvalidRun when a report is one of other settings.
     """
     point = transcript.trial.point
-    ran = [execution for execution in transcript.executions if execution.tool == "iperf3"]
-    servers, clients = (
-        {_port(execution): execution for execution in ran if ("--server" in execution.argv) is serves}
-        for serves in (True, False)
-    )
-    ways = ("reverse", "forward") if point.get("direction") == "both" else (point.get("direction", "forward"),)
+    servers, clients = {}, {}
+    for execution in transcript.executions:
+        if execution.tool == "iperf3":
+            ends = servers if "--server" in execution.argv else clients
+            ends[_port(execution)] = execution
+    direction = point.get("direction", "forward")
+    ways = ("reverse", "forward") if direction == "both" else (direction,)
     if len(clients) < len(ways):
         raise Unreadable("iperf3 did not run in every direction that was asked for")
     found = {
         way: _readings({**point, "direction": way}, client, servers.get(port))
         for way, (port, client) in zip(ways, sorted(clients.items()))
     }
-    return _together(**found) if len(found) > 1 else [*found.values()][0]
+    return _both_ways(**found) if len(found) > 1 else found[direction]
 
 
 def _port(execution: Execution) -> str:
-    return execution.argv[execution.argv.index("--port") + 1] if "--port" in execution.argv else ""
+    words = execution.argv
+    return words[words.index("--port") + 1] if "--port" in words else ""
 
 
 def _readings(point: Settings, client: Execution, server: Optional[Execution]) -> List[Reading]:
     """The readings of one test, after a check of what it did."""
-    reports = iperf3_output.reports(client.stdout)
-    if len(reports) > 1:
-        raise Unreadable("more than one iperf3 report in one output")
-    found = iperf3_output.readings(reports[0], _report(server.stdout) if server else None)
-    made = {"protocol": "TCP", **iperf3_output.settings(reports[0])}
-    asked = {name: value for name, value in point.items() if name in iperf3_output.COMPARABLE}
-    faults = mismatch({"protocol": "TCP", **asked}, made)
+    report, other = only_report(client.stdout), None
+    try:
+        other = reports(server.stdout)[0] if server else None
+    except Unreadable:
+        pass  # what is lost with it are readings that the client does not have
+    found = readings(report, other)
+    asked = {name: value for name, value in point.items() if name in _COMPARABLE}
+    faults = mismatch({"protocol": "TCP", **asked}, {"protocol": "TCP", **settings(report)})
     if faults:
         raise InvalidRun("; ".join(faults))
     return found
 
 
-def _together(forward: List[Reading], reverse: List[Reading]) -> List[Reading]:
-    """The readings of both ways at once: the forward test's, and of the other one those that are of its own way."""
+def _both_ways(forward: List[Reading], reverse: List[Reading]) -> List[Reading]:
+    """The forward test's readings, CPU time of both tests, and the reverse one's of its own way."""
     back = {reading.name: reading for reading in reverse}
-    joined = [
-        replace(reading, value=reading.value + back[_OTHER_END[reading.name]].value)
-        if reading.name in _OTHER_END and _OTHER_END[reading.name] in back
-        else reading
-        for reading in forward
+    joined = []
+    for reading in forward:
+        other = back.get(_OTHER_END.get(reading.name, ""))
+        joined.append(replace(reading, value=reading.value + other.value) if other else reading)
+    return joined + [
+        replace(back[name], name=f"{name}_reverse") for name in _EACH_WAY if name in back
     ]
-    return joined + [replace(back[name], name=f"{name}_reverse") for name in _EACH_WAY if name in back]
 
 
-def _report(text: str) -> Optional[Dict[str, Any]]:
-    """The server's report, or None: what is lost with it are readings that the client does not have."""
-    try:
-        return iperf3_output.reports(text)[0]
-    except Unreadable:
-        return None
+def results(text: str) -> List[Result]:
+    """Every report in an output as a result with the settings that it names."""
+    return usable([attempt(lambda: readings(each), settings(each)) for each in reports(text)])
 
 
-RUNNER = Runner("iperf3", commands, parse, iperf3_output.results)
+def only_report(text: str) -> Report:
+    """The one report in an output; raises Unreadable when there are more or it tells an error."""
+    found = reports(text)
+    if len(found) > 1:
+        raise Unreadable("more than one iperf3 report in one output")
+    if "error" in found[0]:
+        raise Unreadable(f"iperf3 says: {found[0]['error']}")
+    return found[0]
+
+
+def reports(text: str) -> List[Report]:
+    """Every report in `text`, whatever other lines stand around them; at least one."""
+    if not text.strip():
+        raise Unreadable("iperf3 printed nothing")
+    found: List[Report] = []
+    begin = _BEGIN.search(text)
+    while begin:
+        try:
+            decoder = json.JSONDecoder(object_pairs_hook=_unique)
+            report, end = decoder.raw_decode(text, begin.end())
+        except json.JSONDecodeError as error:
+            where = f"line {error.lineno}: {error.msg}"
+            raise Unreadable(f"iperf3's report is not whole JSON ({where})") from None
+        except (
+            ValueError,
+            RecursionError,
+        ):  # a number of thousands of digits, brackets without end
+            raise Unreadable("iperf3's report is not one that iperf3 writes") from None
+        found.append(report)
+        begin = _BEGIN.search(text, end)
+    if not found:
+        raise Unreadable("iperf3's report is not a JSON object: it is written by --json")
+    return found
+
+
+def _unique(pairs: Sequence[Tuple[str, Any]]) -> Report:
+    """A JSON object; iperf3 3.7 to 3.10 wrote the sums of both directions under one name."""
+    sums = [name for name, _ in pairs if name.startswith("sum")]
+    if len(set(sums)) < len(sums):
+        remedy = "for both ways at once use iperf3 3.12"
+        raise Unreadable(f"iperf3's report gives both directions one name: {remedy}")
+    return dict(pairs)
+
+
+def settings(report: Report) -> Dict[str, Any]:
+    """The settings that a report names, under the names of a trial's settings, and the version."""
+    asked = part(report, "start", "test_start")
+    direction = "reverse" if asked.get("reverse") else "forward"
+    named = {
+        "version": str(part(report, "start").get("version", "unknown")).replace("iperf ", ""),
+        "protocol": asked.get("protocol"),
+        "direction": ("both" if _goes_both_ways(report) else direction) if asked else None,
+        "streams": asked.get("num_streams"),
+        "duration_s": asked.get("duration"),
+        "omit_s": asked.get("omit"),
+        "congestion_control": part(report, "end").get("sender_tcp_congestion"),
+    }
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
+    """What a test measured, from its client's report and, where it is there, its server's.
+
+    TCP: goodput [bit/s] as the receiver counted it, and retransmits of the sender; for both ways at once
+    these are of the client's sending, and goodput_reverse and retransmits_reverse of the server's. Where
+    the reports have them: mss [B], rtt_mean [s] of the sending kernel, goodput_interval [bit/s] of the
+    receiver without omitted intervals, and cpu_sender and cpu_receiver, shares of one core. UDP:
+    packets, lost_packets (not with a warm-up, whose losses iperf3 counts too) and jitter [s].
+    """
+    if "error" in report:
+        raise Unreadable(f"iperf3 says: {report['error']}")
+    if "event" in report:
+        raise Unreadable("the output is of --json-stream: use --json")
+    start, asked = part(report, "start"), part(report, "start", "test_start")
+    if asked.get("protocol") == "UDP":
+        return _udp(report)
+    sender, receiver = (server, report) if asked.get("reverse") else (report, server)
+    found = _goodput(report, "")
+    if _goes_both_ways(report):
+        found += _goodput(report, "_bidir_reverse")
+    mss = start.get("tcp_mss", start.get("tcp_mss_default"))
+    if is_number(mss) and mss >= 1:
+        found.append(Reading("mss", mss, "B"))
+    return [
+        *found,
+        *_round_trip(sender or {}),
+        *_intervals(receiver or {}),
+        *_cpu(report, bool(asked.get("reverse"))),
+    ]
+
+
+def _goes_both_ways(report: Report) -> bool:
+    return "sum_received_bidir_reverse" in part(report, "end")
+
+
+def _goodput(report: Report, way: str) -> List[Reading]:
+    """What the receiver counted, and the sender's retransmits, which only some systems count."""
+    name = f"sum_received{way}"
+    total = _sum(report, name, "receiver")
+    rate, counted = (_number(total, name, key) for key in ("bits_per_second", "bytes"))
+    if rate <= 0:
+        if "accepted_connection" in part(report, "start"):
+            raise Unreadable("the server's report does not know what the client received")
+        raise Unreadable("iperf3's receiver counted no data")
+    # Versions differ in whether `seconds` is of the sender's or the receiver's clock; `end` is the latter.
+    times = [time for time in (total.get("seconds"), total.get("end")) if is_number(time)]
+    if not any(abs(rate * time / 8 - counted) <= _ROUNDING * counted for time in times):
+        raise Unreadable(f"iperf3's end.{name} contradicts itself: bytes, time and rate")
+    suffix = "_reverse" if way else ""
+    found = [Reading(f"goodput{suffix}", rate, "bit/s")]
+    retransmits = _sum(report, f"sum_sent{way}", "sender").get("retransmits")
+    if is_number(retransmits) and retransmits >= 0:
+        found.append(Reading(f"retransmits{suffix}", retransmits, "1"))
+    return found
+
+
+def _sum(report: Report, name: str, role: str) -> Report:
+    """A sum of the report's end; before iperf 3.0.3 a single stream had none and stands for it."""
+    end = part(report, "end")
+    streams = end.get("streams")
+    if name not in end and isinstance(streams, list) and len(streams) == 1:
+        return part(streams[0], role)
+    return part(end, name)
+
+
+def _udp(report: Report) -> List[Reading]:
+    total, names = part(report, "end", "sum"), ("packets", "lost_packets", "jitter_ms")
+    packets, lost, jitter = (_number(total, "sum", name) for name in names)
+    if packets <= 0:
+        raise Unreadable("iperf3 counted no packets")
+    has_warm_up = part(report, "start", "test_start").get("omit", 0)
+    return [
+        Reading("packets", packets, "1"),
+        *([] if has_warm_up else [Reading("lost_packets", lost, "1")]),
+        Reading("jitter", jitter / 1e3, "s"),
+    ]
+
+
+def _round_trip(report: Report) -> List[Reading]:
+    """The mean over the streams that this end sent; of the others it does not know the sender's."""
+    senders = [part(stream, "sender") for stream in _list(part(report, "end"), "streams")]
+    means = [sender.get("mean_rtt") for sender in senders if sender.get("sender", True)]
+    known = [mean for mean in means if is_number(mean) and mean > 0]
+    return [Reading("rtt_mean", sum(known) / len(known) / 1e6, "s")] if known else []
+
+
+def _intervals(report: Report) -> List[Reading]:
+    """The full intervals of what this end received; after the last one a server adds a fragment."""
+    sums = [part(interval, "sum") for interval in _list(report, "intervals")]
+    names = ("seconds", "bits_per_second")
+    if not all(is_number(total.get(name)) for total in sums for name in names):
+        return []
+    half = max((total["seconds"] for total in sums), default=0) / 2
+    received = [total for total in sums if not total.get("omitted") and not total.get("sender")]
+    rates = [total["bits_per_second"] for total in received if total["seconds"] > half]
+    return [Reading("goodput_interval", rates, "bit/s")] if rates else []
+
+
+def _cpu(report: Report, reverse: bool) -> List[Reading]:
+    """iperf3 measures its own process, in % of one core; a server is not told of its client's."""
+    used = part(report, "end", "cpu_utilization_percent")
+    client, server = used.get("host_total"), used.get("remote_total")
+    is_server = "accepted_connection" in part(report, "start")
+    if is_server or not (is_number(client) and is_number(server)):
+        return []
+    sender, receiver = (server, client) if reverse else (client, server)
+    return [
+        Reading("cpu_sender", sender / 100, "1"),
+        Reading("cpu_receiver", receiver / 100, "1"),
+        Reading("cpu_source", "tool", ""),
+    ]
+
+
+def _list(parent: Report, name: str) -> List[Any]:
+    value = parent.get(name)
+    return value if isinstance(value, list) else []
+
+
+def part(report: Any, *names: str) -> Report:
+    """A part of a report, by the names that lead to it; empty when it is not there."""
+    for name in names:
+        report = report.get(name) if isinstance(report, dict) else None
+    return report if isinstance(report, dict) else {}
+
+
+def _number(total: Report, where: str, name: str) -> float:
+    if not is_number(total.get(name)):
+        raise Unreadable(f"iperf3's report has no end.{where}.{name}: the test did not end")
+    return total[name]
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of a report is a finite number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+RUNNER = Runner("iperf3", commands, parse, results)

@@ -10,12 +10,10 @@ import signal
 import sys
 from functools import partial
 from pathlib import Path
-from typing import List
 
 from runners import campaign, runner_named, slurm
+from runners.campaign import Event
 from runners.journal import Folder
-from runners.plan import Plan
-from runners.progress import Event
 from runners.record import FalloffError, Transcript
 from runners.testbeds import cluster, lease
 
@@ -32,20 +30,22 @@ def run(folder: Folder, allocation: slurm.Allocation) -> int:
         return 0
     testbed = {**plan.testbed, "hosts": list(allocation.hosts)}
     with cluster.open_testbed(testbed, plan.interconnects) as opened:
-        lacking = opened.missing(tools_of(plan))
+        commands = [
+            c for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point)
+        ]
+        lacking = opened.missing(sorted({command.argv[0] for command in commands}))
         if lacking:
             raise FalloffError("\n".join(lacking))
-        session = {"slurm": slurm.provenance(allocation)}
         ended_by = campaign.run(
-            plan, opened, folder, tell,
-            deadline=allocation.deadline, session=session, admit=partial(refuse_if_over, allocation.job),
-        )  # fmt: skip
+            plan,
+            opened,
+            folder,
+            tell,
+            deadline=allocation.deadline,
+            session={"slurm": slurm.provenance(allocation)},
+            admit=partial(refuse_if_over, allocation.job),
+        )
     return TIME_IS_UP if ended_by == campaign.DEADLINE else 0
-
-
-def tools_of(plan: Plan) -> List[str]:
-    """The names of the tools that a plan's commands start."""
-    return sorted({c.argv[0] for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point)})
 
 
 def refuse_if_over(job: str, transcript: Transcript) -> None:
@@ -59,9 +59,14 @@ def tell(event: Event) -> None:
     """Print a line for each finished trial and for the end."""
     if event.kind == "finished":
         reason = f", {event.outcome.reason}" if event.outcome.reason else ""
-        print(f"[{event.done}/{event.total}] {event.trial.id}: {event.outcome.status}{reason}", flush=True)
+        print(
+            f"[{event.done}/{event.total}] {event.trial.id}: {event.outcome.status}{reason}",
+            flush=True,
+        )
     elif event.kind == "ended":
-        print(f"Ended by: {event.message}; {event.done} of {event.total} trials are there", flush=True)
+        print(
+            f"Ended by: {event.message}; {event.done} of {event.total} trials are there", flush=True
+        )
 
 
 def main() -> int:
@@ -73,7 +78,10 @@ def main() -> int:
         print(f"falloff: {error}", file=sys.stderr)
         return 1
     except SystemExit:
-        print("falloff: told to stop, by scancel or for the time limit; finished trials are kept", file=sys.stderr)
+        print(
+            "falloff: told to stop, by scancel or for the time limit; finished trials are kept",
+            file=sys.stderr,
+        )
         raise
 
 

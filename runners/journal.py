@@ -4,7 +4,7 @@
     journal.jsonl      what happened, one fsynced line each: sessions, finished trials, the end
     provenance.json    where it ran
     transcripts/*.json one file a trial, written whole or not at all; when packed, all in one archive
-    SHA256SUMS         the digests of these when a session ended, or when it was packed (runners/manifest.py)
+    SHA256SUMS         the digests of these when a session ended, or when it was packed (manifest.py)
 
 A trial is finished when its transcript is there; everything else can be derived from it.
 """
@@ -26,14 +26,15 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         self._transcripts = self.path / "transcripts"
+        self._journal = self.path / "journal.jsonl"
 
     def create_or_check(self, plan: Plan) -> None:
         """Take the folder for this plan; raises FalloffError if it belongs to another one."""
         file = self.path / "trials.json"
         if file.exists() and self.plan().digest != plan.digest:
             raise FalloffError(
-                f"{self.path} holds trials of another version of campaign {plan.name!r}; nothing was changed. "
-                "Choose another folder, or move this one away"
+                f"{self.path} holds trials of another version of campaign {plan.name!r}; nothing was "
+                "changed. Choose another folder, or move this one away"
             )
         self._transcripts.mkdir(parents=True, exist_ok=True)
         for leftover in self._transcripts.glob("*.part"):
@@ -46,9 +47,10 @@ class Folder:
         try:
             return plan_from_json(file.read_text())
         except FileNotFoundError:
-            raise FalloffError(f"{self.path} is not a campaign's folder: it has no trials.json") from None
+            raise FalloffError(f"{self.path} is not a campaign: it has no trials.json") from None
         except (ValueError, KeyError, TypeError) as error:
-            raise FalloffError(f"{file} is damaged ({error}); restore it or start afresh with --fresh") from None
+            remedy = "restore it or start afresh with --fresh"
+            raise FalloffError(f"{file} is damaged ({error}); {remedy}") from None
 
     def finished(self) -> Set[str]:
         """The ids of the trials whose transcripts are there."""
@@ -56,7 +58,8 @@ class Folder:
 
     def save(self, transcript: Transcript) -> None:
         """Write a transcript so that it is on disk, whole, when this returns."""
-        write_whole(self._transcripts / f"{transcript.trial.id}.json", json.dumps(to_json(transcript)))
+        file = self._transcripts / f"{transcript.trial.id}.json"
+        write_whole(file, json.dumps(to_json(transcript)))
 
     def transcript(self, trial_id: str) -> Transcript:
         """Read one transcript; raises FalloffError when it is damaged."""
@@ -71,24 +74,32 @@ class Folder:
             yield trial_id, (self._transcripts / f"{trial_id}.json").read_bytes()
 
     def transcripts(self) -> Iterator[Transcript]:
-        """All transcripts by id, from the folder or from its archive; raises FalloffError when one is damaged."""
+        """All transcripts by id, from the folder or its archive; raises FalloffError as `transcript`."""
         for trial_id, text in self.texts():
             yield read_transcript(text, trial_id)
 
     def note(self, event: str, **details: Any) -> None:
         """Append a line to the journal; it is on disk when this returns."""
-        line = json.dumps({"event": event, "at": time.time(), **details})
-        with open(self.path / "journal.jsonl", "a", encoding="utf-8") as journal:
-            # A kill may have cut the last line short; it must not swallow this one.
-            journal.write(line + "\n" if _ends_with_newline(self.path / "journal.jsonl") else "\n" + line + "\n")
+        line = json.dumps({"event": event, "at": time.time(), **details}).encode() + b"\n"
+        with open(self._journal, "ab+") as journal:
+            if journal.tell():
+                journal.seek(-1, os.SEEK_END)
+                # A kill may have cut the last line short; it must not swallow this one.
+                line = line if journal.read(1) == b"\n" else b"\n" + line
+            journal.write(line)
             journal.flush()
             os.fsync(journal.fileno())
 
     def notes(self) -> List[Dict[str, Any]]:
         """The journal's lines that are whole, in order."""
-        file = self.path / "journal.jsonl"
-        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-        return [note for note in map(_whole_line, lines) if note]
+        found = []
+        text = self._journal.read_text(encoding="utf-8") if self._journal.exists() else ""
+        for line in text.splitlines():
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                pass  # cut short by a kill
+        return found
 
     def stopped_by(self) -> str:
         """Which rule ended the campaign; `interrupted` when none did."""
@@ -101,7 +112,9 @@ class Folder:
         for note in self.notes():
             if note["event"] == "ended":
                 ended = True
-            elif note["event"] == "trial" and note["id"] not in seen:  # else it was only measured again
+            elif (
+                note["event"] == "trial" and note["id"] not in seen
+            ):  # else it was only measured again
                 seen.add(note["id"])
                 count += ended
                 ended = False
@@ -134,19 +147,5 @@ def read_transcript(text: Union[str, bytes], name: str) -> Transcript:
     try:
         return transcript_from_json(json.loads(text))
     except (ValueError, KeyError, TypeError) as error:
-        raise FalloffError(f"transcript {name} is damaged ({error}); delete it and run the campaign again") from None
-
-
-def _whole_line(line: str) -> Dict[str, Any]:
-    try:
-        return json.loads(line)
-    except ValueError:
-        return {}
-
-
-def _ends_with_newline(file: Path) -> bool:
-    if not file.exists() or file.stat().st_size == 0:
-        return True
-    with open(file, "rb") as stream:
-        stream.seek(-1, os.SEEK_END)
-        return stream.read(1) == b"\n"
+        remedy = "delete it and run the campaign again"
+        raise FalloffError(f"transcript {name} is damaged ({error}); {remedy}") from None

@@ -1,13 +1,13 @@
-"""The digests of all that a campaign's folder holds, so that a later change of it can be named.
+"""A campaign's folder as it is kept and handed on: few files, and the digests of all that they hold.
 
-SHA256SUMS   a line each: the SHA-256 of a file or of a packed transcript, then its name; and, for every line of
-             the journal, so many of its digest's first digits as it takes to name the one that was changed
+SHA256SUMS   a line each: the SHA-256 of a file or of a packed transcript, then its name; and, for every
+             line of the journal, so many of its digest's first digits as it takes to name a changed one
 """
 
 import hashlib
 import re
 from pathlib import Path
-from typing import Dict, Iterator, List, Mapping, Tuple
+from typing import Dict, List, Mapping, Tuple
 
 from runners import archive
 from runners.journal import write_whole
@@ -16,19 +16,29 @@ from runners.record import FalloffError
 NAME = "SHA256SUMS"
 ALGORITHM = "SHA-256"
 JOURNAL = "journal.jsonl"
-# What the analysis makes of the transcripts: it is compared with what it makes of them now, value by value.
+# What the analysis makes of the transcripts is compared with what it makes of them now, value by value.
 DATASET = "dataset.jsonl.xz"
 LINE_DIGITS = 8
 
 _PACKED = f"{archive.NAME}:"
-# What changes without the campaign: these two, what is being written, and what jobs of Slurm's leave and print.
+# What changes without the campaign: these two, what is being written, and what jobs of Slurm's leave.
 _OTHERS = re.compile(rf"({NAME}|{re.escape(DATASET)}|jobs\.json|code/.*|job-[^/]*\.out|.*\.part)$")
+
+
+def pack(source: Path, target: Path) -> None:
+    """Copy a campaign's folder with its transcripts in one compressed file, always the same bytes."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in ("trials.json", JOURNAL, "provenance.json"):
+        write_whole(target / name, (source / name).read_text(encoding="utf-8"))
+    archive.write(target / archive.NAME, (source / "transcripts").glob("*.json"))
+    write(target)
 
 
 def write(folder: Path) -> None:
     """Record what a folder holds now, in place of an earlier record."""
-    lines = [f"{value}  {name}" for name, value in sorted(digests(folder).items(), key=_by_number)]
-    write_whole(folder / NAME, "\n".join(lines) + "\n")
+    found = digests(folder)
+    lines = [f"{found[name]}  {name}\n" for name in sorted(found, key=_by_number)]
+    write_whole(folder / NAME, "".join(lines))
 
 
 def forget(folder: Path) -> None:
@@ -38,28 +48,30 @@ def forget(folder: Path) -> None:
 
 
 def read(folder: Path) -> Dict[str, str]:
-    """The recorded digest of each name; empty when nothing was recorded. Raises FalloffError when it is damaged."""
+    """The recorded digest of each name; empty without a record. Raises FalloffError when it is damaged."""
     file = folder / NAME
     recorded = {}
     for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
         value, _, name = line.partition("  ")
         if not name:
-            raise FalloffError(f"{file} is damaged ({line[:40]!r} is no digest and name); restore it")
+            raise FalloffError(f"{file} is damaged at {line[:40]!r}; restore it")
         recorded[name] = value
     return recorded
 
 
 def digests(folder: Path) -> Dict[str, str]:
-    """The digest of each file, packed transcript and line of the journal; raises FalloffError as `archive.read`."""
-    found = dict(_files(folder))
+    """The digest of each file, packed transcript and line of the journal; raises as `archive.read`."""
+    found = _files(folder)
     if (folder / archive.NAME).exists():
-        found.update((_PACKED + name, digest(text)) for name, text in archive.read(folder / archive.NAME))
+        for name, text in archive.read(folder / archive.NAME):
+            found[_PACKED + name] = digest(text)
     return found
 
 
 def together(texts: Mapping[str, bytes]) -> str:
-    """One SHA-256 for all transcripts of a campaign: that of a line for each, in order, with its own and its id."""
-    return digest("".join(f"{digest(text)}  {trial_id}\n" for trial_id, text in sorted(texts.items())).encode())
+    """One SHA-256 for all transcripts of a campaign, of a line with digest and id for each, in order."""
+    lines = [f"{digest(text)}  {trial_id}\n" for trial_id, text in sorted(texts.items())]
+    return digest("".join(lines).encode())
 
 
 def digest(content: bytes) -> str:
@@ -68,51 +80,49 @@ def digest(content: bytes) -> str:
 
 
 def differences(folder: Path) -> List[str]:
-    """What is not as it was recorded, a line each: changed, lost, or added since; raises FalloffError as `read`."""
-    recorded = read(folder)
+    """What is not as it was recorded, a line each: changed, lost, or added since; raises as `read`."""
+    recorded, messages = read(folder), []
     if not recorded:
         return []
-    # A damaged archive holds nothing that could be compared: the file itself differs.
     try:
         found = digests(folder)
-    except FalloffError as error:
-        found, recorded = dict(_files(folder)), {k: v for k, v in recorded.items() if not k.startswith(_PACKED)}
-        told = [str(error)]
-    else:
-        told = []
-    for name in sorted({*recorded, *found}, key=lambda name: _by_number((name, ""))):
-        if name not in found:
-            told.append(f"{_said(name)} was recorded and is lost")
-        elif name not in recorded:
-            told.append(f"{_said(name)} was added since")
-        elif found[name] != recorded[name]:
-            told.append(
-                f"{_said(name)} was changed: SHA-256 {recorded[name][:16]} was recorded, it is {found[name][:16]}"
+    except FalloffError as error:  # a damaged archive: the file itself differs
+        found, messages = _files(folder), [str(error)]
+        recorded = {name: value for name, value in recorded.items() if not name.startswith(_PACKED)}
+    for name in sorted({*recorded, *found}, key=_by_number):
+        what, was, now = _described(name), recorded.get(name), found.get(name)
+        if now is None:
+            messages.append(f"{what} was recorded and is lost")
+        elif was is None:
+            messages.append(f"{what} was added since")
+        elif now != was:
+            messages.append(
+                f"{what} was changed: SHA-256 {was[:16]} was recorded, it is {now[:16]}"
             )
-    return told
+    return messages
 
 
-def _files(folder: Path) -> Iterator[Tuple[str, str]]:
+def _files(folder: Path) -> Dict[str, str]:
+    found = {}
     for file in folder.rglob("*"):
         name = file.relative_to(folder).as_posix()
         if file.is_file() and not _OTHERS.match(name):
             content = file.read_bytes()
-            yield name, digest(content)
-            if name == JOURNAL:
-                for number, line in enumerate(content.splitlines(), 1):
-                    yield f"{name}:{number}", digest(line)[:LINE_DIGITS]
+            found[name] = digest(content)
+            for number, line in enumerate(content.splitlines() if name == JOURNAL else (), 1):
+                found[f"{name}:{number}"] = digest(line)[:LINE_DIGITS]
+    return found
 
 
-def _said(name: str) -> str:
+def _described(name: str) -> str:
     """A name as a reader looks for it: the transcript in the archive, the line of the journal."""
-    if name.startswith(_PACKED):
-        return f"transcript {name[len(_PACKED) :]} in {archive.NAME}"
-    if name.startswith(f"{JOURNAL}:"):
-        return f"line {name[len(JOURNAL) + 1 :]} of {JOURNAL}"
-    return name
+    file, _, part = name.partition(":")
+    if not part:
+        return name
+    return f"transcript {part} in {file}" if file == archive.NAME else f"line {part} of {file}"
 
 
-def _by_number(entry: Tuple[str, str]) -> Tuple[str, int, str]:
+def _by_number(name: str) -> Tuple[str, int, str]:
     """Names in order, the lines of the journal by their number."""
-    name, _, part = entry[0].partition(":")
-    return name, int(part) if part.isdigit() else 0, part
+    file, _, part = name.partition(":")
+    return file, int(part) if part.isdigit() else 0, part

@@ -3,21 +3,18 @@
 Their names are those of runners/src/simulated.h.
 """
 
+import json
 import re
+import subprocess
 from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
 from statistics import mean, median
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from runners.record import (
-    Command,
-    Reading,
-    Result,
-    Runner,
-    Settings,
-    Transcript,
-    Unreadable,
-    readings_as_asked,
-)
+from runners import provenance, tools
+from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Trial
+from runners.record import Unreadable, judge, parser, whole
 
 UNITS = {
     "dgemm_flop_s": "flop/s",
@@ -45,6 +42,13 @@ _ROW = re.compile(
     r"^ *(\d{1,9}) +([a-z]+) +(\d{1,18}) +(\d{1,9}) +(\d{1,9}) +(\d{1,9}\.\d{6}) +(\d{1,18})$", re.M
 )
 _END = re.compile(r"^end of node_rates$", re.M)
+
+# Of each measurement; longer on a testbed, whose nodes have neighbours.
+_HERE_S = 0.1
+_ON_TESTBED_S = 0.5
+
+_PROCESSORS = Path("/sys/devices/system/cpu")
+_LEAST_ARRAY_MIB = 64  # also where the kernel names no caches
 
 # Operations, bytes or elements of one repetition. STREAM counts what the loop names, read or written.
 _WORK = {
@@ -77,26 +81,21 @@ def commands(point: Settings) -> List[Command]:
     return [Command(argv, timeout_s=_LIMIT_S)]
 
 
-def parse(transcript: Transcript) -> List[Reading]:
-    """The readings of the output; raises InvalidRun when something else ran than the point asks for,
-    otherwise as `results` does."""
-    (result,) = results(transcript.executions[-1].stdout)
-    return readings_as_asked("node_rates", result, transcript.trial.point)
-
-
 def results(text: str) -> List[Result]:
-    """The seven rates, medians over the turns; `duration_s`, `array_mib` and `threads` as printed.
-
-    Raises Unreadable when the output is cut off or contradicts itself.
-    """
-    turns, settings = _turns(text)
-    readings = (Reading(name, spread.value, UNITS[name]) for name, spread in _spreads(turns).items())
-    return [Result(tuple(readings), settings)]
+    """The seven rates, medians over the turns; `duration_s`, `array_mib` and `threads` as printed."""
+    found = spreads(text)
+    readings = tuple(Reading(name, found[name].value, unit) for name, unit in UNITS.items())
+    return [Result(readings, _turns(text)[1])]
 
 
 def spreads(text: str) -> Dict[str, Spread]:
     """The seven rates by name, in the order and units of UNITS; raises as `results` does."""
-    return _spreads(_turns(text)[0])
+    estimates = [_estimate(turn) for turn in _turns(text)[0]]
+    found = {}
+    for name in UNITS:
+        values = [estimate[name] for estimate in estimates]
+        found[name] = Spread(median(values), min(values), max(values))
+    return found
 
 
 def half_length(lengths: Sequence[float], rates: Sequence[float]) -> Tuple[float, float]:
@@ -125,12 +124,6 @@ def _dot(left: Sequence[float], right: Sequence[float]) -> float:
     return sum(a * b for a, b in zip(left, right))
 
 
-def _spreads(turns: Sequence[_Turn]) -> Dict[str, Spread]:
-    estimates = [_estimate(turn) for turn in turns]
-    found = {name: [estimate[name] for estimate in estimates] for name in UNITS}
-    return {name: Spread(median(values), min(values), max(values)) for name, values in found.items()}
-
-
 def _estimate(turn: _Turn) -> Dict[str, float]:
     """The rates of one turn, with the equations of simulated.h: DGEMM takes 2 m n k / F (1 + k_half / k)
     (1 + mn_half / min(m, n)), DTRSM of order k the share of F (1 + k_half / k)."""
@@ -144,7 +137,9 @@ def _estimate(turn: _Turn) -> Dict[str, float]:
         "dgemm_flop_s": flop_s,
         "dgemm_k_half": k_half,
         "dgemm_mn_half": mn_half,
-        "dtrsm_share": mean(rate * (1 + k_half / k) / flop_s for (_, _, k), rate in turn["dtrsm"].items()),
+        "dtrsm_share": mean(
+            rate * (1 + k_half / k) / flop_s for (_, _, k), rate in turn["dtrsm"].items()
+        ),
         "node_byte_s": triad,
         "core_byte_s": copy,
         "strided_s": 1 / strided,
@@ -153,11 +148,7 @@ def _estimate(turn: _Turn) -> Dict[str, float]:
 
 def _turns(text: str) -> Tuple[List[_Turn], Settings]:
     """The turns of an output and its settings; raises Unreadable as `results` does."""
-    head = _HEAD.search(text)
-    if not head or not _END.search(text):
-        raise Unreadable(
-            "node_rates did not print its first and last line: the run was stopped or its output cut off"
-        )
+    head = whole("node_rates", text, _HEAD, _END)
     count, measurements, window, threads = int(head[1]), int(head[2]), float(head[3]), int(head[4])
     rows = _ROW.findall(text)
     turns: Dict[int, Dict[str, Dict[_Sizes, float]]] = {}
@@ -165,28 +156,92 @@ def _turns(text: str) -> Tuple[List[_Turn], Settings]:
         sizes = (int(m), int(n), int(k))
         work = _WORK[kind](*sizes) * int(repetitions) if kind in _WORK else 0
         if work <= 0 or float(seconds) < window:
-            raise Unreadable(f"node_rates reports {repetitions} x {kind} {m} {n} {k} in {seconds} s")
+            row = f"{repetitions} x {kind} {m} {n} {k} in {seconds} s"
+            raise Unreadable(f"node_rates reports {row}")
         turns.setdefault(int(turn), {}).setdefault(kind, {})[sizes] = work / float(seconds)
-    measured = {frozenset((kind, *sizes) for kind in turn for sizes in turn[kind]) for turn in turns.values()}
-    announced = list(range(1, count + 1))
-    if list(turns) != announced or len(rows) != count * measurements or {*map(len, measured)} != {measurements}:
-        raise Unreadable(f"node_rates announces {count} turns of {measurements} measurements, other rows follow")
-    if len(measured) > 1 or not _suffices(turns[1]):
+    found = list(turns.values())
+    measured = [{(kind, *sizes) for kind in turn for sizes in turn[kind]} for turn in found]
+    is_announced = list(turns) == list(range(1, count + 1)) and len(rows) == count * measurements
+    if not is_announced or any(len(each) != measurements for each in measured):
+        announced = f"{count} turns of {measurements} measurements"
+        raise Unreadable(f"node_rates announces {announced}, other rows follow")
+    if any(each != measured[0] for each in measured) or not _suffices(found[0]):
         raise Unreadable(f"node_rates did not measure all of {', '.join(_WORK)} in every turn")
-    ((length, _, _),) = turns[1]["triad"]
+    ((length, _, _),) = found[0]["triad"]
     settings = {"duration_s": window, "array_mib": length * 8 / 2**20, "threads": threads}
-    return list(turns.values()), settings
+    return found, settings
 
 
 def _suffices(turn: _Turn) -> bool:
     """Whether `_estimate` has what it needs."""
-    single = ("triad", "copy", "strided")
-    return (
-        set(turn) == set(_WORK)
-        and all(len(turn[kind]) == 1 for kind in single)
-        and len({k for _, _, k in turn["dgemm"]}) > 1
-        and len({n for _, n, _ in turn["thin"]}) > 1
-    )
+    if set(turn) != set(_WORK) or any(len(turn[kind]) > 1 for kind in ("triad", "copy", "strided")):
+        return False
+    return len({k for _, _, k in turn["dgemm"]}) > 1 and len({n for _, n, _ in turn["thin"]}) > 1
 
 
+parse = parser("node_rates", results)
 RUNNER = Runner("node_rates", commands, parse, results)
+
+
+def run_here() -> str:
+    """The output of node_rates on all cores of this machine; raises FalloffError when it fails."""
+    (command,) = commands(_settings(_HERE_S))
+    argv, limit = [tools.find(command.argv[0], {}), *command.argv[1:]], command.timeout_s
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        raise FalloffError(f"node_rates still ran after {limit:.0f} s and was stopped") from None
+    if done.returncode != 0:
+        complaint = done.stderr.strip()[:200]
+        raise FalloffError(f"node_rates ended with exit code {done.returncode}: {complaint}")
+    return done.stdout
+
+
+def run_on(testbed: Any, interconnect: str) -> str:
+    """The same on node 1 of an opened testbed; raises FalloffError when the trial is not valid."""
+    point = {"interconnect": interconnect, **_settings(_ON_TESTBED_S)}
+    trial = Trial("rates", "survey", "node_rates", 0, 1, point)
+    transcript = testbed.run(trial, commands(point))
+    reason = judge(transcript, parse).reason
+    if reason:
+        what = f"the rates of a node of testbed {testbed.name}"
+        raise FalloffError(f"{what} cannot be measured: {reason}")
+    return transcript.executions[-1].stdout
+
+
+def as_toml(output: str, machine: str = "") -> str:
+    """A table [rates.NAME] for each rate: its median over the turns of the run, and their range.
+
+    `machine` is what they are of, by default this one. Raises as `results` does.
+    """
+    if not machine:
+        host = provenance.host()
+        machine = f"{host['hostname']} ({host['cpu_model']})"
+    source = f"measured on {machine}, {date.today()}, by falloff rates: DGEMM and STREAM"
+    lines = []
+    for name, spread in spreads(output).items():
+        lines += [f"[rates.{name}]", f"value = {spread.value:.4g}"]
+        lines += [f"low = {spread.low:.4g}", f"high = {spread.high:.4g}"]
+        lines += [f"unit = {json.dumps(UNITS[name])}"]
+        lines += [f"source = {json.dumps(source, ensure_ascii=False)}", ""]
+    return "\n".join(lines)
+
+
+def array_mib(processors: Path = _PROCESSORS) -> int:
+    """The size of each of STREAM's arrays in MiB: four times all last-level caches of the machine together,
+    as STREAM's rules ask for, and never small.
+
+    `processors` is the kernel's folder of processors, with cpu*/cache/index*/{level,size,shared_cpu_list}.
+    """
+    sizes: Dict[int, Dict[str, int]] = {}
+    for cache in processors.glob("cpu[0-9]*/cache/index[0-9]*"):
+        level, size, shared = (
+            (cache / name).read_text().strip() for name in ("level", "size", "shared_cpu_list")
+        )
+        sizes.setdefault(int(level), {})[shared] = int(size.rstrip("K"))
+    last_level_kib = sum(sizes[max(sizes)].values()) if sizes else 0
+    return max(_LEAST_ARRAY_MIB, -(-4 * last_level_kib // 1024))
+
+
+def _settings(duration_s: float) -> Dict[str, Any]:
+    return {"duration_s": duration_s, "array_mib": array_mib()}

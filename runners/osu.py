@@ -9,42 +9,20 @@ from decimal import Decimal
 from typing import List, Match, Optional
 
 from runners import foreign
-from runners.record import (
-    Command,
-    FalloffError,
-    Reading,
-    Result,
-    Runner,
-    Settings,
-    Transcript,
-    Unreadable,
-    readings_as_asked,
-)
+from runners.record import Reading, Result, Runner, Unreadable, attempt, only_read, parser, usable
 
 LARGEST = 2**22  # the last size unless another was asked for
 
-_TITLE = re.compile(r"^[ \t]*# OSU (\S+) (.{1,80}?) Test(?: \(?v(?:ersion )?([\w.]+)\)?)?[ \t]*\r?$", re.M | re.I)
+_TITLE = re.compile(
+    r"^[ \t]*# OSU (\S+) (.{1,80}?) Test(?: \(?v(?:ersion )?([\w.]+)\)?)?[ \t]*\r?$", re.M | re.I
+)
 _TWO_SIDED = re.compile(r"MPI(-\w+)?")  # with -CUDA and the like for buffers on devices
-_COLUMNS = re.compile(r"^[ \t]*# Size[ \t]+(?:Avg )?(Latency ?\(us\)|Bandwidth ?\(MB/s\))(.*)$", re.M)
+_COLUMNS = re.compile(
+    r"^[ \t]*# Size[ \t]+(?:Avg )?(Latency ?\(us\)|Bandwidth ?\(MB/s\))(.*)$", re.M
+)
 # Lengths are limited, so that no damaged row makes a number beyond what float can hold.
 _ROW = re.compile(r"^[ \t]*(\d{1,12})[ \t]+(\d{1,15}\.\d{1,9})(?:[ \t]+(\S[^\n]*))?\n", re.M)
 _BINARY = re.compile(r"1 ?MB ?==? ?2\^20")
-
-
-def commands(point: Settings) -> List[Command]:
-    """Raises FalloffError: the benchmarks are not run from here."""
-    raise FalloffError("osu is only read: run it yourself, then `falloff import osu FILE`")
-
-
-def parse(transcript: Transcript) -> List[Reading]:
-    """The readings of the one table in the output, which goes up to the point's `largest_bytes`, else to LARGEST.
-
-    Raises Unreadable as `results`, or when there are more tables, and InvalidRun when it ends at another size.
-    """
-    found = results(transcript.executions[-1].stdout)
-    if len(found) != 1:
-        raise Unreadable(f"{len(found)} tables of OSU in one output")
-    return readings_as_asked("osu", found[0], {"largest_bytes": LARGEST, **transcript.trial.point})
 
 
 def results(text: str) -> List[Result]:
@@ -60,24 +38,21 @@ def results(text: str) -> List[Result]:
         raise Unreadable("not an output of the OSU Micro-Benchmarks: it has no title")
     ends = [title.start() for title in titles[1:]] + [len(text)]
     found = [_result(title, text[title.end() : end]) for title, end in zip(titles, ends)]
-    if not any(result.readings for result in found):
-        raise Unreadable(f"an output of OSU without a usable table: {found[-1].refused}")
-    return found
+    return usable(found, "an output of OSU without a usable table: ")
 
 
 def _result(title: Match, body: str) -> Result:
     test = title[2] if _TWO_SIDED.fullmatch(title[1]) else f"{title[1]} {title[2]}"
     settings = {"test": test.lower(), "version": title[3] or "unknown"}
-    try:
-        readings = _readings(settings["test"], body)
-    except Unreadable as refusal:
-        return Result((), settings, str(refusal))
-    return Result(tuple(readings), {**settings, "largest_bytes": readings[0].value[-1]})
+    result = attempt(lambda: _readings(settings["test"], body), settings)
+    if result.readings:
+        settings["largest_bytes"] = result.readings[0].value[-1]
+    return result
 
 
 def _readings(test: str, body: str) -> List[Reading]:
     if test not in ("latency", "bandwidth"):
-        raise Unreadable(f"OSU's test {test!r} is not read, only latency and bandwidth between two processes")
+        raise Unreadable(f"OSU's test {test!r} is not read, only latency and bandwidth")
     columns = _COLUMNS.search(body)
     if not columns or not columns[1].lower().startswith(test):
         raise Unreadable("the line that names the columns and their unit is missing")
@@ -93,7 +68,9 @@ def _readings(test: str, body: str) -> List[Reading]:
         measured = Reading("message_time", [scaled(row[2], Decimal("1e-6")) for row in rows], "s")
     else:
         mega = 2**20 if _BINARY.search(body, 0, columns.start()) else 10**6
-        measured = Reading("message_bandwidth", [scaled(row[2], Decimal(mega)) for row in rows], "B/s")
+        measured = Reading(
+            "message_bandwidth", [scaled(row[2], Decimal(mega)) for row in rows], "B/s"
+        )
     return [Reading("message_size", sizes, "B"), measured]
 
 
@@ -102,4 +79,5 @@ def scaled(printed: str, unit: Decimal) -> Optional[float]:
     return float(Decimal(printed) * unit) or None
 
 
-RUNNER = Runner("osu", commands, parse, results)
+parse = parser("osu", results, largest_bytes=LARGEST)
+RUNNER = Runner("osu", only_read("osu"), parse, results)

@@ -35,8 +35,13 @@ def environment(flop_s: float, point: Settings, seed: int = 0) -> Dict[str, str]
     """
     found = {"PACE_FLOP_S": repr(float(flop_s))}
     if point.get("noise"):
-        pauses = {"PACE_PAUSE_S": point["noise"] / point["noise_hz"], "PACE_PAUSE_HZ": point["noise_hz"]}
-        found.update({name: repr(float(value)) for name, value in pauses.items()}, PACE_SEED=str(seed))
+        pauses = {
+            "PACE_PAUSE_S": point["noise"] / point["noise_hz"],
+            "PACE_PAUSE_HZ": point["noise_hz"],
+        }
+        found.update(
+            {name: repr(float(value)) for name, value in pauses.items()}, PACE_SEED=str(seed)
+        )
     return found
 
 
@@ -58,19 +63,28 @@ def counters(jobs: Sequence[Job], nodes: int) -> Dict[str, List[float]]:
             for name, value in values.items():
                 over_nodes = found.setdefault(f"pace_{name}", [math.nan] * nodes)
                 if node < nodes:
-                    over_nodes[node] = value + (0 if math.isnan(over_nodes[node]) else over_nodes[node])
+                    over_nodes[node] = value + (
+                        0 if math.isnan(over_nodes[node]) else over_nodes[node]
+                    )
     return found
 
 
 def kept(jobs: Sequence[Job], nodes: int) -> str:
     """KEPT, or in a sentence which node did not keep its pace, or which rank does not say whether it did."""
-    silent = [rank for job in jobs for rank in range(job.ranks) if "late" not in reports(job.stderr).get(rank, {})]
+    silent = [
+        rank
+        for job in jobs
+        for rank in range(job.ranks)
+        if "late" not in reports(job.stderr).get(rank, {})
+    ]
     if silent:
         return f"unknown: rank {silent[0]} did not report"
     found = counters(jobs, nodes)
     shares = {
         node: late / charged if charged else math.copysign(math.inf, late)
-        for node, (late, charged) in enumerate(zip(_of(found, "late", nodes), _of(found, "charged", nodes)), start=1)
+        for node, (late, charged) in enumerate(
+            zip(_of(found, "late", nodes), _of(found, "charged", nodes)), start=1
+        )
         if late > 0
     }
     worst = max(shares, key=shares.__getitem__, default=0)

@@ -4,7 +4,7 @@ import re
 from statistics import median
 from typing import List
 
-from runners.record import Command, Reading, Result, Runner, Settings, Transcript, Unreadable
+from runners.record import Command, Reading, Result, Runner, Settings, Unreadable, parser
 
 # Spaced so that one reply is back before the next request leaves.
 INTERVAL_S = 0.02
@@ -13,7 +13,9 @@ INTERVAL_S = 0.02
 _MARGIN_S = 20.0
 
 _REPLY = re.compile(r"bytes from .*icmp_seq=(\d{1,18}) .*time=(\d{1,18}(?:\.\d{1,18})?) ms$", re.M)
-_SUMMARY = re.compile(r"^(\d{1,18}) packets transmitted, (\d{1,18}) received,.* packet loss, time \d{1,18}ms$", re.M)
+_SUMMARY = re.compile(
+    r"^(\d{1,18}) packets transmitted, (\d{1,18}) received,.* packet loss, time \d{1,18}ms$", re.M
+)
 _END = re.compile(r"^rtt min/avg/max/mdev = \S+ ms(, pipe \d{1,18})?$", re.M)
 
 
@@ -25,21 +27,8 @@ def commands(point: Settings) -> List[Command]:
     return [Command(argv, node=point["sender"], timeout_s=limit)]
 
 
-def parse(transcript: Transcript) -> List[Reading]:
-    """The `readings` of ping's output; raises Unreadable as they do."""
-    return readings(transcript.executions[-1].stdout)
-
-
 def results(text: str) -> List[Result]:
-    """The one result in an output."""
-    return [Result(tuple(readings(text)))]
-
-
-def readings(text: str) -> List[Reading]:
-    """round_trip_time in s, the median of all replies, and ping_loss, the lost share of requests.
-
-    Raises Unreadable when no reply came or replies are missing from the output.
-    """
+    """The one result: round_trip_time in s, the median of all replies, and ping_loss, the lost share."""
     summary = _SUMMARY.search(text)
     if not summary:
         raise Unreadable("ping's summary is missing: the run was stopped or its output cut off")
@@ -49,10 +38,12 @@ def readings(text: str) -> List[Reading]:
     times = {int(sequence): float(milliseconds) for sequence, milliseconds in _REPLY.findall(text)}
     if len(times) != received or not _END.search(text):
         raise Unreadable(f"ping counts {received} replies, {len(times)} are printed whole")
-    return [
+    readings = (
         Reading("round_trip_time", median(times.values()) / 1e3, "s"),
         Reading("ping_loss", 1 - received / sent, "1"),
-    ]
+    )
+    return [Result(readings)]
 
 
+parse = parser("ping", results)
 RUNNER = Runner("ping", commands, parse, results)

@@ -11,9 +11,9 @@ def order(nodes: int, placement: str, seed: str) -> List[int]:
 
     Raises FalloffError for another placement.
     """
-    found = list(range(1, nodes + 1))
+    numbers = list(range(1, nodes + 1))
     if placement == "shuffled":
-        random.Random(seed).shuffle(found)
+        random.Random(seed).shuffle(numbers)
     elif placement != "in_order":
         raise FalloffError(f"placement {placement!r} is neither in_order nor shuffled")
-    return found
+    return numbers

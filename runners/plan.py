@@ -9,10 +9,10 @@ import itertools
 import json
 import random
 from dataclasses import asdict, dataclass
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, List, Mapping, Tuple
 
-from runners import design
-from runners.description import LEAST_BLOCKS, Stopping, faults, interconnects_of, matching, points_of, stopping_of
+from runners.description import LEAST_BLOCKS, Stopping, design_of, faults, interconnects_of
+from runners.description import matching, points_of, stopping_of
 from runners.record import FalloffError, Settings, Trial, to_json
 
 
@@ -21,9 +21,9 @@ class Plan:
     """A campaign resolved for one testbed: what precedes the blocks, and the blocks in order.
 
     `design` is what the analysis needs to know (margin, contrasts ...), decided before the run.
-    `digest` identifies the trials: two plans mix only when their digests are equal.
-    Where looks are planned, it is also of these and of all that can end the campaign, so that one cannot go on after
-    its end was seen; without looks, data never end a campaign, and more blocks may follow.
+    `digest` identifies the trials: two plans mix only when their digests are equal. Where looks are
+    planned it covers all that can end the campaign, so that none goes on after its end was seen; without
+    looks, data never end a campaign, and more blocks may follow.
     """
 
     name: str
@@ -45,30 +45,40 @@ def resolve(
     campaign: Mapping[str, Any], testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
 ) -> Plan:
     """Resolve a campaign's description for a testbed; raises FalloffError naming every fault."""
-    found = faults(campaign, testbed, interconnects)
-    if found:
-        raise FalloffError(f"campaign {campaign.get('name', '?')}: " + "; ".join(found))
+    reasons = faults(campaign, testbed, interconnects)
+    if reasons:
+        raise FalloffError(f"campaign {campaign.get('name', '?')}: {'; '.join(reasons)}")
     networks = {name: interconnects[name] for name in interconnects_of(campaign)}
-    return _planned(campaign, testbed, networks, stopping_of(campaign))
+    return _planned(campaign, testbed, networks, stopping_of(campaign["stopping"]))
 
 
 def with_blocks(plan: Plan, campaign: Mapping[str, Any], blocks: int) -> Plan:
     """The same plan with exactly that many blocks and no other stopping rule, to be looked at but once."""
     looks = (blocks,) if plan.stopping.looks and blocks >= LEAST_BLOCKS else ()
-    return _planned(campaign, plan.testbed, plan.interconnects, Stopping(blocks=blocks, looks=looks))
+    return _planned(
+        campaign, plan.testbed, plan.interconnects, Stopping(blocks=blocks, looks=looks)
+    )
 
 
 def _planned(
-    campaign: Mapping[str, Any], testbed: Mapping[str, Any], networks: Mapping[str, Any], stopping: Stopping
+    campaign: Mapping[str, Any],
+    testbed: Mapping[str, Any],
+    networks: Mapping[str, Any],
+    stopping: Stopping,
 ) -> Plan:
     campaign = {**campaign, "stopping": asdict(stopping)}
+    # How an interconnect is called and where its numbers are from decides no measurement.
+    unphysical = ("name", "short", "source")
     preamble = _preamble(campaign)
     blocks = tuple(_block(campaign, number) for number in range(1, stopping.blocks + 1))
     identity = {
         "seed": campaign["seed"],
         "design": campaign["design"],
         "testbed": testbed,
-        "interconnects": {name: _physical(network) for name, network in networks.items()},
+        "interconnects": {
+            name: {key: value for key, value in network.items() if key not in unphysical}
+            for name, network in networks.items()
+        },
         "trials": [to_json(trial) for trial in (*preamble, *_block(campaign, 1))],
     }
     if stopping.looks:
@@ -80,7 +90,7 @@ def _planned(
         digest=digest,
         testbed=testbed,
         interconnects=networks,
-        design=design.resolved(campaign, stopping.looks, stopping.one_sided),
+        design=design_of(campaign, stopping),
         stopping=stopping,
         preamble=preamble,
         blocks=blocks,
@@ -95,16 +105,11 @@ def plan_to_json(plan: Plan) -> str:
 def plan_from_json(text: str) -> Plan:
     """The inverse of `plan_to_json`; raises KeyError, TypeError or ValueError when it is not one."""
     data = json.loads(text)
-    rules = {rule: value for rule, value in data["stopping"].items() if rule != "precision"}  # of older plans
-    data["stopping"] = Stopping(**{**rules, "looks": tuple(rules.get("looks", ()))})
+    data["stopping"].pop("precision", None)  # of older plans
+    data["stopping"] = stopping_of(data["stopping"])
     data["preamble"] = tuple(Trial(**trial) for trial in data["preamble"])
     data["blocks"] = tuple(tuple(Trial(**trial) for trial in block) for block in data["blocks"])
     return Plan(**data)
-
-
-def _physical(interconnect: Mapping[str, Any]) -> Dict[str, Any]:
-    """What of an interconnect decides a measurement: its numbers, not how it is called or where they are from."""
-    return {key: value for key, value in interconnect.items() if key not in ("name", "short", "source")}
 
 
 def _block(campaign: Mapping[str, Any], number: int) -> Tuple[Trial, ...]:
@@ -123,11 +128,10 @@ def _preamble(campaign: Mapping[str, Any]) -> Tuple[Trial, ...]:
     sequence = []
     for survey in campaign.get("survey", []):
         fixed = {key: value for key, value in survey.items() if key not in ("runner", "links")}
-        for interconnect, (sender, receiver) in itertools.product(
-            campaign["factors"]["interconnect"], survey["links"]
-        ):
-            link = {"interconnect": interconnect, "sender": sender, "receiver": receiver}
-            sequence.append(("survey", survey["runner"], {**fixed, **link}))
+        for interconnect in campaign["factors"]["interconnect"]:
+            for sender, receiver in survey["links"]:
+                link = {"interconnect": interconnect, "sender": sender, "receiver": receiver}
+                sequence.append(("survey", survey["runner"], {**fixed, **link}))
     for wanted in campaign.get("warm_up", []):
         sequence.append(("warm_up", campaign["runner"], matching(campaign, wanted)[0]))
     return _numbered(sequence, 0)
@@ -135,6 +139,6 @@ def _preamble(campaign: Mapping[str, Any]) -> Tuple[Trial, ...]:
 
 def _numbered(sequence: List[Tuple[str, str, Settings]], block: int) -> Tuple[Trial, ...]:
     return tuple(
-        Trial(id=f"b{block:03d}-{order:03d}-{runner}", role=role, runner=runner, block=block, order=order, point=point)
+        Trial(f"b{block:03d}-{order:03d}-{runner}", role, runner, block, order, point)
         for order, (role, runner, point) in enumerate(sequence, start=1)
     )

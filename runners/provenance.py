@@ -7,40 +7,39 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Optional
 
 from runners import bonding
 
 HERE = Path(__file__).resolve().parent
 COMMIT = "commit.json"
 
-VERSION_COMMANDS = {
-    "mpirun": ["mpirun", "--version"],
-    "iperf3": ["iperf3", "--version"],
-    "gcc": ["gcc", "--version"],
-    "ip": ["ip", "-V"],
-    "ethtool": ["ethtool", "--version"],
-    "netperf": ["netperf", "-V"],
-    "ping": ["ping", "-V"],
+_VERSION_OPTIONS = {
+    **dict.fromkeys(("mpirun", "iperf3", "gcc", "ethtool"), "--version"),
+    **dict.fromkeys(("ip", "netperf", "ping"), "-V"),
 }
 
 
 def host() -> Dict[str, Any]:
     """This machine and this code; what cannot be known is None, never a guess."""
+    processor = _read("/proc/cpuinfo")
+    mhz = _first_match(r"cpu MHz\s*:\s*(.+)", processor)
+    blas = _first_match(r"libopenblas\.so\S* .*=> (\S+)", _output("/sbin/ldconfig", "-p"))
+    versions = {tool: _output(tool, option) for tool, option in _VERSION_OPTIONS.items()}
     return {
         "hostname": platform.node(),
         "kernel": platform.release(),
-        "system": _os_name(),
+        "system": _first_match(r'PRETTY_NAME="?([^"\n]+)', _read("/etc/os-release")),
         "architecture": platform.machine(),
-        "cpu_model": _first_match(r"model name\s*:\s*(.+)", _read("/proc/cpuinfo")),
-        "cpu_clock_mhz": _number(_first_match(r"cpu MHz\s*:\s*(.+)", _read("/proc/cpuinfo"))),
+        "cpu_model": _first_match(r"model name\s*:\s*(.+)", processor),
+        "cpu_clock_mhz": float(mhz) if mhz else None,
         "cpu_governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "cpus": os.cpu_count(),
         "memory_bytes": memory_bytes(),
         "bonds": bonding.here(),
         "python": platform.python_version(),
-        "tools": {tool: _version(argv) for tool, argv in VERSION_COMMANDS.items()},
-        "openblas": _library_version("libopenblas"),
+        "tools": {tool: text.splitlines()[0] if text else None for tool, text in versions.items()},
+        "openblas": os.path.basename(os.path.realpath(blas)) if blas else None,  # with its version
         **code(),
     }
 
@@ -48,7 +47,17 @@ def host() -> Dict[str, Any]:
 def code() -> Dict[str, Any]:
     """The commit of this code and whether it was changed since; a copy elsewhere has a file that says so."""
     copied = _read(str(HERE.parent / COMMIT))
-    return json.loads(copied) if copied else {"git_commit": _git("rev-parse", "HEAD"), "git_dirty": _dirty()}
+    if copied:
+        return json.loads(copied)
+    status = _output("git", "status", "--porcelain", "--untracked-files=no")
+    dirty = None if status is None else bool(status)
+    return {"git_commit": _output("git", "rev-parse", "HEAD"), "git_dirty": dirty}
+
+
+def memory_bytes() -> Optional[int]:
+    """The memory of this machine in bytes; None where the kernel does not say."""
+    kib = _first_match(r"MemTotal:\s*(\d+) kB", _read("/proc/meminfo"))
+    return int(kib) * 1024 if kib else None
 
 
 def _read(file: str) -> Optional[str]:
@@ -63,21 +72,7 @@ def _first_match(pattern: str, text: Optional[str]) -> Optional[str]:
     return found.group(1).strip() if found else None
 
 
-def _number(text: Optional[str]) -> Optional[float]:
-    return float(text) if text else None
-
-
-def _os_name() -> Optional[str]:
-    return _first_match(r'PRETTY_NAME="?([^"\n]+)', _read("/etc/os-release"))
-
-
-def memory_bytes() -> Optional[int]:
-    """The memory of this machine in bytes; None where the kernel does not say."""
-    kib = _first_match(r"MemTotal:\s*(\d+) kB", _read("/proc/meminfo"))
-    return int(kib) * 1024 if kib else None
-
-
-def _output(argv: List[str]) -> Optional[str]:
+def _output(*argv: str) -> Optional[str]:
     if shutil.which(argv[0]) is None:
         return None
     try:
@@ -85,23 +80,3 @@ def _output(argv: List[str]) -> Optional[str]:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return (done.stdout or done.stderr).strip() if done.returncode == 0 else None
-
-
-def _version(argv: List[str]) -> Optional[str]:
-    said = _output(argv)
-    return said.splitlines()[0] if said else None
-
-
-def _library_version(name: str) -> Optional[str]:
-    """The file that the dynamic linker's cache gives for a library: its name carries the version."""
-    path = _first_match(rf"{name}\.so\S* .*=> (\S+)", _output(["/sbin/ldconfig", "-p"]))
-    return os.path.basename(os.path.realpath(path)) if path else None
-
-
-def _git(*arguments: str) -> Optional[str]:
-    return _output(["git", *arguments])
-
-
-def _dirty() -> Optional[bool]:
-    status = _git("status", "--porcelain", "--untracked-files=no")
-    return None if status is None else bool(status)

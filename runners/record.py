@@ -4,6 +4,7 @@ A `Trial` is resolved data; a runner turns it into `Command`s; a testbed execute
 a `Transcript`; the runner's `parse` turns that into `Reading`s. Nothing here touches a tool.
 """
 
+import math
 import re
 from dataclasses import asdict, dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
@@ -18,9 +19,9 @@ Settings = Mapping[str, Scalar]
 class Trial:
     """One execution of one runner: a point of the campaign within a block.
 
-    `role` is `point` (a point of the design), `survey` (the testbed measures itself) or
-    `warm_up` (discarded); older campaigns also have `before` and `after`, which no analysis reads. Blocks count from 1; block 0 is what precedes the first.
-    `point` is flat and complete: the levels of all factors and every fixed setting.
+    `role` is `point` (of the design), `survey` (the testbed measures itself) or `warm_up` (discarded).
+    Blocks count from 1; block 0 is what precedes the first. `point` is flat and complete: the levels
+    of all factors and every fixed setting.
     """
 
     id: str
@@ -36,9 +37,9 @@ class Command:
     """One program to execute, as an argv list whose first word names a tool.
 
     With `ranks` it is an MPI program of so many processes, `ranks_per_node` on each of the first
-    nodes; otherwise it runs on node `node` (nodes count from 1). `{node3}` in an argument
-    stands for the address of node 3. `files` are written into its working folder first. A `background` command is a server: it has started when
-    `listens` (a TCP port) accepts connections, and it ends with the trial.
+    nodes; otherwise it runs on node `node` (nodes count from 1). `{node3}` in an argument stands for
+    the address of node 3. `files` are written into its working folder first. A `background` command
+    is a server: it has started when the TCP port `listens` accepts connections, and ends with the trial.
     """
 
     argv: Tuple[str, ...]
@@ -52,7 +53,7 @@ class Command:
 
     @property
     def nodes(self) -> int:
-        """How many nodes it takes: up to its own or those that it names, or so many that all ranks have a place."""
+        """How many nodes it takes, those that its arguments name included."""
         named = [int(number) for word in self.argv for number in _ADDRESS.findall(word)]
         return max([-(-self.ranks // self.ranks_per_node) if self.ranks else self.node, *named])
 
@@ -63,12 +64,11 @@ class Command:
 
 @dataclass(frozen=True)
 class Execution:
-    """What one command did: its tool, full argv, output, exit code and times.
+    """What one command did.
 
-    `argv` is what was executed, launchers included; `tool` is the command's own first word.
-    `exit_code` is None when the command was stopped at its limit (`timed_out`); a server that
-    the testbed itself ended has 0.
-    `start` is in seconds since the epoch, `wall_s` in seconds.
+    `tool` is the command's first word, `argv` what was executed, launchers included. `exit_code` is
+    None when the command was stopped at its limit (`timed_out`), 0 for a server that the testbed
+    ended. `start` is in seconds since the epoch, `wall_s` in seconds.
     """
 
     tool: str
@@ -85,10 +85,9 @@ class Execution:
 class Transcript:
     """All that is known of one trial, written to disk before anything is parsed.
 
-    `effective` holds what the testbed read back afterwards, of all that it was asked for (`requested`) and perhaps
-    more. `counters` are lists over nodes (bytes sent, received ...) and single numbers (CPU time of the whole machine
-    ...) over the trial. `fault` is the testbed's own failure, in a sentence, or empty; `unavailable` is why the trial
-    was not begun, naming the nodes that are lost, or empty.
+    `effective` is what the testbed read back of what it was asked for (`requested`), and perhaps more.
+    `counters` are lists over nodes (bytes sent ...) and numbers (CPU time of the machine ...). `fault`
+    is the testbed's own failure, `unavailable` why the trial was not begun; each may be empty.
     """
 
     trial: Trial
@@ -113,8 +112,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Result:
-    """One result in an output of unknown origin: the settings that the output itself names, and
-    its readings, or why they must not be used."""
+    """One result in an output: its readings and the settings that it names, or why it is `refused`."""
 
     readings: Tuple[Reading, ...]
     settings: Settings = field(default_factory=dict)
@@ -125,9 +123,10 @@ class Result:
 class Runner:
     """How one benchmark tool is driven and read; all functions are pure.
 
-    `commands(point)` gives the commands of a trial; `parse(transcript)` gives its readings
-    or raises `Unreadable` with the reason; `results(text)` reads any complete output of the tool,
-    also one that no campaign of ours made.
+    `commands(point)` gives the commands of a trial, or raises FalloffError for a point that the tool
+    cannot run. `parse(transcript)` gives its readings. `results(text)` reads any output of the tool,
+    also one that no campaign of ours made. Both raise Unreadable, with the reason, when an output is
+    not whole or contradicts itself, and InvalidRun when it is no measurement of what was asked for.
     """
 
     name: str
@@ -164,20 +163,25 @@ class Outcome:
 def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) -> Outcome:
     """Decide whether a transcript is a valid measurement, and read it if so.
 
-    The status is `ok`, `unavailable` (too few nodes are left), `fault` (the testbed failed), `timeout`, `failed`
-    (exit code), `invalid` (asked for one thing, got another; or the tool's own check failed) or `unreadable`.
+    The status is `ok`, `unavailable` (too few nodes are left), `fault` (the testbed failed), `timeout`,
+    `failed` (exit code), `invalid` (asked for one thing, got another; or the tool's own check failed)
+    or `unreadable`.
     """
     if transcript.unavailable:
         return Outcome("unavailable", transcript.unavailable)
     if transcript.fault:
         return Outcome("fault", transcript.fault)
-    for execution in _causes_first(transcript.executions):
+    # Those killed by a signal first: programs that lose a partner fail too, and may have begun earlier.
+    for execution in sorted(transcript.executions, key=lambda each: (each.exit_code or 0) >= 0):
+        tool = execution.tool
         if execution.timed_out:
-            return Outcome("timeout", f"{execution.tool} still ran after {execution.wall_s:.0f} s and was stopped")
+            return Outcome(
+                "timeout", f"{tool} still ran after {execution.wall_s:.0f} s and was stopped"
+            )
         if execution.exit_code != 0:
             last = (execution.stderr.strip() or execution.stdout.strip()).splitlines()[-1:]
-            said = f": {last[0].strip()[:200]}" if last else ""
-            return Outcome("failed", f"{execution.tool} ended with exit code {execution.exit_code}{said}")
+            message = f": {last[0].strip()[:200]}" if last else ""
+            return Outcome("failed", f"{tool} ended with exit code {execution.exit_code}{message}")
     mismatches = mismatch(transcript.requested, transcript.effective)
     if mismatches:
         return Outcome("invalid", "; ".join(mismatches))
@@ -189,11 +193,6 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) 
         return Outcome("unreadable", str(error))
 
 
-def _causes_first(executions: Sequence[Execution]) -> List[Execution]:
-    """Those killed by a signal before the others: programs that lose a partner fail too, and may have begun earlier."""
-    return sorted(executions, key=lambda execution: (execution.exit_code or 0) >= 0)
-
-
 def mismatch(requested: Settings, effective: Settings) -> List[str]:
     """List every setting that was not what was asked for; empty when all agree."""
     return [
@@ -203,13 +202,79 @@ def mismatch(requested: Settings, effective: Settings) -> List[str]:
     ]
 
 
-def readings_as_asked(tool: str, result: Result, point: Settings) -> List[Reading]:
-    """The readings of a result whose own settings are those of the point; raises InvalidRun when one is not."""
-    for name, value in result.settings.items():
-        wanted = point.get(name, value)
-        if value != wanted:
-            raise InvalidRun(f"{tool} ran with {name} {value}, {wanted} was asked for")
-    return list(result.readings)
+def parser(
+    tool: str, results: Callable[[str], List[Result]], **defaults: Scalar
+) -> Callable[[Transcript], List[Reading]]:
+    """A runner's `parse` for outputs of one result each, whose settings have to be those of the point.
+
+    `defaults` are settings that a point without them asks for. It raises Unreadable as `results` does
+    or when there are several results, and InvalidRun when the output is one of other settings.
+    """
+
+    def parse(transcript: Transcript) -> List[Reading]:
+        found = results(transcript.executions[-1].stdout)
+        if len(found) != 1:
+            raise Unreadable(f"{len(found)} results of {tool} in one output")
+        (result,) = found
+        if result.refused:
+            raise Unreadable(result.refused)
+        point = {**defaults, **transcript.trial.point}
+        for name, value in result.settings.items():
+            if value != point.get(name, value):
+                raise InvalidRun(f"{tool} ran with {name} {value}, {point[name]} was asked for")
+        return list(result.readings)
+
+    return parse
+
+
+def only_read(tool: str, command: str = "import") -> Callable[[Settings], List[Command]]:
+    """The `commands` of a tool that is never run from here: they raise FalloffError."""
+
+    def commands(point: Settings) -> List[Command]:
+        remedy = f"run it yourself, then `falloff {command} {tool} FILE`"
+        raise FalloffError(f"{tool} is only read: {remedy}")
+
+    return commands
+
+
+def attempt(read: Callable[[], Sequence[Reading]], settings: Settings) -> Result:
+    """The result of these settings, refused with the reason when reading it raises Unreadable."""
+    try:
+        return Result(tuple(read()), settings)
+    except Unreadable as refusal:
+        return Result((), settings, str(refusal))
+
+
+def usable(found: List[Result], what: str = "") -> List[Result]:
+    """The results, if any is not refused; else raises Unreadable with the first reason, after `what`."""
+    if all(result.refused for result in found):
+        raise Unreadable(what + found[0].refused)
+    return found
+
+
+def whole(tool: str, text: str, head: "re.Pattern[str]", end: "re.Pattern[str]") -> "re.Match[str]":
+    """The first line of a table that one of our own programs prints; raises Unreadable if it is cut."""
+    first = head.search(text)
+    if not first or not end.search(text):
+        reason = "the run was stopped or its output cut off"
+        raise Unreadable(f"{tool} did not print its first and last line: {reason}")
+    return first
+
+
+def rate_agrees(work: float, time: str, rate: str) -> bool:
+    """Whether a printed rate is `work` over a printed time, within what rounding both may hide."""
+    time_slack, rate_slack = _half_digit(time), _half_digit(rate)
+    slowest = work / (float(time) + time_slack)
+    fastest = work / (float(time) - time_slack) if float(time) > time_slack else math.inf
+    # The tiny factor is for the arithmetic here.
+    above = slowest * (1 - 1e-9) <= float(rate) + rate_slack
+    return above and float(rate) - rate_slack <= fastest * (1 + 1e-9)
+
+
+def _half_digit(printed: str) -> float:
+    """Half a unit of the last printed digit of a number such as 12.34 or 1.234e+01."""
+    mantissa, _, exponent = printed.partition("e")
+    return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
 
 
 def to_json(record: Any) -> Dict[str, Any]:
@@ -222,6 +287,7 @@ def transcript_from_json(data: Mapping[str, Any]) -> Transcript:
     fields = dict(data)
     fields["trial"] = Trial(**fields["trial"])
     fields["executions"] = tuple(
-        Execution(**{**execution, "argv": tuple(execution["argv"])}) for execution in fields["executions"]
+        Execution(**{**execution, "argv": tuple(execution["argv"])})
+        for execution in fields["executions"]
     )
     return Transcript(**fields)

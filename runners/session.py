@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import IO, Any, Callable, List, Mapping, Optional
 
 from runners import campaign, runner_named
+from runners.campaign import Event, Listener
 from runners.journal import Folder
 from runners.plan import Plan
-from runners.progress import Event, Listener
 from runners.record import FalloffError, Outcome, Reading, Trial
 from runners.testbeds import lease
 
@@ -46,12 +46,17 @@ def testbed_module(description: Mapping[str, Any]) -> Any:
 def tools_of(plan: Plan) -> List[str]:
     """The names of the tools that a plan's commands start, or what stands for them on its testbed."""
     stands_for = testbed_module(plan.testbed).STANDS_FOR
-    commands = (c for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point))
+    commands = (
+        c for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point)
+    )
     return sorted({stands_for.get(command.argv[0], command.argv[0]) for command in commands})
 
 
 def run(
-    plan: Plan, folder: Folder, listen: Listener = campaign.ignore, decided: Optional[Decided] = None
+    plan: Plan,
+    folder: Folder,
+    listen: Listener = campaign.ignore,
+    decided: Optional[Decided] = None,
 ) -> None:
     """Run what is missing of a plan in its folder, on its testbed; `decided` is as for `campaign.run`, a function
     that a module has under its own name.
@@ -67,10 +72,22 @@ def run(
         campaign.run(plan, opened, folder, listen, decided or (lambda folder: False))
 
 
-def _run_in_user_namespace(plan: Plan, folder: Folder, listen: Listener, decided: Optional[Decided]) -> None:
+def _run_in_user_namespace(
+    plan: Plan, folder: Folder, listen: Listener, decided: Optional[Decided]
+) -> None:
     folder.create_or_check(plan)
-    named = [f"{decided.__module__}:{decided.__qualname__}"] if decided and plan.stopping.looks else []
-    argv = [*UNSHARE, sys.executable, "-m", "runners.session", str(folder.path.resolve()), os.getcwd(), *named]
+    named = (
+        [f"{decided.__module__}:{decided.__qualname__}"] if decided and plan.stopping.looks else []
+    )
+    argv = [
+        *UNSHARE,
+        sys.executable,
+        "-m",
+        "runners.session",
+        str(folder.path.resolve()),
+        os.getcwd(),
+        *named,
+    ]
     with tempfile.TemporaryFile() as complaints:
         process = subprocess.Popen(
             argv,
@@ -85,64 +102,64 @@ def _run_in_user_namespace(plan: Plan, folder: Folder, listen: Listener, decided
                 _hear(line, listen)
             process.stdin.close()
             if process.wait():
-                raise FalloffError(f"the session in a user namespace has ended: {_last_line(complaints)}")
+                raise FalloffError(f"the session has ended: {_last_line(complaints)}")
         finally:
             process.stdin.close()
             process.stdout.close()
-            _await(process)
+            try:
+                process.wait(_PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
 
 def _hear(line: bytes, listen: Listener) -> None:
     """Pass on an event; raises the FalloffError that the session met."""
-    told = json.loads(line)
-    if "error" in told:
-        raise FalloffError(told["error"])
-    trial, outcome = told["trial"], told["outcome"]
-    if outcome:
-        outcome = Outcome(**{**outcome, "readings": tuple(Reading(**each) for each in outcome["readings"])})
-    listen(Event(**{**told, "trial": Trial(**trial) if trial else None, "outcome": outcome}))
+    event = json.loads(line)
+    if "error" in event:
+        raise FalloffError(event["error"])
+    if event["trial"]:
+        event["trial"] = Trial(**event["trial"])
+    if event["outcome"]:
+        readings = tuple(Reading(**reading) for reading in event["outcome"]["readings"])
+        event["outcome"] = Outcome(**{**event["outcome"], "readings": readings})
+    listen(Event(**event))
 
 
 def _last_line(complaints: IO[bytes]) -> str:
     complaints.seek(0)
     lines = complaints.read().decode(errors="replace").strip().splitlines()
     last = lines[-1] if lines else "it was killed"
-    return f"{last}. Where only root may make one, run it with sudo" if last.startswith("unshare") else last
-
-
-def _await(process: "subprocess.Popen[bytes]") -> None:
-    try:
-        process.wait(_PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    remedy = (
+        ". Where only root may make one, run it with sudo" if last.startswith("unshare") else ""
+    )
+    return last + remedy
 
 
 def main() -> int:
-    """In the user namespace: run what is missing of the campaign in the folder that the command line names."""
-    folder, owners, *named = sys.argv[1:]
+    """In the user namespace: run what is missing of the campaign that the command line names."""
+    folder, owners, *functions = sys.argv[1:]
     os.chdir(owners)  # paths of tools may be relative to it
-    told = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    events = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what else is printed is no event
+
+    def tell(event: Mapping[str, Any]) -> None:
+        events.write(json.dumps(event) + "\n")
+        events.flush()
+
+    decided = None
+    for function in functions:
+        module, _, name = function.partition(":")
+        decided = getattr(import_module(module), name)
     with lease.sigterm_exits():
         threading.Thread(target=_end_with_owner, daemon=True).start()
         subprocess.run(["mount", "-t", "tmpfs", "none", _STATES], check=True)
         try:
             kept = Folder(Path(folder))
-            run(kept.plan(), kept, lambda event: _tell(told, asdict(event)), *map(_function, named))
+            run(kept.plan(), kept, lambda event: tell(asdict(event)), decided)
         except FalloffError as error:
-            _tell(told, {"error": str(error)})
+            tell({"error": str(error)})
     return 0
-
-
-def _tell(told: IO[str], event: Mapping[str, Any]) -> None:
-    told.write(json.dumps(event) + "\n")
-    told.flush()
-
-
-def _function(named: str) -> Decided:
-    module, _, name = named.partition(":")
-    return getattr(import_module(module), name)
 
 
 def _end_with_owner() -> None:

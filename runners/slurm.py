@@ -1,11 +1,27 @@
-"""What Slurm's own commands say: of a job, of the nodes of an allocation, of the switches between them."""
+"""Slurm: a campaign as one job, and what Slurm's own commands say of jobs, nodes and switches.
 
+In a campaign's folder:
+
+    jobs.json   the jobs that were submitted, in order; written here only
+    code/       the copy of `runners` that the job uses, so that it runs what was submitted
+    job-ID.out  what the job prints
+
+All trials share one allocation, never a job array: tests that share a switch would disturb each other.
+"""
+
+import json
 import os
 import re
+import shutil
 import subprocess
+import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from runners.journal import Folder, write_whole
+from runners.plan import Plan
+from runners.provenance import COMMIT, code
 from runners.record import FalloffError
 
 # Slurm sends SIGTERM so long before a job's end, for what was set on the nodes to be put back ...
@@ -16,10 +32,20 @@ RESERVE_S = WARNING_S + 60
 UNKNOWN = "UNKNOWN"
 # squeue(1), JOB STATE CODES: all other states are of jobs that wait, run, or are being requeued.
 _ENDED = (
-    "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED",
-    "TIMEOUT",
+    "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY",
+    "PREEMPTED", "REVOKED", "TIMEOUT",
 )  # fmt: skip
 _LIMIT_S = 60.0  # a controller under load takes its time
+
+
+_HERE = Path(__file__).resolve().parent
+_OPTION = re.compile(r"--([a-z][a-z-]*)(=[!-~]+)?")
+# What a campaign's job depends on; sbatch takes abbreviations of them too.
+_OURS = (
+    "array", "chdir", "dependency", "exclusive", "job-name", "nodes", "no-kill", "open-mode", "output",
+    "parsable", "signal", "time", "wait", "wrap",
+)  # fmt: skip
+_ALLOCATION_MINUTES = 15  # of `salloc`
 
 
 @dataclass(frozen=True)
@@ -58,6 +84,115 @@ class Allocation:
         return None if self.end is None else self.end - RESERVE_S
 
 
+def submit(plan: Plan, folder: Folder) -> str:
+    """Submit one job for what is missing of a plan and return its number.
+
+    Raises FalloffError when a job of this campaign waits or runs, when the plan cannot be run by one, or
+    with what sbatch says against it.
+    """
+    require_idle(folder)
+    argv = sbatch(plan, folder.path)
+    folder.create_or_check(plan)
+    commit = copy_code(folder.path)
+    number = ask(argv).splitlines()[-1].partition(";")[0]  # the name of a cluster may follow
+    note = {"id": number, "submitted": time.time(), "argv": argv, **commit}
+    write_whole(folder.path / "jobs.json", json.dumps([*jobs(folder), note], indent=1))
+    return number
+
+
+def jobs(folder: Folder) -> List[Dict[str, Any]]:
+    """The jobs that were submitted for a campaign, the first one first; each has an `id`."""
+    file = folder.path / "jobs.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+
+
+def require_idle(folder: Folder) -> None:
+    """Raise FalloffError while a job of this campaign waits or runs, or Slurm does not say."""
+    for submitted in jobs(folder)[-1:]:
+        last = job(submitted["id"])
+        if last.is_active:
+            raise FalloffError(
+                f"job {last.id} of this campaign is {last.state}: `falloff status` shows how far it is, "
+                f"`scancel {last.id}` ends it; finished trials are kept"
+            )
+
+
+def sbatch(plan: Plan, folder: Path) -> List[str]:
+    """The command line that submits a campaign's job; raises FalloffError naming every fault in the
+    testbed's description."""
+    testbed = plan.testbed
+    before, after = _allocation_words(testbed)
+    minutes, seconds = divmod(int(testbed["slurm"]["time_limit_s"]), 60)
+    return [
+        "sbatch",
+        "--requeue",
+        *before,
+        "--parsable",
+        f"--job-name=falloff-{plan.name}-{plan.digest[:8]}",
+        "--dependency=singleton",  # should two be submitted at the same moment, one waits for the other
+        f"--chdir={folder.resolve()}",
+        "--output=job-%j.out",
+        "--open-mode=append",  # a job that was requeued continues
+        "--no-kill",  # trials that need fewer nodes run on when one is lost
+        f"--signal=B:TERM@{WARNING_S}",
+        *after,
+        f"--time={minutes}:{seconds:02d}",
+        str(_HERE / "job.sh"),
+        testbed.get("python", "python3"),
+        *testbed.get("modules", []),
+    ]
+
+
+def salloc(testbed: Mapping[str, Any]) -> List[str]:
+    """The words before a command that is to run in an allocation of all of the testbed's nodes; raises
+    FalloffError as `sbatch` does."""
+    before, after = _allocation_words(testbed)
+    return ["salloc", *before, *after, f"--time={_ALLOCATION_MINUTES}"]
+
+
+def _allocation_words(testbed: Mapping[str, Any]) -> Tuple[List[str], List[str]]:
+    """What asks for all nodes of a testbed, before and after the words of one command: of two options
+    that are alike Slurm takes the last."""
+    faults = _faults(testbed)
+    if faults:
+        raise FalloffError(f"testbed {testbed['name']}: {'; '.join(faults)}")
+    asked = testbed["slurm"]
+    # Without a number of tasks mpirun finds as many slots as a node has processors.
+    after = ["--exclusive", f"--nodes={testbed['nodes']}"]
+    after += [f"--{key}={asked[key]}" for key in ("partition", "account") if key in asked]
+    return ["--mem=0", *asked.get("options", [])], after
+
+
+def _faults(testbed: Mapping[str, Any]) -> List[str]:
+    """Why no job can be made of a cluster's description, in words; empty when one can."""
+    if testbed.get("launcher") != "slurm":
+        return ['--submit takes a testbed with launcher = "slurm"']
+    asked, found = testbed.get("slurm", {}), []
+    if asked.get("time_limit_s", 0) <= RESERVE_S:
+        least = f"more than the {RESERVE_S} s that a job keeps at its end"
+        found.append(f"slurm.time_limit_s has to be {least}")
+    for option in asked.get("options", []):
+        match = _OPTION.fullmatch(option)
+        if not match:
+            found.append(f"slurm.options: {option!r} is not of the form --name or --name=value")
+        elif any(name.startswith(match[1]) for name in _OURS):
+            found.append(f"slurm.options: --{match[1]} is Falloff's to set")
+    return found
+
+
+def copy_code(folder: Path) -> Dict[str, Any]:
+    """Put a copy of `runners` into a campaign's folder, and say of which commit it is."""
+    target, commit = folder / "code", code()
+    shutil.rmtree(target, ignore_errors=True)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(_HERE, target / "runners", ignore=ignored)
+    (target / "build").symlink_to(
+        _HERE.parent / "build"
+    )  # where the programs are that were built here
+    write_whole(target / COMMIT, json.dumps(commit))
+    return commit
+
+
 def ask(argv: Sequence[str], settings: Mapping[str, str] = {}) -> str:
     """What a command of Slurm's prints, with some settings added to the environment.
 
@@ -77,7 +212,9 @@ def job(number: str) -> Job:
         return Job(number, *queue.stdout.splitlines()[0].split("|"))
     if queue.returncode and "Invalid job id" not in queue.stderr:
         raise FalloffError(f"squeue: {_complaint(queue)}")
-    accounts = _run(["sacct", *asked, "--parsable2", "--allocations", "--format=State,Elapsed,Timelimit"], {})
+    accounts = _run(
+        ["sacct", *asked, "--parsable2", "--allocations", "--format=State,Elapsed,Timelimit"], {}
+    )
     if accounts.returncode or not accounts.stdout.strip():
         return Job(number, UNKNOWN)
     state, elapsed, limit = accounts.stdout.splitlines()[-1].split("|")
@@ -89,8 +226,10 @@ def allocation(environment: Mapping[str, str] = os.environ) -> Allocation:
     try:
         number, nodes = environment["SLURM_JOB_ID"], environment["SLURM_JOB_NODELIST"]
     except KeyError:
-        raise FalloffError("this is no job of Slurm's: `falloff run CAMPAIGN --submit` makes one") from None
-    end = ask(["squeue", "--noheader", f"--jobs={number}", "--format=%e"], {"SLURM_TIME_FORMAT": "%s"})
+        raise FalloffError("no job of Slurm's: `falloff run CAMPAIGN --submit` makes one") from None
+    end = ask(
+        ["squeue", "--noheader", f"--jobs={number}", "--format=%e"], {"SLURM_TIME_FORMAT": "%s"}
+    )
     hosts = tuple(ask(["scontrol", "show", "hostnames", nodes]).split())
     return Allocation(number, hosts, float(end) if end.isdigit() else None)
 
@@ -100,28 +239,30 @@ def provenance(of: Allocation, environment: Mapping[str, str] = os.environ) -> D
 
     Switches are None where the site has described no topology, as is all else that is unknown.
     """
+    switches = {}
+    for host in of.hosts:
+        said = _run(["scontrol", "show", "topology", host], {}).stdout
+        switches[host] = re.findall(r"SwitchName=(\S+)", said) or None
     return {
         "version": ask(["scontrol", "--version"]),
         "job": of.job,
         "cluster": environment.get("SLURM_CLUSTER_NAME"),
         "partition": environment.get("SLURM_JOB_PARTITION"),
         "hosts": list(of.hosts),
-        "switches": {host: _switches(host) for host in of.hosts},
+        "switches": switches,
     }
-
-
-def _switches(host: str) -> Optional[List[str]]:
-    return re.findall(r"SwitchName=(\S+)", _run(["scontrol", "show", "topology", host], {}).stdout) or None
 
 
 def _run(argv: Sequence[str], settings: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
     environment = {**os.environ, **settings}
     try:
-        return subprocess.run(argv, capture_output=True, text=True, timeout=_LIMIT_S, env=environment)
+        return subprocess.run(
+            argv, capture_output=True, text=True, timeout=_LIMIT_S, env=environment
+        )
     except FileNotFoundError:
-        raise FalloffError(f"{argv[0]} is not here: this has to run where Slurm's commands are") from None
+        raise FalloffError(f"{argv[0]} is not here: run it where Slurm's commands are") from None
     except subprocess.TimeoutExpired:
-        raise FalloffError(f"{argv[0]} gave no answer within {_LIMIT_S:.0f} s: is slurmctld up?") from None
+        raise FalloffError(f"{argv[0]} is silent for {_LIMIT_S:.0f} s: is slurmctld up?") from None
 
 
 def _complaint(done: "subprocess.CompletedProcess[str]") -> str:

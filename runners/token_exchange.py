@@ -3,16 +3,41 @@
 Not named `token`, as the program is: so is a module of Python's that many others import.
 """
 
-from typing import List, Tuple
+import re
+from dataclasses import dataclass
+from itertools import product
+from typing import List, Sequence, Tuple
 
-from runners import token_output
-from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Transcript, readings_as_asked
+from runners.record import Command, FalloffError, InvalidRun, Reading, Result, Runner, Settings
+from runners.record import Unreadable, parser, whole
 
 PORT = 5310
 
 # Starting everybody, and the last exchange of each run: tokens of 4 MB from seven pairs on one wire of 10 Mbit/s
 # take most of a minute to return.
 _MARGIN_S = 60.0
+
+# Of the distribution of round trips: the shares of them that took no longer.
+LEVELS = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
+
+# Less than this share of their windows in common and the pairs' throughputs must not be added.
+_LEAST_IN_COMMON = 0.9
+
+# Round trips are printed in whole nanoseconds, their mean in millionths of a microsecond.
+_ROUNDING = 1e-6
+
+_TIME = r"\d{1,12}\.\d{6}"
+_HEAD = re.compile(
+    rf"^token: (\d{{1,6}}) pairs, (\d{{1,12}}) bytes, (\d{{1,6}}) runs, "
+    rf"warm-up ({_TIME}) s, window ({_TIME}) s, by (TCP|MPI)$",
+    re.M,
+)
+_ROW = re.compile(
+    rf"^ *(\d{{1,6}}) +(\d{{1,12}}) +(\d{{1,6}}) +({_TIME}) +(\d{{1,12}}) +({_TIME})"
+    rf"((?: +(?:\d{{1,12}}\.\d{{3}}|-?nan)){{{len(LEVELS)}}}) +({_TIME}|-?nan)$",
+    re.M,
+)
+_END = re.compile(r"^end of token$", re.M)
 
 
 def ends(point: Settings) -> List[Tuple[int, int]]:
@@ -22,12 +47,16 @@ def ends(point: Settings) -> List[Tuple[int, int]]:
     node is in two pairs.
     """
     try:
-        producers, consumers = (list(map(int, str(point[key]).split(","))) for key in ("producers", "consumers"))
+        producers, consumers = (
+            list(map(int, str(point[key]).split(","))) for key in ("producers", "consumers")
+        )
     except ValueError:
-        raise FalloffError("`producers` and `consumers` are not numbers of nodes with commas between them") from None
+        raise FalloffError("`producers` and `consumers` have to be nodes like 1,2,3") from None
     found = list(zip(producers, consumers))[: point["pairs"]]
     if not 1 <= point["pairs"] == len(found):
-        raise FalloffError(f"{point['pairs']} pairs are asked for, `producers` and `consumers` list {len(found)}")
+        raise FalloffError(
+            f"{point['pairs']} pairs asked for, `producers` and `consumers` list {len(found)}"
+        )
     used = [node for pair in found for node in pair]
     if len(set(used)) < len(used):
         raise FalloffError("a node is in two pairs: correct `producers` or `consumers`")
@@ -39,53 +68,138 @@ def commands(point: Settings) -> List[Command]:
 
     With `transport` "mpi" it is one MPI program on the nodes up to the last one needed; "tcp" where it is absent.
     With `real_time` the ends of the pairs run before all ordinary work of their nodes, which root may ask for.
-    Raises FalloffError as `ends` does, and for another transport, or one that cannot run in real time.
     """
     pairs = ends(point)
     settings = [str(point[key]) for key in ("token_bytes", "runs", "warm_up_s", "window_s")]
     limit = point["runs"] * (point["warm_up_s"] + point["window_s"] + _MARGIN_S)
     transport = point.get("transport", "tcp")
     real_time = ["real-time"] if point.get("real_time") else []
-    if transport == "mpi" and real_time:
-        raise FalloffError("processes of MPI wait by computing and would keep all else from running: leave `real_time` out")
     if transport == "mpi":
+        if real_time:
+            reason = "processes of MPI wait by computing and would keep all else from running"
+            raise FalloffError(f"{reason}: leave `real_time` out")
         ranks = [f"{producer - 1},{consumer - 1}" for producer, consumer in pairs]
-        return [Command(("token_mpi", *settings, *ranks), ranks=max(map(max, pairs)), timeout_s=limit)]
+        return [
+            Command(("token_mpi", *settings, *ranks), ranks=max(map(max, pairs)), timeout_s=limit)
+        ]
     if transport != "tcp":
         raise FalloffError(f"tokens travel by tcp or mpi, not {transport!r}: correct `transport`")
-    servers = [
-        Command(("token", role, str(PORT), *real_time), node=pair[end], timeout_s=limit, background=True, listens=PORT)
-        for end, role in ((1, "consume"), (0, "produce"))
-        for pair in pairs
+    consumers = [("consume", consumer) for _, consumer in pairs]
+    servers = []
+    for role, node in [*consumers, *(("produce", producer) for producer, _ in pairs)]:
+        serve = ("token", role, str(PORT), *real_time)
+        servers.append(Command(serve, node=node, timeout_s=limit, background=True, listens=PORT))
+    addresses = [
+        f"{{node{producer}}}:{PORT},{{node{consumer}}}:{PORT}" for producer, consumer in pairs
     ]
-    addresses = [f"{{node{producer}}}:{PORT},{{node{consumer}}}:{PORT}" for producer, consumer in pairs]
     coordinator = ("token", "coordinate", *settings, *addresses)
     return [*servers, Command(coordinator, node=pairs[0][0], timeout_s=limit)]
 
 
-def parse(transcript: Transcript) -> List[Reading]:
-    """The readings of the table; raises InvalidRun when something else ran than the point asks for, otherwise as
-    `results` does."""
-    (result,) = results(transcript.executions[-1].stdout)
-    return readings_as_asked("token", result, transcript.trial.point)
+@dataclass(frozen=True)
+class Row:
+    """A pair's window in a run: when it began [s since the epoch, by the producer's clock], the
+    exchanges whose reply came within it, their round trips [s] at LEVELS, and their mean [s]."""
+
+    pair: int
+    run: int
+    begin: float
+    exchanges: int
+    round_trips: Tuple[float, ...]
+    mean: float
+
+
+@dataclass(frozen=True)
+class Table:
+    """A whole output: `settings` by their names in a point, and rows in the order of runs, then pairs."""
+
+    settings: Settings
+    rows: Tuple[Row, ...]
+
+    def by_pair(self) -> List[List[Row]]:
+        """The rows of each pair, in the order of the runs."""
+        pairs = self.settings["pairs"]
+        return [list(self.rows[pair::pairs]) for pair in range(pairs)]
 
 
 def results(text: str) -> List[Result]:
-    """The one table of an output, with its settings; all readings are lists of pairs with lists of runs in them.
+    """The one table of an output, with its settings; readings are lists of pairs of lists of runs.
 
-    token_throughput [B/s] counts what the producer wrote, tokens times their size over the window; what both ends
-    wrote is exactly twice that. token_exchanges is their number; token_round_trip [s] has for each run the round
-    trips at `token_output.LEVELS`. Raises Unreadable and InvalidRun as `token_output.table` does.
+    token_throughput [B/s] counts what the producer wrote, tokens times their size over the window; both
+    ends together wrote exactly twice that. token_exchanges is their number; token_round_trip [s] has
+    for each run the round trips at LEVELS. Raises Unreadable when the table is not whole or contradicts
+    itself, InvalidRun when a pair completed no exchange or the pairs' windows were not the same time.
     """
-    found = token_output.table(text)
+    found = table(text)
     by_pair = found.by_pair()
     scale = found.settings["token_bytes"] / found.settings["window_s"]
+    throughput = [[row.exchanges * scale for row in of_pair] for of_pair in by_pair]
+    round_trips = [[list(row.round_trips) for row in of_pair] for of_pair in by_pair]
+    exchanges = [[row.exchanges for row in of_pair] for of_pair in by_pair]
     readings = (
-        Reading("token_throughput", [[row.exchanges * scale for row in rows] for rows in by_pair], "B/s"),
-        Reading("token_round_trip", [[list(row.round_trips) for row in rows] for rows in by_pair], "s"),
-        Reading("token_exchanges", [[row.exchanges for row in rows] for rows in by_pair], "1"),
+        Reading("token_throughput", throughput, "B/s"),
+        Reading("token_round_trip", round_trips, "s"),
+        Reading("token_exchanges", exchanges, "1"),
     )
     return [Result(readings, found.settings)]
 
 
+def table(text: str) -> Table:
+    """The table in an output; raises as `results` does."""
+    head = whole("token", text, _HEAD, _END)
+    pairs, size, runs = map(int, head.groups()[:3])
+    warm_up, window = float(head[4]), float(head[5])
+    found = [match.groups() for match in _ROW.finditer(text)]
+    listed = [(int(run), int(pair)) for pair, _, run, *_ in found]
+    if not found or listed != list(product(range(1, runs + 1), range(1, pairs + 1))):
+        raise Unreadable(f"token reports {len(found)} rows, not {pairs} pairs in {runs} runs")
+    if any((int(each[1]), float(each[5])) != (size, window) for each in found):
+        raise Unreadable("token's rows are of other tokens or windows than its first line")
+    rows = [
+        _row(int(pair), int(run), float(begin), int(exchanges), levels, mean, window)
+        for pair, _, run, begin, exchanges, _, levels, mean in found
+    ]
+    for first in range(0, len(rows), pairs):
+        _require_common(rows[first : first + pairs], window)
+    settings = {
+        "pairs": pairs,
+        "token_bytes": size,
+        "runs": runs,
+        "warm_up_s": warm_up,
+        "window_s": window,
+        "transport": head[6].lower(),
+    }
+    return Table(settings, tuple(rows))
+
+
+def _row(
+    pair: int, run: int, begin: float, exchanges: int, levels_us: str, mean_us: str, window: float
+) -> Row:
+    """One row; round trips follow each other, so all of them together cannot last longer than the
+    window and the first, which began before it."""
+    where = f"pair {pair} in run {run}"
+    if not exchanges:
+        raise InvalidRun(f"{where} completed no exchange in its window: raise `window_s`")
+    levels, mean = [float(level) / 1e6 for level in levels_us.split()], float(mean_us) / 1e6
+    least, most = levels[0], levels[-1]
+    is_between = least * (1 - _ROUNDING) <= mean <= most * (1 + _ROUNDING)
+    if not (least > 0 and levels == sorted(levels) and is_between):
+        raise Unreadable(f"the round trips of {where} are no distribution")
+    if exchanges * mean > (window + most) * (1 + _ROUNDING):
+        raise Unreadable(f"the {exchanges} exchanges of {where} take longer than its window")
+    return Row(pair, run, begin, exchanges, tuple(levels), mean)
+
+
+def _require_common(rows: Sequence[Row], window: float) -> None:
+    """Insist that the windows of one run are the same time, but for what clocks and schedulers are off."""
+    begins = [row.begin for row in rows]
+    common = window - (max(begins) - min(begins))
+    if common < _LEAST_IN_COMMON * window:
+        shared = f"{max(common, 0.0):.3f} of {window:g} s in common"
+        raise InvalidRun(
+            f"the pairs' windows in run {rows[0].run} had {shared}: do the nodes' clocks agree?"
+        )
+
+
+parse = parser("token", results)
 RUNNER = Runner("token_exchange", commands, parse, results)

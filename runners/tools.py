@@ -10,7 +10,7 @@ from runners.record import FalloffError
 BUILT = Path(__file__).resolve().parent.parent / "build" / "tools" / "bin"
 PROBES = Path(__file__).resolve().parent / "probes"
 
-# What `make setup` may not install: not free software in Debian's sense, so that it is in another section there.
+# `make setup` may not install it: in Debian it is in the section non-free.
 _NETPERF = "install it (Debian: section non-free) or name its path under [tools] of the testbed"
 _REMEDIES = {"netperf": _NETPERF, "netserver": _NETPERF}
 
@@ -19,8 +19,8 @@ def find(name: str, configured: Mapping[str, str], built: Path = BUILT) -> str:
     """The path of the tool `name`; `configured` maps names of tools to paths of the user's choice.
 
     A script of runners/probes is only ever that: a program of the same name elsewhere is another one.
-    Raises FalloffError with the remedy when the tool is in none of the places, or when
-    the configured path is not a program (PATH is not a silent substitute for a wrong path).
+    Raises FalloffError with the remedy when the tool is in none of the places, or when the configured
+    path is not a program (PATH is not a silent substitute for a wrong path).
     """
     script = shutil.which(str(PROBES / f"{name}.py"))
     if script:
@@ -28,9 +28,8 @@ def find(name: str, configured: Mapping[str, str], built: Path = BUILT) -> str:
     if name in configured:
         chosen = os.path.expanduser(configured[name])
         if not shutil.which(chosen):
-            raise FalloffError(
-                f"{name}: {chosen} is not a program; correct the path under [tools] of the testbed"
-            )
+            remedy = "correct the path under [tools] of the testbed"
+            raise FalloffError(f"{name}: {chosen} is not a program; {remedy}")
         return chosen
     found = shutil.which(name) or shutil.which(str(built / name))
     if not found:

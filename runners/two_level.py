@@ -1,34 +1,10 @@
 """Two levels of switches: nodes on edge switches, edge switches on the line cards of a core switch."""
 
 import math
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Dict, List, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, List, Mapping
 
 from runners.record import FalloffError
-
-_UNBOUNDED = ("card_bandwidth", "core_bandwidth")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-_WHOLE = (lambda value: type(value) is int and value >= 1, "a whole number from 1")
-_RATE = (lambda value: _is_number(value) and value > 0, "a rate [B/s] above 0")
-_TIME = (lambda value: _is_number(value) and value >= 0, "a time [s], 0 or more")
-
-_RULES = {
-    "nodes": _WHOLE,
-    "node_bandwidth": _RATE,
-    "nodes_per_edge": _WHOLE,
-    "uplinks": _WHOLE,
-    "uplink_bandwidth": _RATE,
-    "edges_per_card": _WHOLE,
-    "cards": _WHOLE,
-    "card_bandwidth": _RATE,
-    "core_bandwidth": _RATE,
-    "latency": _TIME,
-}
 
 
 @dataclass(frozen=True)
@@ -73,7 +49,11 @@ class TwoLevel:
         """What the edge switches can send over what the core carries of it, at its narrowest: a full line card's way
         to the fabric, or all forwarding together; 1 when it carries all."""
         sent = self._sent()
-        return max(1.0, sum(sent[: self.edges_per_card]) / self.card_bandwidth, sum(sent) / self.core_bandwidth)
+        return max(
+            1.0,
+            sum(sent[: self.edges_per_card]) / self.card_bandwidth,
+            sum(sent) / self.core_bandwidth,
+        )
 
     @property
     def bisection(self) -> float:
@@ -81,13 +61,18 @@ class TwoLevel:
         all of it goes through the fabric."""
         sent, step = self._sent(), self.edges_per_card
         cards = (sent[first : first + step] for first in range(0, self.edges, step))
-        return min(sum(min(sum(card), self.card_bandwidth) for card in cards), self.core_bandwidth) / 2
+        return (
+            min(sum(min(sum(card), self.card_bandwidth) for card in cards), self.core_bandwidth) / 2
+        )
 
     def _sent(self) -> List[float]:
         """What each edge switch can send to the core [B/s]."""
         last = self.nodes - (self.edges - 1) * self.nodes_per_edge
         below = [self.nodes_per_edge] * (self.edges - 1) + [last]
-        return [min(nodes * self.node_bandwidth, self.uplinks * self.uplink_bandwidth) for nodes in below]
+        return [
+            min(nodes * self.node_bandwidth, self.uplinks * self.uplink_bandwidth)
+            for nodes in below
+        ]
 
 
 def from_table(table: Mapping[str, Any]) -> TwoLevel:
@@ -95,27 +80,12 @@ def from_table(table: Mapping[str, Any]) -> TwoLevel:
 
     With `cards` in the table `edges_per_card` is the most that a card takes: so many cards are there, or as many more
     as are needed, and the edge switches are spread evenly over all of them. The same table then serves any `nodes`.
-    Raises FalloffError naming every fault.
+    Raises FalloffError when a field is missing or unknown.
     """
-    faults = _faults(table)
-    if faults:
-        raise FalloffError(f"two-level network: {'; '.join(faults)}")
-    given = {**dict.fromkeys(_UNBOUNDED, math.inf), **table}
-    there = given.pop("cards", 1)
-    filled = TwoLevel(**given)
-    return replace(filled, edges_per_card=math.ceil(filled.edges / max(there, filled.cards)))
-
-
-def to_table(network: TwoLevel) -> Dict[str, Any]:
-    """The inverse of `from_table`: a plain dict without what is infinite, since JSON has no infinity."""
-    return {name: value for name, value in asdict(network).items() if not math.isinf(value)}
-
-
-def _faults(table: Mapping[str, Any]) -> List[str]:
-    found = [f"{name} is unknown" for name in table if name not in _RULES]
-    found += [f"{name} is missing" for name in _RULES if name not in (*table, *_UNBOUNDED, "cards")]
-    return found + [
-        f"{name} = {table[name]!r} must be {wanted}"
-        for name, (fits, wanted) in _RULES.items()
-        if name in table and not fits(table[name])
-    ]
+    fields = {"card_bandwidth": math.inf, "core_bandwidth": math.inf, **table}
+    cards = fields.pop("cards", 1)
+    try:
+        full = TwoLevel(**fields)
+    except TypeError as error:
+        raise FalloffError(f"two-level network: {error}") from None
+    return replace(full, edges_per_card=math.ceil(full.edges / max(cards, full.cards)))

@@ -7,20 +7,10 @@ the payload. The smallest frame of Ethernet, 64 bytes with the FCS, is 60 here.
 import math
 from typing import Any, List
 
-from runners import iperf3_output
+from runners import iperf3
 from runners.iperf3 import PORT
-from runners.record import (
-    Command,
-    FalloffError,
-    InvalidRun,
-    Reading,
-    Result,
-    Runner,
-    Settings,
-    Transcript,
-    Unreadable,
-    mismatch,
-)
+from runners.record import Command, FalloffError, InvalidRun, Reading, Result, Runner, Settings
+from runners.record import Transcript, Unreadable, mismatch
 
 ETHERNET_HEADER = 14
 HEADERS = ETHERNET_HEADER + 20 + 8
@@ -36,22 +26,38 @@ _MARGIN_S = 15.0
 
 
 def commands(point: Settings) -> List[Command]:
-    """A server on the receiver, then a client that offers `bitrate_bit_s` of payload (0: what it can).
-
-    Raises FalloffError for a frame that iperf3 cannot fill, and for one beyond the point's `mtu`, if it has one.
-    """
+    """A server on the receiver, then a client that offers `bitrate_bit_s` of payload (0: what it can)."""
     payload = point["frame_bytes"] - HEADERS
     if payload < _SMALLEST_PAYLOAD:
         least = _SMALLEST_PAYLOAD + HEADERS
-        raise FalloffError(f"a frame of {point['frame_bytes']} B is too small: iperf3's datagrams need {least} B")
+        raise FalloffError(
+            f"a frame of {point['frame_bytes']} B is too small: iperf3's datagrams need {least} B"
+        )
     if payload + HEADERS > point.get("mtu", math.inf) + ETHERNET_HEADER:
-        raise FalloffError(f"a frame of {point['frame_bytes']} B does not fit an MTU of {point['mtu']} B: lower it")
+        raise FalloffError(
+            f"a frame of {point['frame_bytes']} B does not fit an MTU of {point['mtu']} B: lower it"
+        )
     duration, omit = point["duration_s"], point.get("omit_s", 0)
     limit = duration + omit + _MARGIN_S
     reporting = ("--json", "--port", str(PORT))
     server = ("iperf3", "--server", "--one-off", *reporting)
-    client = ("iperf3", "--client", f"{{node{point['receiver']}}}", *reporting, "--udp", "--length", str(payload))
-    client += ("--bitrate", str(point.get("bitrate_bit_s", 0)), "--time", str(duration), "--omit", str(omit))
+    client = (
+        "iperf3",
+        "--client",
+        f"{{node{point['receiver']}}}",
+        *reporting,
+        "--udp",
+        "--length",
+        str(payload),
+    )
+    client += (
+        "--bitrate",
+        str(point.get("bitrate_bit_s", 0)),
+        "--time",
+        str(duration),
+        "--omit",
+        str(omit),
+    )
     return [
         Command(server, node=point["receiver"], timeout_s=limit, background=True, listens=PORT),
         Command(client, node=point["sender"], timeout_s=limit),
@@ -59,13 +65,13 @@ def commands(point: Settings) -> List[Command]:
 
 
 def parse(transcript: Transcript) -> List[Reading]:
-    """The readings of the client's report; raises InvalidRun when other datagrams were sent than the point
-    asks for (iperf3 takes the whole seconds of a time only), otherwise as `results` does."""
+    """The readings of the client's report; raises InvalidRun when other datagrams were sent than the
+    point asks for (iperf3 takes the whole seconds of a time only), otherwise as `results` does."""
     point = transcript.trial.point
-    clients = [execution for execution in transcript.executions if "--server" not in execution.argv]
+    clients = [each for each in transcript.executions if "--server" not in each.argv]
     (result,) = results(clients[-1].stdout)
-    asked = {"omit_s": 0, **{key: point[key] for key in ("frame_bytes", "duration_s", "omit_s") if key in point}}
-    different = mismatch(asked, result.settings)
+    compared = {key: point[key] for key in ("frame_bytes", "duration_s", "omit_s") if key in point}
+    different = mismatch({"omit_s": 0, **compared}, result.settings)
     if different:
         raise InvalidRun("; ".join(different))
     return list(result.readings)
@@ -78,18 +84,15 @@ def results(text: str) -> List[Result]:
     that iperf3 3.12 reports as lost include those of the warm-up. Raises Unreadable with what is missing,
     or when there is more than one report.
     """
-    reports = iperf3_output.reports(text)
-    if len(reports) > 1:
-        raise Unreadable("more than one iperf3 report in one output")
-    report = reports[0]
-    if "error" in report:
-        raise Unreadable(f"iperf3 says: {report['error']}")
-    made = iperf3_output.settings(report)
+    report = iperf3.only_report(text)
+    made = iperf3.settings(report)
     if made.get("protocol") != "UDP":
         raise Unreadable("iperf3's report is not of UDP datagrams")
     payload = _positive(report, "start", "test_start", "blksize")
     sent, sending = (_positive(report, "end", "sum_sent", name) for name in ("packets", "seconds"))
-    size, receiving = (_positive(report, "end", "sum_received", name) for name in ("bytes", "seconds"))
+    size, receiving = (
+        _positive(report, "end", "sum_received", name) for name in ("bytes", "seconds")
+    )
     received = size / payload
     if received > _MOST_RECEIVED * sent:
         raise Unreadable(f"iperf3's receiver counted {received:.0f} datagrams of {sent:.0f} sent")
@@ -101,13 +104,14 @@ def results(text: str) -> List[Result]:
     return [Result(readings, {**made, "frame_bytes": payload + HEADERS})]
 
 
-def _positive(report: Any, *names: str) -> float:
-    """A number above 0 deep in a report; raises Unreadable when it is not there."""
-    value = report
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not (math.isfinite(value) and value > 0):
-        raise Unreadable(f"iperf3's report has no {'.'.join(names)} above 0: too old a version, or nothing arrived")
+def _positive(report: Any, part: str, *names: str) -> float:
+    """A number above 0 in a part of a report; raises Unreadable when it is not there."""
+    value = iperf3.part(report, part, *names[:-1]).get(names[-1])
+    if not iperf3.is_number(value) or value <= 0:
+        where = ".".join((part, *names))
+        raise Unreadable(
+            f"iperf3's report has no {where} above 0: too old a version, or nothing arrived"
+        )
     return value
 
 

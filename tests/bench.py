@@ -1,8 +1,6 @@
 """How fast the parts are: `make bench`. Medians of several rounds on this machine, and ratios where they help."""
 
-import os
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -11,21 +9,18 @@ import browser
 import campaigns
 import experiment
 import netpipe
-import numpy as np
 import reporting
 import runners.campaign as engine
 import synthetic
 from analysis import contrasts, derive, experiments, store
 from analysis.explorer import server
 from analysis.fitting.batch import refit
-from analysis.fitting.solver import minimise, settle
 from analysis.models import find
 from analysis.paths import PATHS, REFERENCE
 from curves import TRUTHS, fifteen_points, plain_loop
 from local_testbed import LocalTestbed
-from runners import runner_named
 from runners.journal import Folder
-from runners.record import Execution, FalloffError, Transcript, judge
+from runners.record import Execution, FalloffError, Transcript
 from runners.testbeds.emulated import open_testbed
 
 ROUNDS = 5
@@ -56,7 +51,9 @@ def tell(what: str, times: list[float], per: int = 1, unit: str = "ms") -> None:
     """One line: the median, with the range, in ms or s."""
     scale = {"ms": 1e3, "s": 1.0}[unit] / per
     low, middle, high = min(times) * scale, statistics.median(times) * scale, max(times) * scale
-    print(f"{what:<58} {middle:9.2f} {unit}  ({low:.2f} to {high:.2f}, {ROUNDS} rounds)", flush=True)
+    print(
+        f"{what:<58} {middle:9.2f} {unit}  ({low:.2f} to {high:.2f}, {ROUNDS} rounds)", flush=True
+    )
 
 
 def engine_overhead() -> None:
@@ -71,13 +68,6 @@ def engine_overhead() -> None:
     tell("engine's overhead a trial (goal: at most 10 ms)", seconds(run), per=len(plan.trials()))
 
 
-def parsing() -> None:
-    """Reading every HPL transcript of the reference again."""
-    runner = runner_named("hpl")
-    kept = [t for t in Folder(REFERENCE / "hpl_scaling-scale_model").transcripts() if t.trial.runner == "hpl"]
-    tell("parsing and checking one HPL transcript", seconds(lambda: [judge(t, runner.parse) for t in kept]), per=len(kept))
-
-
 def token_exchange() -> None:
     """One pair's round trip by token against NetPIPE's, in turn over the same emulated cable."""
     description = {**experiment.read_testbed("paths"), "cpu": {"baseline_s": 0.02}}
@@ -85,7 +75,9 @@ def token_exchange() -> None:
         with open_testbed(description, experiment.read_toml(PATHS, "paths")) as testbed:
             for size in (4, 8192):
                 tools = (netpipe.netpipe, netpipe.token)
-                both = [[tool(testbed, "crossover", size) for tool in tools] for _ in range(IN_TURN)]
+                both = [
+                    [tool(testbed, "crossover", size) for tool in tools] for _ in range(IN_TURN)
+                ]
                 theirs, ours = (1e6 * statistics.median(times) for times in zip(*both))
                 ratios = [token / other for other, token in both]
                 print(
@@ -102,7 +94,11 @@ def analysis() -> None:
     folder = REFERENCE / "hpl_scaling-scale_model"
     dataset = store.assemble(folder)
     tell("reference transcripts to dataset", seconds(lambda: store.assemble(folder)), unit="s")
-    tell("dataset to verdicts", seconds(lambda: contrasts.contrasts(derive.points(dataset))), unit="s")
+    tell(
+        "dataset to verdicts",
+        seconds(lambda: contrasts.contrasts(derive.points(dataset))),
+        unit="s",
+    )
     names = [module.__name__.rpartition(".")[2] for module in experiments.modules()]
 
     def study_all():
@@ -117,23 +113,16 @@ def analysis() -> None:
 
 
 def refits() -> None:
-    """10 000 refits of every model on 15 points: against a plain lmfit loop, and how far from lmfit's estimates."""
+    """10 000 refits of every model on 15 points, against a plain lmfit loop."""
     loop = batch = 0.0
     for model in map(find, TRUTHS):
         x, y = fifteen_points(model, REFITS)
-        looped = statistics.median(seconds(lambda: plain_loop(model, x, y[:LOOPED]))) / LOOPED * REFITS
-        batched = statistics.median(seconds(lambda: refit(model, x, y)))
-        found = refit(model, x, y[:LOOPED]).estimates
-        single = [settle(model, x, row, minimise(model, x, row)[1])[0] for row in y[:LOOPED]]
-        single = np.array([list(estimates.values()) for estimates in single])
-        apart = np.max(np.abs(found - single) / np.where(single != 0, np.abs(single), 1))
-        print(
-            f"refits of {model.name:<22} plain loop {looped / REFITS * 1e3:5.2f} ms a fit "
-            f"({LOOPED} measured), {REFITS} at once {batched:5.2f} s, ratio {looped / batched:4.0f}, estimates within {apart:.0e}",
-            flush=True,
-        )
-        loop, batch = loop + looped, batch + batched
-    print(f"all models (goal: a ratio of at least 50): {loop:.0f} s, {batch:.2f} s, ratio {loop / batch:.0f}")
+        looped = seconds(lambda: plain_loop(model, x, y[:LOOPED]))
+        loop += statistics.median(looped) / LOOPED * REFITS
+        batch += statistics.median(seconds(lambda: refit(model, x, y)))
+    print(
+        f"refits of all models (goal: a ratio of at least 50): {loop:.0f} s, {batch:.2f} s, ratio {loop / batch:.0f}"
+    )
 
 
 def explorer() -> None:
@@ -159,27 +148,9 @@ def explorer() -> None:
             served.stop()
 
 
-def simulation() -> None:
-    """The paper's 30 cases, simulated anew as a campaign."""
-    plan = experiment.plan_campaign("hpl_paper", "smith", "full")
-    with tempfile.TemporaryDirectory() as out:
-        begin = time.perf_counter()
-        dataset = store.assemble(experiment.run_campaign(plan, Path(out)))
-        took = time.perf_counter() - begin
-    processors, cpu_time = os.cpu_count() or 1, dataset.simulator_cpu_time.sum().item()
-    print(
-        f"the paper's 30 cases simulated, {processors} at once (goal: at most 6 min on 2 processors) {took / 60:.1f} min, "
-        f"{cpu_time:.0f} s of CPU time, {dataset.payload_messages.sum().item() / cpu_time:.0f} messages a second of it, "
-        f"at most {dataset.simulator_memory.max().item() / 1e6:.0f} MB"
-    )
-
-
 if __name__ == "__main__":
     engine_overhead()
-    parsing()
     token_exchange()
     analysis()
     refits()
     explorer()
-    simulation()
-    sys.exit(0)

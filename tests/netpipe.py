@@ -8,7 +8,7 @@ where the scheduler puts them makes more of a difference than which of the two t
 import re
 from dataclasses import replace
 
-from runners import token_exchange, token_output, tools
+from runners import token_exchange, tools
 from runners.record import Command, FalloffError, Trial
 
 REPEATS = {"runs": 3, "window_s": 0.1, "warm_up_s": 0.05}
@@ -32,7 +32,7 @@ def token(testbed, path: str, size: int) -> float:
     """The same by token: the lowest of the means of its runs."""
     point = {"pairs": 1, "producers": "1", "consumers": "2", "token_bytes": size, **REPEATS}
     said = _run(testbed, path, token_exchange.commands(point)).stdout
-    return min(row.mean for row in token_output.table(said).rows)
+    return min(row.mean for row in token_exchange.table(said).rows)
 
 
 def _run(testbed, path, commands):

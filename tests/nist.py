@@ -41,41 +41,42 @@ FUNCTIONS = {
 class DataSet:
     """What a file holds: x of shape (points,) or (quantities, points), y of shape (points,).
 
-    `starts` are the two published starts, `estimates` and `deviations` the certified values, all keyed
-    by parameter; `sigma` is the certified residual standard deviation. Nelson's model is one of log y.
+    `estimates` and `deviations` are the certified values, keyed by parameter; `sigma` is the certified residual standard deviation. Nelson's model is one of log y.
     """
 
     model: Model
     x: np.ndarray
     y: np.ndarray
-    starts: tuple[dict[str, float], dict[str, float]]
     estimates: dict[str, float]
     deviations: dict[str, float]
     sigma: float
 
 
-def read(name: str) -> DataSet:
-    """The data set called `name`."""
+def read(name: str, start: int = 0) -> DataSet:
+    """The data set called `name`, whose model guesses NIST's first or second start (0 or 1)."""
     text = (FOLDER / f"{name}.dat").read_text()
     first, last = map(int, re.search(r"Data +\(lines (\d+) to (\d+)\)", text).groups())
     y, *x = np.array([line.split() for line in text.splitlines()[first - 1 : last]], float).T
-    rows = re.findall(rf"^ *(b\d) = +({NUMBER}) +({NUMBER}) +({NUMBER}) +({NUMBER})$", text, re.MULTILINE)
-    first_start, second_start, estimates, deviations = (
+    rows = re.findall(
+        rf"^ *(b\d) = +({NUMBER}) +({NUMBER}) +({NUMBER}) +({NUMBER})$", text, re.MULTILINE
+    )
+    *starts, estimates, deviations = (
         {row[0]: float(row[column]) for row in rows} for column in range(1, 5)
     )
     return DataSet(
         model=Model(
             name=name,
             title=name,
-            equation=re.search(r"^ *(?:log\[)?y\]? += (.*?)\+  e", text, re.MULTILINE | re.DOTALL)[1],
+            equation=re.search(r"^ *(?:log\[)?y\]? += (.*?)\+  e", text, re.MULTILINE | re.DOTALL)[
+                1
+            ],
             source=f"https://www.itl.nist.gov/div898/strd/nls/data/LINKS/DATA/{name}.dat",
             function=FUNCTIONS[name],
             bounds={parameter: (-np.inf, np.inf) for parameter in estimates},
-            guess=lambda x, y: {},
+            guess=lambda x, y: {name: np.array([value]) for name, value in starts[start].items()},
         ),
         x=x[0] if len(x) == 1 else np.array(x),
         y=np.log(y) if "log[y]" in text else y,
-        starts=(first_start, second_start),
         estimates=estimates,
         deviations=deviations,
         sigma=float(re.search(rf"Residual Standard Deviation: +({NUMBER})", text)[1]),

@@ -8,7 +8,7 @@ import xarray as xr
 
 from analysis.models.hpl import operations
 from analysis.schema import check, schema
-from runners import payload, token_output
+from runners import payload, token_exchange
 
 INTERCONNECTS = {
     "gige": {
@@ -261,7 +261,7 @@ def _array(name, wanted, rows, largest):
         "pair": _counted(rows, "token_throughput", 0),
         "run": max(_counted(rows, "token_throughput", 1), _counted(rows, "flow_makespan", 0), key=len),
         "place": _counted(rows, "bytes_through", 0),
-        "quantile": np.array(token_output.LEVELS),
+        "quantile": np.array(token_exchange.LEVELS),
     }
     last = wanted["dims"][-1]
     if wanted["dims"] == [last] and last in labels:

@@ -7,7 +7,7 @@ from synthetic import INTERCONNECTS, NODE_RATE, assembled, from_design
 from synthetic_simulations import simulated
 
 from analysis.models import hpl
-from runners.token_output import LEVELS
+from runners.token_exchange import LEVELS
 
 ALPHA = {"gige": 60e-6, "10gige": 40e-6, "unshaped": 30e-6}  # s
 BETA = {"gige": 8e-9, "10gige": 3e-9, "unshaped": 2e-9}  # s/B

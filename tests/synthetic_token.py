@@ -11,7 +11,7 @@ import experiment
 from analysis import paths
 from analysis.capacity import between, carriers
 from analysis.token_wires import pairs_of, token_limit
-from runners import token_output
+from runners import token_exchange
 from runners.description import for_preset
 
 PATHS = experiment.read_toml(paths.PATHS, "paths")
@@ -29,7 +29,7 @@ ALPHA = {  # s one way, of one pair
 WIRES = {"bonded": 2, "bonded_switch": 2, "bonded_shared": 2}  # that the frames of one token take in turn
 LONGER = {"remote_switch": 1.1, "remote_router": 1.2, "bonded_switch": 1.5}  # time for a byte, of the wire's own
 USE = 0.95  # part of what their wires carry that several pairs reach together
-SPREAD = np.linspace(0.8, 1.2, len(token_output.LEVELS))  # quantiles of the round trips, over their mean
+SPREAD = np.linspace(0.8, 1.2, len(token_exchange.LEVELS))  # quantiles of the round trips, over their mean
 
 
 def token_campaign(

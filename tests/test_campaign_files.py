@@ -5,7 +5,7 @@ import pytest
 import experiment
 from analysis import paths
 from analysis.statistics import design as designs
-from runners import runner_named, session
+from runners import runner_named
 from runners.testbeds.graph import graph
 
 NAMES = sorted(file.stem for file in paths.CAMPAIGNS.glob("*.toml"))
@@ -13,8 +13,14 @@ SIMULATED = (
     "hpl_paper", "hpl_sensitivity", "hpl_contention", "hpl_beyond", "hpl_agreement", "hpl_surface", "hpl_topology",
 )  # fmt: skip
 HPL = [name for name in NAMES if name.startswith("hpl_")]
-LINK = [name for name in NAMES if name.startswith("link_")]  # over one link and two, without a path of data/paths.toml
-NODES = ["token_nodes", "token_load", "topology"]  # between nodes of a cluster, without a path either
+LINK = [
+    name for name in NAMES if name.startswith("link_")
+]  # over one link and two, without a path of data/paths.toml
+NODES = [
+    "token_nodes",
+    "token_load",
+    "topology",
+]  # between nodes of a cluster, without a path either
 TCP = [name for name in NAMES if name not in HPL + LINK + NODES]
 
 
@@ -62,7 +68,19 @@ def test_what_is_compared_is_among_the_levels(name):
 
 def test_the_hpl_campaigns_run_the_same_hpl():
     """One algorithm on the scale model, emulated and simulated, so that a number of one campaign means the same in another."""
-    algorithm = ("NB", "PMAP", "PFACT", "NBMIN", "NDIV", "RFACT", "BCAST", "DEPTH", "SWAP", "L1", "U")
+    algorithm = (
+        "NB",
+        "PMAP",
+        "PFACT",
+        "NBMIN",
+        "NDIV",
+        "RFACT",
+        "BCAST",
+        "DEPTH",
+        "SWAP",
+        "L1",
+        "U",
+    )
     there = [name for name in HPL if plan_of(name).testbed["name"].startswith("scale_model")]
     assert {"hpl_scaling", "hpl_table1", "hpl_invariance", "hpl_agreement"} <= set(there)
     assert len({tuple(points(name)[0][key] for key in algorithm) for name in there}) == 1
@@ -73,7 +91,9 @@ def test_tcp_runs_for_whole_seconds_between_nodes_of_its_path(name):
     """iperf3 drops fractions of seconds; sender and receiver are nodes of every path of the campaign."""
     plan = plan_of(name)
     for point in points(name):
-        assert isinstance(point.get("duration_s", 0), int) and isinstance(point.get("omit_s", 0), int)
+        assert isinstance(point.get("duration_s", 0), int) and isinstance(
+            point.get("omit_s", 0), int
+        )
         nodes = graph(plan.interconnects[point["path"]]).nodes
         assert _ends(point) <= set(nodes)
 
@@ -92,48 +112,3 @@ def test_hosts_have_no_larger_mtu_than_silent_switches_let_pass(name):
     for point in points(name):
         silent = plan.interconnects[point["path"]].get("switches", {}).values()
         assert name == "frame_limits" or point.get("mtu", 0) <= min(silent, default=float("inf"))
-
-
-def test_the_mtu_that_is_predicted_lies_between_others():
-    """It is run in every preset, with at least one MTU on either side and three in all beside it."""
-    for preset in ("quick", "full"):
-        design = plan_of("tcp_cost", preset).design
-        others = [mtu for mtu in design["factors"]["mtu"] if mtu != design["left_out"]]
-        assert design["left_out"] in design["factors"]["mtu"] and len(others) >= 3
-        assert min(others) < design["left_out"] < max(others)
-
-
-def test_noise_keeps_the_work_of_a_node():
-    """N grows with the square root of the nodes, to within a block of the matrix."""
-    for point in points("hpl_noise"):
-        assert abs(720 * (point["nodes"] / 2) ** 0.5 - point["N"]) < point["NB"]
-
-
-def test_sizes_are_steps_of_a_constant_factor():
-    """Each N is about sqrt(2) times the one before."""
-    sizes = sorted({point["N"] for point in points("hpl_size")})
-    assert len(sizes) >= 6
-    for smaller, larger in zip(sizes, sizes[1:]):
-        assert larger / smaller == pytest.approx(2**0.5, rel=0.03)
-
-
-@pytest.mark.parametrize(
-    ("name", "tools"),
-    [
-        ("hpl_scaling", ["iperf3", "ping", "xhpl"]),
-        ("hpl_size", ["xhpl"]),
-        ("hpl_noise", ["xhpl"]),
-        ("hpl_blas", ["xhpl", "xhpl_reference"]),
-        ("hpl_payload", ["xhpl_payload"]),
-        ("tcp_mtu", ["iperf3", "sleep"]),
-        ("tcp_cost", ["iperf3"]),
-        ("frame_limits", ["frame_limit", "iperf3"]),
-        ("packet_sizes", ["iperf3"]),
-        ("link_micro", ["iperf3"]),
-        ("link_hpl", ["xhpl"]),
-        ("token_exchange", ["token"]),
-    ],
-)
-def test_a_plan_needs_the_tools_that_it_starts(name, tools):
-    """No campaign asks for a tool that it does not start, so a missing one stops only its own campaigns."""
-    assert session.tools_of(plan_of(name)) == tools

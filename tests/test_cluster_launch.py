@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from runners.record import Command
-from runners.testbeds import cluster_launch, fabric, remote
-from runners.testbeds.cluster_hosts import Hosts
+from runners.testbeds import cluster_launch, remote
 
 XHPL = Command(("xhpl",), ranks=4, ranks_per_node=2)
 DESCRIPTION = {"ranks_per_node": 2, "threads": 8, "binding": ["--bind-to", "numa"]}
@@ -14,12 +13,18 @@ GIGE = {"subnet": "10.1.0.0/24"}
 
 
 def site(launcher="ssh", modules=(), network=GIGE, **description):
-    """Three hosts of a cluster on which xhpl was found."""
-    there = remote.Cluster(launcher, ("n1", "n2", "n3"), modules=modules)
-    places = {host: {"gige": fabric.Place("eth1", f"10.1.0.{number}")} for number, host in enumerate(there.hosts, 1)}
-    hosts = Hosts(there, "/tmp/folder", {}, {}, places, {"xhpl": "/opt/xhpl", "iperf3": "/usr/bin/iperf3"})
-    addresses = tuple(place["gige"].address for place in places.values())
-    return cluster_launch.Site(hosts, there.hosts, addresses, {**DESCRIPTION, **description}, network, "/opt/mpirun")
+    """Three hosts of a cluster, on which programs are in /opt."""
+    hosts = ("n1", "n2", "n3")
+    return cluster_launch.Site(
+        cluster=remote.Cluster(launcher, hosts, modules=modules),
+        names=hosts,
+        addresses=("10.1.0.1", "10.1.0.2", "10.1.0.3"),
+        folder="/tmp/folder",
+        description={**DESCRIPTION, **description},
+        network=network,
+        mpirun="/opt/mpirun",
+        words=lambda tool: [f"/opt/{tool}"],
+    )
 
 
 def after(option, words):
@@ -29,7 +34,11 @@ def after(option, words):
 
 def parameters(words):
     """Open MPI's parameters in a command line."""
-    return {name: words[at + 2] for at, (option, name) in enumerate(zip(words, words[1:])) if option == "--mca"}
+    return {
+        name: words[at + 2]
+        for at, (option, name) in enumerate(zip(words, words[1:]))
+        if option == "--mca"
+    }
 
 
 def test_mpirun_is_started_here_over_the_hosts():
@@ -39,25 +48,23 @@ def test_mpirun_is_started_here_over_the_hosts():
     assert after("--host", words) == ["n1:2,n2:2"] and after("-np", words) == ["4"]
     assert after("--wdir", words) == ["/tmp/folder"] and words[-1] == "/opt/xhpl"
     assert after("--bind-to", words) == ["numa"] and "--report-bindings" in words
-    assert parameters(words)["oob_tcp_keepalive_time"] == "30"  # a lost host is noticed, there and here
-
-
-def test_mpirun_reaches_hosts_by_the_same_ssh():
-    """As everything else does, with its options, from here alone."""
-    words = cluster_launch.argv(XHPL, site())
+    assert parameters(words)["oob_tcp_keepalive_time"] == "30"  # a lost host is noticed
     assert parameters(words)["plm_rsh_agent"] == " ".join(remote.ssh(remote.Cluster("ssh", ())))
     assert parameters(words)["plm_rsh_no_tree_spawn"] == "1"
-
-
-def test_in_an_allocation_mpirun_asks_slurm():
-    """No ssh is named there."""
-    assert not [name for name in parameters(cluster_launch.argv(XHPL, site("slurm"))) if name.startswith("plm")]
+    in_job = parameters(cluster_launch.argv(XHPL, site("slurm")))
+    assert not [name for name in in_job if name.startswith("plm")]  # mpirun asks Slurm by itself
+    binding = ["--map-by", "ppr:1:numa", "--bind-to", "numa"]  # mpirun takes one policy
+    assert after("--map-by", cluster_launch.argv(XHPL, site(binding=binding))) == ["ppr:1:numa"]
 
 
 def test_the_transport_is_pinned():
     """TCP on the network that was asked for, or the network's own words."""
     pinned = parameters(cluster_launch.argv(XHPL, site()))
-    assert pinned["pml"] == "ob1" and "tcp" in pinned["btl"] and pinned["btl_tcp_if_include"] == "10.1.0.0/24"
+    assert (
+        pinned["pml"] == "ob1"
+        and "tcp" in pinned["btl"]
+        and pinned["btl_tcp_if_include"] == "10.1.0.0/24"
+    )
     own = {**GIGE, "mpi": ["--mca", "pml", "ucx"], "environment": {"UCX_TLS": "rc"}}
     words = cluster_launch.argv(XHPL, site(network=own))
     assert parameters(words)["pml"] == "ucx" and "btl" not in parameters(words)
@@ -68,14 +75,10 @@ def test_the_transport_is_pinned():
 def test_all_programs_use_the_same_cores(each, threads):
     """DGEMM with one process a node has as many cores as HPL with several, and is not bound to a part of them."""
     words = cluster_launch.argv(replace(XHPL, ranks=each, ranks_per_node=each), site())
-    assert {f"OMP_NUM_THREADS={threads}", f"OPENBLAS_NUM_THREADS={threads}"} <= set(after("-x", words))
+    assert {f"OMP_NUM_THREADS={threads}", f"OPENBLAS_NUM_THREADS={threads}"} <= set(
+        after("-x", words)
+    )
     assert after("--bind-to", words) == (["numa"] if each == 2 else ["none"])
-
-
-def test_the_users_mapping_is_not_contradicted():
-    """mpirun takes one policy."""
-    own = ["--map-by", "ppr:1:numa", "--bind-to", "numa"]
-    assert after("--map-by", cluster_launch.argv(XHPL, site(binding=own))) == ["ppr:1:numa"]
 
 
 def test_modules_are_there_for_all_ranks():
@@ -87,14 +90,16 @@ def test_modules_are_there_for_all_ranks():
 
 def test_other_programs_run_on_their_host_under_a_guard():
     """With the addresses of nodes on the network that was asked for, and the port that is waited for."""
-    server = Command(("iperf3", "--server", "--bind", "{node2}"), node=2, background=True, listens=5201)
+    server = Command(
+        ("iperf3", "--server", "--bind", "{node2}"), node=2, background=True, listens=5201
+    )
     words = cluster_launch.argv(server, site("slurm"))
     assert "--nodelist=n2" in words
     guarded = ["python3", "/tmp/folder/guard.py", "60", "/tmp/folder", "5201"]
-    assert words[words.index("--") + 1 :] == [*guarded, "/usr/bin/iperf3", "--server", "--bind", "10.1.0.2"]
-
-
-def test_scripts_of_ours_are_those_that_were_sent():
-    """Not a program of the same name on the node."""
-    words = cluster_launch.argv(Command(("fanout", "{node3}")), site("slurm"))
-    assert words[-3:] == ["python3", "/tmp/folder/fanout.py", "10.1.0.3"]
+    assert words[words.index("--") + 1 :] == [
+        *guarded,
+        "/opt/iperf3",
+        "--server",
+        "--bind",
+        "10.1.0.2",
+    ]

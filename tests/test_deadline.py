@@ -1,7 +1,6 @@
 """A session that must be over at a given time stops early enough, at a whole block where it can, and is continued."""
 
 import time
-from dataclasses import replace
 
 import pytest
 from campaigns import small_plan, use_echo
@@ -54,55 +53,21 @@ def session(clock: Clock, plan, folder: Folder, lasts: float, seconds: float) ->
 
 def test_no_block_is_cut_in_two_that_a_session_could_hold(tmp_path, clock):
     """The other half would run on other nodes: what does not fit is left, whole, to the next session."""
-    plan, folder = small_plan(settings={"say": "1", "seconds": "0", "timeout_s": 8}), Folder(tmp_path)
+    plan, folder = (
+        small_plan(settings={"say": "1", "seconds": "0", "timeout_s": 8}),
+        Folder(tmp_path),
+    )
     first, second = plan.preamble + plan.blocks[0], plan.blocks[1] + plan.blocks[2]
     assert session(clock, plan, folder, 10 * len(first) * 1.5, 10) == [trial.id for trial in first]
     assert not engine.is_finished(plan, folder) and folder.stopped_by() == "interrupted"
-    assert session(clock, plan, folder, 10 * len(second) * 1.1, 10) == [trial.id for trial in second]
-    assert engine.is_finished(plan, folder) and folder.stopped_by() == "blocks" and folder.extensions() == 0
-
-
-def test_a_block_longer_than_a_session_is_run_in_parts(tmp_path, clock):
-    """Every session goes on where the last one stopped, and none begins what it cannot end."""
-    plan, folder = small_plan(stopping={"blocks": 1}), Folder(tmp_path)
-    ran = [session(clock, plan, folder, 55, 10) for _ in range(2)]
-    assert sum(ran, []) == [trial.id for trial in plan.trials()]
-    assert all(len(part) in (4, 5) for part in ran[:-1])
-
-
-def test_what_was_never_timed_may_take_as_long_as_its_limit(tmp_path, clock):
-    """A kind of trial whose limit does not fit is left to the next session, which begins with it."""
-    plan = small_plan(settings={"say": "1", "seconds": "0", "timeout_s": 100}, warm_up=[])
-    points = tuple(trial for trial in plan.blocks[0] if trial.role == "point")
-    first = session(clock, replace(plan, blocks=(points,)), Folder(tmp_path), 150, 60)
-    assert first == [points[0].id]
-
-
-def test_every_session_gets_on(tmp_path, clock):
-    """A limit longer than any session does not keep a campaign from its end."""
-    plan, folder = small_plan(settings={"say": "1", "seconds": "0", "timeout_s": 9999}), Folder(tmp_path)
-    ran = []
-    for _ in range(30):
-        before = len(ran)
-        ran += session(clock, plan, folder, 100, 10)
-        if engine.is_finished(plan, folder):
-            break
-        assert len(ran) > before
-    assert ran == [trial.id for trial in plan.trials()]
-
-
-def test_nothing_begins_after_the_deadline(tmp_path, clock):
-    """Not even the first trial."""
-    assert session(clock, small_plan(), Folder(tmp_path), -1, 1) == []
-
-
-def test_side_by_side_what_runs_is_waited_for(tmp_path):
-    """With several at once a session stops beginning trials, and keeps those that run."""
-    plan, folder = small_plan(settings={"say": "1", "seconds": "0.2", "timeout_s": 0.9}), Folder(tmp_path)
-    assert engine.run(plan, LocalTestbed(at_once=2), folder, deadline=time.time() + 1.5) == engine.DEADLINE
-    there = folder.finished()
-    assert 0 < len(there) < len(plan.trials())
-    assert {note["id"] for note in folder.notes() if note["event"] == "trial"} == there
+    assert session(clock, plan, folder, 10 * len(second) * 1.1, 10) == [
+        trial.id for trial in second
+    ]
+    assert (
+        engine.is_finished(plan, folder)
+        and folder.stopped_by() == "blocks"
+        and folder.extensions() == 0
+    )
 
 
 def test_a_trial_that_is_not_admitted_ends_the_session_without_a_trace(tmp_path):

@@ -29,91 +29,59 @@ HASTY = "import sys; from runners.probes import guard; guard._PATIENCE_S = 0.3; 
 def start(folder, *words, silence=60, port=0, guarded=()):
     """A guard with a program, and pipes to both."""
     pipe = subprocess.PIPE
-    argv = [sys.executable, *(guarded or (str(GUARD), str(silence), str(folder), str(port))), *words]
+    argv = [
+        sys.executable,
+        *(guarded or (str(GUARD), str(silence), str(folder), str(port))),
+        *words,
+    ]
     return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
-def lives(pid: int) -> bool:
-    """Whether a process is there and no mere zombie."""
-    try:
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return False
-
-
 def gone(pid: int) -> bool:
-    """Whether a process ends within seconds."""
+    """Whether a process ends within seconds, so that it is there no more or a mere zombie."""
     deadline = time.monotonic() + 15
-    while lives(pid) and time.monotonic() < deadline:
+    while time.monotonic() < deadline:
+        try:
+            if ") Z " in Path(f"/proc/{pid}/stat").read_text():
+                return True
+        except FileNotFoundError:
+            return True
         time.sleep(0.01)
-    return not lives(pid)
+    return False
 
 
-@pytest.mark.parametrize("code", [0, 3])
-def test_the_program_decides_on_output_and_exit_code(tmp_path, code):
+@pytest.mark.parametrize(
+    ("end", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 128 + signal.SIGKILL)]
+)
+def test_the_program_decides_on_output_and_exit_code(tmp_path, end, code):
     """Nothing is added to standard output, the folder is the program's, and its exit code is handed on."""
-    running = start(tmp_path, "sh", "-c", f"pwd; echo no >&2; exit {code}")
+    running = start(tmp_path, "sh", "-c", f"pwd; echo no >&2; {end}")
     said = running.stdout.read(), running.stderr.read()
     assert (*said, running.wait(15)) == (f"{tmp_path}\n", "no\n", code)
 
 
-def test_a_killed_program_fails(tmp_path):
-    """A program that a signal ended has not succeeded."""
-    running = start(tmp_path, "sh", "-c", "kill -9 $$")
-    assert running.wait(15) == 128 + signal.SIGKILL
-
-
-@pytest.mark.parametrize("way", ["input ends", signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize(
+    "way", ["input ends", "silence", signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
+)
 def test_all_end_when_whoever_started_them_is_gone(tmp_path, way):
-    """Program and children end with standard input or a signal, and that is no failure."""
-    running = start(tmp_path, "sh", "-c", FAMILY)
+    """Program and children end with standard input, without a word for long, or with a signal; that is no failure."""
+    running = start(tmp_path, "sh", "-c", FAMILY, silence=1 if way == "silence" else 60)
     child = int(running.stdout.readline())
-    assert lives(child)
     if way == "input ends":
         running.stdin.close()
-    else:
+    elif way != "silence":
         running.send_signal(way)
-    assert running.wait(15) == 0
-    assert not lives(child)
+    assert running.wait(15) == 0 and gone(child)
 
 
-@pytest.mark.parametrize("port", [0, 1])
-def test_all_end_when_nothing_is_heard_for_long(tmp_path, port):
-    """A connection may be lost without a word: the program runs for as long as words come, and no longer."""
-    running = start(tmp_path, "sh", "-c", FAMILY, silence=8, port=port)
-    child, begin = int(running.stdout.readline()), time.monotonic()
-    while time.monotonic() < begin + 10:
-        running.stdin.write("\n")
-        running.stdin.flush()
-        assert lives(child)
-        time.sleep(0.2)
-    assert running.wait(30) == 0  # its input is still open
-    assert not lives(child)
-
-
-def test_who_does_not_end_is_killed(tmp_path):
-    """A program that ignores being asked is gone all the same."""
-    running = start(tmp_path, "sh", "-c", STUBBORN, guarded=("-c", HASTY))
+@pytest.mark.parametrize("script", [STUBBORN, DAEMON])
+def test_who_does_not_end_is_killed(tmp_path, script):
+    """A program that ignores being asked, and a daemon, which neither its session nor its parent's death saves."""
+    running = start(tmp_path, "sh", "-c", script, guarded=("-c", HASTY))
     program = int(running.stdout.readline())
     running.stdin.close()
     running.wait(15)
     assert gone(program)
-
-
-def test_a_daemon_does_not_escape(tmp_path):
-    """Neither a session of its own nor the death of its parent saves it."""
-    running = start(tmp_path, "sh", "-c", DAEMON, guarded=("-c", HASTY))
-    daemon = int(running.stdout.readline())
-    running.stdin.close()
-    assert running.wait(15) == 0
-    assert not lives(daemon)
-
-
-def test_children_do_not_outlive_their_program(tmp_path):
-    """What a program leaves behind in the background ends with it."""
-    running = start(tmp_path, "sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!")
-    assert gone(int(running.stdout.readline()))
-    assert running.wait(15) == 0
 
 
 def test_a_server_is_announced_when_it_listens(tmp_path):

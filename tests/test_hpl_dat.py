@@ -8,28 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runners import hpl_dat
+from runners.build import TRIAL_DECK
 from runners.record import FalloffError
 
-DECK = {
-    "N": 4096,
-    "NB": 128,
-    "P": 1,
-    "Q": 2,
-    "PMAP": 0,
-    "THRESHOLD": 16.0,
-    "PFACT": 1,
-    "NBMIN": 4,
-    "NDIV": 2,
-    "RFACT": 1,
-    "BCAST": 1,
-    "DEPTH": 1,
-    "SWAP": 2,
-    "SWAP_THRESHOLD": 64,
-    "L1": 0,
-    "U": 0,
-    "EQUILIBRATION": 1,
-    "ALIGNMENT": 8,
-}
+DECK = {**TRIAL_DECK, "N": 4096, "NB": 128, "Q": 2}
 
 
 def varied(least, most):
@@ -76,11 +58,6 @@ def test_reads_back_what_it_writes(deck):
     assert len(text.splitlines()) == 31
 
 
-def test_values_of_a_line_are_one_blank_apart():
-    """HPL's own reader advances by the value's length plus one."""
-    assert hpl_dat.render({**DECK, "N": [2000, 260000]}).splitlines()[5].startswith("2000 260000 ")
-
-
 @pytest.mark.parametrize(
     "field, value",
     [
@@ -105,27 +82,6 @@ def test_refuses_what_hpl_would_silently_replace(field, value):
         hpl_dat.render({**DECK, field: value})
 
 
-def test_refuses_an_incomplete_deck_and_names_what_is_missing():
-    """There are no silent defaults."""
-    with pytest.raises(FalloffError, match="BCAST, DEPTH"):
-        hpl_dat.render({field: value for field, value in DECK.items() if field not in ("BCAST", "DEPTH")})
-
-
-@pytest.mark.parametrize("kept", range(31))
-def test_refuses_a_deck_that_ends_early(kept):
-    """A deck cut after any line is refused with the line at which it ends."""
-    lines = hpl_dat.render(DECK).splitlines()[:kept]
-    with pytest.raises(FalloffError, match=f"line {max(kept, 4) + 1}"):
-        hpl_dat.read("\n".join(lines))
-
-
-def test_names_the_line_that_holds_no_number():
-    """A word where a number belongs is quoted with its line."""
-    text = hpl_dat.render(DECK).replace("128          NBs", "many         NBs")
-    with pytest.raises(FalloffError, match="line 8: 'many'"):
-        hpl_dat.read(text)
-
-
 # From public repositories: dwbeserra/hpl-automation-scripts (appendix), liuquan2049/hpcc-buaa (long_lists),
 # sbm4757/Workload-interference-in-Vector-host-and-vector-engine (many_sizes), and notes on Intel's
 # benchmarks_2024.0, of unnamed origin (numbers_in_comments). What differs from DECK:
@@ -136,12 +92,35 @@ REAL_DECKS = {
         **{"RFACT": 0, "BCAST": 0, "SWAP": 1, "SWAP_THRESHOLD": 192, "L1": 1, "U": 1},
     },
     "many_sizes": {
-        **{"N": [1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500], "NB": 10, "P": 2, "Q": 4, "PFACT": 2},
+        **{
+            "N": [1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500],
+            "NB": 10,
+            "P": 2,
+            "Q": 4,
+            "PFACT": 2,
+        },
         **{"BCAST": 0, "DEPTH": 0},
     },
     "numbers_in_comments": {
-        **{"N": 1000, "NB": 192, "PMAP": 1, "P": 4, "Q": 4, "THRESHOLD": 1.0, "PFACT": 2, "NBMIN": 2},
-        **{"BCAST": 0, "DEPTH": 0, "SWAP": 0, "SWAP_THRESHOLD": 1, "L1": 1, "U": 1, "EQUILIBRATION": 0},
+        **{
+            "N": 1000,
+            "NB": 192,
+            "PMAP": 1,
+            "P": 4,
+            "Q": 4,
+            "THRESHOLD": 1.0,
+            "PFACT": 2,
+            "NBMIN": 2,
+        },
+        **{
+            "BCAST": 0,
+            "DEPTH": 0,
+            "SWAP": 0,
+            "SWAP_THRESHOLD": 1,
+            "L1": 1,
+            "U": 1,
+            "EQUILIBRATION": 0,
+        },
     },
 }
 
@@ -173,25 +152,10 @@ def test_spacing_and_comments_have_no_meaning(spacing, deck):
     assert hpl_dat.read("\n".join(map(SPACINGS[spacing], lines))) == deck
 
 
-def test_a_blank_line_is_refused():
-    """HPL counts lines: a blank one between the fields shifts all that follow."""
-    lines = hpl_dat.render(DECK).splitlines()
-    with pytest.raises(FalloffError, match="line 9 is blank"):
-        hpl_dat.read("\n".join([*lines[:8], "  ", *lines[8:]]))
-
-
-@pytest.mark.parametrize("word", ["1_000", "0x10", "1e3", "nan", "inf", "9" * 5000, "12.5", "\u0663"])
+@pytest.mark.parametrize(
+    "word", ["1_000", "0x10", "1e3", "nan", "inf", "9" * 5000, "12.5", "\u0663"]
+)
 def test_refuses_what_is_no_whole_number(word):
     """What Python would take for a number, HPL would not."""
     with pytest.raises(FalloffError, match="line 6"):
         hpl_dat.read(hpl_dat.render(DECK).replace("4096 ", f"{word} ", 1))
-
-
-@given(start=st.integers(0, 900), length=st.integers(0, 60), inserted=st.text(max_size=20))
-def test_damaged_decks_raise_nothing_from_inside(start, length, inserted):
-    """Text overwritten, lost and inserted anywhere ends in a deck or in a reason."""
-    text = hpl_dat.render(DECK)
-    try:
-        hpl_dat.read(text[:start] + inserted + text[start + length :])
-    except FalloffError:
-        pass

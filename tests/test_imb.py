@@ -26,39 +26,24 @@ def readings(text):
     return {reading.name: reading.value for reading in result.readings}
 
 
-@pytest.mark.parametrize("case", recorded.cases("imb"))
-def test_bandwidth_is_bytes_over_time_in_every_version(case):
-    """Whether Mbytes are 10^6 or 2^20 bytes, the bandwidth in B/s agrees with size and time of its row."""
-    found = readings(recorded.text(case))
-    rows = zip(found["message_size"], found["message_time"], found["message_bandwidth"])
-    assert all(rate == pytest.approx(size / time, rel=0.002) for size, time, rate in rows if size >= 4096)
-
-
 @given(st.sampled_from([10**6, 2**20]), st.lists(st.floats(50, 1e5), min_size=1, max_size=8))
 def test_the_unit_follows_from_the_rows(mega, times):
     """Printed with two digits in either unit, a table is read in the one that it was printed in."""
     rows = [(2 ** (24 + power), time) for power, time in enumerate(times)]
-    table = "".join(f"{size:13d}         1000 {time:12.2f} {size / time * 1e6 / mega:12.2f}\n" for size, time in rows)
+    table = "".join(
+        f"{size:13d}         1000 {time:12.2f} {size / time * 1e6 / mega:12.2f}\n"
+        for size, time in rows
+    )
     found = readings(OLD[: OLD.index("              0         1000")] + table)
-    assert found["message_bandwidth"] == pytest.approx([size / time * 1e6 for size, time in rows], rel=1e-3)
-
-
-def test_an_undecided_unit_gives_no_bandwidth():
-    """Where a slow row fits both units its time is known, its bandwidth is not."""
-    slow = OLD[: OLD.index("              0         1000")] + "            1         1000        23.45         0.04\n"
-    assert set(readings(slow)) == {"message_size", "message_time"}
+    assert found["message_bandwidth"] == pytest.approx(
+        [size / time * 1e6 for size, time in rows], rel=1e-3
+    )
 
 
 def test_a_rate_that_is_neither_is_refused():
     """A row whose rate is not its bytes over its time in any unit spoils the table."""
-    with pytest.raises(Unreadable, match="neither as 10"):
+    with pytest.raises(Unreadable, match="fit neither as 10"):
         imb.results(OLD.replace("5924.16", "7777.16"))
-
-
-def test_a_table_that_ends_before_the_announced_size_is_refused():
-    """The header announces the largest size; a table that stops before it was cut off."""
-    with pytest.raises(Unreadable, match="stopped at 2097152 bytes, 4194304 were to come"):
-        imb.results(NEW.replace("      4194304           10       398.46     10526.36\n", ""))
 
 
 def test_other_benchmarks_are_passed_over():

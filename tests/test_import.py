@@ -14,7 +14,7 @@ import importing
 from analysis import given_settings, imported_hpl, imported_text, paths, schema, store
 from runners import runner_named
 from runners.journal import Folder
-from runners.packing import pack
+from runners.manifest import pack
 from runners.record import FalloffError, Result, Unreadable
 
 RPEAK = 44.8e9

@@ -1,6 +1,5 @@
 """What a job of Slurm's runs: on the hosts of its allocation, for as long as that lasts, keeping what is finished."""
 
-import errno
 import os
 import signal
 import subprocess
@@ -17,7 +16,6 @@ from local_testbed import LocalTestbed
 from runners import job, slurm
 from runners.journal import Folder
 from runners.plan import plan_to_json
-from runners.record import FalloffError
 
 HERE = Path(__file__).parent
 ALLOCATION = slurm.Allocation("12", ("n1", "n2"), None)
@@ -69,22 +67,6 @@ def test_it_runs_the_campaign_on_the_hosts_that_slurm_gave(tmp_path, opened, cap
     assert len([line for line in lines if line.endswith(": ok")]) == len(folder.finished())
 
 
-def test_a_finished_campaign_needs_no_nodes(tmp_path, opened):
-    """Submitted once too often: nothing is opened."""
-    folder = campaign(tmp_path / "c")
-    job.run(folder, ALLOCATION)
-    assert job.run(folder, ALLOCATION) == 0 and len(opened) == 1
-
-
-def test_nodes_without_the_tools_are_not_used(tmp_path, opened, monkeypatch):
-    """What is missing is said once, before the first trial."""
-    monkeypatch.setattr(Allocated, "missing", lambda testbed, needs: [f"{tool} is missing" for tool in needs])
-    folder = campaign(tmp_path / "c")
-    with pytest.raises(FalloffError, match="^sh is missing$"):
-        job.run(folder, ALLOCATION)
-    assert not folder.finished()
-
-
 def test_the_exit_code_tells_that_there_is_more_to_do(tmp_path, opened):
     """So near its end a job begins nothing; one with time runs what is missing."""
     folder = campaign(tmp_path / "c")
@@ -93,7 +75,9 @@ def test_the_exit_code_tells_that_there_is_more_to_do(tmp_path, opened):
     assert job.run(folder, slurm.Allocation("13", ("n1",), time.time() + 3600)) == 0
 
 
-@pytest.mark.parametrize(("state", "is_kept"), [("RUNNING", True), ("COMPLETING", False), ("CANCELLED", False)])
+@pytest.mark.parametrize(
+    ("state", "is_kept"), [("RUNNING", True), ("COMPLETING", False), ("CANCELLED", False)]
+)
 def test_a_trial_that_slurm_ended_is_no_result(tmp_path, opened, state, is_kept):
     """Where the job is being ended, a program that fails may have been killed: it is not kept as failed."""
     fake_slurm.queue(tmp_path / "commands", state)
@@ -124,24 +108,22 @@ def main(folder: Path, patch: str, environment: dict[str, str]) -> subprocess.Po
     )
     environment = {**os.environ, **environment}
     return subprocess.Popen(
-        [sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", script],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
 ALLOCATED = "slurm.allocation = lambda: slurm.Allocation('12', ('n1',), None)"
 
 
-def test_outside_of_an_allocation_it_says_what_to_do(tmp_path):
-    """A line and exit code 1."""
-    campaign(tmp_path / "c")
-    child = main(tmp_path / "c", "", {"SLURM_JOB_ID": ""})
-    said = child.communicate()[1]
-    assert child.returncode == 1 and said.count("\n") == 1 and said.startswith("falloff: ")
-
-
 def test_told_to_stop_it_keeps_what_is_finished(tmp_path):
     """SIGTERM in the middle of a trial, as scancel and the time limit send it: that trial is run again."""
-    folder = campaign(tmp_path / "c", settings={"say": "1", "seconds": "30", "timeout_s": 60}, warm_up=[])
+    folder = campaign(
+        tmp_path / "c", settings={"say": "1", "seconds": "30", "timeout_s": 60}, warm_up=[]
+    )
     child = main(folder.path, ALLOCATED, {})
     for line in child.stdout:
         if "b001-003-echo" in line:  # the last before the first that takes long
@@ -152,22 +134,3 @@ def test_told_to_stop_it_keeps_what_is_finished(tmp_path):
     assert child.returncode == 128 + signal.SIGTERM and "finished trials are kept" in said
     assert folder.finished() == {"b001-001-echo", "b001-002-echo", "b001-003-echo"}
     assert folder.stopped_by() == "interrupted"
-
-
-def test_a_full_disk_is_said_and_keeps_what_is_finished(tmp_path):
-    """Writing a transcript fails: a line, exit code 1, no torn file, and the next job goes on."""
-    folder = campaign(tmp_path / "c")
-    full = (
-        f"{ALLOCATED}\nfrom runners import journal\nwrite = journal.write_whole\n"
-        "def write_or_not(file, text):\n"
-        f"    if file.stem == 'b001-002-echo': raise OSError({errno.ENOSPC}, 'No space left on device', str(file))\n"
-        "    write(file, text)\n"
-        "journal.write_whole = write_or_not"
-    )
-    child = main(folder.path, full, {})
-    said = child.communicate()[1]
-    assert child.returncode == 1 and "No space left on device" in said and "Traceback" not in said
-    assert folder.finished() == {"b000-001-echo", "b001-001-echo"}
-    child = main(folder.path, ALLOCATED, {})
-    child.communicate()
-    assert child.returncode == 0 and folder.finished() == {trial.id for trial in folder.plan().trials()}

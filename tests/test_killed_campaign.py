@@ -13,7 +13,6 @@ import users
 
 from analysis import derive, store
 from runners.journal import Folder
-from runners.testbeds import emulated
 
 lacking = users.lacking(small_hpl.plan().testbed)
 pytestmark = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
@@ -21,7 +20,9 @@ pytestmark = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
 
 def start(folder: Path) -> subprocess.Popen:
     script = Path(small_hpl.__file__)
-    return subprocess.Popen([sys.executable, str(script), str(folder)], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, str(script), str(folder)], stdout=subprocess.PIPE, text=True
+    )
 
 
 def test_kill_9_at_random_moments_then_resume(tmp_path):
@@ -48,5 +49,7 @@ def test_kill_9_at_random_moments_then_resume(tmp_path):
     assert (dataset.status == "ok").all(), dataset.reason.values
     points = dataset.isel(trial=(dataset.role == "point").values)
     sent = points.bytes_sent.sum("node")
-    assert (sent >= derive.broadcast_bytes(points.N, points.Q)).all(), "HPL's bytes took another way"
+    assert (sent >= derive.broadcast_bytes(points.N, points.Q)).all(), (
+        "HPL's bytes took another way"
+    )
     assert set(points.interconnect.values) == {"gige", "10gige"}

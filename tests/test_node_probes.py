@@ -12,89 +12,73 @@ from pathlib import Path
 import pytest
 
 from runners import tools
-from runners.probes import node_facts, node_noise
-
-QUESTIONS = {
-    "tools": {"python": ["/nowhere/python", sys.executable], "absent": ["/nowhere/xhpl", "no-such-program"]},
-    "watch_s": 0.2,
-}
+from runners.probes import node_facts, node_noise, node_state
+from runners.testbeds import netns, network
+from runners.testbeds.graph import address, name, star
 
 
 def answer(script, *words):
     """What a script prints, given to a bare interpreter on standard input."""
     argv = [sys.executable, "-I", "-S", "-", *words]
-    done = subprocess.run(argv, stdin=(tools.PROBES / script).open(), capture_output=True, text=True, timeout=30)
+    with (tools.PROBES / script).open() as stdin:
+        done = subprocess.run(argv, stdin=stdin, capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def test_facts_of_this_machine():
     """Python, processors and memory as they are here; the first candidate that is there, with its digest."""
-    said = answer("node_facts.py", json.dumps(QUESTIONS))
-    assert said["python"] == platform.python_version()
-    assert said["processors"] == len(os.sched_getaffinity(0)) and 0 < said["available_bytes"] <= said["memory_bytes"]
-    assert said["tools"]["absent"] is None and said["tools"]["python"]["path"] == sys.executable
-    digest = hashlib.sha256(Path(sys.executable).read_bytes()).hexdigest()
-    assert digest.startswith(said["tools"]["python"]["digest"]) and len(said["tools"]["python"]["digest"]) == 12
-
-
-def test_only_known_programs_are_asked_for_their_version(tmp_path):
-    """xhpl would compute: a program that is not known to tell its version is not started."""
-    for name in ("iperf3", "xhpl"):
-        program = tmp_path / name
-        program.write_text(f"#!/bin/sh\ntouch {tmp_path}/started-{name}\necho {name} 3.x\n")
-        program.chmod(0o755)
-    assert node_facts.tool("iperf3", [str(tmp_path / "iperf3")])["version"] == "iperf3 3.x"
-    assert node_facts.tool("xhpl", [str(tmp_path / "xhpl")])["version"] is None
-    assert [file.name for file in tmp_path.glob("started-*")] == ["started-iperf3"]
+    candidates = {
+        "python": ["/nowhere/python", sys.executable],
+        "absent": ["/nowhere/xhpl", "no-such-program"],
+    }
+    facts = answer("node_facts.py", json.dumps(candidates))
+    assert facts["python"] == platform.python_version()
+    assert facts["processors"] == len(os.sched_getaffinity(0))
+    assert 0 < facts["available_bytes"] <= facts["memory_bytes"]
+    digest = hashlib.sha256(Path(sys.executable).read_bytes()).hexdigest()[:12]
+    assert facts["tools"] == {"python": {"path": sys.executable, "digest": digest}, "absent": None}
 
 
 def test_links_and_rdma_ports_tell_their_state(tmp_path, monkeypatch):
     """Rates in bit/s; a link that is down, a virtual one, and one that refuses an answer have none."""
-    speeds = {"eth0": "10000\n", "eth1": "-1\n", "veth0": ""}
-    for interface, speed in speeds.items():
+    for interface, speed in {"eth0": "10000\n", "eth1": "-1\n", "veth0": ""}.items():
         (tmp_path / "net" / interface).mkdir(parents=True)
         (tmp_path / "net" / interface / "speed").write_text(speed)
-    port = tmp_path / "infiniband" / "mlx5_0" / "ports" / "1"
+    port = tmp_path / "infiniband/mlx5_0/ports/1"
     port.mkdir(parents=True)
     (port / "state").write_text("4: ACTIVE\n")
     monkeypatch.setattr(node_facts, "_SYS", tmp_path)
-    said = node_facts.facts({"tools": {}, "watch_s": 0.05})
-    assert said["link_bit_s"] == {"eth0": 10**10, "eth1": None, "veth0": None}
-    assert said["rdma_state"] == {"mlx5_0:1": "4: ACTIVE"}
+    facts = node_facts.facts({})
+    assert facts["link_bit_s"] == {"eth0": 10**10, "eth1": None, "veth0": None}
+    assert facts["rdma_state"] == {"mlx5_0:1": "4: ACTIVE"}
 
 
-def test_the_busiest_process_is_named():
-    """A process that computes for the whole time is among the first, by its name and with much of a processor."""
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
-        try:
-            time.sleep(0.2)
-            seen = {process["pid"]: process for process in node_facts.busiest(0.5)}
-        finally:
-            busy.kill()
-    assert seen[busy.pid]["share"] > 0.05 and seen[busy.pid]["name"].startswith("python")
-
-
-def test_an_old_python_only_tells_its_version():
-    """What came before 3.9 lacks what the rest needs; it must not end in a traceback."""
-    text = (tools.PROBES / "node_facts.py").read_text().replace("sys.version_info", "(3, 6, 8)")
-    done = subprocess.run([sys.executable, "-", "{}"], input=text, capture_output=True, text=True, timeout=30)
-    assert json.loads(done.stdout) == {"python": platform.python_version()}
+def test_a_nodes_counters_and_sensors_are_read(tmp_path, monkeypatch):
+    """RDMA counts words of four bytes; the hottest sensor counts; a sensor that refuses is left out."""
+    port = tmp_path / "class/infiniband/mlx5_0/ports/1"
+    (port / "counters").mkdir(parents=True)
+    (port / "counters/port_xmit_data").write_text("10\n")
+    (port / "counters/port_rcv_data").write_text("7\n")
+    (port / "link_layer").write_text("InfiniBand\n")
+    sensors = tmp_path / "class/hwmon/hwmon0"
+    sensors.mkdir(parents=True)
+    for number, text in enumerate(("41000\n", "67500\n"), start=1):
+        (sensors / f"temp{number}_input").write_text(text)
+    monkeypatch.setattr(node_state, "_SYS", tmp_path)
+    counts = {"sent": 40, "received": 28, "link_layer": "InfiniBand"}
+    assert node_state.rdma_ports() == {"mlx5_0:1": counts}
+    assert node_state.hottest() == 67.5
+    assert node_state.interfaces()["lo"]["mtu"] >= 1500
 
 
 def test_noise_is_measured_on_every_processor():
     """A summary for each processor that this process may use, and an ordered distribution in each."""
-    said = answer("node_noise.py", "0.3")["processors"]
-    assert [each["processor"] for each in said] == sorted(os.sched_getaffinity(0))
-    for each in said:
-        assert 0 < each["least_s"] <= each["median_s"] <= each["p99_s"] <= each["most_s"] and each["quanta"] > 1
+    processors = answer("node_noise.py", "0.3")["processors"]
+    assert [each["processor"] for each in processors] == sorted(os.sched_getaffinity(0))
+    for each in processors:
+        assert 0 < each["least_s"] <= each["median_s"] <= each["most_s"]
         assert 0 <= each["noise_share"] < 1
-
-
-def test_the_noise_share_is_the_time_lost():
-    """99 quanta of 1 ms and one of 11 ms: 10 of 110 ms went to others; scatter below a tenth is no noise."""
-    assert node_noise.summary([1e-3] * 99 + [11e-3])["noise_share"] == pytest.approx(10 / 110)
-    assert node_noise.summary([1e-3, 1.05e-3, 0.95e-3, 1.09e-3])["noise_share"] == 0
 
 
 def test_a_neighbour_on_the_processor_is_noise():
@@ -108,3 +92,82 @@ def test_a_neighbour_on_the_processor_is_noise():
         finally:
             neighbour.kill()
     assert each["noise_share"] > 0.2
+    # 99 quanta of 1 ms and one of 11 ms: 10 of 110 ms went to others; scatter below a tenth is no noise.
+    assert node_noise.summary([1e-3] * 99 + [11e-3])["noise_share"] == pytest.approx(10 / 110)
+    assert node_noise.summary([1e-3, 1.05e-3, 0.95e-3, 1.09e-3])["noise_share"] == 0
+
+
+# Nodes that try to reach each other: real namespaces on a bridge, with everything that can be in the way.
+PORTS = ("5201", "50000")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+
+
+@pytest.fixture
+def net(tmp_path):
+    """Three nodes on a bridge, with a route to each other."""
+    tcp = {"congestion_control": "cubic", "no_metrics_save": True, "slow_start_after_idle": False}
+    buffers = {"rmem": [4096, 131072, 6291456], "wmem": [4096, 16384, 4194304]}
+    offloads = dict.fromkeys(("tso", "gso", "gro"), False)
+    made = network.build(tmp_path, star({"name": "three", "mtu": 1500}, 3), lambda tool: tool)
+    made.configure({**tcp, **buffers}, offloads, 1500)
+    yield made
+    made.demolish()
+
+
+def ip(space, *words):
+    netns.run([netns.Invocation(space, ["ip", *words])])
+
+
+def meet(net, patience_s=1.0):
+    """What each node says of its network, by its name."""
+    addresses = {name(node): address(node) for node in (1, 2, 3)}
+    networks = json.dumps({"gige": addresses, "elsewhere": {"n1": "192.0.2.1"}})
+    words = [sys.executable, "-", networks, str(patience_s), *PORTS]
+    runs = []
+    for node in addresses:
+        argv, probe = [*netns.inside(net.space(node)), *words], tools.PROBES / "node_reach.py"
+        with probe.open() as stdin:
+            runs.append(subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE, text=True))
+    answers = [json.loads(run.communicate(timeout=30)[0]) for run in runs]
+    assert all(set(networks) == {"gige"} for networks in answers)
+    return {node: networks["gige"] for node, networks in zip(addresses, answers)}
+
+
+def failures(met):
+    """(visitor, visited, port, reason) of each visit that failed."""
+    return {
+        (visitor, visited, port, reason)
+        for visitor, found in met.items()
+        for visited, visit in found["others"].items()
+        for port, reason in visit["ports"].items()
+        if reason
+    }
+
+
+@needs_root
+def test_all_meet(net):
+    """Every node reaches the two others at every port."""
+    met = meet(net, patience_s=20)
+    assert failures(met) == set() and [found["taken"] for found in met.values()] == [[], [], []]
+    for node, found in met.items():
+        assert set(found["others"]) == {"n1", "n2", "n3"} - {node}
+        assert all(set(visit["ports"]) == set(PORTS) for visit in found["others"].values())
+
+
+@needs_root
+def test_a_closed_port_is_named(net):
+    """A node that refuses what comes in at one port is not reached there by anybody, and at the other it is."""
+    closed = ("iif", *net.devices("n2"), "ipproto", "tcp", "dport", PORTS[0], "prohibit")
+    ip(net.space("n2"), "rule", "add", "pref", "2", "lookup", "local")
+    ip(net.space("n2"), "rule", "del", "pref", "0")
+    ip(net.space("n2"), "rule", "add", "pref", "1", *closed)
+    failed = {failure[:3] for failure in failures(meet(net))}
+    assert failed == {("n1", "n2", PORTS[0]), ("n3", "n2", PORTS[0])}
+
+
+@needs_root
+def test_a_switch_with_a_smaller_mtu_is_found(net):
+    """Nodes that send larger frames than a port passes on connect, and then nothing arrives: that is said."""
+    for node in ("n1", "n2", "n3"):
+        ip(net.space(node), "link", "set", *net.devices(node), "mtu", "9000")
+    assert {reason for *_, reason in failures(meet(net))} == {"full frames are lost"}

@@ -2,14 +2,12 @@
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners import on_cluster
+from runners import description
 from runners.description import for_testbed
 from runners.plan import resolve
-from runners.record import FalloffError
 
 CAMPAIGN = {
     "name": "small",
@@ -75,48 +73,13 @@ def test_statements_are_on_what_is_there():
     assert primary(mine({"roce": {"rate_bit_s": 1e11}})) == []
 
 
-def test_without_a_share_of_memory_the_problems_are_the_campaigns():
-    """Nothing grows unasked."""
-    points = [trial.point for trial in plan(mine()).trials() if trial.role == "point"]
-    assert {(it["nodes"], it["N"], it["P"], it["Q"]) for it in points} == {(n, 64 * n, 1, n) for n in (1, 2, 4)}
-
-
-def test_own_levels_hold():
-    """A user who states problems gets them."""
-    own = {"nodes": {str(n): {"P": n, "Q": 1, "N": 1000} for n in (1, 2, 4)}}
-    cluster = mine(levels=own, matrix_share=0.5, memory_bytes=1e9, ranks_per_node=2)
-    assert {trial.point["N"] for trial in plan(cluster).trials() if trial.role == "point"} == {1000}
-
-
-def test_several_processes_a_node_need_grids():
-    """A grid of the campaign's has one process a node."""
-    with pytest.raises(FalloffError, match="2 processes a node need grids"):
-        plan(mine(ranks_per_node=2))
-
-
-def test_problems_fill_the_share_of_memory():
-    """In every trial of HPL, with grids of all processes."""
-    cluster = mine(matrix_share=0.5, memory_bytes=1e9, ranks_per_node=6)
-    for trial in plan(cluster).trials():
-        if trial.role == "point":
-            point = trial.point
-            assert point["P"] * point["Q"] == 6 * point["nodes"] and point["ranks_per_node"] == 6
-            assert 0.9 < 8 * point["N"] ** 2 / (point["nodes"] * 0.5e9) <= 1
-
-
-def test_orders_that_are_a_factor_stay():
-    """Memory says nothing against the question of the campaign."""
-    campaign = {**CAMPAIGN, "factors": {**CAMPAIGN["factors"], "N": [512, 1024]}, "levels": {}}
-    cluster = mine(matrix_share=0.5, memory_bytes=1e9)
-    fitted = for_testbed(campaign, cluster)
-    assert all("N" not in entailed for entailed in fitted["levels"]["nodes"].values())
-
-
 @given(st.integers(1, 200), st.integers(1, 64), st.floats(1e6, 1e12), st.integers(16, 512))
 def test_a_problem_fits(nodes, each, filled, block):
     """The grid has just the processes, no more rows than columns; the matrix fits, and one more block would not."""
-    found = on_cluster.problem(nodes, each, filled, block)
+    found = description.problem(nodes, each, filled, block)
     assert found["P"] * found["Q"] == nodes * each and found["P"] <= found["Q"]
     assert found["N"] % block == 0
     assert 8 * found["N"] ** 2 <= nodes * filled < 8 * (found["N"] + block) ** 2
-    assert not any(nodes * each % rows == 0 for rows in range(found["P"] + 1, math.isqrt(nodes * each) + 1))
+    assert not any(
+        nodes * each % rows == 0 for rows in range(found["P"] + 1, math.isqrt(nodes * each) + 1)
+    )

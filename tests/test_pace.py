@@ -1,31 +1,33 @@
-"""Paced nodes: what ranks say is read, summed over nodes and judged, and a trial whose node was late is invalid."""
+"""Paced nodes: what ranks say is read and judged, and real programs under pace.so take the time that they should."""
 
 import math
+import os
 import shutil
 import subprocess
 import sys
 import time
-import tomllib
 from pathlib import Path
 
 import pytest
 import users
-from hypothesis import given
-from hypothesis import strategies as st
 
-from runners import pace
+import experiment
+from runners import hpl, pace, tools
 from runners.pace import KEPT, Job
 from runners.record import Command, Trial, judge, mismatch
-from runners.testbeds import emulated, netns
+from runners.testbeds import emulated
 
 ROOT = Path(__file__).resolve().parent.parent
 LINE = "pace: rank {rank} calls 1234 charged {charged} computed 0.1 slept 6.9 late {late} waits 4242 timeouts 17\n"
 
 
-def lines(*ranks, each=1):
+def job(*ranks, each=1):
     """A job of so many ranks that charged and were late (charged, late)."""
-    said = "".join(LINE.format(rank=rank, charged=charged, late=late) for rank, (charged, late) in enumerate(ranks))
-    return Job(len(ranks), each, said)
+    lines = [
+        LINE.format(rank=rank, charged=charged, late=late)
+        for rank, (charged, late) in enumerate(ranks)
+    ]
+    return Job(len(ranks), each, "".join(lines))
 
 
 def test_lines_are_read_among_others():
@@ -33,33 +35,26 @@ def test_lines_are_read_among_others():
     text = "[n1:7] Warning: x\n" + LINE.format(rank=3, charged=7.123456, late=1e-4)
     found = pace.reports(text + "pace: rank 0 calls 2 paused 0.5\nend")
     assert found[0] == {"calls": 2, "paused": 0.5} and set(found) == {0, 3}
-    assert found[3]["charged"] == 7.123456 and found[3]["late"] == 1e-4 and found[3]["timeouts"] == 17
-
-
-@given(st.text(alphabet="pace: rank0123 latechgd.-\n", max_size=200))
-def test_any_text_is_read_without_a_fault(text):
-    """Lines that are cut off or mixed give fewer numbers, never an error."""
-    assert all(isinstance(value, float) for values in pace.reports(text).values() for value in values.values())
+    assert found[3]["charged"] == 7.123456 and found[3]["late"] == 1e-4
 
 
 def test_counters_are_sums_over_a_nodes_ranks():
     """Rank r is on node r + 1, or two on each; where no rank was, nothing is known."""
-    found = pace.counters([lines((1.0, 0.0), (2.0, 0.5))], 3)
+    found = pace.counters([job((1.0, 0.0), (2.0, 0.5))], 3)
     assert found["pace_charged"][:2] == [1.0, 2.0] and math.isnan(found["pace_charged"][2])
-    found = pace.counters([lines((1.0, 0.0), (2.0, 0.5), (4.0, 0.25), (8.0, 0.0), each=2)], 2)
+    found = pace.counters([job((1.0, 0.0), (2.0, 0.5), (4.0, 0.25), (8.0, 0.0), each=2)], 2)
     assert found["pace_charged"] == [3.0, 12.0] and found["pace_late"] == [0.5, 0.25]
-    assert pace.counters([lines((1.0, 0.0)), lines((2.0, 0.0))], 1)["pace_charged"] == [3.0]
-    assert pace.counters([], 2) == {}
+    assert pace.counters([job((1.0, 0.0)), job((2.0, 0.0))], 1)["pace_charged"] == [3.0]
 
 
 @pytest.mark.parametrize(
     ("job", "verdict"),
     [
-        (lines((7.0, 0.0), (7.0, 0.035)), KEPT),
-        (lines((7.0, 0.0), (7.0, 0.04), (7.0, 0.287)), "host-bound: late by 4.1 % of what was charged on node 3"),
-        (lines((0.0, 0.0)), KEPT),
-        (lines((0.0, 0.1)), "host-bound: late by inf % of what was charged on node 1"),
-        (Job(4, 1, lines(*[(7.0, 0.0)] * 3).stderr), "unknown: rank 3 did not report"),
+        (job((7.0, 0.0), (7.0, 0.035)), KEPT),
+        (job((7.0, 0.0), (7.0, 0.287)), "host-bound: late by 4.1 % of what was charged on node 2"),
+        (job((0.0, 0.0)), KEPT),
+        (job((0.0, 0.1)), "host-bound: late by inf % of what was charged on node 1"),
+        (Job(4, 1, job(*[(7.0, 0.0)] * 3).stderr), "unknown: rank 3 did not report"),
         (Job(1, 1, "pace: rank 0 calls 12"), "unknown: rank 0 did not report"),
     ],
 )
@@ -68,35 +63,35 @@ def test_a_late_node_is_named(job, verdict):
     assert pace.kept([job], 4) == verdict
 
 
-def test_the_pauses_of_a_point_are_passed_on():
-    """A rate alone, or with a daemon that takes a share in so many pauses a second, at times of the block's."""
-    assert pace.environment(85e6, {"noise_hz": 0}) == {"PACE_FLOP_S": "85000000.0"}
-    noisy = pace.environment(85e6, {"noise": 0.05, "noise_hz": 5}, seed=3)
-    assert noisy == {"PACE_FLOP_S": "85000000.0", "PACE_PAUSE_S": "0.01", "PACE_PAUSE_HZ": "5.0", "PACE_SEED": "3"}
-
-
-EMULATED = tomllib.loads((ROOT / "data/testbeds/emulated.toml").read_text())
-lacking = users.lacking(EMULATED) + ([] if shutil.which("cc") else ["no C compiler: apt-get install gcc"])
+# Nodes whose library is a stand-in, so that what it says can be chosen.
+EMULATED = experiment.read_testbed("emulated")
+lacking = users.lacking(EMULATED) + (
+    [] if shutil.which("cc") else ["no C compiler: apt-get install gcc"]
+)
+needs_network = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
 
 
 @pytest.fixture(scope="module")
-def testbed(tmp_path_factory):
-    """Two paced nodes behind a shaper of a small burst; the library is a stand-in that does nothing."""
+def mocked(tmp_path_factory):
+    """Two paced nodes behind a shaper of a small burst; the library does nothing."""
     folder = tmp_path_factory.mktemp("pace")
     (folder / "pace.c").write_text("int nothing_is_paced;\n")
-    subprocess.run(["cc", "-shared", "-fPIC", str(folder / "pace.c"), "-o", str(folder / "pace.so")], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", folder / "pace.c", "-o", folder / "pace.so"], check=True
+    )
     description = {
         **EMULATED,
         "nodes": 2,
         "node": {"flop_s": 85e6, "keep_awake": True},
         "shaper": {"burst_s": 250e-6},
-        "tcp": {**EMULATED["tcp"], "quickack": True},
         "offloads": {"tso": False, "gso": False, "gro": False},
         "mpi": {"btl_tcp_eager_limit": 4096},
         "tools": {"pace.so": str(folder / "pace.so")},
     }
-    networks = {"gige": {"name": "GigE", "mtu": 1500, "rate_bit_s": 100e6}, "unshaped": {"name": "none", "mtu": 1500}}
-    with emulated.open_testbed(description, networks) as opened:
+    gige = {"name": "GigE", "mtu": 1500, "rate_bit_s": 100e6}
+    with emulated.open_testbed(
+        description, {"gige": gige, "unshaped": {"name": "none", "mtu": 1500}}
+    ) as opened:
         yield opened
 
 
@@ -109,65 +104,169 @@ def run(testbed, script, network="gige", **settings):
 SAY = "echo pace: rank $OMPI_COMM_WORLD_RANK calls 1 charged 2.0 late {} >&2"
 
 
-@pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
-@pytest.mark.parametrize("network", ["gige", "unshaped"])
-def test_ranks_are_paced_and_nothing_else(testbed, network):
+@needs_network
+@pytest.mark.parametrize(("network", "burst"), [("gige", 4663), ("unshaped", "unshaped")])
+def test_ranks_are_paced_and_nothing_else(mocked, network, burst):
     """Library, rate and priority are the ranks' and not the launcher's, and the link is as described."""
     script = "echo $LD_PRELOAD $PACE_FLOP_S $PACE_SEED; chrt -p $$; " + SAY.format("0.001")
-    transcript = run(testbed, script, network, noise=0.02, noise_hz=2)
+    transcript = run(mocked, script, network, noise=0.02, noise_hz=2)
     assert (transcript.fault, mismatch(transcript.requested, transcript.effective)) == ("", [])
-    assert transcript.effective["quickack"] is True and transcript.effective["pace"] == KEPT
+    assert transcript.effective["pace"] == KEPT
     assert transcript.counters["pace_charged"] == [2.0, 2.0]
-    said = transcript.executions[0].stdout
-    assert said.count("pace.so 85000000.0 4\n") == 2
-    policy = "SCHED_FIFO" if testbed.provenance()["realtime"] else "SCHED_OTHER"
-    assert said.count(policy) == 2 and transcript.effective["realtime"] is testbed.provenance()["realtime"]
-    burst = 4663 if network == "gige" else "unshaped"
-    assert transcript.requested["tbf_burst_bytes"] == transcript.effective["tbf_burst_bytes"] == burst
-    assert ("btl_tcp_eager_limit", "4096") in zip(transcript.executions[0].argv, transcript.executions[0].argv[1:])
-    plain = testbed.run(Trial("t", "point", "none", 1, 1, {"interconnect": network}), [Command(("env",))])
+    (execution,) = transcript.executions
+    assert execution.stdout.count("pace.so 85000000.0 4\n") == 2
+    real_time = mocked.provenance()["realtime"]
+    assert execution.stdout.count("SCHED_FIFO" if real_time else "SCHED_OTHER") == 2
+    assert transcript.effective["realtime"] is real_time
+    assert (
+        transcript.requested["tbf_burst_bytes"] == transcript.effective["tbf_burst_bytes"] == burst
+    )
+    assert ("btl_tcp_eager_limit", "4096") in zip(execution.argv, execution.argv[1:])
+    trial = Trial("t", "point", "none", 1, 1, {"interconnect": network})
+    plain = mocked.run(trial, [Command(("env",))])
     assert "PACE_FLOP_S" not in plain.executions[0].stdout and "pace" not in plain.requested
 
 
-@pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
+@needs_network
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "reason"),
     [
         (SAY.format("0.1"), "host-bound: late by 5.0 %"),
         ("[ $OMPI_COMM_WORLD_RANK = 1 ] || " + SAY.format("0"), "rank 1 did not report"),
     ],
 )
-def test_a_trial_that_was_not_kept_is_invalid(testbed, script, said):
+def test_a_trial_that_was_not_kept_is_invalid(mocked, script, reason):
     """The machine held a node up, or nobody knows: the reason is in the judgement, and no number is read."""
-    outcome = judge(run(testbed, script), lambda transcript: 1 / 0)
-    assert outcome.status == "invalid" and said in outcome.reason
+    outcome = judge(run(mocked, script), lambda transcript: 1 / 0)
+    assert outcome.status == "invalid" and reason in outcome.reason
 
 
-@pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
-def test_processors_are_kept_awake_during_a_trial_alone(testbed):
-    """A loop for each at the least priority there is, which ends with the trial."""
-    transcript = run(testbed, "for p in /proc/[0-9]*; do chrt -p ${p#/proc/}; done 2>&1; " + SAY.format(0))
-    assert "SCHED_IDLE" in transcript.executions[0].stdout
-    assert netns.processes(netns.kept(testbed.net.state)) == set()
-
-
-def test_a_loop_that_keeps_awake_ends_with_its_owner(tmp_path):
+def test_a_loop_that_keeps_awake_ends_with_its_owner():
     """Also when that was killed, and nobody could end it: nothing may heat a processor for ever."""
-    told = tmp_path / "told"
     script = (
         "import os, subprocess, sys, time; from runners.testbeds import nodes;"
         "loop = subprocess.Popen([sys.executable, '-c', nodes._LOOP, str(os.getpid())]);"
-        f"open({str(told)!r}, 'w').write(str(loop.pid)); time.sleep(60)"
+        "print(loop.pid, flush=True); time.sleep(60)"
     )
-    owner = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
-    until = time.monotonic() + 20
-    while not (told.exists() and told.read_text()) and time.monotonic() < until:
-        time.sleep(0.05)
-    loop = Path("/proc") / told.read_text()
-    assert (loop / "cmdline").read_bytes()
+    owner = subprocess.Popen(
+        [sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    loop = Path("/proc") / owner.stdout.readline().strip() / "cmdline"
+    deadline = time.monotonic() + 20
+    while not loop.read_bytes():  # a program that has just begun has no command line yet
+        assert time.monotonic() < deadline
     owner.kill()
-    owner.wait()
-    while loop.exists() and (loop / "cmdline").read_bytes() and time.monotonic() < until + 10:
+    owner.communicate()
+    while loop.exists() and loop.read_bytes():  # nor has one that has ended and was not collected
+        assert time.monotonic() < deadline
         time.sleep(0.05)
-    # What has ended and was not collected yet has no command line.
-    assert not loop.exists() or not (loop / "cmdline").read_bytes()
+
+
+# Real programs under the real library.
+N, REPEATS = 60, 20
+FLOP_S = 2.0 * N**3 * REPEATS / 0.5  # a DGEMM of this order, so often, stands for half a second
+SHARES = {  # of the flops of a DGEMM of the same order
+    "cblas_dgemm": 1.0,
+    "dgemm_": 1.0,
+    "cblas_dsyrk": (N + 1) / (2 * N),
+    "cblas_zgemm": 4.0,
+    "dtrsm_": 0.5,
+    "level_2": 0.0,
+}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """The program, which knows nothing of pacing."""
+    users.require("pace.so")
+    made = tmp_path_factory.mktemp("paced") / "paced"
+    source = Path(__file__).with_name("paced.c")
+    subprocess.run(["mpicc", "-O1", "-w", source, "-o", made, "-lopenblas"], check=True)
+    return made
+
+
+def under_pace(program, function, repeats=REPEATS, order=N, **environment):
+    """What it printed (result, seconds), and what it wrote to standard error."""
+    library = {"LD_PRELOAD": tools.find("pace.so", {}), "OPENBLAS_NUM_THREADS": "1"}
+    argv = [str(program), function, str(repeats), str(order)]
+    settings = {**os.environ, **library, **environment}
+    done = subprocess.run(argv, env=settings, capture_output=True, text=True, check=True)
+    _, result, wall, _ = map(float, done.stdout.split())
+    return result, wall, done.stderr
+
+
+@pytest.mark.parametrize("function", SHARES)
+def test_a_call_takes_as_long_as_its_operations_and_computes_for_real(program, function):
+    """By either name, in either kind of number; level 2 is not paced and not charged."""
+    result, wall, stderr = under_pace(program, function, PACE_FLOP_S=repr(FLOP_S))
+    report = pace.reports(stderr)[0]
+    assert result == 6.0
+    assert report["charged"] == pytest.approx(0.5 * SHARES[function], rel=1e-3)
+    assert report["calls"] == (REPEATS if SHARES[function] else 0)
+    # What is late is reported, so that a busy machine makes no difference here.
+    assert 0.98 * report["charged"] <= wall <= 1.05 * report["charged"] + report["late"] + 0.05
+
+
+def test_a_machine_that_is_too_slow_is_late(program):
+    """At a rate that no machine has; one call may be late by the credit of 2 ms, 40 large ones are later."""
+    *_, stderr = under_pace(program, "cblas_dgemm", 40, 600, PACE_FLOP_S="1e18")
+    assert "host-bound" in pace.kept([Job(1, 1, stderr)], 1)
+
+
+def test_a_daemon_takes_the_share_that_is_asked_for(program):
+    """5 % in pauses of 0.5 ms: a hundred in a second, at times of the seed's own."""
+
+    def paused(seed):
+        pauses = {"PACE_PAUSE_S": "0.0005", "PACE_PAUSE_HZ": "1000", "PACE_SEED": seed}
+        *_, stderr = under_pace(program, "cblas_dgemm", PACE_FLOP_S=repr(FLOP_S), **pauses)
+        return pace.reports(stderr)[0]["paused"]
+
+    assert paused("1") == paused("1") != paused("2")
+    assert 0.35 * 0.5 < paused("1") < 0.65 * 0.5  # 500 pauses expected, with a Poisson sd of 22
+
+
+SCALE_MODEL = experiment.read_testbed("scale_model")
+
+
+@pytest.fixture(scope="module")
+def plan():
+    """The quick run of the scaling campaign."""
+    return experiment.plan_campaign("hpl_scaling", preset="quick")
+
+
+@pytest.fixture(scope="module")
+def testbed(plan):
+    """Two nodes of the scale model."""
+    with emulated.open_testbed({**SCALE_MODEL, "nodes": 2}, plan.interconnects) as opened:
+        yield opened
+
+
+def solve(testbed, plan):
+    """HPL of order 600 on both nodes: its outcome, and its rate [Gflop/s] where it has one."""
+    point = next(t.point for t in plan.trials() if t.role == "point" and t.point["nodes"] == 2)
+    point = {**point, "interconnect": "10gige", "N": 600}
+    transcript = testbed.run(Trial("t", "point", "hpl", 1, 1, point), hpl.commands(point))
+    outcome = judge(transcript, hpl.RUNNER.parse)
+    rates = [reading.value for reading in outcome.readings if reading.name == "hpl_rate"]
+    return outcome, rates[0] if rates else None
+
+
+@needs_network
+def test_a_busy_machine_gives_the_same_rate_or_is_refused(testbed, plan, monkeypatch):
+    """Two loops that take all that they get: where ranks cannot go before them the trial is host-bound, never a rate
+    that is off."""
+    outcome, undisturbed = solve(testbed, plan)
+    assert outcome.status == "ok" and undisturbed < 2 * 0.085
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        for real_time in {testbed.real_time, False}:
+            monkeypatch.setattr(testbed, "real_time", real_time)
+            outcome, rate = solve(testbed, plan)
+            if outcome.status == "ok":
+                assert rate == pytest.approx(undisturbed, rel=0.04)
+            else:
+                assert outcome.status == "invalid" and "host-bound" in outcome.reason
+    finally:
+        for loop in busy:
+            loop.kill()
+            loop.wait()

@@ -68,7 +68,9 @@ def parse(capsys, monkeypatch, tool, file):
         ("hpl", recorded.text("payload/1-hpl"), "it is a table of messages by size"),
     ],
 )
-def test_a_file_without_results_is_named_for_what_it_is(tool, content, said, tmp_path, capsys, monkeypatch):
+def test_a_file_without_results_is_named_for_what_it_is(
+    tool, content, said, tmp_path, capsys, monkeypatch
+):
     """Exit code 1, nothing on stdout, one line on stderr."""
     file = tmp_path / "given"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -83,7 +85,11 @@ def test_a_folder_a_missing_file_and_a_huge_one_end_in_a_line(tmp_path, capsys, 
     huge = tmp_path / "huge"
     huge.write_bytes(b"." * (2**20 + 1))
     absent = tmp_path / "none"
-    for file, said in [(tmp_path, "Is a directory"), (absent, "No such file"), (huge, "larger than 1 MiB")]:
+    for file, said in [
+        (tmp_path, "Is a directory"),
+        (absent, "No such file"),
+        (huge, "larger than 1 MiB"),
+    ]:
         code, out, err = parse(capsys, monkeypatch, "hpl", file)
         assert (code, out, len(err.splitlines())) == (1, "", 1) and said in err
 
@@ -97,24 +103,11 @@ def test_encodings_of_other_systems_are_read(encoding, tmp_path, capsys, monkeyp
     assert code == 0 and json.loads(out)["results"][0]["settings"]["N"] == 3000
 
 
-def test_an_interrupted_run_gives_its_complete_rows_and_says_so(capsys, monkeypatch):
-    """The rows have readings; a last result without any says that the run did not end."""
-    code, out, _ = parse(capsys, monkeypatch, "hpl", HPL / "2.3-interrupted.txt")
-    *rows, stop = json.loads(out)["results"]
-    assert code == 0 and len(rows) == 3 and all(row["readings"] for row in rows)
-    assert stop["readings"] == [] and "did not reach 'End of Tests.'" in stop["refused"]
-
-
-def test_hpcc_is_among_the_tools(capsys, monkeypatch):
-    """`falloff parse hpcc hpccoutf.txt` gives readings with units."""
-    code, out, _ = parse(capsys, monkeypatch, "hpcc", recorded.FOLDER / "hpcc" / "1.5.0-two-processes.txt")
-    (result,) = json.loads(out)["results"]
-    latency = {"name": "random_ring_latency", "value": 0.000350126, "unit": "s"}
-    assert code == 0 and latency in result["readings"]
-
-
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(content=st.binary(max_size=400), tool=st.sampled_from(["hpl", "hpcc", "iperf3", "ping", "dgemm", "payload"]))
+@given(
+    content=st.binary(max_size=400),
+    tool=st.sampled_from(["hpl", "hpcc", "iperf3", "ping", "dgemm", "payload"]),
+)
 def test_any_bytes_end_in_a_line(tmp_path, capsys, monkeypatch, content, tool):
     """No file of any content ends in a traceback."""
     file = tmp_path / "fuzzed"

@@ -11,12 +11,10 @@ import recorded
 from hypothesis import given
 from hypothesis import strategies as st
 from test_hpl_dat import DECK
-from test_simulated import NETWORKS, SMITH, needs_simgrid
 
 from analysis.derive import broadcast_bytes
-from runners import hpl, payload, profile, simulated_output, tools
-from runners.record import Execution, FalloffError, Transcript, Trial, Unreadable, judge
-from runners.testbeds import simulated
+from runners import hpl, payload, tools
+from runners.record import Execution, Transcript, Trial, Unreadable, judge
 
 PROGRAM = Path(__file__).resolve().parent / "every_call.c"
 FALLOFF = str(Path(sys.executable).with_name("falloff"))
@@ -25,18 +23,28 @@ HEAD = "call                         from B       to B        messages          
 SMALL = {**DECK, "N": 640, "NB": 32, "P": 2, "Q": 2, "nodes": 4, "payload": True, "timeout_s": 60}
 
 needs_built = pytest.mark.skipif(
-    not shutil.which("mpirun") or not (tools.BUILT / "payload.so").exists(), reason="not built: `make setup`"
+    not shutil.which("mpirun") or not (tools.BUILT / "payload.so").exists(),
+    reason="not built: `make setup`",
 )
 
 
 def mpirun(ranks, *program):
     """The command line for so many ranks on this machine."""
-    return ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(ranks), *map(str, program)]
+    return [
+        "mpirun",
+        "--allow-run-as-root",
+        "--oversubscribe",
+        "-np",
+        str(ranks),
+        *map(str, program),
+    ]
 
 
 def run(*argv, folder, **environment):
     """Run a command line in a folder."""
-    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, env={**os.environ, **environment})
+    return subprocess.run(
+        argv, cwd=folder, capture_output=True, text=True, env={**os.environ, **environment}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +59,10 @@ def sums(table):
     """Messages and bytes by call."""
     calls = dict.fromkeys(sent.call for sent in table)
     return {
-        call: tuple(sum(getattr(sent, key) for sent in table if sent.call == call) for key in ("messages", "bytes"))
+        call: tuple(
+            sum(getattr(sent, key) for sent in table if sent.call == call)
+            for key in ("messages", "bytes")
+        )
         for call in calls
     }
 
@@ -76,19 +87,41 @@ def test_every_call_is_counted_exactly(every_call, tmp_path):
     done = run(*mpirun(3, *options, every_call), folder=tmp_path)
     assert done.returncode == 0 and done.stdout == "", done.stderr
     (table,) = payload.tables(printed.read_text())
-    one_to_one = {"MPI_Send": (3, 29), "MPI_Bsend": (1, 100), "MPI_Ssend": (1, 8), "MPI_Rsend": (1, 16)}
-    non_blocking = {"MPI_Isend": (1, 32), "MPI_Ibsend": (1, 33), "MPI_Issend": (1, 64), "MPI_Irsend": (1, 128)}
+    one_to_one = {
+        "MPI_Send": (3, 29),
+        "MPI_Bsend": (1, 100),
+        "MPI_Ssend": (1, 8),
+        "MPI_Rsend": (1, 16),
+    }
+    non_blocking = {
+        "MPI_Isend": (1, 32),
+        "MPI_Ibsend": (1, 33),
+        "MPI_Issend": (1, 64),
+        "MPI_Irsend": (1, 128),
+    }
     both_ways = {"MPI_Sendrecv": (3, 3 * 12), "MPI_Sendrecv_replace": (3, 3 * 28)}
     rooted = {"MPI_Bcast": (1, 80), "MPI_Scatter": (1, 24), "MPI_Scatterv": (1, 24)}
     reduced = {"MPI_Reduce": (3, 3 * 32), "MPI_Allreduce": (3, 3 * 16), "MPI_Scan": (3, 3 * 24)}
-    reduced |= {"MPI_Exscan": (3, 3 * 40), "MPI_Reduce_scatter": (3, 3 * 24), "MPI_Reduce_scatter_block": (3, 3 * 24)}
+    reduced |= {
+        "MPI_Exscan": (3, 3 * 40),
+        "MPI_Reduce_scatter": (3, 3 * 24),
+        "MPI_Reduce_scatter_block": (3, 3 * 24),
+    }
     gathered = {"MPI_Gather": (3, 3 * 20), "MPI_Gatherv": (3, 4 + 8 + 12)}
     gathered |= {"MPI_Allgather": (3, 3 * 4), "MPI_Allgatherv": (3, 4 + 8 + 12)}
-    exchanged = {"MPI_Alltoall": (3, 3 * 12), "MPI_Alltoallv": (3, 3 * 24), "MPI_Alltoallw": (3, 3 * 48)}
+    exchanged = {
+        "MPI_Alltoall": (3, 3 * 12),
+        "MPI_Alltoallv": (3, 3 * 24),
+        "MPI_Alltoallw": (3, 3 * 48),
+    }
     assert sums(table) == {
         **one_to_one, **non_blocking, **both_ways, **rooted, **reduced, **gathered, **exchanged
     }  # fmt: skip
-    assert [(s.least, s.messages) for s in table if s.call == "MPI_Send"] == [(0, 1), (4, 1), (16, 1)]
+    assert [(s.least, s.messages) for s in table if s.call == "MPI_Send"] == [
+        (0, 1),
+        (4, 1),
+        (16, 1),
+    ]
 
 
 @needs_built
@@ -105,20 +138,6 @@ def test_hpl_counts_its_own_messages(tmp_path):
     assert sum(found["payload_bytes"]) > broadcast_bytes(SMALL["N"], SMALL["Q"])
     cut = done.stdout[: done.stdout.index("end of payload")]
     assert recorded.judged("hpl", cut, SMALL).status == "unreadable"
-
-
-def test_a_payload_that_was_asked_for_has_to_be_there():
-    """Without a table the run has no readings when its payload was to be counted, and is whole otherwise."""
-    whole = recorded.text("hpl/2.0-one-row")
-    assert recorded.judged("hpl", whole, {}).status == "ok"
-    assert recorded.judged("hpl", whole, {"payload": True}).status == "unreadable"
-    assert recorded.judged("hpl", whole + 2 * rendered([SENT]), {}).status == "unreadable"
-
-
-def test_there_is_no_counting_binary_of_another_blas():
-    """What is not built is refused with what there is."""
-    with pytest.raises(FalloffError, match="no xhpl of blas 'reference' with payload True"):
-        hpl.commands({**SMALL, "blas": "reference"})
 
 
 def sent(draw):
@@ -143,8 +162,12 @@ def test_what_was_printed_is_read(table):
     messages, sizes = (reading.value for reading in payload.readings(table))
     assert sum(messages) == sum(line.messages for line in table)
     assert sum(sizes) == sum(line.bytes for line in table)
-    for least, following, count, size in zip(payload.LEAST, [*payload.LEAST[1:], None], messages, sizes):
-        assert count * least <= size and (following is None or count == 0 or size < count * following)
+    for least, following, count, size in zip(
+        payload.LEAST, [*payload.LEAST[1:], None], messages, sizes
+    ):
+        assert count * least <= size and (
+            following is None or count == 0 or size < count * following
+        )
 
 
 @given(table=tables_of_lines, data=st.data())
@@ -159,13 +182,16 @@ def test_a_table_cut_anywhere_is_refused(table, data):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        (("         3 ", "         6 "), "6 messages of 8 to 15 bytes cannot be 40 bytes"),
-        (("         3 ", "         2 "), "2 messages of 8 to 15 bytes cannot be 40 bytes"),
+        (("         3 ", "         6 "), "6 messages of 8 to 15 bytes are not 40 bytes"),
+        (("         3 ", "         2 "), "2 messages of 8 to 15 bytes are not 40 bytes"),
         (("         3 ", "         0 "), "0 messages of 8 to 15"),
         ((" 15 ", " 31 "), "no sizes from 8 to 31"),
         ((" 8 ", " 9 "), "no sizes from 9 to 15"),
         (("MPI_Send ", "rank 3: done"), "a line that is not its own"),
-        (("end of payload", rendered([SENT]).splitlines()[3] + "\nend of payload"), "two lines for the same"),
+        (
+            ("end of payload", rendered([SENT]).splitlines()[3] + "\nend of payload"),
+            "two lines for the same",
+        ),
         ((HEAD + "\n", ""), "lacks its line of headings"),
     ],
 )
@@ -178,16 +204,6 @@ def test_a_table_that_contradicts_itself_is_refused(changed, said):
         payload.tables(text.replace(before, after, 1))
 
 
-def test_parse_lists_every_line():
-    """`falloff parse payload FILE`: a result for each call and class, and none is an error."""
-    (result,) = payload.results(rendered([SENT]))
-    assert result.settings == {"table": 1, "call": "MPI_Send", "least_bytes": 8, "most_bytes": 15}
-    assert [reading.value for reading in result.readings] == [3, 40]
-    for nothing in ("", rendered([])):
-        with pytest.raises(Unreadable, match="no payload table with a message"):
-            payload.results(nothing)
-
-
 SIMULATED = """
 Simulated: what each rank did, all problems together
 rank      computed s  messages sent            bytes sent
@@ -197,42 +213,19 @@ simulator: 38.123 CPU s, 65.2 MB
 """
 
 
-def test_a_simulation_says_what_it_took():
-    """Seconds and bytes, where the closing table has them; earlier simulations have no such line and no payload."""
-    found = {r.name: (r.value, r.unit) for r in simulated_output.readings(SIMULATED.format(""))}
-    assert found == {"simulator_cpu_time": (38.123, "s"), "simulator_memory": (65200000, "B")}
-    assert simulated_output.readings(SIMULATED.replace("simulator: ", "")) == []
-    assert simulated_output.readings("simulator: 1.000 CPU s, 1.0 MB\n") == []
-
-
 def test_a_simulated_run_has_its_payload():
     """HPL's row, the payload and what the simulator took are read from one output; without the latter two as well."""
     row = recorded.text("hpl/2.0-one-row")
     for tail, expected in ((SIMULATED.format(rendered([SENT])), 40), ("", None)):
         execution = Execution("xhpl", ("smpirun",), row + tail, "", 0, 0.0, 1.0)
-        transcript = Transcript(Trial("t", "point", "hpl", 1, 1, {}), "smith", "simulated", (execution,), {}, {})
+        transcript = Transcript(
+            Trial("t", "point", "hpl", 1, 1, {}), "smith", "simulated", (execution,), {}, {}
+        )
         outcome = judge(transcript, hpl.RUNNER.parse)
         assert outcome.status == "ok", outcome.reason
         found = {reading.name: reading.value for reading in outcome.readings}
         assert sum(found.get("payload_bytes", [])) == (expected or 0)
         assert ("simulator_memory" in found) == bool(expected)
-
-
-@needs_built
-@needs_simgrid
-@pytest.mark.parametrize(("P", "Q", "bytes_differ_by"), [(1, 4, 0.0), (2, 2, 0.01)])
-def test_the_simulated_hpl_sends_what_the_real_one_sends(P, Q, bytes_differ_by, tmp_path):
-    """As many messages; on one row of nodes exactly the same, on two the drawn pivots swap other rows."""
-    point = {**SMALL, "N": 1024, "P": P, "Q": Q, "interconnect": "gige", "THRESHOLD": -1.0, "payload": False}
-    (command,) = hpl.commands(point)
-    (tmp_path / "HPL.dat").write_text(command.files["HPL.dat"])
-    real = run(*mpirun(4, tools.BUILT / "xhpl_payload"), folder=tmp_path, OPENBLAS_NUM_THREADS="1").stdout
-    with simulated.open_testbed(SMITH, NETWORKS) as testbed:
-        transcript = testbed.run(Trial("t", "point", "hpl", 1, 1, point), [command])
-    (is_real,), (is_simulated,) = payload.tables(real), payload.tables(transcript.executions[0].stdout)
-    (real_messages, real_bytes), (messages, sizes) = sums(is_real)["MPI_Send"], sums(is_simulated)["MPI_Send"]
-    assert messages == real_messages and sizes == pytest.approx(real_bytes, rel=bytes_differ_by)
-    assert (is_simulated == is_real) == (bytes_differ_by == 0)
 
 
 @needs_built
@@ -242,8 +235,6 @@ def test_profile_shows_a_programs_messages(every_call, tmp_path):
     assert done.returncode == 0, done.stderr
     (table,) = payload.tables(done.stdout)
     assert len(sums(table)) == 26
-    last = done.stdout.splitlines()[-1].split()
-    assert last == ["all", str(sum(s.messages for s in table)), str(sum(s.bytes for s in table))]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -261,26 +252,3 @@ def test_profile_without_a_table_says_so(argv, code, said, tmp_path):
     done = run(FALLOFF, "profile", "--", *argv, folder=tmp_path)
     assert done.returncode == code and said in done.stderr and len(done.stderr.splitlines()) == 1
     assert done.stdout == ("hello\n" if argv[0] == "echo" else "")
-
-
-@needs_built
-def test_profile_of_a_program_that_does_not_finalize(every_call, tmp_path):
-    """It has no table, and its exit code is passed on."""
-    done = run(FALLOFF, "profile", "--", *mpirun(3, every_call, "leave"), folder=tmp_path)
-    assert done.returncode == 3 and "no message of mpirun was counted" in done.stderr
-
-
-def test_a_library_that_cannot_be_preloaded_is_named(tmp_path):
-    """LD_PRELOAD parts its names at blanks and colons."""
-    with pytest.raises(FalloffError, match="without ' ' and ':'"):
-        profile.run(["true"], tmp_path / "my tools" / "payload.so")
-
-
-def test_the_histogram_shows_every_class_between_the_outer_ones():
-    """Sizes in the largest whole unit, shares of all bytes, the longest bar for the largest share."""
-    table = (SENT, payload.Sent("MPI_Bcast", 8, 15, 1, 8), payload.Sent("MPI_Send", 2048, 4095, 1, 2048))
-    lines = profile.histogram(table).splitlines()
-    assert len(lines) == 1 + 9 + 1
-    assert lines[1].split() == ["from", "8", "B", "4", "48", "2.3", "%", "#"]
-    assert lines[9].split() == ["from", "2", "KiB", "1", "2048", "97.7", "%", 40 * "#"]
-    assert profile.histogram(()).splitlines()[-1].split() == ["all", "0", "0"]

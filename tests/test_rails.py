@@ -11,7 +11,7 @@ import experiment
 from analysis import paths
 from runners import hpl
 from runners.record import Command, Trial, mismatch
-from runners.testbeds import bonds, network, readback
+from runners.testbeds import network, settings
 from runners.testbeds.emulated import open_testbed
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -20,8 +20,7 @@ INTERCONNECTS = experiment.read_toml(paths.INTERCONNECTS, "interconnects")
 
 lacking = users.lacking(DESCRIPTION)
 pytestmark = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
-has_driver = not lacking and bonds.has_driver()
-knows_seeds = readback.is_known("fib_multipath_hash_seed")
+knows_seeds = settings.is_known("fib_multipath_hash_seed")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +37,9 @@ def cluster(tmp_path_factory):
 
 def run(cluster, *commands, block=1, **point):
     """A trial of these commands."""
-    return cluster.run(Trial("t", "point", "none", block, 1, {"interconnect": "gige", **point}), commands)
+    return cluster.run(
+        Trial("t", "point", "none", block, 1, {"interconnect": "gige", **point}), commands
+    )
 
 
 def transfer(streams):
@@ -50,7 +51,9 @@ def transfer(streams):
 
 def shares(transcript):
     """The parts of node 1's bytes that its links carried; the trial has to be one that got what it asked for."""
-    assert transcript.fault == "" and all(it.exit_code == 0 for it in transcript.executions), transcript
+    assert transcript.fault == "" and all(it.exit_code == 0 for it in transcript.executions), (
+        transcript
+    )
     assert mismatch(transcript.requested, transcript.effective) == []
     first, second = (transcript.counters[f"bytes_sent_rail_{rail}"][0] for rail in (1, 2))
     assert first + second == transcript.counters["bytes_sent"][0] > 4e6
@@ -64,7 +67,10 @@ def test_one_link_leaves_the_other_alone(cluster):
 
 def test_a_hash_of_addresses_keeps_a_peer_on_one_link(cluster):
     """Eight connections to one peer take one link; which one is drawn anew in every block where the kernel lets it."""
-    used = [shares(run(cluster, *transfer(8), block=block, aggregation="ecmp_layer2")) for block in range(1, 9)]
+    used = [
+        shares(run(cluster, *transfer(8), block=block, aggregation="ecmp_layer2"))
+        for block in range(1, 9)
+    ]
     assert all(max(both) > 0.99 for both in used)
     assert len({both[0] > 0.5 for both in used}) == 2 or not knows_seeds
 
@@ -87,17 +93,28 @@ def test_mptcp_uses_both_links_for_one_connection(cluster):
         assert min(shares(run(cluster, *transfer(1), aggregation="mptcp"))) > 0.1
 
 
-HPL = {"nodes": 2, "N": 1024, "NB": 64, "P": 1, "Q": 2, "PMAP": 0, "PFACT": 2, "NBMIN": 4, "NDIV": 2}
+HPL = {
+    "nodes": 2,
+    "N": 1024,
+    "NB": 64,
+    "P": 1,
+    "Q": 2,
+    "PMAP": 0,
+    "PFACT": 2,
+    "NBMIN": 4,
+    "NDIV": 2,
+}
 HPL |= {"RFACT": 1, "BCAST": 1, "DEPTH": 1, "SWAP": 2, "SWAP_THRESHOLD": 64, "L1": 0, "U": 0}
 HPL |= {"EQUILIBRATION": 1, "ALIGNMENT": 8, "THRESHOLD": 16.0, "timeout_s": 60}
 
 
-@pytest.mark.parametrize(("way", "least"), [("one_link", 0), ("mpi_striping", 0.1), ("mptcp", 0.02)])
+@pytest.mark.parametrize(
+    ("way", "least"), [("one_link", 0), ("mpi_striping", 0.1), ("mptcp", 0.02)]
+)
 def test_hpl_crosses_the_links_of_its_way(cluster, way, least):
     """Real HPL with a process on each node: striped by MPI or MPTCP it is on both links, otherwise on one."""
     commands = hpl.commands(HPL)
-    for remedy in cluster.missing([command.argv[0] for command in commands]):
-        pytest.skip(remedy)
+    users.require("mpirun", *(command.argv[0] for command in commands))
     if way == "mptcp" and not network.MPTCP.exists():
         pytest.skip("the kernel has no MPTCP")
     transcript = run(cluster, *commands, **HPL, aggregation=way)
@@ -109,22 +126,18 @@ def test_hpl_crosses_the_links_of_its_way(cluster, way, least):
 
 def test_two_processes_a_node_share_it(cluster):
     """Ranks 0 and 1 are on node 1, ranks 2 and 3 on node 2, and both nodes are counted as two."""
-    told = Command(("bash", "-c", "echo $OMPI_COMM_WORLD_RANK $HOSTNAME"), ranks=4, ranks_per_node=2)
+    told = Command(
+        ("bash", "-c", "echo $OMPI_COMM_WORLD_RANK $HOSTNAME"), ranks=4, ranks_per_node=2
+    )
     transcript = run(cluster, told)
     assert sorted(transcript.executions[0].stdout.splitlines()) == ["0 n1", "1 n1", "2 n2", "3 n2"]
     assert transcript.requested["nodes"] == transcript.effective["nodes"] == 2
 
 
-@pytest.mark.parametrize("way", ["bond_8023ad", "bond_balance_rr"])
-def test_bonds_need_the_driver(cluster, way):
-    """Without it the trial is a fault that names it, and the next one runs; with it both links carry bytes."""
-    transcript = run(cluster, *transfer(4), aggregation=way)
-    if has_driver:
-        assert mismatch(transcript.requested, transcript.effective) == [] and transcript.fault == ""
-    else:
-        assert "bonding driver: modprobe bonding" in transcript.fault and not transcript.executions
-    if has_driver and way == "bond_balance_rr":
-        assert min(shares(transcript)) > 0.1
+def test_a_bond_uses_both_links_for_one_connection(cluster):
+    """Frames leave in turn; the next trial is without it."""
+    users.require("channel_bond")
+    assert min(shares(run(cluster, *transfer(1), aggregation="bond_balance_rr"))) > 0.4
     assert shares(run(cluster, *transfer(1), aggregation="one_link"))[0] > 0.999
 
 

@@ -12,9 +12,8 @@ from synthetic import campaign
 
 import runners.campaign as engine
 from analysis import paths, schema, store
-from runners import archive
 from runners.journal import Folder
-from runners.packing import pack
+from runners.manifest import pack
 from runners.record import FalloffError, Reading
 
 
@@ -28,20 +27,25 @@ def folder(tmp_path, monkeypatch):
     return folder
 
 
-def test_transcripts_become_a_dataset_in_the_order_of_the_run(folder):
-    """Every trial is a row, in the order in which it ran, with its readings and units."""
+def test_transcripts_become_a_dataset_that_survives_its_file(folder, tmp_path):
+    """Every trial is a row in the order of the run; packed, or as netCDF-4 and back, it is the same."""
     dataset = store.assemble(folder.path)
     assert schema.faults(dataset) == []
     assert dataset.trial_id.values.tolist() == [trial.id for trial in small_plan().trials()]
     assert (dataset.status == "ok").all() and dataset.attrs["stopped_by"] == "blocks"
     assert set(dataset.hpl_rate.where(dataset.role == "point", drop=True).values) == {3.5}
     assert dataset.hpl_rate.attrs["units"] == "Gflop/s"
+    pack(folder.path, tmp_path / "packed")
+    assert store.assemble(tmp_path / "packed").identical(dataset)
+    store.save(dataset, tmp_path / "small.nc")
+    assert store.load(tmp_path / "small.nc").identical(dataset)
+    assert not list(tmp_path.glob("*.part"))
 
 
 def test_a_campaign_is_read_once_until_one_of_its_files_changes(folder, monkeypatch):
-    """Whoever changes what he got changes it for himself; a transcript that changed is read anew."""
+    """A caller that changes its copy changes no other's; a transcript that changed is read anew."""
     assembled, assemble = [], store.assemble
-    monkeypatch.setattr(store, "assemble", lambda folder: assembled.append(folder) or assemble(folder))
+    monkeypatch.setattr(store, "assemble", lambda path: assembled.append(path) or assemble(path))
     first = store.read(folder.path)
     first["hpl_rate"][:], first.attrs["campaign"] = 0, "mine"
     assert store.read(folder.path).identical(assemble(folder.path)) and len(assembled) == 1
@@ -49,11 +53,10 @@ def test_a_campaign_is_read_once_until_one_of_its_files_changes(folder, monkeypa
     before = os.stat(file)
     file.write_text(file.read_text().replace("3.5", "4.5"))
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert store.read(folder.path).identical(assemble(folder.path)) and len(assembled) == 2
-    assert 4.5 in store.read(folder.path).hpl_rate.values
+    assert 4.5 in store.read(folder.path).hpl_rate.values and len(assembled) == 2
 
 
-def test_a_failed_trial_is_a_row_with_a_reason(folder, monkeypatch):
+def test_a_failed_trial_is_a_row_with_a_reason(folder):
     """A transcript that a (stricter) parser refuses becomes NaN with a reason; no row is dropped."""
     victim = small_plan().blocks[1][5].id
     file = folder.path / "transcripts" / f"{victim}.json"
@@ -70,19 +73,13 @@ def test_each_trial_has_as_many_intervals_as_it_measured(folder, monkeypatch):
     def parse(transcript):
         return [Reading("goodput_interval", [1e9] * (transcript.trial.order % 3), "bit/s")]
 
-    monkeypatch.setattr(store, "runner_named", lambda name: replace(engine.runner_named(name), parse=parse))
+    def runner_named(name):
+        return replace(engine.runner_named(name), parse=parse)
+
+    monkeypatch.setattr(store, "runner_named", runner_named)
     dataset = store.assemble(folder.path)
     assert dataset.interval.values.tolist() == [1, 2]
-    measured = dataset.goodput_interval.notnull().sum("interval")
-    assert (measured == dataset.order % 3).all()
-
-
-def test_dataset_survives_its_file(folder, tmp_path):
-    """netCDF-4 and back: the same values, units and attributes, and no half-written file left."""
-    dataset = store.assemble(folder.path)
-    store.save(dataset, tmp_path / "small.nc")
-    assert store.load(tmp_path / "small.nc").identical(dataset)
-    assert not list(tmp_path.glob("*.part"))
+    assert (dataset.goodput_interval.notnull().sum("interval") == dataset.order % 3).all()
 
 
 def test_threads_write_and_read_datasets_side_by_side(folder, tmp_path):
@@ -97,17 +94,9 @@ def test_threads_write_and_read_datasets_side_by_side(folder, tmp_path):
         "with ThreadPoolExecutor(4) as pool: done = list(pool.map(lambda job: job[0](job[1]), jobs))\n"
         "sys.exit(not all(done[1] + done[3]))\n"
     )
-    done = subprocess.run([sys.executable, "-c", script, tmp_path], cwd=paths.ROOT, capture_output=True, text=True)
+    command = [sys.executable, "-c", script, tmp_path]
+    done = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-def test_a_packed_campaign_is_the_same_campaign(folder, tmp_path):
-    """The copy has the same transcripts and gives the same dataset."""
-    pack(folder.path, tmp_path / "packed")
-    files = sorted((folder.path / "transcripts").iterdir())
-    packed = list(archive.read(tmp_path / "packed" / archive.NAME))
-    assert packed == [(file.stem, file.read_bytes()) for file in files]
-    assert store.assemble(tmp_path / "packed").identical(store.assemble(folder.path))
 
 
 def test_all_faults_of_a_dataset_are_named_at_once():
@@ -122,17 +111,13 @@ def test_all_faults_of_a_dataset_are_named_at_once():
         schema.check(dataset)
 
 
-def test_what_is_no_dataset_is_refused(tmp_path):
-    """A missing and a broken file are refused with their name, not with a traceback of the library."""
+def test_what_is_no_dataset_or_campaign_is_refused(tmp_path):
+    """By its name, not with a traceback of the library."""
     broken = tmp_path / "broken.nc"
     broken.write_bytes(b"\x89HDF nonsense")
     for file in (broken, tmp_path / "absent.nc"):
         with pytest.raises(FalloffError, match=file.name):
             store.load(file)
-
-
-def test_an_empty_campaign_is_refused(tmp_path):
-    """A folder without a plan, and a plan without a trial, say what they are."""
     with pytest.raises(FalloffError, match="not a campaign"):
         store.assemble(tmp_path)
     Folder(tmp_path / "c").create_or_check(small_plan())

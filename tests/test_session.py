@@ -20,30 +20,27 @@ from runners import runner_named, session
 from runners.journal import Folder
 from runners.plan import Plan, Stopping
 from runners.record import FalloffError, Transcript, judge
-from runners.testbeds import available, emulated
+from runners.testbeds import emulated
 
 MACHINE = small_hpl.plan().testbed
-PATHS = small_hpl.read("testbeds/paths.toml") | {"cpu": {"baseline_s": 0.02}}
 
-lacking = emulated.unavailable(MACHINE) or ([] if Path(users.PYTHON).exists() else [f"there is no {users.PYTHON}"])
+lacking = emulated.unavailable(MACHINE) or (
+    [] if Path(users.PYTHON).exists() else [f"there is no {users.PYTHON}"]
+)
 pytestmark = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
 
 
 def plan() -> Plan:
     """DGEMM, then HPL on GigE, on two nodes."""
     whole = small_hpl.plan(blocks=1)
-    (hpl,) = [trial for trial in whole.blocks[0] if trial.role == "point" and trial.point["interconnect"] == "gige"]
+    (hpl,) = [
+        trial
+        for trial in whole.blocks[0]
+        if trial.role == "point" and trial.point["interconnect"] == "gige"
+    ]
     point = {"interconnect": "gige", "nodes": 2, "K": 64, "duration_s": 0.2}
     dgemm = replace(hpl, id="b001-001-dgemm", runner="dgemm", role="point", point=point)
     return replace(whole, preamble=(), blocks=((dgemm, hpl),))
-
-
-def over_a_path(name: str) -> Plan:
-    """One ping over a path of data/paths.toml, on the testbed that accounts for CPU time."""
-    point = {"path": name, "nodes": 2, "sender": 1, "receiver": 2, "count": 3}
-    ping = replace(plan().blocks[0][0], id="b001-001-ping", runner="ping", role="point", point=point)
-    table = small_hpl.read("paths.toml")[name]
-    return replace(plan(), testbed=PATHS, interconnects={name: table}, blocks=((ping,),))
 
 
 @pytest.fixture(scope="module")
@@ -84,20 +81,10 @@ def test_ordinary_user_runs_a_campaign(home, campaign):
             assert min(transcript.counters["bytes_sent"]) > panels / 2
     (kept,) = json.loads((campaign.path / "provenance.json").read_text())["sessions"]
     assert kept["testbed"]["root"] == ("of a user namespace")
-    assert {file.stat().st_uid for file in campaign.path.rglob("*")} == {campaign.path.stat().st_uid}
+    assert {file.stat().st_uid for file in campaign.path.rglob("*")} == {
+        campaign.path.stat().st_uid
+    }
     assert store.assemble(campaign.path).attrs["caveat"].startswith("The nodes were not paced")
-    assert users.left_over() == []
-
-
-def test_ordinary_user_has_paths(home, campaign):
-    """A routed path with its congestion control and sysctls, without a thread of the kernel's to receive."""
-    child = users.start(home, over_a_path("router"))
-    _, complaint = child.communicate(timeout=60)
-    assert (child.returncode, complaint) == (0, "")
-    (transcript,) = outcomes(campaign).values()
-    assert transcript.effective["congestion_control"] == "cubic" and min(transcript.counters["bytes_sent"]) > 3 * 98
-    (kept,) = json.loads((campaign.path / "provenance.json").read_text())["sessions"]
-    assert kept["testbed"]["receiving"] == "whoever is interrupted"
     assert users.left_over() == []
 
 
@@ -114,7 +101,10 @@ def interrupt(owner: subprocess.Popen) -> int:
 
 
 @pytest.mark.parametrize("end", [kill, interrupt])
-@pytest.mark.skipif(not users.IS_ROOT, reason="the processes of the user who runs the tests are not the test's alone")
+@pytest.mark.skipif(
+    not users.IS_ROOT,
+    reason="the processes of the user who runs the tests are not the test's alone",
+)
 def test_nothing_survives_its_owner(home, campaign, end):
     """However the owner ends in the middle of a trial, all of the user's processes end."""
     wanted = plan()
@@ -148,7 +138,9 @@ def test_a_thread_may_have_a_session_that_looks_at_its_data(not_root, tmp_path):
     blocks = (dgemm,), (replace(dgemm, id="b002-001-dgemm", block=2),)
     wanted = replace(plan(), blocks=blocks, stopping=Stopping(2, looks=(1, 2)))
     heard = []
-    thread = threading.Thread(target=session.run, args=(wanted, Folder(tmp_path), heard.append, looks))
+    thread = threading.Thread(
+        target=session.run, args=(wanted, Folder(tmp_path), heard.append, looks)
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parent))
         thread.start()
@@ -160,26 +152,10 @@ def test_a_thread_may_have_a_session_that_looks_at_its_data(not_root, tmp_path):
 
 def test_a_fault_inside_is_the_owners(not_root, tmp_path):
     """What the session cannot do is raised here in its words, and so is what the owner's listener raises."""
-    broken = replace(plan(), testbed={**MACHINE, "tcp": {**MACHINE["tcp"], "congestion_control": "vegas"}})
+    broken = replace(
+        plan(), testbed={**MACHINE, "tcp": {**MACHINE["tcp"], "congestion_control": "vegas"}}
+    )
     with pytest.raises(FalloffError, match="modprobe tcp_vegas"):
         session.run(broken, Folder(tmp_path / "broken"))
     with pytest.raises(ZeroDivisionError):
         session.run(plan(), Folder(tmp_path / "heard"), lambda event: 1 / 0)
-
-
-def test_kernel_without_user_namespaces_is_named(not_root, monkeypatch, tmp_path):
-    """What unshare says is the reason, and root the remedy."""
-    refused = "unshare: unshare failed: Operation not permitted"
-    words = ("sh", "-c", f"echo '{refused}' >&2; exit 1")
-    monkeypatch.setattr(available, "AS_ROOT", words)
-    (reason,) = emulated.unavailable(MACHINE)
-    assert refused in reason and "sudo" in reason
-    monkeypatch.setattr(session, "UNSHARE", words)
-    with pytest.raises(FalloffError, match=f"{refused}.* sudo"):
-        session.run(plan(), Folder(tmp_path / "refused"))
-
-
-def test_a_testbed_by_itself_needs_root(not_root):
-    """Outside of a session there is no user namespace: the remedy is named."""
-    with pytest.raises(FalloffError, match="run it with sudo"), emulated.open_testbed(MACHINE, {}):
-        pass

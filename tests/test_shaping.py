@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.testbeds.readback import agreed, routes_text
-from runners.testbeds.shaper import Shaper
+from runners.testbeds.settings import Shaper, agreed, routes_text
+
 
 def payload_bit_s(link: Shaper) -> float:
     """TCP payload of full frames (52 bytes of TCP and IP headers) through tc's count of MTU + 14."""
@@ -29,34 +29,30 @@ def test_without_super_packets_tc_counts_every_frame_itself():
     link = Shaper(1e9, 1500)
     assert link.tbf_rate_bit_s == 1_000_000_000
     assert link.qdisc.startswith("stab overhead 24 mpu 84 tbf ")
+    unshaped = Shaper(None, 1500, True)
+    assert (unshaped.qdisc, unshaped.tbf_rate_bit_s) == ("noqueue", "unshaped")
 
 
-@pytest.mark.parametrize(("rate", "bytes_"), [(100e6, 4663), (1e9, 32788)])
-def test_a_described_burst_is_a_frame_and_what_the_wire_carries_meanwhile(rate, bytes_):
-    """250 us at either rate; without one it is as large as the timer may be late."""
-    assert Shaper(rate, 1500, burst_s=250e-6).burst_bytes == bytes_ < Shaper(rate, 1500).burst_bytes
-    assert f"burst {bytes_} " in Shaper(rate, 1500, burst_s=250e-6).qdisc
-
-
-def test_a_burst_is_read_back_within_what_tc_shows():
-    """tc shows whole microseconds: 4650 of 4663 bytes at 100 Mbit/s is what was asked for, a frame less is not."""
+def test_a_described_burst_is_read_back_within_what_tc_shows():
+    """One frame and what the wire carries in 250 us; tc shows 4650 of 4663 bytes, and a frame less is another."""
+    assert Shaper(1e9, 1500, burst_s=250e-6).burst_bytes == 32788 < Shaper(1e9, 1500).burst_bytes
     asked = Shaper(100e6, 1500, burst_s=250e-6)
+    assert asked.burst_bytes == 4663 and "burst 4663 " in asked.qdisc
     assert asked.effective(100_000_000, 4650) == asked.settings()
-    assert asked.effective(100_000_000, 3125) != asked.settings() != asked.effective(10_000_000, 4663)
+    assert (
+        asked.effective(100_000_000, 3125) != asked.settings() != asked.effective(10_000_000, 4663)
+    )
     unshaped = Shaper(None, 1500, burst_s=250e-6)
     assert unshaped.effective("unshaped", "unshaped") == unshaped.settings()
-    assert Shaper(100e6, 1500).settings().keys() == Shaper(100e6, 1500).effective(1, 1).keys() == {"tbf_rate_bit_s"}
-
-
-def test_unshaped_link_has_no_rate():
-    """The control has no shaper, and says so instead of giving a number."""
-    link = Shaper(None, 1500, True)
-    assert (link.qdisc, link.tbf_rate_bit_s) == ("noqueue", "unshaped")
 
 
 def test_disagreeing_ends_are_named():
     """One end that differs turns a setting into a sentence that equals no request."""
-    found = {"n1": {"mtu": 1500, "gro": True}, "port n1": {"mtu": 1500}, "n2": {"mtu": 9000, "gro": True}}
+    found = {
+        "n1": {"mtu": 1500, "gro": True},
+        "port n1": {"mtu": 1500},
+        "n2": {"mtu": 9000, "gro": True},
+    }
     assert agreed(found, "mtu") == "1500 on n1, port n1 and 9000 on n2"
     assert agreed(found, "gro") is True
 
@@ -65,4 +61,5 @@ def test_routes_are_told_by_subnet():
     """A node whose peers are reached alike has one word for all of them; one that strays is seen."""
     alike = {"10.81.0.2": [2, 1], "10.81.0.3": [1, 2], "10.81.1.2": [2]}
     assert routes_text(alike) == "10.81.0.0/24 by link 1 and 2, 10.81.1.0/24 by link 2"
-    assert routes_text({**alike, "10.81.0.3": [2]}).startswith("10.81.0.0/24 by link 1 and 2 or 2,")
+    astray = routes_text({**alike, "10.81.0.3": [2]})
+    assert astray.startswith("10.81.0.0/24 by link 1 and 2 or 2,")

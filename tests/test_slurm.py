@@ -4,7 +4,6 @@ import fake_slurm
 import pytest
 
 from runners import slurm
-from runners.record import FalloffError
 
 JOB = {"SLURM_JOB_ID": "12", "SLURM_JOB_NODELIST": "n[1-3]", "SLURM_JOB_PARTITION": "all"}
 
@@ -29,37 +28,9 @@ def test_a_job_in_the_queue(commands, state, is_active):
     assert "--jobs=12" in fake_slurm.called(commands, "squeue")
 
 
-def test_a_job_that_only_the_accounts_remember(commands):
-    """The state without who caused it."""
-    fake_slurm.forgotten(commands, "CANCELLED by 1000|00:10:02|01:00:00\n")
-    assert slurm.job("12") == slurm.Job("12", "CANCELLED", "", "00:10:02", "01:00:00")
-
-
-@pytest.mark.parametrize("queue", ["forgets", "prints nothing"])
-def test_a_job_that_is_forgotten(commands, queue):
-    """Without accounts its state is unknown, and it is not taken for one that runs."""
-    fake_slurm.forgotten(commands)
-    if queue == "prints nothing":
-        fake_slurm.command(commands, "squeue")
-    assert slurm.job("12").state == slurm.UNKNOWN and not slurm.job("12").is_active
-
-
-def test_a_controller_that_does_not_answer_is_no_forgotten_job(commands):
-    """Its complaint is passed on: nothing may be concluded of the job."""
-    complaint = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
-    fake_slurm.command(commands, "squeue", complains=complaint, code=1)
-    with pytest.raises(FalloffError, match="squeue: .*Unable to contact slurm controller"):
-        slurm.job("12")
-
-
-def test_without_slurm_it_is_said_where_to_go(monkeypatch, tmp_path):
-    """No command of that name: a sentence, no traceback."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(FalloffError, match="squeue is not here"):
-        slurm.job("12")
-
-
-@pytest.mark.parametrize(("printed", "end"), [("1795308615\n", 1795308615.0), ("N/A\n", None), ("NONE\n", None)])
+@pytest.mark.parametrize(
+    ("printed", "end"), [("1795308615\n", 1795308615.0), ("N/A\n", None), ("NONE\n", None)]
+)
 def test_an_allocation(commands, printed, end):
     """Its hosts in Slurm's order; its end in seconds since the epoch, by the format asked for, if it has one."""
     fake_slurm.command(commands, "squeue", printed)
@@ -69,12 +40,6 @@ def test_an_allocation(commands, printed, end):
     assert fake_slurm.called(commands, "squeue")[0] == "%s"
     assert fake_slurm.called(commands, "scontrol")[1:] == ["show", "hostnames", "n[1-3]"]
     assert found.deadline is None if end is None else end - found.deadline > slurm.WARNING_S
-
-
-def test_outside_of_a_job_there_is_no_allocation():
-    """The remedy is the command that submits."""
-    with pytest.raises(FalloffError, match="--submit"):
-        slurm.allocation({})
 
 
 @pytest.mark.parametrize(

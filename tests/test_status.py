@@ -8,11 +8,9 @@ import pytest
 from campaigns import small_plan, use_echo
 from local_testbed import LocalTestbed
 
-import commands
 import runners.campaign as engine
 from runners import status
 from runners.journal import Folder
-from runners.record import FalloffError
 
 
 @pytest.fixture
@@ -58,17 +56,12 @@ def test_the_end_and_its_reason(folder):
     assert lines[-1] == "  measured in several sessions: block 1"
 
 
-def test_trials_without_a_result_are_counted(folder):
-    """By status; what lacked nodes is missing as well, for it is tried again."""
-    for number, state in enumerate(("fault", "fault", "unavailable"), start=1):
-        folder.note("trial", id=f"b001-00{number}-echo", status=state, seconds=1)
-    said = status.text(folder)
-    assert "without a result: 2 fault, 1 unavailable" in said and "3 of 19 trials kept" in said
-
-
 @pytest.mark.parametrize(
     ("state", "line"),
-    [("PENDING", "job 12: PENDING (Resources), 0:12 of 5:00"), ("RUNNING", "job 12: RUNNING, 0:12 of 5:00")],
+    [
+        ("PENDING", "job 12: PENDING (Resources), 0:12 of 5:00"),
+        ("RUNNING", "job 12: RUNNING, 0:12 of 5:00"),
+    ],
 )
 def test_a_job_that_waits_or_runs(folder, tmp_path, state, line):
     """The last one: its state, why it waits, its time and its limit; not what it printed so far."""
@@ -79,33 +72,21 @@ def test_a_job_that_waits_or_runs(folder, tmp_path, state, line):
 
 def test_a_job_that_is_over_has_last_words(folder, tmp_path):
     """Whatever ended it, also when Slurm has forgotten it."""
-    submitted(folder, "[4/19] b001-003-echo: ok", "slurmstepd: error: *** JOB 12 CANCELLED DUE TO TIME LIMIT ***")
+    submitted(
+        folder,
+        "[4/19] b001-003-echo: ok",
+        "slurmstepd: error: *** JOB 12 CANCELLED DUE TO TIME LIMIT ***",
+    )
     fake_slurm.forgotten(tmp_path)
     *_, state, words = status.text(folder).splitlines()
     assert state == "  job 12: UNKNOWN" and words.endswith("CANCELLED DUE TO TIME LIMIT ***")
 
 
-def test_a_job_whose_nodes_do_not_see_the_folder(folder, tmp_path):
-    """It fails without output where it was to be: the likely reason is named."""
-    submitted(folder)
-    (folder.path / "job-12.out").unlink()
-    fake_slurm.queue(tmp_path, "FAILED")
-    assert "do its nodes see this folder?" in status.text(folder)
-    fake_slurm.queue(tmp_path, "CANCELLED")
-    assert "folder?" not in status.text(folder)
-
-
 def test_a_state_that_cannot_be_had_is_not_made_up(folder, tmp_path):
     """Slurm does not answer: it is said so, and what is kept is shown all the same."""
     submitted(folder)
-    fake_slurm.command(tmp_path, "squeue", complains="slurm_load_jobs error: Connection refused", code=1)
+    fake_slurm.command(
+        tmp_path, "squeue", complains="slurm_load_jobs error: Connection refused", code=1
+    )
     said = status.text(folder)
     assert "4 of 19 trials kept" in said and "job 12: its state cannot be had (squeue: " in said
-
-
-def test_the_command_shows_all_campaigns_or_one(folder, capsys):
-    """By name; a name of which nothing was run is a mistake that is answered."""
-    assert commands.status("") == commands.status("small") == 0
-    assert capsys.readouterr().out.count("small-local-12345678") == 2
-    with pytest.raises(FalloffError, match="no trial of large"):
-        commands.status("large")

@@ -3,17 +3,15 @@
 import os
 import re
 import shutil
-import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 from token_programs import compiled, exchange
 from undisturbed import alone, repeated
 
 from runners.record import InvalidRun
-from runners.token_output import table
+from runners.token_exchange import table
 
 LOST = "ended before the measurement did"
 
@@ -33,7 +31,9 @@ def undisturbed(measure):
         except InvalidRun as reason:
             return None, str(reason)
         filled = [row.exchanges * row.mean for row in found.rows]
-        return found, "" if min(filled) > 0.05 else f"the exchanges in windows of 0.1 s took {filled} s"
+        return found, "" if min(
+            filled
+        ) > 0.05 else f"the exchanges in windows of 0.1 s took {filled} s"
 
     found, complaint = repeated(attempt, lambda ended: ended[1] == "")[-1]
     assert complaint == ""
@@ -61,43 +61,6 @@ def test_all_pairs_are_counted_over_one_window(program):
     assert max(begins[0]) + 0.1 < min(begins[1])
 
 
-@alone
-def test_nobody_starts_before_all_are_ready(program):
-    """A producer that is held up holds up all: the windows are one time all the same."""
-
-    def held_up():
-        with exchange(program, 2) as started:
-            os.kill(started.producers[1].pid, signal.SIGSTOP)
-            started.coordinate(64, 1, 0.02, 0.1)
-            time.sleep(0.3)
-            os.kill(started.producers[1].pid, signal.SIGCONT)
-            return table(started.ended(limit_s=10)[-1][1])
-
-    first, second = undisturbed(held_up).rows
-    assert abs(first.begin - second.begin) < 0.01
-
-
-@alone
-def test_a_pair_goes_on_until_the_last_window_is_over(program):
-    """A producer held up in its window: the other pair exchanges long after its own, and all ends well."""
-
-    def waits(process):
-        status = Path(f"/proc/{process.pid}/status").read_text()
-        return int(re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", status)[1])
-
-    with exchange(program, 2) as started:
-        started.coordinate(64, 1, 0, 0.3)
-        time.sleep(0.2)
-        os.kill(started.producers[1].pid, signal.SIGSTOP)
-        time.sleep(0.5)
-        before = waits(started.consumers[0])
-        time.sleep(0.1)
-        assert waits(started.consumers[0]) > before + 100
-        os.kill(started.producers[1].pid, signal.SIGCONT)
-        ended = started.ended(limit_s=10)
-    assert [code for code, *_ in ended] == [0] * 5
-
-
 @pytest.mark.parametrize("user", [0, 65534])
 def test_in_real_time_or_not_at_all(program, user):
     """Root's ends of pairs run before ordinary work; somebody else is told what to do."""
@@ -105,7 +68,9 @@ def test_in_real_time_or_not_at_all(program, user):
         pytest.skip("only root may run in real time, or as somebody else")
     with program.open("rb") as opened:  # its folder is root's own
         argv = [f"/proc/self/fd/{opened.fileno()}", "consume", "0", "real-time"]
-        started = subprocess.Popen(argv, pass_fds=[opened.fileno()], stderr=subprocess.PIPE, text=True, user=user)
+        started = subprocess.Popen(
+            argv, pass_fds=[opened.fileno()], stderr=subprocess.PIPE, text=True, user=user
+        )
     try:
         time.sleep(0.2)
         assert started.poll() == (1 if user else None)
@@ -124,12 +89,6 @@ def test_each_exchange_in_the_window_is_counted(program):
         assert 0.05 < row.exchanges * row.mean < 0.1 + row.round_trips[-1]
 
 
-def test_a_token_of_4_mib_comes_back_whole(program):
-    """Sent and received in as many pieces as it takes; more than one fits the window."""
-    (rows,) = run(program, pairs=1, size=2**22, runs=1, window_s=0.3).by_pair()
-    assert rows[0].exchanges > 1
-
-
 def test_a_window_without_an_exchange_has_no_throughput(program):
     """Tokens of 4 MiB do not come back within a microsecond: that is said, and no 0 read."""
     with pytest.raises(InvalidRun, match="pair 1 in run 1 completed no exchange"):
@@ -142,59 +101,16 @@ def test_the_death_of_one_ends_all(program, victim):
     with exchange(program, 2) as started:
         started.coordinate(8192, 1, 0, 60)
         time.sleep(0.3)
-        killed = {"consumer": started.consumers[1], "producer": started.producers[1]}.get(victim, started.coordinator)
+        killed = {"consumer": started.consumers[1], "producer": started.producers[1]}.get(
+            victim, started.coordinator
+        )
         killed.kill()
         ended = started.ended(limit_s=4)
     left = [end for process, end in zip(started.processes, ended) if process is not killed]
     assert [code for code, *_ in left] == [1] * 4
-    assert all(re.fullmatch(rf"token: the \w+( of pair \d)? {LOST}\n", complaint) for *_, complaint in left)
-
-
-def test_the_coordinator_names_the_pair_that_it_lost(program):
-    """The second of two; its table has no last line."""
-    with exchange(program, 2) as started:
-        started.coordinate(8192, 1, 0, 60)
-        time.sleep(0.3)
-        started.consumers[1].kill()
-        _, said, complaint = started.ended(limit_s=4)[-1]
-    assert complaint == f"token: the producer of pair 2 {LOST}\n" and "end of token" not in said
-
-
-def test_an_end_that_never_was_there_ends_all(program):
-    """A consumer killed before it is called: its producer names the address, the others whom they lost."""
-    with exchange(program, 2) as started:
-        started.consumers[0].kill()
-        started.consumers[0].wait()
-        started.coordinate(4, 1, 0, 60)
-        ended = started.ended(limit_s=4)
-    assert re.fullmatch(r"token: 127\.0\.0\.1:\d+: Connection refused\n", ended[2][2])
-    assert [code for code, *_ in ended[1:]] == [1] * 4 and "pair 1" in ended[-1][2]
-
-
-def test_output_that_cannot_be_written_is_a_failure(program):
-    """On a full disk the table is not whole, and the coordinator says so."""
-    with open("/dev/full", "w") as full, exchange(program, 1) as started:
-        started.coordinate(4, 1, 0, 0.01, stdout=full)
-        code, _, complaint = started.ended(limit_s=5)[-1]
-    assert code == 1 and "could not be written" in complaint
-
-
-@pytest.mark.parametrize("words", [(), ("consume",), ("produce", "1", "2"), ("consume", "1", "real-time", "2"), ("coordinate", "4", "1", "0", "1")])
-def test_nonsense_is_answered_with_the_usage(program, words):
-    """Exit code 2."""
-    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=5)
-    assert done.returncode == 2 and done.stderr.startswith("usage:")
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [("0", "1", "0", "1"), ("1e9", "1", "0", "1"), ("4", "0", "0", "1"), ("4", "1", "-1", "1"), ("4", "1", "0", "0"),
-     ("4", "1", "nan", "1"), ("4", "1", "0", "1e3"), ("4x", "1", "0", "1")],
-)  # fmt: skip
-def test_settings_that_mean_nothing_are_refused(program, settings):
-    """No tokens, no runs, no or endless windows: before anybody is called."""
-    done = subprocess.run([program, "coordinate", *settings, "a:1,b:1"], capture_output=True, text=True, timeout=5)
-    assert done.returncode == 1 and "settings are not sound" in done.stderr
+    assert all(
+        re.fullmatch(rf"token: the \w+( of pair \d)? {LOST}\n", complaint) for *_, complaint in left
+    )
 
 
 @alone
@@ -203,12 +119,30 @@ def test_by_mpi_it_is_the_same_measurement(tmp_path):
     program = compiled("token_mpi", "mpicc", tmp_path)
     if not shutil.which("mpirun"):
         pytest.skip("no mpirun: run `make setup`")
-    asked = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_mpi_yield_when_idle")
+    asked = (
+        "OMPI_ALLOW_RUN_AS_ROOT",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+        "OMPI_MCA_mpi_yield_when_idle",
+    )
     settings = dict.fromkeys(asked, "1")
-    argv = ["mpirun", "--oversubscribe", "-np", "5", str(program), "8192", "2", "0.02", "0.1", "0,3", "4,1"]
+    argv = [
+        "mpirun",
+        "--oversubscribe",
+        "-np",
+        "5",
+        str(program),
+        "8192",
+        "2",
+        "0.02",
+        "0.1",
+        "0,3",
+        "4,1",
+    ]
 
     def measured():
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=30, env={**os.environ, **settings})
+        done = subprocess.run(
+            argv, capture_output=True, text=True, timeout=30, env={**os.environ, **settings}
+        )
         assert done.returncode == 0, done.stderr
         return table(done.stdout)
 

@@ -67,12 +67,19 @@ def test_the_sum_of_the_pairs_stays_within_the_wire(testbed):
     """Of what they share; both pairs take part, and all that is counted was carried by their interfaces."""
 
     def takes_part(ran) -> bool:
-        return ran[1].status == "ok" and min(min(each) for each in ran[1].readings[0].value) > 0.1 * RATE / 8
+        return (
+            ran[1].status == "ok"
+            and min(min(each) for each in ran[1].readings[0].value) > 0.1 * RATE / 8
+        )
 
-    transcript, outcome = repeated(lambda: run(testbed, token_exchange.commands(POINT)), takes_part)[-1]
+    transcript, outcome = repeated(
+        lambda: run(testbed, token_exchange.commands(POINT)), takes_part
+    )[-1]
     assert outcome.status == "ok", outcome.reason
     throughput, _, exchanges = (reading.value for reading in outcome.readings)
-    begun = POINT["token_bytes"] / POINT["window_s"]  # an exchange that was under way when the window began
+    begun = (
+        POINT["token_bytes"] / POINT["window_s"]
+    )  # an exchange that was under way when the window began
     for together in zip(*throughput):
         assert sum(together) - 2 * begun < RATE / 8
         assert min(together) > 0.1 * RATE / 8

@@ -70,6 +70,22 @@ def test_truncated_output_never_gives_a_number(case):
     assert not accepted
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_a_result_of_other_settings_than_asked_for_is_invalid(case):
+    """Whatever the output itself names and the point asks otherwise is no measurement of the point."""
+    expected, text = recorded.expected(case), recorded.text(case)
+    if "readings" not in expected:
+        return
+    point = expected["point"]
+    for name in set(point) & set(recorded.listed(tool(case), text)[0]):
+        value = point[name]
+        other = f"not {value}" if isinstance(value, str) else value + 1
+        if (tool(case), name) == ("iperf3", "direction"):
+            other = "reverse" if value == "forward" else "forward"
+        outcome = recorded.judged(tool(case), text, {**point, name: other})
+        assert outcome.status == "invalid" and name in outcome.reason
+
+
 DAMAGE = st.tuples(
     st.floats(0, 1),
     st.integers(0, 200),

@@ -14,7 +14,7 @@ from analysis import paths, store
 from analysis.evidence import content, verify
 from runners import archive, campaign, manifest
 from runners.journal import Folder
-from runners.packing import pack
+from runners.manifest import pack
 from runners.record import FalloffError
 
 REFERENCE = ROOT / "data" / "reference" / "hpl_payload-scale_model"

@@ -28,6 +28,15 @@ def lacking(description: dict) -> list[str]:
     return emulated.unavailable(description) + ([] if IS_ROOT else ["network namespaces need root: run it with sudo"])
 
 
+def require(*names: str) -> None:
+    """Skip the test where one of these tools is missing."""
+    for name in names:
+        try:
+            tools.find(name, {})
+        except FalloffError as error:
+            pytest.skip(str(error))
+
+
 @contextmanager
 def furnished() -> Iterator[Path]:
     """A home with a copy of `runners` and of the built tools: the checkout may be closed to others.
@@ -39,11 +48,9 @@ def furnished() -> Iterator[Path]:
         shutil.copytree(ROOT / "runners", home / "runners", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "tests/ordinary_user.py", home)
         (home / "build/tools/bin").mkdir(parents=True)
+        require("xhpl", "dgemm")
         for tool in ("xhpl", "dgemm"):
-            try:
-                shutil.copy(tools.find(tool, {}), home / "build/tools/bin")
-            except FalloffError as error:
-                pytest.skip(str(error))
+            shutil.copy(tools.find(tool, {}), home / "build/tools/bin")
         give(home)
         for needed in (["unshare", "--user", "--map-root-user", "true"], [PYTHON, "--version"]):
             attempt = subprocess.run(needed, preexec_fn=become, capture_output=True, text=True)

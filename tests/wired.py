@@ -13,14 +13,18 @@ import users
 from undisturbed import repeated
 
 from runners.record import Command, Trial
-from runners.testbeds import emulated, netns
+from runners.testbeds import netns
 from runners.testbeds.graph import address
 
 ROOT = Path(__file__).resolve().parent.parent
 DESCRIPTION = tomllib.loads((ROOT / "data/testbeds/paths.toml").read_text())
 
-lacking = users.lacking(DESCRIPTION) + ([] if shutil.which("cc") else ["no C compiler: apt-get install gcc"])
-lacking += [] if Path("/dev/net/tun").exists() else ["the kernel has no TAP interfaces: modprobe tun"]
+lacking = users.lacking(DESCRIPTION) + (
+    [] if shutil.which("cc") else ["no C compiler: apt-get install gcc"]
+)
+lacking += (
+    [] if Path("/dev/net/tun").exists() else ["the kernel has no TAP interfaces: modprobe tun"]
+)
 needs_network = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
 
 RATE = 10e6
@@ -34,15 +38,11 @@ def build(folder: Path, *names: str) -> dict[str, str]:
         pytest.skip("no C compiler: apt-get install gcc")
     for name in names:
         source = str(ROOT / f"runners/src/{name}.c")
-        subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", source, "-o", str(folder / name)], check=True)
+        subprocess.run(
+            ["cc", "-O2", "-Wall", "-Wextra", "-Werror", source, "-o", str(folder / name)],
+            check=True,
+        )
     return {name: str(folder / name) for name in names}
-
-
-@contextmanager
-def opened_testbed(tools: dict[str, str], known: dict):
-    """The testbed with these paths and tools."""
-    with emulated.open_testbed({**DESCRIPTION, "cpu": {"baseline_s": 0.02}, "tools": tools}, known) as opened:
-        yield opened
 
 
 def run(testbed, path, *argv):
@@ -84,4 +84,10 @@ def passed(opened, flows, count, payload=PAYLOAD) -> tuple[float, list[int]]:
 
 def best(opened, flows, count, payload=PAYLOAD, below=float("inf")) -> float:
     """The shortest of three such times or more, until one is `below` that [s]: nothing else can make it shorter."""
-    return min(repeated(lambda: passed(opened, flows, count, payload)[0], lambda seconds: seconds < below, at_least=3))
+    return min(
+        repeated(
+            lambda: passed(opened, flows, count, payload)[0],
+            lambda seconds: seconds < below,
+            at_least=3,
+        )
+    )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from analysis import imported, paths, store
+from analysis import attributes, imported, paths, store
 from analysis.evidence import content
 from runners import archive, manifest
 from runners.journal import Folder, read_transcript
@@ -95,14 +95,14 @@ def of(folder: Path) -> Chain:
         started=dataset.attrs["started"],
         ended=dataset.attrs["ended"],
         busy_s=float(dataset.wall_time.sum()),
-        sessions=tuple(_session(it.get("host", {})) for it in json.loads(dataset.attrs["provenance"])["sessions"]),
+        sessions=tuple(map(_session, attributes.hosts(dataset))),
         links=tuple(_links(source, dict(zip(dataset.trial_id.values.tolist(), dataset.status.values.tolist())))),
     )
 
 
 def command(dataset: xr.Dataset) -> str:
     """The command line that makes a dataset's campaign anew."""
-    campaign, testbed = dataset.attrs["campaign"], json.loads(dataset.attrs["testbed_settings"])["name"]
+    campaign, testbed = dataset.attrs["campaign"], attributes.testbed(dataset)["name"]
     return (
         f"falloff import {campaign} FILE..."
         if testbed == imported.TESTBED

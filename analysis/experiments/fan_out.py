@@ -1,6 +1,5 @@
 """One node to several over a bridge, and back: how much they get together, and which resource is the limit."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import drawing, published, style
+from analysis import attributes, drawing, published, style
 from analysis.bottleneck import (
     CHANGES,
     LEAST_GROWTH,
@@ -121,7 +120,7 @@ class FanOut:
 
 def analyse(fan_out: xr.Dataset, today: xr.Dataset | None = None) -> FanOut:
     """Derive points, flows and the fans, of today's run too; raises FalloffError when there is no fanout trial."""
-    sender = json.loads(fan_out.attrs["settings"])["sender"]
+    sender = attributes.settings(fan_out)["sender"]
     points = over_factors(
         fan_out,
         runner="fanout",
@@ -129,9 +128,9 @@ def analyse(fan_out: xr.Dataset, today: xr.Dataset | None = None) -> FanOut:
         fairness=fan_out.fairness,
         sender_cpu=(fan_out.cpu_time.sel(node=sender, drop=True) / fan_out.wall_time),
     ).sortby("receivers")
-    design = json.loads(fan_out.attrs["design"])
+    design = attributes.design(fan_out)
     baseline, changes = design["baseline"], design["changes"]
-    path = json.loads(fan_out.attrs["interconnects"])[baseline["path"]]
+    path = attributes.interconnects(fan_out)[baseline["path"]]
     return FanOut(
         dataset=fan_out,
         points=points,

@@ -1,6 +1,5 @@
 """Frames that a path carries: the largest, idle and under load, and datagrams of all sizes through a switch and a cable."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +9,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import drawing, published, style
+from analysis import attributes, drawing, published, style
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, known, of_control, of_estimate, origin
@@ -144,8 +143,8 @@ def limits_of(dataset: xr.Dataset) -> FrameLimits:
         f"frame_{name}{ending}" for name in (*SIZES.values(), "fault") for ending in WAYS.values()
     ]
     found = over_factors(dataset, "frame_limit", **{name: dataset[name] for name in names})
-    described = json.loads(dataset.attrs["interconnects"])
-    hosts = json.loads(dataset.attrs["settings"])["mtu"]
+    described = attributes.interconnects(dataset)
+    hosts = attributes.settings(dataset)["mtu"]
     rows = [
         {
             "path": path,
@@ -205,7 +204,7 @@ def sizes_of(dataset: xr.Dataset) -> PacketSizes:
         delivered=_at(dataset.bytes_received, dataset.receiver)
         / _at(dataset.bytes_sent, dataset.sender),
     )
-    described, design = json.loads(dataset.attrs["interconnects"]), designs.read(dataset)
+    described, design = attributes.interconnects(dataset), designs.read(dataset)
     rates = [described[path].get("rate_bit_s", np.nan) for path in found.path.values]
     limit = packet_limit(xr.DataArray(rates, {"path": found.path}), found.frame_bytes)
     compared, reference = design.pair
@@ -447,7 +446,7 @@ def _evidence(dataset: xr.Dataset) -> str:
 
 def _full_names(dataset: xr.Dataset) -> dict[str, str]:
     """The name of every path, as a sentence has it."""
-    described = json.loads(dataset.attrs["interconnects"])
+    described = attributes.interconnects(dataset)
     return {name: path["name"] for name, path in described.items()}
 
 

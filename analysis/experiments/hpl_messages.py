@@ -1,6 +1,5 @@
 """The messages that HPL sends: how many of which size, over the nodes; and whether the simulation's take HPL's own time."""
 
-import json
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import paths, style
+from analysis import attributes, paths, style
 from analysis.derive import at_only_level, over_factors
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, known, of_estimate, origin
@@ -259,7 +258,7 @@ def _of_profile(profile: Profile) -> str:
 
 def _networks(profile: Profile) -> dict[str, str]:
     names = short_names(profile.dataset)
-    planned = json.loads(profile.dataset.attrs["design"])["factors"]["interconnect"]
+    planned = attributes.factors(profile.dataset)["interconnect"]
     return {network: names[network] for network in planned}
 
 

@@ -1,6 +1,5 @@
 """What a second link a node gives HPL: by hashing, MPTCP, MPI striping, and the bonding driver where there is one."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -10,7 +9,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import drawing, published, style
+from analysis import attributes, drawing, published, style
 from analysis.contrasts import log_ratios
 from analysis.derive import at_only_level, known_rate, over_factors
 from analysis.exhibit import Basis, Exhibit, Table
@@ -176,9 +175,9 @@ def _hpl(dataset: xr.Dataset) -> Hpl:
     points = over_factors(dataset, rate=dataset.hpl_rate, lesser=sent_by_lesser(dataset))
     points = at_only_level(points, "interconnect").drop_vars("interconnect")
     points["lesser"] = points.lesser.where(points.nodes > 1)  # one node has nobody to send to
-    nodes_rate = known_rate(json.loads(dataset.attrs["testbed_settings"]), points.rate)
+    nodes_rate = known_rate(attributes.testbed(dataset), points.rate)
     points["share"] = (points.rate / nodes_rate).assign_attrs(units="1", of=nodes_rate.attrs["of"])
-    design = json.loads(dataset.attrs["design"])
+    design = attributes.design(dataset)
     evidence = dataset.evidence.values[0].item()
     others = [way for way in points.aggregation.values.tolist() if way != design["baseline"]]
     each = points.ranks_per_node.values.tolist()

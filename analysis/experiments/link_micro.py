@@ -1,6 +1,5 @@
 """What one TCP connection and several get of two links between two nodes, by each way of using both."""
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +7,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import drawing, style
+from analysis import attributes, drawing, style
 from analysis.derive import at_only_level, over_factors
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import known
@@ -69,8 +68,8 @@ def analyse(dataset: xr.Dataset) -> Micro:
         dataset, runner="iperf3", goodput=dataset.goodput, lesser=sent_by_lesser(dataset)
     ).sortby("streams")
     points = at_only_level(points, "interconnect")
-    link = json.loads(dataset.attrs["interconnects"])[points.interconnect.item()]
-    least = json.loads(dataset.attrs["design"])["least_share"]
+    link = attributes.interconnects(dataset)[points.interconnect.item()]
+    least = attributes.design(dataset)["least_share"]
     points = points.drop_vars("interconnect")
     return Micro(
         dataset=dataset,

@@ -1,6 +1,5 @@
 """TCP over long paths: which socket buffer fills them, and does the congestion control matter?"""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -11,7 +10,7 @@ from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import drawing, published, style
+from analysis import attributes, drawing, published, style
 from analysis.capacity import travelled
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit, Table
@@ -209,8 +208,8 @@ def _measured(points: xr.Dataset) -> xr.Dataset:
 
 def _described(dataset: xr.Dataset, path: str, direction: str) -> dict[str, float]:
     """Rate [bit/s on the wire], wire limit [bit/s] and round trip [s] of a path in a direction."""
-    table = json.loads(dataset.attrs["interconnects"])[path]
-    way = travelled(table, json.loads(dataset.attrs["settings"]), direction)
+    table = attributes.interconnects(dataset)[path]
+    way = travelled(table, attributes.settings(dataset), direction)
     limit = wire_limit(way.rate, table["mtu"])
     return {"rate": way.rate, "wire_limit": limit, "round_trip": way.round_trip}
 

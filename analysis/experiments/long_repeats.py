@@ -1,6 +1,5 @@
 """Does the same transfer over a long path give the same goodput again, with a buffer that fills the path?"""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -9,7 +8,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import drawing, style
+from analysis import attributes, drawing, style
 from analysis.capacity import travelled
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit, Table
@@ -72,7 +71,7 @@ class LongRepeats:
     @property
     def buffer(self) -> int:
         """The socket buffer asked for [B]."""
-        return json.loads(self.dataset.attrs["settings"])["window_bytes"]
+        return attributes.settings(self.dataset)["window_bytes"]
 
     def verdicts(self, kind: str) -> int:
         """How many series have this verdict."""
@@ -82,9 +81,7 @@ class LongRepeats:
 def analyse(long_repeats: xr.Dataset) -> LongRepeats:
     """Judge every series; raises FalloffError when there is no iperf3 trial."""
     goodput = over_factors(long_repeats, runner="iperf3", goodput=long_repeats.goodput).goodput
-    paths, settings = (
-        json.loads(long_repeats.attrs[name]) for name in ("interconnects", "settings")
-    )
+    paths, settings = attributes.interconnects(long_repeats), attributes.settings(long_repeats)
     margin = designs.read(long_repeats).margin
 
     def series(path: str, control: str, direction: str) -> Series:

@@ -1,6 +1,5 @@
 """What a byte of TCP costs each end, as a part for the byte and one for its packet: the second half of `tcp_mtu`."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,7 +7,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import drawing, models, published, style
+from analysis import attributes, drawing, models, published, style
 from analysis.cpu_account import ENDS, MOST_UNATTRIBUTED
 from analysis.derive import at_only_level
 from analysis.exhibit import Basis, Exhibit, Table
@@ -89,7 +88,7 @@ def cost_of(dataset: xr.Dataset) -> Cost:
     Raises FalloffError when there is no iperf3 trial, or there are several paths or directions.
     """
     found = at_only_level(points(dataset), "path", "direction")
-    left_out = json.loads(dataset.attrs["design"])["left_out"]
+    left_out = attributes.design(dataset)["left_out"]
     measured = found.total.notnull()
     known = [found[f"instructions_{end}"].where(measured, 0).notnull().all() for end in ENDS]
     quantity = "instructions" if all(known) and measured.any() else "cost"

@@ -1,6 +1,5 @@
 """TCP over cable, switch and router: goodput over the MTU, each way and both at once, and what a byte costs both ends."""
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import drawing, published, style
+from analysis import attributes, drawing, published, style
 from analysis.cpu_account import MOST_UNATTRIBUTED
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit, Table
@@ -116,7 +115,7 @@ def analyse(
     """
     found = points(tcp_mtu)
     limited = stamps(found)
-    like = json.loads(tcp_mtu.attrs["design"]).get("published", {})
+    like = attributes.design(tcp_mtu).get("published", {})
     return TcpMtu(
         dataset=tcp_mtu,
         points=found,
@@ -148,7 +147,7 @@ def onlookers(dataset: xr.Dataset) -> Onlookers:
 
 def _busy(dataset: xr.Dataset) -> xr.DataArray:
     """The machine's processors that were in use, over (path, mtu, direction)."""
-    settings = json.loads(dataset.attrs["settings"])
+    settings = attributes.settings(dataset)
     processors = dataset.host_cpu_time / (settings["duration_s"] + settings["omit_s"])
     return over_factors(dataset, "iperf3", busy=processors).busy.mean("block")
 

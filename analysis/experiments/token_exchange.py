@@ -1,6 +1,5 @@
 """Pairs of nodes exchange tokens: do the network topologies compare as the early Beowulf's study says?"""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import drawing, published, style
+from analysis import attributes, drawing, published, style
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.experiments import token_models
 from analysis.experiments.token_models import MB, MBIT, TokenModels
@@ -141,7 +140,7 @@ class TokenExchange:
 
 def analyse(token_exchange: xr.Dataset, today: xr.Dataset | None = None) -> TokenExchange:
     """Derive all of it, of today's run too; raises FalloffError when there is no token trial."""
-    design = json.loads(token_exchange.attrs["design"])
+    design = attributes.design(token_exchange)
     passed = passage(token_exchange)
     found, excesses = points(token_exchange, passed.astray)
     planned = places(token_exchange)

@@ -257,9 +257,8 @@ def _of_traffic(flows: pd.DataFrame, margin: str) -> Iterator[str]:
         alike, names = flows[flows.kind == kind], []
         for pattern, own in alike.groupby("pattern", sort=False):
             whole = len(own) == (flows.pattern == pattern).sum()
-            names.append(
-                _traffic(pattern) + ("" if whole else f" ({in_words(own.placement.iloc[0])})")
-            )
+            place = "" if whole else f" ({in_words(own.placement.iloc[0])})"
+            names.append(TRAFFIC[pattern] + place)
         if names and kind == SUPPORTED:
             yield f"{listed(names)} loses no more than {margin}"
         elif names:
@@ -271,11 +270,6 @@ def _span(beliefs: pd.DataFrame) -> str:
     """The least and the largest slowdown."""
     ends = beliefs.best.min(), beliefs.worst.max()
     return " to ".join(dict.fromkeys(fixed(end, 2) for end in ends))
-
-
-def _traffic(pattern: str) -> str:
-    """What a pattern is called in a sentence."""
-    return TRAFFIC.get(pattern, f"of {in_words(pattern)}")
 
 
 def in_words(name: str) -> str:

@@ -1,6 +1,5 @@
 """What there is to explore: datasets, each as a table with a row for each trial, and the transcripts behind them."""
 
-import json
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -11,7 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import imported, paths, store
+from analysis import attributes, imported, paths, store
 from analysis.attributes import design, interconnects
 from analysis.derive import over_factors, points
 from analysis.efficiency import efficiency
@@ -145,7 +144,7 @@ def _file(file: Path, changed: float) -> Source:
     try:
         with store.opened(file) as found:
             campaign, title = found.attrs["campaign"], found.attrs["title"]
-            label = f"{_label(json.loads(found.attrs['testbed_settings']))}, {file.name}"
+            label = f"{_label(attributes.testbed(found))}, {file.name}"
     except (OSError, ValueError, KeyError) as error:
         remedy = "`falloff run` or `falloff import` writes it anew"
         reason = f"{file} is not a readable dataset of Falloff's: {error}. {remedy}"

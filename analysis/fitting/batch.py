@@ -7,9 +7,7 @@ import numpy as np
 
 from analysis.models import Model
 
-STEP = np.finfo(float).eps ** (
-    1 / 3
-)  # of a central difference: its two errors are then of the same size
+STEP = np.cbrt(np.finfo(float).eps)  # of a central difference: its two errors are of the same size
 LEAST_EFFECT = 1e-3  # a parameter is varied at least as if it made up this part of the curve
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e9
 ITERATIONS = 200
@@ -59,9 +57,8 @@ def refit(model: Model, x, y, start: Mapping[str, float] | None = None) -> Refit
             step, moved = _step(slopes, residuals, before <= low, before >= high, damping[going])
             after = np.clip(before + step, low, high)
             sse_after = _sse(model, x, data, after)
-            small = moved <= OF_RESIDUALS * np.sqrt(sse[going]) + OF_DATA * np.linalg.norm(
-                data, axis=1
-            )
+            size = np.linalg.norm(data, axis=1)
+            small = moved <= OF_RESIDUALS * np.sqrt(sse[going]) + OF_DATA * size
             # Strong damping makes a step small anywhere. The last step is taken unasked: the sum of squares
             # has no digits left to judge it by.
             last = small & (damping[going] <= FIRST_DAMPING)

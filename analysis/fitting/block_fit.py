@@ -52,7 +52,7 @@ def fit_blocks(model: Model, x, table) -> BlockFit:
         raise FalloffError(
             f"The {model.title} model has nothing to fit: none of {len(table)} blocks is complete."
         )
-    fit(model, x, whole.mean(axis=0), profile=False)  # refuses what the x cannot carry
+    fit(model, x, whole.mean(axis=0))  # refuses what the x cannot carry
     fits = refit(model, x, whole)
     if not fits.converged.all():
         raise FalloffError(

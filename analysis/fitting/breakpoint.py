@@ -3,104 +3,70 @@
 import numpy as np
 from scipy import stats
 
-from analysis.models import bandwidth_delay, segmented
+from analysis.models import Model, bandwidth_delay, segmented
 from runners.record import FalloffError
 
-NEEDED = 5  # distinct x: two on either side of the breakpoint and one that tells the sides apart
-CLOSE = 1e-6  # x and breakpoints that differ by less than this part are the same
+CLOSE = 1e-6  # x and turns that differ by less than this part are the same
 ROUNDING = 1e-24  # a sum of squares below this part of that of y is rounding, not misfit
 TRIED = 400  # knees between the smallest and the largest window
+# What the model's turn is called, and how many distinct x an estimate needs: two on either side; between two lines one
+# more, which tells the sides apart.
+TURNS = {segmented.MODEL.name: ("breakpoint", 5), bandwidth_delay.MODEL.name: ("knee", 4)}
 
 
-def bracket(x, y) -> tuple[float, float]:
-    """The closest two of the measured x between which every breakpoint of `segmented` lies that the data allow.
+def bracket(model: Model, x, y) -> tuple[float, float]:
+    """The smallest and the largest turn of `segmented` or `bandwidth_delay` that the data allow, at measured x.
 
-    x and y have shape (points,), x is above 0. A breakpoint is allowed as `_largest_sse` says; the lowest x stands
-    for every breakpoint at or below it.
+    x and y have shape (points,), x is above 0. A turn is allowed when its sum of squares is not above the smallest one
+    by more than the F criterion of a 95 % profile interval (D. M. Bates and D. G. Watts, Nonlinear Regression Analysis,
+    Wiley 1988, chapter 6). The first and the last x stand for every turn at or beyond them.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
     known = np.unique(x)
     if len(known) < 3:
         return float(known[0]), float(known[-1])
-    grid = segmented.breakpoints(x)
-    sse = segmented.lines(x, y[None], grid)[2][0]
-    allowed = grid[sse <= _largest_sse(sse.min(), y, 3)]
+    if model is segmented.MODEL:
+        turns = segmented.breakpoints(x)
+        sse = segmented.lines(x, y[None], turns)[2][0]
+    else:
+        best = {name: value[0] for name, value in bandwidth_delay.guess(x, y[None]).items()}
+        knee = np.clip(bandwidth_delay.knee(**best), known[0], known[-1])
+        turns = np.sort(np.append(np.geomspace(known[0], known[-1], TRIED), knee))
+        sse = bandwidth_delay.slopes_at(x, y[None], turns[None])[1][0]
+    allowed = turns[sse <= _largest_sse(sse.min(), y, len(model.parameters))]
     low = known[known <= allowed[0] * (1 + CLOSE)][-1]
-    # beyond the last x but one only one x falls, so that every breakpoint fits as well as that x
-    last = allowed[-1] >= known[-2] * (1 - CLOSE)
-    return float(low), float(known[-1] if last else known[known >= allowed[-1] * (1 - CLOSE)][0])
+    high = known[known >= allowed[-1] * (1 - CLOSE)][0]
+    # Beyond the last x but one a line falls to one x only, so that every breakpoint fits as well as that x.
+    if model is segmented.MODEL and allowed[-1] >= known[-2] * (1 - CLOSE):
+        high = known[-1]
+    return float(low), float(high)
 
 
-def knee_bracket(window, goodput) -> tuple[float, float]:
-    """The smallest and the largest knee [B] of `bandwidth_delay` that the data allow, both of shape (points,).
+def require_turn(model: Model, x, y) -> None:
+    """Raise FalloffError, with the bracket, unless two x lie on either side of every turn that the data allow.
 
-    It is looked for between the smallest and the largest window; there it stands for every knee beyond them.
+    A single x on one side could be anything.
     """
-    window, goodput = np.asarray(window, float), np.asarray(goodput, float)
-    best = {name: value[0] for name, value in bandwidth_delay.guess(window, goodput[None]).items()}
-    ends = window.min(), window.max()
-    tried = np.append(np.geomspace(*ends, TRIED), np.clip(bandwidth_delay.knee(**best), *ends))
-    sse = bandwidth_delay.slopes_at(window, goodput[None], tried[None])[1][0]
-    allowed = tried[sse <= _largest_sse(sse.min(), goodput, 2)]
-    return float(allowed.min()), float(allowed.max())
-
-
-def require_breakpoint(x, y) -> None:
-    """Raise FalloffError, with the bracket, unless x and y carry the estimate of a breakpoint.
-
-    They do with at least 5 distinct x, two of them on either side of every breakpoint that the data
-    allow: a single x on one side could be anything.
-    """
+    turn, needed = TURNS[model.name]
     if np.any(x <= 0):
-        raise FalloffError(
-            "The segmented model takes log2 x; leave out the points where x is not above 0."
-        )
+        raise FalloffError(f"The {model.title} model needs x above 0; leave the others out.")
     known = np.unique(x)
-    low, high = bracket(x, y)
-    place = (
-        f"it lies between {low:g} and {high:g}" if low < high else f"it lies at {low:g} or below"
-    )
-    smallest = segmented.lines(x, y[None], segmented.breakpoints(x))[2].min()
-    if np.sum((y - np.mean(y)) ** 2) <= _largest_sse(smallest, y, 3):
-        place += ", if there is one"
-    if len(known) < NEEDED:
-        listed = ", ".join(f"{value:g}" for value in known)
-        raise FalloffError(
-            f"{len(known)} distinct x ({listed}) cannot carry a breakpoint; {place}. An estimate needs {NEEDED}."
-        )
-    if low < known[1] or high > known[-2]:
-        raise FalloffError(
-            f"These x and y cannot carry a breakpoint; {place}. "
-            "An estimate needs 2 distinct x on either side of all that the data allow."
-        )
-
-
-def require_knee(window, goodput) -> None:
-    """Raise FalloffError, with the bracket, unless two windows lie on either side of all allowed knees."""
-    if np.any(window <= 0):
-        raise FalloffError("The bandwidth-delay model needs windows above 0; leave the others out.")
-    low, high = knee_bracket(window, goodput)
-    known = np.unique(window)
-    few_below = np.sum(known <= low * (1 + CLOSE)) < 2
-    few_above = np.sum(known >= high * (1 - CLOSE)) < 2
-    if not (few_below or few_above):
+    low, high = bracket(model, x, y)
+    if len(known) >= needed and low >= known[1] and high <= known[-2]:
         return
-    place = f"at {high:g} bytes or below"
-    if few_above:
-        place = f"at {low:g} bytes or above"
-    if few_below and few_above:
-        place = f"between {low:g} and {high:g} bytes, or there is none"
+    place = f"between {low:g} and {high:g}"
+    if low == known[0] and high == known[-1]:
+        place += ", or there is none"
+    elif low == high:
+        place = f"at {low:g} or {'below' if low == known[0] else 'above'}"
     raise FalloffError(
-        f"These windows cannot carry a knee; it lies {place}. An estimate needs 2 windows on either side."
+        f"These x cannot carry a {turn}; it lies {place}. "
+        f"An estimate needs {needed} distinct x, 2 of them on either side of all that the data allow."
     )
 
 
 def _largest_sse(smallest: float, y, parameters: int) -> float:
-    """The largest sum of squares that the 95 % profile interval of one of the parameters allows, by the F criterion.
-
-    `smallest` is that of the best fit to y, shape (points,). Infinite without a degree of freedom.
-    Source: D. M. Bates and D. G. Watts, Nonlinear Regression Analysis, Wiley 1988, chapter 6.
-    """
+    """The largest sum of squares that is allowed, `smallest` being the best; infinite without a degree of freedom."""
     freedom = len(y) - parameters
     if freedom < 1:
         return np.inf

@@ -1,7 +1,6 @@
 """Fit a model to points by lmfit; estimates always come with intervals."""
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ from scipy import stats
 
 from analysis.fitting import breakpoint
 from analysis.fitting.batch import jacobian
-from analysis.models import Model, bandwidth_delay, segmented
+from analysis.models import Model
 from runners.record import FalloffError
 
 EXACT = 1e-9  # residuals below this part of the largest |y| are rounding, not noise
@@ -19,8 +18,6 @@ SAME = 1e-9  # sums of squares that differ by less than this part are the same
 LARGEST = 1e150  # |y|, whose squares are added
 TOLERANCE = 1e-15  # of the solver: it stops when rounding stops it
 INSEPARABLE = 1e9  # a condition number of the derivatives that only rounding keeps finite
-
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ class Fit:
     estimates: Mapping[str, float]
     at_bounds: tuple[str, ...]
     standard_errors: Mapping[str, float]
-    intervals: Mapping[str, Interval]
+    intervals: Mapping[str, tuple[float, float]]
     interval_kind: str
     residuals: tuple[float, ...]
     sigma: float
@@ -69,40 +66,32 @@ class Fit:
         }
 
 
-def fit(model: Model, x, y, start: Mapping[str, float] | None = None, profile: bool = True) -> Fit:
+def fit(model: Model, x, y) -> Fit:
     """Fit `model` to x of shape (points,), or (quantities, points), and y of shape (points,).
 
-    `start` replaces the model's guess for the parameters that it names. The 95 % intervals are profile
-    likelihood where lmfit finds them, else t intervals; without `profile`, which takes nearly all of the
-    time, they are t intervals at once. Raises FalloffError when the points are not finite, cannot carry
-    the model (for `segmented` and `bandwidth_delay` with the bracket of its breakpoint or knee), do not
-    tell its parameters apart, or the model cannot be computed there.
+    The 95 % intervals are Student's t, from standard errors; a bound ends an interval. Raises FalloffError when the
+    points are not finite, cannot carry the model (for `segmented` and `bandwidth_delay` with the bracket of its turn), do
+    not tell its parameters apart, or the model cannot be computed there.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
     distinct = np.unique(x, axis=-1).shape[-1]
     _require_points(model, x, y, distinct)
-    minimizer, result = _minimise(model, x, y, start)
+    result = _minimise(model, x, y)
     estimates, at_bounds = _on_bounds(model, x, y, result.params.valuesdict())
     residuals = y - model.function(x, **estimates)
     freedom = len(y) - len(estimates)
     sigma = math.sqrt(np.sum(residuals**2) / freedom) if freedom else math.nan
     errors = _standard_errors(model, result, sigma)
     exact = np.max(np.abs(residuals)) <= EXACT * np.max(np.abs(y))
-    if not freedom:
-        intervals = dict.fromkeys(estimates, (math.nan, math.nan))
-        kind = "none: as many parameters as points"
-    elif exact:
-        intervals = {name: (value, value) for name, value in estimates.items()}
-        kind = "none: the model is exact"
-    elif profile and (found := _profile(minimizer, result, model.bounds)):
-        intervals, kind = found, "profile likelihood"
-    else:
-        kind, quantile = "t interval", float(stats.t.ppf(0.975, freedom))
-        half = {name: quantile * error for name, error in errors.items()}
-        intervals = {
-            name: _inside(model.bounds[name], value - half[name], value + half[name])
-            for name, value in estimates.items()
-        }
+    quantile = float(stats.t.ppf(0.975, freedom)) if freedom else math.nan
+    half = {name: quantile * error for name, error in errors.items()}
+    kind = "t interval" if freedom else "none: as many parameters as points"
+    if freedom and exact:
+        half, kind = dict.fromkeys(estimates, 0.0), "none: the model is exact"
+    intervals = {
+        name: tuple(np.clip([value - half[name], value + half[name]], *model.bounds[name]).tolist())
+        for name, value in estimates.items()
+    }
     refused = _aicc_refusal(len(estimates), len(y), distinct, exact)
     return Fit(
         model=model,
@@ -137,17 +126,13 @@ def _require_points(model, x, y, distinct):
             f"The {model.title} model needs at least {needed} distinct x, one for each parameter, and "
             f"the data have {distinct}; measure more, or fit a model with fewer parameters."
         )
-    if model is segmented.MODEL:
-        breakpoint.require_breakpoint(x, y)
-    if model is bandwidth_delay.MODEL:
-        breakpoint.require_knee(x, y)
+    if model.name in breakpoint.TURNS:
+        breakpoint.require_turn(model, x, y)
 
 
-def _minimise(model, x, y, start) -> tuple[lmfit.Minimizer, lmfit.minimizer.MinimizerResult]:
+def _minimise(model, x, y) -> lmfit.minimizer.MinimizerResult:
     with np.errstate(all="ignore"):
-        guess = {name: value[0] for name, value in model.guess(x, y[None]).items()} | dict(
-            start or {}
-        )
+        guess = {name: value[0] for name, value in model.guess(x, y[None]).items()}
         parameters = lmfit.Parameters()
         for name in model.parameters:
             low, high = model.bounds[name]
@@ -172,7 +157,7 @@ def _minimise(model, x, y, start) -> tuple[lmfit.Minimizer, lmfit.minimizer.Mini
         raise FalloffError(
             f"The fit of the {model.title} model did not converge; does y look like the curve at all?"
         )
-    return minimizer, result
+    return result
 
 
 def _slopes(model, x, estimates):
@@ -215,24 +200,6 @@ def _standard_errors(model, result, sigma: float) -> dict[str, float]:
     stderr = {name: result.params[name].stderr for name in model.parameters}
     known = math.isfinite(sigma) and sizes.all() and None not in stderr.values()
     return {name: float(error) if known else math.nan for name, error in stderr.items()}
-
-
-def _profile(minimizer, result, bounds) -> dict[str, Interval] | None:
-    """Profile-likelihood intervals by parameter, which a bound ends; None where there is no finite one."""
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            ladders = lmfit.conf_interval(minimizer, result, sigmas=[0.95])
-    except (lmfit.MinimizerException, ValueError):
-        return None
-    intervals = {
-        name: _inside(bounds[name], ladder[0][1], ladder[-1][1]) for name, ladder in ladders.items()
-    }
-    return intervals if np.isfinite(list(intervals.values())).all() else None
-
-
-def _inside(bounds: Interval, low: float, high: float) -> Interval:
-    return max(float(low), bounds[0]), min(float(high), bounds[1])
 
 
 def _aicc(residuals, parameters):

@@ -1,11 +1,9 @@
 """The one judgement: where an interval over blocks lies against a range. The unit of every statement is the block.
 
 Rates are compared as log-ratios within a block, r = log(rate_network / rate_reference). A block's D is r at the node
-count `to` minus r at the node count `from`; the relative fall is 1 - exp(D). A margin m is |D| <= -log(1 - m) on the
-log scale: a fall of m, or a rise to 1 / (1 - m).
-
-The interval is Student's t over the blocks. Its two ends are one-sided tests at the same level, so that a two-sided
-90 % interval belongs to a level of 5 %. Answers, the first that applies:
+count `to` minus r at the node count `from`; the relative fall is 1 - exp(D), and a margin m is |D| <= -log(1 - m).
+The interval is Student's t over the blocks; a two-sided 90 % interval is two one-sided tests at 5 %. Answers, the first
+that applies:
 
     flat               the interval lies inside the margin (two one-sided tests: D. J. Schuirmann, J. Pharmacokinet.
                        Biopharm. 15, 1987, 657-680), wherever 0 is
@@ -31,13 +29,8 @@ from analysis.statistics.intervals import average
 from runners.record import FalloffError
 
 LEVEL = 0.05  # one-sided, of a single look: a 90 % interval belongs to it
-FALLS_OFF, SIZE_OPEN, FLAT, RISES, UNDECIDED = (
-    "falls off",
-    "falls, size open",
-    "flat",
-    "rises",
-    "undecided",
-)
+FALLS_OFF, SIZE_OPEN, FLAT, RISES = "falls off", "falls, size open", "flat", "rises"
+UNDECIDED = "undecided"
 REFUSED = "refused"  # no judgement: the negative control failed
 DECIDED = (FALLS_OFF, FLAT, RISES)
 SUPPORTED, CONTRADICTED = "supported", "contradicted"
@@ -115,11 +108,9 @@ class InRange:
 class Outcome:
     """What a fixed sequence of statements says at its last look.
 
-    `alone` holds each statement judged by itself, which decides when the campaign ends; `judgements` the same with
-    those that do not count `undecided` or `refused`; `controls` each pair's negative control, None without one.
-    `valid` counts the blocks in which every statement has a value; `judged` is a mask over the blocks: those that
-    were looked at. `is_over` says whether further blocks would change nothing: all are decided, or the last look
-    is over.
+    `alone` holds each statement judged by itself, which decides when the campaign ends; in `judgements` those that do
+    not count are `undecided` or `refused`. `valid` counts the blocks in which every statement has a value, `judged` is
+    a mask over the blocks. `is_over`: further blocks would change nothing, as all are decided or the last look is over.
     """
 
     alone: tuple[Judgement, ...]
@@ -174,11 +165,9 @@ def judge(differences, margin: float, evidence: str, one_sided: float = LEVEL) -
         return Judgement(answer, -math.expm1(difference), reason=reason, **known, **unknown)
     if n < 2:
         fall = -math.expm1(values[0]) if n else None
-        reason = (
-            "A single block has no interval."
-            if n
-            else "No block has all of its runs at both node counts."
-        )
+        reason = "A single block has no interval."
+        if not n:
+            reason = "No block has all of its runs at both node counts."
         return Judgement(UNDECIDED, fall, reason=reason, **known, **unknown)
     mean, sd = float(values.mean()), float(values.std(ddof=1))
     half = float(half_width(sd, n, one_sided))
@@ -240,8 +229,7 @@ def within_campaign(
 ) -> tuple[Judgement, ...]:
     """The secondary statements of one campaign in the same order, corrected for each other; sets `p_holm`.
 
-    Holm's procedure runs over those with a p. An answer that does not hold at this level becomes `undecided`. One p a
-    statement is enough: no fall is both inside the margin and beyond it, so that at most one claim of each is wrong.
+    Holm's procedure runs over those with a p. An answer that does not hold at this level becomes `undecided`.
     """
     tested = [number for number, one in enumerate(judgements) if one.p is not None]
     if not tested:

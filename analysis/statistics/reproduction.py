@@ -29,6 +29,7 @@ from analysis.statistics.judgement import (
 )
 
 REPRODUCED, NOT_REPRODUCED, TOO_SHORT = "reproduced", "not reproduced", "too short to tell"
+CONFIDENCE = 1 - 2 * LEVEL
 _EXCLUDE = [{FLAT, FALLS_OFF}, {FLAT, RISES}, {FALLS_OFF, RISES}, {SIZE_OPEN, RISES}]
 
 
@@ -37,8 +38,8 @@ class Reproduction:
     """Whether `what` was `reproduced`: the `kind` and the `reason`, one sentence.
 
     `today` and `reference` are ratios (geometric means; of a fall 1 - fall), `interval` is that of their ratio, of
-    this `confidence`; what cannot be known is None. `blocks` and `reference_blocks` count what each rests on, and the
-    `answers` are the reference's and today's, empty where nothing is judged.
+    this `confidence`; what cannot be known is None. `blocks` counts today's, `answers` are the reference's and today's,
+    empty where nothing is judged.
     """
 
     what: str
@@ -48,7 +49,6 @@ class Reproduction:
     interval: Interval | None
     confidence: float
     blocks: int
-    reference_blocks: int
     margin: float
     reason: str
     answers: tuple[str, str] = ("", "")
@@ -61,7 +61,6 @@ def reproduction(
     margin: float,
     answers: tuple[str, str] = ("", ""),
     exact: bool = False,
-    one_sided: float = LEVEL,
 ) -> Reproduction:
     """Compare today's blocks with the reference's, log values of shape (blocks,); NaN is left out.
 
@@ -69,7 +68,7 @@ def reproduction(
     """
     reference, today = (np.asarray(values, float) for values in (reference, today))
     reference, today = reference[np.isfinite(reference)], today[np.isfinite(today)]
-    interval = _interval(reference, today, exact, 1 - 2 * one_sided)
+    interval = _interval(reference, today, exact)
     kind, reason = _kind(interval, answers, margin)
     return Reproduction(
         what=what,
@@ -77,9 +76,8 @@ def reproduction(
         today=math.exp(today.mean()) if len(today) else None,
         reference=math.exp(reference.mean()) if len(reference) else None,
         interval=None if interval is None else (math.exp(interval[0]), math.exp(interval[1])),
-        confidence=1 - 2 * one_sided,
+        confidence=CONFIDENCE,
         blocks=len(today),
-        reference_blocks=len(reference),
         margin=margin,
         reason=reason,
         answers=answers,
@@ -97,9 +95,7 @@ def prediction_interval(log_values, k: int) -> Interval:
     return float(values.mean() - half), float(values.mean() + half)
 
 
-def _interval(
-    reference: np.ndarray, today: np.ndarray, exact: bool, confidence: float
-) -> Interval | None:
+def _interval(reference: np.ndarray, today: np.ndarray, exact: bool) -> Interval | None:
     n, k = len(reference), len(today)
     if not n or not k or (n < 2 and not exact):
         return None
@@ -108,7 +104,7 @@ def _interval(
         return difference, difference
     # The pooled variance of a single block and a sample is the sample's.
     test = stats.ttest_ind(today, reference, equal_var=k == 1)
-    low, high = test.confidence_interval(confidence)
+    low, high = test.confidence_interval(CONFIDENCE)
     return float(low), float(high)
 
 

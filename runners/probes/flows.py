@@ -25,14 +25,20 @@ OPTIONS = {
 
 def read(text: str) -> List[List[Tuple[str, str]]]:
     """The names of the hosts at both ends of each flow, of each run."""
-    return [[tuple(f"node{end}" for end in flow.split("-")) for flow in run.split()] for run in text.splitlines()]
+    return [
+        [tuple(f"node{end}" for end in flow.split("-")) for flow in run.split()]
+        for run in text.splitlines()
+    ]
 
 
 def simulate(runs: List[List[Tuple[str, str]]], size: int) -> None:
     """Let the flows of each run go and print its row: makespan and mean of the flows' times, in s."""
     for number, flows in enumerate(runs, start=1):
         begin = Engine.clock
-        going = [Comm.sendto_async(Host.by_name(source), Host.by_name(sink), size) for source, sink in flows]
+        going = [
+            Comm.sendto_async(Host.by_name(source), Host.by_name(sink), size)
+            for source, sink in flows
+        ]
         Comm.wait_all(going)
         took = [flow.finish_time - begin for flow in going]
         print(f"{number:3}  {len(took):6}  {max(took):.15e}  {sum(took) / len(took):.15e}")
@@ -40,7 +46,11 @@ def simulate(runs: List[List[Tuple[str, str]]], size: int) -> None:
 
 def peak_memory() -> int:
     """The most memory that this process had, in bytes; the kernel's maxrss would be that of whoever started it."""
-    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
+    (line,) = (
+        line
+        for line in Path("/proc/self/status").read_text().splitlines()
+        if line.startswith("VmHWM:")
+    )
     return 1024 * int(line.split()[1])
 
 
@@ -50,7 +60,9 @@ def main(size: int) -> None:
     engine = Engine(["flows", "--log=root.thres:warning", *settings])
     engine.load_platform("platform.xml")
     runs = read(Path("flows.txt").read_text(encoding="utf-8"))
-    print(f"flows: {len(engine.all_hosts)} nodes, {len(runs)} runs, {size} bytes each, by SimGrid {simgrid_version}")
+    print(
+        f"flows: {len(engine.all_hosts)} nodes, {len(runs)} runs, {size} bytes each, by SimGrid {simgrid_version}"
+    )
     print("run   flows  makespan s             mean s")
     Actor.create("flows", engine.all_hosts[0], simulate, runs, size)
     engine.run()

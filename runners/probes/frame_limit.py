@@ -10,16 +10,12 @@ A reply is as large as its request, so a switch that drops frames silently does 
 but Linux replies may be fragmented, so a router on the way back is seen from the other end only.
 """
 
-import fcntl
+import json
 import os
 import re
-import socket
-import struct
 import subprocess
 import sys
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Callable, List, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple
 
 CARRIED, LOCAL, ROUTER, SILENT, UNCLEAR = "carried", "local", "router", "silent", "unclear"
 
@@ -29,31 +25,30 @@ _BATCHES = 5
 _INTERVAL_S = "0.02"  # as in runners/ping.py: one reply is back before the next request leaves
 _WAIT_S = "1"  # for replies to the last request; ping also tries so long when the interface's queue is full
 
-_SIOCGIFMTU = 0x8921  # Linux's request for an interface's MTU
-_ROUTES, _ROUTE_IS_UP = Path("/proc/net/route"), 0x1
-
 _REPLY = re.compile(r"^((\d+) bytes from \S+ icmp_[rs]eq=(\d+) .*)$", re.M)
 _SENT = re.compile(r"^(\d+) packets transmitted, ", re.M)
 _COMPLAINT = re.compile(r"^(?:ping: |From ).*$", re.M)
-_FULL = re.compile(r"ping: sendmsg: No buffer space available$")  # lost in the sender's own queue: only a loss
+_FULL = re.compile(
+    r"ping: sendmsg: No buffer space available$"
+)  # lost in the sender's own queue: only a loss
 _TOO_LONG = re.compile(r"ping: local error: [Mm]essage too long, mtu=(\d+)$")
-_NEEDED = re.compile(r"From (\S+)(?: \(\S+\))? icmp_[rs]eq=\d+ Frag needed and DF set \(mtu = (\d+)\)$")
+_NEEDED = re.compile(
+    r"From (\S+)(?: \(\S+\))? icmp_[rs]eq=\d+ Frag needed and DF set \(mtu = (\d+)\)$"
+)
 
 
 class Unusable(Exception):
     """Why nothing can be measured here, in a sentence."""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """Where requests start: the address and MTU [B] of the interface towards the target."""
 
     address: str
     mtu: int
 
 
-@dataclass(frozen=True)
-class Try:
+class Try(NamedTuple):
     """A payload [B], its requests and whole replies, the outcome, and ping's first complaint."""
 
     payload: int
@@ -75,7 +70,10 @@ def read(output: str, payload: int, source: Source) -> Try:
     said = complaints[0] if complaints else ""
     faults = {_fault(complaint, source) for complaint in complaints} or {SILENT}
     requests = int(summary[1]) if summary else 0
-    if not requests and not faults & {LOCAL, ROUTER}:  # early versions do not count what the kernel refused
+    if not requests and not faults & {
+        LOCAL,
+        ROUTER,
+    }:  # early versions do not count what the kernel refused
         raise Unusable(said or "ping's summary is missing")
     whole = len({sequence for _, size, sequence in replies if int(size) == payload + _ICMP_HEADER})
     if 2 * whole > requests:
@@ -133,36 +131,20 @@ def search(send: Callable[[int], Try], least: int, most: int) -> List[Try]:
 
 
 def source_towards(address: str) -> Source:
-    """The address and interface from which this node reaches an address; raises Unusable when it does not.
-
-    The interface is the route's, since the address may be on another one (a node's only address on `lo`).
-    """
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as connection:
-        try:
-            connection.connect((address, 9))  # a datagram socket: nothing is sent
-        except OSError as error:
-            raise Unusable(f"there is no way to {address}: {error.strerror}") from None
-        own = connection.getsockname()[0]
-        request = struct.pack("40s", _interface(_ROUTES.read_text(encoding="ascii"), address).encode())
-        (mtu,) = struct.unpack_from("i", fcntl.ioctl(connection, _SIOCGIFMTU, request), 16)
-        return Source(own, mtu)
+    """The address and interface from which this node reaches an address; raises Unusable when it does not."""
+    (route,) = _ip("route", "get", address)
+    (link,) = _ip("link", "show", "dev", route["dev"])
+    return Source(route["prefsrc"], link["mtu"])
 
 
-def _interface(routes: str, address: str) -> str:
-    """The interface of the most specific route to an address, of the routes that /proc/net/route prints.
-
-    Raises Unusable when no route of the main table leads there.
-    """
-    (target,) = struct.unpack("=I", socket.inet_aton(address))  # numbers as the table has them: in the host's order
-    found = []
-    for line in routes.splitlines()[1:]:
-        name, destination, _, flags, _, _, metric, mask, *_ = line.split()
-        bits, prefix = int(mask, 16), int(destination, 16)
-        if target & bits == prefix and int(flags, 16) & _ROUTE_IS_UP:
-            found.append((bin(bits).count("1"), -int(metric), name))
-    if not found:
-        raise Unusable(f"no route of the main table leads to {address}")
-    return max(found)[2]
+def _ip(*words: str) -> List[Dict[str, Any]]:
+    try:
+        done = subprocess.run(["ip", "-json", *words], capture_output=True, text=True)
+    except FileNotFoundError:
+        raise Unusable("ip is not on PATH: install iproute2") from None
+    if done.returncode:
+        raise Unusable(f"ip {' '.join(words)}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
 
 
 def version() -> str:
@@ -170,7 +152,9 @@ def version() -> str:
     said = _ping(["-V"])
     if "iputils" not in said:
         first = (said.strip().splitlines() or ["nothing"])[0]
-        raise Unusable(f"this needs the ping of iputils, which can forbid fragments; `ping -V` says: {first}")
+        raise Unusable(
+            f"this needs the ping of iputils, which can forbid fragments; `ping -V` says: {first}"
+        )
     return said.splitlines()[0].split(",")[-1].replace("ping from", "").strip()
 
 
@@ -184,25 +168,25 @@ def _ping(arguments: List[str]) -> str:
     return done.stdout + done.stderr
 
 
-def _arguments(words: List[str]) -> Tuple[str, int, int, int]:
-    try:
-        address, least, most, requests = words[0], *map(int, words[1:])
-    except (ValueError, IndexError):
-        raise Unusable("usage: frame_limit ADDRESS LEAST MOST REQUESTS") from None
-    if not 0 <= least < most <= 65507 or requests < 1:
-        raise Unusable("payloads are from 0 to 65507 bytes, LEAST below MOST, and REQUESTS at least 1")
-    return address, least, most, requests
-
-
 def table(tries: List[Try]) -> str:
     """The lines of a table, headings included."""
-    rows = [f"{t.payload:7} {t.requests:9} {t.replies:8}  {t.outcome:7}  {t.said}".rstrip() for t in tries]
+    rows = [
+        f"{t.payload:7} {t.requests:9} {t.replies:8}  {t.outcome:7}  {t.said}".rstrip()
+        for t in tries
+    ]
     return "\n".join(["payload  requests  replies  outcome  said", *rows])
 
 
 def main(words: List[str]) -> None:
     """Search and print the table; raises Unusable when nothing can be measured."""
-    address, least, most, requests = _arguments(words)
+    try:
+        address, least, most, requests = words[0], *map(int, words[1:])
+    except (ValueError, IndexError):
+        raise Unusable("usage: frame_limit ADDRESS LEAST MOST REQUESTS") from None
+    if not 0 <= least < most <= 65507 or requests < 1:
+        raise Unusable(
+            "payloads are from 0 to 65507 bytes, LEAST below MOST, and REQUESTS at least 1"
+        )
     ping, source = version(), source_towards(address)
     options = ["-4", "-n", "-M", "do", "-c", str(requests), "-i", _INTERVAL_S, "-W", _WAIT_S]
 

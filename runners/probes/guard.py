@@ -37,7 +37,11 @@ def main(silence_s: float, folder: str, port: int, words: List[str]) -> int:
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
     wakes = _wakes_on(signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     program = subprocess.Popen(
-        words, cwd=folder, stdin=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "LC_ALL": "C"}
+        words,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, "LC_ALL": "C"},
     )
     line, awaited, heard = sys.stdin.fileno(), port, time.monotonic()
     while program.poll() is None:
@@ -59,7 +63,9 @@ def main(silence_s: float, folder: str, port: int, words: List[str]) -> int:
 def listening(port: int) -> bool:
     """Whether somebody accepts TCP connections on this port of this node."""
     for table in (_PROC / "self/net/tcp", _PROC / "self/net/tcp6"):
-        for row in table.read_text().splitlines()[1:] if table.exists() else ():  # a kernel without IPv6
+        for row in (
+            table.read_text().splitlines()[1:] if table.exists() else ()
+        ):  # a kernel without IPv6
             local, _, state = row.split()[1:4]
             if state == _LISTENING and int(local.rpartition(":")[2], 16) == port:
                 return True
@@ -78,12 +84,20 @@ def _wakes_on(*signals: int) -> int:
 
 def _end(program: "subprocess.Popen[bytes]") -> None:
     """End what is left of the program and of what it started, daemons too: asked first, then killed."""
+
+    def nothing_after_kill() -> bool:
+        left = _left(program)
+        for process in left:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        return not left
+
     if not _left(program):
         return
     with suppress(ProcessLookupError):
         os.killpg(program.pid, signal.SIGTERM)
     if not _in_time(lambda: not _left(program)):
-        _in_time(lambda: not _killed(_left(program)))
+        _in_time(nothing_after_kill)
 
 
 def _left(program: "subprocess.Popen[bytes]") -> List[int]:
@@ -97,20 +111,13 @@ def _left(program: "subprocess.Popen[bytes]") -> List[int]:
                 program.poll()  # whose exit code is still asked for
             else:
                 os.waitpid(ended.si_pid, 0)
-    found = []
+    children = []
     for stat in _PROC.glob("[0-9]*/stat"):
         with suppress(OSError):  # it ended meanwhile
             text = stat.read_text(errors="replace")
             if int(text.rpartition(")")[2].split()[1]) == os.getpid():
-                found.append(int(stat.parent.name))
-    return found
-
-
-def _killed(processes: List[int]) -> List[int]:
-    for process in processes:
-        with suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
-    return processes
+                children.append(int(stat.parent.name))
+    return children
 
 
 def _in_time(holds: Callable[[], bool]) -> bool:

@@ -3,8 +3,8 @@
 
 usage: node_state [FOLDER]
 
-With FOLDER it answers only where that is there. Bytes are those of every interface (of /proc/net/dev) and RDMA port
-since the node started. What the node does not tell is null, or not among the items.
+With FOLDER it answers only where that is there. Bytes are those of every interface and RDMA port since the node
+started. What the node does not tell is null, or not among the items.
 """
 
 import json
@@ -34,33 +34,25 @@ def main(folders: List[str]) -> None:
         "cpu_model": cpu_model(),
         "clock_hz": clock_hz(),
         "governor": read(_SYS / "devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "temperatures_degC": temperatures(),
+        "hottest_degC": hottest(),
     }))  # fmt: skip
 
 
 def interfaces() -> Dict[str, Dict[str, Any]]:
     """Addresses (with the length of their prefix), MTU [B], the interface below a VLAN, bytes sent and received."""
-    said = subprocess.run(["ip", "-json", "address", "show"], stdout=subprocess.PIPE, check=True).stdout
-    counted = byte_counts((_PROC / "net/dev").read_text())
-    return {
-        row["ifname"]: {
-            "addresses": [f"{it['local']}/{it['prefixlen']}" for it in row["addr_info"] if it["scope"] == "global"],
+    output = subprocess.run(
+        ["ip", "-json", "-stats", "address", "show"], stdout=subprocess.PIPE, check=True
+    ).stdout
+    found = {}
+    for row in json.loads(output):
+        addresses = [address for address in row["addr_info"] if address["scope"] == "global"]
+        found[row["ifname"]] = {
+            "addresses": [f"{address['local']}/{address['prefixlen']}" for address in addresses],
             "mtu": row["mtu"],
             "lower": row.get("link"),
-            **counted[row["ifname"]],
+            "received": row["stats64"]["rx"]["bytes"],
+            "sent": row["stats64"]["tx"]["bytes"],
         }
-        for row in json.loads(said)
-        if row.get("ifname") in counted
-    }
-
-
-def byte_counts(table: str) -> Dict[str, Dict[str, int]]:
-    """Bytes sent and received by each interface of a text as /proc/net/dev has it."""
-    found = {}
-    for line in table.splitlines()[2:]:
-        name, _, counts = line.partition(":")
-        words = counts.split()
-        found[name.strip()] = {"received": int(words[0]), "sent": int(words[8])}
     return found
 
 
@@ -80,26 +72,21 @@ def rdma_ports() -> Dict[str, Dict[str, Any]]:
 
 def cpu_model() -> Optional[str]:
     """The processor's name."""
-    return next(iter(_values("model name")), None)
+    return next(iter(_cpuinfo("model name")), None)
 
 
 def clock_hz() -> Optional[float]:
     """The mean clock of all processors at this moment."""
     files = _SYS.glob("devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq")
     clocks = [1e3 * float(text) for text in map(read, files) if text]
-    clocks = clocks or [1e6 * float(text) for text in _values("cpu MHz")]
+    clocks = clocks or [1e6 * float(text) for text in _cpuinfo("cpu MHz")]
     return sum(clocks) / len(clocks) if clocks else None
 
 
-def temperatures() -> Dict[str, float]:
-    """Every temperature that the node's sensors give, by sensor."""
-    found = {}
-    for sensor in sorted(_SYS.glob("class/hwmon/hwmon*/temp*_input")):
-        text = read(sensor)
-        if text is not None:
-            label = read(sensor.with_name(sensor.name.replace("_input", "_label"))) or sensor.name[: -len("_input")]
-            found[f"{read(sensor.with_name('name'))} {label} ({sensor.parent.name})"] = float(text) / 1000
-    return found
+def hottest() -> Optional[float]:
+    """The highest temperature that the node's sensors give."""
+    texts = map(read, _SYS.glob("class/hwmon/hwmon*/temp*_input"))
+    return max((float(text) / 1000 for text in texts if text is not None), default=None)
 
 
 def read(file: Path) -> Optional[str]:
@@ -110,9 +97,9 @@ def read(file: Path) -> Optional[str]:
         return None
 
 
-def _values(key: str) -> List[str]:
-    lines = (_PROC / "cpuinfo").read_text().splitlines()
-    return [line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() == key]
+def _cpuinfo(key: str) -> List[str]:
+    rows = (line.partition(":") for line in (_PROC / "cpuinfo").read_text().splitlines())
+    return [value.strip() for name, _, value in rows if name.strip() == key]
 
 
 if __name__ == "__main__":

@@ -4,18 +4,19 @@ A graph comes from a table of data/paths.toml, or from `star` for an interconnec
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from runners.record import FalloffError, Settings
 
 # Nodes are in namespaces of their own, so every testbed can use the same addresses.
 _SUBNET = "10.81.{}.0/24"
-_ROUTERS_FROM = 254  # routers' addresses, downwards
+_FIRST_ROUTER = 254  # routers' addresses, downwards
 
-_TABLE_KEYS = {"name", "short", "source", "rate_bit_s", "mtu", "offloads", "bonded", "largest_packet_bytes"}
-_TABLE_KEYS |= {"hubs", "switches", "routers", "links"}
+_TABLE_KEYS = {
+    *("name", "short", "source", "rate_bit_s", "mtu", "offloads", "bonded", "largest_packet_bytes"),
+    *("hubs", "switches", "routers", "links"),
+}
 _LINK_KEYS = {"from", "to", "rate_bit_s", "rate_back_bit_s", "delay_s", "mtu"}
-_BONDS = (True, False, "802.3ad", "balance-rr")
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,14 @@ class Link:
     mtu: Optional[int] = None
 
 
-@dataclass(frozen=True)
-class End:
+class End(NamedTuple):
     """One end of a link: which link, and which of its two places."""
 
     link: int
     side: int
 
 
-@dataclass(frozen=True)
-class Route:
+class Route(NamedTuple):
     """How a place reaches a node: out of which end, and the router that it hands packets to (None: nobody)."""
 
     node: int
@@ -56,19 +55,21 @@ class Way:
     No rail at all means the first that leads to the peer. Where several lead there, `hash_policy` says by what the
     kernel chooses: 0 by the two addresses, so that all that goes to one peer takes one rail (without a bonding driver
     the nearest to a hash at layer 2), 1 by the ports too (layer 3+4). `is_mptcp`: programs get MPTCP for TCP.
-    `is_striped`: Open MPI uses all subnets. `bond` is a mode of the bonding driver, which makes one interface of both.
+    `is_striped`: Open MPI uses all subnets. `is_bonded`: one interface sends over both in turn.
     """
 
     routes: Tuple[Tuple[int, ...], ...] = ((),)
     hash_policy: int = 0
     is_mptcp: bool = False
     is_striped: bool = False
-    bond: str = ""
+    is_bonded: bool = False
 
     @property
     def networks(self) -> List[str]:
         """The subnets that Open MPI may use."""
-        return [subnet(number) for number in range(1, 1 + (len(self.routes) if self.is_striped else 1))]
+        return [
+            subnet(number) for number in range(1, 1 + (len(self.routes) if self.is_striped else 1))
+        ]
 
 
 ONE_LINK = Way()
@@ -78,8 +79,7 @@ _WAYS = {
     "one_link": ONE_LINK,
     "ecmp_layer2": Way(((1, 2),), hash_policy=0),
     "ecmp_layer34": Way(((1, 2),), hash_policy=1),
-    "bond_8023ad": Way(bond="802.3ad"),
-    "bond_balance_rr": Way(bond="balance-rr"),
+    "bond_balance_rr": Way(is_bonded=True),
     "mptcp": Way(EACH_LINK, is_mptcp=True),
     "mpi_striping": Way(EACH_LINK, is_striped=True),
 }
@@ -90,12 +90,13 @@ def way(point: Settings, rails: int) -> Way:
 
     Raises FalloffError when there is no such way, or it needs more links a node than there are.
     """
-    name = point.get("aggregation", "one_link")
-    if name not in _WAYS:
-        raise FalloffError(f"aggregation {name!r} is unknown; there are {', '.join(_WAYS)}")
-    if name != "one_link" and rails < 2:
-        raise FalloffError(f"aggregation {name} needs two links a node: use the testbed rails, or set `rails = 2`")
-    return _WAYS[name]
+    aggregation = point.get("aggregation", "one_link")
+    if aggregation not in _WAYS:
+        raise FalloffError(f"aggregation {aggregation!r} is unknown; there are {', '.join(_WAYS)}")
+    if aggregation != "one_link" and rails < 2:
+        remedy = "use the testbed rails, or set `rails = 2`"
+        raise FalloffError(f"aggregation {aggregation} needs two links a node: {remedy}")
+    return _WAYS[aggregation]
 
 
 @dataclass(frozen=True)
@@ -103,14 +104,14 @@ class Graph:
     """Switches and routers by name with their MTU [B], links, and hubs; a node is a place named n1, n2 ...
 
     A hub has a name and a rate [bit/s on the wire], which all that are linked to it share, both ways; it is no place.
-    `bonded` is whether each node sends over its links in turn, or the mode in which the kernel bonds them.
+    `bonded` is whether each node sends over its links in turn.
     """
 
     switches: Mapping[str, int]
     routers: Mapping[str, int]
     links: Tuple[Link, ...]
     hubs: Mapping[str, float] = field(default_factory=dict)
-    bonded: Any = False
+    bonded: bool = False
 
     @property
     def places(self) -> List[str]:
@@ -120,7 +121,10 @@ class Graph:
     @property
     def nodes(self) -> range:
         """The numbers of the nodes, from 1."""
-        return range(1, 1 + len({place for link in self.links for place in link.places if self.is_node(place)}))
+        return range(
+            1,
+            1 + len({place for link in self.links for place in link.places if self.is_node(place)}),
+        )
 
     @property
     def shape(self) -> Any:
@@ -136,36 +140,23 @@ class Graph:
 
     def is_node(self, place: str) -> bool:
         """Whether a place is a node, and no switch, router or hub."""
-        return not any(place in devices for devices in (self.switches, self.routers, self.hubs))
+        return place not in self.switches and place not in self.routers and place not in self.hubs
 
     def ends(self, place: str) -> List[End]:
-        """The ends of links at a place, in the order of the links."""
-        return [
-            End(number, side)
-            for number, link in enumerate(self.links)
-            for side, here in enumerate(link.places)
-            if here == place
-        ]
+        """The ends of links at a place or hub, in the order of the links."""
+        return self._ends_by_place().get(place, [])
 
     def place(self, end: End) -> str:
         """Where an end is."""
         return self.links[end.link].places[end.side]
 
-    def opposite(self, end: End) -> End:
-        """The other end of the same link."""
-        return End(end.link, 1 - end.side)
-
     def peer(self, end: End) -> str:
         """The place or hub at the other end of a link."""
-        return self.place(self.opposite(end))
+        return self.links[end.link].places[1 - end.side]
 
     def stations(self, hub: str) -> List[End]:
         """The ends on a hub's wire, each at the place that is linked to the hub."""
-        return list(map(self.opposite, self.ends(hub)))
-
-    def all_ends(self) -> List[End]:
-        """The ends at all places, in the order of the places."""
-        return [end for place in self.places for end in self.ends(place)]
+        return [End(end.link, 1 - end.side) for end in self.ends(hub)]
 
     def label(self, end: End) -> str:
         """The name of an end for people: its place, with the other place unless it is a node's only one."""
@@ -181,29 +172,29 @@ class Graph:
 
         With `out` it begins at that end of the start.
         """
-        found: Dict[str, Route] = {}
+        reached: Dict[str, Route] = {}
         # Places to go on from: the end that led out of the start, and the router met first.
         frontier: List[Tuple[str, Optional[End], Optional[str]]] = [(start, None, None)]
-        seen, ends_at = {start}, self._ends_by_place()
-        for here, first, via in frontier:  # it grows meanwhile: breadth first
-            for end in [out] if out and here == start else ends_at[here]:
-                there = self.peer(end)
-                if there in seen:
+        seen, ends_by_place = {start}, self._ends_by_place()
+        for place, first, via in frontier:  # it grows meanwhile: breadth first
+            for end in [out] if out and place == start else ends_by_place[place]:
+                peer = self.peer(end)
+                if peer in seen:
                     continue
-                seen.add(there)
-                leading = first or end
-                if self.is_node(there):
-                    found[there] = Route(int(there[1:]), leading, via)
+                seen.add(peer)
+                if self.is_node(peer):
+                    reached[peer] = Route(int(peer[1:]), first or end, via)
                 else:
-                    frontier.append((there, leading, via or (there if there in self.routers else None)))
-        return [found[name(node)] for node in self.nodes if name(node) in found]
+                    frontier.append(
+                        (peer, first or end, via or (peer if peer in self.routers else None))
+                    )
+        return [reached[name(node)] for node in self.nodes if name(node) in reached]
 
     def _ends_by_place(self) -> Dict[str, List[End]]:
-        """The ends at every place and hub, listed once: a search asks for those of each."""
         by_place: Dict[str, List[End]] = {}
         for number, link in enumerate(self.links):
-            for side, here in enumerate(link.places):
-                by_place.setdefault(here, []).append(End(number, side))
+            for side, place in enumerate(link.places):
+                by_place.setdefault(place, []).append(End(number, side))
         return by_place
 
 
@@ -222,68 +213,82 @@ def address(node: int, number: int = 1) -> str:
     return subnet(number).replace("0/24", str(node))
 
 
-def address_of(graph: Graph, place: str) -> str:
-    """The first address of a node, or the only one of a router."""
+def address_of(graph: Graph, place: str, number: int = 1) -> str:
+    """The address of a node in a subnet, or the only one of a router."""
     if graph.is_node(place):
-        return address(int(place[1:]))
-    return address(_ROUTERS_FROM - list(graph.routers).index(place))
+        return address(int(place[1:]), number)
+    return address(_FIRST_ROUTER - list(graph.routers).index(place))
 
 
-def star(interconnect: Mapping[str, Any], nodes: int, rails: int = 1, bond: str = "") -> Dict[str, Any]:
+def star(
+    interconnect: Mapping[str, Any], nodes: int, rails: int = 1, bonded: bool = False
+) -> Dict[str, Any]:
     """The table of a network of one switch, or of so many (`rails`), to each of which every node has a link.
 
-    `interconnect` has `mtu` [B] and may have `rate_bit_s` and `largest_packet_bytes` [B]. Links bonded by 802.3ad all
-    come to one switch, whose ports are bonded too, since LACP needs a partner.
+    `interconnect` has `mtu` [B] and may have `rate_bit_s` and `largest_packet_bytes` [B].
     """
-    switches = ["switch"] if rails == 1 or bond == "802.3ad" else [f"switch-{rail}" for rail in range(1, rails + 1)]
-    ends = switches * rails if len(switches) == 1 else switches
-    links = [{"from": list(range(1, nodes + 1)), "to": switch} for switch in ends]
+    switches = ["switch"] if rails == 1 else [f"switch-{rail}" for rail in range(1, rails + 1)]
     kept = ("name", "mtu", "rate_bit_s", "largest_packet_bytes")
-    shaped = {key: interconnect[key] for key in kept if key in interconnect}
-    ports = dict.fromkeys(switches, interconnect["mtu"])
-    return {**shaped, "switches": ports, "links": links, "bonded": bond or False}
+    return {
+        **{key: interconnect[key] for key in kept if key in interconnect},
+        "switches": dict.fromkeys(switches, interconnect["mtu"]),
+        "links": [{"from": list(range(1, nodes + 1)), "to": switch} for switch in switches],
+        "bonded": bonded,
+    }
 
 
 def graph(table: Mapping[str, Any]) -> Graph:
     """The graph of a table; raises FalloffError naming what is wrong with it."""
-    title, hubs = table.get("name", "?"), table.get("hubs", {})
+    title, rate = table.get("name", "?"), table.get("rate_bit_s")
     _refuse(title, set(table) - _TABLE_KEYS, "unknown key")
-    links = [link for row in table.get("links", []) for link in _links(title, row, table.get("rate_bit_s"))]
-    links += [Link((_place(station), hub), (None, None)) for hub, stations in hubs.items() for station in stations]
-    rates = dict.fromkeys(hubs, table.get("rate_bit_s", 0.0))
-    bonded = table.get("bonded", False)
-    made = Graph(table.get("switches", {}), table.get("routers", {}), tuple(links), rates, bonded)
+    links = []
+    for row in table.get("links", []):
+        _refuse(title, set(row) - _LINK_KEYS, "unknown key of a link")
+        _refuse(title, {"from", "to"} - set(row), "a link lacks")
+        starts = row["from"] if isinstance(row["from"], list) else [row["from"]]
+        forth = row.get("rate_bit_s", rate)
+        rates = forth, row.get("rate_back_bit_s", forth)
+        for start in starts:
+            places = _place(start), _place(row["to"])
+            links.append(Link(places, rates, row.get("delay_s", 0.0), row.get("mtu")))
+    hubs = table.get("hubs", {})
+    for hub, stations in hubs.items():
+        links += [Link((_place(station), hub), (None, None)) for station in stations]
+    made = Graph(
+        table.get("switches", {}),
+        table.get("routers", {}),
+        tuple(links),
+        dict.fromkeys(hubs, rate or 0.0),
+        table.get("bonded", False),
+    )
     _check(title, made)
     return made
 
 
 def _check(title: str, made: Graph) -> None:
     hubs, used = set(made.hubs), {place for link in made.links for place in link.places}
-    strange = used - {*made.places, *hubs}
+    undeclared = used - {*made.places, *hubs}
     _refuse(title, {*made.switches, *made.routers} - used, "no link to")
-    _refuse(title, strange, "links lead to what is neither declared nor a node counted from 1 on:")
-    _refuse(title, hubs & {link.places[0] for link in made.links}, "a hub or a link starts at the hub")
-    _refuse(title, hubs & {link.places[1] for link in made.links if any(link.rates)}, "a link leads to the hub")
-    _refuse(title, {hub for hub, rate in made.hubs.items() if not rate}, "there is no rate_bit_s for the hub")
+    _refuse(
+        title, undeclared, "links lead to what is neither declared nor a node counted from 1 on:"
+    )
+    _refuse(
+        title, hubs & {link.places[0] for link in made.links}, "a hub or a link starts at the hub"
+    )
+    _refuse(
+        title,
+        hubs & {link.places[1] for link in made.links if any(link.rates)},
+        "a link leads to the hub",
+    )
+    _refuse(
+        title, {hub for hub in hubs if not made.hubs[hub]}, "there is no rate_bit_s for the hub"
+    )
     if len(made.nodes) < 2:
         raise FalloffError(f"path {title}: it joins fewer than two nodes")
-    if made.bonded not in _BONDS:
-        raise FalloffError(f"path {title}: bonded is {made.bonded!r}; there are {', '.join(map(repr, _BONDS))}")
     if made.bonded:
         alone = {place for place in map(name, made.nodes) if len(made.ends(place)) < 2}
         _refuse(title, alone, "there is a single link to bond at")
         _refuse(title, set(made.routers), "bonded nodes cannot use the router")
-
-
-def _links(title: str, row: Mapping[str, Any], rate: Optional[float]) -> Sequence[Link]:
-    _refuse(title, set(row) - _LINK_KEYS, "unknown key of a link")
-    _refuse(title, {"from", "to"} - set(row), "a link lacks")
-    starts = row["from"] if isinstance(row["from"], list) else [row["from"]]
-    forth = row.get("rate_bit_s", rate)
-    rates = forth, row.get("rate_back_bit_s", forth)
-    return [
-        Link((_place(start), _place(row["to"])), rates, row.get("delay_s", 0.0), row.get("mtu")) for start in starts
-    ]
 
 
 def _place(end: Any) -> str:

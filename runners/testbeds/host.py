@@ -8,16 +8,18 @@ from typing import Dict, Iterator, List
 
 HIGHEST_PRIORITY = -20
 
-_STAT = Path("/proc/stat")
-# Columns of proc(5) in which a processor does nothing for this machine: idle, iowait and steal.
+# Columns of /proc/stat, see proc(5), in which a processor does nothing for this machine: idle, iowait and steal.
 _REST = (3, 4, 7)
 _ALL_USERS = 4294967295
 
 
 def is_root_of_machine() -> bool:
     """Whether we are root of the whole machine, and not of a user namespace."""
-    mapped = [list(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
-    return os.geteuid() == 0 and mapped == [[0, 0, _ALL_USERS]]
+    return os.geteuid() == 0 and Path("/proc/self/uid_map").read_text().split() == [
+        "0",
+        "0",
+        str(_ALL_USERS),
+    ]
 
 
 def processor(node: int) -> int:
@@ -26,17 +28,28 @@ def processor(node: int) -> int:
     return available[(node - 1) % len(available)]
 
 
-def cpu_time(stat: Path = _STAT) -> float:
-    """CPU time [s] that all processors together have worked since a moment in the past, interrupts included.
+def clock(stat: Path = Path("/proc/stat")) -> Dict[str, float]:
+    """The time now [s] as `elapsed` and `host_cpu_time` [s] so far, both since a moment in the past.
 
-    It is the time that they did not rest, which the kernel measures by the clock. What it calls work is sampled at its
-    ticks, which miss work of less than a tick that begins with a timer, such as a shaper's: up to a third of a
-    transfer's.
+    The latter is the time that all processors together did not rest, interrupts included, which the kernel measures by
+    the clock. What it calls work is sampled at its ticks, which miss work of less than a tick that begins with a timer,
+    such as a shaper's: up to a third of a transfer's.
     """
     lines = stat.read_text(encoding="ascii").splitlines()
     total, *rows = [line.split()[1:] for line in lines if line.startswith("cpu")]
     rested = sum(int(total[column]) for column in _REST) / os.sysconf("SC_CLK_TCK")
-    return len(rows) * time.monotonic() - rested
+    now = time.monotonic()
+    return {"elapsed": now, "host_cpu_time": len(rows) * now - rested}
+
+
+def load(seconds: float) -> float:
+    """CPU-seconds that the machine works in a second, measured for so many seconds."""
+    before = clock()
+    time.sleep(seconds)
+    after = clock()
+    return (after["host_cpu_time"] - before["host_cpu_time"]) / (
+        after["elapsed"] - before["elapsed"]
+    )
 
 
 def thread_time(thread: int) -> float:
@@ -51,23 +64,10 @@ def kernel_threads(prefix: str) -> Dict[str, List[int]]:
     found: Dict[str, List[int]] = {}
     for process in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):  # it has ended
-            named = Path(f"/proc/{process}/comm").read_text().strip()
-            if named.startswith(prefix):
-                found.setdefault(named[:15], []).append(int(process))
+            thread = Path(f"/proc/{process}/comm").read_text().strip()
+            if thread.startswith(prefix):
+                found.setdefault(thread[:15], []).append(int(process))
     return found
-
-
-def clock() -> Dict[str, float]:
-    """The time now [s] as `elapsed`, since a moment in the past, and `host_cpu_time` [s] so far."""
-    return {"elapsed": time.monotonic(), "host_cpu_time": cpu_time()}
-
-
-def load(seconds: float) -> float:
-    """CPU-seconds that the machine works in a second, measured for so many seconds."""
-    before = clock()
-    time.sleep(seconds)
-    after = clock()
-    return (after["host_cpu_time"] - before["host_cpu_time"]) / (after["elapsed"] - before["elapsed"])
 
 
 @contextmanager

@@ -9,11 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Callable, Iterator, Optional
 
-ROOT = Path("/run/falloff")
-
 
 @contextmanager
-def held(demolish: Callable[[Path], None], root: Path = ROOT) -> Iterator[Path]:
+def held(demolish: Callable[[Path], None], root: Path) -> Iterator[Path]:
     """A fresh folder under `root`, whose name serves as tag for everything its owner makes.
 
     The owner holds a lock that the kernel drops however it ends. `demolish(folder)` removes all
@@ -22,8 +20,8 @@ def held(demolish: Callable[[Path], None], root: Path = ROOT) -> Iterator[Path]:
     """
     root.mkdir(exist_ok=True)
     with _turn(root):
-        for left in root.iterdir():
-            lock = _lock(left / "lock") if left.is_dir() else None
+        for left in filter(Path.is_dir, root.iterdir()):
+            lock = _lock(left / "lock")
             if lock:
                 with lock:
                     demolish(left)
@@ -58,10 +56,7 @@ def _lock(path: Path) -> Optional[IO[str]]:
 
 @contextmanager
 def sigterm_exits() -> Iterator[None]:
-    """Make SIGTERM a SystemExit, so that what is held is let go.
-
-    Python lets only the main thread install a handler; elsewhere the program's own decides.
-    """
+    """Make SIGTERM a SystemExit, so that what is held is let go; Python lets only the main thread do so."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -10,9 +10,8 @@ import signal
 import subprocess
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Collection, Iterator, List, Sequence, Set
+from typing import Collection, Iterator, List, NamedTuple, Sequence, Set
 
 from runners.record import FalloffError
 
@@ -23,8 +22,7 @@ _PATIENCE_S = 10.0
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-@dataclass(frozen=True)
-class Invocation:
+class Invocation(NamedTuple):
     """A tool to run inside a namespace, with what it reads from standard input."""
 
     space: Path
@@ -40,7 +38,9 @@ def create(*spaces: Path) -> None:
         for kind in ("net", "uts"):
             (space / kind).touch()
         argv = ["unshare", f"--net={space}/net", f"--uts={space}/uts", "hostname", space.name]
-        running.append(subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+        running.append(
+            subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        )
     for space, process in zip(spaces, running):
         complaint = process.communicate()[1]
         if process.returncode:
@@ -60,8 +60,8 @@ def inside(space: Path) -> List[str]:
 @contextmanager
 def entered(space: Path) -> Iterator[None]:
     """Be in the network namespace, this thread only: /proc and new processes show it."""
-    with open("/proc/thread-self/ns/net", "rb") as home, open(space / "net", "rb") as there:
-        _set(there.fileno())
+    with open("/proc/thread-self/ns/net", "rb") as home, open(space / "net", "rb") as target:
+        _set(target.fileno())
         try:
             yield
         finally:
@@ -78,30 +78,31 @@ def run(invocations: Sequence[Invocation]) -> List[str]:
 
     Raises FalloffError with the tool's own words when one fails.
     """
-    running = [_start(invocation) for invocation in invocations]
-    results = [process.communicate(invocation.stdin) for process, invocation in zip(running, invocations)]
+    pipe, running = subprocess.PIPE, []
+    for invocation in invocations:
+        with entered(invocation.space):
+            running.append(
+                subprocess.Popen(invocation.argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+            )
+    results = [
+        process.communicate(invocation.stdin) for process, invocation in zip(running, invocations)
+    ]
     for invocation, process, (_, complaint) in zip(invocations, running, results):
         if process.returncode:
-            said = complaint.strip().splitlines()[:1] or [f"exit code {process.returncode}"]
-            raise FalloffError(f"{' '.join(invocation.argv)} in {invocation.space.name}: {said[0]}")
+            reason = (complaint.strip().splitlines() or [f"exit code {process.returncode}"])[0]
+            raise FalloffError(f"{' '.join(invocation.argv)} in {invocation.space.name}: {reason}")
     return [output for output, _ in results]
-
-
-def _start(invocation: Invocation) -> "subprocess.Popen[str]":
-    pipe = subprocess.PIPE
-    with entered(invocation.space):
-        return subprocess.Popen(invocation.argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
 def listening(space: Path) -> Set[int]:
     """The TCP ports on which somebody accepts connections in the namespace."""
     ports = set()
     with entered(space):
-        for family in ("tcp", "tcp6"):
-            table = Path("/proc/thread-self/net") / family
-            if not table.exists():  # a kernel without IPv6
-                continue
-            for row in table.read_text().splitlines()[1:]:
+        for table in (Path("/proc/thread-self/net/tcp"), Path("/proc/thread-self/net/tcp6")):
+            rows = (
+                table.read_text().splitlines()[1:] if table.exists() else []
+            )  # a kernel without IPv6
+            for row in rows:
                 _, local, _, state = row.split()[:4]
                 if state == _LISTENING:
                     ports.add(int(local.rpartition(":")[2], 16))
@@ -110,15 +111,11 @@ def listening(space: Path) -> Set[int]:
 
 def processes(spaces: Sequence[Path]) -> Set[int]:
     """The ids of all processes in these namespaces, but this one's; those that have ended are not listed."""
-    wanted = set()
-    for space in spaces:
-        status = os.stat(space / "net")
-        wanted.add((status.st_dev, status.st_ino))
+    inodes = {os.stat(space / "net").st_ino for space in spaces}
     found = set()
     for process in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):  # it has ended
-            status = os.stat(f"/proc/{process}/ns/net")
-            if (status.st_dev, status.st_ino) in wanted:
+            if os.stat(f"/proc/{process}/ns/net").st_ino in inodes:
                 found.add(int(process))
     return found - {os.getpid()}
 
@@ -134,7 +131,9 @@ def kill(spaces: Sequence[Path], spared: Collection[int] = ()) -> None:
         if not left:
             return
         if time.monotonic() > deadline:
-            raise FalloffError(f"processes {sorted(left)} of the testbed survive SIGKILL: restart the machine")
+            raise FalloffError(
+                f"processes {sorted(left)} of the testbed survive SIGKILL: restart the machine"
+            )
         for process in left:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
@@ -143,15 +142,18 @@ def kill(spaces: Sequence[Path], spared: Collection[int] = ()) -> None:
 
 def kept(folder: Path) -> List[Path]:
     """The folders below `folder`, at any depth, that keep a namespace alive: also one that was not completed."""
-    mounts = (line.split()[1] for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines())
-    return [Path(mount).parent for mount in mounts if mount.startswith(f"{folder}{os.sep}") and mount.endswith("/net")]
+    return [Path(mount).parent for mount in _mounts(folder) if mount.endswith("/net")]
 
 
 def release(folder: Path) -> None:
     """End what runs in the namespaces that are kept below `folder`, and unmount all there, which ends them."""
     kill(kept(folder))
-    mounts = (line.split()[1] for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines())
-    below = [mount for mount in mounts if mount.startswith(f"{folder}{os.sep}")]
-    if below:
-        # Mounts are listed in the order in which they were made: one that lies on another comes later.
-        subprocess.run(["umount", *reversed(below)], check=True, capture_output=True)
+    mounts = _mounts(folder)
+    if mounts:
+        subprocess.run(["umount", *reversed(mounts)], check=True, capture_output=True)
+
+
+def _mounts(folder: Path) -> List[str]:
+    """What is mounted below a folder, in the order in which it was: one that lies on another comes later."""
+    lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
+    return [line.split()[1] for line in lines if line.split()[1].startswith(f"{folder}{os.sep}")]

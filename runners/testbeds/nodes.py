@@ -5,15 +5,16 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from runners.record import Command, Execution, FalloffError
-from runners.testbeds import host, netns, openmpi, programs
+from runners.testbeds import host, netns, programs
 from runners.testbeds.graph import ONE_LINK, address, name
 from runners.testbeds.network import Network
 
-_HERE = Path(__file__).resolve().parent
+_RANK = Path(__file__).resolve().parent / "rank.py"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 # Before all ordinary programs: a rank that wakes up behind another otherwise waits for the scheduler's tick, 4 ms.
@@ -27,6 +28,16 @@ while os.getppid() == int(sys.argv[1]):
     for _ in range(100000):
         pass
 """
+
+_MPI = {
+    # TCP between nodes, whatever faster transport Open MPI would find on the one machine below.
+    "pml": "ob1",
+    "btl": "tcp,self",
+    "plm": "rsh",
+    "plm_rsh_no_tree_spawn": "1",
+    # Ranks that wait must not take the processor that other nodes share with them.
+    "mpi_yield_when_idle": "1",
+}
 
 
 @dataclass(frozen=True)
@@ -48,8 +59,7 @@ class Surroundings:
     awake: bool = False
 
 
-@dataclass(frozen=True)
-class Ran:
+class Ran(NamedTuple):
     """A command that was executed, and the CPU time [s] of its program and of those that it waited for."""
 
     command: Command
@@ -58,7 +68,11 @@ class Ran:
 
 
 def execute(
-    commands: Sequence[Command], net: Network, around: Surroundings, tool: Callable[[str], str], ran: List[Ran]
+    commands: Sequence[Command],
+    net: Network,
+    around: Surroundings,
+    tool: Callable[[str], str],
+    ran: List[Ran],
 ) -> None:
     """Run commands in order up to the first that fails, adding to `ran` in the order of their start.
 
@@ -82,12 +96,13 @@ def execute(
             started = programs.start(command.argv[0], argv, folder, environment, space)
             if command.background:
                 servers.append((command, started))
-                well = _serves(command, space, started)
+                listens = partial(_listens, command.listens, space)
+                succeeded = programs.serves(command, started, listens)
             else:
                 execution = programs.finish(started, command.timeout_s)
                 ran.append(Ran(command, execution, started.cpu_time))
-                well = execution.exit_code == 0
-            if not well:
+                succeeded = execution.exit_code == 0
+            if not succeeded:
                 break
     finally:
         # The last to start ends first: a client ends before its server, which would make it fail.
@@ -103,12 +118,12 @@ def execute(
 
 def cpu_times(ran: Sequence[Ran], nodes: range) -> List[float]:
     """CPU time [s] of each node's programs; NaN on nodes with ranks, since only mpirun is waited for."""
-    used = {node: 0.0 for node in nodes}
-    for one in ran:
-        if one.command.ranks:
-            used.update({node: math.nan for node in range(1, one.command.nodes + 1)})
+    used = dict.fromkeys(nodes, 0.0)
+    for command, _, cpu_time in ran:
+        if command.ranks:
+            used.update(dict.fromkeys(range(1, command.nodes + 1), math.nan))
         else:
-            used[one.command.node] += one.cpu_time
+            used[command.node] += cpu_time
     return list(used.values())
 
 
@@ -118,36 +133,30 @@ def occupied(net: Network) -> int:
 
 
 def _prepare(net: Network, pinned: bool) -> None:
-    """Put into the state folder what the launchers look for there; nobody has come in yet."""
+    """Put into the state folder what rank.py looks for there; nobody has come in yet."""
     for node in net.graph.nodes:
-        space, known = net.space(name(node)), net.state / address(node)
+        space, by_address = net.space(name(node)), net.state / address(node)
         (space / "guests").write_text("")
         if pinned:
             (space / "processor").write_text(str(host.processor(node)))
-        if not known.is_symlink():
-            known.symlink_to(name(node))
+        if not by_address.is_symlink():
+            by_address.symlink_to(name(node))
     if not (net.state / "python").is_symlink():
         # Open MPI splits its agent's command line at spaces, which these paths cannot contain.
         (net.state / "python").symlink_to(sys.executable)
-        for script in ("rsh.py", "join_node.py"):
-            (net.state / script).symlink_to(_HERE / script)
+        (net.state / "rank.py").symlink_to(_RANK)
 
 
-def _serves(command: Command, space: Path, started: programs.Started) -> bool:
-    """Whether a server is up; False when it ended by itself."""
-    if not command.listens or programs.serves(started, lambda: command.listens in netns.listening(space)):
-        return True
-    if started.poll() is None:
-        raise FalloffError(f"{started.tool} on node {command.node} does not listen on port {command.listens}")
-    return False
+def _listens(port: int, space: Path) -> bool:
+    return port in netns.listening(space)
 
 
 def _argv(command: Command, net: Network, tool: str, around: Surroundings) -> List[str]:
     """The whole command line: into a node, by mpirun if there are ranks, the program."""
-    nodes = net.graph.nodes
-    if command.nodes > len(nodes):
+    nodes = len(net.graph.nodes)
+    if command.nodes > nodes:
         raise FalloffError(
-            f"{command.argv[0]} needs node {command.nodes} of {len(nodes)}: raise `nodes` of the testbed"
+            f"{command.argv[0]} needs node {command.nodes} of {nodes}: raise `nodes` of the testbed"
         )
     libraries = around.preload + (around.rank_preload if command.ranks else ())
     variables = {"LD_PRELOAD": ":".join(libraries)} if libraries else {}
@@ -157,12 +166,45 @@ def _argv(command: Command, net: Network, tool: str, around: Surroundings) -> Li
     if not command.ranks:
         place = ["taskset", "-c", str(host.processor(command.node))] if around.pinned else []
         return [*netns.inside(net.space(name(command.node))), *place, *words]
-    python = [f"{net.state}/python", "-I", "-S"]  # alone: no site packages, no settings of the user's
-    agent = " ".join([*python, f"{net.state}/rsh.py", str(net.state)])
-    rank = [*python, f"{net.state}/join_node.py", str(net.state), *(REAL_TIME if around.real_time else ()), *words]
-    addresses, each = list(map(address, nodes)), command.ranks_per_node
-    mpirun = openmpi.mpirun(command.ranks, addresses, around.networks, agent, rank, each, around.mpi)
-    return [*netns.inside(net.space(name(1))), *mpirun]
+    return [*netns.inside(net.space(name(1))), *_mpirun(command, net, around, words)]
+
+
+def _mpirun(
+    command: Command, net: Network, around: Surroundings, program: Sequence[str]
+) -> List[str]:
+    """mpirun for nodes that share a kernel but have no sshd.
+
+    Nodes are listed by address, so that no resolver is asked for their names. The tool's own name is
+    bare: called by a path, mpirun sends a shell script to the agent instead of plain words.
+    """
+    each = command.ranks_per_node
+    alone = [
+        f"{net.state}/python",
+        "-I",
+        "-S",
+        f"{net.state}/rank.py",
+    ]  # no site packages, no settings of the user's
+    parameters = {
+        **_MPI,
+        "plm_rsh_agent": " ".join([*alone, "agent", str(net.state)]),
+        "btl_tcp_if_include": ",".join(around.networks),
+        "oob_tcp_if_include": around.networks[0],  # mpirun's own talk
+    }
+    if each > 1:
+        parameters["btl"] += ",vader"  # shared memory between the ranks of a node
+    for key, value in around.mpi.items():
+        parameters[key] = str(int(value) if isinstance(value, bool) else value)
+    hosts = [f"{address(node)}:{each}" for node in range(1, 1 + -(-command.ranks // each))]
+    return [
+        "mpirun",
+        "--allow-run-as-root",
+        "--noprefix",
+        *("--bind-to", "none", "--map-by", "node" if each == 1 else "slot"),
+        *(word for key, value in parameters.items() for word in ("--mca", key, value)),
+        *("--host", ",".join(hosts), "-np", str(command.ranks)),
+        *(*alone, "join", str(net.state), *(REAL_TIME if around.real_time else ())),
+        *program,
+    ]
 
 
 def _environment(folder: Path, mpirun: str) -> Dict[str, str]:
@@ -184,8 +226,9 @@ def _environment(folder: Path, mpirun: str) -> Dict[str, str]:
 
 def _keep_awake(net: Network) -> List[programs.Started]:
     """A loop on every processor that runs when nothing else does."""
-    loop, folder = [sys.executable, "-I", "-S", "-c", _LOOP, str(os.getpid())], net.state / "work"
+    loop = [sys.executable, "-I", "-S", "-c", _LOOP, str(os.getpid())]
+    folder, space = net.state / "work", net.space(name(1))
     return [
-        programs.start("loop", [*_AWAKE, "taskset", "-c", str(number), *loop], folder, {}, net.space(name(1)))
+        programs.start("loop", [*_AWAKE, "taskset", "-c", str(number), *loop], folder, {}, space)
         for number in sorted(os.sched_getaffinity(0))
     ]

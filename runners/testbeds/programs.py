@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, ContextManager, Mapping, Optional, Sequence
 
-from runners.record import Execution, FalloffError
+from runners.record import Command, Execution, FalloffError
 from runners.testbeds import netns
 
 _PATIENCE_S = 5.0
@@ -39,23 +39,19 @@ class Started:
         return self._collect(os.WNOHANG)
 
     def wait(self, limit_s: Optional[float] = None) -> Optional[int]:
-        """Wait for its end, at most so many seconds, and return the exit code, None when it still runs."""
-        if limit_s is None:
-            while self._collect(0) is None:
-                time.sleep(_STEP_S)  # another thread has collected it, and is about to say so
-            return self.process.returncode
-        deadline = time.monotonic() + limit_s
-        while self.poll() is None and time.monotonic() < deadline:
-            time.sleep(_STEP_S)
+        """Wait for its end, at most so many seconds, and return the exit code, None when it still runs.
+
+        Without a limit this process sleeps, so that it disturbs no measurement.
+        """
+        deadline = None if limit_s is None else time.monotonic() + limit_s
+        while self._collect(0 if deadline is None else os.WNOHANG) is None:
+            if deadline is not None and time.monotonic() > deadline:
+                break
+            time.sleep(_STEP_S)  # or another thread has collected it, and is about to say so
         return self.process.returncode
 
-    def signal(self, number: int) -> None:
-        """Send it a signal; subprocess would collect it without its CPU time where it has ended."""
-        if self.process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.kill(self.process.pid, number)
-
     def _collect(self, options: int) -> Optional[int]:
+        """The exit code; subprocess would forget the CPU time."""
         if self.process.returncode is None:
             with suppress(ChildProcessError):
                 ended, status, used = os.wait4(self.process.pid, options)
@@ -63,6 +59,12 @@ class Started:
                     self.cpu_time = used.ru_utime + used.ru_stime
                     self.process.returncode = os.waitstatus_to_exitcode(status)
         return self.process.returncode
+
+    def signal(self, number: int) -> None:
+        """Send it a signal unless it has ended."""
+        if self.process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.process.pid, number)
 
 
 def start(
@@ -95,18 +97,19 @@ def start(
     return Started(tool, argv, process, output, complaints, *begun)
 
 
-def finish(started: Started, limit_s: float, stop: Optional[Callable[[], None]] = None) -> Execution:
+def finish(
+    started: Started, limit_s: float, stop: Optional[Callable[[], None]] = None
+) -> Execution:
     """Wait for a program, at most `limit_s` seconds; then it is stopped, by `stop` or else killed. What it started
     itself is not."""
     timer = threading.Timer(limit_s, stop or (lambda: started.signal(signal.SIGKILL)))
     timer.start()
     try:
-        started.wait()
+        exit_code = started.wait()
     finally:
         timer.cancel()
-    wall = time.monotonic() - started.begin
-    timed_out = wall >= limit_s
-    return _execution(started, None if timed_out else started.process.returncode, wall, timed_out)
+    timed_out = time.monotonic() - started.begin >= limit_s
+    return _execution(started, None if timed_out else exit_code, timed_out)
 
 
 def end(started: Started) -> Execution:
@@ -118,10 +121,10 @@ def end(started: Started) -> Execution:
             started.signal(signal.SIGKILL)
             started.wait()
         exit_code = 0
-    return _execution(started, exit_code, time.monotonic() - started.begin, False)
+    return _execution(started, exit_code)
 
 
-def _execution(started: Started, exit_code: Optional[int], wall: float, timed_out: bool) -> Execution:
+def _execution(started: Started, exit_code: Optional[int], timed_out: bool = False) -> Execution:
     return Execution(
         tool=started.tool,
         argv=tuple(started.argv),
@@ -129,13 +132,27 @@ def _execution(started: Started, exit_code: Optional[int], wall: float, timed_ou
         stderr=started.complaints.read_text(encoding="utf-8", errors="replace"),
         exit_code=exit_code,
         start=started.start,
-        wall_s=wall,
+        wall_s=time.monotonic() - started.begin,
         timed_out=timed_out,
     )
 
 
-def serves(started: Started, ready: Callable[[], bool], patience_s: float = _PATIENCE_S) -> bool:
-    """Wait until a server is `ready`; False when it ended, or was not ready in time."""
+def serves(
+    command: Command, started: Started, listens: Callable[[], bool], patience_s: float = _PATIENCE_S
+) -> bool:
+    """Wait until a server listens, if it is to; False when it ended by itself.
+
+    Raises FalloffError when it does not in time.
+    """
+    if not command.listens or _becomes(started, listens, patience_s):
+        return True
+    if started.poll() is None:
+        where = f"on node {command.node} does not listen on port {command.listens}"
+        raise FalloffError(f"{started.tool} {where}")
+    return False
+
+
+def _becomes(started: Started, ready: Callable[[], bool], patience_s: float) -> bool:
     deadline = time.monotonic() + patience_s
     while started.poll() is None and time.monotonic() < deadline:
         if ready():
@@ -151,7 +168,7 @@ def awaited(started: Started, space: Path, interface: str) -> Started:
         with netns.entered(space):
             return f"{interface}:" in Path("/proc/thread-self/net/dev").read_text()
 
-    if not serves(started, has_interface):
-        said = started.complaints.read_text(encoding="utf-8", errors="replace").strip() or "it made no interface"
-        raise FalloffError(f"{started.tool} does not start: {said}")
+    if not _becomes(started, has_interface, _PATIENCE_S):
+        complaint = started.complaints.read_text(encoding="utf-8", errors="replace").strip()
+        raise FalloffError(f"{started.tool} does not start: {complaint or 'it made no interface'}")
     return started

@@ -1,9 +1,11 @@
 """Programs on the hosts of a cluster, started by ssh or, inside an allocation, by Slurm's srun.
 
-Nothing is installed there: scripts of runners/probes travel on standard input.
+Nothing is installed there: scripts of runners/probes travel on standard input. When a cable is cut, nothing tells a
+host that waits for the other side's next word. So words come regularly, and a program ends when none has come for long.
 """
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -12,13 +14,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import IO, Any, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
 from runners.record import FalloffError
-from runners.testbeds import heartbeat
 
-_SECONDS_TO_CONNECT = 10
+# Longer than ssh takes to notice that a host is gone and than any pause of a busy machine.
+SILENCE_S = 60.0
+_BEAT_S = 5.0
 _AT_ONCE = 32  # an ssh server takes only so many unauthenticated connections, a controller only so many steps
+_SSH_OPTIONS = (
+    "BatchMode=yes",  # never ask
+    "ConnectTimeout=10",
+    "ServerAliveInterval=5",  # notice a host that is gone
+    "ServerAliveCountMax=3",
+    "LogLevel=ERROR",
+)
 
 # Its words come after it as arguments, so that no data becomes part of a shell's script. A login shell, because that
 # is where module systems define `module`.
@@ -30,10 +40,9 @@ _BOOTSTRAP = "import sys; exec(compile(sys.stdin.buffer.read({size}), {name!r}, 
 
 @dataclass(frozen=True)
 class Cluster:
-    """How programs get to the hosts of a cluster: `launcher` is `ssh` or `slurm`, `python` the interpreter there,
-    `modules` are loaded first, and `ssh_config` is a file for ssh in place of the user's own, or empty.
+    """How programs get to the hosts: `launcher` is `ssh`, `slurm`, or `here` for this machine by any name.
 
-    With `here` for its launcher it is this machine by any name.
+    `python` is the interpreter there, `modules` are loaded first, `ssh_config` is a file for ssh or empty.
     """
 
     launcher: str
@@ -47,10 +56,9 @@ HERE = Cluster("here", ("this machine",), sys.executable)
 
 
 def cluster(description: Mapping[str, Any]) -> Cluster:
-    """The cluster of a description of data/testbeds that `cluster_description.complete` has checked.
+    """The cluster of a complete description; under Slurm, what runs in the allocation adds its hosts.
 
-    Under Slurm only an allocation gives the hosts; what runs inside one adds them to the description.
-    Raises FalloffError when they are not there.
+    Raises FalloffError when there are no hosts.
     """
     if not description.get("hosts"):
         raise FalloffError(
@@ -62,18 +70,14 @@ def cluster(description: Mapping[str, Any]) -> Cluster:
         hosts=tuple(description["hosts"]),
         python=description.get("python", "python3"),
         modules=tuple(description.get("modules", ())),
-        ssh_config=str(Path(config).expanduser()) if config else "",
+        ssh_config=os.path.expanduser(config),
     )
 
 
 def ssh(cluster: Cluster) -> List[str]:
-    """ssh with options under which it never asks, and notices a host that is gone; known hosts are respected."""
+    """ssh with our options; known hosts are respected."""
     config = ["-F", cluster.ssh_config] if cluster.ssh_config else []
-    options = (
-        "BatchMode=yes", f"ConnectTimeout={_SECONDS_TO_CONNECT}", "ServerAliveInterval=5", "ServerAliveCountMax=3",
-        "LogLevel=ERROR",
-    )  # fmt: skip
-    return ["ssh", *config, *(word for option in options for word in ("-o", option))]
+    return ["ssh", *config, *(word for option in _SSH_OPTIONS for word in ("-o", option))]
 
 
 def argv(cluster: Cluster, host: str, words: Sequence[str]) -> List[str]:
@@ -84,8 +88,16 @@ def argv(cluster: Cluster, host: str, words: Sequence[str]) -> List[str]:
     if cluster.launcher == "slurm":
         # Beside other steps of the job, whose cores and memory it shares: a server and its client are two.
         beside = ["--overlap", "--mem=0", "--cpu-bind=none"]
-        step = ["--quiet", "--nodes=1", "--ntasks=1", f"--nodelist={host}", *beside]
-        return ["srun", *step, "--", *program]
+        return [
+            "srun",
+            "--quiet",
+            "--nodes=1",
+            "--ntasks=1",
+            f"--nodelist={host}",
+            *beside,
+            "--",
+            *program,
+        ]
     # ssh joins its words and the shell of the user there splits them again: each is quoted for it.
     return [*ssh(cluster), "--", host, shlex.join(program)]
 
@@ -97,71 +109,64 @@ def with_modules(modules: Sequence[str], words: Sequence[str]) -> List[str]:
     return ["bash", "-lc", _WITH_MODULES, "bash", str(len(modules)), *modules, *words]
 
 
-def script_argv(cluster: Cluster, host: str, script: Path, arguments: Sequence[str] = ()) -> List[str]:
-    """The command line of a script on a host, which takes the script's text first from its standard input."""
-    bootstrap = _BOOTSTRAP.format(size=script.stat().st_size, name=script.name)
-    return argv(cluster, host, [cluster.python, "-c", bootstrap, *arguments])
-
-
 def ask(
     cluster: Cluster, script: Path, arguments: Sequence[str] = (), limit_s: float = 30.0
 ) -> Dict[str, Dict[str, Any]]:
-    """Run a script of runners/probes on all hosts side by side, and return by host what it prints: a JSON object on
-    its last line.
+    """Run a script of runners/probes on all hosts; by host the JSON object on the last line that it prints.
 
     A host that does not answer so within `limit_s` seconds, or fails, has {"error": the reason} instead.
     """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        answers = pool.map(lambda host: _ask(cluster, host, script, arguments, limit_s), cluster.hosts)
+        answers = pool.map(
+            lambda host: _ask(cluster, host, script, arguments, limit_s), cluster.hosts
+        )
         return dict(zip(cluster.hosts, answers))
 
 
-def _ask(cluster: Cluster, host: str, script: Path, arguments: Sequence[str], limit_s: float) -> Dict[str, Any]:
+def _ask(
+    cluster: Cluster, host: str, script: Path, arguments: Sequence[str], limit_s: float
+) -> Dict[str, Any]:
     words = script_argv(cluster, host, script, arguments)
     try:
-        done = subprocess.run(words, input=script.read_bytes(), capture_output=True, timeout=limit_s)
+        done = subprocess.run(
+            words, input=script.read_bytes(), capture_output=True, timeout=limit_s
+        )
     except subprocess.TimeoutExpired:
-        return {"error": _too_late(limit_s)}
+        return {"error": f"no answer within {limit_s:.0f} s"}
     except OSError as error:
         return {"error": f"{words[0]}: {error.strerror}"}
     if done.returncode:
         return {"error": _complaint(done.stderr, done.stdout)}
-    said = done.stdout.decode(errors="replace").strip().splitlines()
-    return answer("".join(said[-1:]))
-
-
-def answer(line: str) -> Dict[str, Any]:
-    """The object that a script printed on a line; {"error": ...} when it is none."""
-    try:
-        said = json.loads(line)
-    except ValueError:
-        said = None
-    return said if isinstance(said, dict) else {"error": f"not an answer: {line[:200] or 'nothing'}"}
+    return _answer(_last_line(done.stdout))
 
 
 @contextmanager
 def held(
     cluster: Cluster, script: Path, arguments: Mapping[str, Sequence[str]], limit_s: float = 30.0
 ) -> Iterator[Dict[str, Dict[str, Any]]]:
-    """Keep a script of runners/probes running on the hosts for which there are `arguments`; gives what each prints
-    first, by host, as `ask` does.
+    """Keep a script of runners/probes running on the hosts that have `arguments`; gives by host what each prints first.
 
     The script runs until its standard input ends, on leaving or when this program dies, or until it has read nothing
     there for as many seconds as its first argument says: a connection was lost.
     """
-    silence = f"{heartbeat.SILENCE_S:g}"
-    running = {host: _start(cluster, host, script, [silence, *arguments[host]]) for host in arguments}
-    with heartbeat.beating() as heart:
+    pipe, silence = subprocess.PIPE, f"{SILENCE_S:g}"
+    running = {}
+    for host in arguments:
+        words = script_argv(cluster, host, script, [silence, *arguments[host]])
+        # A session of its own: Ctrl-C is for this program, which then ends what it holds.
+        running[host] = subprocess.Popen(
+            words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        )
+    with beating() as heart:
 
         def begin(process: "subprocess.Popen[bytes]") -> Dict[str, Any]:
-            said = _first_answer(process, script, limit_s)
+            answer = _first_answer(process, script, limit_s)
             heart.keep(process.stdin)
-            return said
+            return answer
 
         try:
             with ThreadPoolExecutor(_AT_ONCE) as pool:
-                answers = pool.map(begin, running.values())
-                yield dict(zip(running, answers))
+                yield dict(zip(running, pool.map(begin, running.values())))
         finally:
             for process in running.values():
                 heart.close(process.stdin)
@@ -169,14 +174,17 @@ def held(
                 _end(process, limit_s)
 
 
-def _start(cluster: Cluster, host: str, script: Path, arguments: Sequence[str]) -> "subprocess.Popen[bytes]":
-    pipe = subprocess.PIPE
-    words = script_argv(cluster, host, script, arguments)
-    # A session of its own: Ctrl-C is for this program, which then ends what it holds.
-    return subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+def script_argv(
+    cluster: Cluster, host: str, script: Path, arguments: Sequence[str] = ()
+) -> List[str]:
+    """The command line of a script on a host, which takes the script's text first from its standard input."""
+    bootstrap = _BOOTSTRAP.format(size=script.stat().st_size, name=script.name)
+    return argv(cluster, host, [cluster.python, "-c", bootstrap, *arguments])
 
 
-def _first_answer(process: "subprocess.Popen[bytes]", script: Path, limit_s: float) -> Dict[str, Any]:
+def _first_answer(
+    process: "subprocess.Popen[bytes]", script: Path, limit_s: float
+) -> Dict[str, Any]:
     late = threading.Event()
     timer = threading.Timer(limit_s, lambda: (late.set(), process.kill()))
     timer.start()
@@ -186,8 +194,10 @@ def _first_answer(process: "subprocess.Popen[bytes]", script: Path, limit_s: flo
             process.stdin.flush()
         line = process.stdout.readline()
         if line:
-            return answer(line.decode(errors="replace"))
-        return {"error": _too_late(limit_s) if late.is_set() else _complaint(process.stderr.read())}
+            return _answer(line.decode(errors="replace"))
+        if late.is_set():
+            return {"error": f"no answer within {limit_s:.0f} s"}
+        return {"error": _complaint(process.stderr.read())}
     finally:
         timer.cancel()
 
@@ -203,12 +213,67 @@ def _end(process: "subprocess.Popen[bytes]", limit_s: float) -> None:
     process.stderr.close()
 
 
-def _too_late(limit_s: float) -> str:
-    return f"no answer within {limit_s:.0f} s"
+def _answer(line: str) -> Dict[str, Any]:
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        answer = None
+    return (
+        answer
+        if isinstance(answer, dict)
+        else {"error": f"not an answer: {line[:200] or 'nothing'}"}
+    )
 
 
 def _complaint(*outputs: bytes) -> str:
-    """The last line of the first output that has any."""
-    texts = (output.decode(errors="replace").strip() for output in outputs)
-    said = next(filter(None, texts), "nothing was said")
-    return said.splitlines()[-1][:200]
+    return next(filter(None, map(_last_line, outputs)), "nothing was said")[:200]
+
+
+def _last_line(output: bytes) -> str:
+    return "".join(output.decode(errors="replace").strip().splitlines()[-1:])
+
+
+class Heartbeat:
+    """The standard inputs of programs elsewhere; all methods may be called by several threads."""
+
+    def __init__(self) -> None:
+        self._lines: Set[IO[bytes]] = set()
+        self._lock = threading.Lock()
+
+    def keep(self, line: IO[bytes]) -> None:
+        """Say a word on this line from now on."""
+        os.set_blocking(line.fileno(), False)  # who does not read must not keep the others waiting
+        with self._lock:
+            self._lines.add(line)
+
+    def close(self, line: IO[bytes]) -> None:
+        """Close a line, kept or not: its program is to end now."""
+        with self._lock:
+            self._lines.discard(line)
+        with suppress(OSError):  # a word that could not be said any more
+            line.close()
+
+    def beat(self) -> None:
+        """Say a word on all lines."""
+        with self._lock:
+            for line in self._lines:
+                with suppress(OSError):  # who has ended, or does not read
+                    os.write(line.fileno(), b"\n")
+
+
+@contextmanager
+def beating() -> Iterator[Heartbeat]:
+    """A heartbeat that beats until the block is left."""
+    heart, over = Heartbeat(), threading.Event()
+
+    def live() -> None:
+        while not over.wait(_BEAT_S):
+            heart.beat()
+
+    thread = threading.Thread(target=live, daemon=True)
+    thread.start()
+    try:
+        yield heart
+    finally:
+        over.set()
+        thread.join()

@@ -12,15 +12,14 @@ import signal
 import subprocess
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
-from runners import build_simulated, placement, tools
+from runners import build, placement, tools
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import lease, programs, smpi
-from runners.testbeds.modelled import model, plain
 
 _ROOT = tools.BUILT.parent.parent / "simulated"
 _PATIENCE_S = 10.0
@@ -45,7 +44,7 @@ _TABLE = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", re.M
 def unavailable(description: Mapping[str, Any]) -> List[str]:
     """One line, with the remedy, for each reason why the simulation cannot run here."""
     if not shutil.which("smpirun"):
-        return [build_simulated.REMEDY]
+        return [build.SIMGRID_REMEDY]
     try:
         for program in sorted({*STANDS_FOR.values(), _CLOCK}):
             tools.find(program, description.get("tools", {}))
@@ -59,7 +58,9 @@ def unavailable(description: Mapping[str, Any]) -> List[str]:
 
 
 @contextmanager
-def open_testbed(description: Mapping[str, Any], interconnects: Mapping[str, Any]) -> Iterator["Simulated"]:
+def open_testbed(
+    description: Mapping[str, Any], interconnects: Mapping[str, Any]
+) -> Iterator["Simulated"]:
     """A working folder for the simulator, removed on leaving; SIGTERM becomes SystemExit.
 
     What was left by a testbed whose owner was killed is removed first, the simulator that may still run
@@ -71,7 +72,9 @@ def open_testbed(description: Mapping[str, Any], interconnects: Mapping[str, Any
         raise FalloffError("the simulated testbed cannot run here: " + "; ".join(reasons))
     unknown = [name for name in interconnects if name not in description["network"]]
     if unknown:
-        raise FalloffError(f"testbed {description['name']} describes no network {', '.join(unknown)}")
+        raise FalloffError(
+            f"testbed {description['name']} describes no network {', '.join(unknown)}"
+        )
     _ROOT.parent.mkdir(parents=True, exist_ok=True)
     with lease.sigterm_exits(), lease.held(_demolish, _ROOT) as folder:
         yield Simulated(folder, description)
@@ -84,28 +87,26 @@ def _demolish(folder: Path) -> None:
     processes and remove files of their own here. Raises FalloffError when that takes longer than the patience.
     """
     deadline = time.monotonic() + _PATIENCE_S
-    while True:
-        left = [process.name for process in Path("/proc").glob("[0-9]*") if _works_in(process, folder)]
-        if not left and not folder.exists():
-            return
+    while (left := _working_in(folder)) or folder.exists():
         if time.monotonic() > deadline:
-            survivors = f"processes {', '.join(left)} survive SIGKILL: restart the machine"
-            raise FalloffError(survivors if left else f"{folder} cannot be removed: see who owns it")
+            raise FalloffError(
+                f"{folder} cannot be removed, processes {left} survive SIGKILL: restart the machine"
+            )
         for process in left:
-            try:
-                os.kill(int(process), signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         shutil.rmtree(folder, ignore_errors=True)
         time.sleep(0.002)
 
 
-def _works_in(process: Path, folder: Path) -> bool:
-    try:
-        here = Path(os.readlink(process / "cwd").removesuffix(" (deleted)"))
-        return folder in (here, *here.parents)
-    except OSError:  # it ended meanwhile, or is another user's
-        return False
+def _working_in(folder: Path) -> List[int]:
+    processes = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended meanwhile, or is another user's
+            place = Path(os.readlink(process / "cwd").removesuffix(" (deleted)"))
+            if folder in (place, *place.parents):
+                processes.append(int(process.name))
+    return processes
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,9 @@ class Simulated:
         executions: List[Execution] = []
         fault, order, point = "", [], trial.point
         try:
-            rates, network = model(self.description, point["interconnect"], point.get("vary", "none"))
+            rates, network = smpi.model(
+                self.description, point["interconnect"], point.get("vary", "none")
+            )
             for command in commands:
                 placed = point.get("placement", "in_order"), str(point.get("random_seed"))
                 order = placement.order(command.ranks, *placed)
@@ -145,20 +148,24 @@ class Simulated:
                     break
         except (FalloffError, OSError) as error:
             fault = str(error)
-        counters = _counters(executions[-1].stdout, self.description["nodes"], order) if executions else {}
-        return Transcript(trial, self.name, self.evidence, tuple(executions), {}, {}, counters, fault)
+        counters = (
+            _counters(executions[-1].stdout, self.description["nodes"], order) if executions else {}
+        )
+        return Transcript(
+            trial, self.name, self.evidence, tuple(executions), {}, {}, counters, fault
+        )
 
     def provenance(self) -> Dict[str, Any]:
-        """The simulator's version, and the rates and networks of the model."""
+        """The simulator's version."""
         version = subprocess.run(["smpirun", "--version"], capture_output=True, text=True).stdout
-        return {
-            "simulator": (version.strip().splitlines() or [""])[0],
-            "rates": plain(self.description["rates"]),
-            "networks": {name: plain(network) for name, network in self.description["network"].items()},
-        }
+        return {"simulator": (version.strip().splitlines() or [""])[0]}
 
     def _simulate(
-        self, command: Command, rates: Mapping[str, float], network: Mapping[str, Any], order: Sequence[int]
+        self,
+        command: Command,
+        rates: Mapping[str, float],
+        network: Mapping[str, Any],
+        order: Sequence[int],
     ) -> Execution:
         tool = command.argv[0]
         if tool not in STANDS_FOR or not command.ranks:
@@ -175,7 +182,9 @@ class Simulated:
             (folder / name).write_text(text, encoding="utf-8")
         environment = {"PATH": os.environ["PATH"], "TMPDIR": str(folder), "LC_ALL": "C"}
         try:
-            return programs.finish(programs.start(tool, argv, folder, environment), command.timeout_s)
+            return programs.finish(
+                programs.start(tool, argv, folder, environment), command.timeout_s
+            )
         finally:
             _demolish(folder)
 

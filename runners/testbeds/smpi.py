@@ -1,20 +1,28 @@
-"""SimGrid's SMPI: the modelled platform, and the command line that runs an MPI program on it."""
+"""SimGrid's SMPI: the numbers of a simulation, the modelled platform, and the command line that runs an MPI program on it."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Iterable, List, Mapping, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from runners import two_level
-from runners.testbeds import tree
+from runners.record import FalloffError
+from runners.two_level import TwoLevel, from_table
 
-_PLATFORM = """<?xml version='1.0'?>
+_FRAME = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
-  <cluster id="cluster" prefix="node" suffix="" radical="1-{nodes}" speed="1Gf"
-           bw="{bandwidth:g}Bps" lat="{half_latency:g}s" sharing_policy="SPLITDUPLEX"{backplane}/>
+{}
 </platform>
 """
-_BACKPLANE = ' bb_bw="{bandwidth:g}Bps" bb_lat="0s" bb_sharing_policy="SHARED"'
+_CLUSTER = (
+    '<cluster id="{id}"{router} prefix="node" suffix="" radical="{first}-{last}" speed="1Gf"'
+    ' bw="{bandwidth:.12g}Bps" lat="{half_latency:.12g}s" sharing_policy="SPLITDUPLEX"{backplane}/>'
+)
+_BACKPLANE = ' bb_bw="{:.12g}Bps" bb_lat="0s" bb_sharing_policy="SHARED"'
+# A zone that holds nothing but a router, through which all routes of its level lead.
+_ROUTER = '<zone id="{zone}" routing="None"><router id="{router}"/></zone>'
+_LINK = '<link id="{name}" bandwidth="{bandwidth:.12g}Bps" latency="0s" sharing_policy="{policy}"/>'
+_ROUTE = '<zoneRoute src="{}" gw_src="{}" dst="{}" gw_dst="{}" symmetrical="NO">{}</zoneRoute>'
 
 _OPTIONS = {
     # Time passes only by what the shim charges and by messages, never by what this machine needs.
@@ -35,22 +43,131 @@ _OPTIONS = {
 }
 
 
+def model(
+    description: Mapping[str, Any], interconnect: str, vary: str = "none"
+) -> Tuple[Dict[str, float], Dict[str, Any]]:
+    """The node's rates and the network as a testbed describes them, but for what is varied of them.
+
+    `vary` is `none` or `NAME=VALUE`, or several with commas between: a rate, or `bandwidth` or `latency` of the
+    network, with `low` or `high` for the end of its described range, or a number in its unit; or, without a tree,
+    `backplane` with a number [B/s], which all links share. Raises FalloffError when one is neither, or named twice.
+    """
+    rates, network = dict(description["rates"]), dict(description["network"][interconnect])
+    if "tree" not in network:
+        network.setdefault("backplane", {"value": math.inf})
+    known = [name for name in (*rates, *network) if name != "tree"]
+    changes = [change.partition("=")[::2] for change in vary.split(",")] if vary != "none" else []
+    if len(dict(changes)) < len(changes):
+        raise FalloffError(f"vary {vary!r} names something twice")
+    for name, value in changes:
+        if name not in known:
+            raise FalloffError(f"vary {vary!r}: {name!r} is none of {', '.join(known)}")
+        table = rates if name in rates else network
+        try:
+            table[name] = {
+                "value": table[name][value] if value in ("low", "high") else float(value)
+            }
+        except (KeyError, ValueError):
+            raise FalloffError(
+                f"vary {vary!r} has neither a number nor an end of a described range"
+            ) from None
+    return plain(rates), plain(network)
+
+
+def plain(described: Mapping[str, Any]) -> Dict[str, Any]:
+    """The numbers of a table whose entries are {value, source ...}; a tree as it is."""
+    return {name: entry if name == "tree" else entry["value"] for name, entry in described.items()}
+
+
 def platform(nodes: int, network: Mapping[str, Any]) -> str:
     """The platform file of `nodes` nodes on one switch, each with a full-duplex link of its own, or on a tree.
 
-    `network` has `bandwidth` [B/s of payload] and `latency` [s from one node to another], and may have a
-    `backplane` [B/s] that all links share, unless it is infinite; or a `tree`, the table of `two_level.from_table`,
-    whose rates hold between the switches and whose node count is that of a whole cluster, not of this job.
-    Raises FalloffError as `two_level.from_table` does.
+    `network` has `bandwidth` [B/s of payload] and `latency` [s from one node to another], of which half is on each
+    end's link, and may have a `backplane` [B/s] that all links share, unless it is infinite; or a `tree`, the table of
+    `two_level.from_table`, whose rates hold between the switches and whose node count is that of a whole cluster, not
+    of this job. Raises FalloffError as `two_level.from_table` does.
     """
+    bandwidth, latency = network["bandwidth"], network["latency"]
     if "tree" in network:
-        own = {"nodes": nodes, "node_bandwidth": network["bandwidth"], "latency": network["latency"]}
-        return tree.platform(two_level.from_table({**network["tree"], **own}))
+        job = {"nodes": nodes, "node_bandwidth": bandwidth, "latency": latency}
+        return _FRAME.format("\n".join(_tree(from_table({**network["tree"], **job}))))
     backplane = network.get("backplane", math.inf)
-    shared = "" if math.isinf(backplane) else _BACKPLANE.format(bandwidth=backplane)
-    return _PLATFORM.format(
-        nodes=nodes, bandwidth=network["bandwidth"], half_latency=network["latency"] / 2, backplane=shared
+    cluster = _CLUSTER.format(
+        id="cluster",
+        router="",
+        first=1,
+        last=nodes,
+        bandwidth=bandwidth,
+        half_latency=latency / 2,
+        backplane="" if math.isinf(backplane) else _BACKPLANE.format(backplane),
     )
+    return _FRAME.format(cluster)
+
+
+def _tree(network: TwoLevel) -> List[str]:
+    """Two levels of switches: stars of nodes on the ports of a line card, line cards on the core's fabric.
+
+    An edge switch's uplinks are one link of their joint rate: traffic spreads over them evenly. All traffic between
+    edge switches takes its share of what the core forwards, and only that between line cards takes their ways to the
+    fabric.
+    """
+    # A link that never blocks would still join all of its flows into one system of equations, and slow them down.
+    if math.isinf(network.card_bandwidth):
+        network = replace(network, edges_per_card=network.edges)
+    forwards = math.isfinite(network.core_bandwidth)
+    # Every byte takes it once: on the way up, whichever way it goes from there.
+    forwarding = '<link_ctn id="forwarding"/>' if forwards else ""
+    uplinks = network.uplinks * network.uplink_bandwidth
+    slots, slot_routes = [], []
+    lines = ['<zone id="core" routing="Floyd">']
+    for card in range(1, network.cards + 1):
+        first = (card - 1) * network.edges_per_card + 1
+        links, routes = [], []
+        if forwards and card == 1:
+            links.append(
+                _LINK.format(name="forwarding", bandwidth=network.core_bandwidth, policy="SHARED")
+            )
+        lines.append(f'<zone id="card{card}" routing="Floyd">')
+        for edge in range(first, min(first + network.edges_per_card, network.edges + 1)):
+            lines.append(_edge(network, edge))
+            links.append(_full_duplex(f"uplink{edge}", uplinks))
+            switch, ports = (f"edge{edge}", f"switch{edge}"), (f"sockets{card}", f"ports{card}")
+            routes += _routes(switch, ports, f"uplink{edge}", forwarding)
+        lines += [
+            _ROUTER.format(zone=f"sockets{card}", router=f"ports{card}"),
+            *links,
+            *routes,
+            "</zone>",
+        ]
+        slots.append(_full_duplex(f"slot{card}", network.card_bandwidth))
+        slot_routes += _routes((f"card{card}", f"ports{card}"), ("fabric", "hub"), f"slot{card}")
+    if network.cards > 1:
+        lines += [_ROUTER.format(zone="fabric", router="hub"), *slots, *slot_routes]
+    return [*lines, "</zone>"]
+
+
+def _edge(network: TwoLevel, edge: int) -> str:
+    return _CLUSTER.format(
+        id=f"edge{edge}",
+        router=f' router_id="switch{edge}"',
+        first=(edge - 1) * network.nodes_per_edge + 1,
+        last=min(edge * network.nodes_per_edge, network.nodes),
+        bandwidth=network.node_bandwidth,
+        half_latency=network.latency / 2,
+        backplane="",
+    )
+
+
+def _full_duplex(name: str, bandwidth: float) -> str:
+    return _LINK.format(name=name, bandwidth=bandwidth, policy="SPLITDUPLEX")
+
+
+def _routes(
+    lower: Tuple[str, str], upper: Tuple[str, str], link: str, on_the_way_up: str = ""
+) -> List[str]:
+    """Up and down between two zones, each a name with its router's, over a full-duplex link."""
+    up, down = (f'<link_ctn id="{link}" direction="{way}"/>' for way in ("UP", "DOWN"))
+    return [_ROUTE.format(*lower, *upper, up + on_the_way_up), _ROUTE.format(*upper, *lower, down)]
 
 
 def hosts(order: Iterable[int]) -> str:

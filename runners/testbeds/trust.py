@@ -12,13 +12,12 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields
 from itertools import product
 from pathlib import Path
-from typing import List, Sequence, Tuple
+from typing import List, NamedTuple, Sequence, Tuple
 
-from runners import hpl_dat, hpl_output, tools
-from runners.build_checks import TRIAL_DECK
+from runners import hpl, hpl_dat, tools
+from runners.build import TRIAL_DECK
 from runners.record import FalloffError
 from runners.testbeds import smpi
 
@@ -44,8 +43,7 @@ strided_s 0
 _ASKING_TAKES_TIME = ("--cfg=smpi/iprobe:1e-6", "--cfg=smpi/grow-injected-times:no")
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """One problem: a name of `NETWORKS` and settings of HPL.dat; one rank on each of P x Q nodes."""
 
     network: str
@@ -60,7 +58,9 @@ class Case:
 def cases() -> List[Case]:
     """All that trust.csv compares: every broadcast, with and without look-ahead, on grids of 4, 6 and 16 nodes."""
     chosen = product(NETWORKS, GRIDS, (64, 128), range(6), (0, 1))
-    return [Case(network, *grid, 2048, NB, BCAST, DEPTH) for network, grid, NB, BCAST, DEPTH in chosen]
+    return [
+        Case(network, *grid, 2048, NB, BCAST, DEPTH) for network, grid, NB, BCAST, DEPTH in chosen
+    ]
 
 
 def unmocked(case: Case, folder: Path, check: bool = True) -> str:
@@ -83,12 +83,14 @@ def simulated(case: Case, folder: Path) -> str:
 def seconds(output: str) -> float:
     """The time [s] of the one result in an output, by its rate, which has more digits than the time printed.
 
-    Raises Unreadable as `hpl_output.rows` does, and FalloffError when HPL's own check failed.
+    Raises Unreadable as `hpl.rows` does, and FalloffError when HPL's own check failed.
     """
-    (row,) = hpl_output.rows(output)
+    (row,) = hpl.rows(output)
     if row.check == "FAILED":
-        raise FalloffError(f"HPL's residual check failed at N = {row.N} on {row.P} x {row.Q}: is the BLAS sound?")
-    return hpl_output.operations(row.N) / (1e9 * float(row.rate_text))
+        raise FalloffError(
+            f"HPL's residual check failed at N = {row.N} on {row.P} x {row.Q}: is the BLAS sound?"
+        )
+    return hpl.operations(row.N) / (1e9 * float(row.rate_text))
 
 
 def compare(case: Case) -> Tuple[float, float]:
@@ -98,24 +100,26 @@ def compare(case: Case) -> Tuple[float, float]:
         return seconds(unmocked(case, folder)), seconds(simulated(case, folder))
 
 
-def _run(program: str, case: Case, folder: Path, threshold: float, options: Sequence[str] = ()) -> str:
+def _run(
+    program: str, case: Case, folder: Path, threshold: float, options: Sequence[str] = ()
+) -> str:
     nodes = case.P * case.Q
     files = {
-        "HPL.dat": hpl_dat.render({**TRIAL_DECK, **asdict(case), "THRESHOLD": threshold}),
+        "HPL.dat": hpl_dat.render({**TRIAL_DECK, **case._asdict(), "THRESHOLD": threshold}),
         "platform.xml": smpi.platform(nodes, NETWORKS[case.network]),
         "hosts": smpi.hosts(range(1, nodes + 1)),
         "rates.txt": _FREE,
     }
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    clock, found = (Path(tools.find(name, {})).absolute() for name in ("noclock.so", program))
-    argv = smpi.smpirun(nodes, clock, [*options, str(found)])
+    clock, binary = (Path(tools.find(name, {})).absolute() for name in ("noclock.so", program))
+    argv = smpi.smpirun(nodes, clock, [*options, str(binary)])
     # All ranks are one process: threads of the BLAS would be shared by them.
     environment = {**os.environ, "TMPDIR": str(folder), "LC_ALL": "C", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
-        raise FalloffError(f"{program} fails with exit code {done.returncode}: {said[-1]}")
+        last = ((done.stderr or done.stdout).strip().splitlines() or ["no message"])[-1]
+        raise FalloffError(f"{program} fails with exit code {done.returncode}: {last}")
     return done.stdout
 
 
@@ -127,13 +131,11 @@ def main() -> int:
     except FalloffError as error:
         print(f"falloff: {error}", file=sys.stderr)
         return 1
-    part = RESULTS.with_name(f"{RESULTS.name}.part")
-    with open(part, "w", encoding="utf-8", newline="") as file:
+    with open(RESULTS, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow([*(field.name for field in fields(Case)), "unmocked_s", "simulated_s"])
+        rows.writerow([*Case._fields, "unmocked_s", "simulated_s"])
         for case, both in zip(cases(), times):
-            rows.writerow([*asdict(case).values(), *(f"{time:.5g}" for time in both)])
-    part.replace(RESULTS)
+            rows.writerow([*case, *(f"{time:.5g}" for time in both)])
     print(f"{len(times)} cases: {RESULTS}")
     return 0
 

@@ -8,15 +8,24 @@ import pytest
 import slurm
 import sshd
 
-from runners.testbeds import available
+from runners.testbeds import emulated
 
-_DAEMONS = {"/usr/sbin/sshd": "openssh-server", "slurmctld": "slurm-wlm", "slurmd": "slurm-wlm", "munged": "munge"}
+_DAEMONS = {
+    "/usr/sbin/sshd": "openssh-server",
+    "slurmctld": "slurm-wlm",
+    "slurmd": "slurm-wlm",
+    "munged": "munge",
+}
 
 
 def _lacking() -> list[str]:
     packages = sorted({package for daemon, package in _DAEMONS.items() if not shutil.which(daemon)})
     missing = [f"daemons are missing: apt-get install {' '.join(packages)}"] if packages else []
-    return available.unavailable(nodes.EMULATED) + ([] if os.geteuid() == 0 else ["they need root"]) + missing
+    return (
+        emulated.unavailable(nodes.EMULATED)
+        + ([] if os.geteuid() == 0 else ["they need root"])
+        + missing
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)

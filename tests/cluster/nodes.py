@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.testbeds import graph, lease, netns, readback
-from runners.testbeds.shaper import Shaper
+from runners.testbeds import graph, lease, netns, settings
+from runners.testbeds.settings import Shaper
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # Not emulated.py's: what a killed test left is removed by the next one in another way.
@@ -47,7 +47,9 @@ class Node:
         """Start a command on the node with subprocess' options; whatever it starts ends with the node."""
         return subprocess.Popen([*self.inside, *argv], text=True, **options)
 
-    def run(self, argv: Sequence[str], limit_s: float = 60, **options: object) -> "subprocess.CompletedProcess[str]":
+    def run(
+        self, argv: Sequence[str], limit_s: float = 60, **options: object
+    ) -> "subprocess.CompletedProcess[str]":
         """Run a command on the node to its end; its output is kept."""
         argv = [*self.inside, *argv]
         return subprocess.run(argv, text=True, capture_output=True, timeout=limit_s, **options)
@@ -121,7 +123,9 @@ def _wire(state: Path, numbers: range) -> None:
     """Make the nodes' namespaces and both networks, each a switch, with addresses and routes on each."""
     switch, spaces = state / _SWITCH, {number: state / graph.name(number) for number in numbers}
     netns.create(switch, *spaces.values())
-    lines = [f"link add bridge-{rail} type bridge" for rail in _RAILS] + [f"link set bridge-{rail} up" for rail in _RAILS]
+    lines = [f"link add bridge-{rail} type bridge" for rail in _RAILS] + [
+        f"link set bridge-{rail} up" for rail in _RAILS
+    ]
     for number, space in spaces.items():
         for rail in _RAILS:
             own = _port(number, rail)
@@ -129,12 +133,24 @@ def _wire(state: Path, numbers: range) -> None:
             lines.append(f"link set {own} master bridge-{rail} up")
     netns.run([netns.batch("ip", switch, lines)])
     for space in spaces.values():
-        readback.write(space, readback.tcp_sysctls(EMULATED["tcp"]))
+        settings.write(space, settings.tcp_sysctls(EMULATED["tcp"]))
     netns.run([netns.batch("ip", space, _attachments(number)) for number, space in spaces.items()])
-    shapers = {rail: Shaper(rate, 1500, super_packets=True).qdisc for rail, rate in zip(_RAILS, RATES_BIT_S)}
-    ports = [f"qdisc replace dev {_port(n, rail)} root {shapers[rail]}" for n in numbers for rail in _RAILS]
+    shapers = {
+        rail: Shaper(rate, 1500, super_packets=True).qdisc
+        for rail, rate in zip(_RAILS, RATES_BIT_S)
+    }
+    ports = [
+        f"qdisc replace dev {_port(n, rail)} root {shapers[rail]}"
+        for n in numbers
+        for rail in _RAILS
+    ]
     ends = [f"qdisc replace dev eth{rail - 1} root {shapers[rail]}" for rail in _RAILS]
-    netns.run([netns.batch("tc", switch, ports), *(netns.batch("tc", space, ends) for space in spaces.values())])
+    netns.run(
+        [
+            netns.batch("tc", switch, ports),
+            *(netns.batch("tc", space, ends) for space in spaces.values()),
+        ]
+    )
 
 
 def _port(node: int, rail: int) -> str:
@@ -157,7 +173,11 @@ def _start(space: Path, shared: Path, inits: "list[subprocess.Popen[str]]") -> N
     mortal = ["setpriv", "--pdeathsig", "KILL"]  # a test that is killed takes its nodes along
     fresh = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     init = [sys.executable, "-I", str(_INIT), str(shared), *map(str, kept)]
-    inits.append(subprocess.Popen([*mortal, *netns.inside(space), *fresh, *init], stdout=subprocess.PIPE, text=True))
+    inits.append(
+        subprocess.Popen(
+            [*mortal, *netns.inside(space), *fresh, *init], stdout=subprocess.PIPE, text=True
+        )
+    )
     if inits[-1].stdout.readline() != "ready\n":
         raise RuntimeError(f"{space.name} did not come up")
     return Node(space.name, space, inits[-1])

@@ -1,15 +1,13 @@
-"""What may befall a campaign by ssh and mpirun: a full disk, a pulled cable, a node that is dead."""
+"""What may befall a campaign by ssh and mpirun: a pulled cable, a node that is dead."""
 
 import descriptions
 import pytest
 import sshd
 import user
-from kept import check_measured, outcomes, statuses
+from kept import outcomes, statuses
 from nodes import up
 from slurm import ENVIRONMENT
 from waiting import until, until_none
-
-from runners.journal import Folder
 
 
 @pytest.fixture(scope="module")
@@ -18,31 +16,12 @@ def someone(cluster):
     return user.clone(cluster, ENVIRONMENT)
 
 
-def test_a_full_disk_keeps_what_is_there(someone, cluster, ssh_config):
-    """It is said in a line; with more room the same command goes on from what was kept."""
-    words = ("run", user.CAMPAIGN, "--testbed", "disk", "--repeats", "1")
-    someone.describe("disk", descriptions.ssh("disk", ssh_config))
-    raw, copy = someone.clone / "data/raw", cluster.shared / "copy"
-    raw.mkdir(exist_ok=True)
-    cluster.head.run(["mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", str(raw)])
-    try:
-        full = someone.falloff(*words)
-        assert full.returncode == 1 and "No space left" in full.stderr and "Traceback" not in full.stderr
-        assert len(cluster.head.run(["find", str(raw), "-name", "b0*.json"]).stdout.split()) in range(1, 11)
-        cluster.head.run(["mount", "-o", "remount,size=20m", str(raw)])
-        done = someone.falloff(*words)
-        assert done.returncode == 0, done.stderr
-        cluster.head.run(["cp", "-r", str(raw), str(copy)])
-    finally:
-        cluster.head.run(["umount", str(raw)])
-    (folder,) = copy.iterdir()
-    check_measured(Folder(folder))
-
-
 def test_an_unplugged_node_costs_only_what_needs_it(someone, cluster, ssh_config):
     """A cable is pulled while four ranks run: that trial fails, the next block's that needs four nodes is unavailable
     with the node named, all others run; and with the cable back nothing runs on there."""
-    longer = {"memory_bytes = 64e9": "memory_bytes = 5e7"}  # some seconds on four nodes, to pull the cable in
+    longer = {
+        "memory_bytes = 64e9": "memory_bytes = 5e7"
+    }  # some seconds on four nodes, to pull the cable in
     someone.describe("cable", descriptions.ssh("cable", ssh_config, longer))
     session = someone.start("run", user.CAMPAIGN, "--testbed", "cable", "--repeats", "2")
     lost = cluster.compute[3]
@@ -50,11 +29,17 @@ def test_an_unplugged_node_costs_only_what_needs_it(someone, cluster, ssh_config
     with cluster.unplugged(lost):
         code, said = session.end(300)
         # By itself, because nothing comes through to tell it.
-        until(lambda: not lost.runs("python3") and not lost.runs("xhpl"), "what is ours ends on the lost node", 120)
+        until(
+            lambda: not lost.runs("python3") and not lost.runs("xhpl"),
+            "what is ours ends on the lost node",
+            120,
+        )
     assert code == 0, said
     found = outcomes(someone.folder("cable"))
     check_without_n4(found)
-    assert statuses(found.values()) & {"fault", "failed", "timeout"}, "the trial in which it was lost"
+    assert statuses(found.values()) & {"fault", "failed", "timeout"}, (
+        "the trial in which it was lost"
+    )
     until_none(cluster.commands, 180)
 
 
@@ -72,5 +57,7 @@ def test_a_dead_node_is_named():
 def check_without_n4(found):
     """What was unavailable says that n4 is lost, and all that needs two nodes is there."""
     unavailable = [outcome for _, outcome in found.values() if outcome.status == "unavailable"]
-    assert unavailable and all("n4" in outcome.reason and "n3" not in outcome.reason for outcome in unavailable)
+    assert unavailable and all(
+        "n4" in outcome.reason and "n3" not in outcome.reason for outcome in unavailable
+    )
     assert statuses(it for it in found.values() if it[0] < 3) == {"ok"}, found

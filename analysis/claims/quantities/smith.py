@@ -4,14 +4,13 @@ Simulated values are of the paper's own cases, each on every variant of the mode
 them at either end of its range. Others are of the scaling campaign's blocks, as shares of the nodes' known rate.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 
-from analysis import published
+from analysis import attributes, published
 from analysis.claims.sample import Found, Printed, Untestable, first_of_each, origin, sample
 from analysis.efficiency import PLATEAU, efficiency, rpeak
 from analysis.experiments import Studies
@@ -202,7 +201,7 @@ def _in_blocks(scaling: Scaling) -> _Curves:
         n_of="block",
         slow=primary.network,
         fast=primary.reference,
-        fewest=json.loads(scaling.dataset.attrs["design"])["baseline_nodes"],
+        fewest=attributes.design(scaling.dataset)["baseline_nodes"],
         driven=scaling.networks.limit.get(primary.reference) != "host-bound",
     )
 

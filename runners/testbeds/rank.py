@@ -1,0 +1,33 @@
+"""What mpirun starts in place of rsh and of a rank; it stands alone, so that the interpreter starts in milliseconds.
+
+rank.py agent STATE HOST COMMAND ...      become the command, inside the node whose address is HOST
+rank.py join STATE PROGRAM [ARGUMENT ...] become the program, on the processor of the node that it is on
+
+By rsh's convention the command is one string for a shell. Open MPI's, without a prefix, is a plain list of words, so it
+is split as a shell would split it. A rank knows its node by its hostname: a line in the node's file `guests` says that
+it came in, and where there is a file `processor` it stays on that.
+"""
+
+import os
+import shlex
+import sys
+
+
+def main(role: str, state: str, words: list) -> None:
+    """Become the program."""
+    if role == "agent":
+        node = os.path.join(state, words[0])
+        enter = ["nsenter", f"--net={node}/net", f"--uts={node}/uts", "--"]
+        os.execvp(enter[0], enter + shlex.split(" ".join(words[1:])))
+    node = os.path.join(state, os.uname().nodename)
+    with open(os.path.join(node, "guests"), "a", encoding="utf-8") as file:
+        file.write(f"{os.getpid()}\n")
+    place = os.path.join(node, "processor")
+    if os.path.exists(place):
+        with open(place, encoding="utf-8") as file:
+            os.sched_setaffinity(0, {int(file.read())})
+    os.execvp(words[0], words)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

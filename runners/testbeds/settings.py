@@ -1,0 +1,226 @@
+"""How interfaces and nodes are to be set, and what they are really set to, in the same words."""
+
+import json
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from runners.testbeds import netns
+
+SYSCTLS = Path("/proc/sys/net/ipv4")
+UNSHAPED = "unshaped"
+
+# The shaper's queue, as deep as the packet memory that a switch has for a port: 8 ms at 1 Gbit/s.
+# A smaller one loses the start of a TCP flow to drops, a larger one is only delay.
+_QUEUE = "1mb"
+# Holds two of the 64 KiB super-packets that segmentation offload passes down: at one, 10 Gbit/s is never reached.
+_BURST = 128 * 1024
+# Without super-packets it holds what the wire carries while the kernel's timer is late, and two frames at least: on
+# a busy machine 1 ms lost up to a quarter of 50 Mbit/s, 4 ms less than a hundredth.
+_LATE_S = 4e-3
+# Bytes of a frame that are on the wire but not in what tc counts: preamble 8, checksum 4, gap 12.
+_UNCOUNTED = 24
+_HEADER = 14
+_SMALLEST_ON_WIRE = 84
+# tc shows a burst in whole microseconds of the rate.
+_SHOWN_S = 2e-6
+
+_SWITCHES = ("no_metrics_save", "slow_start_after_idle")
+_BUFFERS = ("rmem", "wmem")
+_HASHING = ("fib_multipath_hash_policy", "fib_multipath_hash_seed")  # the seed since Linux 6.11
+_FEATURES = {
+    "tso": "tcp-segmentation-offload",
+    "gso": "generic-segmentation-offload",
+    "gro": "generic-receive-offload",
+}
+
+
+@dataclass(frozen=True)
+class Shaper:
+    """What is asked of an end: bit/s on the wire (None: unshaped) for frames of an MTU in bytes.
+
+    `super_packets` is whether tc sees packets of many frames, to be cut up behind it. With `burst_s` [s] the burst is
+    one full frame and what the wire carries in that time; it is free bytes on every message, so it should be small.
+    """
+
+    rate_bit_s: Optional[float]
+    mtu: int
+    super_packets: bool = False
+    burst_s: Optional[float] = None
+
+    @property
+    def tbf_rate_bit_s(self) -> Any:
+        """The rate for tc, in whole bytes as tc keeps it, with which frames leave as fast as on Ethernet.
+
+        tc counts MTU + 14 bytes for a full frame that occupies MTU + 38 on the wire, so the rate is
+        smaller by that ratio. Without super-packets tc adds the difference to every frame itself.
+        """
+        if self.rate_bit_s is None:
+            return UNSHAPED
+        counted = self.mtu + _HEADER
+        ratio = counted / (counted + _UNCOUNTED) if self.super_packets else 1.0
+        return int(self.rate_bit_s * ratio / 8) * 8
+
+    @property
+    def burst_bytes(self) -> Any:
+        """How much leaves at once after a pause, before the rate holds again."""
+        if self.rate_bit_s is None:
+            return UNSHAPED
+        frame = self.mtu + _HEADER + _UNCOUNTED
+        if self.burst_s is not None:
+            return int(frame + self.rate_bit_s * self.burst_s / 8)
+        return _BURST if self.super_packets else max(int(self.rate_bit_s * _LATE_S / 8), 2 * frame)
+
+    @property
+    def qdisc(self) -> str:
+        """The queueing discipline in tc's words."""
+        if self.rate_bit_s is None:
+            return "noqueue"
+        stab = "" if self.super_packets else f"stab overhead {_UNCOUNTED} mpu {_SMALLEST_ON_WIRE} "
+        return f"{stab}tbf rate {self.tbf_rate_bit_s}bit burst {self.burst_bytes} limit {_QUEUE}"
+
+    def settings(self) -> Dict[str, Any]:
+        """What must be found when it is read back; the burst where one was asked for."""
+        burst = {} if self.burst_s is None else {"tbf_burst_bytes": self.burst_bytes}
+        return {"tbf_rate_bit_s": self.tbf_rate_bit_s, **burst}
+
+    def effective(self, rate_bit_s: Any, burst_bytes: Any) -> Dict[str, Any]:
+        """What was found, under the names of `settings`; the burst as asked for, where tc can show no difference."""
+        if self.burst_s is None:
+            return {"tbf_rate_bit_s": rate_bit_s}
+        shaped = rate_bit_s == self.tbf_rate_bit_s != UNSHAPED
+        if shaped and abs(burst_bytes - self.burst_bytes) <= _SHOWN_S * rate_bit_s / 8:
+            burst_bytes = self.burst_bytes
+        return {"tbf_rate_bit_s": rate_bit_s, "tbf_burst_bytes": burst_bytes}
+
+
+def is_known(key: str) -> bool:
+    """Whether this kernel has a setting of IPv4."""
+    return (SYSCTLS / key).exists()
+
+
+def write(space: Path, values: Mapping[str, Any]) -> None:
+    """Give settings of IPv4 in a namespace these values, truth values as 0 and 1."""
+    with netns.entered(space):
+        for key, value in values.items():
+            (SYSCTLS / key).write_text(str(int(value) if isinstance(value, bool) else value))
+
+
+def tcp_sysctls(asked: Mapping[str, Any]) -> Dict[str, Any]:
+    """The settings of IPv4 that a testbed's `tcp` asks for, by their names in the kernel."""
+    return {
+        **{f"tcp_{key}": bool(asked[key]) for key in _SWITCHES},
+        **{f"tcp_{key}": " ".join(map(str, asked[key])) for key in _BUFFERS},
+    }
+
+
+def hashing(policy: int, seed: int) -> Dict[str, int]:
+    """The settings of IPv4 that decide over which link a flow goes, those that this kernel knows."""
+    return {key: value for key, value in zip(_HASHING, (policy, seed)) if is_known(key)}
+
+
+def interfaces(
+    ends: Sequence[Tuple[Path, Sequence[str]]],
+) -> Dict[Tuple[str, str], Dict[str, Any]]:
+    """Shaper, MTU and offloads by (name of the namespace, interface), for namespaces with interfaces.
+
+    The shaper is `rate_bit_s` and `burst_bytes`, as tc has them, or a word for what is there instead;
+    `largest_packet_bytes` [B] is what may pass as one packet of several frames.
+    """
+    spaces = [space for space, _ in ends]
+    addressing = netns.run(
+        [netns.Invocation(space, ["ip", "-details", "-json", "link", "show"]) for space in spaces]
+    )
+    queueing = netns.run([netns.batch("tc", space, ["qdisc show"]) for space in spaces])
+    offloading = netns.run(
+        [netns.Invocation(space, ["ethtool", "--json", "-k", "*"]) for space in spaces]
+    )
+    found = {}
+    for (space, devices), ip, tc, ethtool in zip(ends, addressing, queueing, offloading):
+        rows = {row["ifname"]: row for row in json.loads(ip)}
+        features = {row["ifname"]: row for row in json.loads(ethtool)}
+        qdiscs = defaultdict(list)
+        for qdisc in json.loads(tc):
+            qdiscs[qdisc["dev"]].append(qdisc)
+        for device in devices:
+            found[space.name, device] = _interface(rows[device], qdiscs[device], features[device])
+    return found
+
+
+def _interface(
+    row: Mapping[str, Any], qdiscs: Sequence[Mapping[str, Any]], features: Mapping[str, Any]
+) -> Dict[str, Any]:
+    offloads = {short: features[long]["active"] for short, long in _FEATURES.items()}
+    # What may not grow beyond a frame is not aggregated, though the feature be on.
+    offloads["gro"] = offloads["gro"] and row.get("gro_max_size", math.inf) > row["mtu"]
+    limits = ["gso_max_size", "gso_ipv4_max_size"] if offloads["tso"] or offloads["gso"] else []
+    limits += ["gro_max_size", "gro_ipv4_max_size"] if offloads["gro"] else []
+    kinds = [qdisc["kind"] for qdisc in qdiscs]
+    rate = burst = UNSHAPED if kinds == ["noqueue"] else " over ".join(kinds)
+    if kinds == ["tbf"]:
+        rate, burst = qdiscs[0]["options"]["rate"] * 8, qdiscs[0]["options"]["burst"]
+    return {
+        "rate_bit_s": rate,
+        "burst_bytes": burst,
+        "mtu": row["mtu"],
+        "largest_packet_bytes": max((row[key] for key in limits if key in row), default=row["mtu"]),
+        **offloads,
+    }
+
+
+def tcp(spaces: Sequence[Path]) -> Dict[str, Dict[str, Any]]:
+    """The TCP settings of nodes by their names; congestion control is that of their routes.
+
+    `routes` has for each address the interfaces that lead there.
+    """
+    listings = netns.run(
+        [netns.Invocation(space, ["ip", "-json", "route", "show"]) for space in spaces]
+    )
+    found = {}
+    for space, listing in zip(spaces, listings):
+        routes = {route["dst"]: route for route in json.loads(listing)}
+        controls = {}
+        for to, route in routes.items():
+            metrics = (route.get("metrics") or [{}])[0]
+            controls[to] = {"": metrics.get("congestion", "the kernel's default")}
+        with netns.entered(space):
+            switches = {f"tcp_{key}": (SYSCTLS / f"tcp_{key}").read_text() for key in _SWITCHES}
+            buffers = {f"tcp_{key}": (SYSCTLS / f"tcp_{key}").read_text() for key in _BUFFERS}
+            hashes = {key: int((SYSCTLS / key).read_text()) for key in _HASHING if is_known(key)}
+        found[space.name] = {
+            "congestion_control": agreed(controls, ""),
+            **{key: bool(int(text)) for key, text in switches.items()},
+            **{key: " ".join(text.split()) for key, text in buffers.items()},
+            **hashes,
+            "routes": {
+                to: [hop["dev"] for hop in route.get("nexthops", [route])]
+                for to, route in routes.items()
+            },
+        }
+    return found
+
+
+def routes_text(routes: Mapping[str, Sequence[Any]]) -> str:
+    """By which of its links a node reaches each subnet, in words; `routes` has them by address."""
+    by_subnet = defaultdict(set)
+    for to, links in routes.items():
+        by_subnet[to.partition("/")[0].rpartition(".")[0]].add(
+            " and ".join(sorted(map(str, links)))
+        )
+    return ", ".join(
+        f"{subnet}.0/24 by link {' or '.join(sorted(by_subnet[subnet]))}"
+        for subnet in sorted(by_subnet)
+    )
+
+
+def agreed(found: Mapping[str, Mapping[str, Any]], key: str) -> Any:
+    """The value of a setting when all that have it agree, else a sentence on who has which."""
+    holders: Dict[Any, List[str]] = {}
+    for holder, values in found.items():
+        if key in values:
+            holders.setdefault(values[key], []).append(holder)
+    if len(holders) == 1:
+        return next(iter(holders))
+    return " and ".join(f"{value} on {', '.join(names)}" for value, names in holders.items())
