@@ -1,27 +1,30 @@
 """What each command of the command line does; the functions' parameters are the commands' arguments."""
 
+# What takes long to import is imported where it is used: `falloff parse` should answer at once.
 import json
 import sys
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from analysis import paths
-from progress_bar import progress
 from runners import foreign, runner_named
-from runners.journal import Folder
-from runners.manifest import pack
-from runners.record import FalloffError, Unreadable, to_json
+from runners.journal import Folder, read_transcript
+from runners.record import FalloffError, Transcript, Unreadable, to_json
 
-# What takes long to import is imported where it is used: `falloff parse` should answer at once.
-PRESETS = ("quick", "full", "stored")
 EXPLORER = "explorer.html"  # beside the report, which links it
 # Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a byte, TCP's goodput.
 _OF_ONE_QUANTITY = ("hpl", "cpu_cost", "bandwidth_delay")
 
 
 def run(
-    campaign: str, testbed: str, preset: str, repeats: int, fresh: bool, submit: bool, packed: Path | None
+    campaign: str,
+    testbed: str,
+    preset: str,
+    repeats: int,
+    fresh: bool,
+    submit: bool,
+    packed: Path | None,
 ) -> int:
     """Run a campaign, keep its dataset beside the transcripts, and copy them to the folder `packed` if given.
 
@@ -30,14 +33,17 @@ def run(
     import experiment
     from analysis import store
     from analysis.evidence import content
+    from runners.manifest import pack
 
     plan = experiment.plan_campaign(campaign, testbed, preset, repeats)
     number = experiment.submit_campaign(plan, fresh=fresh) if submit else ""
     if number:
-        print(f"Submitted job {number}. `falloff status {campaign}` shows how far it is; when it is over, this command")
+        print(
+            f"Submitted job {number}. `falloff status {campaign}` shows how far it is; when it is over, this command"
+        )
         print("submits what is still missing, or makes the dataset.")
         return 0
-    folder = experiment.run_campaign(plan, fresh=fresh and not submit, listen=progress())
+    folder = experiment.run_campaign(plan, fresh=fresh and not submit, listen=experiment.progress())
     dataset, assembled = paths.DATASETS / f"{folder.name}.nc", store.read(folder)
     store.save(assembled, dataset)
     if packed:
@@ -52,10 +58,12 @@ def status(campaign: str) -> int:
     from runners.status import text
 
     folders = [Folder(file.parent) for file in sorted(paths.RAW.glob("*/trials.json"))]
-    told = [text(folder) for folder in folders if campaign in ("", folder.plan().name)]
-    if not told:
-        raise FalloffError(f"{paths.RAW} holds no trial of {campaign or 'any campaign'}: `falloff run` begins one")
-    print("\n".join(told))
+    texts = [text(folder) for folder in folders if campaign in ("", folder.plan().name)]
+    if not texts:
+        raise FalloffError(
+            f"{paths.RAW} holds no trial of {campaign or 'any campaign'}: `falloff run` begins one"
+        )
+    print("\n".join(texts))
     return 0
 
 
@@ -74,45 +82,40 @@ def parse_file(tool: str, file: Path) -> int:
     """Print the readings of any existing output of a tool as JSON."""
     runner, text = runner_named(tool), foreign.read(file)
     try:
-        results = runner.results(text)
+        results = [to_json(result) for result in runner.results(text)]
     except Unreadable as reason:
-        what, said = foreign.describe(text, tool) or str(reason), foreign.complaint(text)
-        quote = f"; it says: {said}" if said else ""
+        what, complaint = foreign.describe(text, tool) or str(reason), foreign.complaint(text)
+        quote = f"; it says: {complaint}" if complaint else ""
         raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
-    print(json.dumps({"tool": tool, "file": str(file), "results": [to_json(result) for result in results]}, indent=2))
+    print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
     return 0
 
 
-def import_results(tool: str, files: list[Path], words: list[str], table: Path | None, testbed: str) -> int:
+def import_results(
+    tool: str, files: list[Path], words: list[str], table: Path | None, testbed: str
+) -> int:
     """Make a campaign of a tool's outputs and save its dataset; of HPL also its efficiency, as text and figure."""
-    import importing
-    from analysis import given_settings, imported_text, store
+    import experiment
+    from analysis import given_settings, imported_hpl, importing, store, style
 
     rows = given_settings.from_table(table) if table else []
-    found = importing.read(tool, files, given_settings.from_words(words), rows, testbed)
+    machine = experiment.read_testbed(testbed) if testbed else {}
+    found = importing.read(tool, files, given_settings.from_words(words), rows, machine)
     for line in found.left_out:
         print(f"left out: {line}", file=sys.stderr)
-    folder = importing.keep(found)
-    dataset = store.read(folder)
-    store.save(dataset, paths.DATASETS / f"{folder.name}.nc")
-    print(imported_text.summary(dataset))
-    with_hpl = tool == "hpl" or dataset.hpl_rate.notnull().any()
-    drawn = _draw_imported(dataset, folder.name) if with_hpl else {}
-    print(f"Transcripts: {folder}\nDataset: {paths.DATASETS / folder.name}.nc")
-    for figure in drawn.values():
+    folder = importing.keep(found, paths.RAW)
+    dataset, file = store.read(folder), paths.DATASETS / f"{folder.name}.nc"
+    store.save(dataset, file)
+    print(importing.summary(dataset))
+    figures = {}
+    if tool == "hpl" or dataset.hpl_rate.notnull().any():
+        study = imported_hpl.analyse(dataset)
+        print(imported_hpl.text(study))
+        figures = style.save_all(imported_hpl.draw(study), paths.DATASETS / folder.name)
+    print(f"Transcripts: {folder}\nDataset: {file}")
+    for figure in figures.values():
         print(f"Figure: {figure}")
     return 0
-
-
-def _draw_imported(dataset: Any, name: str) -> dict[str, Path]:
-    """Print what imported HPL results say and what they do not; the files of its figures by name."""
-    from analysis import imported_hpl, imported_text, style
-
-    study = imported_hpl.analyse(dataset)
-    print(imported_text.hpl(study))
-    drawn = imported_hpl.draw(study)
-    print(f"Caption: {imported_text.caption(study)}")
-    return style.save_all(drawn, paths.DATASETS / name)
 
 
 def explore(folder: Path | None, static: Path | None, port: int, browser: bool) -> int:
@@ -127,12 +130,15 @@ def explore(folder: Path | None, static: Path | None, port: int, browser: bool) 
 
     # An interruption is how it ends, from the moment at which the address can be read.
     with server.serve(folder, port) as served, suppress(KeyboardInterrupt):
-        print(f"Explorer: {served.address}\nIt answers this machine alone, and only at that address. Ctrl+C ends it.", flush=True)
+        print(
+            f"Explorer: {served.address}\nIt answers this machine alone, and only at that address. Ctrl+C ends it.",
+            flush=True,
+        )
         if browser:
             import webbrowser
 
             webbrowser.open(served.address)
-        served.wait()
+        served.thread.join()
     return 0
 
 
@@ -151,7 +157,9 @@ def compare_models(file: Path, x: str, y: str, block: str) -> int:
     from analysis import models, tables
     from analysis.fitting import compare
 
-    curves = [model for model in map(models.find, models.names()) if model.name not in _OF_ONE_QUANTITY]
+    curves = [
+        model for model in map(models.find, models.names()) if model.name not in _OF_ONE_QUANTITY
+    ]
     found = compare.compare(curves, *tables.blocks(tables.read(file, x, y, block), x, y, block))
     print(json.dumps([comparison.as_json() for comparison in found], indent=2))
     return 0
@@ -182,11 +190,11 @@ def print_claims(source: str, out: Path | None) -> int:
     """Judge the sources' claims on the stored reference and print the ledger; save it as a dataset if asked."""
     import experiment
     from analysis import store
-    from analysis.claims import evaluate, ledger, text
+    from analysis.claims import evaluate, ledger, tables
 
-    claims = ledger.of_source(ledger.load(), source)
+    claims = ledger.load(source)
     entries = evaluate.evaluate(claims, experiment.stored_studies())
-    print(text.table(claims, entries))
+    print(tables.text(claims, entries))
     if out:
         store.save(evaluate.dataset(entries, claims), out)
         print(f"Dataset: {out}")
@@ -201,14 +209,18 @@ def print_rates(testbed: str) -> int:
     of = ""
     if testbed:
         machine = experiment.read_testbed(testbed)
-        of = f"a node of {testbed}" if machine["kind"] == "cluster" else ""  # all others are of this machine
-        networks = machine.get("networks") or experiment.read_toml(paths.INTERCONNECTS, "interconnects")
+        of = (
+            f"a node of {testbed}" if machine["kind"] == "cluster" else ""
+        )  # all others are of this machine
+        networks = machine.get("networks") or experiment.read_toml(
+            paths.INTERCONNECTS, "interconnects"
+        )
         idle = dict([next(iter(networks.items()))])  # a testbed wants one, though nothing is sent
         with session.testbed_module(machine).open_testbed(machine, idle) as opened:
-            said = node_rates.run_on(opened, *idle)
+            measured = node_rates.run_on(opened, *idle)
     else:
-        said = node_rates.run_here()
-    print(node_rates.as_toml(said, of), end="")
+        measured = node_rates.run_here()
+    print(node_rates.as_toml(measured, of), end="")
     return 0
 
 
@@ -240,17 +252,111 @@ def doctor(testbed: str) -> int:
     testbeds = {plan.testbed["name"]: plan.testbed for plan in plans}
     missing = dict.fromkeys(obstacle for plan in plans for obstacle in experiment.obstacles(plan))
     for tool in sorted({tool for plan in plans for tool in session.tools_of(plan)}):
-        try:
+        with suppress(FalloffError):  # it is among the obstacles
             print(f"  here     {tool}: {tools.find(tool, testbeds['emulated'].get('tools', {}))}")
-        except FalloffError:
-            pass  # it is among the obstacles
-    for name, testbed in testbeds.items():
-        if not session.testbed_module(testbed).unavailable(testbed):
-            print(f"  here     testbed {name}: {testbed['nodes']} nodes, {testbed['kind']} on this machine")
+    for name, machine in testbeds.items():
+        if not session.testbed_module(machine).unavailable(machine):
+            print(
+                f"  here     testbed {name}: {machine['nodes']} nodes, {machine['kind']} on this machine"
+            )
     for obstacle in missing:
         print(f"  MISSING  {obstacle}")
     if missing:
-        print("`make setup` installs what it may. Until then reports are built from the stored reference.")
+        print(
+            "`make setup` installs what it may. Until then reports are built from the stored reference."
+        )
     else:
         print("All is here: `make report` runs the experiments on this machine.")
     return int(bool(missing))
+
+
+def trace(figure: str, transcript: str) -> int:
+    """Print a figure's chain of evidence, or what the tools of one of its trials printed."""
+    import experiment
+    from analysis import experiments
+    from analysis.evidence import chain
+
+    traced = experiments.find_figure(figure)
+    plans = {name: experiment.plan_campaign(name, preset="full") for name in traced.campaigns}
+    folders = {name: chain.folders(name, plan.testbed["name"]) for name, plan in plans.items()}
+    if transcript:
+        among = [folder for found in folders.values() for folder in found]
+        print(chain.raw(_transcript(figure, transcript, among)))
+        return 0
+    chains = {name: [chain.of(folder) for folder in found] for name, found in folders.items()}
+    notes = {}
+    for name, found in chains.items():
+        digest = plans[name].digest
+        is_same = all(one.campaign_sha256 == digest for one in found)
+        changed = f"its description has changed since: the trials are now {digest[:10]}"
+        notes[name] = "" if is_same else changed
+    print(chain.text(traced, chains, notes))
+    return 0
+
+
+def _transcript(figure: str, wanted: str, folders: list[Path]) -> Transcript:
+    """A trial's transcript; `wanted` is a trial, or FOLDER/TRIAL where several have it."""
+    within, _, trial = wanted.rpartition("/")
+    among = [folder for folder in folders if within in ("", folder.name)]
+    texts = {folder.name: dict(Folder(folder).texts()).get(trial) for folder in among}
+    found = {name: text for name, text in texts.items() if text is not None}
+    if not found:
+        names = ", ".join(folder.name for folder in folders)
+        raise FalloffError(
+            f"no campaign of figure {figure} has a transcript {wanted!r}; they are: {names or 'none here'}"
+        )
+    if len(found) > 1:
+        raise FalloffError(
+            f"several campaigns have it: say one of {', '.join(f'{name}/{trial}' for name in found)}"
+        )
+    return read_transcript(next(iter(found.values())), trial)
+
+
+def verify(folders: list[Path], renew: bool) -> int:
+    """Check campaigns' folders against what was recorded of them; 1 if anything differs.
+
+    With `renew` what they are now is recorded, after what differed was said.
+    """
+    from analysis.evidence import verify as evidence
+
+    differing, renewed, found = 0, 0, evidence.folders(folders)
+    for folder in found:
+        try:
+            check = evidence.check(folder)
+        except FalloffError as error:
+            print(f"DIFFERS  {folder}: {error}")
+            differing += 1
+            continue
+        print(evidence.text(check), flush=True)
+        differing += bool(check.differences)
+        if renew:
+            evidence.renew(folder)
+            renewed += 1
+    if renew:
+        print(f"Recorded anew: {renewed} campaigns")
+        return int(renewed < len(found))  # one that cannot be read stays as it was recorded
+    if differing:
+        print(
+            f"falloff: {differing} of {len(found)} campaigns differ from what was recorded",
+            file=sys.stderr,
+        )
+    return int(bool(differing))
+
+
+def archive(file: Path) -> int:
+    """Write code, data and report into one file; a report that was not made yet is built from the stored data."""
+    from analysis.evidence import archive as archiving
+
+    report = paths.REPORT / "falloff.html"
+    if file.exists():
+        raise FalloffError(f"{file} is there already: name another file, or move it away")
+    if report.exists():
+        print(f"Report: the one of {datetime.fromtimestamp(report.stat().st_mtime):%Y-%m-%d %H:%M}")
+    else:
+        print("There is no report yet: it is built from the stored data.")
+        make_report("stored", paths.REPORT)
+    made = archiving.write(file)
+    for line in made.left_out:
+        print(f"left out: {line}", file=sys.stderr)
+    print(f"Archive: {made.file} ({made.files} files, {made.file.stat().st_size / 1e6:.1f} MB)")
+    return 0

@@ -13,18 +13,19 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import attributes, contrasts, derive, designs, experiments, paths, store, user_campaigns
+from analysis import attributes, contrasts, derive, designs, experiments, paths, store
+from analysis.evidence import verify
 from analysis.statistics import design as designs_of_plans
 from analysis.statistics import planning
 from analysis.statistics.design import Design, Statement
 from analysis.top500_lists import read_folder
-from progress_bar import progress
 from runners import campaign as engine
 from runners import provenance, runner_named, session, slurm, tools
+from runners.campaign import Event, Listener
 from runners.description import LEAST_BLOCKS, for_preset, for_testbed
 from runners.journal import Folder
 from runners.plan import Plan, resolve, with_blocks
-from runners.record import FalloffError
+from runners.record import FalloffError, Trial
 from runners.testbeds import cluster_description
 
 SIMULATED_CASES = "hpl_paper-smith"  # the reference from whose falls a campaign is planned
@@ -34,10 +35,10 @@ SIMULATED_CASES = "hpl_paper-smith"  # the reference from whose falls a campaign
 class Parameters:
     """What a notebook's parameters cell may say.
 
-    `preset` is `stored` (read the shipped reference campaigns), `quick` or `full` (run what is missing); `testbed` is the one
-    that the campaign names unless another is named; `blocks` overrides the preset's stopping rule unless it is 0. Datasets go
-    to the folder `out`, relative to the repository. Transcripts stay in data/raw, so that a run goes on wherever it was
-    started. With `data`, a folder, nothing is run: its campaigns are read.
+    `preset` is `stored` (read the shipped reference campaigns), `quick` or `full` (run what is missing); `testbed` is the
+    one that the campaign names unless another is named; `blocks` overrides the preset's stopping rule unless it is 0.
+    Datasets go to the folder `out`, relative to the repository. Transcripts stay in data/raw, so that a run goes on
+    wherever it was started. With `data`, a folder, nothing is run: its campaigns are read.
     """
 
     preset: str
@@ -59,106 +60,116 @@ class Parameters:
         notebook's own, which what takes them checks.
         """
         known = {field.name: field.type for field in fields(cls)}
-        own = [name for name in names if name not in besides]
-        given = {name: names[name] for name in own if _is_parameter(name, names[name])}
+        # Plain data under a public name was set by the parameters cell.
+        given = {
+            name: value
+            for name, value in names.items()
+            if name not in ("In", "Out", *besides)
+            and not name.startswith("_")
+            and isinstance(value, (str, int, float, list, dict))
+        }
         faults = [f"{name!r} is unknown" for name in given if name not in known]
-        faults += [f"{name!r} is missing" for name in known if name not in given and name != "data"]
-        faults += [
-            f"{name} = {given[name]!r} is not {kind.__name__}"
-            for name, kind in known.items()
-            if name in given and type(given[name]) is not kind
-        ]
-        if not faults and (given["blocks"] < 0 or (given["blocks"] and given["preset"] == "stored")):
-            faults.append(f"blocks = {given['blocks']} must be 0 for the stored preset, and never negative")
+        faults += [f"{name!r} is missing" for name in known if name not in (*given, "data")]
+        for name, kind in known.items():
+            if name in given and type(given[name]) is not kind:
+                faults.append(f"{name} = {given[name]!r} is not {kind.__name__}")
+        if not faults and (given["blocks"] < 0 or given["blocks"] and given["preset"] == "stored"):
+            rule = "must be 0 for the stored preset, and never negative"
+            faults.append(f"blocks = {given['blocks']} {rule}")
         if faults:
-            raise FalloffError(f"parameters: {'; '.join(faults)}. There are: {', '.join(known)}")
+            known_names = ", ".join(known)
+            raise FalloffError(f"parameters: {'; '.join(faults)}. There are: {known_names}")
         return cls(**given)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A campaign's `dataset`, None where there is none, and `today`, a shorter run to be compared with it, or None."""
-
-    dataset: xr.Dataset | None
-    today: xr.Dataset | None = None
 
 
 def study(parameters: Parameters, module: ModuleType) -> Any:
     """The study of an experiment as a notebook's parameters ask for it; its datasets are also saved in the folder `out`.
 
-    The campaigns are stored, or run whole (`full`), or, with the preset `quick`, stored; those that the experiment compares
-    with a run of today are run then, if they have that preset. On another testbed than its own, the first is run. With
-    `data` they are those in that folder. Raises FalloffError where a campaign that the experiment cannot do without is
-    missing, or cannot run here.
+    The campaigns are stored, or run whole (`full`), or, with the preset `quick`, stored; those that the experiment
+    compares with a run of today are run then, if they have that preset. On another testbed than its own, the first is
+    run. With `data` they are those in that folder. Raises FalloffError where a campaign that the experiment cannot do
+    without is missing, or cannot run here.
     """
-    own_campaign, given = next(iter(experiments.campaigns(module)), ""), {}
-    compared = experiments.compared(module)
-    for campaign, needed in experiments.campaigns(module).items():
-        is_elsewhere = campaign == own_campaign and bool(parameters.testbed)
-        runs = campaign in compared or is_elsewhere or parameters.preset == "full"
-        asked = parameters if runs else replace(parameters, preset="stored", testbed="", blocks=0)
-        found = _measured(asked, campaign, needed)
-        given[campaign] = found.dataset
+    campaigns, compared = experiments.campaigns(module), experiments.compared(module)
+    own, given = next(iter(campaigns), ""), {}
+    for campaign, is_needed in campaigns.items():
+        is_elsewhere = campaign == own and bool(parameters.testbed)
+        asked = parameters
+        if not (campaign in compared or is_elsewhere or parameters.preset == "full"):
+            asked = replace(parameters, preset="stored", testbed="", blocks=0)
+        dataset, today = _measured(asked, campaign, is_needed)
+        given[campaign] = dataset
         if campaign in compared:
-            given[compared[campaign]] = found.today
-        for dataset in (found.dataset, found.today):
-            if dataset is not None:
-                testbed = attributes.testbed(dataset)["name"]
-                today = "-today" if dataset is found.today else ""
-                store.save(dataset, parameters.folder / f"{campaign}-{testbed}{today}.nc")
+            given[compared[campaign]] = today
+        for found, suffix in ((dataset, ""), (today, "-today")):
+            if found is not None:
+                testbed = attributes.testbed(found)["name"]
+                store.save(found, parameters.folder / f"{campaign}-{testbed}{suffix}.nc")
     return module.analyse(**given)
 
 
-def _measured(parameters: Parameters, campaign: str, needed: bool) -> Measured:
+def _measured(
+    parameters: Parameters, campaign: str, is_needed: bool
+) -> tuple[xr.Dataset | None, xr.Dataset | None]:
+    """A campaign's dataset, None where there is none, and a shorter run of today to be compared with it, or None."""
     if parameters.data:
-        folder = paths.ROOT / parameters.data
-        there = user_campaigns.of_campaign(folder, campaign)
-        return Measured(user_campaigns.dataset(folder, campaign)) if there or needed else Measured(None)
-    described = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
+        return in_folder(paths.ROOT / parameters.data, campaign, is_needed), None
+    described = _described(campaign)
     testbed = parameters.testbed or described.get("testbed", "emulated")
     if parameters.preset == "stored" or parameters.preset not in described["presets"]:
-        return Measured(stored(campaign, testbed))
+        return stored(campaign, testbed), None
     plan = plan_campaign(campaign, testbed, parameters.preset, parameters.blocks)
     run = store.read(run_campaign(plan, listen=progress()))
-    has_reference = (paths.REFERENCE / f"{campaign}-{testbed}").exists()
-    if parameters.preset == "quick" and has_reference:
-        return Measured(stored(campaign, testbed), run)
-    return Measured(run)
+    if parameters.preset == "quick" and (paths.REFERENCE / f"{campaign}-{testbed}").exists():
+        return stored(campaign, testbed), run
+    return run, None
 
 
 def stored(campaign: str, testbed: str = "scale_model") -> xr.Dataset:
     """The reference campaign that is shipped; raises FalloffError when there is none of that name."""
     folder = paths.REFERENCE / f"{campaign}-{testbed}"
     if not folder.exists():
-        known = ", ".join(sorted(other.name for other in paths.REFERENCE.iterdir() if other.is_dir()))
-        raise FalloffError(f"no reference campaign {folder.name!r} is stored; there are: {known or 'none'}")
+        known = ", ".join(sorted(one.name for one in paths.REFERENCE.iterdir() if one.is_dir()))
+        raise FalloffError(
+            f"no reference campaign {folder.name!r} is stored; there are: {known or 'none'}"
+        )
     return store.read(folder)
+
+
+def in_folder(folder: Path, campaign: str, is_needed: bool = True) -> xr.Dataset | None:
+    """The dataset of a campaign in a user's folder; None when it holds none of it that is needed.
+
+    Raises FalloffError when it holds none that is needed, several, or no campaign at all.
+    """
+    found = [one for one in verify.folders([folder]) if Folder(one).plan().name == campaign]
+    if len(found) > 1:
+        both = " and ".join(map(str, found))
+        raise FalloffError(
+            f"{both} are both of campaign {campaign}: name a folder with one of them"
+        )
+    if not found and is_needed:
+        raise FalloffError(f"{folder} holds no campaign {campaign}")
+    return store.read(found[0]) if found else None
 
 
 def studies(parameters: Parameters) -> experiments.Studies:
     """The studies of all experiments as a notebook's parameters ask for them: of the references that are shipped, or
     with `data` of the campaigns in that folder."""
-    if not parameters.data:
-        return stored_studies()
-    folder = paths.ROOT / parameters.data
+    return stored_studies(paths.ROOT / parameters.data if parameters.data else None)
+
+
+def stored_studies(folder: Path | None = None) -> experiments.Studies:
+    """The studies of all reference campaigns that are shipped, or of those in a folder, and of TOP500's lists; each is
+    made when it is first asked for."""
 
     def read(campaign: str) -> xr.Dataset | None:
         if campaign == "lists":
             return read_folder(paths.TOP500)
-        there = user_campaigns.of_campaign(folder, campaign)
-        return user_campaigns.dataset(folder, campaign) if there else None
-
-    return experiments.Studies(read)
-
-
-def stored_studies() -> experiments.Studies:
-    """The studies of all reference campaigns that are shipped, each made when it is first asked for, and of TOP500's lists."""
-
-    def read(campaign: str) -> xr.Dataset | None:
-        if campaign == "lists":
-            return read_folder(paths.TOP500)
-        testbed = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign").get("testbed", "emulated")
-        return stored(campaign, testbed) if (paths.REFERENCE / f"{campaign}-{testbed}").exists() else None
+        if folder:
+            return in_folder(folder, campaign, is_needed=False)
+        testbed = _described(campaign).get("testbed", "emulated")
+        reference = paths.REFERENCE / f"{campaign}-{testbed}"
+        return store.read(reference) if reference.exists() else None
 
     return experiments.Studies(read)
 
@@ -169,7 +180,9 @@ def read_toml(file: Path, kind: str) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         known = ", ".join(sorted(other.stem for other in file.parent.glob("*.toml")))
-        raise FalloffError(f"there is no {kind} {file.stem!r}; there are: {known or 'none'}") from None
+        raise FalloffError(
+            f"there is no {kind} {file.stem!r}; there are: {known or 'none'}"
+        ) from None
     except OSError as error:
         raise FalloffError(f"cannot read {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -185,8 +198,14 @@ def read_testbed(name: str) -> dict[str, Any]:
     described = _extended(name)
     if "designs" in described:
         designed = read_designs(paths.DESIGNS / f"{described['designs']}.toml")
-        return {**described, "network": designs.networks(designed), "networks": designs.names(designed)}
-    return cluster_description.complete(described) if described.get("kind") == "cluster" else described
+        return {
+            **described,
+            "network": designs.networks(designed),
+            "networks": designs.names(designed),
+        }
+    return (
+        cluster_description.complete(described) if described.get("kind") == "cluster" else described
+    )
 
 
 def read_designs(file: Path) -> designs.Designs:
@@ -199,16 +218,19 @@ def _extended(name: str) -> dict[str, Any]:
     return {**(_extended(own["extends"]) if "extends" in own else {}), **own}
 
 
+def _described(campaign: str) -> dict[str, Any]:
+    return read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
+
+
 def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", blocks: int = 0) -> Plan:
     """Resolve a campaign for a testbed, both by name, or for the `testbed` that it names itself, else the emulated one.
 
     `blocks` overrides the preset's stopping rule.
     """
-    described = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
+    described = _described(campaign)
     machine = read_testbed(testbed or described.get("testbed", "emulated"))
-    asked = for_preset(described, preset)
-    description = for_testbed(asked, machine)
-    between = {**read_toml(paths.INTERCONNECTS, "interconnects"), **read_toml(paths.PATHS, "paths")}
+    description = for_testbed(for_preset(described, preset), machine)
+    between = read_toml(paths.INTERCONNECTS, "interconnects") | read_toml(paths.PATHS, "paths")
     for name, own in machine.get("networks", {}).items():
         between[name] = {"name": name, "short": name, **between.get(name, {}), **own}
     plan = resolve(description, machine, between)
@@ -220,7 +242,9 @@ def folder_of(plan: Plan, out: Path = paths.RAW) -> Folder:
     return Folder(out / f"{plan.name}-{plan.testbed['name']}-{plan.digest[:8]}")
 
 
-def run_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False, listen: engine.Listener | None = None) -> Path:
+def run_campaign(
+    plan: Plan, out: Path = paths.RAW, fresh: bool = False, listen: Listener = engine.ignore
+) -> Path:
     """Run what is missing of a plan and return its folder; a finished campaign is left as it is.
 
     With `fresh` an earlier folder is moved aside, not deleted. Raises FalloffError when the
@@ -229,10 +253,9 @@ def run_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False, listen:
     folder = _folder(plan, out, fresh)
     if not engine.is_finished(plan, folder):
         slurm.require_idle(folder)
-        missing = obstacles(plan)
-        if missing:
+        if missing := obstacles(plan):
             raise FalloffError("\n".join(missing))
-        session.run(plan, folder, listen or engine.ignore, decided)
+        session.run(plan, folder, listen, decided)
     return folder.path
 
 
@@ -250,22 +273,36 @@ def _folder(plan: Plan, out: Path, fresh: bool) -> Folder:
     folder = folder_of(plan, out)
     if fresh and folder.path.exists():
         slurm.require_idle(folder)
-        folder.path.rename(folder.path.with_name(f"{folder.path.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"))
+        name = f"{folder.path.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"
+        folder.path.rename(folder.path.with_name(name))
     return folder
 
 
 def obstacles(plan: Plan) -> list[str]:
     """Why a plan cannot run here, a line each with the remedy: the testbed's reasons, missing tools and memory."""
     found = session.testbed_module(plan.testbed).unavailable(plan.testbed)
-    needed, here = 8 * max((t.point.get("N", 0) for t in plan.trials()), default=0) ** 2, provenance.memory_bytes()
-    if plan.testbed["kind"] == "emulated" and here is not None and needed > here:
-        found.append(
-            f"campaign {plan.name}: its largest matrix takes {needed / 1e9:.0f} GB, and all emulated nodes share the "
-            f"{here / 1e9:.0f} GB of this machine; `--testbed smith` simulates it"
-        )
-    if plan.testbed["kind"] == "cluster":  # its tools are on its nodes, which are asked when it is opened
+    if (
+        plan.testbed["kind"] == "cluster"
+    ):  # its tools are on its nodes, which are asked when it is opened
         return found
-    for tool in [*session.tools_of(plan), *_helpers(plan)]:
+    names = session.tools_of(plan)
+    if plan.testbed["kind"] == "emulated":
+        needed = 8 * max((trial.point.get("N", 0) for trial in plan.trials()), default=0) ** 2
+        memory = provenance.memory_bytes()
+        if memory is not None and needed > memory:
+            found.append(
+                f"campaign {plan.name}: its largest matrix takes {needed / 1e9:.0f} GB, and all emulated nodes share the "
+                f"{memory / 1e9:.0f} GB of this machine; `--testbed smith` simulates it"
+            )
+        commands = (
+            command
+            for trial in plan.trials()
+            for command in runner_named(trial.runner).commands(trial.point)
+        )
+        if any(command.ranks for command in commands):  # MPI programs
+            paced = "flop_s" in plan.testbed.get("node", {})
+            names = [*names, "mpirun", *(["pace.so"] if paced else [])]
+    for tool in names:
         try:
             tools.find(tool, plan.testbed.get("tools", {}))
         except FalloffError as error:
@@ -273,17 +310,9 @@ def obstacles(plan: Plan) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _helpers(plan: Plan) -> list[str]:
-    """The tools that the emulated testbed itself needs for a plan's MPI programs."""
-    commands = (c for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point))
-    if plan.testbed["kind"] != "emulated" or not any(command.ranks for command in commands):
-        return []
-    return ["mpirun", *(["pace.so"] if "flop_s" in plan.testbed.get("node", {}) else [])]
-
-
 def decided(folder: Folder) -> bool:
     """Whether further blocks would change no answer of a campaign with planned looks."""
-    return contrasts.is_over(derive.points(store.assemble(folder.path)))  # of a campaign that runs: more each time
+    return contrasts.is_over(derive.points(store.assemble(folder.path)))  # it runs: more each time
 
 
 def effort(plan: Plan) -> planning.Effort:
@@ -292,24 +321,32 @@ def effort(plan: Plan) -> planning.Effort:
 
     Raises FalloffError when the campaign judges no fall, or repeats itself exactly.
     """
+    testbed, design = plan.testbed["name"], design_of(plan)
     if plan.testbed["kind"] == "simulated":
-        raise FalloffError(f"campaign {plan.name} on {plan.testbed['name']} repeats itself: there is nothing to plan")
-    design = design_of(plan)
+        raise FalloffError(
+            f"campaign {plan.name} on {testbed} repeats itself: there is nothing to plan"
+        )
     if not design.judges_falls:
-        raise FalloffError(f"campaign {plan.name} judges no fall over nodes: there is nothing to plan")
+        raise FalloffError(
+            f"campaign {plan.name} judges no fall over nodes: there is nothing to plan"
+        )
     falls = [_simulated_fall(statement) for statement in design.primary]
     known = {
         "falls": tuple(fall or 0.0 for fall in falls),
-        "assumed": tuple("assumed, not simulated" if fall is None else "as simulated" for fall in falls),
+        "assumed": tuple(
+            "assumed, not simulated" if fall is None else "as simulated" for fall in falls
+        ),
     }
-    for path in (folder_of(plan).path, paths.REFERENCE / f"{plan.name}-{plan.testbed['name']}"):
-        with suppress(FalloffError):
+    for path in (folder_of(plan).path, paths.REFERENCE / f"{plan.name}-{testbed}"):
+        with suppress(FalloffError, KeyError):  # nothing is there, or levels were not run
             points = derive.points(store.read(path))
-            again = {**attributes.design(points), "primary": plan.design["primary"]}  # by today's statements
-            with suppress(KeyError):  # levels that were not run there
-                apart = contrasts.primary_differences(points.assign_attrs(design=json.dumps(again))).values
-                valid = int(np.isfinite(apart).all(axis=0).sum())
-                return planning.Effort(*_seconds(Folder(path), plan, valid), planning.run_sd(apart), str(path), **known)
+            # By today's statements.
+            again = {**attributes.design(points), "primary": plan.design["primary"]}
+            points = points.assign_attrs(design=json.dumps(again))
+            apart = contrasts.primary_differences(points).values
+            valid = int(np.isfinite(apart).all(axis=0).sum())
+            seconds = _seconds(Folder(path), plan, valid)
+            return planning.Effort(*seconds, planning.run_sd(apart), str(path), **known)
     return planning.Effort(None, 0.0, None, "no run of this campaign", **known)
 
 
@@ -322,12 +359,10 @@ def design_of(plan: Plan) -> Design:
 def _simulated_fall(statement: Statement) -> float | None:
     """The fall of a statement in the simulation of the paper's cases; None where it lacks a network or node count."""
     points = derive.points(store.read(paths.REFERENCE / SIMULATED_CASES)).squeeze("block")
-    if not {statement.of, statement.against} <= set(points.interconnect.values.tolist()):
-        return None
-    if not {statement.start, statement.end} <= set(points.nodes.values.tolist()):
-        return None
-    ratio = contrasts.log_ratios(points, statement.of, statement.against)
-    return float(-np.expm1(contrasts.differences(ratio, statement.start, statement.end)))
+    with suppress(KeyError):
+        ratio = contrasts.log_ratios(points, statement.of, statement.against)
+        return float(-np.expm1(contrasts.differences(ratio, statement.start, statement.end)))
+    return None
 
 
 def _seconds(folder: Folder, plan: Plan, blocks: int) -> tuple[float | None, float]:
@@ -338,6 +373,26 @@ def _seconds(folder: Folder, plan: Plan, blocks: int) -> tuple[float | None, flo
     return ((sum(seconds.values()) - survey_s) / blocks if blocks else None), survey_s
 
 
-def _is_parameter(name: str, value: Any) -> bool:
-    """Whether a notebook's global was set by its parameters cell: plain data under a public name."""
-    return not name.startswith("_") and name not in ("In", "Out") and isinstance(value, (str, int, float, list, dict))
+def progress() -> Listener:
+    """Print a line for each finished trial with the time left, and at the end the trials without a result."""
+    failed: list[str] = []
+
+    def listen(event: Event) -> None:
+        if event.kind == "finished":
+            left = "unknown" if event.eta_s is None else f"about {event.eta_s / 60:.1f} min"
+            status = f"{_words(event.trial)}: {event.outcome.status}"
+            if event.outcome.status != "ok":
+                failed.append(f"  {status}, {event.outcome.reason}\n")
+            print(f"[{event.done}/{event.total}] {status}, time left {left}", flush=True)
+        elif event.kind == "ended":
+            counts = f"{event.done} trials are there, {len(failed)} without a result"
+            print(f"Campaign ended by: {event.message}; {counts}\n{''.join(failed)}", end="")
+
+    return listen
+
+
+def _words(trial: Trial) -> str:
+    """A trial's id, by which `falloff trace` shows it, with its network or path and how many nodes it has."""
+    point = trial.point
+    nodes = f", {point['nodes']} nodes" if "nodes" in point else ""
+    return f"{trial.id} on {point.get('interconnect', point.get('path', '?'))}{nodes}"

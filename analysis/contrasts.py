@@ -36,7 +36,6 @@ class Contrast:
     reference: str
     start: int
     end: int
-    expected: str
     primary: bool
     verdict: Judgement
     control: Control | None
@@ -83,7 +82,6 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
             reference=one.against,
             start=one.start,
             end=one.end,
-            expected=one.expected,
             primary=number < len(design.primary),
             verdict=verdicts[number],
             control=controls[number],

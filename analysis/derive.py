@@ -21,12 +21,8 @@ LABELS = {
     "share": ("1", "share of the nodes' known rate"),
     "bytes_sent": ("B", "bytes sent by all nodes' interfaces"),
     "broadcast_bytes": ("B", "least traffic of HPL's panel broadcasts"),
-    "N": ("1", "order of the matrix"),
-    "NB": ("1", "block size of the matrix"),
-    "P": ("1", "rows of the process grid"),
-    "Q": ("1", "columns of the process grid"),
-    "ranks_per_node": ("1", "MPI processes on each node"),
 }
+SETTINGS = ("N", "NB", "P", "Q", "ranks_per_node")
 
 
 def points(dataset: xr.Dataset) -> xr.Dataset:
@@ -67,6 +63,8 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     )
     for name, (units, long_name) in LABELS.items():
         result[name].attrs = {"units": units, "long_name": long_name}
+    for name in SETTINGS:
+        result[name].attrs = dataset[name].attrs
     for name in ("known_rate", "share"):
         result[name].attrs["of"] = known.attrs["of"]
     return result.assign_coords(evidence=kinds[0]).assign_attrs(dataset.attrs)

@@ -8,7 +8,9 @@ from runners.record import Outcome, Result, Transcript, Unreadable, mismatch
 TESTBED = "imported"  # of every transcript that was made from such a file
 
 
-def judged(transcript: Transcript, results: Callable[[str], list[Result]]) -> list[tuple[Transcript, Outcome]]:
+def judged(
+    transcript: Transcript, results: Callable[[str], list[Result]]
+) -> list[tuple[Transcript, Outcome]]:
     """Every result in an imported file as a trial of its own with its outcome; at least one.
 
     A trial's settings are those that the file names and those that were given for it. It is `invalid` when the two

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from analysis import attributes, drawing, style
 from analysis.statistics.intervals import average
+from analysis.wording import HARD_SPACE, counted, number, percent, percent_range
 from runners.record import FalloffError
 
 # Runs that agree in all of these are repeats of each other.
@@ -24,14 +25,15 @@ class Imported:
     `rate` [Gflop/s]. `runs` has a row for each usable result: its `file` and SETTINGS, `x` on the abscissa and `y`
     on the ordinate. `best` has a row for each interconnect and x: of all settings those with the highest harmonic mean,
     with `runs`, `mean`, `low` and `high`, the 95 % t interval over the runs, NaN for a single one and where the
-    interconnect is not known. `notes` say in sentences what is missing and what does therefore not follow.
+    interconnect is not known. `names` are the interconnects' short ones. `notes` say in sentences what is missing and
+    what does therefore not follow.
     """
 
-    dataset: xr.Dataset
     abscissa: str
     ordinate: str
     runs: pd.DataFrame
     best: pd.DataFrame
+    names: dict[str, str]
     notes: tuple[str, ...]
 
 
@@ -42,35 +44,44 @@ def analyse(dataset: xr.Dataset) -> Imported:
     hpl = measured[measured.variant.str.match("W[RC]|$")]
     if hpl.empty:
         reasons = "; ".join(filter(None, dict.fromkeys(results.reason)))
-        raise FalloffError(f"no result of HPL can be used: {reasons or 'none is of its double precision'}")
-    distinct = _distinct(hpl)
+        reasons = reasons or "none is of its double precision"
+        raise FalloffError(f"no result of HPL can be used: {reasons}")
+    # Without those that another file has to every digit: HPL.out beside the job's own output.
+    alike = [*SETTINGS, "rate", "time"]
+    repeat = hpl.groupby(["file", *alike], dropna=False).cumcount()
+    distinct = hpl[~hpl.assign(repeat=repeat).duplicated([*alike, "repeat"])]
     abscissa = "nodes" if distinct.nodes.notna().any() else "processes"
     ordinate = "efficiency" if distinct.efficiency.notna().any() else "rate"
     placed = distinct.assign(x=distinct[abscissa], y=distinct[ordinate])
     runs = placed.dropna(subset=["x", "y"])[["file", *SETTINGS, "x", "y"]].reset_index(drop=True)
     best = _best(runs)
-    notes = (
-        *_counts(results=results, measured=measured, hpl=hpl, distinct=distinct),
-        *_unknown(distinct, ordinate),
-        *_limits(runs, best, ordinate),
-    )
-    return Imported(dataset, abscissa, ordinate, runs, best, notes)
-
-
-def interconnects(study: Imported) -> dict[str, str]:
-    """The short name of every interconnect in the figure; of one that is not known, that it is not."""
-    described = attributes.interconnects(study.dataset)
-    return {
+    described = attributes.interconnects(dataset)
+    names = {
         name: described[name]["short"] if name else "interconnect not known"
-        for name in dict.fromkeys(study.best.interconnect)
+        for name in dict.fromkeys(best.interconnect)
     }
+    left_out = {
+        "Results that cannot be used, as the list says: {} of {}.": (results, measured),
+        "Results in mixed precision (HPL-AI), no share of Rpeak, left out: {} of {}.": (
+            measured,
+            hpl,
+        ),
+        "Results that another file has to every digit, counted once: {} of {}.": (hpl, distinct),
+    }
+    counts = [
+        sentence.format(len(all_) - len(kept), len(all_))
+        for sentence, (all_, kept) in left_out.items()
+        if len(kept) < len(all_)
+    ]
+    notes = (*counts, *_unknown(distinct, ordinate), *_limits(runs, best, ordinate))
+    return Imported(abscissa, ordinate, runs, best, names, notes)
 
 
 def _results(dataset: xr.Dataset) -> pd.DataFrame:
     """One row for each result: file, SETTINGS, rate [Gflop/s], time [s], efficiency [1], the reason against it."""
-    names = ["file", *SETTINGS, "ranks_per_node", "rpeak", "reason"]
+    names = ["file", *SETTINGS, "ranks_per_node", "rpeak", "reason", "hpl_rate", "hpl_time"]
     table = pd.DataFrame({name: dataset[name].values for name in names})
-    table["rate"], table["time"] = dataset.hpl_rate.values, dataset.hpl_time.values
+    table = table.rename(columns={"hpl_rate": "rate", "hpl_time": "time"})
     table["processes"] = table.processes.fillna(table.P * table.Q)
     on_nodes = table.P * table.Q / table.ranks_per_node
     table["nodes"] = table.nodes.fillna(on_nodes.where(on_nodes % 1 == 0))
@@ -78,32 +89,15 @@ def _results(dataset: xr.Dataset) -> pd.DataFrame:
     return table
 
 
-def _distinct(results: pd.DataFrame) -> pd.DataFrame:
-    """The results without those that another file has to every digit: HPL.out beside the job's own output."""
-    alike = [*SETTINGS, "rate", "time"]
-    repeat = results.groupby(["file", *alike], dropna=False).cumcount()
-    return results[~results.assign(repeat=repeat).duplicated([*alike, "repeat"])]
-
-
 def _best(runs: pd.DataFrame) -> pd.DataFrame:
     alike = runs.groupby([*SETTINGS, "x"], dropna=False).y
     table = alike.agg(runs="size").reset_index()
-    table["mean"], table["low"], table["high"] = np.array([average(values, "rate") for _, values in alike]).T
-    table.loc[table.interconnect == "", ["low", "high"]] = np.nan  # perhaps of several networks, and no repeats
+    averages = np.array([average(values, "rate") for _, values in alike])
+    table["mean"], table["low"], table["high"] = averages.T
+    # They are perhaps of several networks, and no repeats.
+    table.loc[table.interconnect == "", ["low", "high"]] = np.nan
     highest = table.groupby(["interconnect", "x"])["mean"].idxmax()
     return table.loc[highest].reset_index(drop=True)
-
-
-def _counts(
-    results: pd.DataFrame, measured: pd.DataFrame, hpl: pd.DataFrame, distinct: pd.DataFrame
-) -> Iterator[str]:
-    """How many results were left out at each step, from all to the distinct ones."""
-    if len(measured) < len(results):
-        yield f"Results that cannot be used, as the list says: {len(results) - len(measured)} of {len(results)}."
-    if len(hpl) < len(measured):
-        yield f"Results in mixed precision (HPL-AI), no share of Rpeak, left out: {len(measured) - len(hpl)}."
-    if len(distinct) < len(hpl):
-        yield f"Results that another file has to every digit, counted once: {len(hpl) - len(distinct)}."
 
 
 def _unknown(results: pd.DataFrame, ordinate: str) -> Iterator[str]:
@@ -134,22 +128,43 @@ def _limits(runs: pd.DataFrame, best: pd.DataFrame, ordinate: str) -> Iterator[s
     yield "Order and blocks of the runs are not known, so no verdict on a fall is drawn."
 
 
+def text(study: Imported) -> str:
+    """The best settings of each interconnect and node count with their efficiency or rate, the notes, and the caption."""
+    is_share = study.ordinate == "efficiency"
+    noun = {"nodes": "node", "processes": "rank"}[study.abscissa]
+    lines = ["HPL's efficiency, of Rpeak:" if is_share else "HPL's rate:"]
+    for row in study.best.itertuples():
+        value = percent(row.mean) if is_share else f"{number(row.mean, 4)} Gflop/s"
+        interval = "no interval"
+        if np.isfinite(row.low):
+            ends = (row.low, row.high)
+            between = " to ".join(number(end, 4) for end in ends)
+            interval = f"95 % interval {percent_range(ends) if is_share else between}"
+        lines.append(
+            f"  {study.names[row.interconnect]}, {counted(int(row.x), noun)}: {value} (N = {row.N:g}, "
+            f"NB = {row.NB:g}, {row.P:g} x {row.Q:g}; {counted(row.runs, 'run')}: {interval})"
+        )
+    lines += [f"note: {note}" for note in study.notes]
+    least, most = int(study.best.runs.min()), int(study.best.runs.max())
+    runs = counted(least, "run") if least == most else f"{least} to {most} runs"
+    with_ = "with" if study.best.low.notna().all() else "not all with"
+    lines.append(
+        f"Caption: HPL's {study.ordinate} (measured evidence, imported; n = {runs} a point): harmonic means of the best "
+        f"settings, {with_} 95 % t intervals over the runs."
+    )
+    return "\n".join(lines).replace(HARD_SPACE, " ")
+
+
 def draw(study: Imported) -> dict[str, Figure]:
-    """The one figure that the results allow, by name: efficiency or rate."""
-    return {study.ordinate: over_nodes(study)}
-
-
-def over_nodes(study: Imported) -> Figure:
-    """Share of Rpeak [%] or rate [Gflop/s]: small marks are runs, open ones the means of the best settings.
+    """Share of Rpeak [%] or rate [Gflop/s], by its name: small marks are runs, open ones the means of the best settings.
 
     Bars are 95 % t intervals over the runs; a single run has none and says so.
     """
     scale = 100 if study.ordinate == "efficiency" else 1
     with style.styled():
         figure, axes = drawing.new_figure(3.6)
-        names = interconnects(study)
-        for position, (name, short) in enumerate(names.items()):
-            aside = 2 ** (0.035 * (position - (len(names) - 1) / 2))
+        for position, (name, short) in enumerate(study.names.items()):
+            aside = 2 ** (0.035 * (position - (len(study.names) - 1) / 2))
             look = style.look(name)
             runs = study.runs[study.runs.interconnect == name]
             best = study.best[study.best.interconnect == name].sort_values("x")
@@ -161,10 +176,11 @@ def over_nodes(study: Imported) -> Figure:
                 drawing.interval(axes, name, aside * point.x, *ends)
                 if point.runs == 1:
                     place = (aside * point.x, scale * point.mean)
-                    axes.annotate("1 run", place, (0, 5), textcoords="offset points", ha="center", fontsize=7)
+                    above = {"textcoords": "offset points", "ha": "center", "fontsize": 7}
+                    axes.annotate("1 run", place, (0, 5), **above)
         counts = sorted(study.best.x.unique())
         drawing.doubling_axis(axes, drawing.apart(counts, 1.3), study.abscissa)
-        unit = "efficiency [% of Rpeak]" if study.ordinate == "efficiency" else "HPL rate [Gflop/s]"
+        unit = "efficiency [% of Rpeak]" if scale == 100 else "HPL rate [Gflop/s]"
         axes.set(ylabel=f"{unit} (measured, imported)", ylim=(0, None))
         axes.legend(loc="best")
-        return figure
+        return {study.ordinate: figure}

@@ -91,42 +91,19 @@ def beowulf() -> dict[str, Any]:
 
 def sources() -> dict[str, dict[str, Any]]:
     """Every source by the name of its file in data/published: author, title, kind, year, short name and more."""
-    tables = {file.stem: _toml(file.name).get("source") for file in sorted(PUBLISHED.glob("*.toml"))}
-    return {name: table for name, table in tables.items() if isinstance(table, dict) and "short" in table}
+    tables = {
+        file.stem: _toml(file.name).get("source") for file in sorted(PUBLISHED.glob("*.toml"))
+    }
+    return {
+        name: table
+        for name, table in tables.items()
+        if isinstance(table, dict) and "short" in table
+    }
 
 
 def top500() -> dict[str, Any]:
     """What the sources print of TOP500's lists, each `aggregate` with its list, unit and source; units' anchors."""
     return _toml("top500.toml")
-
-
-def wire_share(table: pd.DataFrame, rate_bit_s: float) -> pd.Series:
-    """Each goodput as a share of the wire limit of its MTU; `table` has goodput_kib_s and mtu [B]."""
-    return 8 * KIBIBYTE * table["goodput_kib_s"] / wire_limit(rate_bit_s, table["mtu"])
-
-
-def memory_share(table: pd.DataFrame, memory_per_node: float) -> pd.Series:
-    """Share of all nodes' memory that each case's N x N matrix of 8-byte numbers fills.
-
-    `table` has columns N and nodes; `memory_per_node` is in bytes.
-    """
-    return 8 * table["N"] ** 2 / (table["nodes"] * memory_per_node)
-
-
-def implied_rpeak(results: pd.DataFrame, units: float) -> pd.DataFrame:
-    """Bounds `low` and `high` in Gflop/s of the Rpeak a node that each printed rate and efficiency imply.
-
-    Rpeak = rate / (efficiency x nodes); both printed numbers may be off by `units` of their last
-    digit (0.01 Gflop/s and 0.1 %).
-    """
-    rate, efficiency = results["rate_gflop_s"], results["efficiency_percent"] / 100
-    slack_rate, slack_efficiency = 0.01 * units, 0.001 * units
-    return pd.DataFrame(
-        {
-            "low": (rate - slack_rate) / (efficiency + slack_efficiency) / results["nodes"],
-            "high": (rate + slack_rate) / (efficiency - slack_efficiency) / results["nodes"],
-        }
-    )
 
 
 def _toml(name: str) -> dict[str, Any]:

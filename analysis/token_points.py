@@ -1,26 +1,30 @@
 """From token trials to points: the throughput of all pairs, without trials that no network of the path could give.
 
-Left out are trials whose pairs wrote more than the wires carry, and trials whose tokens took another way than the path
-describes, as the byte counters of its hubs, switches and routers say.
+Left out are trials whose pairs wrote more than the wires carry, and trials whose tokens took another way than the
+path describes, as the byte counters of its hubs, switches and routers say.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.optimize import linprog
 
-from analysis import attributes
-from analysis.capacity import between, carriers
+from analysis.attributes import design, host, interconnects, settings
+from analysis.capacity import between, carriers, way
 from analysis.derive import over_factors
 from analysis.statistics.intervals import mean_over
 from analysis.tcp import EXCESS
-from analysis.token_wires import Pair, pairs_of, token_limit
+from analysis.wire import message_wire_bytes
 
 RUNNER = "token_exchange"
 # Beside the way pass the words that start and end runs: some 20 KB, a seventh of all where there is least traffic.
 ASTRAY = 0.25
+
+Pair = tuple[int, int]  # the nodes of a producer and its consumer
 
 
 @dataclass(frozen=True)
@@ -32,120 +36,77 @@ class Place:
     rate: float
 
 
-@dataclass(frozen=True)
-class Excess:
-    """A trial whose pairs wrote more than the wires carry: `share` [1] is their sum over what is possible."""
-
-    path: str
-    pairs: int
-    token_bytes: int
-    block: int
-    share: float
-
-
-@dataclass(frozen=True)
-class Passage:
-    """What the byte counters on the way say of all trials with a reading.
-
-    `least` [1] is over (trial): what a place on the described way passed, at worst, over the tokens that had to pass
-    it. It is above 1, as frames have headers. `beside` [1] is over (trial): what a place off the way passed, at worst,
-    over the least that one on it did; 0 where all are on it. Both are NaN where there is no reading.
-    """
-
-    least: xr.DataArray
-    beside: xr.DataArray
-
-    @property
-    def trials(self) -> int:
-        """How many trials have a reading."""
-        return int(self.least.notnull().sum())
-
-    @property
-    def astray(self) -> xr.DataArray:
-        """Over (trial): whether tokens took another way than the described one."""
-        return (self.least < 1) | (self.beside > ASTRAY)
-
-
-@dataclass(frozen=True)
-class _Setup:
-    """What a campaign says of its paths and pairs."""
-
-    design: Mapping[str, Any]
-    paths: Mapping[str, Any]
-    settings: Mapping[str, Any]
-
-
 def places(dataset: xr.Dataset) -> tuple[Place, ...]:
     """The places of the paths that were planned, in the design's order."""
-    setup = _setup(dataset)
-    topology_of = {
-        path: name for name, paths in setup.design["topologies"].items() for path in paths
-    }
-    planned = setup.design["factors"]["path"]
+    planned, paths = design(dataset), interconnects(dataset)
+    topology_of = {path: name for name, listed in planned["topologies"].items() for path in listed}
     return tuple(
-        Place(path, topology_of[path], setup.paths[path]["rate_bit_s"]) for path in planned
+        Place(path, topology_of[path], paths[path]["rate_bit_s"])
+        for path in planned["factors"]["path"]
     )
 
 
-def passage(dataset: xr.Dataset) -> Passage:
-    """Compare the bytes that every place passed with the ways between the producers and their consumers."""
-    setup = _setup(dataset)
-    written = (dataset.token_throughput * setup.settings["window_s"]).sum("run").values
+def pairs_of(given: Mapping[str, Any], count: int) -> list[Pair]:
+    """The first `count` pairs of a token campaign's settings, whose node numbers have commas between them."""
+    ends = ([int(node) for node in given[role].split(",")] for role in ("producers", "consumers"))
+    return list(zip(*ends))[:count]
+
+
+def sum_limit(path: Mapping[str, Any], pairs: Sequence[Pair]) -> float:
+    """The most [bit/s on the wire, one way] that all pairs together send while as much comes back.
+
+    `path` is a table of data/paths.toml. The shares may be uneven: it is the linear program that adds the pairs'
+    rates where all that passes a medium shares that medium's rate. Infinite where nothing is shaped.
+    """
+    # Of each pair the media of the way there and of the way back: a hub's wire is one of both.
+    ways = [
+        [{hop.medium: hop.rate for hop in way(path, *ends).hops} for ends in (pair, pair[::-1])]
+        for pair in pairs
+    ]
+    passed = [Counter([*there, *back]) for there, back in ways]
+    rates = {medium: rate for there, back in ways for medium, rate in (there | back).items()}
+    shaped = [medium for medium, rate in rates.items() if np.isfinite(rate)]
+    if not all(any(uses[medium] for medium in shaped) for uses in passed):
+        return np.inf
+    uses = [[of_pair[medium] for of_pair in passed] for medium in shaped]
+    # In units of the fastest medium, since the solver's tolerances are absolute.
+    unit = max(rates[medium] for medium in shaped)
+    bounds = [rates[medium] / unit for medium in shaped]
+    return float(-linprog(-np.ones(len(pairs)), A_ub=uses, b_ub=bounds).fun * unit)
+
+
+def token_limit(path: Mapping[str, Any], pairs: Sequence[Pair], token_bytes):
+    """The most tokens x size [B/s] that all producers write if each token returns; shape of `token_bytes`.
+
+    Acknowledgements on their own come on top, so that this is never reached.
+    """
+    return sum_limit(path, pairs) / 8 * token_bytes / message_wire_bytes(token_bytes, path["mtu"])
+
+
+def passage(dataset: xr.Dataset) -> xr.Dataset:
+    """What the byte counters on the way say of all trials with a reading, over (trial).
+
+    `least` [1] is what a place on the described way passed, at worst, over the tokens that had to pass it: above 1, as
+    frames have headers. `beside` [1] is what a place off the way passed, at worst, over the least that one on it did;
+    0 where all are on it. Both are NaN where there is no reading. `astray` says whether tokens took another way.
+    """
+    paths, given = interconnects(dataset), settings(dataset)
+    written = (dataset.token_throughput * given["window_s"]).sum("run").values
     shares: dict[tuple[str, int], np.ndarray] = {}
     least, beside = np.full((2, dataset.sizes["trial"]), np.nan)
     for trial, (name, pairs) in enumerate(zip(dataset.path.values, dataset.pairs.values)):
-        if name not in setup.paths or np.isnan(pairs) or not written[trial].any():
+        if name not in paths or np.isnan(pairs) or not written[trial].any():
             continue
         count = int(pairs)
         if (name, count) not in shares:
-            shares[name, count] = _shares(setup.paths[name], pairs_of(setup.settings, count))
+            shares[name, count] = _shares(paths[name], pairs_of(given, count))
         tokens = shares[name, count] @ (2 * written[trial, :count])  # there and back
         passed, on_way = dataset.bytes_through.values[trial, : len(tokens)], tokens > 0
         least[trial] = (passed[on_way] / tokens[on_way]).min()
         beside[trial] = passed[~on_way].max(initial=0.0) / passed[on_way].min()
-    return Passage(xr.DataArray(least, dims="trial"), xr.DataArray(beside, dims="trial"))
-
-
-def points(dataset: xr.Dataset, astray: xr.DataArray) -> tuple[xr.Dataset, tuple[Excess, ...]]:
-    """The points over (block, path, pairs, token_bytes), and the trials left out because of the wires.
-
-    So are those that are `astray`, over (trial).
-    `runs` [B/s], over (run, ...) too, is the tokens written by all producers x size over the common window;
-    `throughput` [B/s] the harmonic mean of a trial's runs. A run in which a pair has no reading is NaN, and so are all
-    runs of a trial of which one exceeds the wires. `round_trip` [s] is over (quantile, ...), the mean over a
-    trial's pairs and runs; `busy` the share of its processors' time that the machine was, from the trial's start to
-    its end; `limit` [B/s], over (path, pairs, token_bytes), is what the wires carry. Raises FalloffError when
-    there is no token trial.
-    """
-    dataset = dataset.reset_coords()  # else each step carries all of a trial's settings along
-    readings = ("token_throughput", "token_round_trip")
-    dataset = dataset.assign({name: dataset[name].where(~astray) for name in readings})
-    setup, each = _setup(dataset), dataset.token_throughput
-    whole = each.notnull().sum("pair") == dataset.pairs
-    runs = _laid_out(dataset, each.sum("pair").where(whole), "run")
-    limit = _limits(setup, runs)
-    # An exchange of each pair may have begun before the window and be counted in it.
-    begun = runs.pairs * runs.token_bytes / setup.settings["window_s"]
-    share = runs / (limit + begun)
-    exceeds = (share > EXCESS).any("run")
-    runs = runs.where(~exceeds)
-    round_trip = _laid_out(dataset, dataset.token_round_trip.mean(["pair", "run"]), "quantile")
-    working = dataset.host_cpu_time / dataset.wall_time / attributes.host(dataset).get("cpus", np.nan)
-    found = xr.Dataset(
-        {
-            "runs": runs,
-            "throughput": mean_over(runs, "run", "rate"),
-            "limit": limit,
-            "busy": over_factors(dataset, runner=RUNNER, busy=working).busy,
-            "round_trip": round_trip.where(~exceeds),
-        }
-    )
-    return found, _excesses(share.max("run").where(exceeds))
-
-
-def _setup(dataset: xr.Dataset) -> _Setup:
-    described = (attributes.design, attributes.interconnects, attributes.settings)
-    return _Setup(*(part(dataset) for part in described))
+    astray = (least < 1) | (beside > ASTRAY)
+    columns = {"least": least, "beside": beside, "astray": astray}
+    return xr.Dataset({name: ("trial", values) for name, values in columns.items()})
 
 
 def _shares(path: Mapping[str, Any], pairs: Sequence[Pair]) -> np.ndarray:
@@ -153,6 +114,40 @@ def _shares(path: Mapping[str, Any], pairs: Sequence[Pair]) -> np.ndarray:
     ways = [between(path, *pair) for pair in pairs]
     share = 0.5 if path.get("bonded") else 1.0
     return np.array([[share * (place in way) for way in ways] for place in carriers(path)])
+
+
+def points(dataset: xr.Dataset, astray: xr.DataArray) -> xr.Dataset:
+    """The points over (block, path, pairs, token_bytes), without the trials that are `astray`, over (trial).
+
+    `runs` [B/s], over (run, ...) too, is the tokens written by all producers x size over the common window;
+    `throughput` [B/s] the harmonic mean of a trial's runs. A run in which a pair has no reading is NaN, and so are all
+    runs of a trial of which one exceeds the wires: `excess` [1] is then its part of what is possible, else NaN.
+    `round_trip` [s] is over (quantile, ...), the mean over a trial's pairs and runs; `busy` the share of its
+    processors' time that the machine was, from the trial's start to its end; `limit` [B/s], over (path, pairs,
+    token_bytes), is what the wires carry. Raises FalloffError when there is no token trial.
+    """
+    dataset = dataset.reset_coords()  # else each step carries all of a trial's settings along
+    each = dataset.token_throughput.where(~astray)
+    round_trip = dataset.token_round_trip.where(~astray).mean(["pair", "run"])
+    whole = each.notnull().sum("pair") == dataset.pairs
+    runs = _laid_out(dataset, each.sum("pair").where(whole), "run")
+    limit = _limits(dataset, runs)
+    # An exchange of each pair may have begun before the window and be counted in it.
+    window = settings(dataset)["window_s"]
+    share = (runs / (limit + runs.pairs * runs.token_bytes / window)).max("run")
+    is_possible = ~(share > EXCESS)
+    runs = runs.where(is_possible)
+    working = dataset.host_cpu_time / dataset.wall_time / host(dataset).get("cpus", np.nan)
+    return xr.Dataset(
+        {
+            "runs": runs,
+            "throughput": mean_over(runs, "run", "rate"),
+            "limit": limit,
+            "busy": over_factors(dataset, runner=RUNNER, busy=working).busy,
+            "round_trip": _laid_out(dataset, round_trip, "quantile").where(is_possible),
+            "excess": share.where(~is_possible),
+        }
+    )
 
 
 def _laid_out(dataset: xr.Dataset, values: xr.DataArray, dim: str) -> xr.DataArray:
@@ -163,25 +158,15 @@ def _laid_out(dataset: xr.Dataset, values: xr.DataArray, dim: str) -> xr.DataArr
     return stacked.assign_coords({dim: labels}).sortby(["pairs", "token_bytes"])
 
 
-def _limits(setup: _Setup, runs: xr.DataArray) -> xr.DataArray:
+def _limits(dataset: xr.Dataset, runs: xr.DataArray) -> xr.DataArray:
     """What the wires let the producers write [B/s], over (path, pairs, token_bytes)."""
-    sizes = runs.token_bytes.values
+    paths, given = interconnects(dataset), settings(dataset)
+    levels = {name: runs[name].values for name in ("path", "pairs", "token_bytes")}
     values = [
         [
-            token_limit(setup.paths[path], pairs_of(setup.settings, int(count)), sizes)
-            for count in runs.pairs.values
+            token_limit(paths[path], pairs_of(given, int(count)), levels["token_bytes"])
+            for count in levels["pairs"]
         ]
-        for path in runs.path.values
+        for path in levels["path"]
     ]
-    levels = {name: runs[name].values for name in ("path", "pairs", "token_bytes")}
     return xr.DataArray(np.array(values), levels, tuple(levels))
-
-
-def _excesses(share: xr.DataArray) -> tuple[Excess, ...]:
-    """The places of all shares that are there (not NaN)."""
-    names = [str(name) for name in share.dims]
-    excesses = []
-    for spot in np.argwhere(share.notnull().values):
-        level = {name: share[name].values[at].item() for name, at in zip(names, spot)}
-        excesses.append(Excess(**level, share=float(share.sel(level))))
-    return tuple(excesses)

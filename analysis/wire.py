@@ -1,7 +1,13 @@
 """What Ethernet leaves of its rate to TCP: headers, gaps and check sequences of full frames."""
 
+import numpy as np
+
 PREAMBLE, GAP, ETHERNET_HEADER, CHECK_SEQUENCE = 8, 12, 14, 4  # bytes of each frame (IEEE 802.3)
-IPV4_HEADER, TCP_HEADER, TIMESTAMPS = 20, 20, 12  # bytes inside the MTU (RFC 791, 9293, 7323 with padding)
+IPV4_HEADER, TCP_HEADER, TIMESTAMPS = (
+    20,
+    20,
+    12,
+)  # bytes inside the MTU (RFC 791, 9293, 7323 with padding)
 OUTSIDE_MTU = PREAMBLE + GAP + ETHERNET_HEADER + CHECK_SEQUENCE
 INSIDE_MTU = IPV4_HEADER + TCP_HEADER + TIMESTAMPS
 
@@ -32,3 +38,13 @@ def wire_limit_both_ways(rate_bit_s, mtu):
 def packet_limit(rate_bit_s, frame_bytes):
     """The most frames per second on Ethernet of this rate [bit/s]; `frame_bytes` is a frame without its FCS."""
     return rate_bit_s / (8 * (frame_bytes + PREAMBLE + GAP + CHECK_SEQUENCE))
+
+
+def message_wire_bytes(size, mtu, headers=INSIDE_MTU):
+    """Bytes [B] that Ethernet spends on a message of `size` [B] over TCP, with headers, preambles and gaps.
+
+    It goes in full frames, of which the last is as short as it is. `headers` [B] are those inside each packet of at
+    most `mtu` [B]: IPv4's and TCP's, with timestamps unless said otherwise. Acknowledgements come on top.
+    """
+    frames = np.ceil(size / (mtu - headers))
+    return size + frames * (headers + OUTSIDE_MTU)

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from runners import bonding
 
@@ -58,6 +58,16 @@ def memory_bytes() -> Optional[int]:
     """The memory of this machine in bytes; None where the kernel does not say."""
     kib = _first_match(r"MemTotal:\s*(\d+) kB", _read("/proc/meminfo"))
     return int(kib) * 1024 if kib else None
+
+
+def tracked() -> List[str]:
+    """What git tracks here, and descriptions in data/ that it could; nothing where this is no clone."""
+    if not (HERE.parent / ".git").exists():
+        return []
+    kinds = (["--cached"], ["--others", "--exclude-standard", "data"])
+    listing = ("git", "-C", str(HERE.parent), "ls-files", "-z")
+    listed = [_output(*listing, *kind) or "" for kind in kinds]
+    return [name for names in listed for name in names.split("\0") if name]
 
 
 def _read(file: str) -> Optional[str]:

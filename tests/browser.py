@@ -8,46 +8,38 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
 MISSING = "Chromium is missing: `make test` installs debian-packages-browser.txt"
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+ARGUMENTS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
+--disable-component-update --disable-sync""".split()
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 READY = "window.Bokeh && Bokeh.documents.length && Bokeh.documents.at(-1).is_idle"
-# The latest model of a name: those of a figure that was drawn before linger for a while.
-LATEST = """const latest = (name) => [...Bokeh.documents.at(-1)._all_models.values()].filter((one) => one.name === name).at(-1)
-"""
+# The latest figure (one that was drawn before lingers for a while), and its sources of a layer, one for each series.
 VIEW = (
     "[...Bokeh.documents.at(-1)._all_models.values()].filter((one) => one.name === 'view').at(-1)"
 )
+LAYER = f"""const view = {VIEW}
+const layer = (name) => [...new Set(view?.renderers.map((one) => one.data_source))].filter((one) => one.name === name)
+"""
 SLOW = 60_000  # milliseconds that a page may take while other work runs
 
-# A column of a layer's data; none where the layer is not drawn.
-COLUMN = f"""([layer, name]) => {{
-  {LATEST}
-  return latest("view").renderers.some((one) => one.data_source.name === layer) ? [...latest(layer).data[name]] : []
-}}"""
+# A column of a layer's data; nothing where the layer is not drawn.
+COLUMN = (
+    f"([name, column]) => {{ {LAYER}; return layer(name).flatMap((one) => [...one.data[column]]) }}"
+)
 # Where a row of a layer is on the screen: its data through the plot's own scales; nothing before it is drawn.
-PLACE = f"""([layer, column, value]) => {{
-  {LATEST}
-  const view = latest("view") && Bokeh.index.find_one(latest("view")), data = latest(layer)?.data
-  const row = data ? [...data[column] ?? []].indexOf(value) : -1
-  if (row < 0 || !view?.has_finished()) return null
-  const box = view.canvas_view.el.getBoundingClientRect()
-  return [view.frame.x_scale.compute(data.x[row]) + box.x, view.frame.y_scale.compute(data.y[row]) + box.y]
+PLACE = f"""([name, column, value]) => {{
+  {LAYER}
+  const source = layer(name).find((one) => [...one.data[column] ?? []].includes(value))
+  const drawn = view && Bokeh.index.find_one(view)
+  if (!source || !drawn?.has_finished()) return null
+  const row = [...source.data[column]].indexOf(value), box = drawn.canvas_view.el.getBoundingClientRect()
+  return [drawn.frame.x_scale.compute(source.data.x[row]) + box.x, drawn.frame.y_scale.compute(source.data.y[row]) + box.y]
 }}"""
 # Milliseconds from a click to the frame in which the figure has been drawn anew.
 ANSWER = f"""(button) => new Promise((resolve) => {{
-  {LATEST}
-  const before = latest("view"), begin = performance.now()
+  const latest = () => {VIEW}
+  const before = latest(), begin = performance.now()
   const look = () => {{
-    const view = latest("view") !== before && Bokeh.index.find_one(latest("view"))
+    const view = latest() !== before && Bokeh.index.find_one(latest())
     view && view.has_finished() ? resolve(performance.now() - begin) : requestAnimationFrame(look)
   }}
   button.click()

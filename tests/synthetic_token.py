@@ -10,7 +10,7 @@ from synthetic import assembled
 import experiment
 from analysis import paths
 from analysis.capacity import between, carriers
-from analysis.token_wires import pairs_of, token_limit
+from analysis.token_points import pairs_of, token_limit
 from runners import token_exchange
 from runners.description import for_preset
 

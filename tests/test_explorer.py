@@ -22,8 +22,16 @@ from analysis.contrasts import contrasts
 from analysis.derive import points
 from analysis.explorer import data, pieces, plot
 from analysis.explorer.page import Page
-from analysis.explorer.shown import again, first_of, selected, show
-from analysis.explorer.view import View, address, at_address, opening, settled
+from analysis.explorer.view import (
+    Shown,
+    View,
+    address,
+    again,
+    at_address,
+    first_of,
+    opening,
+    settled,
+)
 from analysis.fitting.block_fit import fit_blocks
 from analysis.models import find
 from analysis.statistics.judgement import REFUSED
@@ -31,140 +39,104 @@ from runners.record import Execution, FalloffError, Transcript, Trial
 
 
 @cache
-def stored(name: str):
+def stored(name):
     """The first view of an experiment of the reference."""
     return first_of(data.experiments()[name][0])
 
 
-@cache
-def one_block():
-    """The trials of a synthetic campaign of one block."""
-    return data.trials(synthetic.campaign(blocks=1))
-
-
-def of(trials: data.Trials, **changes):
+def of(trials, **changes):
     """The first view of trials, with changes."""
-    view = settled(replace(opening("x", trials), **changes), trials)
-    return show(view, {"x": trials})
-
-
-def judged(shown):
-    """The judgement on the only dataset."""
-    (only,) = shown.judgements.values()
-    return only
+    return Shown(settled(replace(opening("x", trials), **changes), trials), trials)
 
 
 def test_every_reference_campaign_is_listed_and_can_be_drawn():
-    """No campaign is missing, and each begins with points and a sentence that names its evidence, or why there is none."""
+    """No campaign is missing; each begins with points, a sentence that names its evidence, and labels that are no code."""
     listed = data.experiments()
     folders = {source.path.name for sources in listed.values() for source in sources}
-    assert folders >= {
-        folder.name for folder in (ROOT / "data" / "reference").iterdir() if folder.is_dir()
-    }
+    assert folders >= {folder.parent.name for folder in ROOT.glob("data/reference/*/trials.json")}
     assert next(iter(listed)) == data.FIRST
     for name in listed:
         shown = stored(name)
-        assert any(np.isfinite(curve.summary["median"]).any() for curve in shown.curves), name
-        assert "evidence" in shown.text or "nothing to compare" in shown.text
-        assert plot.draw(shown).select_one({"name": "points"}) is not None
-        labels = plot.Axis(shown).labels.values()
+        drawn, sentence = plot.draw(shown), shown.judgement.sentence
+        layers = {renderer.data_source.name for renderer in drawn.renderers}
+        assert np.isfinite(shown.summary["median"]).any() and "points" in layers, name
+        assert f"{shown.trials.evidence} evidence" in sentence or "nothing to compare" in sentence
+        labels = [
+            *drawn.xaxis[0].major_label_overrides.values(),
+            drawn.xaxis[0].axis_label,
+            drawn.yaxis[0].axis_label,
+        ]
         assert not [label for label in labels if "_" in label or "=" in label], name
 
 
 def test_the_verdict_is_the_studys_own():
-    """The page judges what `contrasts` judges, number for number."""
-    found, expected = (
-        judged(stored("hpl_scaling")).fall,
-        contrasts(points(experiment.stored("hpl_scaling")))[0].verdict,
-    )
-    assert (found.answer, found.blocks) == (expected.answer, expected.blocks)
-    assert found.fall == pytest.approx(expected.fall)
-    assert found.interval == pytest.approx(expected.interval)
+    """The page says what `contrasts` judges, blocks, interval and all; with every block judged anew it is the same."""
+    verdict = contrasts(points(experiment.stored("hpl_scaling")))[0].verdict
+    shown = stored("hpl_scaling")
+    assert shown.judgement.word == verdict.answer
+    low, high = (f"{100 * end:.1f}" for end in verdict.interval)
+    assert f"{100 * verdict.fall:.1f}" in shown.judgement.sentence
+    assert f"{low}\u00a0to\u00a0{high}" in shown.judgement.sentence
+    anew = of(shown.trials, without_blocks=(99,)).judgement
+    assert (anew.sentence, anew.word) == (shown.judgement.sentence, shown.judgement.word)
 
 
 def test_the_curve_is_the_experiments_own_model_in_its_own_unit():
     """TCP's window model, fitted to bit/s and shown in Gbit/s; another quantity or axis has no curve at all."""
     shown = stored("long_path")
-    curve = next(curve for curve in shown.curves if curve.is_drawn)
-    fitted = fit_blocks(
-        find("bandwidth_delay"), curve.table.columns.to_numpy(float), 1e9 * curve.table
-    )
-    assert curve.fitted.fit.estimates == pytest.approx(fitted.estimates)
+    series, fit = next((series, fit) for series, (fit, _) in shown.fits.items() if fit)
+    values = 1e9 * shown.values.sel(series=series)
+    fitted = fit_blocks(find("bandwidth_delay"), values.x.values.astype(float), values)
+    assert fit.estimates == pytest.approx(fitted.estimates)
     x = np.array([65536.0, 1048576.0])
-    np.testing.assert_allclose(curve.fitted.band(x)[0], fitted.band(x, "cost")[0] / 1e9)
-    for changes in ({"y": "retransmits"}, {"x": "direction"}):
-        assert all(curve.fitted is None for curve in of(shown.first, **changes).curves)
-    assert all(curve.fitted is None for curve in stored("fan_out").curves)
+    np.testing.assert_allclose(shown.band(fit, x)[0], fitted.band(x, "cost")[0] / 1e9)
+    others = [of(shown.trials, y="retransmits"), of(shown.trials, x="direction"), stored("fan_out")]
+    assert not any(other.fits for other in others)
 
 
 @pytest.mark.parametrize(
     ("name", "fixed", "levels", "value"),
     [
-        (
-            "tcp_mtu",
-            {"direction": "forward"},
-            {"path": "crossover", "mtu": 1500},
-            114905.40 * 8192 / 1e9,
-        ),
+        ("tcp_mtu", {"direction": "forward"}, {"path": "crossover", "mtu": 1500}, 114905.40 * 8192 / 1e9),
         ("hpl_paper", {}, {"interconnect": "10gige", "nodes": 36}, 80),
-        ("token_exchange", {"token_bytes": 8192}, {"path": "local_wire_10m", "pairs": 7}, 6.3),
         ("frame_limits", {}, {"path": "switch_8996", "load": 0}, 8996),
-        (
-            "fan_out",
-            {"direction": "forward", "streams": 2},
-            {"path": "fanout_3g", "receivers": 3},
-            3,
-        ),
     ],
-)
+)  # fmt: skip
 def test_printed_numbers_stand_beside_the_trials(name, fixed, levels, value):
-    """At their level, in the axis's unit, as published evidence; nothing that is computed changes with them."""
-    trials = stored(name).first
-    shown = of(trials, fixed=tuple(fixed.items()))
-    without = show(replace(shown.view, printed=False), shown.opened)
-    beside = shown.printed()
-    ((_, row),) = beside.loc[(beside[list(levels)] == list(levels.values())).all(axis=1)].iterrows()
+    """At their level and in the axis's unit, with the place where they are printed; no trial of the table is one."""
+    shown = of(stored(name).trials, fixed=tuple(fixed.items()))
+    printed = shown.published
+    ((_, row),) = printed.loc[
+        (printed[list(levels)] == list(levels.values())).all(axis=1)
+    ].iterrows()
     assert row["value"] == pytest.approx(value) and row["text"]
-    assert without.printed().empty and shown.text == without.text
-    pd.testing.assert_frame_equal(shown.summary(), without.summary())
-    told, runs = shown.points(), without.points()
-    told = told[told.evidence == "published"]
-    assert len(shown.points()) == len(runs) + len(told) and not told.counts.any()
-    assert (told.trial_id == "").all() and "published" not in set(runs.evidence)
+    assert set(shown.points.trial_id) <= set(shown.trials.frame.trial_id)
 
 
 def test_leaving_out_changes_the_judgement_and_says_so():
-    """Without a block n is one less; without an end of the fall there is an estimate, and no verdict."""
-    shown = stored("hpl_scaling")
-    whole, less = judged(shown), judged(of(shown.first, without_blocks=(2,)))
-    assert whole.word and less.word and less.fall.blocks == whole.fall.blocks - 1
-    assert less.fall.fall != whole.fall.fall and "Left out by hand: 1" in less.note
-    for nodes, span in ((8, "from 2 to 6 nodes"), (2, "from 1 to 8 nodes")):
-        other = judged(of(shown.first, without_levels=(nodes,)))
-        assert other.word == "" and span in other.sentence and "No verdict" in other.note
-    still = judged(of(shown.first, without_levels=(4,)))
-    assert still.word == whole.word and still.fall == whole.fall
-    none = judged(of(shown.first, without_blocks=tuple(range(1, 23))))
+    """Without a block n is one less; without an end of the fall there is a ratio, and no verdict."""
+    trials, whole = stored("hpl_scaling").trials, stored("hpl_scaling").judgement
+    less = of(trials, without_blocks=(2,)).judgement
+    assert "n = 4" in whole.sentence and "n = 3" in less.sentence and less.word
+    assert "Left out by hand: 1" in less.notes[-1] and not whole.notes
+    for nodes in (8, 2):
+        other = of(trials, without_levels=(nodes,)).judgement
+        assert other.word == "" and f"{nodes}\u00a0nodes, left out" in other.notes[0]
+    assert of(trials, without_levels=(4,)).judgement.sentence == whole.sentence
+    none = of(trials, without_blocks=tuple(range(1, 23))).judgement
     assert none.word == "" and "no trial is left" in none.sentence
 
 
 def test_a_refused_verdict_stays_refused():
     """Where the negative control failed, no choice of blocks makes a verdict."""
     trials = data.trials(synthetic.sequential_campaign(alone=0.3))
-    assert judged(of(trials)).word == judged(of(trials, without_blocks=(1,))).word == REFUSED
+    assert of(trials).judgement.word == of(trials, without_blocks=(1,)).judgement.word == REFUSED
 
 
-def test_kinds_of_evidence_are_shown_beside_each_other_and_never_pooled():
-    """Both datasets of a campaign keep their own curves and n; a dataset that mixes kinds is refused."""
-    sources = data.experiments()["hpl_size"]
-    opened = {source.name: data.opened(source) for source in sources}
-    start = opening(sources[0].name, opened[sources[0].name])
-    both, alone = (
-        show(replace(start, sources=names), opened) for names in (tuple(opened), start.sources)
-    )
-    assert [judged.evidence for judged in both.judgements.values()] == ["emulated", "simulated"]
-    for mine, together in zip(alone.curves, both.curves):
-        pd.testing.assert_frame_equal(mine.summary, together.summary)
+def test_kinds_of_evidence_are_never_pooled():
+    """A campaign's emulated and simulated datasets are two; one that mixes them is refused."""
+    kinds = [data.opened(source).evidence for source in data.experiments()["hpl_size"]]
+    assert kinds == ["emulated", "simulated"]
     mixed = synthetic.campaign(blocks=2)
     mixed["evidence"] = (
         "trial",
@@ -176,63 +148,50 @@ def test_kinds_of_evidence_are_shown_beside_each_other_and_never_pooled():
 
 def test_only_the_campaigns_own_comparison_is_judged_as_a_fall():
     """What compares numbers of the model gets a ratio and no verdict."""
-    shown = stored("hpl_sensitivity")
-    other = of(
-        shown.first,
-        x="nodes",
-        series="vary",
-        network="latency=low",
-        reference="none",
-        shown=("none", "latency=low"),
-    )
-    assert (
-        judged(other).word == ""
-        and judged(other).ratio > 0
-        and "judges no fall" in judged(other).note
-    )
-    assert "latency low against nothing changed" in judged(other).sentence
+    changes = {"x": "nodes", "series": "vary", "network": "latency=low", "reference": "none"}
+    shown = of(stored("hpl_sensitivity").trials, **changes, shown=("none", "latency=low"))
+    assert shown.judgement.word == "" and "judges no fall" in shown.judgement.notes[0]
+    assert "latency low against nothing changed" in shown.judgement.sentence
 
 
 @given(st.data())
 def test_a_view_is_its_address(drawn):
     """Every view comes back from its address, as JSON in a query; what is no view is the first one."""
-    shown = stored("fan_out")
-    trials, start = shown.first, shown.view
-    factors = list(trials.factors)
-    x, series = drawn.draw(st.permutations(factors))[:2]
+    trials, start = stored("fan_out").trials, stored("fan_out").view
+    x, series = drawn.draw(st.permutations(list(trials.factors)))[:2]
+    some = lambda levels: st.lists(st.sampled_from(levels), unique=True).map(tuple)  # noqa: E731
     choose = {
         "y": st.sampled_from(list(trials.quantities)),
-        "shown": st.lists(st.sampled_from(trials.factors[series]), unique=True).map(tuple),
-        "without_levels": st.lists(st.sampled_from(trials.factors[x]), unique=True).map(tuple),
-        "without_blocks": st.lists(st.integers(1, 3), unique=True).map(tuple),
-        "printed": st.booleans(),
-        "layers": st.sampled_from([(), ("points", "log"), ("blocks", "model")]),
+        "shown": some(trials.factors[series]),
+        "without_levels": some(trials.factors[x]),
+        "without_blocks": some([1, 2, 3]),
+        "log": st.booleans(),
         "fixed": st.just((("direction", "reverse"),)),
     }
     changes = {name: drawn.draw(values) for name, values in choose.items()}
     view = settled(replace(start, x=x, series=series, **changes), trials)
     assert at_address(address(view, start), start, trials) == view
     name = drawn.draw(st.sampled_from([*View.__dataclass_fields__, "page"]))
-    nonsense = drawn.draw(
-        st.sampled_from(["", "null", "{}", "[[]]", '[{"a": 1}]', "7", '"x"', "[null]", "tru"])
-    )
-    assert at_address([(name, nonsense)], start, trials).y in trials.quantities
+    texts = ["", "null", "{}", "[[]]", '[{"a": 1}]', "7", '"x"', "[null]", "tru"]
+    nonsense = at_address([(name, drawn.draw(st.sampled_from(texts)))], start, trials)
+    assert nonsense.y in trials.quantities
 
 
 def test_the_exported_code_shows_the_same_again(tmp_path):
-    """Run by itself, it prints the page's sentence and writes the same data and a figure."""
-    shown = of(stored("hpl_scaling").first, without_blocks=(2, 5))
-    view = replace(shown.view, sources=stored("hpl_scaling").view.sources)
-    shown = show(view, {view.sources[0]: shown.first})
+    """Run by itself, it prints the page's sentence and writes the same data and a figure; a dataset that is gone is named."""
+    first = stored("hpl_scaling")
+    shown = Shown(replace(first.view, without_blocks=(2, 5)), first.trials)
     (tmp_path / "view.py").write_text(shown.code('A "title" \\ of mine'))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
     looks = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True}
     done = subprocess.run([sys.executable, "view.py"], **looks)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == shown.text
+    assert done.stdout.startswith(shown.judgement.sentence)
     table = pd.read_csv(tmp_path / "view-trials.csv")
-    assert len(table) == len(shown.points()) and table.counts.sum() == shown.points().counts.sum()
+    assert table.counts.tolist() == shown.points.counts.tolist()
     assert "b001" in (tmp_path / "view.html").read_text()
+    with pytest.raises(FalloffError, match="gone"):
+        again(replace(shown.view, source="data/reference/gone"))
 
 
 def test_transcripts_are_shown_as_text():
@@ -240,16 +199,8 @@ def test_transcripts_are_shown_as_text():
     source = data.experiments()["hpl_scaling"][0]
     assert "HPLinpack" in pieces.transcript(data.transcript(source, "b001-010-hpl"))
     nasty = Execution("sh", ("sh", "<b>"), "<script>alert(1)</script>", "", 0, 0.0, 1.0)
-    page = pieces.transcript(
-        Transcript(
-            Trial("t", "point", "sh", 1, 1, {"a": "<i>" * 40}),
-            "here",
-            "measured",
-            (nasty,),
-            {},
-            {"x": "<u>"},
-        )
-    )
+    trial = Trial("t", "point", "sh", 1, 1, {"a": "<i>" * 40})
+    page = pieces.transcript(Transcript(trial, "here", "measured", (nasty,), {}, {"x": "<u>"}))
     assert not [tag for tag in ("<script>", "<i>", "<b>", "<u>") if tag in page]
     assert "&lt;script&gt;" in page and page.count("&lt;i&gt;") == 40
     with pytest.raises(FalloffError, match="no transcript of trial"):
@@ -264,52 +215,44 @@ def test_a_folder_without_data_gives_a_friendly_page(what, tmp_path):
     elif what == "foreign":
         xr.Dataset({"x": ("t", [1.0])}).to_netcdf(tmp_path / "mine.nc", engine="netcdf4")
     page = Page(tmp_path)
-    assert page.view is None and page.plot.object is None
+    assert page.shown is None and page.plot.object is None
     assert "falloff" in page.verdict.text and "Traceback" not in page.verdict.text
 
 
 def test_imported_runs_have_no_verdict():
     """Order and blocks of imported runs are not known: they are shown, and neither judged nor fitted."""
     runs = synthetic.campaign(blocks=3)
-    runs["testbed"] = ("trial", np.full(runs.sizes["trial"], "imported"))
+    runs["testbed"] = "trial", np.full(runs.sizes["trial"], "imported")
     runs.attrs["design"] = json.dumps({"factors": {}})
     shown = of(data.trials(runs))
-    assert "no verdict" in shown.text and not any(curve.is_drawn for curve in shown.curves)
+    assert shown.judgement.word == "" and "no verdict" in shown.judgement.sentence
+    assert set(shown.summary.n) == {3} and not shown.fits
 
 
 def test_trials_without_a_reading_are_kept_with_their_reason():
     """A failed trial is in the table, does not count, and is no 0."""
-    trials = data.trials(synthetic.campaign(blocks=3, failed=[(2, "gige", 8)]))
-    shown = of(trials)
-    rows = selected(shown.view, trials)
-    (failed,) = rows[~rows.valid].itertuples()
-    assert np.isnan(failed.hpl_rate) and failed.reason and not failed.counts
-    (curve,) = (curve for curve in shown.curves if curve.level == "gige")
-    assert curve.summary.n.tolist() == [3, 3, 3, 2]
+    shown = of(data.trials(synthetic.campaign(blocks=3, failed=[(2, "gige", 8)])))
+    (failed,) = shown.points[~shown.points.valid].itertuples()
+    assert np.isnan(failed.share) and failed.reason and not failed.counts
+    assert shown.summary[shown.summary.series == "gige"].n.tolist() == [3, 3, 3, 2]
 
 
 @given(st.lists(st.integers(1, 10**7), min_size=1, max_size=12, unique=True))
 def test_every_level_has_its_own_place_on_the_axis(levels):
-    """Numbers stand in order, doublings as equal steps, and all are inside the axis's range."""
-    trials = replace(one_block(), factors={**one_block().factors, "nodes": sorted(levels)})
-    axis = plot.Axis(replace(of(one_block()), opened={"x": trials}))
+    """Numbers stand in order, and no two at one place."""
+    shown = stored("hpl_scaling")
+    trials = replace(shown.trials, factors={**shown.trials.factors, "nodes": sorted(levels)})
+    axis = plot.Axis(replace(shown, trials=trials))
     places = [axis.places[level] for level in sorted(levels)]
     assert places == sorted(places) and len(set(places)) == len(levels)
-    assert axis.ends[0] < places[0] and places[-1] < axis.ends[1]
 
 
-def test_each_series_has_its_own_look():
-    """Interconnects look as in the report's figures; up to nine levels without a look of their own differ."""
-    looks = list(plot.looks(stored("token_exchange")).values())
-    assert len({(look.color, look.marker) for look in looks}) == len(looks) == 9
-    own = {level: look for (_, level), look in plot.looks(stored("hpl_scaling")).items()}
-    assert own["gige"].color == "#D55E00" and own["gige"].dash == "solid"
-
-
-def test_again_refuses_what_is_gone():
-    """A view of a dataset that was moved says so."""
-    with pytest.raises(FalloffError, match="there is no dataset"):
-        again(replace(stored("hpl_scaling").view, sources=("data/reference/gone",)))
+@pytest.mark.parametrize("name", ["token_exchange", "hpl_noise", "hpl_contention"])
+def test_each_series_has_its_own_colour(name):
+    """Interconnects look as in the report's figures; levels without a look of their own differ from all others."""
+    colors = [look.color for look in plot.looks(stored(name))]
+    assert len(set(colors)) == len(colors) > 4
+    assert plot.looks(stored("hpl_scaling"))[0].color == "#D55E00"
 
 
 def test_command_ends_quietly_when_interrupted(tmp_path):
@@ -324,16 +267,10 @@ def test_command_ends_quietly_when_interrupted(tmp_path):
         assert running.wait(timeout=30) == 0 and running.stderr.read() == ""
 
 
-def test_command_refuses_in_a_line(tmp_path):
+@pytest.mark.parametrize("arguments", [["none", "--no-browser"], [".", "--static", "x.html"]])
+def test_command_refuses_in_a_line(arguments, tmp_path):
     """A folder that is not there, and a static page of nothing: one line, exit code 1."""
-    for arguments in (
-        ["explore", str(tmp_path / "none"), "--no-browser"],
-        ["explore", str(tmp_path), "--static", str(tmp_path / "x.html")],
-    ):
-        done = run(*arguments)
-        assert (
-            done.returncode == 1
-            and done.stderr.count("\n") == 1
-            and done.stderr.startswith("falloff: ")
-        )
-    assert not (tmp_path / "x.html").exists()
+    folder, option, *file = arguments
+    done = run("explore", str(tmp_path / folder), option, *(str(tmp_path / name) for name in file))
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("falloff: ") and not list(tmp_path.iterdir())

@@ -137,7 +137,7 @@ def test_a_failed_run_costs_its_point_and_its_blocks_curve():
     """The ratio at that N has a block less, and the curve leaves the block out."""
     study = size.analyse(size_campaign(blocks=4, failed={(2, "gige", 4, 2560)}))
     assert study.ratios.blocks.sel(N=2560) == 3 and study.ratios.blocks.sel(N=3584) == 4
-    assert of(study, "gige").blocks.left_out == 1 and of(study, "10gige").blocks.left_out == 0
+    assert (of(study, "gige").blocks.blocks, of(study, "10gige").blocks.blocks) == (3, 4)
     assert of(study, "gige").asymptotes.block.values.tolist() == [1, 3, 4]
     assert study.agreement.blocks == 3
 

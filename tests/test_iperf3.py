@@ -75,14 +75,6 @@ def test_each_broken_report_is_refused_with_its_own_reason(output, reason):
     assert outcome.status == "unreadable" and reason in outcome.reason
 
 
-def test_every_report_of_a_file_is_listed():
-    """Two whole reports and a failed one, with a line between: two results and a refusal."""
-    failed = recorded.text("iperf3/3.12-refused")
-    first, second, third = recorded.listed("iperf3", f"{FORWARD}\n$ iperf3 -R\n{failed}{BOTH}")
-    assert [first["direction"], third["direction"]] == ["forward", "both"]
-    assert "Connection refused" in second["refused"] and "goodput" not in second
-
-
 def test_intervals_are_those_of_the_end_that_receives():
     """Forward they are the server's, reversed the client's; a server's last fragment is left out."""
     for point, case, receiver in (

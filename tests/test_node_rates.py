@@ -115,14 +115,6 @@ def test_arrays_are_four_times_the_last_level_caches(tmp_path):
     assert node_rates.array_mib(tmp_path / "nowhere") == 64
 
 
-def test_falloff_rates_prints_them(monkeypatch, capsys):
-    """The command prints every rate of the measured machine as TOML."""
-    monkeypatch.setattr(node_rates, "run_here", lambda: SAID)
-    monkeypatch.setattr(sys, "argv", ["falloff", "rates"])
-    assert cli.main() == 0
-    assert set(tomllib.loads(capsys.readouterr().out)["rates"]) == set(node_rates.UNITS)
-
-
 def test_falloff_rates_measures_on_a_testbed(monkeypatch, capsys):
     """With --testbed the node of that testbed is measured: the opened testbed runs node_rates, once."""
     asked = []

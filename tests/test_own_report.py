@@ -7,37 +7,31 @@ import shutil
 import pytest
 
 import reporting
-from analysis import document, paths, user_campaigns
+from analysis import document, paths
 from analysis.paths import REFERENCE
 from analysis.summary import SUMMARY
 from runners import archive
-from runners.record import FalloffError
 
 # One with its campaign, one without, and those that open and close the report.
 FEW = ("40_hpl_scaling", "42_hpl_noise", SUMMARY, "95_methods")
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
-    """The scaling campaign as a cluster would have run it: other testbed, other evidence, no pace."""
-    folder = tmp_path_factory.mktemp("own")
-    mine, source = folder / "hpl_scaling-mine-01234567", REFERENCE / "hpl_scaling-scale_model"
+def made(tmp_path_factory):
+    """The report of a few notebooks on the scaling campaign as a cluster would have run it: other testbed and evidence,
+    no pace; and where these were executed."""
+    own = tmp_path_factory.mktemp("own")
+    mine, source = own / "hpl_scaling-mine-01234567", REFERENCE / "hpl_scaling-scale_model"
     (mine / "transcripts").mkdir(parents=True)
     for name in ("journal.jsonl", "provenance.json"):
         shutil.copy(source / name, mine / name)
     plan = json.loads((source / "trials.json").read_text())
     del plan["testbed"]["node"]
-    testbed = {**plan["testbed"], "name": "mine", "kind": "cluster"}
-    (mine / "trials.json").write_text(json.dumps({**plan, "testbed": testbed}))
-    for name, said in archive.read(source / archive.NAME):
-        transcript = {**json.loads(said), "testbed": "mine", "evidence": "measured"}
+    plan["testbed"] |= {"name": "mine", "kind": "cluster"}
+    (mine / "trials.json").write_text(json.dumps(plan))
+    for name, text in archive.read(source / archive.NAME):
+        transcript = {**json.loads(text), "testbed": "mine", "evidence": "measured"}
         (mine / "transcripts" / f"{name}.json").write_text(json.dumps(transcript))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def made(measured, tmp_path_factory):
-    """Its report of a few notebooks, and where these were executed."""
     folder = tmp_path_factory.mktemp("report")
     (folder / "notebooks").mkdir()
     for name in FEW:
@@ -45,48 +39,28 @@ def made(measured, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "NOTEBOOKS", folder / "notebooks")
         patch.setattr(paths, "EXECUTED", folder / "executed")
-        return reporting.make("quick", folder, measured), folder / "executed"
+        return reporting.make("quick", folder, own), folder / "executed"
 
 
 def test_a_measured_campaign_makes_no_claim_about_others(made):
     """No word of emulation, simulation or pace before what the section does not say; all findings are measured."""
     section = document.read(made[1] / "40_hpl_scaling" / "40_hpl_scaling.ipynb")
-    said = section.markdown.partition("What it does not say")[0]
-    assert "measured evidence" in said and not re.findall(
-        r"[^\n]*(?:emulat|simulat|paced|namespace)[^\n]*", said, re.I
-    )
-    assert section.findings and {finding["evidence"] for finding in section.findings} == {
-        "measured"
-    }
+    text = section.markdown.partition("What it does not say")[0]
+    assert "measured evidence" in text
+    assert not re.findall(r"[^\n]*(?:emulat|simulat|paced|namespace)[^\n]*", text, re.I)
+    assert {finding["evidence"] for finding in section.findings} == {"measured"}
 
 
 def test_only_what_is_there_is_in_the_report(made):
     """Both forms, with the campaign's own provenance; what has no data is named, and has no section."""
     report, _ = made
     page = report.html.read_text()
-    cells = re.findall(
-        r"<td[^>]*>(.*?)</td>", page[page.index("Appendix: provenance</h1>") :], re.S
-    )
+    provenance = page[page.index("Appendix: provenance</h1>") :]
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", provenance, re.S)
     assert cells[1:3] == ["mine", "measured"] and report.pdf.read_bytes().startswith(b"%PDF")
     heads = " ".join(re.findall(r"<h1.*?</h1>", page, re.S))
     assert "HPL over nodes" in heads and "daemon" not in heads.lower()
-    assert re.search(
-        r"42_hpl_noise: .* holds no campaign hpl_noise",
-        re.sub(r"<[^>]+>|\s+", " ", page).replace("\\", ""),
-    )
+    text = re.sub(r"<[^>]+>|\s+", " ", page).replace("\\", "")
+    assert re.search(r"42_hpl_noise: .* holds no campaign hpl_noise", text)
     stated = json.loads((report.html.parent / "summary.json").read_text())["findings"]
     assert {finding["experiment"] for finding in stated} == {"hpl_scaling"}
-
-
-def test_what_cannot_be_shown_is_said(measured, tmp_path):
-    """No campaign in the folder, none of that name, or two for one place."""
-    for folder, said in (
-        (tmp_path, "no campaign's folder"),
-        (measured, "holds no campaign hpl_size"),
-    ):
-        with pytest.raises(FalloffError, match=said):
-            user_campaigns.dataset(folder, "hpl_size")
-    for name in ("one", "again"):
-        shutil.copytree(REFERENCE / "hpl_payload-scale_model", tmp_path / name)
-    with pytest.raises(FalloffError, match="are both of campaign hpl_payload"):
-        user_campaigns.dataset(tmp_path, "hpl_payload")

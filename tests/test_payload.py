@@ -170,15 +170,6 @@ def test_what_was_printed_is_read(table):
         )
 
 
-@given(table=tables_of_lines, data=st.data())
-def test_a_table_cut_anywhere_is_refused(table, data):
-    """From its title on, no part of a table passes for the whole."""
-    text = rendered(table).rstrip()
-    kept = text[: data.draw(st.integers(text.index(TITLE) + len(TITLE), len(text) - 1))]
-    with pytest.raises(Unreadable, match="cut off"):
-        payload.tables(kept)
-
-
 @pytest.mark.parametrize(
     ("changed", "said"),
     [

@@ -24,13 +24,6 @@ def test_a_block_is_one_trial_of_every_point(seed, blocks):
         assert set(counts.values()) == {1} and len(counts) == 6
 
 
-def test_plan_survives_its_file():
-    """trials.json holds the whole plan."""
-    plan = small_plan("quick")
-    assert plan_from_json(plan_to_json(plan)) == plan
-    assert plan.stopping.time_budget_s == 30
-
-
 def test_without_looks_more_blocks_keep_the_digest_and_the_first_blocks():
     """A campaign can be extended: what is there stays valid."""
     plan = small_plan()

@@ -50,22 +50,6 @@ def test_pairs_that_cannot_be_are_refused(other, said):
         token_exchange.commands({**POINT, **other})
 
 
-def test_throughput_is_what_the_producers_wrote():
-    """Tokens times their size over the window, for each pair and run: half of what both ends wrote."""
-    readings = {
-        reading.name: reading for reading in recorded.judged("token_exchange", TCP, POINT).readings
-    }
-    rows = table(TCP).by_pair()
-    assert readings["token_throughput"].unit == "B/s"
-    assert readings["token_throughput"].value == [
-        [pytest.approx(row.exchanges * 8192 / 0.2) for row in own] for own in rows
-    ]
-    assert readings["token_exchanges"].value == [[row.exchanges for row in own] for own in rows]
-    assert all(
-        len(levels) == len(LEVELS) for own in readings["token_round_trip"].value for levels in own
-    )
-
-
 def printed(rows, size=8192, window=0.2, pairs=2, runs=2, end="end of token\n"):
     """A table as token prints it, of rows (pair, run, begin, exchanges, levels [us], mean [us])."""
     lines = [

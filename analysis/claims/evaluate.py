@@ -1,28 +1,70 @@
-"""Every claim judged on every kind of evidence that there is, as records and as a dataset."""
+"""Every claim judged on every kind of evidence that there is, as records and as a dataset.
+
+A sample over blocks and an estimate with intervals of its own are judged by the same rule. Runs of a simulation have no
+scatter to generalise from: all have to lie inside the range, or outside. Printed numbers have no statistical verdict: a
+number alone is `printed`, one that a reading of others agrees with `consistent`.
+"""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
-from analysis.claims import quantities
-from analysis.claims.judge import NOT_TESTABLE, Judgement, bare, judge
+from analysis.claims import hpl, tcp, tokens
 from analysis.claims.ledger import EVIDENCE, Claim, Ledger
-from analysis.claims.sample import PUBLISHED, Found, Untestable
+from analysis.claims.readings import readings
+from analysis.claims.sample import SIMULATED, Estimate, Found, Sample, Untestable
 from analysis.experiments import Studies
-from runners.record import FalloffError
+from analysis.statistics.judgement import (
+    CONTRADICTED,
+    SUPPORTED,
+    UNDECIDED,
+    UNKNOWN,
+    Interval,
+    judge_range,
+    kind_of,
+)
 
-NOTHING_OF_IT = "no campaign has what it is about"
+PUBLISHED = "published"
+NOT_TESTABLE = "not testable"
+PRINTED, CONSISTENT, INCONSISTENT = "printed", "consistent", "inconsistent"
+VERDICTS = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTABLE, PRINTED, CONSISTENT, INCONSISTENT)
+NO_NUMBER = "the source prints no number of it"
+NO_CAMPAIGN = "no campaign has what it is about"
 RULE = (
     "supported: the 90 % interval lies inside the range; contradicted: the 95 % interval lies wholly outside; else "
     "undecided. Simulated runs: all inside, all outside, else undecided. Printed numbers have no statistical "
     "verdict. Each claim is judged by itself, without a correction for how many there are."
 )
-_TEXTS = ("verdict", "reason", "reading", "of", "n_of", "kind", "campaign", "digest")
-_OF_CLAIM = ("source", "where", "statement", "unit", "scale", "why", "printed_how")
-_NUMBERS_OF_CLAIM = ("printed", "at_least", "at_most")
+QUANTITIES = {**tcp.QUANTITIES, **tokens.QUANTITIES, **hpl.QUANTITIES}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim's verdict on one kind of evidence, and what it rests on; unknown is NaN or "".
+
+    The estimate is in the claim's unit; `kind` names the intervals. Runs of a simulation have none: their `interval_95`
+    is the range of them all, and `kind` is `range`. `of` says what was taken, `n` of how many `n_of`. `reading` names
+    the readings that agree with the printed number, or else the nearest; the estimate is the nearest's.
+    """
+
+    evidence: str
+    verdict: str
+    estimate: float = math.nan
+    interval_90: Interval = UNKNOWN
+    interval_95: Interval = UNKNOWN
+    kind: str = ""
+    n: int = 0
+    n_of: str = ""
+    of: str = ""
+    reason: str = ""
+    reading: str = ""
+    campaign: str = ""
+    digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,16 +77,109 @@ class Entry:
 
 def evaluate(ledger: Ledger, studies: Studies) -> tuple[Entry, ...]:
     """Judge every claim; where a kind of evidence that the studies hold cannot tell, its judgement says why."""
-    kinds = evidence(studies)
-    return tuple(Entry(claim, _judgements(claim, studies, kinds)) for claim in ledger.claims)
+    data = studies.datasets.values()
+    present = {PUBLISHED, *(kind for one in data for kind in np.unique(one.evidence.values))}
+    kinds = [kind for kind in EVIDENCE if kind in present]
+    printed = readings(studies)
+    entries = []
+    for claim in ledger.claims:
+        quantity = QUANTITIES.get(claim.id)
+        found: dict[str, Found] = {}
+        for one in quantity(studies) if quantity else ():
+            found.setdefault(one.evidence, one)
+        own = printed.get(claim.aggregate or claim.id, {})
+        judgements = [
+            judge_printed(claim, own) if kind == PUBLISHED else judge(claim, kind, found.get(kind))
+            for kind in kinds
+        ]
+        entries.append(Entry(claim, tuple(judgements)))
+    return tuple(entries)
 
 
-def evidence(studies: Studies) -> tuple[str, ...]:
-    """The kinds of evidence that there are: what is published, and that of the studies' datasets."""
-    there = {
-        kind for dataset in studies.datasets.values() for kind in np.unique(dataset.evidence.values)
+def judge(claim: Claim, kind: str, found: Found | None) -> Judgement:
+    """Judge a claim by what the campaigns of a kind of evidence have of it; what the ledger rules out is not tested.
+
+    Raises FalloffError when a ratio is not above 0.
+    """
+    if kind in claim.not_testable:
+        return Judgement(kind, NOT_TESTABLE, reason=claim.not_testable[kind])
+    if found is None:
+        return Judgement(kind, NOT_TESTABLE, reason=NO_CAMPAIGN)
+    if isinstance(found, Untestable):
+        return Judgement(kind, NOT_TESTABLE, reason=found.reason)
+    if isinstance(found, Estimate):
+        verdict = kind_of(found.interval_90, found.interval_95, claim.at_least, claim.at_most)
+        return Judgement(
+            verdict=verdict, **{one.name: getattr(found, one.name) for one in fields(found)}
+        )
+    origin = {
+        name: getattr(found, name) for name in ("evidence", "of", "n_of", "campaign", "digest")
     }
-    return tuple(kind for kind in EVIDENCE if kind == PUBLISHED or kind in there)
+    if kind == SIMULATED:
+        return Judgement(**origin, **_of_runs(claim, found))
+    judged = judge_range(found.values, claim.at_least, claim.at_most, claim.scale == "ratio")
+    return Judgement(
+        **origin,
+        verdict=judged.kind,
+        estimate=judged.estimate,
+        interval_90=judged.interval_90,
+        interval_95=judged.interval_95,
+        kind="t",
+        n=judged.n,
+        reason=judged.reason,
+    )
+
+
+def _of_runs(claim: Claim, found: Sample) -> dict:
+    values = found.values[np.isfinite(found.values)]
+    if not len(values):
+        return {"verdict": UNDECIDED, "reason": "no run has a value"}
+    inside = (claim.at_least <= values) & (values <= claim.at_most)
+    verdict = SUPPORTED if inside.all() else UNDECIDED if inside.any() else CONTRADICTED
+    open_ = f"{inside.sum()} of {len(values)} runs lie in the range"
+    return {
+        "verdict": verdict,
+        "estimate": float(np.median(values)),
+        "interval_95": (float(values.min()), float(values.max())),
+        "kind": "range",
+        "n": len(values),
+        "reason": open_ if verdict == UNDECIDED else "",
+    }
+
+
+def judge_printed(claim: Claim, found: Mapping[str, float]) -> Judgement:
+    """Every reading against the printed number, or against the range where none is printed or it is no rounding.
+
+    A reading agrees with the printed number when it is the same within half of `rounding`.
+    """
+    known = {name: value for name, value in found.items() if math.isfinite(value)}
+    is_printed = math.isfinite(claim.printed)
+    if not known and is_printed:
+        how = "follows from the source's numbers" if claim.printed_how else "a bare number"
+        reason = f"{how}: nothing else to check it by"
+        return Judgement(
+            PUBLISHED, PRINTED, claim.printed, reason=reason, reading=claim.printed_how
+        )
+    if not known:
+        return Judgement(PUBLISHED, NOT_TESTABLE, reason=NO_NUMBER)
+    if is_printed and math.isfinite(claim.rounding):
+        # A hair more than half, since 0.5 x 0.001 and 0.1085 - 0.108 differ in floating point.
+        slack = 0.5 * claim.rounding * (1 + 1e-9) + 1e-12 * abs(claim.printed)
+        low, high = claim.printed - slack, claim.printed + slack
+    else:
+        low, high = claim.at_least, claim.at_most
+    agreeing = [name for name, value in known.items() if low <= value <= high]
+    ends = [claim.printed] if is_printed else [end for end in (low, high) if math.isfinite(end)]
+    nearest = min(agreeing or known, key=lambda name: abs(known[name] - np.mean(ends)))
+    return Judgement(
+        PUBLISHED,
+        CONSISTENT if agreeing else INCONSISTENT,
+        known[nearest],
+        n=len(known),
+        n_of="reading",
+        reading=" or ".join(agreeing) or nearest,
+        reason="" if agreeing else "no reading of the printed numbers gives it",
+    )
 
 
 def dataset(entries: Sequence[Entry], ledger: Ledger) -> xr.Dataset:
@@ -53,56 +188,20 @@ def dataset(entries: Sequence[Entry], ledger: Ledger) -> xr.Dataset:
     `interval` names the intervals (t, or another kind; range: of all simulated runs). What is not known is "" or NaN;
     a bound that a claim has not is infinite. The attribute `confounds` is JSON: what else each is mixed with.
     """
-    kinds = [judgement.evidence for judgement in entries[0].judgements] if entries else []
-    claims = [entry.claim for entry in entries]
-    judgements = [judgement for entry in entries for judgement in entry.judgements]
-
-    def judged(values: list, dtype: type) -> tuple[tuple[str, str], np.ndarray]:
-        return ("claim", "evidence"), np.array(values, dtype).reshape(len(claims), len(kinds))
-
-    table = {name: judged([getattr(one, name) for one in judgements], object) for name in _TEXTS}
-    table["interval"] = table.pop("kind")
-    table["estimate"] = judged([one.estimate for one in judgements], float)
-    table["n"] = judged([one.n for one in judgements], int)
-    for end, name in enumerate(("low", "high")):
-        table[f"{name}_90"] = judged([one.interval_90[end] for one in judgements], float)
-        table[f"{name}_95"] = judged([one.interval_95[end] for one in judgements], float)
-    for name in _OF_CLAIM:
-        table[name] = ("claim", np.array([getattr(claim, name) for claim in claims], object))
-    for name in _NUMBERS_OF_CLAIM:
-        table[name] = ("claim", np.array([getattr(claim, name) for claim in claims], float))
-    table["confounds"] = (
-        "claim",
-        np.array([" ".join(claim.confounds) for claim in claims], object),
-    )
+    rows = []
+    for entry in entries:
+        for one in entry.judgements:
+            (low_90, high_90), (low_95, high_95) = one.interval_90, one.interval_95
+            ends = {"low_90": low_90, "high_90": high_90, "low_95": low_95, "high_95": high_95}
+            rows.append({"claim": entry.claim.id, **vars(one), **ends})
+    judged = pd.DataFrame(rows).drop(columns=["interval_90", "interval_95"])
+    claims = pd.DataFrame([vars(entry.claim) for entry in entries]).set_index("id")
+    claims["confounds"] = claims.confounds.map(" ".join)
+    names = {"claim": claims.index, "evidence": judged.evidence.unique()}
+    table = judged.set_index(["claim", "evidence"]).to_xarray().reindex(names)
+    described = claims.drop(columns=["not_testable", "aggregate"]).rename_axis("claim").to_xarray()
     meanings = {confound.id: confound.meaning for confound in ledger.confounds}
-    names = [claim.id for claim in claims]
     title = "The sources' claims and what the evidence says to them"
-    return xr.Dataset(
-        table,
-        {"claim": np.array(names, object), "evidence": np.array(kinds, object)},
-        {"title": title, "rule": RULE, "confounds": json.dumps(meanings)},
+    return xr.merge([table.rename(kind="interval"), described]).assign_attrs(
+        title=title, rule=RULE, confounds=json.dumps(meanings)
     )
-
-
-def _judgements(claim: Claim, studies: Studies, kinds: Sequence[str]) -> tuple[Judgement, ...]:
-    quantity = quantities.find(claim.source, claim.quantity) if claim.quantity else None
-    found = quantity(studies) if quantity else []
-    by_kind = {one.evidence: one for one in found}
-    if len(by_kind) < len(found):
-        raise FalloffError(
-            f"claim {claim.id}: {claim.quantity} gives several findings for one kind of evidence"
-        )
-    return tuple(_judged(claim, kind, by_kind.get(kind)) for kind in kinds)
-
-
-def _judged(claim: Claim, kind: str, found: Found | None) -> Judgement:
-    """What the ledger rules out is not tested, whatever was found."""
-    if kind in claim.not_testable:
-        return Judgement(kind, NOT_TESTABLE, reason=claim.not_testable[kind])
-    if found is None:
-        return bare(claim) if kind == PUBLISHED else judge(claim, Untestable(kind, NOTHING_OF_IT))
-    try:
-        return judge(claim, found)
-    except FalloffError as error:
-        raise FalloffError(f"claim {claim.id}: {error}") from None

@@ -1,12 +1,14 @@
-"""What is found of a claim's quantity on one kind of evidence."""
+"""What a campaign has of a claim's quantity, of one kind of evidence."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 
-PUBLISHED, SIMULATED = "published", "simulated"
+from analysis.experiments import Studies
+
+SIMULATED = "simulated"
 
 
 @dataclass(frozen=True)
@@ -18,10 +20,10 @@ class Sample:
     """
 
     evidence: str
-    values: np.ndarray
-    of: str
     campaign: str
     digest: str
+    values: np.ndarray
+    of: str
     n_of: str = "block"
 
 
@@ -30,14 +32,14 @@ class Estimate:
     """A quantity whose intervals are not Student's t over blocks; `kind` names them. Judged by the same rule."""
 
     evidence: str
+    campaign: str
+    digest: str
     estimate: float
     interval_90: tuple[float, float]
     interval_95: tuple[float, float]
     kind: str
     n: int
     of: str
-    campaign: str
-    digest: str
     n_of: str = "block"
 
 
@@ -49,45 +51,21 @@ class Untestable:
     reason: str
 
 
-@dataclass(frozen=True)
-class Printed:
-    """What follows from the source's printed numbers alone: every reading by what it is.
-
-    Where the wording hides a choice of statistic, each choice is a reading. A reading agrees with the printed number
-    when it is the same within half of `rounding`, the unit of the printed number's last digit.
-    """
-
-    readings: Mapping[str, float]
-    rounding: float | None = None
-    evidence: str = PUBLISHED
-
-
-Found = Sample | Estimate | Untestable | Printed
-
-
-def first_of_each(found: Iterable[Found]) -> list[Found]:
-    """The first finding of each kind of evidence: a user's own data may make two studies the same kind."""
-    by_kind: dict[str, Found] = {}
-    for one in found:
-        by_kind.setdefault(one.evidence, one)
-    return list(by_kind.values())
+Found = Sample | Estimate | Untestable
+Quantity = Callable[[Studies], Iterable[Found]]
 
 
 def sample(dataset: xr.Dataset, values, of: str, n_of: str = "block") -> Sample:
-    """The sample of `values`, shape (n,), that come from this dataset: its evidence, campaign and digest.
-
-    A DataArray may have the dims of the unit of repetition only.
-    """
-    return Sample(values=np.ravel(np.asarray(values, float)), of=of, n_of=n_of, **origin(dataset))
+    """The sample of `values`, shape (n,), that come from this dataset."""
+    return Sample(*origin(dataset), np.ravel(np.asarray(values, float)), of, n_of)
 
 
-def origin(dataset: xr.Dataset) -> dict[str, str]:
-    """The `evidence`, `campaign` and `digest` of a dataset that `store.assemble` made, or that was derived from it."""
-    kinds = sorted(set(np.ravel(dataset.evidence.values).tolist()))
-    if len(kinds) != 1:
-        raise ValueError(f"{dataset.attrs['campaign']} mixes evidence: {', '.join(kinds)}")
-    return {
-        "evidence": kinds[0],
-        "campaign": dataset.attrs["campaign"],
-        "digest": dataset.attrs["campaign_hash"],
-    }
+def untestable(dataset: xr.Dataset, reason: str) -> Untestable:
+    """That the evidence of this dataset cannot tell."""
+    return Untestable(origin(dataset)[0], reason)
+
+
+def origin(dataset: xr.Dataset) -> tuple[str, str, str]:
+    """The kind of evidence, campaign and digest of a dataset; raises ValueError where it mixes kinds of evidence."""
+    (kind,) = set(np.ravel(dataset.evidence.values).tolist())
+    return kind, dataset.attrs["campaign"], dataset.attrs["campaign_hash"]

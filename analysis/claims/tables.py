@@ -1,142 +1,251 @@
-"""The claims in the report: what became of them in words, verdicts by source, and the whole ledger."""
+"""The judged claims for a reader: the whole ledger in a terminal; a finding, verdicts by source and the ledger in the report."""
 
+import math
+import shutil
+import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from analysis import published
-from analysis.claims.evaluate import Entry
-from analysis.claims.judge import CONSISTENT, INCONSISTENT, NOT_TESTABLE, PRINTED, Judgement
-from analysis.claims.ledger import Claim, Confound
-from analysis.claims.sample import PUBLISHED
-from analysis.claims.text import amount, estimate, supporting, told
+from analysis.claims.evaluate import (
+    CONSISTENT,
+    INCONSISTENT,
+    NO_CAMPAIGN,
+    NO_NUMBER,
+    NOT_TESTABLE,
+    PUBLISHED,
+    RULE,
+    Entry,
+    Judgement,
+)
+from analysis.claims.ledger import Claim, Confound, Ledger
 from analysis.exhibit import Table
 from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED
-from analysis.wording import UNKNOWN, counted, listed, plain
+from analysis.wording import MINUS, UNKNOWN, counted, listed, plain
 
 OF_RUNS = (SUPPORTED, CONTRADICTED, UNDECIDED)
 OF_PRINTED = (CONSISTENT, INCONSISTENT)
+INDENT = "    "
+DIGITS = 4  # significant ones: some ranges are narrower than three could show
+EXACT = 15  # significant digits of what somebody wrote down
+# Units in which a number is written, with their size in the claim's unit, the largest first.
+WRITTEN_IN = {"s": {"s": 1.0, "ms": 1e-3, "µs": 1e-6}, "B/s": {"MB/s": 1e6}}
+
+
+def text(ledger: Ledger, entries: Iterable[Entry], width: int | None = None) -> str:
+    """All claims for a terminal, source by source, wrapped to `width` columns (the terminal's if None)."""
+    width = width or shutil.get_terminal_size().columns
+    notes = {confound.id: number for number, confound in enumerate(ledger.confounds, 1)}
+    lines, source = [], ""
+
+    def add(line: str, indent: str = "") -> None:
+        indents = {"initial_indent": indent, "subsequent_indent": indent + INDENT}
+        lines.extend(textwrap.wrap(line, width, break_on_hyphens=False, **indents))
+
+    for entry in entries:
+        claim = entry.claim
+        if claim.source != source:
+            source = claim.source
+            lines += ["", published.sources()[source]["short"]]
+        lines.append("")
+        marks = "".join(f" [{notes[name]}]" for name in claim.confounds)
+        add(f"{claim.id}: {claim.statement}{marks}")
+        if claim.has_range:
+            add(f"supported by {supporting(claim)}: {claim.why}", INDENT)
+        verdicts = [f"{one.evidence}: {_verdict(claim, one)}" for one in _speaking(entry)]
+        for line in verdicts or [f"{NOT_TESTABLE}: {NO_CAMPAIGN}"]:
+            add(line, INDENT)
+    lines.append("")
+    add(RULE)
+    lines += ["", "What else differs:"] if notes else []
+    for confound in ledger.confounds:
+        add(f"[{notes[confound.id]}] {confound.meaning}", INDENT)
+    return "\n".join(lines).lstrip("\n")
 
 
 def finding(entries: Sequence[Entry]) -> str:
     """How many claims each kind of evidence can judge, and what it says to them, in plain English (Markdown)."""
-    kinds = [kind for kind in kinds_of_runs(entries) if _judged(entries, kind)]
-    first, *others = [_of_runs(entries, kind) for kind in kinds] or ["no run can judge any"]
-    unjudged = [entry for entry in entries if not any(_is_judged(entry, kind) for kind in kinds)]
-    sentences = [
-        f"**Of {counted(len(entries), 'claim')}, {first}.**",
-        *(f"{other.capitalize()}." for other in others),
-        f"No run can judge the other {len(unjudged)}." if kinds and unjudged else "",
-    ]
-    parts = [" ".join(filter(None, sentences)), _disagreement(entries), _inconsistency(entries)]
+    counts = {kind: _counts(entries, kind) for kind in _kinds(entries)}
+    counts = {kind: count for kind, count in counts.items() if any(count[one] for one in OF_RUNS)}
+    first, *others = [
+        f"{kind} runs can judge {sum(count[one] for one in OF_RUNS)}: they support {count[SUPPORTED]}, "
+        f"contradict {count[CONTRADICTED]} and leave {count[UNDECIDED]} undecided"
+        for kind, count in counts.items()
+    ] or ["no run can judge any"]
+    sentences = [f"**Of {counted(len(entries), 'claim')}, {first}.**"]
+    sentences += [f"{other.capitalize()}." for other in others]
+    judged = [sum(one.verdict in OF_RUNS for one in entry.judgements) for entry in entries]
+    if counts and 0 in judged:
+        sentences.append(f"No run can judge the other {judged.count(0)}.")
+    several = sum(count > 1 for count in judged)
+    parts = [" ".join(sentences), _disagreement(entries, several), _inconsistency(entries)]
     return "\n\n".join(filter(None, parts))
-
-
-def kinds_of_runs(entries: Sequence[Entry]) -> list[str]:
-    """The kinds of evidence beside the published numbers."""
-    kinds = [judgement.evidence for judgement in entries[0].judgements] if entries else []
-    return [kind for kind in kinds if kind != PUBLISHED]
 
 
 def verdicts(entries: Sequence[Entry]) -> Table:
     """How many of each source's claims have which verdict, on each kind of evidence."""
-    kinds = kinds_of_runs(entries)
-    sources = list(dict.fromkeys(entry.claim.source for entry in entries))
-    rows = [_source_row(_short(source), _of_source(entries, source), kinds) for source in sources]
-    rows.append(_source_row("**All**", entries, kinds))
+    kinds = _kinds(entries)
+
+    def row(name: str, of_source: Sequence[Entry]) -> tuple[str, ...]:
+        runs = [_slashed(_counts(of_source, kind), OF_RUNS) for kind in kinds]
+        return name, str(len(of_source)), *runs, _slashed(_counts(of_source, PUBLISHED), OF_PRINTED)
+
+    rows = [row(_short(source), of_source) for source, of_source in _by_source(entries).items()]
+    rows.append(row("**All**", entries))
     caption = (
         "Verdicts by source. Of runs: claims supported / contradicted / undecided. Of printed numbers: claims whose "
         "numbers agree / disagree with others of the source. A claim may be judged on several kinds of evidence."
     )
-    columns = (
-        "Source",
-        "Claims",
-        *(f"{kind.capitalize()} runs" for kind in kinds),
-        "Printed numbers",
-    )
+    of_runs = (f"{kind.capitalize()} runs" for kind in kinds)
+    columns = ("Source", "Claims", *of_runs, "Printed numbers")
     return Table("claims", columns, "lr" + "r" * len(kinds) + "r", rows, caption)
 
 
 def whole(entries: Sequence[Entry], confounds: Sequence[Confound]) -> Iterator[Table]:
     """The ledger: a table of all claims for each source, and one of what else differs where they compare."""
-    numbers = {entry.claim.id: number for number, entry in enumerate(entries, 1)}
-    notes = {confound.id: number for number, confound in enumerate(confounds, 1)}
-    for source in dict.fromkeys(entry.claim.source for entry in entries):
-        rows = [
-            (
-                str(numbers[entry.claim.id]),
-                _statement(entry.claim, notes),
-                supporting(entry.claim) or UNKNOWN,
-                _verdicts(entry),
-            )
-            for entry in _of_source(entries, source)
-        ]
-        columns = ("No.", "Claim", "Supported by", "Verdicts")
+    notes = {confound.id: str(number) for number, confound in enumerate(confounds, 1)}
+    for source, of_source in _by_source(entries).items():
+        rows = []
+        for entry in of_source:
+            claim = entry.claim
+            marks = ", ".join(notes[name] for name in claim.confounds)
+            statement = plain(claim.statement) + (f" (see {marks})" if marks else "")
+            rows.append((statement, supporting(claim) or UNKNOWN, _verdicts(entry)))
+        columns = ("Claim", "Supported by", "Verdicts")
         caption = f"The claims of {_short(source)}: the values that support each, and its verdicts."
         label = f"claims-{source.replace('_', '-')}"
-        yield Table(label, columns, "rlll", rows, caption, widths=(5, 30, 14, 51), long=True)
-    if confounds:
-        yield _confounds(entries, confounds, numbers)
+        yield Table(label, columns, "lll", rows, caption, widths=(32, 14, 54), long=True)
+    rows = [(notes[one.id], plain(one.meaning), _short(one.source)) for one in confounds]
+    if rows:
+        columns = ("See", "What else differs", "Source")
+        caption = "What else differs where a claim compares or counts."
+        widths = (6, 74, 20)
+        yield Table("claims-notes", columns, "rll", rows, caption, widths=widths, long=True)
 
 
-def _of_runs(entries: Sequence[Entry], kind: str) -> str:
-    verdicts = _counts(entries, kind)
-    return (
-        f"{kind} runs can judge {_judged(entries, kind)}: they support {verdicts[SUPPORTED]}, "
-        f"contradict {verdicts[CONTRADICTED]} and leave {verdicts[UNDECIDED]} undecided"
-    )
+def amount(value: float, unit: str, digits: int = DIGITS) -> str:
+    """A number with at most so many significant digits, in a unit in which it is a plain number."""
+    sizes = WRITTEN_IN.get(unit, {"" if unit == "1" else unit: 1.0})
+    name = next((name for name, size in sizes.items() if abs(value) >= size), list(sizes)[-1])
+    rounded = float(f"{value / sizes[name]:.{digits}g}")
+    return f"{rounded:.15g} {name}".strip().replace("-", MINUS)
 
 
-def _disagreement(entries: Sequence[Entry]) -> str:
+def between(low: float, high: float, unit: str, digits: int = DIGITS) -> str:
+    """Two ends, with their unit once where both are written in the same."""
+    first, last = amount(low, unit, digits), amount(high, unit, digits)
+    number, _, name = first.partition(" ")
+    return f"{number if last.endswith(f' {name}') else first} to {last}"
+
+
+def estimate(claim: Claim, judgement: Judgement) -> str:
+    """The estimate with the interval that its verdict rests on and how many values; nothing where it is not known."""
+    if not math.isfinite(judgement.estimate):
+        return ""
+    value = amount(judgement.estimate, claim.unit)
+    if judgement.evidence == PUBLISHED:
+        return value
+    is_inside = judgement.verdict == SUPPORTED and judgement.kind != "range"
+    ends = judgement.interval_90 if is_inside else judgement.interval_95
+    name = f"{90 if is_inside else 95} % {judgement.kind} interval"
+    name = "range" if judgement.kind == "range" else name
+    n = counted(judgement.n, judgement.n_of)
+    if math.isnan(ends[0]) or ends[0] == ends[1]:  # one value, or a count that has no scatter
+        return f"{value} ({n})"
+    return f"{value} ({name} {between(*ends, claim.unit)}, {n})"
+
+
+def supporting(claim: Claim) -> str:
+    """The values that support a claim; nothing where its words bound none."""
+    if not claim.has_range:
+        return ""
+    if math.isinf(claim.at_most):
+        return f"at least {amount(claim.at_least, claim.unit, EXACT)}"
+    if math.isinf(claim.at_least):
+        return f"at most {amount(claim.at_most, claim.unit, EXACT)}"
+    if claim.at_least == claim.at_most:
+        return amount(claim.at_least, claim.unit, EXACT)
+    return between(claim.at_least, claim.at_most, claim.unit, EXACT)
+
+
+def _disagreement(entries: Sequence[Entry], several: int) -> str:
     """The claims that one kind of evidence supports and another contradicts."""
-    kinds = kinds_of_runs(entries)
-    shared = [entry for entry in entries if sum(_is_judged(entry, kind) for kind in kinds) > 1]
-    lines = [line for entry in shared if (line := _opposite(entry))]
-    if not shared:
-        return ""
-    said = f"More than one kind of run can judge {counted(len(shared), 'claim')}"
+    lines = []
+    for entry in entries:
+        decided = [one for one in entry.judgements if one.verdict in (SUPPORTED, CONTRADICTED)]
+        if len({one.verdict for one in decided}) > 1:
+            lines.append(f"- {_quoted(entry.claim)} {' '.join(_on_runs(entry.claim, decided))}")
+    head = f"More than one kind of run can judge {counted(several, 'claim')}"
     if not lines:
-        return f"{said}, and they never contradict each other."
-    return "\n".join([f"{said}. On {len(lines)} of them the verdicts are opposite:\n", *lines])
+        return f"{head}, and they never contradict each other." if several else ""
+    return "\n".join([f"{head}. On {len(lines)} of them the verdicts are opposite:\n", *lines])
 
 
-def _opposite(entry: Entry) -> str:
-    """A claim with its verdicts, where they are opposite; else nothing."""
-    decided = [one for one in entry.judgements if one.verdict in (SUPPORTED, CONTRADICTED)]
-    if len({judgement.verdict for judgement in decided}) < 2:
-        return ""
-    said = [_on_runs(entry.claim, judgement) for judgement in decided]
-    return f"- {_quoted(entry.claim)} {' '.join(said)}"
-
-
-def _on_runs(claim: Claim, judgement: Judgement) -> str:
-    verb = "support" if judgement.verdict == SUPPORTED else "contradict"
-    value = estimate(claim, judgement)
-    return f"{judgement.evidence.capitalize()} runs {verb} it: {value}, {plain(judgement.of)}."
+def _on_runs(claim: Claim, decided: Iterable[Judgement]) -> Iterator[str]:
+    for one in decided:
+        verb = "support" if one.verdict == SUPPORTED else "contradict"
+        runs = f"{one.evidence.capitalize()} runs {verb} it"
+        yield f"{runs}: {estimate(claim, one)}, {plain(one.of)}."
 
 
 def _inconsistency(entries: Sequence[Entry]) -> str:
     """The claims that other numbers of the same source contradict."""
     counts = _counts(entries, PUBLISHED)
-    checked = counts[CONSISTENT] + counts[INCONSISTENT]
-    said = f"The sources' own numbers can check {counted(checked, 'claim')}"
-    lines = [line for entry in entries if (line := _inconsistent(entry))]
+    lines = [
+        f"- {_quoted(entry.claim)} Its numbers give {amount(one.estimate, entry.claim.unit)} "
+        f"({plain(one.reading)}); {supporting(entry.claim)} would agree."
+        for entry in entries
+        for one in entry.judgements
+        if one.verdict == INCONSISTENT
+    ]
+    agreeing = counts[CONSISTENT]
+    head = f"The sources' own numbers can check {counted(agreeing + len(lines), 'claim')}"
     if not lines:
-        return f"{said}, and all agree." if checked else ""
-    return "\n".join(
-        [f"{said}. They agree with {counts[CONSISTENT]} and not with {len(lines)}:\n", *lines]
-    )
+        return f"{head}, and all agree." if agreeing else ""
+    return "\n".join([f"{head}. They agree with {agreeing} and not with {len(lines)}:\n", *lines])
 
 
-def _inconsistent(entry: Entry) -> str:
-    """A claim with the number that other printed ones give, where that is another one; else nothing."""
-    claim = entry.claim
-    found = [one for one in entry.judgements if one.verdict == INCONSISTENT]
-    if not found:
-        return ""
-    value, reading = amount(found[0].estimate, claim.unit), plain(found[0].reading)
-    return (
-        f"- {_quoted(claim)} Its numbers give {value} ({reading}); {supporting(claim)} would agree."
-    )
+def _verdicts(entry: Entry) -> str:
+    """Every verdict in a sentence; kinds of evidence that say the same share one."""
+    kinds: dict[str, list[str]] = {}
+    for one in _speaking(entry):
+        kinds.setdefault(plain(_verdict(entry.claim, one)), []).append(one.evidence)
+    sentences = [f"{listed(names).capitalize()}: {verdict}." for verdict, names in kinds.items()]
+    return " ".join(sentences) or f"{NO_CAMPAIGN.capitalize()}."
+
+
+def _verdict(claim: Claim, one: Judgement) -> str:
+    """The verdict with what it rests on, or the reason why there is none."""
+    parts = (one.verdict, estimate(claim, one), one.reading, one.of, one.reason)
+    return "; ".join(filter(None, parts))
+
+
+def _speaking(entry: Entry) -> list[Judgement]:
+    """The judgements that say something: a verdict, or why there can be none."""
+    return [one for one in entry.judgements if one.reason not in (NO_CAMPAIGN, NO_NUMBER)]
+
+
+def _kinds(entries: Sequence[Entry]) -> list[str]:
+    """The kinds of evidence beside the published numbers."""
+    return [one.evidence for one in entries[0].judgements if one.evidence != PUBLISHED]
+
+
+def _by_source(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    sources: dict[str, list[Entry]] = {}
+    for entry in entries:
+        sources.setdefault(entry.claim.source, []).append(entry)
+    return sources
+
+
+def _counts(entries: Iterable[Entry], kind: str) -> Counter:
+    """How many claims have which verdict on a kind of evidence."""
+    judgements = (one for entry in entries for one in entry.judgements)
+    return Counter(one.verdict for one in judgements if one.evidence == kind)
+
+
+def _slashed(counts: Counter, of: Sequence[str]) -> str:
+    numbers = [counts[verdict] for verdict in of]
+    return " / ".join(map(str, numbers)) if any(numbers) else UNKNOWN
 
 
 def _quoted(claim: Claim) -> str:
@@ -145,75 +254,3 @@ def _quoted(claim: Claim) -> str:
 
 def _short(source: str) -> str:
     return plain(published.sources()[source]["short"])
-
-
-def _of_source(entries: Sequence[Entry], source: str) -> list[Entry]:
-    return [entry for entry in entries if entry.claim.source == source]
-
-
-def _counts(entries: Sequence[Entry], kind: str) -> Counter:
-    """How many claims have which verdict on a kind of evidence."""
-    return Counter(verdict for entry in entries if (verdict := _verdict_on(entry, kind)))
-
-
-def _verdict_on(entry: Entry, kind: str) -> str:
-    return next((one.verdict for one in entry.judgements if one.evidence == kind), "")
-
-
-def _is_judged(entry: Entry, kind: str) -> bool:
-    return _verdict_on(entry, kind) in OF_RUNS
-
-
-def _judged(entries: Sequence[Entry], kind: str) -> int:
-    return sum(_is_judged(entry, kind) for entry in entries)
-
-
-def _source_row(name: str, entries: Sequence[Entry], kinds: Sequence[str]) -> tuple[str, ...]:
-    of_runs = [_slashed(_counts(entries, kind), OF_RUNS) for kind in kinds]
-    return name, str(len(entries)), *of_runs, _slashed(_counts(entries, PUBLISHED), OF_PRINTED)
-
-
-def _slashed(counts: Counter, verdicts: Sequence[str]) -> str:
-    numbers = [counts[verdict] for verdict in verdicts]
-    return " / ".join(map(str, numbers)) if any(numbers) else UNKNOWN
-
-
-def _statement(claim: Claim, notes: dict[str, int]) -> str:
-    numbers = sorted(notes[name] for name in claim.confounds)
-    if not numbers:
-        return plain(claim.statement)
-    word = "note" if len(numbers) == 1 else "notes"
-    return f"{plain(claim.statement)} ({word} {listed([str(number) for number in numbers])})"
-
-
-def _verdicts(entry: Entry) -> str:
-    """Every verdict in a sentence; kinds of evidence that say the same are told together."""
-    kinds: dict[str, list[str]] = {}
-    for judgement in told(entry):
-        kinds.setdefault(_verdict(entry.claim, judgement), []).append(judgement.evidence)
-    said = [f"{listed(names).capitalize()}: {verdict}." for verdict, names in kinds.items()]
-    return " ".join(said) or "No campaign has what it is about."
-
-
-def _verdict(claim: Claim, judgement: Judgement) -> str:
-    """The verdict with what it rests on, or the reason why there is none."""
-    if judgement.verdict == NOT_TESTABLE:
-        return f"{NOT_TESTABLE}, {plain(judgement.reason)}"
-    verdict = judgement.verdict if judgement.verdict == PRINTED else f"**{judgement.verdict}**"
-    value = ", ".join(filter(None, (verdict, estimate(claim, judgement))))
-    if judgement.evidence == PUBLISHED:
-        return f"{value} ({plain(judgement.reading)})" if judgement.reading else value
-    return f"{value}, {plain(judgement.reason)}" if judgement.reason else value
-
-
-def _confounds(
-    entries: Sequence[Entry], confounds: Sequence[Confound], numbers: dict[str, int]
-) -> Table:
-    rows = []
-    for note, confound in enumerate(confounds, 1):
-        touched = [entry.claim.id for entry in entries if confound.id in entry.claim.confounds]
-        claims = ", ".join(str(numbers[name]) for name in touched)
-        rows.append((str(note), plain(confound.meaning), _short(confound.source), claims))
-    columns = ("Note", "What else differs", "Source", "Claims")
-    caption = "What else differs where a claim compares or counts."
-    return Table("claims-notes", columns, "rlll", rows, caption, widths=(5, 52, 15, 28), long=True)

@@ -1,65 +1,41 @@
-"""The chain of one campaign's dataset: its content, the trials, and each transcript's file and command line."""
+"""From a figure over its campaigns' datasets down to each raw transcript's file and command line."""
 
-import json
+import math
 import os
-from bisect import bisect_right
-from collections.abc import Iterator
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 
 from analysis import attributes, imported, paths, store
 from analysis.evidence import content
+from analysis.experiments import Traced
 from runners import archive, manifest
 from runners.journal import Folder, read_transcript
-from runners.record import Transcript
-
-
-@dataclass(frozen=True)
-class Executed:
-    """One command line as it was executed; `start` is ISO 8601, `wall_s` in seconds, both None where not known."""
-
-    argv: tuple[str, ...]
-    exit_code: int | None
-    start: str | None
-    wall_s: float | None
+from runners.record import Execution, Transcript
 
 
 @dataclass(frozen=True)
 class Link:
-    """One trial's transcript: the file (and its name within, when packed), its SHA-256, and what it holds."""
+    """One trial's transcript: the file that it is in, its SHA-256, and what was executed."""
 
     trial: str
     status: str
     file: str
-    member: str
     sha256: str
-    host: str
-    executed: tuple[Executed, ...]
-
-
-@dataclass(frozen=True)
-class Session:
-    """Where and with which code a part of the trials ran; None where it is not recorded."""
-
-    hostname: str | None
-    system: str | None
-    kernel: str | None
-    cpu_model: str | None
-    cpus: int | None
-    memory_bytes: int | None
-    tools: dict[str, str]
-    commit: str | None
-    dirty: bool | None
+    executions: tuple[Execution, ...]
 
 
 @dataclass(frozen=True)
 class Chain:
     """A campaign's dataset and what it was made of; `command` makes it anew.
 
-    `started` and `ended` are ISO 8601, empty where not known; `busy_s` is what all trials together took [s].
+    `started` and `ended` are ISO 8601, empty where not known; `busy_s` is what all trials together took [s]. `sessions`
+    are where and with which code parts of the trials ran, as `runners.provenance.host` has it.
     """
 
     campaign: str
@@ -74,7 +50,7 @@ class Chain:
     started: str
     ended: str
     busy_s: float
-    sessions: tuple[Session, ...]
+    sessions: tuple[dict[str, Any], ...]
     links: tuple[Link, ...]
 
 
@@ -82,6 +58,7 @@ def of(folder: Path) -> Chain:
     """The chain of a campaign's folder; raises FalloffError as `store.assemble`."""
     dataset, source = store.read(folder), Folder(folder)
     plan = source.plan()
+    statuses = dict(zip(dataset.trial_id.values.tolist(), dataset.status.values.tolist()))
     return Chain(
         campaign=plan.name,
         testbed=plan.testbed["name"],
@@ -95,81 +72,103 @@ def of(folder: Path) -> Chain:
         started=dataset.attrs["started"],
         ended=dataset.attrs["ended"],
         busy_s=float(dataset.wall_time.sum()),
-        sessions=tuple(map(_session, attributes.hosts(dataset))),
-        links=tuple(_links(source, dict(zip(dataset.trial_id.values.tolist(), dataset.status.values.tolist())))),
+        sessions=tuple(attributes.hosts(dataset)),
+        links=tuple(_link(folder, *text, statuses) for text in source.texts()),
     )
 
 
 def command(dataset: xr.Dataset) -> str:
     """The command line that makes a dataset's campaign anew."""
-    campaign, testbed = dataset.attrs["campaign"], attributes.testbed(dataset)["name"]
-    return (
-        f"falloff import {campaign} FILE..."
-        if testbed == imported.TESTBED
-        else f"falloff run {campaign} --testbed {testbed}"
-    )
+    campaign = dataset.attrs["campaign"]
+    testbed = attributes.testbed(dataset)["name"]
+    if testbed == imported.TESTBED:
+        return f"falloff import {campaign} FILE..."
+    return f"falloff run {campaign} --testbed {testbed}"
 
 
 def folders(campaign: str, testbed: str) -> list[Path]:
     """The folders that hold a campaign on a testbed: the stored reference, then the user's own runs."""
-    own = sorted(file.parent for file in paths.RAW.glob(f"{campaign}-{testbed}-*/trials.json"))
+    own = sorted(paths.RAW.glob(f"{campaign}-{testbed}-*"))
     reference = paths.REFERENCE / f"{campaign}-{testbed}"
     return [folder for folder in (reference, *own) if (folder / "trials.json").exists()]
 
 
-def _links(source: Folder, statuses: dict[str, str]) -> Iterator[Link]:
-    hosts = _hosts(source)
-    packed = (source.path / archive.NAME).exists()
-    for name, text in source.texts():
-        transcript = read_transcript(text, name)
-        loose = source.path / "transcripts" / f"{name}.json"
-        yield Link(
-            trial=name,
-            status=statuses.get(name, ""),
-            file=_shown(loose if loose.exists() else source.path / archive.NAME),
-            member=name if packed and not loose.exists() else "",
-            sha256=manifest.digest(text),
-            host=hosts(transcript),
-            executed=tuple(
-                Executed(
-                    it.argv or (it.tool,),
-                    it.exit_code,
-                    _moment(it.start),
-                    it.wall_s if it.wall_s == it.wall_s else None,
-                )
-                for it in transcript.executions
-            ),
-        )
+def text(figure: Traced, chains: Mapping[str, Sequence[Chain]], notes: Mapping[str, str]) -> str:
+    """The whole chain of a figure.
+
+    `chains` has those of each dataset, the stored reference's first, and `notes` what is to be said of its command.
+    """
+    lines = [f"Figure {figure.label}", f"  drawn by   {figure.drawn_by}"]
+    lines.append(f"  study      {figure.studied_by}")
+    for name in figure.files:
+        sha256 = manifest.digest((paths.DATA / name).read_bytes())
+        lines += ["", f"File data/{name}", f"  sha256     {sha256}"]
+    for name, found in chains.items():
+        lines += ["", f"Dataset {name}"]
+        lines += [] if found else ["  (no campaign of it is kept here)"]
+        for chain in found:
+            campaign = f"{chain.campaign} on {chain.testbed}, {chain.evidence} evidence"
+            lines += [
+                f"  campaign   {campaign}: {chain.title}",
+                f"    trials     sha256 {chain.campaign_sha256}",
+                f"    dataset    sha256 {chain.dataset_sha256}",
+                f"    raw        sha256 {chain.transcripts_sha256}, {len(chain.links)} transcripts",
+                f"    kept in    {chain.folder}",
+                f"    made by    {chain.command}{f'   ({notes[name]})' if notes[name] else ''}",
+                *(f"    session    {_session(host)}" for host in chain.sessions),
+            ]
+            for link in chain.links:
+                lines += [
+                    f"  trial      {link.trial}: {link.status or 'no row'}",
+                    f"    file       {link.file}",
+                    f"    sha256     {link.sha256}",
+                    *(f"    command    {_executed(one)}" for one in link.executions),
+                ]
+    return "\n".join(lines)
 
 
-def _hosts(source: Folder):
-    """Which host drove a transcript: that of the session in which it began; empty where it is not recorded."""
-    begun = [note["at"] for note in source.notes() if note["event"] == "session"]
-    sessions = json.loads((source.path / "provenance.json").read_text(encoding="utf-8"))["sessions"]
-    names = [session.get("host", {}).get("hostname") or "" for session in sessions]
-
-    def of_transcript(transcript: Transcript) -> str:
-        starts = [it.start for it in transcript.executions if it.start == it.start]
-        if len(names) != len(begun) or not starts:
-            return names[0] if len(set(names)) == 1 else ""
-        return names[max(bisect_right(begun, min(starts)) - 1, 0)]
-
-    return of_transcript
+def raw(transcript: Transcript) -> str:
+    """What a trial's tools printed, each under its command line."""
+    parts = []
+    for one in transcript.executions:
+        end = "stopped at its limit" if one.timed_out else f"exit code {_known(one.exit_code)}"
+        parts.append(f"$ {shlex.join(one.argv or (one.tool,))}    [{end}]")
+        parts += [output.rstrip("\n") for output in (one.stdout, one.stderr) if output.strip()]
+    return "\n".join(parts)
 
 
-def _session(host: dict) -> Session:
-    return Session(
-        **{name: host.get(name) for name in ("hostname", "system", "kernel", "cpu_model", "cpus", "memory_bytes")},
-        tools={name: version for name, version in host.get("tools", {}).items() if version},
-        commit=host.get("git_commit"),
-        dirty=host.get("git_dirty"),
-    )
+def code(session: Mapping[str, Any]) -> str:
+    """The commit of a session, or of this place, in words."""
+    if not session.get("git_commit"):
+        return "commit not known"
+    return f"commit {session['git_commit']}{' with changes' if session['git_dirty'] else ''}"
 
 
-def _moment(start: float) -> str | None:
-    return None if start != start else datetime.fromtimestamp(start, timezone.utc).isoformat(timespec="seconds")
+def _link(folder: Path, trial: str, content: bytes, statuses: Mapping[str, str]) -> Link:
+    loose = folder / "transcripts" / f"{trial}.json"
+    file = _shown(loose if loose.exists() else folder / archive.NAME)
+    executions = read_transcript(content, trial).executions
+    return Link(trial, statuses.get(trial, ""), file, manifest.digest(content), executions)
+
+
+def _session(host: Mapping[str, Any]) -> str:
+    names = ("hostname", "system", "kernel", "cpu_model")
+    return ", ".join([*(host[name] for name in names if host.get(name)), code(host)])
+
+
+def _executed(one: Execution) -> str:
+    when = "when is not known"  # as of an imported output
+    if math.isfinite(one.start):
+        start = datetime.fromtimestamp(one.start, timezone.utc).isoformat("T", "seconds")
+        when = f"{start}, {one.wall_s:.2f} s"
+    return f"[{when}, exit code {_known(one.exit_code)}] {shlex.join(one.argv or (one.tool,))}"
+
+
+def _known(exit_code: int | None) -> str:
+    return "not known" if exit_code is None else str(exit_code)
 
 
 def _shown(path: Path) -> str:
     """A path as the reader of the repository sees it."""
-    return path.relative_to(paths.ROOT).as_posix() if path.is_relative_to(paths.ROOT) else os.fspath(path)
+    inside = path.is_relative_to(paths.ROOT)
+    return path.relative_to(paths.ROOT).as_posix() if inside else os.fspath(path)

@@ -8,9 +8,8 @@ What is nowhere known is left out, with the dims that nothing else has: a schema
 import hashlib
 import json
 import lzma
-import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +22,20 @@ from runners.record import FalloffError
 
 Content = Mapping[str, Mapping[str, Any]]
 
-ABSENT = "nothing"
-
 
 def of(dataset: xr.Dataset) -> Content:
     """Dims and nested values of each variable and coordinate by name; NaN is None."""
-    known = [name for name in dataset.variables if name not in dataset.dims and _is_known(dataset[name].values)]
+    values = {name: array.values for name, array in dataset.variables.items()}
+    known = [name for name in values if name not in dataset.dims and _is_known(values[name])]
     used = {dim for name in known for dim in dataset[name].dims}
-    labels = [name for name in dataset.dims if name in dataset.variables and name in used]
+    labels = [name for name in dataset.dims if name in values and name in used]
     return {str(name): _plain(dataset[name]) for name in sorted([*known, *labels], key=str)}
 
 
 def text(content: Content) -> str:
     """The content as it is kept, always the same text for the same values."""
-    return "".join(json.dumps({"name": name, **array}, ensure_ascii=False) + "\n" for name, array in content.items())
+    lines = ({"name": name, **array} for name, array in content.items())
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
 def digest(dataset: xr.Dataset) -> str:
@@ -65,22 +64,17 @@ def kept(folder: Path) -> Content:
 def differences(earlier: Content, now: Content) -> list[str]:
     """Every value that is not the same in two contents of one campaign, with its variable and trial, a line each."""
     rows, rows_now = _rows(earlier), _rows(now)
-    told = [f"trial {row} has no row any more" for row in rows if row not in rows_now]
-    told += [f"trial {row} has a row that was not there" for row in rows_now if row not in rows]
-    shared = [(row, rows[row], rows_now[row]) for row in rows if row in rows_now]
+    lines = [f"trial {row} has no row any more" for row in rows if row not in rows_now]
+    lines += [f"trial {row} has a row that was not there" for row in rows_now if row not in rows]
+    shared = rows.keys() & rows_now.keys()
     for name in sorted({*earlier, *now}):
-        before, after = earlier.get(name), now.get(name)
-        if _is_of_trials(before or after):
-            for row, at, at_now in shared:
-                old, new = _at(before, at), _at(after, at_now)
-                told += [
-                    f"{name}{place} of {row}: {was} was recorded, it is {is_}" for place, was, is_ in _apart(old, new)
-                ]
-        elif before != after:
-            told.append(
-                f"the labels {name} are not the same: {_shown(before)} were recorded, they are {_shown(after)}"
-            )
-    return told
+        old = dict(_cells(name, earlier, rows, shared))
+        new = dict(_cells(name, now, rows_now, shared))
+        for place in dict.fromkeys([*old, *new]):
+            was, value = old.get(place), new.get(place)
+            if was != value:
+                lines.append(f"{place}: {_shown(was)} was recorded, it is {_shown(value)}")
+    return lines
 
 
 def _plain(array: xr.DataArray) -> dict[str, Any]:
@@ -91,11 +85,8 @@ def _plain(array: xr.DataArray) -> dict[str, Any]:
 
 
 def _is_known(values: np.ndarray) -> bool:
-    return bool((values != "").any() if values.dtype.kind in "OUT" else (values == values).any())  # NaN is not itself
-
-
-def _is_of_trials(array: Mapping[str, Any]) -> bool:
-    return array["dims"][:1] == ["trial"]
+    is_text = values.dtype.kind in "OUT"
+    return bool((values != "").any() if is_text else (values == values).any())  # NaN is not itself
 
 
 def _rows(content: Content) -> dict[str, int]:
@@ -108,23 +99,30 @@ def _rows(content: Content) -> dict[str, int]:
     return rows
 
 
-def _at(array: Mapping[str, Any] | None, row: int) -> Any:
-    return None if array is None else array["values"][row]
+def _cells(
+    name: str, content: Content, rows: Mapping[str, int], shared: Collection[str]
+) -> Iterator[tuple[str, Any]]:
+    """Each known value of a variable by its place in words; the labels of a dim are one value."""
+    array = content.get(name)
+    if array is None:
+        return
+    if array["dims"][:1] != ["trial"]:
+        yield f"labels {name}", array["values"]
+        return
+    for trial, row in rows.items():
+        if trial in shared:
+            for place, value in _leaves(array["values"][row]):
+                yield f"{name}{place} of {trial}", value
 
 
-def _apart(old: Any, new: Any, place: str = "") -> Iterator[tuple[str, str, str]]:
-    """Each place where two nested values differ, and both values there; a list that ends early is as one of None."""
-    if isinstance(old, list) or isinstance(new, list):
-        olds, news = ([] if side is None else side for side in (old, new))
-        for number in range(max(len(olds), len(news))):
-            was, is_ = (side[number] if number < len(side) else None for side in (olds, news))
-            yield from _apart(was, is_, f"{place}[{number}]")
-    elif old != new and not (old in ("", None) and new in ("", None)):
-        yield place, _shown(old), _shown(new)
+def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, list):
+        for number, part in enumerate(value):
+            yield from _leaves(part, f"{place}[{number}]")
+    elif value not in ("", None):
+        yield place, value
 
 
 def _shown(value: Any) -> str:
-    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
-        return ABSENT
-    written = json.dumps(value, ensure_ascii=False)
+    written = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
     return written if len(written) <= 120 else f"{written[:120]} ..."

@@ -1,16 +1,14 @@
 """Whether a campaign's folder is still what it was: its files by their digests, its dataset value by value."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
 
 from analysis import paths, store
 from analysis.evidence import content
 from runners import manifest
 from runners.journal import Folder, read_transcript
-from runners.plan import Plan
 from runners.record import FalloffError
 
 # A fault of a parser is in every trial; so many lines show it.
@@ -34,34 +32,43 @@ class Check:
 def folders(given: Sequence[Path] = ()) -> list[Path]:
     """The campaigns in the given folders, else in data/reference and data/raw; raises FalloffError without any."""
     within = given or (paths.REFERENCE, paths.RAW)
-    found = [file.parent for top in within for file in sorted((*top.glob("trials.json"), *top.glob("*/trials.json")))]
-    if not found:
-        raise FalloffError(f"there is no campaign's folder (with a trials.json) in {', '.join(map(str, within))}")
-    return list(dict.fromkeys(found))
+    files = [
+        file
+        for top in within
+        for file in sorted((*top.glob("trials.json"), *top.glob("*/trials.json")))
+    ]
+    if not files:
+        names = ", ".join(map(str, within))
+        raise FalloffError(f"there is no campaign's folder (with a trials.json) in {names}")
+    return list(dict.fromkeys(file.parent for file in files))
 
 
 def check(folder: Path, datasets: Path = paths.DATASETS) -> Check:
     """Compare a folder with its recorded digests, its trials with its plan and journal, and its dataset, rebuilt from
     the transcripts, with the one that was kept: in the folder, or as netCDF in `datasets`."""
-    unknown = (
-        []
-        if manifest.read(folder)
-        else [f"no {manifest.NAME}: whether a file was changed cannot be told (--renew records it)"]
-    )
-    told = [*manifest.differences(folder)]
+    unknown, trials = [], 0
+    if not manifest.read(folder):
+        unknown.append(
+            f"no {manifest.NAME}: whether a file was changed cannot be told (--renew records it)"
+        )
+    lines = [*manifest.differences(folder)]
     try:
-        told += _against_the_plan(Folder(folder))
+        lines += _against_the_plan(Folder(folder))
         rebuilt = content.of(store.assemble(folder))
     except FalloffError as error:
-        return Check(
-            folder, 0, tuple(dict.fromkeys([*told, f"the dataset cannot be rebuilt: {error}"])), tuple(unknown)
-        )
-    earlier = list(_earlier(folder, datasets))
-    if not earlier:
-        unknown.append("no dataset was kept: what its values were cannot be told (--renew keeps it)")
-    for where, kept in earlier:
-        told += _shortened([f"{where}: {line}" for line in content.differences(kept, rebuilt)])
-    return Check(folder, len(rebuilt["trial_id"]["values"]), tuple(told), tuple(unknown))
+        lines.append(f"the dataset cannot be rebuilt: {error}")
+    else:
+        trials = len(rebuilt["trial_id"]["values"])
+        file = datasets / f"{folder.name}.nc"
+        earlier = {manifest.DATASET: content.kept(folder), file.name: _of_file(file)}
+        if not any(earlier.values()):
+            unknown.append(
+                "no dataset was kept: what its values were cannot be told (--renew keeps it)"
+            )
+        for name, kept in earlier.items():
+            apart = content.differences(kept, rebuilt) if kept else []
+            lines += _shortened([f"{name}: {line}" for line in apart])
+    return Check(folder, trials, tuple(dict.fromkeys(lines)), tuple(unknown))
 
 
 def renew(folder: Path) -> None:
@@ -73,56 +80,45 @@ def renew(folder: Path) -> None:
 def text(found: Check) -> str:
     """A check as lines: the folder with its verdict, then what differs and what could not be told."""
     verdict = "DIFFERS" if found.differences else "unknown" if found.unknown else "ok"
-    name = os.path.relpath(found.folder)
-    lines = [f"{verdict:8} {name}: {found.trials} trials rebuilt"]
+    lines = [f"{verdict:8} {os.path.relpath(found.folder)}: {found.trials} trials rebuilt"]
     lines += [f"         - {line}" for line in found.differences]
     lines += [f"         ({line})" for line in found.unknown]
     return "\n".join(lines)
 
 
-def _earlier(folder: Path, datasets: Path) -> Iterator[tuple[str, content.Content]]:
-    """Each dataset that was kept of this campaign, and its name."""
-    kept = content.kept(folder)
-    if kept:
-        yield manifest.DATASET, kept
-    file = datasets / f"{folder.name}.nc"
-    if file.exists():
-        try:
-            with store.opened(file) as found:
-                written = content.of(found.load())
-        except (OSError, ValueError) as error:
-            raise FalloffError(f"{file} is not a readable netCDF-4 dataset: {error}") from None
-        yield file.name, written
+def _of_file(file: Path) -> content.Content:
+    if not file.exists():
+        return {}
+    try:
+        with store.opened(file) as found:
+            return content.of(found.load())
+    except (OSError, ValueError) as error:
+        raise FalloffError(f"{file} is not a readable netCDF-4 dataset: {error}") from None
 
 
 def _against_the_plan(folder: Folder) -> list[str]:
     """What the plan, the journal and the transcripts say differently of the same trials."""
     plan, notes = folder.plan(), folder.notes()
     planned = {trial.id: trial for trial in plan.trials()}
-    there = {name: read_transcript(text, name).trial for name, text in folder.texts()}
-    noted = dict.fromkeys(note["id"] for note in notes if note["event"] == "trial")
-    told = [f"trial {name} is in the journal, and its transcript is lost" for name in noted if name not in there]
-    told += [f"transcript {name} is of no trial of the plan" for name in there if name not in planned]
-    told += [
-        f"transcript {name} is of another trial than the plan's: {_apart(trial, planned[name])}"
-        for name, trial in there.items()
-        if name in planned and trial != planned[name]
-    ]
-    return told + _of_other_plans(plan, notes)
-
-
-def _of_other_plans(plan: Plan, notes: list[dict]) -> list[str]:
-    others = dict.fromkeys(note["digest"] for note in notes if note["event"] == "session") if notes else {}
-    return [
-        f"a session of the journal ran the trials {other[:16]}, the plan is {plan.digest[:16]}"
-        for other in others
-        if other != plan.digest
-    ]
-
-
-def _apart(trial, planned) -> str:
-    """The fields in which a trial is not the planned one."""
-    return ", ".join(name for name, value in vars(trial).items() if value != getattr(planned, name))
+    present = {name: read_transcript(text, name).trial for name, text in folder.texts()}
+    lines = []
+    for name in dict.fromkeys(note["id"] for note in notes if note["event"] == "trial"):
+        if name not in present:
+            lines.append(f"trial {name} is in the journal, and its transcript is lost")
+    for name, trial in present.items():
+        if name not in planned:
+            lines.append(f"transcript {name} is of no trial of the plan")
+        elif trial != planned[name]:
+            other = vars(planned[name])
+            apart = ", ".join(
+                field for field, value in vars(trial).items() if value != other[field]
+            )
+            lines.append(f"transcript {name} is of another trial than the plan's: {apart}")
+    for digest in dict.fromkeys(note["digest"] for note in notes if note["event"] == "session"):
+        if digest != plan.digest:
+            ran = f"a session of the journal ran the trials {digest[:16]}"
+            lines.append(f"{ran}, the plan is {plan.digest[:16]}")
+    return lines
 
 
 def _shortened(lines: list[str]) -> list[str]:
@@ -131,8 +127,8 @@ def _shortened(lines: list[str]) -> list[str]:
     for line in lines:
         kinds.setdefault(line.split(" of ")[0].split("[")[0], []).append(line)
     shortened = []
-    for kind, told in kinds.items():
-        shortened += told[:LINES_OF_ONE_KIND]
-        if len(told) > LINES_OF_ONE_KIND:
-            shortened.append(f"{kind}: and {len(told) - LINES_OF_ONE_KIND} values more")
+    for kind, alike in kinds.items():
+        shortened += alike[:LINES_OF_ONE_KIND]
+        if len(alike) > LINES_OF_ONE_KIND:
+            shortened.append(f"{kind}: and {len(alike) - LINES_OF_ONE_KIND} values more")
     return shortened

@@ -43,7 +43,7 @@ from analysis.wording import (
 )
 
 FIGURES = {"share": ("hpl_scaling",), "falls": ("hpl_scaling",)}  # what each rests on
-MODEL = "universal_scalability"  # of n times the share, as `fitting.laws` has it
+MODEL = "universal_scalability"  # of n times the share, as `fitting.compare` has it
 NOTHING = 0.0005  # a loss of less is told as nothing
 # Of a doubling: between two networks, and from a mean to its runs.
 SIDESTEP, RUNS_ASIDE = 0.13, 0.06

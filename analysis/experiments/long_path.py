@@ -1,4 +1,4 @@
-"""TCP over long paths: which socket buffer fills them, and does the congestion control matter?"""
+"""TCP over long paths: which socket buffer fills them, does the congestion control matter, and is goodput the same again?"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import attributes, drawing, published, style
+from analysis import drawing, style
+from analysis.attributes import interconnects, settings, short_names
 from analysis.capacity import travelled
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit, Table
-from analysis.experiments import long_repeats as repeat_series
-from analysis.experiments.long_repeats import LongRepeats
 from analysis.findings import (
     T_INTERVAL,
     Finding,
+    known,
     of_control,
     of_estimate,
     origin,
@@ -26,11 +26,11 @@ from analysis.findings import (
 )
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.statistics.intervals import average, rates
 from analysis.models import bandwidth_delay
 from analysis.statistics import design as designs
+from analysis.statistics.intervals import average, rates
 from analysis.statistics.judgement import Control, judge_control
-from analysis.attributes import short_names
+from analysis.statistics.repeats import Reproducibility, judge_repeats
 from analysis.wire import wire_limit
 from analysis.wording import (
     UNKNOWN,
@@ -38,8 +38,7 @@ from analysis.wording import (
     byte_range,
     byte_size,
     counted,
-    duration,
-    exact,
+    estimate,
     fixed,
     number,
     percent,
@@ -48,16 +47,13 @@ from analysis.wording import (
 from runners.record import FalloffError
 
 # The campaigns, and the files of data/, that each figure rests on.
-FIGURES = {
-    "long_path": ("long_path",),
-}
-
+FIGURES = {"long_path": ("long_path",), "long_path_repeats": ("long_repeats",)}
 MODEL = "bandwidth_delay"
-MBIT, GBIT, KIB, MS = 1e6, 1e9, 1024, 1e-3
-FULL = 0.97  # of the goodput with the largest buffer: from there on a path counts as full
-UNSCALED = 65536  # B: the largest window of TCP without window scaling (RFC 7323)
+MBIT, KIB, MS = 1e6, 1024, 1e-3
 MISSES = "the model misses its data"
-SAME = {"holds": "the same", "violated": "different", "undecided": "open"}
+SPREAD = 0.6  # of a row, for the repeats in it
+MCKAY = "95 % modified McKay interval over the transfers"
+PLACE = ("path", "congestion_control", "direction")
 
 
 @dataclass(frozen=True)
@@ -100,42 +96,45 @@ class Curve:
         """Harmonic means of goodput / wire limit [1] over (window_bytes), with 95 % t intervals."""
         return rates(self.goodput / self.wire_limit)
 
-    @property
-    def full_between(self) -> tuple[float, float]:
-        """The largest buffer [B] that does not fill the path, and the next one, from which on all fill it.
 
-        NaN where no buffer leaves it unfilled, and both without a goodput.
-        """
-        means = self.shares["mean"].dropna("window_bytes")
-        buffers = means.window_bytes.values
-        if not len(buffers):
-            return np.nan, np.nan
-        short = np.flatnonzero(means.values < FULL * means.values[-1])
-        if not len(short):
-            return np.nan, float(buffers[0])
-        return float(buffers[short[-1]]), float(buffers[short[-1] + 1])
+@dataclass(frozen=True)
+class Series:
+    """Repeats of a transfer on a path with one congestion control in one direction, judged; `wire_limit` [bit/s]."""
+
+    path: str
+    congestion_control: str
+    direction: str
+    wire_limit: float
+    judged: Reproducibility
 
 
 @dataclass(frozen=True)
-class Contrast:
-    """A congestion control against the design's control at the largest buffer, on a path in a direction.
+class Repeats:
+    """The campaign of repeats and its series; `margin` is the largest variation [1] that counts as reproducible."""
 
-    `agreement` is of the geometric-mean ratio of their goodputs in the same blocks.
-    """
+    dataset: xr.Dataset
+    margin: float
+    series: tuple[Series, ...]
 
-    path: str
-    direction: str
-    congestion_control: str
-    agreement: Control
+    @property
+    def blocks(self) -> int:
+        """How often every transfer was run, those without a reading too."""
+        return max(one.judged.sample.n + one.judged.sample.missing for one in self.series)
+
+    @property
+    def buffer(self) -> int:
+        """The socket buffer asked for [B]."""
+        return settings(self.dataset)["window_bytes"]
 
 
 @dataclass(frozen=True)
 class LongPath:
     """The campaign's dataset and all that follows from it, and the study of repeats where there are data for one.
-    `today` is of a shorter run of it, made anew.
 
-    `points` is over (block, *factors): `goodput` [bit/s] and `round_trip` [s], the sending kernel's mean;
-    buffers that no trial got, such as larger ones than the machine grants, are left out.
+    `points` is over (block, *factors): `goodput` [bit/s] and `round_trip` [s], the sending kernel's mean; buffers that
+    no trial got, such as larger ones than the machine grants, are left out. `contrasts` judge, by (control, path, direction), whether another congestion control
+    has the same goodput at the largest buffer as the design's `control` in the same blocks. `today` is of a shorter
+    run, made anew.
     """
 
     dataset: xr.Dataset
@@ -143,14 +142,14 @@ class LongPath:
     margin: float
     control: str
     curves: tuple[Curve, ...]
-    contrasts: tuple[Contrast, ...]
-    repeats: LongRepeats | None = None
+    contrasts: dict[tuple[str, str, str], Control]
+    repeats: Repeats | None = None
     today: "LongPath | None" = None
 
     @property
     def evidence(self) -> str:
         """The kind of evidence."""
-        return self.dataset.evidence.values.ravel()[0].item()
+        return origin("long_path", self.dataset)["evidence"]
 
     @property
     def blocks(self) -> int:
@@ -162,12 +161,6 @@ class LongPath:
         """The largest buffer asked for [B]."""
         return int(self.points.window_bytes.max())
 
-    @property
-    def others(self) -> tuple[str, ...]:
-        """The congestion controls that are set against the design's."""
-        controls = self.points.congestion_control.values.tolist()
-        return tuple(control for control in controls if control != self.control)
-
 
 def analyse(
     long_path: xr.Dataset, long_repeats: xr.Dataset | None = None, today: xr.Dataset | None = None
@@ -178,53 +171,57 @@ def analyse(
     """
     points = over_factors(
         long_path, runner="iperf3", goodput=long_path.goodput, round_trip=long_path.rtt_mean
-    )
-    points = _measured(points.sortby("window_bytes"))
+    ).sortby("window_bytes")
+    measured = points.goodput.notnull().any([dim for dim in points.dims if dim != "window_bytes"])
+    points = points.sel(window_bytes=measured) if measured.any() else points
     design = designs.read(long_path)
     return LongPath(
         dataset=long_path,
         points=points,
         margin=design.margin,
         control=design.control,
-        curves=tuple(_curve(long_path, points, *levels) for levels in _combinations(points)),
+        curves=tuple(_curve(long_path, points, *place) for place in _places(points)),
         contrasts=_contrasts(points, design),
-        repeats=None if long_repeats is None else repeat_series.analyse(long_repeats),
+        repeats=None if long_repeats is None else repeats_of(long_repeats),
         today=None if today is None else analyse(today),
     )
 
 
-def _combinations(points: xr.Dataset) -> Iterator[tuple[str, str, str]]:
+def repeats_of(dataset: xr.Dataset) -> Repeats:
+    """Judge every series of repeats; raises FalloffError when there is no iperf3 trial."""
+    points = over_factors(dataset, runner="iperf3", goodput=dataset.goodput)
+    margin = designs.read(dataset).margin
+
+    def series(*place: str) -> Series:
+        values = points.goodput.sel(dict(zip(PLACE, place))).values
+        limit = _described(dataset, place[0], place[2])["wire_limit"]
+        return Series(*place, limit, judge_repeats(values, margin))
+
+    return Repeats(dataset, margin, tuple(series(*place) for place in _places(points)))
+
+
+def _places(points: xr.Dataset) -> Iterator[tuple[str, str, str]]:
     """Every path, congestion control and direction."""
-    factors = ("path", "congestion_control", "direction")
-    return product(*(points[name].values.tolist() for name in factors))
-
-
-def _measured(points: xr.Dataset) -> xr.Dataset:
-    """The points at buffers with a goodput; all where there is none at all."""
-    others = [name for name in points.goodput.dims if name != "window_bytes"]
-    measured = points.goodput.notnull().any(others)
-    return points.sel(window_bytes=measured) if measured.any() else points
+    return product(*(points[name].values.tolist() for name in PLACE))
 
 
 def _described(dataset: xr.Dataset, path: str, direction: str) -> dict[str, float]:
     """Rate [bit/s on the wire], wire limit [bit/s] and round trip [s] of a path in a direction."""
-    table = attributes.interconnects(dataset)[path]
-    way = travelled(table, attributes.settings(dataset), direction)
+    table = interconnects(dataset)[path]
+    way = travelled(table, settings(dataset), direction)
     limit = wire_limit(way.rate, table["mtu"])
     return {"rate": way.rate, "wire_limit": limit, "round_trip": way.round_trip}
 
 
-def _curve(dataset, points, path: str, congestion_control: str, direction: str) -> Curve:
-    at = points.sel(path=path, congestion_control=congestion_control, direction=direction)
+def _curve(dataset: xr.Dataset, points: xr.Dataset, *place: str) -> Curve:
+    at = points.sel(dict(zip(PLACE, place)))
     goodput = at.goodput.transpose("block", "window_bytes")
     window = goodput.window_bytes.values.astype(float)
     values = {
-        "path": path,
-        "congestion_control": congestion_control,
-        "direction": direction,
+        **dict(zip(PLACE, place)),
         "goodput": goodput,
         "measured_round_trip": float(at.round_trip.isel(window_bytes=0).median()),
-        **_described(dataset, path, direction),
+        **_described(dataset, place[0], place[2]),
     }
     try:
         fitted = fit_blocks(bandwidth_delay.MODEL, window, goodput.values)
@@ -232,28 +229,23 @@ def _curve(dataset, points, path: str, congestion_control: str, direction: str) 
         return Curve(**values, refused=str(error))
     line, *_ = fitted.band(window, "cost")  # arithmetic, as are the means that it is held against
     is_close = follows(goodput.values, line, len(bandwidth_delay.MODEL.parameters))
-    return Curve(
-        **values,
-        fitted=fitted,
-        knee=average(bandwidth_delay.knee(*fitted.by_block.T), "ratio"),
-        follows=is_close,
-    )
+    knee = average(bandwidth_delay.knee(*fitted.by_block.T), "ratio")
+    return Curve(**values, fitted=fitted, knee=tuple(map(float, knee)), follows=is_close)
 
 
-def _contrasts(points: xr.Dataset, design: designs.Design) -> tuple[Contrast, ...]:
+def _contrasts(points: xr.Dataset, design: designs.Design) -> dict[tuple[str, str, str], Control]:
     log = np.log(points.goodput.isel(window_bytes=-1))
     others = log.drop_sel(congestion_control=design.control)
     ratios = others - log.sel(congestion_control=design.control, drop=True)
-    places = ["path", "direction", "congestion_control"]
-    ratios = ratios.stack(place=places).transpose("place", "block")
-    return tuple(
-        Contrast(*place, judge_control(blocks, design.margin))
-        for place, blocks in zip(ratios.place.values.tolist(), ratios.values)
-    )
+    ratios = ratios.stack(place=["congestion_control", "path", "direction"])
+    return {
+        place: judge_control(ratios.sel(place=place).values, design.margin)
+        for place in ratios.place.values.tolist()
+    }
 
 
 def findings(study: LongPath) -> Iterator[Finding]:
-    """The buffer that fills each path, and each congestion control against the design's, as data."""
+    """The buffer that fills each path, each congestion control against the design's, and each variation, as data."""
     source = origin("long_path", study.dataset)
     for curve in study.curves:
         blocks = 0 if curve.fitted is None else curve.fitted.blocks
@@ -261,93 +253,80 @@ def findings(study: LongPath) -> Iterator[Finding]:
             f"the buffer that fills {curve.path} {curve.direction} with {curve.congestion_control}"
         )
         reason = curve.refused or ("" if curve.follows else MISSES)
-        estimate, *ends = curve.knee
+        buffer, *ends = curve.knee
         further = {"n": blocks, "reason": reason}
-        yield of_estimate(source, statement, "buffer", "B", estimate, ends, T_INTERVAL, **further)
-    for contrast in study.contrasts:
-        place = f"{contrast.path} {contrast.direction}"
-        controls = f"goodput with {contrast.congestion_control} over that with {study.control}"
-        yield of_control(source, f"{controls}: {place}", contrast.agreement)
+        yield of_estimate(source, statement, "buffer", "B", buffer, ends, T_INTERVAL, **further)
+    for (control, path, direction), agreement in study.contrasts.items():
+        statement = f"goodput with {control} over that with {study.control}: {path} {direction}"
+        yield of_control(source, statement, agreement)
+    if study.repeats is None:
+        return
+    source, margin = origin("long_path", study.repeats.dataset), study.repeats.margin
+    for series in study.repeats.series:
+        judged, place = series.judged, f"{series.path} {series.direction}"
+        statement = f"goodput is the same again on {place} with {series.congestion_control}, within {100 * margin:g} %"
+        yield of_estimate(
+            source,
+            statement,
+            "coefficient of variation",
+            "1",
+            judged.sample.variation,
+            judged.interval,
+            MCKAY,
+            n=judged.sample.n,
+            n_of="transfer",
+            answer=judged.kind,
+        )
 
 
 def finding(study: LongPath) -> str:
-    """Which buffer fills a path and what congestion control changes, in plain English (Markdown)."""
+    """Which buffer fills a path, what congestion control changes, and whether goodput is the same again (Markdown)."""
+    controls = study.points.congestion_control.values.tolist()
     paragraphs = (
         (
-            _of_buffers(study),
-            _of_small_buffer(study),
+            *_of_buffers(study),
             without_reading(study.dataset),
             _of_today(study),
         ),
-        (_of_control(study, control) for control in study.others),
+        (_of_control(study, control) for control in controls if control != study.control),
+        _of_repeats(study.repeats) if study.repeats else (),
     )
-    joined = (" ".join(filter(None, sentences)) for sentences in paragraphs)
-    return "\n\n".join(filter(None, joined))
+    return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in paragraphs)))
 
 
-def _of_buffers(study: LongPath) -> str:
+def _of_buffers(study: LongPath) -> Iterator[str]:
     quoted = [curve for curve in study.curves if curve.follows]
     basis = f"{counted(study.blocks, 'block')}, {study.evidence} evidence"
     if not quoted:
         reason = next((curve.refused for curve in study.curves if curve.refused), MISSES)
-        return f"**From which buffer on TCP fills these paths cannot be said** ({basis}): {reason}"
+        yield f"**From which buffer on TCP fills these paths cannot be said** ({basis}): {reason}"
+        return
     ratios = [curve.knee[0] / curve.product for curve in quoted]
     best = min(quoted, key=lambda curve: np.nan_to_num(curve.knee[2] / curve.knee[1], nan=np.inf))
-    estimate, low, high = best.knee
+    buffer, low, high = best.knee
     interval = "" if np.isnan(low) else f" (95 % t interval {byte_range((low, high))})"
-    sentences = (
-        f"**TCP fills these paths from a socket buffer of {fixed(np.median(ratios), 2)} times rate × round trip on** ({basis}).",
-        _range(ratios),
-        f"With {best.congestion_control} ({best.direction}) {_path(study, best)} is full from {byte_size(estimate)} on{interval}.",
-        f"Its rate × round trip is {byte_size(best.product)}.",
-        _of_the_rest(len(study.curves) - len(quoted)),
+    yield f"**TCP fills these paths from a socket buffer of {fixed(np.median(ratios), 2)} times rate × round trip on** ({basis})."
+    if len(ratios) > 1:
+        yield (
+            f"That is the median of {len(ratios)} combinations of path, direction and congestion control, which range from "
+            f"{between((min(ratios), max(ratios)), 2)}."
+        )
+    yield (
+        f"With {best.congestion_control} ({best.direction}) {_path(study, best)} is full from {byte_size(buffer)} on{interval}. "
+        f"Its rate × round trip is {byte_size(best.product)}."
     )
-    return " ".join(filter(None, sentences))
-
-
-def _range(ratios: list[float]) -> str:
-    if len(ratios) == 1:
-        return ""
-    return (
-        f"That is the median of {counted(len(ratios), 'combination')} of path, direction and congestion control, which range "
-        f"from {between((min(ratios), max(ratios)), 2)}."
-    )
-
-
-def _of_the_rest(count: int) -> str:
-    if not count:
-        return ""
-    return (
-        f"The other {count} have no estimate: the model misses the data or has too few buffers. The tables give the two "
-        "tried buffers between which these paths fill."
-    )
+    if others := len(study.curves) - len(quoted):
+        yield f"The other {others} have no estimate: the model misses the data or has too few buffers."
 
 
 def _path(study: LongPath, curve: Curve) -> str:
     return f'the path "{short_names(study.dataset)[curve.path]}"'
 
 
-def _of_small_buffer(study: LongPath) -> str:
-    """What the largest unscaled window reaches where the round trip is longest."""
-    curves = [curve for curve in study.curves if curve.congestion_control == study.control]
-    longest = max(curves, key=lambda curve: curve.round_trip)
-    if UNSCALED not in longest.goodput.window_bytes.values:
-        return ""
-    share = longest.shares.sel(window_bytes=UNSCALED)
-    if not share["mean"] < FULL:
-        return ""
-    low, high = float(share.low), float(share.high)
-    interval = "" if np.isnan(low) else f" (95 % interval {percent_range((low, high))})"
-    return (
-        f"With a buffer of {byte_size(UNSCALED)} TCP reaches {percent(float(share['mean']))}{interval} of the limit of "
-        f"{_path(study, longest)}, {longest.direction}."
-    )
-
-
 def _of_control(study: LongPath, control: str) -> str:
     """How often a congestion control reaches the design's goodput with the largest buffer, and how far apart they are."""
-    compared = [one for one in study.contrasts if one.congestion_control == control]
-    agreements = [one.agreement for one in compared if one.agreement.ratio is not None]
+    compared = [one for place, one in study.contrasts.items() if place[0] == control]
+    agreements = [agreement for agreement in compared if agreement.ratio is not None]
     same = sum(agreement.kind == "holds" for agreement in agreements)
     if not agreements:
         return f"No block has both {control} and {study.control}."
@@ -366,18 +345,46 @@ def _of_today(study: LongPath) -> str:
         return ""
     run = f"Today's run ({counted(study.today.blocks, 'block')})"
     stored = {curve.key: curve for curve in study.curves if curve.follows}
-    both = [curve for curve in study.today.curves if curve.follows and curve.key in stored]
     sentences = [
         f"{run} finds {byte_size(curve.knee[0])} for {_path(study, curve)}, {curve.direction} with {curve.congestion_control}, "
         f"where the stored one has {byte_size(stored[curve.key].knee[0])}."
-        for curve in both
+        for curve in study.today.curves
+        if curve.follows and curve.key in stored
     ]
     return " ".join(sentences) or f"{run} has no estimate to set beside these."
 
 
+def _of_repeats(study: Repeats) -> Iterator[str]:
+    """How many series are reproducible, the largest variation and the slowest transfer."""
+    kinds = [series.judged.kind for series in study.series]
+    again, differs = kinds.count("reproducible"), kinds.count("not reproducible")
+    series = f"{len(study.series)} combinations of path, direction and congestion control"
+    evidence = origin("long_path", study.dataset)["evidence"]
+    basis = f"buffer {byte_size(study.buffer)}, {counted(study.blocks, 'transfer')} each, {evidence} evidence"
+    if again:
+        others = f", and not for {differs}" if differs else ""
+        yield f"**The same transfer gives the same goodput again** for {again} of {series}{others} ({basis})."
+    elif differs:
+        yield f"**The same transfer does not give the same goodput again** for {differs} of {series} ({basis})."
+    else:
+        yield f"**Whether the same transfer gives the same goodput again is open** for {series} ({basis})."
+    varying = [one.judged for one in study.series if np.isfinite(one.judged.sample.variation)]
+    if varying:
+        worst = max(varying, key=lambda judged: judged.sample.variation)
+        is_bounded = np.isfinite(worst.interval[1])
+        ends = f"95 % interval {percent_range(worst.interval)}" if is_bounded else "no upper end"
+        # A rare slow state shows in the least value, and hardly in the variation.
+        least = min(one.sample.minimum / one.sample.median for one in varying)
+        yield (
+            f"The largest coefficient of variation is {percent(worst.sample.variation)} ({ends}); up to {percent(study.margin, 0)} "
+            f"counts as the same. The slowest transfer reached {percent(least, 0)} of the median of its series."
+        )
+    yield without_reading(study.dataset, "transfer")
+
+
 def figures(study: LongPath) -> dict[str, Exhibit]:
-    """Goodput over the buffer, with every run."""
-    return {
+    """Goodput over the buffer, and every repeat where there are data for it; every run is drawn."""
+    shown = {
         "long_path": Exhibit(
             "long_path",
             goodput_over_buffer(study),
@@ -390,6 +397,18 @@ def figures(study: LongPath) -> dict[str, Exhibit]:
             rests_on=FIGURES["long_path"],
         )
     }
+    if study.repeats is not None:
+        evidence = origin("long_path", study.repeats.dataset)["evidence"]
+        shown["long_path_repeats"] = Exhibit(
+            "long_path_repeats",
+            all_repeats(study.repeats),
+            f"The same transfer again and again, with a buffer of {byte_size(study.repeats.buffer)}",
+            Basis(evidence, study.repeats.blocks, "every transfer is drawn"),
+            "Goodput as a share of the wire limit of every transfer, a row for each direction and congestion control",
+            "In each row from the slowest (above) to the fastest; the bar is the median.",
+            rests_on=FIGURES["long_path_repeats"],
+        )
+    return shown
 
 
 def goodput_over_buffer(study: LongPath) -> Figure:
@@ -397,25 +416,16 @@ def goodput_over_buffer(study: LongPath) -> Figure:
     names = short_names(study.dataset)
     controls = study.points.congestion_control.values.tolist()
     directions = study.points.direction.values.tolist()
+    shape = len(controls), len(directions)
     with style.styled():
         figure = Figure(figsize=(style.WIDTH, 1.4 + 1.9 * len(controls)))
-        grid = figure.subplots(
-            len(controls), len(directions), squeeze=False, sharex=True, sharey=True
-        )
+        grid = figure.subplots(*shape, squeeze=False, sharex=True, sharey=True)
         for curve in study.curves:
             axes = grid[controls.index(curve.congestion_control), directions.index(curve.direction)]
-            look = style.look(curve.path)
-            buffers = curve.goodput.window_bytes.values / curve.product
-            shares = 100 * curve.goodput.values / curve.wire_limit
-            axes.plot(
-                np.broadcast_to(buffers, shares.shape).ravel(),
-                shares.ravel(),
-                look.marker,
-                color=look.color,
-                alpha=0.55,
-                mew=0,
-                label=names[curve.path],
-            )
+            look, shares = style.look(curve.path), 100 * curve.goodput.values / curve.wire_limit
+            buffers = np.broadcast_to(curve.goodput.window_bytes / curve.product, shares.shape)
+            marks = {"color": look.color, "alpha": 0.55, "mew": 0, "label": names[curve.path]}
+            axes.plot(buffers.ravel(), shares.ravel(), look.marker, **marks)
             axes.set_title(f"{curve.congestion_control}, {curve.direction}")
         for axes in grid.ravel():
             _theory(axes)
@@ -432,20 +442,33 @@ def _theory(axes: Axes) -> None:
     axes.set_xscale("log")
     ends = axes.get_xlim()
     along = np.geomspace(*ends, 200)
-    axes.plot(
-        along,
-        100 * np.minimum(along, 1),
-        color=style.FAINT,
-        linewidth=1,
-        zorder=1,
-        label="theory",
-        gid=drawing.COMPUTED,
-    )
+    line = {"color": style.FAINT, "linewidth": 1, "zorder": 1, "label": "theory"}
+    axes.plot(along, 100 * np.minimum(along, 1), gid=drawing.COMPUTED, **line)
     axes.set_xlim(ends)
     axes.set_ylim(0, 110)
     axes.xaxis.set_major_locator(ticker.LogLocator())
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_locator(ticker.NullLocator())
+
+
+def all_repeats(study: Repeats) -> Figure:
+    """Every goodput as a share of the wire limit [%], a row for each series, sorted, with the median."""
+    names, rows = short_names(study.dataset), []
+    with style.styled():
+        figure, axes = drawing.new_figure(1.2 + 0.4 * len(study.series))
+        for row, series in enumerate(study.series):
+            look, sample = style.look(series.congestion_control), series.judged.sample
+            shares = 100 * np.array(sample.values) / series.wire_limit
+            places = row + SPREAD * (np.linspace(0, 1, len(shares)) - 0.5)
+            marks = {"color": look.color, "alpha": 0.45, "mew": 0}
+            axes.plot(shares, places, look.marker, label=series.congestion_control, **marks)
+            median = 100 * sample.median / series.wire_limit
+            axes.plot(median, row, "|", color=style.INK, markersize=14, mew=1.5, label="median")
+            rows.append(f"{names[series.path]}, {series.direction}, {series.congestion_control}")
+        drawing.rows(axes, rows)
+        axes.set_xlabel("goodput / wire limit [%]")
+        drawing.legend_below(figure, axes, 4)
+        return figure
 
 
 def buffers_table(study: LongPath) -> Table:
@@ -464,102 +487,19 @@ def buffers_table(study: LongPath) -> Table:
         (
             f"{names[curve.path]}, {curve.direction}",
             number(curve.rate / MBIT),
-            f"{number(curve.round_trip / MS)} ({number(_known(curve.measured_round_trip / MS))})",
+            f"{number(curve.round_trip / MS)} ({number(known(curve.measured_round_trip / MS))})",
             number(curve.product / KIB),
-            _full_from(curve),
-            _ratio(curve),
-            fixed(_known(100 * curve.shares["mean"].isel(window_bytes=-1)), 1),
+            estimate(*(end / KIB for end in curve.knee)) if curve.follows else UNKNOWN,
+            fixed(curve.knee[0] / curve.product, 2) if curve.follows else UNKNOWN,
+            fixed(known(100 * curve.shares["mean"].isel(window_bytes=-1)), 1),
         )
         for curve in study.curves
         if curve.congestion_control == study.control
     ]
     caption = (
-        f"The socket buffer from which on a path is full, with {study.control}: the knee of the bandwidth-delay model, or the "
-        "tried buffers around it where the model misses its data. The measured round trip is with the smallest buffer. "
+        f"The socket buffer from which on a path is full, with {study.control}: the knee of the bandwidth-delay model, unknown "
+        "where the model misses the data or there are too few buffers. The measured round trip is with the smallest buffer. "
         f"Reached: goodput with {byte_size(study.largest_window)} / wire limit."
     )
     basis = Basis(study.evidence, study.blocks, "95 % t intervals")
     return Table("long-path", columns, "lrrrrrr", rows, caption, basis)
-
-
-def _full_from(curve: Curve) -> str:
-    """The knee with its interval [KiB], or the tried buffers between which the path fills."""
-    if curve.follows:
-        estimate, low, high = (_known(value / KIB) for value in curve.knee)
-        interval = "" if low is None else f" ({number(low)} to {number(high)})"
-        return f"{number(estimate)}{interval}"
-    unfilled, full = curve.full_between
-    if np.isnan(full):
-        return UNKNOWN
-    return (
-        f"at most {full / KIB:g}"
-        if np.isnan(unfilled)
-        else f"between {unfilled / KIB:g} and {full / KIB:g}"
-    )
-
-
-def _ratio(curve: Curve) -> str:
-    return fixed(curve.knee[0] / curve.product, 2) if curve.follows else UNKNOWN
-
-
-def controls_table(study: LongPath) -> Table:
-    """Each other congestion control: the buffer that fills, and its goodput at the largest one against the design's."""
-    names = short_names(study.dataset)
-    curves = {curve.key: curve for curve in study.curves}
-    columns = (
-        "Path",
-        "Control",
-        "Full from (95 % interval) [KiB]",
-        "Full from / product [1]",
-        f"Goodput / that of {study.control} (90 % interval) [1]",
-        "Blocks",
-        "The same?",
-    )
-    rows = []
-    for contrast in study.contrasts:
-        curve = curves[contrast.path, contrast.congestion_control, contrast.direction]
-        agreement = contrast.agreement
-        interval = f" ({between(agreement.interval, 3)})" if agreement.interval else ""
-        rows.append(
-            (
-                f"{names[contrast.path]}, {contrast.direction}",
-                contrast.congestion_control,
-                _full_from(curve),
-                _ratio(curve),
-                f"{fixed(agreement.ratio, 3)}{interval}",
-                str(agreement.blocks),
-                SAME[agreement.kind],
-            )
-        )
-    caption = (
-        f"Other congestion controls: the buffer as for {study.control}, and geometric-mean ratios of the goodputs with "
-        f"{byte_size(study.largest_window)} in the same blocks. The same: the whole interval lies within "
-        f"{percent(study.margin, 0)}."
-    )
-    basis = Basis(study.evidence, study.blocks, "t intervals")
-    return Table("long-path-control", columns, "llrrrrl", rows, caption, basis)
-
-
-def source() -> str:
-    """What the source printed of its transfers, and what follows from its buffers (Markdown)."""
-    printed = published.grid5000()
-    most = {name: _gbit(entry["value"]) for name, entry in printed["maximum"].items()}
-    rate, buffers = printed["backbone"]["rate"]["value"], printed["tcp"]["buffers"]["value"]
-    quotes = {statement["about"]: statement["quote"] for statement in printed["statement"]}
-    sentences = (
-        f"The source reached at most {most['rennes_to_lyon']} from Rennes to Lyon and {most['lyon_to_rennes']} back, over a "
-        f"backbone of {_gbit(rate)} (published evidence) [@gridfive].",
-        f'It says: "{quotes["reproducibility"]}"',
-        f"Its buffers of {byte_size(buffers)} would fill that backbone up to a round trip of {duration(8 * buffers / rate)} "
-        "(computed), if the kernel granted them.",
-        "Neither its round trips nor its single transfers are printed.",
-    )
-    return " ".join(sentences)
-
-
-def _gbit(printed: float) -> str:
-    return f"{exact(printed / GBIT)} Gbit/s"
-
-
-def _known(value) -> float | None:
-    return float(value) if np.isfinite(value) else None

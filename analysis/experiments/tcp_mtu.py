@@ -1,6 +1,6 @@
-"""TCP over cable, switch and router: goodput over the MTU, each way and both at once, and what a byte costs both ends."""
+"""TCP over cable, switch and router: goodput over the MTU, one way and both, and CPU time for a byte."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,101 +9,113 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import attributes, drawing, published, style
-from analysis.cpu_account import MOST_UNATTRIBUTED
-from analysis.derive import over_factors
-from analysis.exhibit import Basis, Exhibit, Table
-from analysis.experiments import tcp_cost as costs
-from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
-from analysis.flooding import Bystander, flooded
-from analysis.statistics.intervals import Kind, rates
-from analysis.attributes import host, short_names
-from analysis.tcp import FULL, STAMPS, points, stamps
-from analysis.wording import UNKNOWN, between, counted, fixed, number, percent, percent_range
+from analysis import drawing, models, published, style
+from analysis.attributes import design, host, short_names
+from analysis.derive import at_only_level
+from analysis.exhibit import Basis, Exhibit
+from analysis.findings import T_INTERVAL, Finding, known, of_estimate, origin
+from analysis.fitting.adequacy import follows
+from analysis.fitting.block_fit import BlockFit, fit_blocks
+from analysis.statistics.intervals import average, rates, ratios
+from analysis.tcp import (
+    ENDS,
+    HOST_BOUND,
+    LINK_BOUND,
+    MOST_UNATTRIBUTED,
+    SHAPER,
+    points,
+    stamps,
+)
+from analysis.wire import tcp_payload
+from analysis.wording import counted, number, percent, percent_range
+from runners.record import FalloffError
 
-LINK_BOUND, HOST_BOUND, SHAPER = STAMPS
-GIGA = 1e9
-SIDESTEP = 0.14  # of a doubling of the MTU, between two marks
-OUTSIDE = 0.2  # the same, between two published marks
-APART = 1.9  # ticks closer than this factor would collide
+# The campaigns, and the files of data/, that each figure rests on.
 FIGURES = {
     "tcp_mtu": ("tcp_mtu", "published/nemo.toml", "published/nemo_netperf.csv"),
     "tcp_cost": ("tcp_cost",),
 }
 OPENS = {"tcp_cost": {"y": "cpu_time"}}
+COST_MODEL = models.find("cpu_cost")
+GIGA, NANO = 1e9, 1e-9
+SIDESTEP = 0.14  # of a doubling of the MTU, between two marks
+OUTSIDE = 0.2  # the same, between two published marks
+APART = 1.4  # ticks closer than this factor would collide
+NOT_KNOWN = (np.nan, np.nan, np.nan)
+Estimate = tuple[float, float, float]  # value and its 95 % t interval over the blocks; NaN: unknown
 
 
 @dataclass(frozen=True)
-class Onlookers:
-    """What the nodes that took no part received: `readings` were judged, one for each such node and trial.
+class End:
+    """CPU time for a byte at one end: `values` [s/B] over (block, mtu).
 
-    `flooded` are those that received too much, with their path; `largest` is the largest share of the traffic [1], NaN
-    without a reading.
+    `fitted` is the cost model over the payload [B] of a packet; None where the data do not allow it, and
+    `refused` says why. `followed` says whether the model may be drawn through the means. `packet_part` is
+    the packet's share [1] of the cost at the least MTU by the model. `saved` [1] is what the largest MTU
+    saves of the cost at the least, in so many `blocks`.
     """
 
-    readings: int
-    largest: float
-    flooded: tuple[tuple[str, Bystander], ...]
+    name: str
+    values: xr.DataArray
+    fitted: BlockFit | None
+    refused: str
+    followed: bool
+    packet_part: Estimate
+    saved: Estimate
+    blocks: int
 
 
 @dataclass(frozen=True)
-class Today:
-    """Of the `points` that a shorter run of today, of so many `blocks`, shares with the reference, as many are limited by the
-    `same`, path or machine; `digest` names its trials."""
+class Cost:
+    """CPU time for a byte at the `sending` and the `receiving` end, on one path one way.
 
-    points: int
-    same: int
-    blocks: int
-    digest: str
+    `points` are over (block, mtu).
+    """
 
-    @property
-    def words(self) -> str:
-        """How many are limited by the same."""
-        return f"{self.same} of {counted(self.points, 'point')} limited by the same"
+    dataset: xr.Dataset
+    points: xr.Dataset
+    ends: tuple[End, ...]
 
     @property
-    def as_data(self) -> dict:
-        """The comparison for `summary.json`."""
-        answer = "reproduced" if self.same == self.points else "not reproduced"
-        return {"answer": answer, "judged_as": self.words, "n": self.blocks, "digest": self.digest}
+    def mtus(self) -> tuple[int, int]:
+        """The least and the largest MTU [B]."""
+        return int(self.points.mtu.min()), int(self.points.mtu.max())
 
 
 @dataclass(frozen=True)
 class TcpMtu:
     """The campaign's dataset and all that follows from it.
 
-    `points` are those of `tcp.points`; over (path, mtu, direction) `stamps` tell what limits each, `totals` [bit/s] and `shares`
-    of the wire limit [1] are harmonic means with 95 % t intervals. `published` has a row for each of the source's tests on
-    a device like one of the paths (see `published.nemo_points`). `busy` are the
-    machine's processors that were in use, means over the blocks. `cost` is what a byte costs, None without its campaign.
+    `points` and `stamps` are those of `analysis.tcp`; `shares` of the wire limit [1] are harmonic means with
+    95 % t intervals over (path, mtu, direction). `published` has a row for each of the source's tests on a
+    device like one of the paths (see `published.nemo_points`). `cost` is None without its campaign; `today`
+    compares a shorter run of today, as `Finding.today` has it.
     """
 
     dataset: xr.Dataset
     points: xr.Dataset
     stamps: xr.DataArray
-    totals: xr.Dataset
     shares: xr.Dataset
-    onlookers: Onlookers
     published: pd.DataFrame
-    busy: xr.DataArray
-    cost: costs.Cost | None = None
-    today: Today | None = None
+    cost: Cost | None = None
+    today: dict | None = None
 
     @property
     def evidence(self) -> str:
         """The kind of evidence."""
-        return self.dataset.evidence.values.ravel()[0].item()
+        return origin("tcp_mtu", self.dataset)["evidence"]
 
     @property
     def paths(self) -> list[str]:
         """The paths that have a rate, and so a wire limit."""
-        rated = self.points.limit.notnull().any(["mtu", "direction"])
-        return self.points.path[rated].values.tolist()
+        return self.points.path[
+            self.points.limit.notnull().any(["mtu", "direction"])
+        ].values.tolist()
 
     @property
-    def unshaped(self) -> list[str]:
-        """The paths without a rate, where the machine itself is the limit."""
-        return [path for path in self.points.path.values.tolist() if path not in self.paths]
+    def one_way(self) -> list[str]:
+        """The directions of which one is used at a time."""
+        return [way for way in self.points.direction.values.tolist() if way != "both"]
 
 
 def analyse(
@@ -113,98 +125,115 @@ def analyse(
 
     Raises FalloffError when one holds no iperf3 trial, or `tcp_cost` has several paths or directions.
     """
-    found = points(tcp_mtu)
-    limited = stamps(found)
-    like = attributes.design(tcp_mtu).get("published", {})
+    laid_out = points(tcp_mtu)
+    limited = stamps(laid_out)
+    like = design(tcp_mtu).get("published", {})
     return TcpMtu(
         dataset=tcp_mtu,
-        points=found,
+        points=laid_out,
         stamps=limited,
-        totals=rates(found.total),
-        shares=rates(found.share),
-        onlookers=onlookers(tcp_mtu),
+        shares=rates(laid_out.share),
         published=published.nemo_points(like),
-        busy=_busy(tcp_mtu),
-        cost=None if tcp_cost is None else costs.cost_of(tcp_cost),
+        cost=None if tcp_cost is None else cost_of(tcp_cost),
         today=None if today is None else _today(limited, points(today)),
     )
 
 
-def onlookers(dataset: xr.Dataset) -> Onlookers:
-    """The nodes that took no part in any of the campaign's transfers, on the paths that have such nodes."""
-    seen, too_much = [], []
-    columns = (dataset[name].values for name in ("path", "sender", "receiver", "bytes_received"))
-    for path, sender, receiver, received in zip(*columns):
-        if np.isnan(received).all():
-            continue
-        two = {int(sender), int(receiver)}
-        # All, whatever they received: the threshold is below any share.
-        seen += flooded(received, two, two, threshold=-1)
-        too_much += [(path.item(), node) for node in flooded(received, two, two)]
-    largest = max((node.share for node in seen), default=np.nan)
-    return Onlookers(len(seen), largest, tuple(too_much))
-
-
-def _busy(dataset: xr.Dataset) -> xr.DataArray:
-    """The machine's processors that were in use, over (path, mtu, direction)."""
-    settings = attributes.settings(dataset)
-    processors = dataset.host_cpu_time / (settings["duration_s"] + settings["omit_s"])
-    return over_factors(dataset, "iperf3", busy=processors).busy.mean("block")
-
-
-def _today(reference: xr.DataArray, found: xr.Dataset) -> Today | None:
-    """What limits today's points beside the reference's; None where both have none in common."""
-    then, now = xr.align(reference, stamps(found))
+def _today(reference: xr.DataArray, today: xr.Dataset) -> dict | None:
+    """Whether path or machine limits the same points today; None where none was run in both."""
+    then, now = xr.align(reference, stamps(today))
     known = (then != "") & (now != "")
-    same = int((known & (then == now)).sum())
-    digest = found.attrs["campaign_hash"]
-    return Today(int(known.sum()), same, found.sizes["block"], digest) if known.any() else None
+    count, same = int(known.sum()), int((known & (then == now)).sum())
+    if not count:
+        return None
+    return {
+        "answer": "reproduced" if same == count else "not reproduced",
+        "judged_as": f"{same} of {counted(count, 'point')} limited by the same",
+        "n": today.sizes["block"],
+        "digest": today.attrs["campaign_hash"],
+    }
+
+
+def cost_of(dataset: xr.Dataset) -> Cost:
+    """Fit the cost model to both ends; the data go from the client to the server.
+
+    Raises FalloffError when there is no iperf3 trial, or there are several paths or directions.
+    """
+    laid_out = at_only_level(points(dataset), "path", "direction")
+    names = zip(("sending", "receiving"), ENDS)
+    return Cost(
+        dataset, laid_out, tuple(_end(name, laid_out[f"cost_{end}"]) for name, end in names)
+    )
+
+
+def _end(name: str, values: xr.DataArray) -> End:
+    values = values.transpose("block", "mtu")
+    payload = tcp_payload(values.mtu.values)
+    fitted, refused, followed, packet_part = None, "", False, NOT_KNOWN
+    try:
+        fitted = fit_blocks(COST_MODEL, payload, values.values)
+    except FalloffError as error:
+        refused = str(error)
+    else:
+        line = fitted.band(payload, "cost")[0]
+        followed = follows(values.values, line, len(COST_MODEL.parameters))
+        per_byte, per_packet = fitted.by_block.T / [[1], [payload.min()]]
+        packet_part = tuple(map(float, average(per_packet / (per_byte + per_packet), "ratio")))
+    least, largest = (
+        values.sel(mtu=mtu, drop=True) for mtu in (values.mtu.min(), values.mtu.max())
+    )
+    left = ratios(np.log(largest / least))
+    return End(
+        name=name,
+        values=values,
+        fitted=fitted,
+        refused=refused,
+        followed=followed,
+        packet_part=packet_part,
+        saved=tuple(1 - float(left[end]) for end in ("ratio", "high", "low")),
+        blocks=int(left.blocks),
+    )
 
 
 def finding(study: TcpMtu) -> str:
     """How far TCP fills the wire, and what larger frames save at both ends, in plain English (Markdown)."""
-    said = [
-        _of_ways(study, _one_way(study), "One way"),
+    wrong = int((study.stamps == SHAPER).sum())
+    sentences = [
+        _of_ways(study, study.one_way, "One way"),
         _of_ways(study, ["both"], "Both ways at once") if "both" in study.points.direction else "",
-        _of_shaper(study),
+        f"**The shaper lets too much pass at {counted(wrong, 'point')}**." if wrong else "",
         _of_source(study),
-        f"Today's shorter run has {study.today.words} as here." if study.today else "",
+        f"Today's shorter run has {study.today['judged_as']} as here." if study.today else "",
     ]
-    wire = " ".join(filter(None, said))
-    cost = " ".join(costs.sentences(study.cost)) if study.cost else ""
-    return "\n\n".join(filter(None, (wire, cost)))
+    paragraphs = sentences, _of_cost(study.cost) if study.cost else ()
+    return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in paragraphs)))
 
 
-def _one_way(study: TcpMtu) -> list[str]:
-    return [
-        direction for direction in study.points.direction.values.tolist() if direction != "both"
-    ]
-
-
-def _of_ways(study: TcpMtu, directions: Collection[str], ways: str) -> str:
+def _of_ways(study: TcpMtu, directions: Sequence[str], ways: str) -> str:
     """At how many points of these directions TCP fills the wire, and the lowest share that it reaches."""
-    limited = study.stamps.sel(direction=list(directions))
-    full, bound, known = limited == LINK_BOUND, limited == HOST_BOUND, limited != ""
-    if not known.any():
+    limited = study.stamps.sel(direction=directions)
+    full, bound, judged = limited == LINK_BOUND, limited == HOST_BOUND, limited != ""
+    if not judged.any():
         return f"**{ways}, it cannot be said whether TCP fills the wire**: no path with a rate has a valid run."
-    how_many = "all" if full.sum() == known.sum() else f"{int(full.sum())} of"
-    said = f"**{ways}, TCP fills the wire at {how_many} {int(known.sum())} points**."
-    if not bound.any():
-        return f"{said} It reaches at least {_in_words(_lowest(study, known), study)}."
-    mtus = [str(mtu) for mtu in limited.mtu[bound.any(["path", "direction"])].values]
+    how_many = "all" if full.sum() == judged.sum() else f"{int(full.sum())} of"
+    text = f"**{ways}, TCP fills the wire at {how_many} {int(judged.sum())} points**."
+    if bound.any():
+        mtus = [str(mtu) for mtu in limited.mtu[bound.any(["path", "direction"])].values]
+        text += f" At {counted(int(bound.sum()), 'point')}, with MTU {' and '.join(mtus)}, the machine is the limit"
+        least = float(study.points.busy.mean("block").where(bound).min())
+        processors = host(study.dataset).get("cpus")
+        if processors and np.isfinite(least):
+            text += (
+                f": at least {number(least)} of its {counted(processors, 'processor')} were busy"
+            )
+        text += "."
+    lowest = _lowest(study, judged)
+    basis = f"{counted(int(lowest.blocks), 'block')}, {study.evidence} evidence"
+    if lowest.low.notnull():
+        basis = f"95 % interval {percent_range((float(lowest.low), float(lowest.high)))}, {basis}"
     return (
-        f"{said} At the other {int(bound.sum())}, with MTU {', '.join(mtus)}, the machine is the limit and not the path"
-        f"{_busy_there(study, bound)}. The lowest reaches {_in_words(_lowest(study, bound), study)}."
+        f"{text} The lowest reaches {percent(float(lowest['mean']))} of the wire limit ({basis})."
     )
-
-
-def _busy_there(study: TcpMtu, chosen: xr.DataArray) -> str:
-    """How many of the machine's processors were busy at the chosen points, at least, where that is known."""
-    processors = host(study.dataset).get("cpus")
-    least = float(study.busy.where(chosen).min())
-    if processors is None or np.isnan(least):
-        return ""
-    return f": at least {number(least)} of its {counted(processors, 'processor')} were busy"
 
 
 def _lowest(study: TcpMtu, chosen: xr.DataArray) -> xr.Dataset:
@@ -213,258 +242,207 @@ def _lowest(study: TcpMtu, chosen: xr.DataArray) -> xr.Dataset:
     return shares.isel(shares["mean"].where(chosen).argmin(...))
 
 
-def _in_words(share: xr.Dataset, study: TcpMtu) -> str:
-    """A share with its interval and what it rests on."""
-    ends = float(share.low), float(share.high)
-    interval = "" if np.isnan(share.low) else f"95 % interval {percent_range(ends)}, "
-    rests_on = f"{counted(int(share.blocks), 'block')}, {study.evidence} evidence"
-    return f"{percent(float(share['mean']))} of the wire limit ({interval}{rests_on})"
-
-
-def _of_shaper(study: TcpMtu) -> str:
-    wrong = int((study.stamps == SHAPER).sum())
-    where = counted(wrong, "point")
-    return f"**The shaper lets too much pass at {where}**: beyond the wire limit." if wrong else ""
-
-
 def _of_source(study: TcpMtu) -> str:
-    """The source's lowest share one way, and that of the path like its device."""
+    """The source's lowest share one way, and that of the path like its device where it was run."""
     one_way = study.published.query("direction == 'forward'")
     if one_way.empty:
         return ""
     lowest = one_way.loc[one_way.share.idxmin()]
     device = published.nemo()["device"][lowest.device]
-    said = f"The source's {device} reached {percent(lowest.share)} at MTU {lowest.mtu}, one way (published) [@nemo]"
-    place = {name: lowest[name] for name in ("path", "mtu", "direction")}
-    if not all(level in study.points[name].values for name, level in place.items()):
-        return f"{said}."
-    here = study.shares["mean"].sel(place)
-    if here.isnull():
-        return f"{said}."
-    fault = ""
-    if study.evidence == "emulated" and study.stamps.sel(place) == LINK_BOUND:
-        fault = " What held that switch or its cards back is not emulated."
-    return f"{said}; the path like it reaches {percent(float(here))} here.{fault}"
+    text = f"The source's {device} reached {percent(lowest.share)} at MTU {lowest.mtu}, one way (published) [@nemo]"
+    levels = {name: [lowest[name]] for name in ("path", "mtu", "direction")}
+    here = known(study.shares["mean"].reindex(levels).item())
+    return f"{text}; the path like it reaches {percent(here)} here." if here else f"{text}."
 
 
-def conduct(study: TcpMtu) -> str:
-    """What else was watched: paths without a rate, CPU time that is nobody's, onlookers, segments sent again (Markdown)."""
-    trials = int(study.points.total.notnull().sum())
-    told = int(study.points.cost_local.notnull().sum())
-    free = study.totals["mean"].sel(path=study.unshaped) / GIGA
-    said = [
-        f"On paths without a rate this machine carries {between((float(free.min()), float(free.max())), 1)} Gbit/s, all ways together."
-        if free.notnull().any()
-        else "",
-        f"{told} of {counted(trials, 'trial')} tell both ends' CPU time. In the others more than {percent(MOST_UNATTRIBUTED, 0)} of the "
-        "machine's belongs to no node, the shaper's work among it."
-        if told < trials
-        else "",
-        _of_onlookers(study),
-        f"TCP sent {counted(int(study.points.retransmits.sum()), 'segment')} again in all trials together.",
-    ]
-    return " ".join(filter(None, said))
+def _of_cost(cost: Cost) -> Iterator[str]:
+    """What the largest MTU saves at each end where that is sure, and the packet's part at the sending end."""
+    least, largest = cost.mtus
+    sure = [end for end in cost.ends if end.saved[1] > 0]
+    for end in sure:
+        yield (
+            f"At the {end.name} end, MTU {largest} saves {percent(end.saved[0])} of the CPU time that a byte takes at MTU {least} "
+            f"(95 % interval {percent_range(end.saved[1:])}, {counted(end.blocks, 'block')})."
+        )
+    if sure:
+        sending, receiving = (percent(saved) for saved in printed_savings())
+        yield f"The source's jumbo frames saved {sending} and {receiving} on its cable (published) [@nemo]."
+    sending = cost.ends[0]
+    if sending.followed and np.isfinite(sending.packet_part[1]):
+        part, *interval = sending.packet_part
+        yield (
+            f"By a model of both [@chase], {percent(part, 0)} of the sending end's cost at MTU {least} is the packet's and not the byte's "
+            f"(95 % interval {percent_range(interval, 0)})."
+        )
 
 
-def _of_onlookers(study: TcpMtu) -> str:
-    names, seen = short_names(study.dataset), study.onlookers
-    if not seen.readings:
-        return "No path of the campaign has nodes that take no part."
-    if seen.flooded:
-        where = ", ".join(sorted({names[path] for path, _ in seen.flooded}))
-        return f"**Frames are flooded** on {where}: a node that took no part received up to {percent(seen.largest)} of the traffic."
-    most, readings = number(1e6 * seen.largest), counted(seen.readings, "reading")
-    return f"No frames were flooded: a node that took no part received at most {most} millionths of the traffic ({readings})."
+def printed_savings() -> list[float]:
+    """What the source's jumbo frames saved of a byte's CPU time [1], at both ends of its cable."""
+    tests = published.nemo_netperf().query("path == 'crossover' and direction == 'forward'")
+    tests = tests.set_index("mtu").sort_index()
+    costs = [tests[f"cpu_{end}_percent"] / tests.goodput_kib_s for end in ENDS]
+    return [float(1 - cost.iloc[-1] / cost.iloc[0]) for cost in costs]
 
 
 def findings(study: TcpMtu) -> Iterator[Finding]:
-    """Every point's share of the wire limit, the lowest of them one way first, and the cost at both ends, as data."""
+    """Every point's share of the wire limit, the lowest of them one way first, and the cost, as data."""
     source, names = origin("tcp_mtu", study.dataset), short_names(study.dataset)
-    limited = study.stamps.sel(direction=_one_way(study))
-    known = limited != ""
-    if known.any():
-        said = "the lowest share of the wire limit that TCP reaches one way, over all points"
+    limited = study.stamps.sel(direction=study.one_way)
+    if (limited != "").any():
+        statement = "the lowest share of the wire limit that TCP reaches one way, over all points"
         answer = "does not fill it" if (limited == HOST_BOUND).any() else "fills it"
-        further = {"answer": answer, "primary": True, "today": study.today and study.today.as_data}
-        yield _of_share(source, said, _lowest(study, known), **further)
-    for path in study.paths:
-        for mtu in study.points.mtu.values.tolist():
-            for direction in study.points.direction.values.tolist():
-                place = {"path": path, "mtu": mtu, "direction": direction}
-                said = f"share of the wire limit that TCP reaches: {names[path]}, MTU {mtu}, {direction}"
-                stamp = study.stamps.sel(place).item()
-                yield _of_share(source, said, study.shares.sel(place), answer=stamp)
-    if study.cost is not None:
-        yield from costs.findings_of(study.cost)
+        further = {"answer": answer, "primary": True, "today": study.today}
+        yield _finding(
+            source, statement, "share", *_share(_lowest(study, limited != "")), **further
+        )
+    places = ("path", "mtu", "direction")
+    shares = study.shares.sel(path=study.paths).stack(point=places)
+    for place in shares.point.values.tolist():
+        at = f"{names[place[0]]}, MTU {place[1]}, {place[2]}"
+        statement = f"share of the wire limit that TCP reaches: {at}"
+        stamp = study.stamps.sel(dict(zip(places, place))).item()
+        yield _finding(source, statement, "share", *_share(shares.sel(point=place)), answer=stamp)
+    for end in study.cost.ends if study.cost else ():
+        source, (least, largest) = origin("tcp_mtu", study.cost.dataset), study.cost.mtus
+        statement = f"the packet's part of a byte's CPU time at MTU {least}, {end.name} end"
+        further = {"reason": end.refused, "primary": True}
+        blocks = end.fitted.blocks if end.fitted else 0
+        yield _finding(source, statement, "share", end.packet_part, blocks, **further)
+        statement = f"a byte's CPU time falls from MTU {least} to {largest}, {end.name} end"
+        yield _finding(source, statement, "fall", end.saved, end.blocks)
 
 
-def _of_share(source: dict, statement: str, at: xr.Dataset, **further) -> Finding:
-    mean, ends, n = float(at["mean"]), (float(at.low), float(at.high)), int(at.blocks)
-    return of_estimate(source, statement, "share", "1", mean, ends, T_INTERVAL, n=n, **further)
+def _share(at: xr.Dataset) -> tuple[Estimate, int]:
+    return (float(at["mean"]), float(at.low), float(at.high)), int(at.blocks)
+
+
+def _finding(source: dict, statement: str, quantity: str, value: Estimate, n: int, **further):
+    mean, *ends = value
+    return of_estimate(source, statement, quantity, "1", mean, ends, T_INTERVAL, n=n, **further)
 
 
 def figures(study: TcpMtu) -> dict[str, Exhibit]:
     """Goodput over the MTU, and the cost of a byte where there are data for it."""
-    basis = Basis(
-        study.evidence, study.points.sizes["block"], "harmonic means with 95 % t intervals"
+    blocks = study.points.sizes["block"]
+    shown = {
+        "tcp_mtu": Exhibit(
+            "tcp_mtu",
+            goodput_over_mtu(study),
+            "TCP's goodput over the MTU on each path, all ways together",
+            Basis(study.evidence, blocks, "harmonic means with 95 % t intervals"),
+            "Goodput over the MTU for each path, with the wire limit and the published points",
+            "Lines are the wire limit, one way and both ways. Small marks are single blocks. Crosses are published, in the colour of "
+            "their direction, beside their MTU.",
+            rests_on=FIGURES["tcp_mtu"],
+        )
+    }
+    if study.cost is not None:
+        shown["tcp_cost"] = Exhibit(
+            "tcp_cost",
+            cost_over_mtu(study.cost),
+            "CPU time per byte over the MTU, one way over a cable without a rate",
+            Basis(
+                origin("tcp_mtu", study.cost.dataset)["evidence"],
+                study.cost.points.sizes["block"],
+                "arithmetic means with 95 % t intervals",
+            ),
+            "Cost of a byte at the sending and the receiving end over the MTU",
+            " ".join(_cost_marks(study.cost)),
+            rests_on=FIGURES["tcp_cost"],
+        )
+    return shown
+
+
+def _cost_marks(cost: Cost) -> Iterator[str]:
+    """What the marks of the cost are, and why some of them are missing."""
+    yield (
+        "Small marks are single blocks. A curve is the cost model with its 95 % band, where it follows the means."
     )
-    goodput = Exhibit(
-        "tcp_mtu",
-        goodput_over_mtu(study),
-        "TCP's goodput over the MTU on each path, all ways together",
-        basis,
-        "Goodput over the MTU for each path, with the wire limit and the published points",
-        "Lines are the wire limit, one way and both ways. Small marks are single blocks. Crosses are published; they have the colour of "
-        "their direction and stand beside their MTU.",
-        rests_on=FIGURES["tcp_mtu"],
-    )
-    cost = {} if study.cost is None else {"tcp_cost": costs.exhibit_of(study.cost)}
-    return {"tcp_mtu": goodput, **cost}
+    silent = int((np.abs(cost.points.unattributed) > MOST_UNATTRIBUTED).sum())
+    if silent:
+        trials = counted(int(cost.points.total.notnull().sum()), "trial")
+        yield (
+            f"{silent} of {trials} say nothing of an end: more than {percent(MOST_UNATTRIBUTED, 0)} of the machine's CPU time "
+            "belongs to no node."
+        )
+    for end in cost.ends:
+        if end.refused:
+            yield f"No model at the {end.name} end: {end.refused}"
 
 
 def goodput_over_mtu(study: TcpMtu) -> Figure:
     """Total goodput [Gbit/s] over the MTU, a panel a path, with the wire limit and the published points."""
-    paths, names = study.paths or study.unshaped, short_names(study.dataset)
+    paths, names = study.paths or study.points.path.values, short_names(study.dataset)
+    directions, mtus = study.points.direction.values.tolist(), study.points.mtu.values
     with style.styled():
         figure, panels = drawing.new_figures(3.4, len(paths))
         for axes, path in zip(panels, paths):
             axes.sharex(panels[0])
             axes.sharey(panels[0])
-            _limits(axes, study.points.limit.sel(path=path) / GIGA)
-            _directions(axes, study.points.total.sel(path=path) / GIGA, "rate")
+            limit = study.points.limit.sel(path=path).transpose("mtu", "direction") / GIGA
+            for ways in np.unique(limit, axis=1).T:
+                line = {"color": style.INK, "lw": 0.8, "label": "wire limit"}
+                axes.plot(mtus, ways, gid=drawing.BOUND, **line)
+            for rank, direction in enumerate(directions):
+                x = mtus * 2 ** (SIDESTEP * (rank - (len(directions) - 1) / 2))
+                values = study.points.total.sel(path=path, direction=direction) / GIGA
+                label = "both ways" if direction == "both" else direction
+                drawing.runs(axes, direction, x, values, label)
+                drawing.intervals(axes, direction, x, values, "rate")
             _published(axes, study, path)
             axes.set_title(names[path])
             axes.set_ylim(0, None)
-            drawing.doubling_axis(axes, _ticks(study.points.mtu.values), "MTU [B]")
-        for axes in panels[1:]:
-            axes.tick_params(labelleft=False)
+            axes.tick_params(labelleft=axes is panels[0])
+            drawing.doubling_axis(axes, [mtus.min(), mtus.max()], "MTU [B]")
         panels[0].set_ylabel("goodput [Gbit/s]")
         drawing.legend_below(figure, panels, 2)
         return figure
 
 
-def _ticks(mtus: np.ndarray) -> list[int]:
-    """The least and the largest MTU, and those between that are far enough from both and from each other."""
-    largest = int(mtus.max())
-    return [*(mtu for mtu in drawing.apart(mtus, APART) if APART * mtu <= largest), largest]
-
-
-def _limits(axes: Axes, limit: xr.DataArray) -> None:
-    """The wire limit of one way and of both ways together."""
-    for ways in np.unique(limit.transpose("mtu", "direction"), axis=1).T:
-        axes.plot(limit.mtu, ways, color=style.INK, lw=0.8, label="wire limit", gid=drawing.BOUND)
-
-
-def _directions(axes: Axes, values: xr.DataArray, kind: Kind) -> None:
-    """Every block and the means of each direction, side by side."""
-    directions = values.direction.values.tolist()
-    for rank, direction in enumerate(directions):
-        x = values.mtu.values * 2 ** (SIDESTEP * (rank - (len(directions) - 1) / 2))
-        chosen = values.sel(direction=direction)
-        drawing.runs(axes, direction, x, chosen, direction if direction != "both" else "both ways")
-        drawing.intervals(axes, direction, x, chosen, kind)
-
-
 def _published(axes: Axes, study: TcpMtu, path: str) -> None:
-    """The source's points on a path: a mark a device, outside of the emulated ones of their MTU and beside each other."""
-    devices = dict(zip(study.published.device.unique(), style.PUBLISHED_DEVICES))
+    """The source's points on a path: a mark a device, outside of the emulated ones and beside each other."""
+    marks = dict(zip(study.published.device.unique(), style.PUBLISHED_DEVICES))
     names = published.nemo()["device"]
     middle = float(np.sqrt(study.points.mtu.min() * study.points.mtu.max()))
     here = study.published[study.published.path == path]
     for mtu, tests in here.groupby("mtu"):
         outwards = 1 if mtu > middle else -1
         for rank, test in enumerate(tests.itertuples(), start=1):
-            place, color = (
-                mtu * 2 ** (outwards * (SIDESTEP + OUTSIDE * rank)),
-                style.look(test.direction).color,
-            )
-            axes.plot(place, test.total / GIGA, devices[test.device], color=color, mew=1.5, ms=5)
+            place = mtu * 2 ** (outwards * (SIDESTEP + OUTSIDE * rank))
+            color = style.look(test.direction).color
+            axes.plot(place, test.total / GIGA, marks[test.device], color=color, mew=1.5, ms=5)
     for device in here.device.unique():
         label = f"published: {names[device]}"
-        axes.plot([], [], devices[device], color=style.INK, mew=1.5, ms=5, ls="", label=label)
+        axes.plot([], [], marks[device], color=style.INK, mew=1.5, ms=5, ls="", label=label)
 
 
-def shares_table(study: TcpMtu) -> Table:
-    """The wire limit of every path with a rate and MTU, and the share of it that TCP reaches in each direction."""
-    names, directions = short_names(study.dataset), study.points.direction.values.tolist()
-    rows = [
-        (names[path], str(mtu), *_shares_row(study.shares.sel(path=path, mtu=mtu), study))
-        for path in study.paths
-        for mtu in study.points.mtu.values.tolist()
-    ]
-    headings = [f"{direction.capitalize()} [%]" for direction in directions]
-    return Table(
-        "tcp-mtu",
-        ("Path", "MTU [B]", "Limit one way [Gbit/s]", *headings),
-        "lrr" + "l" * len(directions),
-        rows,
-        f"What TCP reaches of the wire limit, of both ways together where both are used. It fills the wire from {percent(FULL, 0)} of what "
-        "acknowledgements leave of it; in *italics* it does not, and the machine is the limit",
-        Basis(study.evidence, study.points.sizes["block"], "harmonic means with 95 % t intervals"),
-    )
-
-
-def _shares_row(shares: xr.Dataset, study: TcpMtu) -> list[str]:
-    """The wire limit one way, and the share of each direction."""
-    place = {"path": shares.path.item(), "mtu": shares.mtu.item()}
-    ways = xr.where(shares.direction == "both", 2, 1)
-    limit = float((study.points.limit.sel(place) / ways).max())
-    return [
-        number(limit / GIGA),
-        *(_share(shares.sel(direction=way), study) for way in ways.direction),
-    ]
-
-
-def _share(share: xr.Dataset, study: TcpMtu) -> str:
-    if share["mean"].isnull():
-        return UNKNOWN
-    ends = 100 * float(share.low), 100 * float(share.high)
-    known = "" if share.low.isnull() else f" ({between(ends, 1)})"
-    text = f"{fixed(100 * float(share['mean']), 1)}{known}"
-    place = {name: share[name].item() for name in ("path", "mtu", "direction")}
-    stamp = study.stamps.sel(place).item()
-    if stamp == HOST_BOUND:
-        return f"*{text}*"
-    return f"**{text}**, above the limit" if stamp == SHAPER else text
-
-
-def published_table(study: TcpMtu) -> Table:
-    """What the source prints of the devices that are like a path, and the path that is like each."""
-    names, devices = short_names(study.dataset), published.nemo()["device"]
-    rows = [
-        (
-            devices[test.device],
-            names.get(test.path, test.path),
-            str(test.mtu),
-            test.direction,
-            f"{number(test.total / GIGA)} ({percent(test.share)})",
-            number(100 * test.cpu_local),
-            number(100 * test.cpu_remote),
-        )
-        for test in study.published.itertuples()
-    ]
-    columns = ("Device", "Path like it", "MTU [B]", "Direction", "Total [Gbit/s]")
-    cpu = ("CPU local [%]", "CPU remote [%]")
-    caption = (
-        "What the source prints [@nemo], with its share of the wire limit. CPU is a share of all processors of a machine, whose number is not "
-        "printed. All plots over the MTU are lost"
-    )
-    return Table(
-        "tcp-mtu-published", (*columns, *cpu), "llrllrr", rows, caption, Basis("published")
-    )
-
-
-def cost_table(study: TcpMtu) -> Table | None:
-    """What a byte costs both ends; None without its campaign."""
-    return None if study.cost is None else costs.table_of(study.cost)
+def cost_over_mtu(cost: Cost) -> Figure:
+    """CPU time of a byte [ns] over the MTU, a panel an end, with the model's 95 % band where it follows."""
+    mtus = cost.points.mtu.values
+    along = np.geomspace(mtus.min(), mtus.max(), 80)
+    with style.styled():
+        figure, panels = drawing.new_figures(2.4, len(cost.ends))
+        for axes, end in zip(panels, cost.ends):
+            axes.sharey(panels[0])
+            drawing.runs(axes, end.name, mtus, end.values / NANO, "")
+            drawing.intervals(axes, end.name, mtus, end.values / NANO, "cost")
+            if end.followed:
+                band = [part / NANO for part in end.fitted.band(tcp_payload(along), "cost")]
+                drawing.band(axes, end.name, along, *band)
+            axes.set_title(f"{end.name} end")
+            axes.set_ylim(0, None)
+            axes.tick_params(labelleft=axes is panels[0])
+            drawing.doubling_axis(axes, drawing.apart(mtus, APART), "MTU [B]")
+        panels[0].set_ylabel("CPU time per byte [ns/B]")
+        return figure
 
 
 def _printed(design: Mapping) -> pd.DataFrame:
     """The goodput [bit/s] that the source printed, by path, MTU and direction."""
-    found = published.nemo_points(design.get("published", {})).query("direction != 'both'")
+    tests = published.nemo_points(design.get("published", {})).query("direction != 'both'")
     source, names = published.nemo()["source"]["short"], published.nemo()["device"]
-    told = [f"{names[at.device]}, MTU {at.mtu}, {source}" for at in found.itertuples()]
-    return found[["path", "mtu", "direction"]].assign(value=found.total, text=told)
+    text = [f"{names[test.device]}, MTU {test.mtu}, {source}" for test in tests.itertuples()]
+    return tests[["path", "mtu", "direction"]].assign(value=tests.total, text=text)
 
 
 PRINTED = {("tcp_mtu", "goodput"): _printed}

@@ -1,39 +1,42 @@
 """Pairs of nodes exchange tokens: do the network topologies compare as the early Beowulf's study says?"""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import attributes, drawing, published, style
-from analysis.exhibit import Basis, Exhibit, Table
-from analysis.experiments import token_models
-from analysis.experiments.token_models import MB, MBIT, TokenModels
+from analysis import drawing, published, style
+from analysis.attributes import design, short_names
+from analysis.exhibit import Basis, Exhibit
 from analysis.findings import T_INTERVAL, Finding, known, of_estimate, origin
-from analysis.statistics.intervals import mean_over
-from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED, judge_range
-from analysis.statistics.repeats import Repeats, repeats
-from analysis.attributes import short_names
-from analysis.token_points import Excess, Passage, Place, passage, places, points
-from analysis.token_readings import readings
+from analysis.statistics.intervals import mean_over, rates
+from analysis.statistics.judgement import (
+    CONTRADICTED,
+    SUPPORTED,
+    UNDECIDED,
+    judge_range,
+)
+from analysis.token_points import Place, passage, places, points
+from analysis.wire import IPV4_HEADER, TCP_HEADER, message_wire_bytes
 from analysis.wording import (
     HARD_SPACE,
-    UNKNOWN,
     between,
     byte_size,
     counted,
     fixed,
-    number,
+    listed,
     percent,
 )
 
 # The campaigns, and the files of data/, that each figure rests on.
 FIGURES = {
     "token_claims": ("token_exchange", "published/beowulf.toml"),
+    "token_pairs": ("token_exchange",),
 }
 OPENS = {"token_exchange": {"token_bytes": 8192}}
 
@@ -41,8 +44,12 @@ NOT_RUN, HOST_BOUND = "not run", "host-bound"
 # The machine limits a topology, and not its wires, when these carry less than the first while its processors are busy
 # for more than the second of the time.
 LITTLE_CARRIED, NEARLY_BUSY = 0.75, 0.85
+MBIT, MB = 1e6, 1e6  # bit/s, bytes
+ETHERNET_MTU = 1500  # bytes; IEEE 802.3's, which every wire of the time had
+HEADERS = IPV4_HEADER + TCP_HEADER  # timestamps are younger than the study's kernels
+SIDESTEP, ASIDE = 0.36, 0.14  # of a pair: between two paths, and of blocks left of their mean
 
-# Topologies, in the words of the study.
+# Topologies, in the words of the study, and the panel that shows them.
 NOUNS = {
     "shared_wire": "one wire that all share",
     "local_wire": "local wires",
@@ -53,7 +60,24 @@ NOUNS = {
     "bonded_switch": "bonded, switched remote wires",
     "bonded_shared": "the dual net",
 }
-Pair = tuple[float, float]
+PANELS = {
+    "shared by all": ("shared_wire", "bonded_shared"),
+    "each pair's own": ("local_wire", "local_router", "bonded"),
+    "two in a row": ("remote_switch", "remote_router", "bonded_switch"),
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A way to count the tokens that the study calls written.
+
+    `framed` is what the printed throughput takes of so many `wires`, with headers, preambles and gaps;
+    acknowledgements come on top. Beyond 1 the reading is impossible.
+    """
+
+    writes: str
+    wires: int
+    framed: float
 
 
 @dataclass(frozen=True)
@@ -61,76 +85,61 @@ class Claim:
     """The study's claim that the throughput of one topology over another's lies in a range, at one `rate` [bit/s].
 
     `rate` is None where nothing was run for it. `kind` is that of `judge_range`, of the geometric-mean ratio; it is
-    HOST_BOUND whatever the ratio where the machine limits either topology, and NOT_RUN where a path is missing;
-    `reason` names them. `of_bests` is the ratio of the best runs, as the source took it, and `of_wires` that of what
-    the two topologies' wires can carry. Unknown is NaN.
+    HOST_BOUND whatever the ratio where the machine limits either topology, and NOT_RUN where a path is missing; `reason`
+    names them. `ratios` are those of the blocks, `of_bests` is the ratio of the best runs, as the source took it, and
+    `of_wires` that of what the two topologies' wires can carry. Unknown is NaN.
     """
 
     about: str
     of: str
     against: str
-    rate: float | None
     at_least: float
     at_most: float
+    rate: float | None
     kind: str
     reason: str = ""
     ratios: tuple[float, ...] = ()
     ratio: float = np.nan
-    interval_90: Pair = (np.nan, np.nan)
-    interval_95: Pair = (np.nan, np.nan)
+    interval_95: tuple[float, float] = (np.nan, np.nan)
     of_bests: float = np.nan
     of_wires: float = np.nan
     blocks: int = 0
 
 
 @dataclass(frozen=True)
-class Sample:
-    """Every run on a path with the most pairs and the largest token, system throughput [B/s].
-
-    `limit` [B/s] is what the path's wires let the producers write, `busy` [1] the share of its processors' time
-    that the machine was; `host_bound` whether that limits it, and not the wires.
-    """
-
-    place: Place
-    runs: Repeats
-    limit: float
-    busy: float
-    host_bound: bool
-
-
-@dataclass(frozen=True)
 class TokenExchange:
     """The campaign's dataset and all that follows from it.
 
-    `points` are those of `token_points.points`, without the trials of `excesses` and those that `passage` finds
-    astray; `places` are of its paths. Claims and samples are of the most pairs and the largest token. `models` are of
-    one pair's latency and of contention. `today` is of a shorter run, made anew.
+    `points` and `passage` are those of `token_points`; `places` are of its paths. Claims are of the most pairs and the
+    largest token. `today` is of a shorter run, made anew.
     """
 
     dataset: xr.Dataset
     points: xr.Dataset
     places: tuple[Place, ...]
-    excesses: tuple[Excess, ...]
-    passage: Passage
-    models: TokenModels
+    passage: xr.Dataset
     claims: tuple[Claim, ...]
-    samples: tuple[Sample, ...]
     today: "TokenExchange | None" = None
 
     @property
-    def most_pairs(self) -> int:
-        """The most pairs that were planned."""
-        return int(self.points.pairs.max())
+    def evidence(self) -> str:
+        """The kind of evidence."""
+        return origin("token_exchange", self.dataset)["evidence"]
 
     @property
-    def largest_token(self) -> int:
-        """The largest token that was planned [B]."""
-        return int(self.points.token_bytes.max())
+    def crowded(self) -> xr.Dataset:
+        """The points of the most pairs and the largest token, over (block, path)."""
+        return self.points.isel(token_bytes=-1, pairs=-1)
 
     @property
     def rate(self) -> float:
         """The rate of the study's wires [bit/s]."""
         return published.beowulf()["wires"]["rate"]["value"]
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """The path of every topology that was run at that rate."""
+        return {place.topology: place.path for place in self.places if place.rate == self.rate}
 
     @property
     def at_rate(self) -> tuple[Claim, ...]:
@@ -140,148 +149,138 @@ class TokenExchange:
 
 def analyse(token_exchange: xr.Dataset, today: xr.Dataset | None = None) -> TokenExchange:
     """Derive all of it, of today's run too; raises FalloffError when there is no token trial."""
-    design = attributes.design(token_exchange)
     passed = passage(token_exchange)
-    found, excesses = points(token_exchange, passed.astray)
-    planned = places(token_exchange)
-    crowded = found.isel(token_bytes=-1, pairs=-1)
+    laid_out, planned = points(token_exchange, passed.astray), places(token_exchange)
+    crowded = laid_out.isel(token_bytes=-1, pairs=-1)
     return TokenExchange(
         dataset=token_exchange,
-        points=found,
+        points=laid_out,
         places=planned,
-        excesses=excesses,
         passage=passed,
-        models=token_models.analyse(token_exchange, found, planned, design["added"]["against"]),
-        claims=claims(design["claims"], planned, crowded),
-        samples=tuple(_sample(place, crowded.sel(path=place.path)) for place in planned),
+        claims=tuple(_claims(design(token_exchange)["claims"], planned, crowded)),
         today=None if today is None else analyse(today),
     )
 
 
-def claims(
-    design: Mapping[str, Mapping[str, Any]], planned: tuple[Place, ...], at: xr.Dataset
-) -> tuple[Claim, ...]:
-    """Judge the design's claims at each rate.
-
-    `at` holds `throughput` (block, path), `runs` (run, block, path) and `limit` (path), all in B/s, and
-    `busy` (block, path), the share of its processors' time that the machine was busy, NaN where it is not known.
-    """
-    judged = []
-    for about, asked in design.items():
-        of, against = (_by_rate(planned, asked[end]) for end in ("of", "against"))
-        both = sorted(of.keys() & against.keys())
-        for rate in both:
-            fields = _judged(at, of[rate], against[rate], asked)
-            judged.append(Claim(about, **asked, rate=rate, **fields))
-        if not both:
-            reason = _missing(asked, of, against)
-            judged.append(Claim(about, **asked, rate=None, kind=NOT_RUN, reason=reason))
-    return tuple(judged)
-
-
-def _by_rate(planned: tuple[Place, ...], topology: str) -> dict[float, Place]:
-    return {place.rate: place for place in planned if place.topology == topology}
+def _claims(
+    asked: Mapping[str, Mapping[str, Any]], planned: Sequence[Place], at: xr.Dataset
+) -> Iterator[Claim]:
+    """Judge the design's claims at each rate; `at` are the points of the most pairs and the largest token."""
+    paths = {(place.topology, place.rate): place.path for place in planned}
+    for about, claim in asked.items():
+        of, against = (
+            {rate for topology, rate in paths if topology == claim[end]}
+            for end in ("of", "against")
+        )
+        for rate in sorted(of & against):
+            both = [at.sel(path=paths[claim[end], rate]) for end in ("of", "against")]
+            yield Claim(about, **claim, rate=rate, **_judged(claim, *both))
+        if not of & against:
+            missing = [claim[end] for end, ran in (("of", of), ("against", against)) if not ran]
+            reason = (
+                f"{' and '.join(missing)} was not run" if missing else "not run at the same rate"
+            )
+            yield Claim(about, **claim, rate=None, kind=NOT_RUN, reason=reason)
 
 
-def _missing(asked: Mapping[str, Any], of: Mapping, against: Mapping) -> str:
-    """Why two topologies cannot be compared."""
-    if of and against:
-        return "the two were not run at the same rate"
-    missing = [asked[end] for end, run in (("of", of), ("against", against)) if not run]
-    return f"{' and '.join(missing)} was not run"
-
-
-def _judged(at: xr.Dataset, of: Place, against: Place, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _judged(claim: Mapping[str, Any], of: xr.Dataset, against: xr.Dataset) -> dict[str, Any]:
     """The fields of a claim that follow from the throughputs of its two topologies."""
-    above, below = (at.sel(path=place.path) for place in (of, against))
-    in_blocks = (above.throughput / below.throughput).values
-    judged = judge_range(in_blocks, asked["at_least"], asked["at_most"], ratios=True)
-    fields = {
-        "kind": judged.kind,
-        "reason": judged.reason,
-        "ratios": tuple(in_blocks[np.isfinite(in_blocks)].tolist()),
-        "of_wires": float(above.limit / below.limit),
+    ratios = (of.throughput / against.throughput).values
+    judged = judge_range(ratios, claim["at_least"], claim["at_most"], ratios=True)
+    kind, reason = judged.kind, judged.reason
+    limited = [claim[end] for end, at in (("of", of), ("against", against)) if is_host_bound(at)]
+    if judged.n > 1 and limited:
+        kind, reason = HOST_BOUND, f"the machine limits {' and '.join(limited)}, not the wires"
+    return {
+        "kind": kind,
+        "reason": reason,
+        "ratios": tuple(ratios[np.isfinite(ratios)].tolist()),
         "ratio": judged.estimate,
-        "interval_90": judged.interval_90,
         "interval_95": judged.interval_95,
+        "of_bests": float(of.runs.max() / against.runs.max()) if judged.n else np.nan,
+        "of_wires": float(of.limit / against.limit),
         "blocks": judged.n,
     }
-    if not judged.n:
-        return fields | {"reason": "no block has both readings"}
-    fields["of_bests"] = float(above.runs.max() / below.runs.max())
-    limited = [place.topology for place in (of, against) if is_host_bound(at.sel(path=place.path))]
-    if judged.n > 1 and limited:
-        reason = f"the machine limits {' and '.join(limited)}, not the wires"
-        fields |= {"kind": HOST_BOUND, "reason": reason}
-    return fields
 
 
 def is_host_bound(here: xr.Dataset) -> bool:
-    """Whether the machine and not its wires limits a path; `here` is as `at` of `claims`, of one path."""
+    """Whether the machine and not its wires limits a path; `here` are the points of one path, over (block)."""
     carried = float(mean_over(here.throughput, "block", "rate") / here.limit)
     return carried < LITTLE_CARRIED and float(here.busy.mean()) > NEARLY_BUSY
 
 
-def _sample(place: Place, crowded: xr.Dataset) -> Sample:
-    runs = repeats(crowded.runs.values.ravel())
-    busy, limit = float(crowded.busy.mean()), float(crowded.limit)
-    return Sample(place, runs, limit, busy, is_host_bound(crowded))
+def readings() -> tuple[Reading, ...]:
+    """What the study's throughput takes of its own wires, by whose writes it may count.
+
+    The wires are busses, which both ways share: what both ends wrote crosses them once, what the producers wrote
+    crosses them once more on its way back.
+    """
+    source = published.beowulf()
+    token, exchange = source["exchange"]["largest_token"]["value"], source["exchange"]
+    wires = min(exchange["most_pairs"]["value"], source["wires"]["mesh"]["value"])
+    used = source["throughput"]["local_wire"]["value"] / (
+        wires * source["wires"]["rate"]["value"] / 8
+    )
+    framed = used * message_wire_bytes(token, ETHERNET_MTU, HEADERS) / token
+    return Reading("the producer", wires, 2 * framed), Reading("both ends", wires, framed)
 
 
 def finding(study: TokenExchange) -> str:
-    """The study's claims at its own rate, and what its printed throughput counts, in plain English (Markdown)."""
+    """The study's claims at its own rate, and what was left out, in plain English (Markdown)."""
     compared = [claim for claim in study.at_rate if np.isfinite(claim.ratio)]
     if not compared:
         reason = study.at_rate[0].reason if study.at_rate else "nothing was run at its rate"
-        return f"**The study's topologies cannot be compared**: {reason}. {_of_printed()}"
+        return f"**The study's topologies cannot be compared**: {reason}."
     decided = [claim for claim in compared if claim.kind in (SUPPORTED, CONTRADICTED)]
-    said = [
+    kinds = [claim.kind for claim in study.at_rate]
+    named = (SUPPORTED, CONTRADICTED, UNDECIDED, HOST_BOUND, NOT_RUN)
+    counts = [f"{kinds.count(kind)} {kind}" for kind in named if kind in kinds]
+    sentences = [
         *_of_first(study, decided),
-        _of_counts(study.at_rate),
+        f"Of the study's {counted(len(kinds), 'statement')}: {listed(counts)}.",
         *(_of_contradicted(claim) for claim in decided[1:] if claim.kind == CONTRADICTED),
+        _of_pairs(study),
         _of_limit(study),
         *_of_left_out(study),
         *_of_today(study),
-        _of_printed(),
     ]
-    return " ".join(filter(None, said))
+    return " ".join(filter(None, sentences))
 
 
-def _of_first(study: TokenExchange, decided: list[Claim]) -> Iterator[str]:
-    evidence = f"{_evidence(study)} evidence"
+def _of_first(study: TokenExchange, decided: Sequence[Claim]) -> Iterator[str]:
     if not decided:
         blocks = counted(study.points.sizes["block"], "block")
-        yield f"**Whether the study's ratios are found again is open** ({blocks}, {evidence})."
+        yield f"**Whether the study's ratios are found again is open** ({blocks}, {study.evidence} evidence)."
         return
-    first = decided[0]
-    yield f"**At {_mbit(study.rate)} the {_ratio(first)}** ({_rests_on(first)}, {evidence})."
-    yield f"The study says: {_said(first)}. The wires alone would give {fixed(first.of_wires, 2)}."
-    of, against = (f"{_noun(name)} to {_filled(study, name)}" for name in (first.of, first.against))
-    yield f"Median runs fill {of} and {against}."
-    yield f"The best runs, which the study kept, give {fixed(first.of_bests, 2)}."
-
-
-def _filled(study: TokenExchange, topology: str) -> str:
-    """The share of what a topology's wires carry at the study's rate that its median run does."""
-    shares = [
-        sample.runs.median / sample.limit
-        for sample in study.samples
-        if (sample.place.topology, sample.place.rate) == (topology, study.rate)
-    ]
-    return percent(known(shares[0]), 0)
-
-
-def _of_counts(told: tuple[Claim, ...]) -> str:
-    kinds = [claim.kind for claim in told]
-    named = (SUPPORTED, CONTRADICTED, UNDECIDED, HOST_BOUND, NOT_RUN)
-    counts = {kind: kinds.count(kind) for kind in named if kind in kinds}
-    *most, last = [f"{n} {'is' if n == 1 else 'are'} {kind}" for kind, n in counts.items()]
-    listed = f"{', '.join(most)} and {last}" if most else last
-    return f"Of the study's {counted(len(told), 'statement')} {listed}."
+    claim = decided[0]
+    yield f"**At {_mbit(study.rate)} the {_ratio(claim)}** ({_basis_of(claim)}, {study.evidence} evidence)."
+    yield f"The study says: {_quote(claim)}. The wires alone would give {fixed(claim.of_wires, 2)}."
+    filled = [study.crowded.sel(path=study.paths[name]) for name in (claim.of, claim.against)]
+    of, against = (percent(known((at.runs / at.limit).median()), 0) for at in filled)
+    yield f"Median runs fill {_noun(claim.of)} to {of} and {_noun(claim.against)} to {against}."
+    yield f"The best runs, which the study kept, give {fixed(claim.of_bests, 2)}."
 
 
 def _of_contradicted(claim: Claim) -> str:
-    return f"The {_ratio(claim)} (95 % interval {_ends(claim)}). The study says: {_said(claim)}."
+    return f"The {_ratio(claim)} ({_basis_of(claim)}). The study says: {_quote(claim)}."
+
+
+def _of_pairs(study: TokenExchange) -> str:
+    """How much more the most pairs write than one, on wires of their own and on one that all share."""
+    most = int(study.points.pairs[-1])
+    throughput = study.points.throughput.isel(token_bytes=-1).reindex(pairs=[1, most])
+    alone, crowded = mean_over(throughput, "block", "rate").transpose("pairs", "path")
+    factors = {
+        name: known((crowded / alone).sel(path=study.paths[name]).item())
+        for name in ("local_wire", "shared_wire")
+        if name in study.paths
+    }
+    parts = [
+        f"{fixed(factor, 1)} times as much as one on {_noun(name)}"
+        for name, factor in factors.items()
+        if factor
+    ]
+    return f"{most} pairs write {listed(parts)}." if parts and most > 1 else ""
 
 
 def _of_limit(study: TokenExchange) -> str:
@@ -289,39 +288,26 @@ def _of_limit(study: TokenExchange) -> str:
     if not limited:
         return ""
     rates = " and ".join(_mbit(rate) for rate in sorted({claim.rate for claim in limited}))
-    ratios = counted(len(limited), "ratio")
-    return (
-        f"At {rates} the machine's processors limit {ratios}, so that these say nothing of wires."
-    )
+    return f"At {rates} the machine's processors limit {counted(len(limited), 'ratio')}, which say nothing of wires."
 
 
 def _of_left_out(study: TokenExchange) -> Iterator[str]:
     """Whether tokens went where they should, and what was left out."""
-    trials, astray = counted(study.passage.trials, "trial"), int(study.passage.astray.sum())
+    trials = counted(int(study.passage.least.notnull().sum()), "trial")
+    astray, excesses = int(study.passage.astray.sum()), int(study.points.excess.notnull().sum())
     if astray:
         yield f"**{astray} of {trials} are left out**: their tokens took another way than described."
-    elif study.passage.trials:
+    elif study.passage.least.notnull().any():
         yield f"Byte counters confirm the way of the tokens in all {trials}."
-    if study.excesses:
-        yield f"**{counted(len(study.excesses), 'trial')} left out**: the pairs wrote more than the wires carry."
+    if excesses:
+        yield f"**{counted(excesses, 'trial')} left out**: the pairs wrote more than the wires carry."
 
 
 def _of_today(study: TokenExchange) -> Iterator[str]:
     """What a shorter run of today gives for the claims at the study's rate."""
     for claim in study.today.at_rate if study.today else ():
         if claim.blocks:
-            yield f"In today's shorter run the {_ratio(claim)} ({_rests_on(claim)})."
-
-
-def _of_printed() -> str:
-    throughput = published.beowulf()["throughput"]["local_wire"]["value"]
-    of_one, of_both = readings()[:2]
-    if of_one.possible or not of_both.possible:
-        return ""
-    return (
-        f"The study's {number(throughput / MB, 2)} MB/s must count what both ends wrote: one end alone would need "
-        f"{percent(of_one.framed, 0)} of its {of_one.wires} wires (published evidence)."
-    )
+            yield f"In today's shorter run the {_ratio(claim)} ({_basis_of(claim)})."
 
 
 def _ratio(claim: Claim) -> str:
@@ -333,13 +319,15 @@ def _noun(topology: str) -> str:
     return NOUNS.get(topology, topology.replace("_", " "))
 
 
-def _said(claim: Claim) -> str:
+def _quote(claim: Claim) -> str:
     """Such as "about 4 times the dual net"."""
     return claim.about.split(": ")[-1]
 
 
-def _rests_on(claim: Claim) -> str:
-    interval = "" if np.isnan(claim.interval_95[0]) else f"95 % interval {_ends(claim)}, "
+def _basis_of(claim: Claim) -> str:
+    interval = ""
+    if np.isfinite(claim.interval_95[0]):
+        interval = f"95 % interval {between(claim.interval_95, 2)}, "
     return interval + counted(claim.blocks, "block")
 
 
@@ -348,169 +336,122 @@ def findings(study: TokenExchange) -> Iterator[Finding]:
     source = origin("token_exchange", study.dataset)
     for claim in study.claims:
         at = "" if claim.rate is None else f" at {claim.rate / MBIT:g} Mbit/s"
+        statement, ends = f"{claim.about}{at}", claim.interval_95
         further = {"n": claim.blocks, "answer": claim.kind, "reason": claim.reason}
-        yield of_estimate(
-            source,
-            f"{claim.about}{at}",
-            "ratio",
-            "1",
-            claim.ratio,
-            claim.interval_95,
-            T_INTERVAL,
-            **further,
-        )
+        yield of_estimate(source, statement, "ratio", "1", claim.ratio, ends, T_INTERVAL, **further)
+
+
+def figures(study: TokenExchange) -> dict[str, Exhibit]:
+    """Ratios beside the study's claims, and throughput over pairs."""
+    token, pairs = byte_size(int(study.points.token_bytes[-1])), int(study.points.pairs[-1])
+    return {
+        "token_claims": Exhibit(
+            "token_claims",
+            claims_over_ranges(study),
+            f"Ratios of throughputs at the study's {_mbit(study.rate)}, {counted(pairs, 'pair')} and tokens of {token}",
+            _basis(study, "95 % t intervals of geometric means"),
+            "Ratios with intervals beside the ranges that support the study's claims",
+            "The shaded range supports the claim if the 90 % interval lies in it; it was decided before the run. A claim is "
+            "contradicted if the 95 % interval lies outside. It is host-bound if a topology carries less than "
+            f"{percent(LITTLE_CARRIED, 0)} of what its wires can, with the processors busy for over {percent(NEARLY_BUSY, 0)} "
+            "of the time.",
+            rests_on=FIGURES["token_claims"],
+        ),
+        "token_pairs": Exhibit(
+            "token_pairs",
+            throughput_over_pairs(study),
+            f"Throughput of all pairs over their number, tokens of {token}: wires that all share, each pair's own, and two "
+            "in a row",
+            _basis(study, "95 % t intervals of harmonic means"),
+            "Throughput over the number of pairs, a panel for shared, own and remote wires",
+            "Small marks are single blocks.",
+            rests_on=FIGURES["token_pairs"],
+        ),
+    }
 
 
 def claims_over_ranges(study: TokenExchange) -> Figure:
     """Each claim's ratio at the study's rate, of every block and on average, and the range that supports it."""
-    told = study.at_rate
+    claims, look = study.at_rate, style.Look(style.INK, "o", "-")
     with style.styled():
-        figure, axes = drawing.new_figure(1.2 + 0.42 * len(told))
-        look = style.Look(style.INK, "o", "-")
+        figure, axes = drawing.new_figure(1.2 + 0.42 * len(claims))
         beside = {"weight": "bold", "va": "center", "transform": axes.get_yaxis_transform()}
-        for row, claim in enumerate(told):
-            width = claim.at_most - claim.at_least
-            axes.barh(
-                row, width, 0.75, claim.at_least, color=style.MARGIN, label="supports the claim"
-            )
-            blocks = {"color": style.FAINT, "markersize": 3.5, "label": "a block"}
+        blocks = {"color": style.FAINT, "markersize": 3.5, "label": "a block"}
+        for row, claim in enumerate(claims):
+            shaded = {"color": style.MARGIN, "label": "supports the claim"}
+            axes.barh(row, claim.at_most - claim.at_least, 0.75, claim.at_least, **shaded)
             axes.plot(claim.ratios, np.full(len(claim.ratios), row - 0.2), look.marker, **blocks)
             ends, label = (claim.ratio, *claim.interval_95), "mean and 95 % interval"
             drawing.interval_across(axes, look, row + 0.12, *ends, label)
             axes.text(1.02, row, claim.kind, **beside)
-        drawing.rows(axes, [claim.about.replace(": ", ":\n") for claim in told])
+        drawing.rows(axes, [claim.about.replace(": ", ":\n") for claim in claims])
         axes.set(xlabel="ratio of throughputs [1]", xlim=(0, None))
         drawing.legend_below(figure, axes, 3)
         return figure
 
 
-def figures(study: TokenExchange) -> dict[str, Exhibit]:
-    """Ratios beside the study's claims, and the models' figures."""
-    ratios = Exhibit(
-        "token_claims",
-        claims_over_ranges(study),
-        f"Ratios of throughputs at the study's {_mbit(study.rate)}, {_crowd(study)}",
-        _basis(study, "95 % t intervals of geometric means"),
-        "Ratios with intervals beside the ranges that support the study's claims",
-        "The shaded range supports the claim and was decided before the run.",
-        rests_on=FIGURES["token_claims"],
+def throughput_over_pairs(study: TokenExchange) -> Figure:
+    """System throughput [MB/s] of the largest token over pairs at the lowest rate, with the wires' limits."""
+    slowest = min(place.rate for place in study.places)
+    slow = {place.topology: place for place in study.places if place.rate == slowest}
+    shown = {
+        title: [slow[topology] for topology in topologies if topology in slow]
+        for title, topologies in PANELS.items()
+        if slow.keys() & set(topologies)
+    }
+    with style.styled():
+        figure, panels = drawing.new_figures(3.8, len(shown))
+        for axes, (title, together) in zip(panels, shown.items()):
+            axes.sharey(panels[0])
+            for rank, place in enumerate(together):
+                _throughput(axes, study, place, SIDESTEP * (rank - (len(together) - 1) / 2))
+            axes.set(title=title, xlabel="pairs", yscale="log")
+            axes.set_xticks(study.points.pairs.values)
+            axes.tick_params(labelleft=axes is panels[0])
+        drawing.log_ticks(panels[0].yaxis)
+        panels[0].set_ylabel("throughput of all pairs [MB/s]")
+        drawing.legend_below(figure, panels, 3)
+        return figure
+
+
+def _throughput(axes: Axes, study: TokenExchange, place: Place, sidestep: float) -> None:
+    """One path: blocks, right of them means with intervals, and the wires' limit."""
+    at = study.points.isel(token_bytes=-1).sel(path=place.path)
+    look, values = style.look(place.topology), (at.throughput / MB).transpose("block", "pairs")
+    x = values.pairs.values + sidestep
+    small = {"color": look.color, "alpha": 0.45, "markersize": 3, "mew": 0}
+    every = np.broadcast_to(x - ASIDE, values.shape).ravel()
+    axes.plot(every, values.values.ravel(), look.marker, **small)
+    means = rates(values)
+    drawing.interval(
+        axes, place.topology, x, *(means[end].values for end in ("mean", "low", "high"))
     )
-    return {"token_claims": ratios, **token_models.figures(study.models)}
-
-
-def claims_table(study: TokenExchange) -> Table:
-    """Every claim at every rate with its verdict."""
-    caption = (
-        f"The study's claims as ratios of throughputs, {_crowd(study)}. Beside them stand the ratio of the "
-        "best runs, as the study took it, and that of what the wires can carry. A claim is supported if its "
-        "90 % interval lies in the range, contradicted if the 95 % interval lies outside. It is host-bound if "
-        f"a topology carries less than {percent(LITTLE_CARRIED, 0)} of what its wires can, with the processors "
-        f"busy for over {percent(NEARLY_BUSY, 0)} of the time"
-    )
-    columns = (
-        *("Claim (range)", "Rate [Mbit/s]", "Ratio (95 % interval)"),
-        *("Best runs", "Wires", "Blocks", "Verdict"),
-    )
-    rows = [_claim_row(claim) for claim in study.claims]
-    basis = _basis(study, "geometric means with 95 % t intervals")
-    return Table("token-claims", columns, "lrlrrrl", rows, caption, basis)
-
-
-def _claim_row(claim: Claim) -> tuple[str, ...]:
-    interval = "" if np.isnan(claim.interval_95[0]) else f" ({_ends(claim)})"
-    return (
-        f"{claim.about} ({between((claim.at_least, claim.at_most), 2)})",
-        UNKNOWN if claim.rate is None else f"{claim.rate / MBIT:g}",
-        fixed(known(claim.ratio), 2) + interval,
-        fixed(known(claim.of_bests), 2),
-        fixed(known(claim.of_wires), 2),
-        str(claim.blocks),
-        claim.kind,
-    )
-
-
-def readings_table() -> Table:
-    """The printed throughput as a share of what wires carry, for each way to count the tokens written."""
-    throughput = published.beowulf()["throughput"]["local_wire"]["value"]
-    caption = (
-        f"What the study counted: its {number(throughput / MB, 2)} MB/s as a share of what wires carry. A token "
-        "crosses the wires twice, there and back, and whether both writes count is not said. Throughputs here "
-        "count the producers' writes alone, which is half; ratios are the same"
-    )
-    columns = ("Tokens written by", "Wires", "Tokens alone", "With headers", "Possible")
-    rows = [
-        (
-            reading.writes,
-            f"{reading.wires} of {_mbit(reading.rate)}",
-            percent(reading.share, 0),
-            percent(reading.framed, 0),
-            "yes" if reading.possible else "no",
-        )
-        for reading in readings()
-    ]
-    return Table("token-readings", columns, "llrrl", rows, caption, Basis("published"))
-
-
-def samples_table(study: TokenExchange) -> Table:
-    """Best, median and worst run on every path beside what its wires carry."""
-    names = short_names(study.dataset)
-    caption = (
-        f"Every run with {_crowd(study)}; of such a sample the study kept the best. The share is the median's "
-        "of what the wires carry. Busy are the processors, in bold where they and not the wires are the limit"
-    )
-    columns = (
-        *("Path", "Best [MB/s]", "Median [MB/s]", "Worst [MB/s]"),
-        *("Share of the wires", "Busy", "Runs"),
-    )
-    rows = [_sample_row(names[sample.place.path], sample) for sample in study.samples]
-    basis = _basis(study, "all runs of all blocks")
-    return Table("token-samples", columns, "lrrrrrr", rows, caption, basis)
-
-
-def _sample_row(name: str, sample: Sample) -> tuple[str, ...]:
-    runs, busy = sample.runs, percent(known(sample.busy), 0)
-    megabytes = [number(known(value / MB)) for value in (runs.maximum, runs.median, runs.minimum)]
-    return (
-        name,
-        *megabytes,
-        percent(known(runs.median / sample.limit), 0),
-        f"**{busy}**" if sample.host_bound else busy,
-        str(runs.n),
-    )
-
-
-def _crowd(study: TokenExchange) -> str:
-    return f"{counted(study.most_pairs, 'pair')} and tokens of {byte_size(study.largest_token)}"
+    name = short_names(study.dataset)[place.path]
+    axes.plot([], [], look.marker, color=look.color, mfc="white", label=name)
+    wires = {"color": style.INK, "linewidth": 0.9, "label": "what the wires carry"}
+    axes.plot(values.pairs.values, at.limit / MB, ":", gid=drawing.BOUND, **wires)
 
 
 def _mbit(rate: float) -> str:
     return f"{rate / MBIT:g}{HARD_SPACE}Mbit/s"
 
 
-def _ends(claim: Claim) -> str:
-    return between(claim.interval_95, 2)
-
-
-def _evidence(study: TokenExchange) -> str:
-    return origin("token_exchange", study.dataset)["evidence"]
-
-
 def _basis(study: TokenExchange, intervals: str) -> Basis:
-    return Basis(_evidence(study), study.points.sizes["block"], intervals)
+    return Basis(study.evidence, study.points.sizes["block"], intervals)
 
 
 def _printed(design: Mapping) -> pd.DataFrame:
     """The throughput [B/s] that the source printed for the most pairs and the largest token."""
     source = published.beowulf()
-    found, exchange = source["throughput"]["local_wire"], source["exchange"]
-    levels = {
+    throughput, exchange = source["throughput"]["local_wire"], source["exchange"]
+    row = {
+        "path": "local_wire_10m",
         "pairs": exchange["most_pairs"]["value"],
         "token_bytes": exchange["largest_token"]["value"],
+        "value": throughput["value"],
+        "text": f"{source['source']['short']}, {throughput['where']}",
     }
-    told = f"{source['source']['short']}, {found['where']}"
-    return pd.DataFrame(
-        [{"path": "local_wire_10m", **levels, "value": found["value"], "text": told}]
-    )
+    return pd.DataFrame([row])
 
 
 PRINTED = {("token_exchange", "token_throughput"): _printed}

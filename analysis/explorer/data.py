@@ -1,39 +1,38 @@
 """What there is to explore: datasets, each as a table with a row for each trial, and the transcripts behind them."""
 
-from collections.abc import Hashable, Iterator
+import os
+from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes, imported, paths, store
+from analysis import imported, paths, store
 from analysis.attributes import design, interconnects
 from analysis.derive import over_factors, points
 from analysis.efficiency import efficiency
-from analysis.statistics.intervals import Kind
+from analysis.experiments.sensitivity import meaning
 from analysis.schema import schema
-from analysis.wording import byte_size, counted, number
+from analysis.statistics.intervals import Kind
+from analysis.wording import byte_size, counted
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError, Transcript
 
-FIRST = "hpl_scaling"  # what the page opens with where it is there
-# The vertical axis of a page that opens, the first that a dataset has.
+FIRST = "hpl_scaling"  # the experiment that the page opens with
+# The vertical axis of a page that opens: the first that a dataset has.
 FOREMOST = (
     "efficiency", "share", "hpl_rate", "aggregate_goodput", "goodput", "token_throughput",
-    "packets_received_per_s", "frame_bytes_largest", "flow_makespan", "message_bandwidth",
+    "packets_received_per_s", "frame_bytes_largest", "flow_makespan",
 )  # fmt: skip
-NO_SETTINGS = ("trial_id", "role", "runner", "block", "order", "evidence", "testbed")
-SETTINGS = [
-    name
-    for name, about in schema()["coordinates"].items()
-    if about["dims"] == ["trial"] and name not in NO_SETTINGS
-]
-# Readings of several values a trial, as one value: what that is called.
-TOGETHER = {
+ABOUT_A_TRIAL = ["trial_id", "block", "order", "status", "reason"]
+NO_FACTORS = (*ABOUT_A_TRIAL, "role", "runner", "evidence", "testbed", "file", "version")
+# Readings of several values a trial that are shown as one: its label.
+COMBINED = {
     "dgemm_rate": "DGEMM rate of all nodes",
     "bytes_sent": "bytes sent by all nodes",
     "bytes_received": "bytes received by all nodes",
@@ -46,16 +45,11 @@ TOGETHER = {
 SIZE = "size"  # the factor of readings by size of message
 SHOWN_IN = {"bit/s": ("Gbit/s", 1e-9), "B/s": ("MB/s", 1e-6), "1": ("", 1.0)}
 PERCENT = ("efficiency", "share")
-# Older plans name the emulated testbeds by what they are for.
-KINDS = {"cluster": "measured", "simulated": "simulated", imported.TESTBED: "imported"}
 NOUNS = {"nodes": "node", "receivers": "receiver", "streams": "stream", "pairs": "pair"}
 IN_BYTES = ("window_bytes", "token_bytes", SIZE)
 NAMES = {
     "vary": "change to the model", "window_bytes": "socket buffer", "token_bytes": "token size",
     "frame_bytes": "frame size", "mtu": "MTU", "N": "order N", "blas": "BLAS", SIZE: "message size",
-    "dgemm_flop_s": "DGEMM rate", "dgemm_k_half": "DGEMM half k", "dgemm_mn_half": "DGEMM half m, n",
-    "dtrsm_share": "DTRSM share", "node_byte_s": "a node's memory", "core_byte_s": "a core's memory",
-    "strided_s": "strided access",
 }  # fmt: skip
 # Numbers of a simulated model that a campaign varies: the unit that they are shown in, and how many make one of theirs.
 VARIED = {"latency": ("µs", 1e6), "bandwidth": ("MB/s", 1e-6), "backplane": ("MB/s", 1e-6)}
@@ -63,25 +57,28 @@ VARIED = {"latency": ("µs", 1e6), "bandwidth": ("MB/s", 1e-6), "backplane": ("M
 
 @dataclass(frozen=True)
 class Source:
-    """A dataset that can be opened: a netCDF file, or a campaign's folder of transcripts.
+    """A netCDF file, or a campaign's folder of transcripts.
 
-    `campaign` and `title` are as in its plan, `label` tells it from the campaign's other datasets. `transcripts` is the
-    folder of the raw outputs, None where it is not beside the file. `fault` says why it cannot be opened and is empty
-    otherwise; such a one is its own campaign.
+    `label` tells it from the campaign's other datasets. `fault` says why it cannot be opened; such a one is its own
+    campaign.
     """
 
     path: Path
     campaign: str
     title: str
     label: str = ""
-    transcripts: Path | None = None
     fault: str = ""
 
     @property
     def name(self) -> str:
-        """What the source is called by: its path below the repository, or all of it."""
-        inside = self.path.is_relative_to(paths.ROOT)
-        return str(self.path.relative_to(paths.ROOT) if inside else self.path)
+        """Its path from the repository."""
+        return os.path.relpath(self.path, paths.ROOT)
+
+    @property
+    def transcripts(self) -> Path | None:
+        """The folder of the raw outputs, None where it is not beside the file."""
+        places = (self.path, paths.RAW / self.path.stem, self.path.with_suffix(""))
+        return next((place for place in places if (place / "trials.json").is_file()), None)
 
 
 def experiments(folder: Path | None = None) -> dict[str, tuple[Source, ...]]:
@@ -93,78 +90,43 @@ def experiments(folder: Path | None = None) -> dict[str, tuple[Source, ...]]:
         raise FalloffError(
             f"there is no folder {folder}: give one that holds datasets (*.nc) or campaigns"
         )
-    found: dict[str, list[Source]] = {}
-    seen: set[Path | None] = set()
+    sources: dict[Path, Source] = {}
     for place in (paths.REFERENCE, paths.DATASETS, paths.RAW) if folder is None else (folder,):
-        for source in _sources(place):
-            if source.path not in seen:  # transcripts whose dataset is there, too, are listed once
-                found.setdefault(source.campaign, []).append(source)
-                seen |= {source.path, source.transcripts}
-    order = sorted(found, key=lambda name: (name != FIRST, bool(found[name][0].fault), name))
-    return {name: tuple(found[name]) for name in order}
+        plans = [*place.glob("trials.json"), *place.glob("*/trials.json")]
+        for path in [*sorted(place.glob("*.nc")), *sorted(plan.parent for plan in plans)]:
+            each = source(path)
+            sources.setdefault(each.transcripts or path, each)  # a dataset before its own folder
+    ordered = sorted(
+        sources.values(), key=lambda each: (each.campaign != FIRST, bool(each.fault), each.campaign)
+    )
+    return {name: tuple(group) for name, group in groupby(ordered, lambda each: each.campaign)}
 
 
-def named(name: str) -> Source:
-    """The source of that name; raises FalloffError when there is none."""
-    path = paths.ROOT / name  # of an absolute name the root has no part
-    found = [source for source in _sources(path.parent) if source.path == path]
-    if not found:
-        raise FalloffError(f"there is no dataset {name}")
-    return found[0]
-
-
-def _sources(place: Path) -> Iterator[Source]:
-    if place.is_dir():
-        for file in sorted(place.glob("*.nc")):
-            yield _file(file, _changed(file))
-        for folder in [place, *sorted(place.iterdir())]:
-            if (folder / "trials.json").is_file():
-                yield _folder(folder, _changed(folder / "trials.json"))
+def source(path: Path) -> Source:
+    """What is at a path, with its fault where that is no dataset."""
+    try:
+        if path.suffix == ".nc":
+            with store.opened(path) as dataset:
+                return Source(path, dataset.attrs["campaign"], dataset.attrs["title"], path.name)
+        plan = Folder(path).plan()
+    except (FalloffError, OSError, ValueError, KeyError) as error:
+        remedy = "`falloff run` or `falloff import` writes it anew"
+        reason = f"{path} is not a readable dataset of Falloff's: {error}. {remedy}"
+        return Source(path, path.name, "A file that cannot be read", fault=reason)
+    label, shipped = plan.testbed["name"].replace("_", " "), path.is_relative_to(paths.REFERENCE)
+    run = "" if shipped else f", run {date.fromtimestamp(_changed(path)):%d %B %Y}"
+    return Source(path, plan.name, plan.title, label + run)
 
 
 def _changed(path: Path) -> float:
     """When a file or a folder of transcripts changed last: one that is being measured gets further ones."""
-    within = [place for place in (path, path / "transcripts") if place.exists()]
-    return max(place.stat().st_mtime for place in within)
-
-
-@lru_cache(maxsize=1024)
-def _folder(folder: Path, changed: float) -> Source:
-    try:
-        plan = Folder(folder).plan()
-    except FalloffError as error:
-        return Source(folder, folder.name, "A folder that cannot be read", fault=str(error))
-    here = f", run {date.fromtimestamp(changed):%d %B %Y}"
-    label = _label(plan.testbed) + ("" if folder.is_relative_to(paths.REFERENCE) else here)
-    return Source(folder, plan.name, plan.title, label, folder)
-
-
-@lru_cache(maxsize=1024)
-def _file(file: Path, changed: float) -> Source:
-    try:
-        with store.opened(file) as found:
-            campaign, title = found.attrs["campaign"], found.attrs["title"]
-            label = f"{_label(attributes.testbed(found))}, {file.name}"
-    except (OSError, ValueError, KeyError) as error:
-        remedy = "`falloff run` or `falloff import` writes it anew"
-        reason = f"{file} is not a readable dataset of Falloff's: {error}. {remedy}"
-        return Source(file, file.name, "A file that cannot be read", fault=reason)
-    beside = [place / file.stem for place in (paths.RAW, file.parent)]
-    folders = [folder for folder in beside if (folder / "trials.json").is_file()]
-    return Source(file, campaign, title, label, next(iter(folders), None))
-
-
-def _label(testbed: dict) -> str:
-    kind, name = KINDS.get(testbed["kind"], "emulated"), testbed["name"].replace("_", " ")
-    return kind if name == kind else f"{kind}: {name}"
+    parts = [part for part in (path, path / "transcripts") if part.exists()]
+    return max(part.stat().st_mtime for part in parts)
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What can be on the vertical axis: its label, and its unit, empty where it has none.
-
-    The table holds `scale` times the reading, which the schema has in its own unit.
-    """
+    """What can be on the vertical axis. The table holds `scale` times the reading, which is in the schema's unit."""
 
     name: str
     label: str
@@ -183,15 +145,14 @@ class Quantity:
         return f"{label} [{self.unit}]" if self.unit else label
 
 
-@dataclass(frozen=True, eq=False)  # one is itself alone, so that what follows from it can be kept
+@dataclass(frozen=True, eq=False)  # hashable: what follows from it is cached
 class Trials:
     """The trials of a dataset's design.
 
-    `frame` has a row a trial: trial_id, block, order, status, reason, SETTINGS, and a column for each of `quantities`
-    in their units. `valid` is False where the design's own rules leave the trial out (`reason` says why). `by_size` are
-    the readings by size of message: a row for each trial and size. `factors` holds the levels of every factor in the
-    design's order, `switches` those that are on or off. With `repeats` a block is only the number of a repeat: order and
-    blocks of imported runs are not known.
+    `frame` has a row a trial: ABOUT_A_TRIAL, a column for each of the `factors`, whose levels are in the design's order,
+    and for each of `quantities` in their units. `valid` is False where the design's own rules leave the trial out
+    (`reason` says why). `by_size` are the readings by size of message: a row for each trial and size. With `repeats` a
+    block is only the number of a repeat: order and blocks of imported runs are not known.
     """
 
     dataset: xr.Dataset
@@ -199,15 +160,9 @@ class Trials:
     quantities: dict[str, Quantity]
     by_size: dict[str, pd.DataFrame]
     factors: dict[str, list[Hashable]]
-    switches: frozenset[str]
     repeats: bool
 
-    @property
-    def campaign(self) -> str:
-        """The campaign's name."""
-        return self.dataset.attrs["campaign"]
-
-    @property
+    @cached_property
     def design(self) -> dict:
         """What was decided before the run."""
         return design(self.dataset)
@@ -217,10 +172,9 @@ class Trials:
         """The kind of evidence, which is one."""
         return str(self.dataset.evidence.values[0])
 
-    @property
-    def unit_of_repetition(self) -> str:
-        """What n counts."""
-        return "run" if self.repeats else "block"
+    def count(self, number: int) -> str:
+        """So many units of repetition."""
+        return counted(number, "run" if self.repeats else "block")
 
     def factors_of(self, quantity: str) -> dict[str, list[Hashable]]:
         """The factors over which a quantity can be shown, with their levels."""
@@ -228,16 +182,17 @@ class Trials:
             return self.factors
         return {SIZE: sorted(self.by_size[quantity][SIZE].unique().tolist()), **self.factors}
 
+    def is_switch(self, factor: str) -> bool:
+        """Whether the factor is on or off: its levels are 1 and 0."""
+        return isinstance(self.design.get("factors", {}).get(factor, [""])[0], bool)
+
+    def is_number(self, factor: str) -> bool:
+        """Whether the factor's levels can stand along an axis by their size."""
+        levels = self.factors.get(factor, [0])
+        return not self.is_switch(factor) and not isinstance(levels[0], str)
+
     def ticked(self, factor: str, level: Hashable) -> str:
         """What a level is called on an axis."""
-        if isinstance(level, str) or factor in self.switches:
-            return self.called(factor, level)
-        if factor in IN_BYTES and level >= 1024 and level % 1024 == 0:
-            return byte_size(level)
-        return f"{level:.10g}"
-
-    def called(self, factor: str, level: Hashable) -> str:
-        """What a level is called in a sentence: with the factor's name or unit, where it is a number."""
         if isinstance(level, str):
             if (factor, level) == ("vary", "none"):
                 return "nothing changed"
@@ -245,19 +200,25 @@ class Trials:
                 return ", ".join(_change(part) for part in level.split(","))
             about = interconnects(self.dataset).get(level, {})
             return about.get("short") or level.replace("_", " ") or "not known"
-        if factor in self.switches:
+        if self.is_switch(factor):
             return f"{'with' if level else 'without'} {factor}"
+        if factor in IN_BYTES and (level < 1024 or level % 1024 == 0):
+            return byte_size(level)
+        return f"{level:.10g}"
+
+    def called(self, factor: str, level: Hashable) -> str:
+        """What a level is called in a sentence: with the factor's name or unit, where it is a number."""
+        tick = self.ticked(factor, level)
         if factor in NOUNS:
             return counted(int(level), NOUNS[factor])
-        if factor in IN_BYTES:
-            return byte_size(level)
-        unit = VARIED[factor][0] if factor in VARIED else ""
-        return f"{factor_name(factor)} {self.ticked(factor, level)} {unit}".strip()
+        if factor in IN_BYTES or isinstance(level, str) or self.is_switch(factor):
+            return tick
+        return f"{factor_name(factor)} {tick} {VARIED.get(factor, ('',))[0]}".strip()
 
 
 def factor_name(factor: str) -> str:
     """What a factor is called among others."""
-    return NAMES.get(factor, factor.replace("_", " "))
+    return NAMES.get(factor) or meaning(factor).replace("_", " ")
 
 
 def axis_label(factor: str) -> str:
@@ -266,11 +227,6 @@ def axis_label(factor: str) -> str:
     unit = VARIED[factor][0] if factor in VARIED else about.get("units", "1")
     label = NAMES.get(factor) or about.get("long_name", factor)
     return label if unit == "1" else f"{label} [{unit}]"
-
-
-def known(value: float) -> str:
-    """A number with four digits, a dash where there is none."""
-    return number(value if np.isfinite(value) else None, 4)
 
 
 def opened(source: Source) -> Trials:
@@ -282,73 +238,63 @@ def opened(source: Source) -> Trials:
 
 @lru_cache(maxsize=32)  # datasets of about a megabyte each
 def _opened(source: Source, changed: float) -> Trials:
-    is_file = source.path.suffix == ".nc"
-    return trials(store.load(source.path) if is_file else store.read(source.path))
+    return trials((store.load if source.path.suffix == ".nc" else store.read)(source.path))
 
 
 def trials(dataset: xr.Dataset) -> Trials:
     """The table of a dataset; raises FalloffError when it has no reading of its design or mixes evidence."""
-    named = f"Campaign {dataset.attrs['campaign']} holds"
+    campaign = f"Campaign {dataset.attrs['campaign']} holds"
     chosen = dataset.isel(trial=np.flatnonzero(dataset.role == "point"))
     kinds = sorted(set(chosen.evidence.values.tolist()))
     if not kinds:
-        raise FalloffError(f"{named} no trial of its design yet: run at least one block.")
+        raise FalloffError(f"{campaign} no trial of its design yet: run at least one block.")
     if len(kinds) > 1:
-        raise FalloffError(f"{named} evidence of several kinds, {', '.join(kinds)}: never pooled.")
-    columns = ["trial_id", "block", "order", "status", "reason", *SETTINGS]
-    frame = pd.DataFrame({name: chosen[name].values for name in columns})
+        raise FalloffError(
+            f"{campaign} evidence of several kinds, {', '.join(kinds)}: never pooled."
+        )
+    factors = _factors(chosen)
+    frame = pd.DataFrame({name: chosen[name].values for name in (*ABOUT_A_TRIAL, *factors)})
     frame["valid"] = frame.status == "ok"
+    factors = _split_changes(frame, factors)
     repeats = str(chosen.testbed.values[0]) == imported.TESTBED
-    factors, switches = _factors(chosen, frame)
-    if repeats:
-        frame["block"] = frame.groupby(list(factors), dropna=False).cumcount() + 1
     quantities, by_size = _readings(chosen, frame)
     if not quantities:
-        raise FalloffError(
-            "None of its trials has a reading: `falloff status` says what became of them."
-        )
+        raise FalloffError("None of its trials has a reading; `falloff status` says why.")
     if "hpl_rate" in quantities and not repeats:
-        frame, shares = _with_shares(dataset, frame)
-        quantities |= shares
-    rank = {name: place for place, name in enumerate(FOREMOST)}
-    ordered = sorted(quantities, key=lambda name: rank.get(name, len(rank)))
-    quantities = {name: quantities[name] for name in ordered}
-    return Trials(dataset, frame.copy(), quantities, by_size, factors, switches, repeats)
+        quantities |= _add_shares(dataset, frame)
+    foremost = [name for name in FOREMOST if name in quantities]
+    quantities = {name: quantities[name] for name in dict.fromkeys([*foremost, *quantities])}
+    return Trials(dataset, frame.copy(), quantities, by_size, factors, repeats)
 
 
-def _factors(
-    dataset: xr.Dataset, frame: pd.DataFrame
-) -> tuple[dict[str, list[Hashable]], frozenset[str]]:
-    """The design's factors with the levels that were run, and those that are on or off.
-
-    Without a design they are the settings that differ.
-    """
-    planned = design(dataset).get("factors", {})
-    if not planned:
-        settings = [name for name in SETTINGS if name not in ("file", "version")]
-        run = {name: sorted(frame[name].dropna().unique().tolist()) for name in settings}
-        always = ("interconnect", "nodes")
-        kept = [name for name, levels in run.items() if len(levels) > (name not in always)]
-        return {name: run[name] for name in kept}, frozenset()
-    switches = frozenset(name for name, levels in planned.items() if isinstance(levels[0], bool))
-    # As `over_factors` has it, levels that are no or yes are 0 and 1.
-    levels = {name: planned[name] if name not in switches else [0, 1] for name in planned}
-    run = {name: set(frame[name].tolist()) for name in planned}
-    factors = {name: [level for level in levels[name] if level in run[name]] for name in planned}
-    return _with_numbers_varied(frame, factors), switches
+def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
+    """The design's factors with the levels that were run; without a design the settings that differ."""
+    names = [name for name in schema()["coordinates"] if chosen[name].dims == ("trial",)]
+    run = {name: pd.unique(pd.Series(chosen[name].values).dropna()).tolist() for name in names}
+    if planned := design(chosen).get("factors", {}):  # no and yes are 0 and 1 in the table
+        levels = {
+            name: [int(level) if level in (0, 1) else level for level in planned[name]]
+            for name in planned
+        }
+        return {name: [level for level in levels[name] if level in run[name]] for name in planned}
+    always = ("interconnect", "nodes")
+    kept = [
+        name for name in names if name not in NO_FACTORS and len(run[name]) > (name not in always)
+    ]
+    return {name: sorted(run[name]) for name in kept}
 
 
-def _with_numbers_varied(
+def _split_changes(
     frame: pd.DataFrame, factors: dict[str, list[Hashable]]
 ) -> dict[str, list[Hashable]]:
     """The factors, where changes to the model that all set the same numbers are split: each number can be an axis."""
     changes = [level.split(",") for level in factors.get("vary", [])]
-    set_by = {tuple(part.partition("=")[0] for part in parts) for parts in changes}
-    numbers = next(iter(set_by)) if len(set_by) == 1 else ()
+    kinds = {tuple(part.partition("=")[0] for part in parts) for parts in changes}
+    numbers = next(iter(kinds)) if len(kinds) == 1 else ()
     if len(numbers) < 2:
         return factors
-    for at, name in enumerate(numbers):
-        values = [_in_shown_unit(parts[at]) for parts in changes]
+    for place, name in enumerate(numbers):
+        values = [_in_shown_unit(parts[place]) for parts in changes]
         frame[name] = frame["vary"].map(dict(zip(factors["vary"], values)))
         factors = {**factors, name: sorted(set(values))}
     return {name: levels for name, levels in factors.items() if name != "vary"}
@@ -371,21 +317,21 @@ def _readings(
     chosen: xr.Dataset, frame: pd.DataFrame
 ) -> tuple[dict[str, Quantity], dict[str, pd.DataFrame]]:
     """Put every reading that has one value a trial, or can be made one, into the table; others by size of message."""
-    found, by_size = {}, {}
+    quantities, by_size = {}, {}
     for name, about in schema()["variables"].items():
         array = chosen[name]
         if name == "start" or about["type"] == "text" or not np.isfinite(array).any():
             continue
-        label = TOGETHER.get(name, about["long_name"])
-        quantity = Quantity(name, label, *SHOWN_IN.get(about["units"], (about["units"], 1.0)))
-        if array.dims == ("trial",) or name in TOGETHER:
-            found[name] = quantity
-            frame[name] = quantity.scale * _one_value(array).values
+        unit, scale = SHOWN_IN.get(about["units"], (about["units"], 1.0))
+        quantity = Quantity(name, COMBINED.get(name, about["long_name"]), unit, scale)
+        if array.dims == ("trial",) or name in COMBINED:
+            quantities[name] = quantity
+            frame[name] = scale * _one_value(array).values
         elif array.dims == ("trial", SIZE):
             row, size = np.nonzero((array > 0).values)
             columns = {SIZE: array[SIZE].values[size], name: array.values[row, size]}
-            found[name], by_size[name] = quantity, frame.iloc[row].assign(**columns)
-    return found, by_size
+            quantities[name], by_size[name] = quantity, frame.iloc[row].assign(**columns)
+    return quantities, by_size
 
 
 def _one_value(array: xr.DataArray) -> xr.DataArray:
@@ -397,42 +343,42 @@ def _one_value(array: xr.DataArray) -> xr.DataArray:
     return array.mean([dim for dim in array.dims if dim != "trial"])
 
 
-def _with_shares(
-    dataset: xr.Dataset, frame: pd.DataFrame
-) -> tuple[pd.DataFrame, dict[str, Quantity]]:
-    """The table with HPL's share of what its nodes can do and of Rpeak [%], and with what has no valid rate."""
+def _add_shares(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, Quantity]:
+    """Add HPL's share of what its nodes can do and of Rpeak [%], and what the design leaves out, to the table."""
     planned = design(dataset)
     if not {"interconnect", "nodes"} <= set(planned.get("factors", {})) or "margin" not in planned:
-        return frame, {}
+        return {}
     derived = points(dataset)
-    found = derived[["share", "reason"]].assign(efficiency=efficiency(derived))
-    found = found.assign(trial_id=over_factors(dataset, trial_id=dataset.trial_id).trial_id)
-    columns = ["trial_id", "reason", *PERCENT]
-    table = found[columns].to_dataframe()[columns].dropna(subset="trial_id")
-    table[list(PERCENT)] *= 100
-    merged = frame.drop(columns="reason").merge(table, on="trial_id", how="left")
-    merged["valid"] &= merged.reason == ""
     labels = {
         "efficiency": "efficiency, Rmax / Rpeak",
         "share": f"HPL rate over {derived.share.attrs['of']}",
     }
-    has = [name for name in PERCENT if merged[name].notna().any()]
-    return merged, {name: Quantity(name, labels[name], "%", 100.0) for name in has}
+    derived = derived.assign(efficiency=efficiency(derived))
+    derived["trial_id"] = over_factors(dataset, trial_id=dataset.trial_id).trial_id
+    rows = derived[["trial_id", "reason", *labels]].to_dataframe().dropna(subset="trial_id")
+    rows = rows.set_index("trial_id")
+    for name in labels:
+        frame[name] = 100 * frame.trial_id.map(rows[name])
+    frame["reason"] = frame.trial_id.map(rows.reason)
+    frame["valid"] &= frame.reason == ""
+    return {
+        name: Quantity(name, labels[name], "%", 100.0)
+        for name in labels
+        if frame[name].notna().any()
+    }
 
 
 def transcript(source: Source, trial_id: str) -> Transcript:
     """One trial's transcript; raises FalloffError when it is not beside the dataset, or damaged."""
-    if source.transcripts is None:
+    folder = source.transcripts
+    if folder is None:
         remedy = "`falloff explore` on the campaign's own folder shows them"
         raise FalloffError(f"The transcripts are not beside {source.name}: {remedy}")
-    texts = _texts(source.transcripts, _changed(source.transcripts))
-    stem = trial_id
-    while (
-        stem not in texts and "-" in stem
-    ):  # the results of one imported file have a number behind
-        stem = stem.rpartition("-")[0]
+    texts = _texts(folder, _changed(folder))
+    of_file = trial_id.rpartition("-")[0]  # the results of one imported file have a number behind
+    stem = trial_id if trial_id in texts else of_file
     if stem not in texts:
-        raise FalloffError(f"{source.transcripts} holds no transcript of trial {trial_id}")
+        raise FalloffError(f"{folder} holds no transcript of trial {trial_id}")
     return read_transcript(texts[stem], stem)
 
 

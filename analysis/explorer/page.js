@@ -1,4 +1,4 @@
-// What the browser does alone: light or dark, the address, the figure as a file, and a word when the server has gone.
+// What the browser does alone: light or dark, the address, and a word when the server has gone.
 const falloff = (() => {
   const PATIENCE = 12_000  // milliseconds that a page may take to connect
   const root = document.documentElement
@@ -22,7 +22,7 @@ const falloff = (() => {
   function ready() {
     clearTimeout(waiting)
     lost(false)
-    const address = Bokeh.documents.at(-1).get_model_by_name("said")
+    const address = Bokeh.documents.at(-1).get_model_by_name("query")
     const turn = () => {
       root.toggleAttribute("data-empty", !address.tags.length)
       root.dataset.page = new URLSearchParams(address.value).get("page") || "explore"
@@ -37,13 +37,5 @@ const falloff = (() => {
     turn()
   }
 
-  async function save(name, id) {
-    const drawing = Bokeh.index.find_one(Bokeh.documents.at(-1).get_model_by_id(id)).export("svg")
-    const link = document.createElement("a")
-    link.href = URL.createObjectURL(await drawing.to_blob())
-    link.download = `${name}.svg`
-    link.click()
-  }
-
-  return {ready, save, lost}
+  return {ready, lost}
 })()

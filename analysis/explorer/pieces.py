@@ -1,17 +1,16 @@
 """What the page says, as HTML; every text from a dataset is escaped."""
 
-from collections.abc import Iterable, Mapping
+from functools import cache
 from html import escape
+from pathlib import Path
 
 import pandas as pd
 
 from analysis import models
-from analysis.explorer.data import Trials, factor_name, known
-from analysis.explorer.plot import BESIDE
-from analysis.explorer.shown import Judgement, Shown, selected
-from analysis.explorer.view import model_of
+from analysis.explorer.data import factor_name
+from analysis.explorer.view import Shown
 from analysis.statistics.intervals import NAMES
-from analysis.wording import counted, day
+from analysis.wording import UNKNOWN, counted, day, number
 from runners.record import Execution, Transcript
 
 HINT = '<p class="under">Click a point: its raw transcript opens here. A click on the legend hides a curve.</p>'
@@ -29,18 +28,20 @@ WHAT = {
 }
 
 
+@cache
+def asset(name: str) -> str:
+    """A style sheet, script or template of this folder."""
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+
+
 def question(title: str, shown: Shown) -> str:
     """The experiment's title, and when and as what kind of evidence its data came about; printed numbers too."""
-    said = [_origin(trials) for trials in shown.opened.values()]
-    if not shown.printed().empty:
-        said.append("×\u00a0published: printed by the source")
-    return f'<p class="question">{escape(title)}</p>{under(" · ".join(said))}'
-
-
-def _origin(trials: Trials) -> str:
-    testbed = trials.dataset.testbed.values[0].replace("_", " ")
-    started = day(trials.dataset.attrs["started"])
-    return f"{WHAT.get(trials.evidence, trials.evidence)} (testbed {testbed}, {started})"
+    dataset, evidence = shown.trials.dataset, shown.trials.evidence
+    testbed = dataset.testbed.values[0].replace("_", " ")
+    printed = "" if shown.published.empty else " · ×\u00a0published: printed by the source"
+    origin = f"testbed {testbed}, {day(dataset.attrs['started'])}"
+    origin = f"{WHAT.get(evidence, evidence)} ({origin}){printed}"
+    return f'<p class="question">{escape(title)}</p>{under(origin)}'
 
 
 def under(words: str) -> str:
@@ -54,126 +55,100 @@ def trouble(title: str, reason: str) -> str:
     return f'<div class="card trouble" role="alert">{heading}<p>{escape(reason)}</p></div>'
 
 
-def verdicts(shown: Shown) -> str:
-    """A card for each dataset: the word, the sentence, what else has to be known."""
-    signs = ["●", *BESIDE.values()] if len(shown.opened) > 1 else [""]
-    cards = [
-        _card(shown, name, judged, signs[at % len(signs)])
-        for at, (name, judged) in enumerate(shown.judgements.items())
-    ]
-    return "".join(cards)
-
-
-def _card(shown: Shown, name: str, judged: Judgement, sign: str) -> str:
-    trials = shown.opened[name]
-    notes = [judged.note, trials.dataset.attrs.get("caveat", "")]
-    if out := int((~selected(shown.view, trials).valid).sum()):
+def verdict(shown: Shown) -> str:
+    """The judgement as a card: the word, the sentence, what else has to be known."""
+    judgement, trials, notes = shown.judgement, shown.trials, list(shown.judgement.notes)
+    if out := int((~shown.points.valid).sum()):
         rules = "Faint and not counted, by the campaign's own rules"
-        notes.insert(1, f"{rules}: {counted(out, 'trial')} without a valid reading.")
-    word = f'<span class="word">{judged.word}</span>' if judged.word else ""
+        notes.append(f"{rules}: {counted(out, 'trial')} without a valid reading.")
+    notes.append(trials.dataset.attrs.get("caveat", ""))
+    word = f'<span class="word">{judgement.word}</span>' if judgement.word else ""
     return (
-        f'<div class="card {KINDS.get(judged.word, "")}" data-verdict="{judged.word}">{word}'
-        f'<span class="sentence">{escape(judged.sentence)}</span> '
-        f'<span class="chip">{escape(judged.evidence)} {sign}</span>'
-        f'<div class="note">{escape(" ".join(filter(None, notes)))}</div></div>'
+        f'<div class="card {KINDS.get(judgement.word, "")}">{word}'
+        f'<span class="sentence">{escape(judgement.sentence)}</span> '
+        f'<span class="chip">{escape(trials.evidence)}</span>'
+        f'<div class="note">{escape(" ".join(notes))}</div></div>'
     )
 
 
 def numbers(shown: Shown) -> str:
     """Median, mean, interval and n of every point, and the model where the experiment names one."""
-    view, quantity, trials = shown.view, shown.quantity, shown.first
-    rows = shown.summary()
-    mean, interval = f"{NAMES[quantity.kind]} mean", "95 % t interval"
-    columns = {
-        factor_name(view.series): rows[view.series].map(_called(trials, view.series)),
-        factor_name(view.x): [trials.ticked(view.x, level) for level in rows[view.x]],
-        quantity.with_unit("median"): rows["median"].map(known),
-        quantity.with_unit(mean): rows["mean"].map(known),
-        quantity.with_unit(interval): _intervals(rows.low, rows.high),
-        "n": rows.n,
-    }
-    evidence = {"evidence": rows.evidence} if len(shown.opened) > 1 else {}
-    return _table({**evidence, **columns}) + (_fits(shown) if model_of(view, trials) else "")
+    view, quantity, trials = shown.view, shown.quantity, shown.trials
+    mean = f"{NAMES[quantity.kind]} mean"
+    names = {"median": "median", "mean": mean, "low": "95 % t interval from", "high": "to"}
+    names = {name: quantity.with_unit(label) for name, label in names.items()}
+    rows = shown.summary.assign(
+        series=[trials.called(view.series, level) for level in shown.summary.series],
+        x=[trials.ticked(view.x, level) for level in shown.summary.x],
+    )
+    names |= {"series": factor_name(view.series), "x": factor_name(view.x)}
+    return _table(rows.rename(columns=names)) + (_fits(shown) if shown.fits else "")
 
 
 def _fits(shown: Shown) -> str:
     """The parameters of the experiment's model for each curve that it follows; of the others the reason."""
-    view, rows = shown.view, []
-    model = models.find(model_of(view, shown.first))
-    for curve in shown.curves:
-        name = shown.first.called(view.series, curve.level)
-        if not curve.is_drawn:
-            rows.append((name, curve.fitted.refused, "", "", ""))
+    rows, model = [], models.find(shown.model)
+    for series, (fit, refused) in shown.fits.items():
+        name = {factor_name(shown.view.series): shown.trials.called(shown.view.series, series)}
+        if fit is None:
+            rows.append({**name, "parameter": refused})
             continue
-        fit = curve.fitted.fit
         for parameter, estimate in fit.estimates.items():
-            (interval,) = _intervals(*([end] for end in fit.intervals[parameter]))
-            rows.append((name, parameter, known(estimate), interval, str(fit.blocks)))
-    names = (factor_name(view.series), "parameter", "estimate", "95 % t interval", "n")
-    times = any(curve.fitted.times_x for curve in shown.curves)
-    response = f"{view.x} times the share" if times else "the values"
-    said = f"{model.title}, fitted to {response} of every block. {model.source}."
-    return under(said) + _table(pd.DataFrame(rows, columns=names))
+            low, high = fit.intervals[parameter]
+            values = {"estimate": estimate, "95 % t interval from": low, "to": high}
+            rows.append({**name, "parameter": parameter, **values, "n": str(fit.blocks)})
+    response = f"{shown.view.x} times the share" if shown.fits_multiples else "the values"
+    about = f"{model.title}, fitted to {response} of every block. {model.source}."
+    return under(about) + _table(pd.DataFrame(rows))
 
 
-def _called(trials: Trials, factor: str):
-    return lambda level: trials.called(factor, level)
-
-
-def _intervals(low: Iterable[float], high: Iterable[float]) -> list[str]:
-    return [f"{known(a)} to {known(b)}" if a == a else known(a) for a, b in zip(low, high)]
-
-
-def _table(columns: Mapping, **looks) -> str:
+def _table(rows: pd.DataFrame, header: bool = True) -> str:
     with pd.option_context("display.max_colwidth", None):  # else long texts are cut
-        table = pd.DataFrame(columns).to_html(index=False, border=0, justify="unset", **looks)
+        looks = {
+            "index": False,
+            "border": 0,
+            "justify": "unset",
+            "header": header,
+            "na_rep": UNKNOWN,
+        }
+        table = rows.to_html(float_format=lambda value: number(value, 4), **looks)
     return f'<div class="wide">{table}</div>'
 
 
-def transcripts(found: list[Transcript]) -> str:
-    """What was run at one place of the plot: the first whole, the others folded."""
-    first, *others = map(transcript, found)
-    return first + "".join(_fold("another trial here", other) for other in others)
-
-
-def transcript(found: Transcript) -> str:
+def transcript(record: Transcript) -> str:
     """A transcript: what was run, what it printed, and the settings read back."""
-    trial = found.trial
+    trial = record.trial
     place = f"{trial.runner}, block {trial.block}, run {trial.order} in it"
-    said = f"{place}, {found.evidence} evidence, testbed {found.testbed}"
-    faults = [reason for reason in (found.fault, found.unavailable) if reason]
-    parts = [f"<h3>{escape(trial.id)}</h3><p>{escape(said)}</p>"]
+    origin = f"{place}, {record.evidence} evidence, testbed {record.testbed}"
+    parts = [f"<h3>{escape(trial.id)}</h3><p>{escape(origin)}</p>"]
+    faults = filter(None, (record.fault, record.unavailable))
     parts += [f'<p class="fault">{escape(reason)}</p>' for reason in faults]
-    parts += [_execution(execution) for execution in found.executions]
+    parts += [_execution(execution) for execution in record.executions]
     settings = {
         "Settings of the trial": trial.point,
-        "Read back afterwards": found.effective,
-        "Counters": found.counters,
+        "Read back afterwards": record.effective,
+        "Counters": record.counters,
     }
     for title, values in settings.items():
         if values:
-            table = {"name": list(values), "value": map(str, values.values())}
-            parts.append(_fold(title, _table(table, header=False)))
+            rows = pd.DataFrame({"name": values.keys(), "value": map(str, values.values())})
+            parts.append(fold(title, _table(rows, header=False)))
     return "".join(parts)
 
 
-def _fold(title: str, content: str) -> str:
+def fold(title: str, content: str) -> str:
+    """Content that opens at a click on its title."""
     return f"<details><summary>{title}</summary>{content}</details>"
 
 
 def _execution(execution: Execution) -> str:
     code = "unknown" if execution.exit_code is None else execution.exit_code
     ended = "stopped at its limit" if execution.timed_out else f"exit code {code}"
-    command = " ".join(execution.argv) or execution.tool
-    head = f"<p><code>{escape(command)}</code><br>{ended}, {execution.wall_s:.2f} s</p>"
-    texts = {"output": execution.stdout, "errors": execution.stderr}
-    said = {name: text for name, text in texts.items() if text.strip()}
-    printed = (
-        f'<pre aria-label="{name}">{escape(_cut(text))}</pre>' for name, text in said.items()
-    )
-    return head + "".join(printed)
-
-
-def _cut(text: str) -> str:
-    more = f"\n... {len(text) - MOST} more characters: the transcript's file has them all"
-    return text if len(text) <= MOST else text[:MOST] + more
+    command = escape(" ".join(execution.argv) or execution.tool)
+    text = f"<p><code>{command}</code><br>{ended}, {execution.wall_s:.2f} s</p>"
+    for name, output in (("output", execution.stdout), ("errors", execution.stderr)):
+        if output.strip():
+            cut = f"\n... {len(output) - MOST} more characters: the transcript's file has them all"
+            output = escape(output[:MOST] + (cut if len(output) > MOST else ""))
+            text += f'<pre aria-label="{name}">{output}</pre>'
+    return text

@@ -29,20 +29,10 @@ logging.getLogger("asyncio").addFilter(
 
 @dataclass(frozen=True)
 class Served:
-    """A server that runs on a port, below a secret path: who has the address has the page, each tab its own view."""
+    """A server's thread; who has the address has the page, each tab its own view."""
 
-    server: StoppableThread
-    port: int
-    key: str
-
-    @property
-    def address(self) -> str:
-        """Where the page is; a view's query may follow."""
-        return f"http://{HOST}:{self.port}/{self.key}/"
-
-    def wait(self) -> None:
-        """Until the server ends; an interruption is the caller's."""
-        self.server.join()
+    thread: StoppableThread
+    address: str
 
     def __enter__(self) -> "Served":
         return self
@@ -52,7 +42,7 @@ class Served:
 
     def stop(self) -> None:
         """End it."""
-        self.server.stop()
+        self.thread.stop()
 
 
 def serve(folder: Path | None, port: int = 0, token_s: int = TOKEN_S) -> Served:
@@ -62,31 +52,6 @@ def serve(folder: Path | None, port: int = 0, token_s: int = TOKEN_S) -> Served:
     or there is no such folder.
     """
     data.experiments(folder)  # refuses a folder that is not there
-    chosen, key = _free(port), secrets.token_urlsafe(24)
-    server = pn.serve(
-        lambda: document(folder),
-        port=chosen,
-        address=HOST,
-        prefix=f"/{key}",
-        websocket_origin=[f"{HOST}:{chosen}"],
-        show=False,
-        title="Falloff explorer",
-        threaded=True,
-        verbose=False,
-        session_token_expiration=token_s,
-        unused_session_lifetime_milliseconds=1000 * UNUSED_S,
-    )
-    served = Served(server, chosen, key)
-    try:
-        _await(chosen)
-    except BaseException:  # its thread would keep the program from ending
-        served.stop()
-        raise
-    return served
-
-
-def _free(port: int) -> int:
-    """The port itself, or for 0 a free one."""
     with socket.socket() as trying:
         trying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -95,15 +60,25 @@ def _free(port: int) -> int:
             raise FalloffError(
                 f"port {port} is taken: choose another, or any free one with --port 0"
             ) from None
-        return trying.getsockname()[1]
-
-
-def _await(port: int) -> None:
+        port = trying.getsockname()[1]
+    key = secrets.token_urlsafe(24)
+    thread = pn.serve(
+        lambda: document(folder),
+        port=port,
+        address=HOST,
+        prefix=f"/{key}",
+        websocket_origin=[f"{HOST}:{port}"],
+        show=False,
+        title="Falloff explorer",
+        threaded=True,
+        verbose=False,
+        session_token_expiration=token_s,
+        unused_session_lifetime_milliseconds=1000 * UNUSED_S,
+    )
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
-            return
+            return Served(thread, f"http://{HOST}:{port}/{key}/")
         time.sleep(0.05)
-    raise FalloffError(
-        f"the explorer's server did not start on port {port}: try again, or another --port"
-    )
+    thread.stop()  # it would keep the program from ending
+    raise FalloffError(f"no server started on port {port}: try again, or another --port")

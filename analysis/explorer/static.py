@@ -3,8 +3,8 @@
 import gzip
 import json
 from base64 import b64encode
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from bokeh.embed import json_item
 from bokeh.resources import Resources
@@ -12,8 +12,7 @@ from jinja2 import Template
 
 from analysis.explorer import data, pieces
 from analysis.explorer.plot import draw
-from analysis.explorer.shown import Shown, first_of
-from analysis.explorer.widgets import sheet
+from analysis.explorer.view import first_of
 from runners.journal import write_whole
 from runners.record import FalloffError
 
@@ -22,14 +21,15 @@ MOST = 10_000_000  # bytes that the file may have
 
 def write(folder: Path | None, file: Path) -> None:
     """Write the page in one step; raises FalloffError when there is no experiment, or the page would be too large."""
-    pages = [_page(sources[0]) for sources in data.experiments(folder).values()]
-    if not pages:
+    experiments = [sources[0] for sources in data.experiments(folder).values()]
+    if not experiments:
         raise FalloffError(
             f"{folder or 'data'} holds nothing to explore: `falloff run` or `falloff import` makes a dataset"
         )
-    text = _text(pages)
+    parts = [_page(source) for source in experiments]
+    text = _text(experiments, parts)
     if len(text) > MOST:
-        text = _text([{**page, "transcripts": {}} for page in pages])
+        text = _text(experiments, [{**part, "transcripts": {}} for part in parts])
     if len(text) > MOST:
         raise FalloffError(
             f"the page would have more than {MOST / 1e6:.0f} MB: explore fewer datasets, or without --static"
@@ -43,45 +43,33 @@ def write(folder: Path | None, file: Path) -> None:
         ) from None
 
 
-def _text(pages: list[dict[str, Any]]) -> bytes:
+def _text(experiments: list[data.Source], parts: list[dict]) -> bytes:
     # Transcripts are much alike: packed, a page can hold every one of them whole.
-    packed = [
-        b64encode(gzip.compress(json.dumps(page).encode(), mtime=0)).decode() for page in pages
-    ]
-    return (
-        Template(sheet("static.html"), autoescape=False)
-        .render(
-            titles=[pieces.escape(page["title"]) for page in pages],
-            css=sheet("page.css"),
-            parts=sheet(),
-            theme=sheet("page.js"),
-            bokeh="\n".join(Resources(mode="inline", components=["bokeh"]).js_raw),
-            pages=packed,
-        )
-        .encode()
-    )
+    packed = [gzip.compress(json.dumps(part).encode(), mtime=0) for part in parts]
+    values = {
+        "titles": [pieces.escape(source.title) for source in experiments],
+        "css": pieces.asset("page.css") + pieces.asset("parts.css"),
+        "script": pieces.asset("page.js"),
+        "bokeh": "\n".join(Resources(mode="inline", components=["bokeh"]).js_raw),
+        "pages": [b64encode(page).decode() for page in packed],
+    }
+    return Template(pieces.asset("static.html")).render(values).encode()
 
 
-def _page(source: data.Source) -> dict[str, Any]:
+def _page(source: data.Source) -> dict:
     """An experiment's part of the page; of one that cannot be read the reason."""
     try:
         shown = first_of(source)
     except FalloffError as error:
-        return {"title": source.title, "question": pieces.trouble(source.title, str(error))}
+        return {"question": pieces.trouble(source.title, str(error))}
+    transcripts = {}
+    with suppress(FalloffError):  # they are not beside the dataset
+        for name in shown.points.trial_id:
+            transcripts[name] = pieces.transcript(data.transcript(source, name))
     return {
-        "title": source.title,
         "question": pieces.question(source.title, shown),
-        "verdict": pieces.verdicts(shown),
+        "verdict": pieces.verdict(shown),
         "numbers": pieces.numbers(shown),
         "plot": json_item(draw(shown)),
-        "transcripts": _transcripts(shown, source),
+        "transcripts": transcripts,
     }
-
-
-def _transcripts(shown: Shown, source: data.Source) -> dict[str, str]:
-    """The transcript of every trial shown, as the server shows it; none where they are not beside the dataset."""
-    try:
-        trials = shown.points().query("trial_id != ''").trial_id
-        return {trial: pieces.transcript(data.transcript(source, trial)) for trial in trials}
-    except FalloffError:
-        return {}

@@ -1,45 +1,62 @@
-"""What is looked at: a frozen description, from which everything on the page follows, and its form as a web address."""
+"""What is looked at, as a frozen description, and all that follows from it: curves with their model, and the judgement."""
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping
+import warnings
+from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property, lru_cache
 
+import numpy as np
 import pandas as pd
+import xarray as xr
 
-from analysis import experiments
-from analysis.explorer.data import SIZE, Trials
+from analysis import experiments, models, paths
+from analysis.contrasts import Contrast, contrasts
+from analysis.derive import points
+from analysis.explorer import data
+from analysis.explorer.data import PERCENT, Trials
+from analysis.fitting.adequacy import follows
+from analysis.fitting.block_fit import BlockFit, fit_blocks
+from analysis.statistics.intervals import over_blocks, ratios
+from analysis.statistics.judgement import LEVEL, REFUSED, judge
+from analysis.statistics.judgement import Judgement as Verdict
+from analysis.wording import counted, number, percent, percent_range
+from runners.record import FalloffError
 
 MOST_SERIES = 9  # shown at first of a factor with more levels
-# Factors that a curve runs over, most typical first; and those that tell curves apart.
-ALONG = (
-    SIZE, "nodes", "N", "receivers", "window_bytes", "mtu", "frame_bytes", "pairs", "token_bytes",
-    "bandwidth", "streams", "processes", "ranks_per_node",
-)  # fmt: skip
-APART = ("aggregation", "vary", "blas", "daemon", "latency", "interconnect", "path")
-LAYERS = {
-    "points": "Points",
-    "blocks": "Blocks",
-    "medians": "Medians",
-    "means": "Means, 95 %",
-    "model": "Model, 95 %",
-    "log": "log scale",
-}
+OF_FALLS = ("efficiency", "share", "hpl_rate")  # whose ratio within a block is that of the rates
+OF_RATES = ("amdahl", "universal_scalability")  # of a share they describe n times the share
+CODE = '''"""{title}
+
+Made by `falloff explore`. In Falloff's environment and folder: python view.py. It prints what the page said, and
+writes the trials, the summary and the figure that it showed.
+"""
+
+from analysis.explorer.plot import draw, save
+from analysis.explorer.view import View, again
+
+view = {view}
+
+shown = again(view)
+print(shown.judgement.sentence, *shown.judgement.notes)
+shown.points.to_csv("view-trials.csv", index=False)
+shown.summary.to_csv("view-summary.csv", index=False)
+save(draw(shown), "view.html")
+'''
 
 
 @dataclass(frozen=True)
 class View:
     """What is on the page.
 
-    `sources` are the names of the datasets shown beside each other, `y` a quantity, `x` the factor along the horizontal
-    axis and `series` the one whose levels are curves, `shown` those that are. Of each other factor one level is `fixed`;
-    imported runs, which have no design, are not. `without_blocks` and `without_levels` (of x) are left out by hand.
-    `network` is judged against `reference`, both levels of the series' factor. With `printed` the sources' own numbers
-    stand beside the trials. `layers` are drawn; with `log` among them the vertical axis is logarithmic.
+    `source` is the dataset's name, `y` a quantity, `x` the factor along the horizontal axis and `series` the one whose
+    levels are curves, `shown` those that are. Of each other factor one level is `fixed`; imported runs, which have no
+    design, are not. `without_blocks` and `without_levels` (of x) are left out by hand. `network` is judged against
+    `reference`, both levels of the series' factor. With `log` the vertical axis is logarithmic.
     """
 
-    sources: tuple[str, ...]
+    source: str
     y: str = ""
     x: str = ""
     series: str = ""
@@ -49,86 +66,63 @@ class View:
     without_levels: tuple[Hashable, ...] = ()
     network: Hashable = None
     reference: Hashable = None
-    printed: bool = True
-    layers: tuple[str, ...] = ("points", "medians", "means", "model")
+    log: bool = False
 
 
 @cache
-def said_by_experiments() -> tuple[dict[str, str], dict[str, Mapping], dict[str, Mapping]]:
-    """What the experiments' modules say to the explorer, by campaign: MODEL, OPENS and PRINTED."""
-    named, opens, printed = {}, {}, {}
+def _declared(name: str) -> dict:
+    """What the experiments' modules say in OPENS and PRINTED, and in MODEL of their own campaign."""
+    entries = {}
     for module in experiments.modules():
-        if isinstance(getattr(module, "MODEL", None), str):
-            named[next(iter(experiments.campaigns(module)))] = module.MODEL
-        opens |= getattr(module, "OPENS", {})
-        printed |= getattr(module, "PRINTED", {})
-    return named, opens, printed
+        entry = getattr(module, name, {})
+        if isinstance(entry, str):
+            entry = {next(iter(experiments.campaigns(module))): entry}
+        entries |= entry if isinstance(entry, dict) else {}
+    return entries
 
 
-def opening(name: str, trials: Trials) -> View:
+def opening(source: str, trials: Trials) -> View:
     """What a dataset's page begins with: what its experiment says, else its own contrast and foremost quantity."""
-    said = said_by_experiments()[1].get(trials.campaign, {})
-    parts = {part: value for part, value in said.items() if part in View.__dataclass_fields__}
-    fixed = tuple((factor, level) for factor, level in said.items() if factor not in parts)
-    return settled(View((name,), fixed=fixed, **parts), trials)
-
-
-def model_of(view: View, trials: Trials) -> str:
-    """The model that the experiment names, which is of what its page opens with; an empty text for all else."""
-    model = said_by_experiments()[0].get(trials.campaign, "")
-    start = opening("", trials) if model else view
-    return model if (start.y, start.x) == (view.y, view.x) else ""
-
-
-def printed(quantity: str, trials: Trials) -> pd.DataFrame:
-    """All that sources printed of a quantity, but for levels by name that the campaign does not have.
-
-    Columns are levels, `value` in the shown unit, and `text`: where it is printed.
-    """
-    table: Callable | None = said_by_experiments()[2].get((trials.campaign, quantity))
-    if table is None or quantity not in trials.quantities:
-        return pd.DataFrame({"value": [], "text": []})
-    rows = table(trials.design)
-    for name in set(rows) & set(trials.factors):
-        if rows[name].dtype.kind not in "iuf":
-            rows = rows[rows[name].isin(trials.factors[name])]
-    return rows.assign(value=rows.value * trials.quantities[quantity].scale)
+    entry = _declared("OPENS").get(trials.dataset.attrs["campaign"], {})
+    parts = {part: value for part, value in entry.items() if part in ("y", "x", "series")}
+    fixed = tuple((factor, level) for factor, level in entry.items() if factor not in parts)
+    return settled(View(source, fixed=fixed, **parts), trials)
 
 
 def settled(view: View, trials: Trials) -> View:
     """The view with all that it leaves open, or that the dataset does not have, as the page would begin with it."""
     y = view.y if view.y in trials.quantities else next(iter(trials.quantities))
-    factors = trials.factors_of(y)
-    x, series = _axes(view, factors, trials.design)
-    levels, known = factors[series], dict(view.fixed)
+    factors, asked = trials.factors_of(y), dict(view.fixed)
+    x, series = _axes(view, factors, trials)
     others = [name for name in factors if name not in (x, series) and len(factors[name]) > 1]
-    fixed = tuple(
-        (name, known[name] if known.get(name) in factors[name] else factors[name][0])
-        for name in (others if not trials.repeats else ())
-    )
-    shown = tuple(level for level in levels if level in view.shown) or tuple(levels[:MOST_SERIES])
+    fixed = {
+        name: asked[name] if asked.get(name) in factors[name] else factors[name][0]
+        for name in others
+    }
+    shown = tuple(level for level in factors[series] if level in view.shown)
+    shown = shown or tuple(factors[series][:MOST_SERIES])
     network, reference = _pair(view, series, shown, trials.design)
     return replace(
-        view, y=y, x=x, series=series, shown=shown, fixed=fixed, network=network, reference=reference,
+        view, y=y, x=x, series=series, shown=shown, network=network, reference=reference,
+        fixed=() if trials.repeats else tuple(fixed.items()),
         without_levels=tuple(level for level in factors[x] if level in view.without_levels),
         without_blocks=tuple(sorted(n for n in view.without_blocks if isinstance(n, int))),
-        layers=tuple(name for name in LAYERS if name in view.layers),
     )  # fmt: skip
 
 
-def _axes(view: View, factors: Mapping[str, list], design: Mapping) -> tuple[str, str]:
-    """The factor along the horizontal axis, and the one whose levels are curves."""
+def _axes(view: View, factors: Mapping[str, list], trials: Trials) -> tuple[str, str]:
+    """The factor along the horizontal axis, numbers first, and the one whose levels are curves, the compared one first."""
+    design = trials.design
     compared = design.get("compared", "interconnect" if "primary" in design else "")
-    several = [name for name, levels in factors.items() if len(levels) > 1] or list(factors)
+    free = [name for name in factors if len(factors[name]) > 1 and name not in dict(view.fixed)]
+    numbers = [name for name in ("nodes", *free) if name in free and trials.is_number(name)]
     x, series = view.x, view.series
     if x not in factors:
-        free = [name for name in (*several, *factors) if name not in (compared, series)]
-        along = [name for name in ALONG if name in free and name in several]
-        x = (along or free or list(factors))[0]
+        along = [name for name in (*numbers, *free) if name not in (compared, series)]
+        x = next(iter([*along, *free, *factors]))
     if series not in factors or series == x:
-        apart = [name for name in (compared, *APART, *several) if name in several and name != x]
-        single = [name for name in ("interconnect", "path", *factors) if name in factors]
-        series = (apart or [name for name in single if name != x] or [x])[0]
+        apart = [name for name in (compared, *free, *factors) if name in factors and name != x]
+        series = next(iter([*apart, x]))
     return x, series
 
 
@@ -153,14 +147,14 @@ def address(view: View, start: View) -> list[tuple[str, str]]:
     return [(name, json.dumps(value, separators=(",", ":"))) for name, value in changed.items()]
 
 
-def at_address(said: Iterable[tuple[str, str]], start: View, trials: Trials) -> View:
+def at_address(parts: Iterable[tuple[str, str]], start: View, trials: Trials) -> View:
     """The view of an address; what cannot be understood is as in the first view."""
     asked = {}
-    for name, text in said:
+    for name, text in parts:
         with suppress(ValueError):
             value = _frozen(json.loads(text))
             if name in vars(start) and isinstance(value, tuple) == isinstance(
-                getattr(start, name), tuple
+                vars(start)[name], tuple
             ):
                 asked[name] = value
     with suppress(TypeError, ValueError):  # of the right kind, and yet no view
@@ -169,5 +163,236 @@ def at_address(said: Iterable[tuple[str, str]], start: View, trials: Trials) -> 
 
 
 def _frozen(value):
-    """What JSON gives, as a view has it."""
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the data say of the view's contrast, with n and the kind of interval, and what else has to be known.
+
+    `word` is the verdict, empty where none is drawn.
+    """
+
+    sentence: str
+    notes: tuple[str, ...] = ()
+    word: str = ""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A view with its trials, and all that the page shows of them."""
+
+    view: View
+    trials: Trials
+
+    @property
+    def quantity(self) -> data.Quantity:
+        """What is on the vertical axis."""
+        return self.trials.quantities[self.view.y]
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """A row for each trial shown: its levels and value, `valid` by the design's rules, and `counts` here."""
+        view, frame = self.view, self.trials.by_size.get(self.view.y, self.trials.frame)
+        for name, level in view.fixed:
+            frame = frame[frame[name] == level]
+        frame = frame[frame[view.series].isin(view.shown)]
+        if self.trials.repeats:
+            frame = frame.assign(block=frame.groupby([view.series, view.x]).cumcount() + 1)
+        factors = dict.fromkeys([view.series, view.x, *dict(view.fixed)])
+        frame = frame[["trial_id", "block", "order", *factors, view.y, "valid", "reason"]]
+        out = frame.block.isin(view.without_blocks) | frame[view.x].isin(view.without_levels)
+        return frame.assign(counts=frame.valid & frame[view.y].notna() & ~out)
+
+    @cached_property
+    def values(self) -> xr.DataArray:
+        """What counts, in the quantity's unit, over (series, block, x); NaN where nothing does."""
+        view, rows = self.view, self.points[self.points.counts]
+        columns = {
+            "series": rows[view.series],
+            "block": rows.block,
+            "x": rows[view.x],
+            "y": rows[view.y],
+        }
+        values = pd.DataFrame(columns).set_index(["series", "block", "x"]).y.to_xarray()
+        levels = [x for x in self.trials.factors_of(view.y)[view.x] if x in values.x]
+        return values.reindex(series=list(view.shown), x=levels)
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """A row for each series and x: median, the mean of the quantity's kind, its 95 % t interval (low, high), and n."""
+        means = over_blocks(self.values, self.quantity.kind).rename(blocks="n")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # the median of nothing is NaN
+            means = means.assign(median=self.values.median("block"))
+        columns = ["series", "x", "median", "mean", "low", "high", "n"]
+        return means.to_dataframe(dim_order=["series", "x"]).reset_index()[columns]
+
+    @cached_property
+    def model(self) -> str:
+        """The model that the experiment names, which is of what its page opens with; an empty text for all else."""
+        name = _declared("MODEL").get(self.trials.dataset.attrs["campaign"], "")
+        start = opening("", self.trials)
+        return name if (start.y, start.x) == (self.view.y, self.view.x) else ""
+
+    @property
+    def fits_multiples(self) -> bool:
+        """Whether the model is of x times the values: a law of a rate, where a share is shown."""
+        return self.view.y in PERCENT and self.model in OF_RATES
+
+    @cached_property
+    def fits(self) -> dict[Hashable, tuple[BlockFit | None, str]]:
+        """The experiment's model by series, or None and why its curve may not be drawn."""
+        if not self.model or self.trials.repeats:
+            return {}
+        fits, scale = {}, 1 / self.quantity.scale
+        for series in self.view.shown:
+            values = self.values.sel(series=series).dropna("x", how="all")
+            x = values.x.values.astype(float)
+            table = scale * values.values * (x if self.fits_multiples else 1.0)
+            fits[series] = _fitted(self.model, tuple(x), tuple(map(tuple, table)))
+        return fits
+
+    def band(self, fit: BlockFit, x: np.ndarray) -> tuple[np.ndarray, ...]:
+        """A fit's mean and 95 % band over the blocks at x in the quantity's unit: (mean, low, high), each over x."""
+        scale = self.quantity.scale / (x if self.fits_multiples else 1.0)
+        return tuple(scale * part for part in fit.band(x, "cost"))
+
+    @cached_property
+    def published(self) -> pd.DataFrame:
+        """What the sources printed of what is shown: the levels, `value` in the quantity's unit, and `text`, where."""
+        view, factors = self.view, self.trials.factors
+        printed = _declared("PRINTED").get((self.trials.dataset.attrs["campaign"], view.y))
+        rows = printed(self.trials.design) if printed else pd.DataFrame({"value": [], "text": []})
+        if not {view.x, view.series} <= set(rows):
+            return rows.iloc[:0]
+        here = rows[view.series].isin(view.shown)
+        for name, level in view.fixed:
+            here &= rows[name] == level if name in rows else True
+        if isinstance(factors[view.x][0], str):
+            here &= rows[view.x].isin(factors[view.x])
+        return rows[here].assign(value=rows.value * self.quantity.scale)
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """What the data say of the view's two series: a fall where the campaign judges one, else a ratio."""
+        view, trials = self.view, self.trials
+        if view.network is None:
+            return Judgement("One series alone: there is nothing to compare it with.")
+        if trials.repeats:
+            return Judgement(
+                "Order and blocks of imported runs are not known: there is no verdict."
+            )
+        pair = view.network, view.reference
+        values = self.values.where(self.values > 0)
+        log_ratio = np.log(
+            values.sel(series=pair[0], drop=True) / values.sel(series=pair[1], drop=True)
+        )
+        log_ratio = log_ratio.dropna("x", how="all")
+        names = " against ".join(trials.called(view.series, level) for level in pair)
+        out = [trials.count(len(view.without_blocks))] if view.without_blocks else []
+        out += [trials.called(view.x, level) for level in view.without_levels]
+        by_hand = (
+            f"Left out by hand: {', '.join(out)}; this explores, and is not the campaign's verdict."
+        )
+        notes = (by_hand,) if out else ()
+        if not log_ratio.size:
+            return Judgement(f"{names}: no trial is left to compare.", notes)
+        compares = view.series == trials.design.get("compared", "interconnect")
+        if not (
+            compares
+            and "baseline_nodes" in trials.design
+            and view.x == "nodes"
+            and view.y in OF_FALLS
+        ):
+            rule = "A ratio of geometric means; the campaign judges no fall of this quantity."
+            return Judgement(self._ratio(names, log_ratio), (rule, *notes))
+        statements = _statements(trials) if view.series == "interconnect" else ()
+        planned = next((one for one in statements if (one.network, one.reference) == pair), None)
+        ends = trials.design["baseline_nodes"], max(trials.factors["nodes"])
+        start, end = (planned.start, planned.end) if planned else ends
+        if missing := [trials.called("nodes", n) for n in (start, end) if n not in log_ratio.x]:
+            rule = f"No verdict: the campaign judges from or to {' and '.join(missing)}, left out here."
+            return Judgement(self._ratio(names, log_ratio), (rule, *notes))
+        verdict = planned.verdict if planned else None
+        if verdict is None or view.without_blocks:
+            falls = (
+                log_ratio.sel(x=end) - log_ratio.sel(x=start)
+                if planned is None
+                else planned.differences
+            )
+            falls = falls[~falls.block.isin(list(view.without_blocks))]
+            level = trials.design.get("one_sided", LEVEL)
+            verdict = judge(falls, trials.design["margin"], trials.evidence, level)
+            if planned and planned.verdict.answer == REFUSED:
+                verdict = replace(verdict, answer=REFUSED, reason=planned.verdict.reason)
+        return Judgement(
+            _sentence(names, f"from {start:g} to {end:g} nodes", verdict), notes, verdict.answer
+        )
+
+    def _ratio(self, names: str, log_ratio: xr.DataArray) -> str:
+        """The ratio at the last level, in words."""
+        level, summary = log_ratio.x.values.tolist()[-1], ratios(log_ratio[:, -1])
+        ratio, low, high = (float(summary[part]) for part in ("ratio", "low", "high"))
+        basis = "no interval from"
+        if np.isfinite(low):
+            basis = f"95 % t interval {number(low)} to {number(high)}, n ="
+        basis = f"{basis} {self.trials.count(int(summary.blocks))}, {self.trials.evidence} evidence"
+        place = f"at {self.trials.called(self.view.x, level)}"
+        return f"{names} {place}: ratio {number(ratio)} in {self.quantity.label} ({basis})."
+
+    def code(self, title: str) -> str:
+        """Python that shows the view again, without the page."""
+        fields = "".join(f"    {name}={value!r},\n" for name, value in vars(self.view).items())
+        return CODE.format(
+            title=title.replace("\\", " ").replace('"', "'"), view=f"View(\n{fields})"
+        )
+
+
+def _sentence(names: str, span: str, verdict: Verdict) -> str:
+    """A verdict on a fall, in words."""
+    if verdict.fall is None:
+        return f"{names} is undecided {span}. {verdict.reason}"
+    n = f"n = {counted(verdict.blocks, 'block')}"
+    n = "a model, without scatter" if verdict.evidence == "simulated" else n
+    if verdict.interval:
+        n = f"{100 * verdict.confidence:g} % interval {percent_range(verdict.interval)}, {n}"
+    basis = f"{n}, margin {percent(verdict.margin, 0)}, {verdict.evidence} evidence"
+    verb = "" if verdict.answer.startswith(("falls", "rises")) else "is "
+    fall = f"its fall {span} is {percent(verdict.fall)} ({basis})"
+    return f"{names} {verb}{verdict.answer}: {fall}. {verdict.reason}"
+
+
+def first_of(source: data.Source) -> Shown:
+    """What a dataset's page begins with; raises FalloffError when it cannot be read."""
+    trials = data.opened(source)
+    return Shown(opening(source.name, trials), trials)
+
+
+def again(view: View) -> Shown:
+    """A view from its source's name alone; raises FalloffError when that is gone or cannot be read."""
+    return Shown(view, data.opened(data.source(paths.ROOT / view.source)))
+
+
+@lru_cache(maxsize=512)
+def _fitted(
+    model: str, x: tuple[float, ...], table: tuple[tuple[float, ...], ...]
+) -> tuple[BlockFit | None, str]:
+    """A model fitted to each block, or None, and why it may not be drawn."""
+    try:
+        fit = fit_blocks(models.find(model), np.array(x), np.array(table))
+    except FalloffError as refusal:
+        return None, str(refusal)
+    except ValueError:
+        return None, "There are too few points for this model."
+    if follows(np.array(table), fit.band(np.array(x), "cost")[0], len(fit.model.parameters)):
+        return fit, ""
+    return None, "It misses the points, so that it is not drawn."
+
+
+@lru_cache(maxsize=8)  # of the datasets that are open
+def _statements(trials: Trials) -> tuple[Contrast, ...]:
+    try:
+        return contrasts(points(trials.dataset))
+    except FalloffError:  # a network that it compares was not run
+        return ()

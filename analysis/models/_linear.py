@@ -10,7 +10,7 @@ def nonnegative(rows, y):
     positive ones can be tried, which finds the optimum where setting negative ones to 0 would not.
     """
     rows = np.broadcast_to(rows, (len(y), *rows.shape[-2:]))
-    scale = _or_one(np.linalg.norm(rows, axis=1))
+    scale = or_one(np.linalg.norm(rows, axis=1))
     rows = rows / scale[:, None, :]
     gram, moment = np.swapaxes(rows, 1, 2) @ rows, np.einsum("fpk,fp->fk", rows, y)
     best, gain = np.zeros_like(moment), np.zeros(len(y))
@@ -33,7 +33,7 @@ def reciprocal(work, columns, y):
     `work` has shape (points,), `columns` (points, k), `y` (fits, points). Each equation is multiplied by y^2 / work: to
     first order, its error is then that of y, and a point at which y is 0 has no say.
     """
-    unit = _or_one(np.max(np.abs(y), axis=1, keepdims=True))
+    unit = or_one(np.max(np.abs(y), axis=1, keepdims=True))
     y = y / unit
     weights = np.divide(y**2, work, out=np.zeros_like(y), where=work != 0)
     return nonnegative(weights[:, :, None] * columns, y) / unit
@@ -54,5 +54,6 @@ def of_one_node(n, rate, one, **parts):
     }
 
 
-def _or_one(scale):
+def or_one(scale):
+    """The scale, or 1 where it is not above 0: what one may divide by."""
     return np.where(scale > 0, scale, 1.0)

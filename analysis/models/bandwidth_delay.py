@@ -3,6 +3,7 @@
 import numpy as np
 
 from analysis.models import Model
+from analysis.models._linear import or_one
 
 
 def bandwidth_delay(window, limit, rtt):
@@ -28,8 +29,8 @@ def guess(window, goodput):
     known = np.unique(window)
     below, above = known[:-1, None], known[1:, None]
     sloped = window <= below
-    slope = goodput @ (sloped * window).T / _or_one((sloped * window**2).sum(axis=1))
-    limit = goodput @ (~sloped).T / _or_one((~sloped).sum(axis=1))
+    slope = goodput @ (sloped * window).T / or_one((sloped * window**2).sum(axis=1))
+    limit = goodput @ (~sloped).T / or_one((~sloped).sum(axis=1))
     with np.errstate(all="ignore"):
         place = np.clip(np.where(slope > 0, limit / slope, np.inf), below.T, above.T)
     place = np.hstack([place, np.full((len(goodput), 1), known[-1])])
@@ -50,13 +51,9 @@ def slopes_at(window, goodput, knees):
     (fits, knees).
     """
     reached = np.minimum(window, knees[:, :, None])
-    square = _or_one((reached**2).sum(axis=2))
+    square = or_one((reached**2).sum(axis=2))
     slope = np.maximum(np.einsum("fkp,fp->fk", reached, goodput) / square, 0.0)
     return slope, (goodput**2).sum(axis=1, keepdims=True) - slope**2 * square
-
-
-def _or_one(sums):
-    return np.where(sums > 0, sums, 1.0)
 
 
 MODEL = Model(

@@ -1,1 +1,1 @@
-"""What may be said of a fall: the judgement, its looks and sequence, reproduction, planning and calibration."""
+"""Intervals over blocks, the one judgement, reproduction, calibration and planning."""

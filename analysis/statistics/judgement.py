@@ -109,14 +109,13 @@ class Outcome:
     """What a fixed sequence of statements says at its last look.
 
     `alone` holds each statement judged by itself, which decides when the campaign ends; in `judgements` those that do
-    not count are `undecided` or `refused`. `valid` counts the blocks in which every statement has a value, `judged` is
-    a mask over the blocks. `is_over`: further blocks would change nothing, as all are decided or the last look is over.
+    not count are `undecided` or `refused`. `judged` is a mask over the blocks. `is_over`: further blocks would change
+    nothing, as all are decided or the last look is over.
     """
 
     alone: tuple[Judgement, ...]
     judgements: tuple[Judgement, ...]
     controls: tuple[Control | None, ...]
-    valid: int
     judged: np.ndarray
     is_over: bool
 
@@ -285,7 +284,6 @@ def in_sequence(
         alone=alone,
         judgements=_refused(alone, failed) if failed else _counted(alone, expected),
         controls=gates,
-        valid=valid,
         judged=judged,
         is_over=bool(looks) and valid >= looks[0] and (valid >= looks[-1] or ends),
     )

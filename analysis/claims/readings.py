@@ -1,0 +1,145 @@
+"""What follows from the sources' printed numbers alone: by claim, every reading of them by what it is.
+
+Where a source's words hide a choice of statistic or unit, each choice is a reading. Numbers that were computed from
+printed ones (`printed_how`) have none: there is nothing else to check them by.
+"""
+
+from analysis import published
+from analysis.experiments import Studies
+from analysis.experiments.token_exchange import readings as token_readings
+from analysis.wire import ETHERNET_HEADER, IPV4_HEADER, wire_limit
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30  # bytes
+ICMP_HEADER = 8  # bytes
+Readings = dict[str, dict[str, float]]
+
+
+def readings(studies: Studies) -> Readings:
+    """The readings by the claim's id, in the claim's unit; those of TOP500's lists by the aggregate's id."""
+    lists = studies.top500
+    aggregates = {one.id: one.readings for one in lists.aggregates} if lists else {}
+    return {**_nemo(), **_grid5000(), **_beowulf(), **_bonding(), **_smith(), **aggregates}
+
+
+def _nemo() -> Readings:
+    tests = published.nemo_netperf().groupby(["path", "direction", "mtu"]).goodput_kib_s.sum()
+    facts = published.nemo()
+    cable, switch = tests["crossover"], tests["smc_8505t"]
+    frame = facts["frame_limit"]["smc_8505t"]["frame"]["value"]
+    limit = wire_limit(facts["netperf"]["line_rate"]["value"], 8982) / 8 / KIB
+    over_cable = "goodput of test 2 over the cable's"
+    alone = cable["forward", 1500]
+    return {
+        "nemo_8505t_is_cable": {over_cable: switch["forward", 1500] / alone},
+        "nemo_8508t_is_cable": {over_cable: tests["smc_8508t", "forward", 1500] / alone},
+        "nemo_total_1500": _megabytes(switch["both", 1500]),
+        "nemo_total_jumbo": _megabytes(switch["both", 8982]),
+        "nemo_frames_8505t": _frames(facts["frame_limit"]["smc_8505t"]),
+        "nemo_frames_8508t": _frames(facts["frame_limit"]["smc_8508t"]),
+        "nemo_frames_cable": {"MTU 9000 and Ethernet's header": 9000 + ETHERNET_HEADER},
+        "nemo_frames_9kb": {
+            "frames of 8996 bytes, 1 kB = 1000 B": frame / 1000,
+            "1 kB = 1024 B": frame / KIB,
+        },
+        "nemo_non_blocking": {
+            "goodput of test 1 over what the wire carries at MTU 8982": switch["forward", 8982]
+            / limit
+        },
+    }
+
+
+def _megabytes(kib_s: float) -> dict[str, float]:
+    """Both flows' sum in what a megabyte may mean: totals are printed in MB/s, flows in KB/s of 2^10 bytes."""
+    sizes = {"1000 KB": 1000, "1024 KB": 1024, "10^6 bytes": 1e6 / KIB}
+    return {f"sum of both flows, 1 MB = {name}": kib_s / size for name, size in sizes.items()}
+
+
+def _frames(limit: dict) -> dict[str, float]:
+    ping = limit["payload"]["value"] + ICMP_HEADER + IPV4_HEADER
+    return {
+        "payload of the ping and its headers": ping + ETHERNET_HEADER,
+        "MTU and Ethernet's header": limit["mtu"]["value"] + ETHERNET_HEADER,
+    }
+
+
+def _grid5000() -> Readings:
+    facts = published.grid5000()
+    most = {name: row["value"] for name, row in facts["maximum"].items()}
+    bridge, rate = facts["bridge"]["saturation"]["value"], facts["backbone"]["rate"]["value"]
+    return {
+        "grid5000_not_the_emulation": {
+            "8.9 over 4.7 Gbit/s": most["node_to_node"] / most["lyon_to_rennes"]
+        },
+        "grid5000_64m_is_enough": {
+            "64 MiB at 10 Gbit/s": 8 * facts["tcp"]["buffers"]["value"] / rate,
+            "64 MB at 10 Gbit/s": 8 * 64e6 / rate,
+        },
+        "grid5000_bridge_limits_path": {"3.2 over 3 Gbit/s": most["rennes_to_lyon"] / bridge},
+        "grid5000_not_the_sender": {"8.9 over 3 Gbit/s": most["node_to_node"] / bridge},
+    }
+
+
+def _beowulf() -> Readings:
+    source = published.beowulf()
+    wires = {name: source["wires"][name]["value"] for name in ("mesh", "original")}
+    rate = source["throughput"]["local_wire"]["value"]
+    local = {"the mesh's wires over the original's": wires["mesh"] / wires["original"]}
+    remote = {"half of the mesh's wires over the original's": wires["mesh"] / 2 / wires["original"]}
+    return {
+        "beowulf_peak_rate": {
+            f"on {one.wires} wires, by the writes of {one.writes}": rate / one.framed
+            for one in token_readings()
+        },
+        "beowulf_local_gain": local,
+        "beowulf_switched_gain": remote,
+        "beowulf_routed_gain": remote,
+        "beowulf_switched_betters": remote,
+        "beowulf_routed_betters": remote,
+    }
+
+
+def _bonding() -> Readings:
+    """Efficiencies by the peak that all four printed results imply, which is not printed itself."""
+    peak = published.bonding_blog_facts()["cluster"]["rpeak_per_node"]["value"]
+    rows = published.bonding_blog().set_index(["nodes", "links_per_node"])
+    reached = rows.rate_gflop_s / rows.index.get_level_values("nodes") / peak
+    name = f"the rate over {peak} Gflop/s a node"
+    return {
+        "bonding_two_nodes": {name: reached[2, 1]},
+        "bonding_two_nodes_bonded": {name: reached[2, 2]},
+        "bonding_four_nodes": {name: reached[4, 1]},
+        "bonding_four_nodes_bonded": {name: reached[4, 2]},
+        "bonding_near_seventy": {
+            "the efficiency printed with the rate": rows.efficiency_percent[2, 1] / 100
+        },
+    }
+
+
+def _smith() -> Readings:
+    facts, table = published.smith(), published.smith_table1()
+    networks = facts["micro_benchmarks"]
+    fast, infiniband = networks["10gige"], networks["ddr_infiniband"]
+    order, unit = max(published.smith_deck()["deck"]["N"]), facts["table1"]["printed_n_unit"]
+    memory = facts["cluster"]["memory_per_node"]["value"]
+    matrix = (8 * table.N**2 / table.nodes).max()  # bytes a node
+    printed = fast["bandwidth"]["value"]
+    return {
+        "smith_infiniband_raw": {
+            "the ratio of bandwidths": infiniband["bandwidth"]["value"] / printed,
+            "the inverse ratio of latencies": fast["latency"]["value"]
+            / infiniband["latency"]["value"],
+        },
+        "smith_memory": {
+            f"of {memory} GB a node": matrix / (memory * 1e9),
+            f"of {memory} GiB a node": matrix / (memory * GIB),
+        },
+        "smith_largest_order": {
+            "Appendix B's order": order,
+            f"Appendix B's order over {unit}": order / unit,
+        },
+        "smith_fast_bandwidth": {
+            f"{name} in frames of {mtu} B": 8 * printed * size / wire_limit(10e9, mtu)
+            for name, size in {"10^6 B": 1e6, "2^20 B": MIB}.items()
+            for mtu in (1500, 9000)
+        },
+    }

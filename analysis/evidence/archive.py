@@ -1,0 +1,223 @@
+"""Code, data and report of this place in one zip file that describes itself.
+
+It has an artifact description after the form of the SC conference, and is an RO-Crate 1.1
+(https://w3id.org/ro/crate/1.1) with the profile Process Run Crate 0.5 (https://w3id.org/ro/wfrun/process/0.5): each
+campaign is a CreateAction with instrument, object and result.
+"""
+
+import json
+import os
+import tomllib
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rocrate.model import ContextEntity
+from rocrate.rocrate import ROCrate
+
+from analysis import experiments, paths
+from analysis.evidence import chain, verify
+from analysis.evidence.chain import Chain
+from analysis.wording import UNKNOWN, counted, moment, number, plain
+from runners import manifest, provenance
+from runners.record import FalloffError
+
+DESCRIPTION, CRATE = "ARTIFACT-DESCRIPTION.md", "ro-crate-metadata.json"
+PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
+SHA256 = "https://w3id.org/ro/terms/workflow-run#sha256"
+# The earliest moment that zip knows: the archive's bytes depend on its content alone.
+UNDATED = (1980, 1, 1, 0, 0, 0)
+# Of a copy without git: what `make clean` removes, what Python leaves, and what an editor does.
+MADE_HERE = {".venv", "build", ".git", "__pycache__", ".pytest_cache", ".hypothesis"}
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What was written: the file, how many files it has, and what was left out, a line each."""
+
+    file: Path
+    files: int
+    left_out: tuple[str, ...]
+
+
+def write(file: Path) -> Archive:
+    """Write the archive of this place; the same content gives the same bytes.
+
+    Raises FalloffError when the file is there already, or when a campaign's folder cannot be read.
+    """
+    if file.exists():
+        raise FalloffError(f"{file} is there already: name another file, or move it away")
+    contents: dict[str, Path | bytes] = {name: paths.ROOT / name for name in _names()}
+    chains, left_out = [], []
+    for folder in verify.folders():
+        if f"{folder.relative_to(paths.ROOT).as_posix()}/trials.json" in contents:
+            try:
+                chains.append(chain.of(folder))
+            except FalloffError as error:  # without a finished trial
+                left_out.append(f"not described: {error}")
+    citation, code = cited(), provenance.code()
+    contents[provenance.COMMIT] = json.dumps(code).encode()
+    contents[DESCRIPTION] = described(chains, citation, code).encode()
+    contents[CRATE] = crate(
+        {name: _bytes(part) for name, part in contents.items()}, chains, citation, code
+    )
+    part = file.with_name(file.name + ".part")
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in sorted(contents.items()):
+            entry = zipfile.ZipInfo(name, UNDATED)
+            executable = isinstance(content, Path) and os.access(content, os.X_OK)
+            entry.external_attr = (0o755 if executable else 0o644) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            packed.writestr(entry, _bytes(content))
+    os.replace(part, file)
+    return Archive(file, len(contents), tuple(left_out))
+
+
+def cited(file: Path = paths.ROOT / "CITATION.cff") -> dict[str, Any]:
+    """What CITATION.cff says; raises FalloffError when it is missing or lacks what the format asks for."""
+    try:
+        citation = yaml.safe_load(file.read_text(encoding="utf-8"))
+        missing = {"title", "version", "license", "authors"} - citation.keys()
+        if missing or not all(
+            "name" in one or "family-names" in one for one in citation["authors"]
+        ):
+            raise KeyError(", ".join(sorted(missing)) or "an author's name")
+        return citation
+    except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        raise FalloffError(f"{file} is no citation file (CFF): {error}; restore it") from None
+
+
+def described(chains: Sequence[Chain], citation: Mapping, code: Mapping) -> str:
+    """The artifact description as Markdown; `code` has `git_commit` and `git_dirty` (None: not known)."""
+    project = tomllib.loads((paths.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    hosts = [host for one in chains for host in one.sessions]
+    hardware = "\n".join(dict.fromkeys(f"- {_machine(host)}" for host in hosts))
+    tools = {name for host in hosts for name in host.get("tools", {}).values() if name}
+    tools |= {f"{host['system']}, kernel {host['kernel']}" for host in hosts if host.get("system")}
+    return f"""# Artifact Description: {citation["title"]}
+
+Made by `falloff archive` from the campaigns' own records. Version {citation["version"]}, {chain.code(code)}.
+
+## Hardware
+
+{hardware}
+
+Emulated and simulated campaigns need one such machine. Measured ones need the cluster that their `trials.json` describes; to
+verify them and to rebuild their figures needs no cluster.
+
+## Software
+
+{chr(10).join(f"- {plain(name)}" for name in sorted(tools))}
+- Python packages: {", ".join(map(plain, project["dependencies"]))}. Their locked versions are in `requirements.lock`, the Debian packages in `debian-packages.txt`.
+
+## Installation and evaluation
+
+    make setup
+    falloff verify
+    falloff report --preset stored
+
+Without root the first names what is missing; the other two need the Python packages only. `falloff trace FIGURE` prints what a
+figure rests on.
+
+## Artifacts
+
+Execution is what all trials took together, as measured; setup and analysis were not recorded.
+
+{chr(10).join(_artifact(order, one) for order, one in enumerate(chains, 1))}"""
+
+
+def _artifact(order: int, one: Chain) -> str:
+    traced = experiments.traced().items()
+    figures = [f"`{name}`" for name, figure in traced if one.campaign in figure.campaigns]
+    place = f"`{one.campaign}` on `{one.testbed}`, {one.evidence} evidence"
+    took = f"{number(one.busy_s / 60)} minutes" if one.busy_s else UNKNOWN
+    return f"""### A{order}: {plain(one.title)}
+
+- **Campaign**: {place}. **Figures**: {", ".join(figures) or "none"}.
+- **Inputs**: `{one.folder}/trials.json`, {counted(len(one.links), "transcript")} beside it (SHA-256 of all `{one.transcripts_sha256}`).
+- **Expected result**: `falloff verify {one.folder}` says ok; the rebuilt dataset's content has the SHA-256 `{one.dataset_sha256}`.
+- **Execution**: `{one.command}` took {took} (from {moment(one.started)} to {moment(one.ended)}).
+"""
+
+
+def _machine(host: Mapping) -> str:
+    model = plain(host.get("cpu_model") or "processor not recorded")
+    if not host.get("cpus") or not host.get("memory_bytes"):
+        return model
+    return f"{model}, {counted(host['cpus'], 'processor')}, {number(host['memory_bytes'] / 1e9)} GB of memory"
+
+
+def crate(
+    files: Mapping[str, bytes], chains: Sequence[Chain], citation: Mapping, code: Mapping
+) -> bytes:
+    """The text of ro-crate-metadata.json for files by their names in the archive."""
+    made = ROCrate(version="1.1")
+    made.metadata.extra_terms["sha256"] = SHA256
+
+    def entity(identifier: str, kind: str, **properties: str) -> ContextEntity:
+        place = identifier.replace(" ", "%20")
+        return made.add(ContextEntity(made, place, {"@type": kind, **properties}))
+
+    authors = []
+    for one in citation["authors"]:
+        person = " ".join(one[part] for part in ("given-names", "family-names") if part in one)
+        name, kind = person or one["name"], "Person" if person else "Organization"
+        authors.append(entity(f"#{name}", kind, name=name))
+    root, license_ = made.root_dataset, citation["license"]
+    root["name"], root["author"] = citation["title"], authors
+    root["description"] = "Code, raw transcripts, datasets and report of benchmark campaigns"
+    root["datePublished"] = max((one.ended for one in chains), default="")[:10]
+    root["license"] = entity(f"https://spdx.org/licenses/{license_}", "CreativeWork", name=license_)
+    root["conformsTo"] = entity(PROFILE, "CreativeWork", name="Process Run Crate", version="0.5")
+    for name, content in sorted(files.items()):
+        known = {"contentSize": str(len(content)), "sha256": manifest.digest(content)}
+        made.add_file(dest_path=name, properties={"name": name, **known})
+    version = f"{citation['version']}, {chain.code(code)}"
+    falloff = entity("#falloff", "SoftwareApplication", name="Falloff", softwareVersion=version)
+    for one in chains:
+        inside = [name for name in files if name.startswith(f"{one.folder}/")]
+        plans = [f"{one.folder}/trials.json", f"data/campaigns/{one.campaign}.toml"]
+        times = {"startTime": one.started, "endTime": one.ended} if one.started else {}
+        action = made.add_action(
+            falloff,
+            identifier=f"#{one.folder}",
+            object=[made.dereference(name) for name in plans if name in files],
+            result=[made.dereference(name) for name in inside if name not in plans],
+            properties={
+                "@type": "CreateAction",
+                "name": f"Campaign {one.campaign} on {one.testbed}: {one.title}",
+                "description": f"{one.command} ({one.evidence} evidence)",
+                "agent": authors,
+                **times,
+            },
+        )
+        root.append_to("mentions", action)
+    text = json.dumps(made.metadata.generate(), indent=1, sort_keys=True, ensure_ascii=False)
+    return f"{text}\n".encode()
+
+
+def _names() -> list[str]:
+    """The code and data that git tracks, the user's own descriptions, runs and datasets, and the report."""
+    names = provenance.tracked()
+    if not names:  # no clone
+        for folder, inside, files in os.walk(paths.ROOT):
+            inside[:] = [
+                name for name in inside if name not in MADE_HERE and not name.endswith(".egg-info")
+            ]
+            names += [_name(Path(folder) / file) for file in files]
+    own = [
+        path for folder in (paths.RAW, paths.DATASETS, paths.REPORT) for path in folder.rglob("*")
+    ]
+    names += [_name(path) for path in own if path.suffix != ".part"]
+    return sorted({name for name in names if (paths.ROOT / name).is_file() and name != CRATE})
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(paths.ROOT).as_posix()
+
+
+def _bytes(content: Path | bytes) -> bytes:
+    return content.read_bytes() if isinstance(content, Path) else content

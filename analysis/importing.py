@@ -1,0 +1,201 @@
+"""Results that somebody already has: the outputs of a tool become a campaign's folder of measured evidence."""
+
+import hashlib
+import json
+import math
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from analysis import given_settings, paths
+from analysis.given_settings import Settings
+from analysis.imported import TESTBED
+from analysis.schema import schema
+from analysis.wording import HARD_SPACE, counted
+from runners import foreign, manifest, runner_named
+from runners.description import Stopping
+from runners.journal import Folder
+from runners.plan import Plan
+from runners.record import Execution, FalloffError, Runner, Transcript, Trial, Unreadable
+
+_NO_READINGS = ("start", "wall_time")  # of the trial and not of what was measured
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file with its name below the folder that all files share, and its text."""
+
+    file: Path
+    name: str
+    text: str
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of its text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Import:
+    """A plan with one trial for each source, and why other files were left out, a line each."""
+
+    plan: Plan
+    sources: tuple[Source, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def transcripts(self) -> list[Transcript]:
+        """Each file as a transcript: what was executed, when and with which exit code is not known."""
+        found = []
+        for trial, source in zip(self.plan.trials(), self.sources):
+            execution = Execution(trial.runner, (), source.text, "", None, math.nan, math.nan)
+            found.append(Transcript(trial, TESTBED, "measured", (execution,), {}, {}))
+        return found
+
+
+def read(
+    tool: str,
+    files: Sequence[Path],
+    common: Settings,
+    table: Sequence[tuple[str, Settings]] = (),
+    machine: Mapping = {},
+) -> Import:
+    """Read outputs of a tool, files or folders of them, with what is given of all and of each.
+
+    `machine`, a testbed's description, gives its networks and, where no other is given, its nodes' Rpeak. A file that is
+    no output of the tool, and a copy of another one with the same settings, is left out; an output without a result
+    stays. Raises FalloffError when nothing remains, or a row of the table is of no file.
+    """
+    sources, left_out = _sources(runner_named(tool), _files(files))
+    if not sources:
+        raise FalloffError(
+            f"there is no output of {tool} to import: " + "; ".join(left_out[:3] or ["no file"])
+        )
+    strangers = given_settings.unused([source.name for source in sources], table)
+    if strangers:
+        raise FalloffError(f"--map: {', '.join(strangers)} names none of the imported files")
+    peak = machine.get("rpeak", {}).get("value")
+    known = {"rpeak": peak, **common} if isinstance(peak, (int, float)) else common
+    originals: dict[tuple, Source] = {}
+    points = []
+    for source in sources:
+        settings = given_settings.of_file(source.name, known, table)
+        # With other settings a copy may be meant: a run on one node is the same on every network.
+        original = originals.setdefault((source.digest, *sorted(settings.items())), source)
+        if original is source:
+            points.append({**settings, "file": source.name})
+        else:
+            left_out.append(f"{source.file}: it is a copy of {original.name}")
+    kept = tuple(originals.values())
+    return Import(_plan(tool, points, kept, machine), kept, tuple(left_out))
+
+
+def keep(found: Import, out: Path) -> Path:
+    """Write an import's campaign folder and return it; the same import again changes nothing."""
+    folder = Folder(out / f"{found.plan.name}-{TESTBED}-{found.plan.digest[:8]}")
+    if folder.stopped_by() == "import":
+        return folder.path
+    folder.create_or_check(found.plan)
+    listed = [{"file": str(source.file), "sha256": source.digest} for source in found.sources]
+    # Where and when they ran is not known; `host` would be the machine that ran them.
+    folder.write_provenance({"host": {}, "imported": listed, "left_out": found.left_out})
+    folder.note("session", digest=found.plan.digest, testbed=TESTBED)
+    for transcript in found.transcripts:
+        folder.save(transcript)
+    folder.note("ended", by="import")
+    manifest.write(folder.path)
+    return folder.path
+
+
+def summary(dataset: xr.Dataset) -> str:
+    """How many results there are in how many files, then the readings of each, or why it has none."""
+    files = dataset.file.values.tolist()
+    results, of = counted(len(files), "result"), counted(len(set(files)), "file")
+    lines = [f"{results} in {of}: measured evidence, imported"]
+    for trial, file in enumerate(files):
+        row = dataset.isel(trial=trial)
+        readings = ", ".join(filter(None, (_reading(row[name]) for name in schema()["variables"])))
+        lines.append(f"  {file}: {readings or row.reason.item()}")
+    return "\n".join(lines).replace(HARD_SPACE, " ")
+
+
+def _reading(values: xr.DataArray) -> str:
+    """The name and value of a reading, of a list its ends; empty where it has none."""
+    if values.dtype.kind != "f" or values.name in _NO_READINGS or not values.notnull().any():
+        return ""
+    ends = np.atleast_1d(values)[np.isfinite(np.atleast_1d(values))][[0, -1]]
+    text = " ... ".join(f"{value:.9g}" for value in dict.fromkeys(ends.tolist()))
+    return f"{values.name} {text}" + (f" {values.units}" if values.units != "1" else "")
+
+
+def _files(given: Sequence[Path]) -> list[Path]:
+    """The files and all in the folders, in order, but for what is hidden; raises FalloffError when one is missing."""
+    found: list[Path] = []
+    for path in given:
+        if not path.exists():
+            raise FalloffError(f"there is no file or folder {path}")
+        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+        for file in inside:
+            hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+            found += [file] if file.is_file() and not hidden else []
+    return list(dict.fromkeys(found))
+
+
+def _sources(runner: Runner, files: Sequence[Path]) -> tuple[list[Source], list[str]]:
+    """The tool's outputs among the files, and why the others are left out."""
+    shared = os.path.commonpath([file.absolute().parent for file in files]) if files else ""
+    sources, left_out = [], []
+    for file in files:
+        try:
+            text = foreign.read(file)
+            reason = _not_an_output(runner, text)
+        except FalloffError as error:
+            text, reason = "", str(error)
+        if reason:
+            left_out.append(f"{file}: {reason}")
+        else:
+            name = file.absolute().relative_to(shared).as_posix()
+            sources.append(Source(file, name, text))
+    return sources, left_out
+
+
+def _not_an_output(runner: Runner, text: str) -> str:
+    """Why a file is no output of the tool, or empty."""
+    try:
+        runner.results(text)
+    except Unreadable as reason:
+        if not foreign.is_output_of(runner.name, text):
+            return foreign.describe(text, runner.name) or str(reason)
+    return ""
+
+
+def _plan(
+    tool: str, points: Sequence[Settings], sources: Sequence[Source], machine: Mapping
+) -> Plan:
+    trials = tuple(
+        Trial(f"b001-{order:03d}-{tool}", "point", tool, 1, order, point)
+        for order, point in enumerate(points, 1)
+    )
+    text = paths.INTERCONNECTS.read_text(encoding="utf-8")
+    described = tomllib.loads(text) | machine.get("networks", {})
+    networks = {}
+    for name in dict.fromkeys(point["interconnect"] for point in points if "interconnect" in point):
+        network = described.get(name, {})  # one that is not described has its name alone
+        networks[name] = {"name": name, "short": network.get("name", name), **network}
+    identity = [tool, networks, points, [source.digest for source in sources]]
+    return Plan(
+        name=tool,
+        title=f"Outputs of {tool}, run elsewhere and imported",
+        digest=hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
+        testbed={"name": TESTBED, "kind": TESTBED, "nodes": 0, "rpeak": machine.get("rpeak", {})},
+        interconnects=networks,
+        design={"factors": {}},  # nothing was decided before the runs, as far as is known
+        stopping=Stopping(blocks=1),
+        preamble=(),
+        blocks=(trials,),
+    )

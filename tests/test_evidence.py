@@ -1,0 +1,217 @@
+"""A figure's chain ends at the bytes of its transcripts; the archive verifies itself and describes itself truly."""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+import yaml
+from command_line import ROOT, run
+from rocrate.rocrate import ROCrate
+
+from analysis import paths
+from analysis.evidence import archive as archiving
+from analysis.evidence import chain
+from runners import archive, manifest, provenance
+from runners.record import FalloffError
+
+FOLDERS = ("hpl_agreement-scale_model_simulated", "hpl_payload-scale_model")
+
+
+def test_a_chain_ends_at_the_raw_transcripts():
+    """Every dataset of the figure, and every transcript of it with its own SHA-256 and command lines."""
+    done = run("trace", "table1")
+    text = done.stdout
+    assert done.returncode == 0 and "drawn by   analysis.experiments.hpl_table1.figures" in text
+    digest = hashlib.sha256((paths.PUBLISHED / "smith.toml").read_bytes()).hexdigest()
+    assert f"File data/published/smith.toml\n  sha256     {digest}" in text
+    for name, testbed in (("hpl_table1", "scale_model"), ("hpl_paper", "smith")):
+        folder = paths.REFERENCE / f"{name}-{testbed}"
+        found = chain.of(folder)
+        raw = dict(archive.read(folder / archive.NAME))
+        assert (
+            found.transcripts_sha256 == manifest.together(raw) and found.transcripts_sha256 in text
+        )
+        assert found.dataset_sha256 in text and f"falloff run {name} --testbed {testbed}" in text
+        assert [link.trial for link in found.links] == list(raw)
+        for link in found.links:
+            assert (
+                link.sha256 == hashlib.sha256(raw[link.trial]).hexdigest() and link.sha256 in text
+            )
+            assert ROOT / link.file == folder / archive.NAME
+            executed = json.loads(raw[link.trial])["executions"]
+            assert [list(one.argv) for one in link.executions] == [one["argv"] for one in executed]
+
+
+def test_a_transcript_is_printed_as_it_was():
+    """What the tool printed, under its command line."""
+    raw = dict(archive.read(paths.REFERENCE / FOLDERS[1] / archive.NAME))["b001-002-hpl"]
+    (executed,) = json.loads(raw)["executions"]
+    for name in ("b001-002-hpl", f"{FOLDERS[1]}/b001-002-hpl"):
+        printed = run("trace", "payload", "--transcript", name).stdout
+        assert printed.startswith("$ nsenter") and "exit code 0]" in printed
+        assert executed["stdout"].strip() in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (("sahre",), "no figure 'sahre'; there are: agreement, amplification"),
+        (
+            ("payload", "--transcript", "b009-001-hpl"),
+            "no campaign of figure payload has a transcript",
+        ),
+        (
+            ("table1", "--transcript", "x/b001-001-hpl"),
+            "they are: hpl_table1-scale_model, hpl_paper-smith",
+        ),
+    ],
+)
+def test_mistakes_are_answered_with_what_there_is(arguments, answer):
+    done = run("trace", *arguments)
+    assert (done.returncode, done.stdout) == (1, "") and answer in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A place with this code, two references, a report, a user's own dataset, and no git."""
+    place = tmp_path_factory.mktemp("place")
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for name in filter(None, tracked.stdout.split("\0")):
+        is_other = name.startswith("data/reference/") and name.split("/")[2] not in (
+            *FOLDERS,
+            "trust.csv",
+        )
+        if (ROOT / name).exists() and not is_other and not name.startswith("tests/"):
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, place / name)
+    for name in (
+        "build/report/falloff.html",
+        "data/datasets/own.nc",
+        "build/tools/bin/xhpl",
+        ".venv/bin/python",
+    ):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text("of this place")
+    (place / "commit.json").write_text('{"git_commit": "0123456789abcdef", "git_dirty": true}')
+    return place
+
+
+@pytest.fixture(scope="module")
+def archived(place, tmp_path_factory):
+    """Its archive, unpacked, and the file."""
+    file = tmp_path_factory.mktemp("archive") / "falloff.zip"
+    falloff(place, "archive", str(file))
+    with zipfile.ZipFile(file) as packed:
+        packed.extractall(file.parent / "unpacked")
+    return file.parent / "unpacked", file
+
+
+def falloff(place, *arguments):
+    """Run the command line of a place that is not installed."""
+    command = [sys.executable, "falloff.py", *arguments]
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(place.parent)}
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_what_is_unpacked_verifies_itself(archived):
+    """With its own code, from its own folder; what belongs to the machine stays out."""
+    folder, _ = archived
+    lines = [line.split(":")[0] for line in falloff(folder, "verify").splitlines()]
+    assert lines == [f"ok       data/reference/{name}" for name in FOLDERS]
+    assert (folder / "build/report/falloff.html").exists() and (
+        folder / "data/datasets/own.nc"
+    ).exists()
+    assert not (folder / ".venv").exists() and not (folder / "build/tools").exists()
+
+
+def test_the_crate_is_read_by_rocrate(archived):
+    """Every file with its true size and digest; each campaign an action with instrument, object and result."""
+    folder, file = archived
+    crate = ROCrate(folder)
+    files = {one.id for one in crate.get_by_type("File")}
+    with zipfile.ZipFile(file) as packed:
+        assert files == set(packed.namelist()) - {archiving.CRATE}
+    for name in files:
+        described, content = crate.dereference(name), (folder / name).read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        assert (described["sha256"], described["contentSize"]) == (digest, str(len(content))), name
+    cited = yaml.safe_load((folder / "CITATION.cff").read_text())
+    names = [author["name"] for author in cited["authors"]]
+    assert [author["name"] for author in crate.root_dataset["author"]] == names
+    actions = {action.id: action for action in crate.get_by_type("CreateAction")}
+    assert set(actions) == {f"#data/reference/{name}" for name in FOLDERS}
+    for identifier, action in actions.items():
+        parts = {one.id for one in (*action["object"], *action["result"])}
+        assert {name for name in files if f"#{name}".startswith(f"{identifier}/")} <= parts
+        assert f"{identifier[1:]}/trials.json" in {one.id for one in action["object"]}
+        assert "commit 0123456789abcdef with changes" in action["instrument"]["softwareVersion"]
+        assert action["startTime"] < action["endTime"]
+
+
+def test_the_same_content_gives_the_same_bytes(place, archived, tmp_path):
+    """Whatever the moment; what can be executed stays so."""
+    again = tmp_path / "again.zip"
+    falloff(place, "archive", str(again))
+    assert again.read_bytes() == archived[1].read_bytes()
+    with zipfile.ZipFile(again) as packed:
+        modes = {entry.filename: entry.external_attr >> 16 for entry in packed.infolist()}
+    assert modes["install-packages"] == 0o755 and modes["falloff.py"] == 0o644
+
+
+def test_what_git_tracks_goes_into_an_archive():
+    """From the root, whatever folder one is in; nothing that is ignored."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no clone")
+    tracked = provenance.tracked()
+    assert {"falloff.py", "runners/src/pace.c", "data/prices.toml"} <= set(tracked)
+    assert not [name for name in tracked if name.startswith(("build/", ".venv/"))]
+
+
+def test_nothing_is_written_over(tmp_path):
+    (tmp_path / "mine.zip").write_text("precious")
+    done = run("archive", str(tmp_path / "mine.zip"))
+    assert (done.returncode, done.stdout) == (1, "") and "is there already" in done.stderr
+    assert (tmp_path / "mine.zip").read_text() == "precious"
+
+
+def test_the_description_follows_the_campaigns(archived):
+    """Artifacts, figures, hosts, minutes: all from the chains."""
+    text = (archived[0] / archiving.DESCRIPTION).read_text().replace("\\", "")
+    assert "commit 0123456789abcdef with changes" in text and not re.search(r"\b(nan|None)\b", text)
+    chains = [chain.of(paths.REFERENCE / name) for name in FOLDERS]
+    for number, (one, figure) in enumerate(zip(chains, ("agreement", "payload")), 1):
+        artifact = text[text.index(f"### A{number}:") :].partition("\n### ")[0]
+        for part in (one.dataset_sha256, one.transcripts_sha256, one.command, f"`{figure}`"):
+            assert part in artifact
+        (minutes,) = re.findall(r"took ([\d.]+)\s+minutes", artifact)
+        assert float(minutes) == pytest.approx(one.busy_s / 60, rel=0.01)
+    assert chains[1].sessions[0]["cpu_model"] in text and "mpirun (Open MPI)" in text
+
+
+def test_a_citation_that_lacks_something_is_refused(tmp_path):
+    file = tmp_path / "CITATION.cff"
+    good = "title: T\nversion: 1\nlicense: MIT\nauthors:\n- family-names: Doe\n- name: Us\n"
+    file.write_text(good)
+    assert archiving.cited(file)["license"] == "MIT"
+    for text in (
+        "title: T\n",
+        "- : [",
+        good.replace("- name: Us", "- nam: Us"),
+        good[:35] + "authors: 3\n",
+    ):
+        file.write_text(text)
+        with pytest.raises(FalloffError, match="CITATION.cff is no citation file"):
+            archiving.cited(file)
+    file.unlink()
+    with pytest.raises(FalloffError, match="CITATION.cff is no citation file"):
+        archiving.cited(file)
