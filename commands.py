@@ -180,9 +180,9 @@ def plan_campaign(campaign: str, testbed: str) -> int:
 def print_designs(file: Path) -> int:
     """Print what the network designs of a file are worth and cost, and what is assumed of them."""
     import experiment
-    from analysis import design_table
+    from analysis import designs
 
-    print(design_table.text(experiment.read_designs(file)))
+    print(designs.text(experiment.read_designs(file)))
     return 0
 
 

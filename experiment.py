@@ -18,7 +18,7 @@ from analysis.evidence import verify
 from analysis.statistics import design as designs_of_plans
 from analysis.statistics import planning
 from analysis.statistics.design import Design, Statement
-from analysis.top500 import lists
+from analysis.top500_lists import read_folder
 from runners import campaign as engine
 from runners import provenance, runner_named, session, slurm, tools
 from runners.campaign import Event, Listener
@@ -164,7 +164,7 @@ def stored_studies(folder: Path | None = None) -> experiments.Studies:
 
     def read(campaign: str) -> xr.Dataset | None:
         if campaign == "lists":
-            return lists.read_folder(paths.TOP500)
+            return read_folder(paths.TOP500)
         if folder:
             return in_folder(folder, campaign, is_needed=False)
         testbed = _described(campaign).get("testbed", "emulated")

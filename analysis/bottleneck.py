@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.statistics.intervals import average
-from analysis.wording import percent
+from analysis.wording import listed, percent
 
 # What can be changed, one thing at a time, against the same baseline.
 CHANGES = {
@@ -20,14 +20,12 @@ CHANGES = {
     "cpu": "more CPU for the sender",
     "bridge": "a faster bridge",
 }
-
 UNDECIDED = "undecided"
 LIMITS = {"receiver": "receiver", "port": "link", "cpu": "sender CPU", "bridge": "shared bridge"}
-
 # The least growth that counts. A change should promise at least twice as much, or it cannot be told from
 # none: one more receiver beside seven promises 1/7, four more promise 4/7.
 LEAST_GROWTH = 0.10
-_CONFIDENCE = 0.90  # each end of the interval is a one-sided test at 5 %
+CONFIDENCE = 0.90  # each end of the interval is a one-sided test at 5 %
 
 
 @dataclass(frozen=True)
@@ -53,55 +51,49 @@ class Bottleneck:
     responses: Mapping[str, Response]
 
 
-def bottleneck(baseline, changed: Mapping[str, np.ndarray]) -> Bottleneck:
+def bottleneck(baseline: np.ndarray, changed: Mapping[str, np.ndarray]) -> Bottleneck:
     """Name the limit from aggregate goodputs [bit/s] of shape (repeats,); NaN is a failed repeat.
 
     `changed` maps keys of CHANGES to the goodputs with that one change; entry i of each belongs to the same
     block as entry i of `baseline`. The limit is the resource of the one change that grows while all others
     that were tried stay. Faster ports explain that another receiver grows too: the receivers' ports are
-    the limit then. Raises ValueError for an unknown change.
+    the limit then.
     """
-    if unknown := changed.keys() - CHANGES.keys():
-        raise ValueError(f"unknown changes: {sorted(unknown)}")
-    responses = {change: _response(baseline, changed[change]) for change in CHANGES if change in changed}
+    responses = {name: _response(baseline, changed[name]) for name in CHANGES if name in changed}
     grows, unclear = (
-        [change for change, response in responses.items() if response.says == says]
+        [name for name, response in responses.items() if response.says == says]
         for says in ("grows", "unclear")
     )
-    by_port = "port" in grows
-    others = [change for change in grows if not (by_port and change == "receiver")]
-    doubtful = [change for change in unclear if not (by_port and change == "receiver")]
-    limit = UNDECIDED
-    if doubtful:
-        reason = f"it is not clear what {_listed(doubtful)} would do: repeat more, or change more"
-    elif not others:
-        untried = [change for change in LIMITS if change not in responses]
+    also = ""
+    if "port" in grows:
+        also = "; with more receivers too: the receivers' ports" if "receiver" in grows else ""
+        grows, unclear = ([n for n in names if n != "receiver"] for names in (grows, unclear))
+    limit, raised = UNDECIDED, listed([CHANGES[name] for name in grows])
+    if unclear:
+        doubtful = listed([CHANGES[name] for name in unclear])
+        reason = f"it is not clear what {doubtful} would do: repeat more, or change more"
+    elif not grows:
+        untried = listed([CHANGES[name] for name in LIMITS if name not in responses])
         reason = "nothing raises the goodput: two limits are equal"
-        reason += f", or it is what was not tried ({_listed(untried)})" if untried else ""
-    elif len(others) > 1:
-        reason = f"{_listed(others)} each raise the goodput: there is not one limit"
-    elif others == ["stream"]:
+        reason += f", or it is what was not tried ({untried})" if untried else ""
+    elif len(grows) > 1:
+        reason = f"{raised} each raise the goodput: there is not one limit"
+    elif grows == ["stream"]:
         reason = "with more streams the goodput grows: a single one does not fill the path"
-    elif others == ["receiver"] and "port" not in responses:
+    elif grows == ["receiver"] and "port" not in responses:
         reason = "with more receivers the goodput grows: receivers or their ports; faster ones were not tried"
     else:
-        limit = LIMITS[others[0]]
-        whose = "; with more receivers too: the receivers' ports" if by_port and "receiver" in grows else ""
-        growth = percent(responses[others[0]].ratio - 1)
-        reason = f"with {_listed(others)} the goodput grows by {growth}{whose}"
+        limit, growth = LIMITS[grows[0]], percent(responses[grows[0]].ratio - 1)
+        reason = f"with {raised} the goodput grows by {growth}{also}"
     return Bottleneck(limit, reason, responses)
 
 
-def _listed(changes: list[str]) -> str:
-    return " and ".join(CHANGES[change] for change in changes)
-
-
-def _response(baseline, goodput) -> Response:
+def _response(baseline: np.ndarray, goodput: np.ndarray) -> Response:
     """The geometric mean of the blocks' ratios with its t interval, and what it says."""
-    pairs = np.array([baseline, goodput], float)
-    below, above = pairs[:, (np.isfinite(pairs) & (pairs > 0)).all(axis=0)]
-    if not len(below):
+    ratios = np.asarray(goodput, float) / np.asarray(baseline, float)
+    ratios = ratios[np.isfinite(ratios) & (ratios > 0)]
+    if not len(ratios):
         return Response(np.nan, np.nan, np.nan, 0, "unclear")
-    ratio, low, high = (float(value) for value in average(above / below, "ratio", _CONFIDENCE))
+    ratio, low, high = (float(value) for value in average(ratios, "ratio", CONFIDENCE))
     says = "grows" if low > 1 + LEAST_GROWTH else "stays" if high < 1 + LEAST_GROWTH else "unclear"
-    return Response(ratio, low, high, len(below), says)
+    return Response(ratio, low, high, len(ratios), says)

@@ -91,29 +91,30 @@ def limits(path: Mapping[str, Any], flows: Sequence[tuple[int, int]]) -> Limits:
 
     A link that only some of them use counts to neither.
     """
-    ways = [{hop.medium: hop.rate for hop in way(path, start, end).hops} for start, end in flows]
-    rates = {medium: rate for passed in ways for medium, rate in passed.items()}
+    ways = [{hop.medium: hop.rate for hop in way(path, *ends).hops} for ends in flows]
     users = Counter(medium for passed in ways for medium in passed)
+    rates = {medium: rate for passed in ways for medium, rate in passed.items()}
     own, shared = (
         min((rate for medium, rate in rates.items() if users[medium] == wanted), default=np.inf)
         for wanted in (1, len(flows))
     )
-    return Limits(own=len(flows) * wire_limit(own, path["mtu"]), shared=wire_limit(shared, path["mtu"]))
+    mtu = path["mtu"]
+    return Limits(own=len(flows) * wire_limit(own, mtu), shared=wire_limit(shared, mtu))
 
 
 def _hops(path: Mapping[str, Any]) -> Mapping[Place, list[Hop]]:
-    """Both directions of every link and of all that is on a hub, by their start; data/paths.toml says what its keys
-    mean."""
+    """Both directions of every link and of all that is on a hub, by their start."""
     hops: dict[Place, list[Hop]] = defaultdict(list)
-    for hop in (*_over_links(path), *_over_hubs(path)):
+    for hop in _all_hops(path):
         hops[hop.start].append(hop)
-    if path.get("bonded", False):
-        wires = len(hops[1])
-        return {start: [replace(hop, rate=wires * hop.rate) for hop in leaving] for start, leaving in hops.items()}
-    return hops
+    wires = len(hops[1]) if path.get("bonded", False) else 1
+    return {
+        start: [replace(hop, rate=wires * hop.rate) for hop in leaving]
+        for start, leaving in hops.items()
+    }
 
 
-def _over_links(path: Mapping[str, Any]) -> Iterator[Hop]:
+def _all_hops(path: Mapping[str, Any]) -> Iterator[Hop]:
     number = 0
     for row in path.get("links", []):
         forth = row.get("rate_bit_s", path.get("rate_bit_s", np.inf))
@@ -122,9 +123,6 @@ def _over_links(path: Mapping[str, Any]) -> Iterator[Hop]:
             yield Hop((number, start), start, row["to"], forth, delay)
             yield Hop((number, row["to"]), row["to"], start, back, delay)
             number += 1
-
-
-def _over_hubs(path: Mapping[str, Any]) -> Iterator[Hop]:
     for hub, stations in path.get("hubs", {}).items():
         for station in stations:
             yield Hop(hub, station, hub, path["rate_bit_s"], 0.0)

@@ -1,14 +1,58 @@
-"""Designs of two-level networks: what a file of data/designs says, and the networks that follow from it."""
+"""Designs of two-level networks: what a file of data/designs says, the networks that follow from it, and what they cost."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analysis import design_file
-from analysis.design_file import CROSSBAR
+import pandas as pd
+
 from runners.record import FalloffError
 from runners.two_level import TwoLevel, from_table
+
+CROSSBAR = "crossbar"  # the network without oversubscription, beside the designs
+# The unit of every number, by table; `data/designs/nemo.toml` says what each means.
+UNITS = {
+    "cluster": {"nodes": "1", "node_bandwidth": "B/s", "latency": "s", "unsubscribed_extra": "USD"},
+    "edges": {"ports": "1", "uplinks": "1", "uplink_bandwidth": "B/s", "price": "USD"},
+    "cores": {
+        "slots": "1",
+        "supervisor_slots": "1",
+        "cards": "1",
+        "ports": "1",
+        "price": "USD",
+        "card_price": "USD",
+        "card_bandwidth": "B/s",
+        "core_bandwidth": "B/s",
+    },
+    "designs": {"nodes_per_edge": "1"},
+}
+TEXTS = {
+    "cluster": (),
+    "edges": ("name",),
+    "cores": ("name", "short"),
+    "designs": ("edge", "core"),
+}
+# What an absent number means.
+ABSENT = {
+    "unsubscribed_extra": math.nan,
+    "supervisor_slots": 0,
+    "card_price": math.nan,
+    "card_bandwidth": math.inf,
+    "core_bandwidth": math.inf,
+}
+# Columns of `table` in the text for a terminal, and what they are called there.
+SHOWN = {
+    "edge_oversubscription": "edge",
+    "core_oversubscription": "core",
+    "bisection": "bisection GB/s",
+    "cost": "cost $",
+    "cost_per_node": "$ per node",
+    "largest_cluster": "most nodes",
+    "free_ports": "free ports",
+    "free_slots": "free slots",
+}
+NOTE = "edge, core: oversubscription. Costs are those of the switches, unknown beyond the cards that have a price."
 
 
 @dataclass(frozen=True)
@@ -33,46 +77,112 @@ class Designs:
         return self.edges[chosen["edge"]], self.cores[chosen["core"]]
 
     def tree(self, design: str) -> dict[str, Any]:
-        """A design's network as the table of `two_level.from_table`, of the file's own number of nodes."""
+        """A design's network as the table of `two_level.from_table`."""
         edge, core = self.parts(design)
-        bounds = {key: core[key] for key in ("card_bandwidth", "core_bandwidth") if math.isfinite(core[key])}
+        bounds = ("card_bandwidth", "core_bandwidth")
         return {
             **{key: self.cluster[key] for key in ("nodes", "node_bandwidth", "latency")},
             "nodes_per_edge": self.designs[design]["nodes_per_edge"],
             **{key: edge[key] for key in ("uplinks", "uplink_bandwidth")},
             "edges_per_card": core["ports"] // edge["uplinks"],
             "cards": core["cards"],
-            **bounds,
+            **{key: core[key] for key in bounds if math.isfinite(core[key])},
         }
 
-    def network(self, design: str, nodes: int = 0) -> TwoLevel:
-        """A design's network, of the file's own number of nodes unless another is given."""
-        return from_table({**self.tree(design), **({"nodes": nodes} if nodes else {})})
-
-    def assumed_of(self, design: str) -> list[str]:
-        """The places of the assumed numbers that a design rests on."""
-        chosen = self.designs[design]
-        tables = ("cluster", f"edges.{chosen['edge']}", f"cores.{chosen['core']}", f"designs.{design}")
-        return [place for place in self.assumed if place.rpartition(".")[0] in tables]
+    def network(self, design: str) -> TwoLevel:
+        """A design's network."""
+        return from_table(self.tree(design))
 
 
 def check(described: Mapping[str, Any]) -> Designs:
     """The designs of a design file, a dict as TOML gives it; raises FalloffError naming every fault."""
-    faults = design_file.faults(described)
-    if faults:
+    if faults := list(_misshapen(described)) or list(_misfits(described)):
         raise FalloffError(f"design file {described.get('name', '?')}: {'; '.join(faults)}")
+    assumed = {
+        f"{place}.{key}": entry["source"]
+        for _, place, row in _rows(described)
+        for key, entry in row.items()
+        if isinstance(entry, dict) and entry["source"].startswith("assumed")
+    }
     groups = {
-        group: {name: design_file.plain(group, row) for name, row in described[group].items()}
+        group: {name: _plain(group, row) for name, row in described[group].items()}
         for group in ("edges", "cores", "designs")
     }
-    assumed = {
-        f"{place}.{key}": row[key]["source"]
-        for _, place, row in design_file.rows(described)
-        for key in row
-        if isinstance(row[key], dict) and row[key]["source"].startswith("assumed")
-    }
-    cluster = design_file.plain("cluster", described["cluster"])
+    cluster = _plain("cluster", described["cluster"])
     return Designs(described["name"], described["title"], cluster, **groups, assumed=assumed)
+
+
+def _plain(group: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a row of a group, and what those that are absent mean."""
+    numbers = {key: row[key]["value"] if key in row else ABSENT[key] for key in UNITS[group]}
+    return {**numbers, **{key: row[key] for key in TEXTS[group]}}
+
+
+def _rows(described: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Every row with the group that it belongs to and its place in the file."""
+    for group in UNITS:
+        rows = described.get(group)
+        if group == "cluster" or not isinstance(rows, dict):
+            yield group, group, rows
+        else:
+            yield from ((group, f"{group}.{name}", row) for name, row in rows.items())
+
+
+def _misshapen(described: Mapping[str, Any]) -> Iterator[str]:
+    """What is missing, unknown or not what it should be, a sentence each."""
+    yield from (f"{key} is unknown" for key in described if key not in ("name", "title", *UNITS))
+    yield from (f"[{group}] is missing" for group in UNITS if not described.get(group))
+    for key in ("name", "title"):
+        if not isinstance(described.get(key), str):
+            yield f"{key} must be a text"
+    for group, place, row in _rows({**dict.fromkeys(UNITS, {}), **described}):
+        if not isinstance(row, dict):
+            yield f"{place} must be a table"
+        elif row:
+            yield from _row_faults(group, place, row)
+
+
+def _row_faults(group: str, place: str, row: Mapping[str, Any]) -> Iterator[str]:
+    wanted = (*TEXTS[group], *UNITS[group])
+    yield from (f"{place}.{key} is unknown" for key in row if key not in wanted)
+    lacking = [key for key in wanted if key not in row and key not in ABSENT]
+    yield from (f"{place}.{key} is missing" for key in lacking)
+    for key, value in row.items():
+        unit = UNITS[group].get(key)
+        if key in TEXTS[group] and not isinstance(value, str):
+            yield f"{place}.{key} must be a text"
+        elif unit and not _is_number(value, unit):
+            number = "a whole number from 1" if unit == "1" else "a number above 0"
+            yield f'{place}.{key} must be {{ value = {number}, unit = "{unit}", source = a text }}'
+
+
+def _is_number(entry: Any, unit: str) -> bool:
+    if not isinstance(entry, dict) or set(entry) != {"value", "unit", "source"}:
+        return False
+    kinds = (int,) if unit == "1" else (int, float)
+    fits = type(entry["value"]) in kinds and 0 < entry["value"] < math.inf
+    return fits and entry["unit"] == unit and isinstance(entry["source"], str)
+
+
+def _misfits(described: Mapping[str, Any]) -> Iterator[str]:
+    """Names that mean two things, parts that are not there, and parts that do not fit together."""
+    edges, cores, designs = (described[group] for group in ("edges", "cores", "designs"))
+    if CROSSBAR in designs:
+        yield f"designs.{CROSSBAR}: the network without oversubscription has that name already"
+    yield from (f"{name!r} is in both [edges] and [cores]" for name in edges if name in cores)
+    for name, row in cores.items():
+        core = _plain("cores", row)
+        if core["cards"] + core["supervisor_slots"] > core["slots"]:
+            yield f"cores.{name}: {core['slots']} slots do not hold its cards and supervisors"
+    for name, row in designs.items():
+        if row["edge"] not in edges or row["core"] not in cores:
+            yield f"designs.{name}: there is no edge {row['edge']!r} in [edges] or no core {row['core']!r} in [cores]"
+            continue
+        edge, core = _plain("edges", edges[row["edge"]]), _plain("cores", cores[row["core"]])
+        if row["nodes_per_edge"]["value"] + edge["uplinks"] > edge["ports"]:
+            yield f"designs.{name}: {edge['name']} has no port for each node and uplink"
+        if edge["uplinks"] > core["ports"]:
+            yield f"designs.{name}: a card of {core['name']} has no port for each uplink of an edge switch"
 
 
 def networks(designs: Designs) -> dict[str, dict[str, Any]]:
@@ -80,9 +190,10 @@ def networks(designs: Designs) -> dict[str, dict[str, Any]]:
 
     `bandwidth` [B/s] and `latency` [s] are those of a node's link and from node to node.
     """
+    source = f"design file {designs.name}: cluster."
     ends = {
-        "bandwidth": _entry(designs, "node_bandwidth", "B/s"),
-        "latency": _entry(designs, "latency", "s"),
+        name: {"value": designs.cluster[key], "unit": unit, "source": source + key}
+        for name, key, unit in (("bandwidth", "node_bandwidth", "B/s"), ("latency", "latency", "s"))
     }
     trees = {design: {**ends, "tree": designs.tree(design)} for design in designs.designs}
     return {CROSSBAR: ends, **trees}
@@ -93,13 +204,71 @@ def names(designs: Designs) -> dict[str, dict[str, str]]:
     called = {CROSSBAR: {"name": "a network without oversubscription", "short": "crossbar"}}
     for design, chosen in designs.designs.items():
         edge, core = designs.parts(design)
-        ratio = f"{designs.network(design).edge_oversubscription:.3g}:1"
         called[design] = {
             "name": f"{core['name']}, {chosen['nodes_per_edge']} nodes on each {edge['name']}",
-            "short": f"{core['short']}, {ratio}",
+            "short": f"{core['short']}, {designs.network(design).edge_oversubscription:.3g}:1",
         }
     return called
 
 
-def _entry(designs: Designs, key: str, unit: str) -> dict[str, Any]:
-    return {"value": designs.cluster[key], "unit": unit, "source": f"design file {designs.name}: cluster.{key}"}
+def table(designs: Designs, prices: Mapping[str, float] | None = None) -> pd.DataFrame:
+    """A row for each design, indexed by `design`.
+
+    Columns: `edges`, `cards` (those in the core's price, or as many as are needed), `edge_oversubscription`,
+    `core_oversubscription` (1: none), `bisection` [B/s each way], `cost` [USD, of all switches], `cost_per_node` [USD],
+    `largest_cluster` [nodes, with all slots filled], `free_ports` and `free_slots` (with the cards that are there).
+    Costs are NaN where a price is unknown; they and what is free are NaN where the core has too few slots.
+    `prices` replaces prices [USD] by the names of parts; raises FalloffError when there is no such part, or a price
+    is no number above 0.
+    """
+    prices, parts = prices or {}, (*designs.edges, *designs.cores)
+    strange = [
+        name for name, price in prices.items() if name not in parts or not 0 < price < math.inf
+    ]
+    if strange:
+        raise FalloffError(
+            f"prices: {', '.join(strange)}: give a price above 0 to some of {', '.join(parts)}"
+        )
+    rows = {design: _row(designs, design, prices) for design in designs.designs}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("design")
+
+
+def _row(designs: Designs, design: str, prices: Mapping[str, float]) -> dict[str, float]:
+    chosen, network = designs.designs[design], designs.network(design)
+    edge, core = designs.parts(design)
+    edges_per_card = core["ports"] // edge["uplinks"]
+    card_slots = core["slots"] - core["supervisor_slots"]
+    cards = max(core["cards"], math.ceil(network.edges / edges_per_card))
+    known = 1 if cards <= card_slots else math.nan
+    further = cards - core["cards"]
+    cost = network.edges * prices.get(chosen["edge"], edge["price"])
+    cost += prices.get(chosen["core"], core["price"])
+    cost += further * core["card_price"] if further else 0
+    return {
+        "edges": network.edges,
+        "cards": cards,
+        "edge_oversubscription": network.edge_oversubscription,
+        "core_oversubscription": network.core_oversubscription,
+        "bisection": network.bisection,
+        "cost": known * cost,
+        "cost_per_node": known * cost / network.nodes,
+        "largest_cluster": card_slots * edges_per_card * network.nodes_per_edge,
+        "free_ports": known * (cards * core["ports"] - network.edges * network.uplinks),
+        "free_slots": known * (card_slots - cards),
+    }
+
+
+def text(designs: Designs) -> str:
+    """The table and what is assumed, for a terminal."""
+    worth = table(designs).assign(bisection=lambda rows: rows.bisection / 1e9)
+    shown = worth[list(SHOWN)].rename(columns=SHOWN).rename_axis(None).round(2)
+    rows = shown.to_string(float_format="{:,.10g}".format, na_rep="unknown")
+    lines = [f"{designs.title}, {designs.cluster['nodes']} nodes", rows, NOTE]
+    lines += ["Assumed:"] if designs.assumed else []
+    for place, reason in designs.assumed.items():
+        *tables, key = place.split(".")
+        row = getattr(designs, tables[0])
+        value, unit = (row[tables[1]] if tables[1:] else row)[key], UNITS[tables[0]][key]
+        why = reason.removeprefix("assumed").lstrip(": ")
+        lines.append(f"  {place} = {value:.6g} {unit.replace('1', '')}".rstrip() + f": {why}")
+    return "\n".join(lines)

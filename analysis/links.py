@@ -1,11 +1,10 @@
 """What the testbed measured of itself: each link's goodput and round-trip time, and what limits it."""
 
-
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes
+from analysis.attributes import interconnects
 from analysis.wire import wire_limit
 
 LINK_BOUND = 0.97  # from this part of the wire limit on, the link is what limits
@@ -18,13 +17,18 @@ def links(dataset: xr.Dataset) -> pd.DataFrame:
     the goodput is at least 0.97 of the wire limit, else `host-bound`; empty when it was not measured. NaN where not
     measured; an unshaped interconnect has no wire limit.
     """
-    surveyed = (dataset.role.values == "survey") & (dataset.in_quota.values != 1)  # older campaigns had CPU quotas
+    # Older campaigns had CPU quotas.
+    surveyed = (dataset.role.values == "survey") & (dataset.in_quota.values != 1)
     keys, readings = ["interconnect", "sender", "receiver"], ["goodput", "round_trip_time"]
     trials = pd.DataFrame({name: dataset[name].values[surveyed] for name in (*keys, *readings)})
     table = trials.astype({"sender": int, "receiver": int}).groupby(keys)[readings].median()
-    limits = _wire_limits(dataset)
+    limits = {
+        name: wire_limit(described.get("rate_bit_s", np.nan), described.get("mtu", np.nan))
+        for name, described in interconnects(dataset).items()
+    }
     table["wire_limit"] = table.index.get_level_values("interconnect").map(limits).astype(float)
-    table["limit"] = np.where(table.goodput >= LINK_BOUND * table.wire_limit, "link-bound", "host-bound")
+    is_link_bound = table.goodput >= LINK_BOUND * table.wire_limit
+    table["limit"] = np.where(is_link_bound, "link-bound", "host-bound")
     table.loc[table.goodput.isna(), "limit"] = ""
     return table.reindex(list(limits), level="interconnect")
 
@@ -36,17 +40,6 @@ def networks(dataset: xr.Dataset) -> pd.DataFrame:
     """
     by_interconnect = links(dataset).groupby("interconnect", sort=False)
     table = by_interconnect.median(numeric_only=True)
-    table["limit"] = by_interconnect.limit.agg(_common_limit)
-    return table
-
-
-def _wire_limits(dataset):
-    interconnects = attributes.interconnects(dataset)
-    return {name: wire_limit(it.get("rate_bit_s", np.nan), it.get("mtu", np.nan)) for name, it in interconnects.items()}
-
-
-def _common_limit(limits):
-    measured = set(limits) - {""}
-    if not measured:
-        return ""
-    return "link-bound" if measured == {"link-bound"} else "host-bound"
+    # Of the two words the alphabetically first is the worse; nothing measured comes last.
+    worst = by_interconnect.limit.agg(lambda limits: min(filter(None, limits), default=""))
+    return table.assign(limit=worst)

@@ -18,27 +18,26 @@ LARGEST = 256
 
 
 def simulated(name, design, rate, testbed, failed=()):
-    """One block of a design whose points have a `rate` [Gflop/s], as a simulation gives it: without scatter.
-
-    Each run took 1e-4 N P (1 + log2 P) s of CPU time and 10 MB a node, and sent 1000 messages a second of it.
-    """
+    """One block of a design whose points have a `rate` [Gflop/s], as a simulation gives it: without scatter."""
     common = {"margin": 0.05, "primary": ["gige", "10gige"], "control": "10gige"}
     dataset = from_design(
-        name, common | design, rate, blocks=1, noise=0, block_effect=0, surveyed=False, failed=failed
+        name,
+        common | design,
+        rate,
+        blocks=1,
+        noise=0,
+        block_effect=0,
+        surveyed=False,
+        failed=failed,
     )
-    ran = (dataset.runner == "hpl") & (dataset.status == "ok")
-    took = (1e-4 * dataset.N * dataset.P * (1 + np.log2(dataset.P))).where(ran)
     networks = {
         network: {"bandwidth": {"value": bandwidth}, "latency": {"value": latency}}
         for network, (bandwidth, latency) in NETWORKS.items()
     }
-    known = {network: {"name": short, "short": short, "mtu": 1500} for network, short in SHORTS.items()}
+    known = {
+        network: {"name": short, "short": short, "mtu": 1500} for network, short in SHORTS.items()
+    }
     dataset["evidence"] = dataset.evidence.copy(data=np.full(dataset.sizes["trial"], "simulated"))
-    dataset["simulator_cpu_time"] = took
-    dataset["simulator_memory"] = (1e8 + 1e7 * dataset.nodes).where(ran)
-    dataset["payload_messages"] = (1000 * took / dataset.sizes["size"]).expand_dims(
-        size=dataset.size.values, axis=1
-    )
     return dataset.assign_attrs(
         interconnects=json.dumps(INTERCONNECTS | known),
         testbed_settings=json.dumps(

@@ -11,40 +11,37 @@ from runners.two_level import from_table
 
 NODE_RATE = 35.0  # Gflop/s of HPL on a node
 COMMUNICATION = 0.1  # of HPL's time on the crossbar
-EXPONENT = {"nearest_neighbour": 1.0, "permutation": 1.3, "all_to_all": 1.2, "many_to_one": 1.0}  # of the CPU time
 
 
 def slowdown(network, pattern, placement):
     """What is planted: an oversubscribed edge slows down all but many-to-one, and neighbours only when shuffled."""
-    if "tree" not in network or pattern == "many_to_one" or (pattern, placement) == ("nearest_neighbour", "in_order"):
+    in_order = (pattern, placement) == ("nearest_neighbour", "in_order")
+    if "tree" not in network or pattern == "many_to_one" or in_order:
         return 1.0
     return from_table(network["tree"]).edge_oversubscription
 
 
-def flow_campaign(noise=0.0, seed=1, preset="full", failed=(), start=0.0, slowdown=slowdown):
+def flow_campaign(noise=0.0, seed=1, preset="full", failed=(), slowdown=slowdown):
     """Flows that take a second each on the crossbar and `slowdown(network, pattern, placement)` elsewhere.
 
     `noise`, on the log scale, is of the runs on other networks than the crossbar, in the random permutation. `failed`
-    holds (interconnect, pattern, placement, nodes) of trials without a reading. The simulator takes 1 ms a node to
-    the power EXPONENT, after `start` [s].
+    holds (interconnect, pattern, placement, nodes) of trials without a reading.
     """
     plan = experiment.plan_campaign("topology", preset=preset)
     chance = np.random.default_rng(seed)
 
     def readings(point, block):
-        name, pattern, placement, nodes = (point[it] for it in ("interconnect", "pattern", "placement", "nodes"))
+        name, pattern, placement, nodes = (
+            point[key] for key in ("interconnect", "pattern", "placement", "nodes")
+        )
         if (name, pattern, placement, nodes) in failed:
             return {}
         planted = slowdown(plan.testbed["network"][name], pattern, placement)
         scatter = noise if pattern == "permutation" and name != CROSSBAR else 0.0
         makespan = planted * np.exp(chance.normal(0, scatter, point["runs"]))
-        return {
-            "flow_makespan": makespan,
-            "flow_mean": (1 + makespan) / 2,
-            "simulator_cpu_time": start + 1e-3 * nodes ** EXPONENT[pattern],
-        }
+        return {"flow_makespan": makespan, "flow_mean": (1 + makespan) / 2}
 
-    return simulated(of_plan(plan, readings))
+    return _simulated(of_plan(plan, readings))
 
 
 def hpl_campaign(preset="full"):
@@ -52,14 +49,15 @@ def hpl_campaign(preset="full"):
     plan = experiment.plan_campaign("hpl_topology", preset=preset)
 
     def readings(point, block):
-        slower = slowdown(plan.testbed["network"][point["interconnect"]], "permutation", point["placement"]) - 1
-        part = COMMUNICATION * (1 if point["placement"] == "shuffled" else 0.5)
+        network, placement = plan.testbed["network"][point["interconnect"]], point["placement"]
+        slower = slowdown(network, "permutation", placement) - 1
+        part = COMMUNICATION * (1 if placement == "shuffled" else 0.5)
         return {"hpl_rate": point["nodes"] * NODE_RATE / (1 + part * slower)}
 
     alone = tuple(tuple(trial for trial in block if trial.runner == "hpl") for block in plan.blocks)
-    return simulated(of_plan(replace(plan, blocks=alone), readings))
+    return _simulated(of_plan(replace(plan, blocks=alone), readings))
 
 
-def simulated(dataset):
-    """The same dataset as simulated evidence."""
-    return dataset.assign_coords(evidence=dataset.evidence.copy(data=np.full(dataset.sizes["trial"], "simulated")))
+def _simulated(dataset):
+    kinds = np.full(dataset.sizes["trial"], "simulated")
+    return dataset.assign_coords(evidence=dataset.evidence.copy(data=kinds))

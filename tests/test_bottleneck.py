@@ -18,7 +18,9 @@ RELIEF = {"port": 2.0, "cpu": 1.5, "bridge": 2.0}  # by which factor a change re
 
 def goodput(capacities, change=""):
     """The aggregate of a fan-out [bit/s] without noise: the least capacity after a change."""
-    relieved = {key: capacities[key] * (factor if key == change else 1) for key, factor in RELIEF.items()}
+    relieved = {
+        key: capacities[key] * (factor if key == change else 1) for key, factor in RELIEF.items()
+    }
     receivers = RECEIVERS + (change == "receiver")
     return min(*relieved.values(), capacities["receiver"] * receivers / RECEIVERS)
 
@@ -32,7 +34,9 @@ def campaign(seed, capacities, changes=CHANGES):
     """The verdict on one synthetic campaign."""
     random = np.random.default_rng(seed)
     baseline = measured(random, goodput(capacities))
-    return bottleneck(baseline, {change: measured(random, goodput(capacities, change)) for change in changes})
+    return bottleneck(
+        baseline, {change: measured(random, goodput(capacities, change)) for change in changes}
+    )
 
 
 def planted(*limits):
@@ -42,48 +46,36 @@ def planted(*limits):
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_each_planted_bottleneck_is_named(limit):
-    """In at least 19 of 20 campaigns of 12 repeats at 5 %, for several series of 20."""
-    for series in range(5):
-        named = [campaign(100 * series + run, planted(limit)).limit for run in range(RUNS)]
-        assert named.count(LIMITS[limit]) >= 19, named
+    """In at least 19 of 20 campaigns of 12 repeats at 5 %."""
+    named = [campaign(run, planted(limit)).limit for run in range(RUNS)]
+    assert named.count(LIMITS[limit]) >= 19, named
 
 
 @pytest.mark.parametrize("limits", list(combinations(LIMITS, 2)))
 def test_two_equal_bottlenecks_are_undecided(limits):
     """In at least 19 of 20 campaigns, whichever two they are."""
-    for series in range(5):
-        named = [campaign(100 * series + run, planted(*limits)).limit for run in range(RUNS)]
-        assert named.count(UNDECIDED) >= 19, named
-
-
-def steady(ratio):
-    """Ten repeats without noise."""
-    return np.full(10, ratio * 1e9)
-
-
-def verdict(**ratios):
-    """The verdict when each change gives this ratio exactly."""
-    return bottleneck(steady(1), {change: steady(ratio) for change, ratio in ratios.items()})
+    named = [campaign(run, planted(*limits)).limit for run in range(RUNS)]
+    assert named.count(UNDECIDED) >= 19, named
 
 
 @pytest.mark.parametrize(
     ("ratios", "limit", "said"),
     [
-        ({"receiver": 1, "port": 2, "cpu": 1}, "link", "faster ports of the nodes the goodput grows by 100.0\u00a0%"),
+        ({"receiver": 1, "port": 2, "cpu": 1}, "link", "grows by 100"),
         ({"receiver": 1.3, "port": 2, "cpu": 1}, "link", "the receivers' ports"),
-        ({"receiver": 1.3, "port": 1, "cpu": 1}, "receiver", "with more receivers the goodput grows by 30"),
+        ({"receiver": 1.3, "port": 1, "cpu": 1}, "receiver", "grows by 30"),
         ({"receiver": 1.3, "cpu": 1}, UNDECIDED, "faster ones were not tried"),
         ({"receiver": 1, "port": 1, "cpu": 1}, UNDECIDED, "not tried (a faster bridge)"),
-        ({change: 1 for change in CHANGES}, UNDECIDED, "nothing raises the goodput: two limits are equal"),
+        (dict.fromkeys(CHANGES, 1), UNDECIDED, "two limits are equal"),
         ({"stream": 1.5, "port": 1}, UNDECIDED, "a single one does not fill the path"),
-        ({"port": 2, "cpu": 1.5}, UNDECIDED, "there is not one limit"),
         ({"port": 2, "cpu": 1.5, "stream": 1}, UNDECIDED, "there is not one limit"),
         ({}, UNDECIDED, "not tried"),
     ],
 )
 def test_the_rule(ratios, limit, said):
     """Each case of the rule, with its reason."""
-    found = verdict(**ratios)
+    changed = {change: np.full(10, ratio * 1e9) for change, ratio in ratios.items()}
+    found = bottleneck(np.full(10, 1e9), changed)
     assert (found.limit, said in found.reason) == (limit, True), found.reason
 
 
@@ -99,9 +91,3 @@ def test_failed_repeats_are_left_out_in_pairs():
     found = bottleneck([1e9, math.nan, 1e9, 1e9], {"port": [2e9, 9e9, math.nan, 2e9]})
     assert (found.limit, found.responses["port"].repeats) == ("link", 2)
     assert bottleneck([math.nan], {"port": [1e9]}).responses["port"].says == "unclear"
-
-
-def test_an_unknown_change_is_an_error():
-    """Nothing is judged by a change whose resource is not known."""
-    with pytest.raises(ValueError, match="cable"):
-        bottleneck([1e9], {"cable": [1e9]})

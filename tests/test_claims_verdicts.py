@@ -20,7 +20,7 @@ from analysis.claims.evaluate import VERDICTS, evaluate
 from analysis.experiments import Studies, hpl_scaling
 from analysis.experiments.token_exchange import TokenExchange
 from analysis.token_points import passage, places, points
-from analysis.top500.lists import read_folder
+from analysis.top500_lists import read_folder
 
 SHIPPED = ledger.load()
 FOR, AGAINST, OPEN, NOT_TESTABLE = "supported", "contradicted", "undecided", "not testable"

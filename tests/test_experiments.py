@@ -208,13 +208,10 @@ def test_every_campaign_is_described_and_stored():
 
 
 def test_every_figure_is_drawn_by_one_experiment():
-    """All labels that can be traced are drawn, but those of lists that are not shipped; all files are there."""
+    """All labels that can be traced are drawn; all files are there."""
     drawn = [figure.label for name in MODULES for figure in all_of(name).figures.values()]
     traced = experiments.traced()
-    of_lists = {label for label, figure in traced.items() if figure.experiment == "top500"}
-    assert len(drawn) == len(set(drawn)) and {*drawn} | of_lists | {"topology_prices"} == set(
-        traced
-    )
+    assert len(drawn) == len(set(drawn)) and {*drawn} == set(traced)
     assert all((paths.DATA / name).exists() for figure in traced.values() for name in figure.files)
 
 

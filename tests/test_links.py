@@ -25,17 +25,15 @@ def test_an_unshaped_link_is_host_bound():
 def test_one_slow_link_makes_its_network_host_bound():
     """A network is link-bound only when all of its links are; an unmeasured link says nothing."""
     dataset = campaign(blocks=1)
-    fast = (dataset.interconnect == "10gige") & (dataset.runner == "iperf3")
-    of_link = fast & (dataset.sender == 3)
-    slow = links(dataset.assign(goodput=dataset.goodput.where(~of_link, 9.0e9)))
-    assert (
-        slow.loc[("10gige", 3, 4)].limit == "host-bound" and slow.loc[("10gige", 4, 5)].limit == "link-bound"
+    of_link = (dataset.interconnect == "10gige") & (dataset.runner == "iperf3")
+    of_link &= dataset.sender == 3
+    slow, lost = (
+        dataset.assign(goodput=dataset.goodput.where(~of_link, goodput))
+        for goodput in (9.0e9, np.nan)
     )
-    assert (
-        networks(dataset.assign(goodput=dataset.goodput.where(~of_link, 9.0e9))).limit["10gige"]
-        == "host-bound"
-    )
-    lost = dataset.assign(goodput=dataset.goodput.where(~of_link, np.nan))
+    assert links(slow).loc[("10gige", 3, 4)].limit == "host-bound"
+    assert links(slow).loc[("10gige", 4, 5)].limit == "link-bound"
+    assert networks(slow).limit["10gige"] == "host-bound"
     assert links(lost).loc[("10gige", 3, 4)].limit == ""
     assert networks(lost).limit["10gige"] == "link-bound"
 

@@ -8,7 +8,7 @@ import csv
 import io
 
 # As the files of these months have them.
-_1993 = (
+_2007 = (
     "Rank,Site,Manufacturer,Computer,Country,Year,Processors,RMax,RPeak,Nmax,Nhalf,Processor Family,Processor,"
     "Proc. Frequency,System Family,Operating System,Architecture,Segment,Application Area,Interconnect Family,Interconnect,"
     "Region,Continent"
@@ -32,8 +32,7 @@ _2019 = (
     "Interconnect Family,Interconnect,Region,Continent,Site ID,System ID"
 )
 HEADINGS = {
-    "1993-06": _1993.split(","),
-    "2007-11": _1993.split(","),
+    "2007-11": _2007.split(","),
     "2008-11": _2008.split(","),
     "2012-11": _2012.split(","),
     "2019-06": _2019.split(","),
@@ -54,11 +53,6 @@ FIELDS = tuple(COLUMNS)
 
 # rank, site, manufacturer, computer, cores, Rmax and Rpeak [Gflop/s], family and interconnect as listed
 ROWS = {
-    "1993-06": [
-        (1, "Los Alamos National Laboratory", "Thinking Machines Corporation", "CM-5/1024", 1024, 59.7, 131, "Fat Tree", "Hypercube, tree"),
-        (2, "NEC", "NEC", "SX-3/44R", 4, 23.2, 25.6, "Crossbar", "Multi-stage crossbar"),
-        (3, "Cray Research", "Cray Inc.", "Y-MP C916/16256", 16, 13.7, 15.238, "N/A", "N/A"),
-    ],
     # Of six systems on DDR InfiniBand only those of vendor A at site X are all above 80 %; 7 of 13 are on Gigabit Ethernet.
     "2007-11": [
         (1, "X", "A", "A1, \"big\"", 1000, 86000, 100000, "Infiniband", "Infiniband DDR"),

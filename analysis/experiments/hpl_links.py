@@ -7,7 +7,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import attributes, drawing, style
+from analysis import drawing, style
+from analysis.attributes import interconnects, short_names
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import known
@@ -15,8 +16,7 @@ from analysis.fitting.adequacy import follows
 from analysis.fitting.batch import refit
 from analysis.statistics.draws import over_draws
 from analysis.models import hockney
-from analysis.attributes import short_names
-from analysis.wording import byte_size, fixed, number, percent
+from analysis.wording import byte_size, estimate, fixed, number, percent
 
 DRAWS = 1000
 SEED = 20261202
@@ -60,9 +60,7 @@ class Links:
 
 
 def analyse(
-    token_nodes: xr.Dataset,
-    token_load: xr.Dataset | None = None,
-    today: xr.Dataset | None = None,
+    token_nodes: xr.Dataset, token_load: xr.Dataset | None = None, today: xr.Dataset | None = None
 ) -> Links:
     """Fit the model to the means over all runs, and to those of DRAWS resamples.
 
@@ -71,25 +69,26 @@ def analyse(
     a dataset holds no token trial.
     """
     time = _one_way(token_nodes).transpose("interconnect", "token_bytes", "block", "run")
-    resampled = _resampled_means(time.values)
-    means = np.concatenate([_mean(time.values)[..., None], resampled], axis=2).transpose(0, 2, 1)
+    means = np.concatenate([_mean(time.values)[..., None], _resampled(time.values)], axis=2)
     sizes, networks = time.token_bytes.values, {"interconnect": time.interconnect.values}
-    estimates = np.stack([_fitted(sizes, table) for table in means])
-    columns = {
-        name: (("interconnect", "draw"), estimates[..., at])
-        for at, name in enumerate(hockney.MODEL.parameters)
-    }
-    fits = xr.Dataset(columns, networks)
+    estimates = np.stack([_fitted(sizes, of_network.T) for of_network in means])
+    fits = xr.Dataset(
+        {
+            name: (("interconnect", "draw"), estimates[..., at])
+            for at, name in enumerate(hockney.MODEL.parameters)
+        },
+        networks,
+    )
     modelled = hockney.hockney(sizes, *estimates[:, 0].T[:, :, None])
-    misfit = np.abs(means[:, 0] / modelled - 1).max(axis=1)
-    straight = [_is_straight(*each) for each in zip(time.values, modelled)]
+    misfit = np.abs(means[..., 0] / modelled - 1).max(axis=1)
+    straight = [_is_straight(*of_network) for of_network in zip(time.values, modelled)]
     return Links(
         dataset=token_nodes,
         time=time,
         fits=fits,
         parameters=over_draws(fits.to_array("parameter")),
-        misfit=xr.DataArray(misfit, networks, "interconnect"),
-        straight=xr.DataArray(straight, networks, "interconnect"),
+        misfit=xr.DataArray(misfit, networks),
+        straight=xr.DataArray(straight, networks),
         load=None if token_load is None else _one_way(token_load).mean("run"),
         today=None if today is None else analyse(today),
     )
@@ -121,7 +120,7 @@ def _is_straight(time: np.ndarray, modelled: np.ndarray) -> bool:
     return follows(ratios, np.ones(len(modelled)), len(hockney.MODEL.parameters))
 
 
-def _resampled_means(time: np.ndarray) -> np.ndarray:
+def _resampled(time: np.ndarray) -> np.ndarray:
     """Means of resampled runs, shape (interconnect, size, DRAWS), of times of shape (..., block, run)."""
     chance = np.random.default_rng(SEED)
     *cells, blocks, runs = time.shape
@@ -140,20 +139,14 @@ def _mean(time: np.ndarray) -> np.ndarray:
         return np.nanmean(time, axis=(-2, -1))
 
 
-def in_words(estimate: xr.Dataset, decimals: int | None = None) -> str:
+def in_words(values: xr.Dataset, decimals: int | None = None) -> str:
     """An estimate and its interval, such as "1.02 (0.99 to 1.05)", with so many decimals, or else three significant digits."""
-
-    def write(value) -> str:
-        finite = known(value)
-        return number(finite) if decimals is None else fixed(finite, decimals)
-
-    if not np.isfinite(estimate.low):
-        return write(estimate.value)
-    return f"{write(estimate.value)} ({write(estimate.low)} to {write(estimate.high)})"
+    write = number if decimals is None else lambda value: fixed(value, decimals)
+    return estimate(values.value, values.low, values.high, write)
 
 
 def finding(study: Links) -> str:
-    """How well a line describes the links, in plain English (Markdown); empty where it describes them all."""
+    """How badly a line describes the links, in plain English (Markdown); empty where it describes them all."""
     missed = float(study.misfit.where(~study.straight).max())
     if not missed > 0:
         return ""
@@ -206,53 +199,32 @@ def links_table(study: Links) -> Table:
         "The link's rate [Gbit/s]",
         "Largest misfit [%]",
     )
-    rows = _rows(study, "")
-    if study.today is not None:
-        rows += _rows(study.today, ", today")
-    sizes = study.time.token_bytes.values.tolist()
+    rows = _rows(study, "") + (_rows(study.today, ", today") if study.today else [])
+    least, *_, most = map(byte_size, study.time.token_bytes.values.tolist())
     caption = (
-        f"The links as one pair of nodes finds them, from messages of {byte_size(sizes[0])} to {byte_size(sizes[-1])}. The misfit is "
-        f"the largest difference of a mean time from α + β s, for messages of size s{_beyond_the_rate(study)}"
+        f"The links as one pair of nodes finds them, from messages of {least} to {most}. The misfit is the largest difference of "
+        "a mean time from α + β s, for messages of size s. A bandwidth may exceed the link's rate: what fits into a shaper's "
+        "burst passes at once"
     )
     basis = Basis(study.evidence, study.time.sizes["block"], "95 % percentile intervals over draws")
     return Table("prediction-links", columns, "llrlrr", rows, caption, basis)
 
 
-def _beyond_the_rate(study: Links) -> str:
-    """Where the line promises more than the link has."""
-    described, names = attributes.interconnects(study.dataset), short_names(study.dataset)
-    least = 8 / study.parameters.high.sel(parameter="beta")
-    beyond = [
-        names[network]
-        for network in study.time.interconnect.values.tolist()
-        if least.sel(interconnect=network) > described[network].get("rate_bit_s", np.inf)
-    ]
-    if not beyond:
-        return ""
-    return f". On {', '.join(beyond)} the line promises more than the link's rate: what fits into the shaper's burst passes at once"
-
-
 def _rows(study: Links, when: str) -> list[tuple[str, ...]]:
-    names, described = short_names(study.dataset), attributes.interconnects(study.dataset)
-    rows = []
+    names, described, rows = short_names(study.dataset), interconnects(study.dataset), []
     for network in study.time.interconnect.values.tolist():
         at = {"interconnect": network}
-        alpha, beta = (
-            study.parameters.sel({**at, "parameter": name}) for name in ("alpha", "beta")
-        )
+        alpha, beta = (study.parameters.sel({**at, "parameter": p}) for p in ("alpha", "beta"))
         # A longer time for a byte is less bandwidth.
-        bandwidth = xr.Dataset(
-            {"value": 8 / beta.value, "low": 8 / beta.high, "high": 8 / beta.low}
-        )
+        bandwidth = (8 / GIGABIT / beta).rename(low="high", high="low")
         rate = described[network].get("rate_bit_s")
-        rows.append(
-            (
-                f"{names[network]}{when}",
-                in_words(alpha / MICRO),
-                number(known(study.shortest.sel(at) / MICRO)),
-                in_words(bandwidth / GIGABIT),
-                "no limit" if rate is None else number(rate / GIGABIT),
-                fixed(known(100 * study.misfit.sel(at)), 0),
-            )
+        cells = (
+            names[network] + when,
+            in_words(alpha / MICRO),
+            number(known(study.shortest.sel(at) / MICRO)),
+            in_words(bandwidth),
+            "no limit" if rate is None else number(rate / GIGABIT),
+            fixed(known(100 * study.misfit.sel(at)), 0),
         )
+        rows.append(cells)
     return rows

@@ -5,36 +5,28 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import drawing, model_draws, style
+from analysis import drawing, style
 from analysis import prices as price_list
+from analysis.attributes import short_names, testbed
 from analysis.derive import at_only_level, points
+from analysis.efficiency import efficiency
 from analysis.exhibit import Basis, Exhibit, Table
+from analysis.experiments import sensitivity as sensitivities
+from analysis.experiments.sensitivity import SIDES, Sensitivity
 from analysis.findings import PERCENTILE, Finding, of_estimate, origin
 from analysis.prices import NODE, TYPED, Price
 from analysis.statistics import design as plans
-from analysis.experiments import sensitivity as sensitivities
-from analysis.efficiency import efficiency, rpeak
-from analysis.attributes import short_names
-from analysis.experiments.sensitivity import Sensitivity, meaning
-from analysis.wording import (
-    UNKNOWN,
-    counted,
-    exact,
-    number,
-    percent,
-    percent_range,
-    plain,
-)
+from analysis.statistics.draws import triangular
+from analysis.wording import UNKNOWN, counted, exact, number, percent, percent_range, plain
 from runners.record import FalloffError
 
 DRAWS = 10_000
 PRICE_SEED, MODEL_SEED = 20261208, 20261209
 ENDS = (0.025, 0.975)  # of the 95 % ranges of draws
-# Which uncertainty the draws have: of the prices, of the model's numbers, or of both.
-UNCERTAIN = ("prices", "efficiency", "both")
 YEARS = "2005 to 2009"  # of data/prices.toml
 FIGURES = {"payoff": ("hpl_paper", "hpl_sensitivity", "hpl_beyond", "prices.toml")}
 APART = 1.7  # ticks lie at least this factor of nodes apart
@@ -44,43 +36,36 @@ APART = 1.7  # ticks lie at least this factor of nodes apart
 class Gains:
     """What HPL's rate gains on `reference`, the faster network, over `network`, and how far that may be off.
 
-    `efficiency` [1] is over (interconnect, nodes), on those two networks; `value` is the logarithm of the ratio of
-    their rates over (nodes), `drawn` the same for each draw of the model's numbers, over (draw, nodes).
+    `value` is the logarithm of the ratio of their rates over (nodes), `drawn` the same for each draw of the model's
+    numbers, over (draw, nodes). So many numbers are `left_out`, at their values, since their effect is not known.
     """
 
     dataset: xr.Dataset
-    sensitivity: Sensitivity
     network: str
     reference: str
-    efficiency: xr.DataArray
     value: xr.DataArray
     drawn: xr.DataArray
+    left_out: int
 
 
 @dataclass(frozen=True)
 class Payoff:
     """Whether what a network gains is worth its price.
 
-    `cost` is what a flop/s of HPL costs [USD s/flop], over (interconnect, nodes), at the prices' values; `premium` is
-    what a node with the faster network costs more [1], `gain` how much more HPL does on it [1] over (nodes), and
-    `ratio` the cost of a flop/s on the slower network over that on the faster one, (1 + gain) / (1 + premium). Each
-    has `value`, `low` and `high` (95 % range of the draws), the ratio over (uncertain, nodes). `worth` is what the
-    faster network may cost more for each node [USD], over (nodes), to be no dearer. `chance` is the share of
-    draws in which it is the cheaper one, over (uncertain, nodes), and `from_nodes` the node count from which on it
-    is, at all larger cases too, over (uncertain): infinite where it is not even at the largest.
-    `price_share` [1] is the prices' part of the variance of the ratio's logarithm, over (nodes).
+    `premium` is what a node with the faster network costs more [1], `gain` how much more HPL does on it [1] over (nodes).
+    The faster network is the cheaper one where the gain is the larger of both: `chance` is the share of draws in which it
+    is, over (nodes), and `from_nodes` the node count from which on it is, at all larger cases too, infinite where it is
+    not even at the largest. Each has `value`, `low` and `high`, the 95 % range of the draws. `price_share` [1] is the
+    prices' part of the variance of log((1 + gain) / (1 + premium)) on the most nodes.
     """
 
     gains: Gains
     prices: tuple[Price, ...]
-    cost: xr.DataArray
     premium: xr.Dataset
     gain: xr.Dataset
-    ratio: xr.Dataset
-    worth: xr.Dataset
     chance: xr.DataArray
     from_nodes: xr.Dataset
-    price_share: xr.DataArray
+    price_share: float
 
     @property
     def nodes(self) -> list[int]:
@@ -97,12 +82,6 @@ class Payoff:
         """The faster network's short name."""
         return short_names(self.gains.dataset)[self.gains.reference]
 
-    @property
-    def paid(self) -> list[Price]:
-        """The prices of what is compared: of a node, and of its place in either network."""
-        owners = (NODE, self.gains.network, self.gains.reference)
-        return [price for price in self.prices if price.of in owners]
-
 
 def analyse(
     hpl_paper: xr.Dataset, hpl_sensitivity: xr.Dataset, hpl_beyond: xr.Dataset | None = None
@@ -111,11 +90,7 @@ def analyse(
 
     Raises FalloffError where no case ran on both networks, or when a dataset holds no HPL trial or several blocks.
     """
-    gains = simulated_gains(hpl_paper, hpl_sensitivity, hpl_beyond)
-    if not gains.efficiency.sizes["nodes"]:
-        campaign = hpl_paper.attrs["campaign"]
-        raise FalloffError(f"Campaign {campaign} has no case that ran on both networks.")
-    return priced(gains, price_list.read())
+    return priced(simulated_gains(hpl_paper, hpl_sensitivity, hpl_beyond), price_list.read())
 
 
 def at_prices(study: Payoff, given: Mapping[str, Any]) -> Payoff:
@@ -130,45 +105,101 @@ def simulated_gains(
     network, reference = plans.read(paper).pair
     datasets = [paper] if beyond is None else [paper, beyond]
     cases = [efficiency(at_only_level(points(dataset), "block")) for dataset in datasets]
-    # Both campaigns have the paper's largest case.
     together = xr.concat(cases, "nodes", coords="minimal", compat="override", join="outer")
+    # Both campaigns have the paper's largest case.
     together = together.drop_duplicates("nodes").sel(interconnect=[network, reference])
     reached = together.dropna("nodes").sortby("nodes")
-    varied = sensitivities.analyse(sensitivity)
+    if not reached.sizes["nodes"]:
+        raise FalloffError(
+            f"Campaign {paper.attrs['campaign']} has no case that ran on both networks."
+        )
+
+    def log_ratio(logarithms: xr.DataArray) -> xr.DataArray:
+        fast = logarithms.sel(interconnect=reference, drop=True)
+        return fast - logarithms.sel(interconnect=network, drop=True)
+
+    varied, value = sensitivities.analyse(sensitivity), log_ratio(np.log(reached))
     chance = np.random.default_rng(MODEL_SEED)
-    shifts = model_draws.log_shifts(varied, reached.nodes.values, DRAWS, chance)
-    value = _log_ratio(np.log(reached), reference, network)
-    drawn = value + _log_ratio(shifts, reference, network)
-    return Gains(paper, varied, network, reference, reached, value, drawn)
+    drawn = value + log_ratio(log_shifts(varied, reached.nodes.values, DRAWS, chance))
+    left_out = varied.changes.sizes["parameter"] - effects(varied).sizes["parameter"]
+    return Gains(paper, network, reference, value, drawn, left_out)
+
+
+def effects(sensitivity: Sensitivity) -> xr.DataArray:
+    """log(efficiency with one number at an end of its range / efficiency with all at their values).
+
+    Dims (parameter, side, interconnect, nodes); without the numbers whose effect is not known at every point.
+    """
+    return np.log1p(sensitivity.changes / sensitivity.base).dropna("parameter")
+
+
+def log_shifts(
+    sensitivity: Sensitivity, nodes: np.ndarray, count: int, chance: np.random.Generator
+) -> xr.DataArray:
+    """log(efficiency of a draw / efficiency with all numbers at their values), dims (draw, interconnect, nodes).
+
+    Each draw gives every number of the model a value within its range, its own value being the likeliest: a network's
+    bandwidth and latency on their own, a node's rates alike on all networks. A number's effect is linear between its
+    value and the end of its range, the effects of all add up in the logarithm, which is exact to first order, and
+    between simulated node counts they are interpolated over log nodes; beyond these the nearest count's are taken.
+    """
+    simulated = effects(sensitivity)
+    places = np.log2(nodes.clip(simulated.nodes.values.min(), simulated.nodes.values.max()))
+    in_doublings = simulated.assign_coords(nodes=np.log2(simulated.nodes))
+    at_nodes = in_doublings.interp(nodes=places).assign_coords(nodes=nodes)
+    described, networks = testbed(sensitivity.dataset), at_nodes.interconnect.values.tolist()
+    none = xr.DataArray(np.zeros((count, len(nodes))), {"nodes": nodes}, ("draw", "nodes"))
+    shifts = dict.fromkeys(networks, none)
+    for parameter in at_nodes.parameter.values.tolist():
+        of_node = described["rates"].get(parameter)
+        drawn = None if of_node is None else _parts(of_node, count, chance)
+        for network in networks:
+            if of_node is None:
+                drawn = _parts(described["network"][network][parameter], count, chance)
+            effect = at_nodes.sel(parameter=parameter, interconnect=network, drop=True)
+            shifts[network] = shifts[network] + (drawn * effect).sum("side")
+    total = xr.concat(shifts.values(), pd.Index(networks, name="interconnect"))
+    return total.transpose("draw", "interconnect", "nodes")
+
+
+def _parts(entry: Mapping, count: int, chance: np.random.Generator) -> xr.DataArray:
+    """How much of the way to the low or the high end of its range [1] so many draws of a number are, over (side, draw)."""
+    low, value, high = (entry[key] for key in ("low", "value", "high"))
+    drawn = triangular(low, value, high, chance.random(count))
+    ways = [
+        np.clip(distance, 0, None) / (whole or 1)  # no way at all where the end is the value
+        for distance, whole in ((value - drawn, value - low), (drawn - value, high - value))
+    ]
+    return xr.DataArray(ways, {"side": list(SIDES)}, ("side", "draw"))
+
+
+def price_draws(
+    prices: Sequence[Price], count: int, chance: np.random.Generator
+) -> dict[str, xr.DataArray]:
+    """So many draws, over (draw), of what one node pays [USD] for all parts of each owner, every part on its own."""
+    totals: dict[str, xr.DataArray] = {}
+    for price in prices:
+        drawn = triangular(price.low, price.value, price.high, chance.random(count))
+        totals[price.of] = totals.get(price.of, 0) + xr.DataArray(drawn, dims="draw")
+    return totals
 
 
 def priced(gains: Gains, prices: Sequence[Price]) -> Payoff:
     """The gains against these prices."""
     slow, fast = (price_list.total(prices, NODE, one) for one in (gains.network, gains.reference))
-    paid = price_list.draws(prices, DRAWS, np.random.default_rng(PRICE_SEED))
-    slows = xr.DataArray(paid[NODE] + paid[gains.network], dims="draw")
-    fasts = xr.DataArray(paid[NODE] + paid[gains.reference], dims="draw")
-    dearer, dearers = np.log(fast / slow), np.log(fasts / slows)
-    log_ratio = gains.value - dearer
-    by_kind = {
-        "prices": gains.value - dearers,
-        "efficiency": gains.drawn - dearer,
-        "both": gains.drawn - dearers,
-    }
-    kinds = [by_kind[kind].transpose("draw", "nodes") for kind in UNCERTAIN]
-    log_ratios = xr.concat(kinds, "uncertain").assign_coords(uncertain=list(UNCERTAIN))
-    costs = xr.DataArray([slow, fast], {"interconnect": [gains.network, gains.reference]})
+    paid = price_draws(prices, DRAWS, np.random.default_rng(PRICE_SEED))
+    premium = np.log(fast / slow)
+    premiums = np.log((paid[NODE] + paid[gains.reference]) / (paid[NODE] + paid[gains.network]))
+    drawn = gains.drawn - premiums
+    of_prices, of_model = premiums.var(), gains.drawn.isel(nodes=-1).var()
     return Payoff(
         gains=gains,
         prices=tuple(prices),
-        cost=costs / (rpeak(gains.dataset) * gains.efficiency),
-        premium=summary(xr.DataArray(fast / slow - 1), fasts / slows - 1),
-        gain=summary(np.expm1(gains.value), np.expm1(gains.drawn)),
-        ratio=summary(np.exp(log_ratio), np.exp(log_ratios)),
-        worth=summary(slow * np.expm1(gains.value), slows * np.expm1(gains.drawn)),
-        chance=(log_ratios > 0).mean("draw"),
-        from_nodes=summary(lasting_from(log_ratio), lasting_from(log_ratios)),
-        price_share=_price_share(log_ratios),
+        premium=_range(xr.DataArray(np.expm1(premium)), np.expm1(premiums)),
+        gain=_range(np.expm1(gains.value), np.expm1(gains.drawn)),
+        chance=(drawn > 0).mean("draw"),
+        from_nodes=_range(lasting_from(gains.value - premium), lasting_from(drawn)),
+        price_share=float(of_prices / (of_prices + of_model)),
     )
 
 
@@ -180,32 +211,19 @@ def lasting_from(log_ratio: xr.DataArray) -> xr.DataArray:
     return log_ratio.isel(nodes=0, drop=True).copy(data=first)
 
 
-def summary(value: xr.DataArray, drawn: xr.DataArray) -> xr.Dataset:
-    """`value` beside `low` and `high`, the 95 % range of what was drawn over dim draw."""
+def _range(value: xr.DataArray, drawn: xr.DataArray) -> xr.Dataset:
+    """`value` with `low` and `high`, the 95 % range of what was drawn over dim draw."""
     # Drawn values themselves are the ends: between a node count and infinity there is nothing to interpolate.
-    ends = [
+    low, high = (
         drawn.quantile(end, "draw", method="inverted_cdf").drop_vars("quantile") for end in ENDS
-    ]
-    return xr.Dataset({"value": value, "low": ends[0], "high": ends[1]})
-
-
-def _log_ratio(logarithms: xr.DataArray, one: str, other: str) -> xr.DataArray:
-    both = (logarithms.sel(interconnect=name, drop=True) for name in (one, other))
-    return next(both) - next(both)
-
-
-def _price_share(log_ratios: xr.DataArray) -> xr.DataArray:
-    variance = log_ratios.var("draw")
-    alone = variance.sel(uncertain=["prices", "efficiency"])
-    return alone.sel(uncertain="prices", drop=True) / alone.sum("uncertain")
+    )
+    return xr.Dataset({"value": value, "low": low, "high": high})
 
 
 def finding(study: Payoff) -> str:
     """Where the faster network gives cheaper HPL, in plain English (Markdown)."""
-    both, slow, fast = study.from_nodes.sel(uncertain="both"), study.slow, study.fast
-    first, most = float(both.value), study.nodes[-1]
-    lasting = [n for n in study.nodes if n >= first] or study.nodes
-    gains = study.gain.value.sel(nodes=lasting)
+    first, low, high = (float(study.from_nodes[end]) for end in ("value", "low", "high"))
+    slow, fast, most = study.slow, study.fast, study.nodes[-1]
     if np.isinf(first):
         answer = (
             f"{slow} gives cheaper HPL than {fast} up to {counted(most, 'node')}, the largest case"
@@ -216,47 +234,35 @@ def finding(study: Payoff) -> str:
         )
     else:
         answer = f"{fast} gives cheaper HPL than {slow} from {_count(first)} on"
-    ends = _count(float(both.low)), _count(float(both.high))
-    spread = "" if ends[0] == ends[1] else f"; the 95 % range is {ends[0]} to {ends[1]}"
-    when = _whose_prices(study)
-    gained = " to ".join(
-        dict.fromkeys(number(100 * float(end)) for end in (gains.min(), gains.max()))
-    )
-    premium = study.premium
-    within = percent_range((float(premium.low), float(premium.high)))
-    range_of_premium = f" ({within})" if premium.low < premium.high else ""
-    cheaper = float(study.chance.sel(uncertain="both", nodes=most))
-    return " ".join(
-        [
-            f"**At {when}, {answer}{spread}** ({counted(DRAWS, 'draw')}, {_evidence(study)} evidence).",
-            f"A node costs {percent(float(premium.value))} more with {fast}{range_of_premium}.",
-            f"HPL gains {gained} % on {lasting[0]} to {most} nodes.",
-            f"On {counted(most, 'node')} {fast} is cheaper in {percent(cheaper, 0)} of the draws.",
-            _of_uncertainty(study),
-        ]
-    ).strip()
+    lasting = [n for n in study.nodes if n >= first] or study.nodes
+    gains, premium = 100 * study.gain.value.sel(nodes=lasting), study.premium
+    gain_ends = dict.fromkeys(number(float(end)) for end in (gains.min(), gains.max()))
+    is_range = premium.low < premium.high
+    within = f" ({percent_range((float(premium.low), float(premium.high)))})" if is_range else ""
+    cheaper = float(study.chance[-1])
+    words = [
+        f"**At {_whose_prices(study)}, {answer}"
+        + ("" if low == high else f"; the 95 % range is {_count(low)} to {_count(high)}")
+        + f"** ({counted(DRAWS, 'draw')}, simulated evidence).",
+        f"A node costs {percent(float(premium.value))} more with {fast}{within}.",
+        f"HPL gains {' to '.join(gain_ends)} % on {lasting[0]} to {most} nodes.",
+        f"On {counted(most, 'node')} {fast} is cheaper in {percent(cheaper, 0)} of the draws.",
+    ]
+    if is_range and study.price_share > 0.5:
+        words.append(
+            f"The prices make {percent(study.price_share, 0)} of that uncertainty; better prices would tell more than a better model."
+        )
+    elif is_range:
+        words.append(f"The model makes {percent(1 - study.price_share, 0)} of that uncertainty.")
+    return " ".join(words)
 
 
 def _whose_prices(study: Payoff) -> str:
     """Whose prices they are, and how many of them are assumed."""
-    if any(price.source == TYPED for price in study.paid):
+    if any(price.source == TYPED for price in study.prices):
         return "the prices that were typed in"
-    assumed = sum(price.source.startswith("assumed") for price in study.paid)
-    return f"prices of {YEARS}, {assumed} of {len(study.paid)} assumed"
-
-
-def _of_uncertainty(study: Payoff) -> str:
-    """What most of the uncertainty is from; empty where every price is certain."""
-    if not any(price.low < price.high for price in study.paid):
-        return ""
-    share = float(study.price_share[-1])
-    if share > 0.5:
-        return f"The prices make {percent(share, 0)} of that uncertainty; better prices would tell more than a better model."
-    return f"The model makes {percent(1 - share, 0)} of that uncertainty."
-
-
-def _evidence(study: Payoff) -> str:
-    return study.gains.efficiency.evidence.item()
+    assumed = sum(price.source.startswith("assumed") for price in study.prices)
+    return f"prices of {YEARS}, {assumed} of {len(study.prices)} assumed"
 
 
 def _count(nodes: float) -> str:
@@ -265,16 +271,16 @@ def _count(nodes: float) -> str:
 
 def findings(study: Payoff) -> Iterator[Finding]:
     """From how many nodes on the faster network gives cheaper HPL."""
-    both = study.from_nodes.sel(uncertain="both")
+    value, *ends = (float(study.from_nodes[end]) for end in ("value", "low", "high"))
     yield of_estimate(
         origin("payoff", study.gains.dataset),
         f"from how many nodes on {study.gains.reference} gives cheaper HPL than {study.gains.network}",
         "nodes",
         "1",
-        float(both.value),
-        (float(both.low), float(both.high)),
+        value,
+        ends,
         PERCENTILE,
-        n=study.gains.drawn.sizes["draw"],
+        n=DRAWS,
         n_of="draw",
         primary=True,
     )
@@ -282,15 +288,19 @@ def findings(study: Payoff) -> Iterator[Finding]:
 
 def figures(study: Payoff) -> dict[str, Exhibit]:
     """Gain against price, and the chance that the faster network is the cheaper one."""
+    numbers = counted(study.gains.left_out, "number")
+    unknown = f" No effect is known of {numbers} of the model." if study.gains.left_out else ""
     return {
         "payoff": Exhibit(
             "payoff",
             gain_and_chance(study),
             f"Above: what HPL gains on {study.fast} over {study.slow}, and what a node with it costs more; where the gain is "
             f"higher, {study.fast} pays. Below: the share of the draws in which it does",
-            _basis(study),
+            Basis("simulated", DRAWS, "95 % ranges of the draws", "draw"),
             "The faster network's gain in HPL beside its price, and the chance that it pays, over nodes",
-            "The bars are the range of the gain, the grey band is that of the price.",
+            "The bars are the range of the gain, the grey band is that of the price. A draw gives each uncertain number a value "
+            "within its range, the listed one being the likeliest (triangular distribution)."
+            + unknown,
             rests_on=FIGURES["payoff"],
         )
     }
@@ -302,88 +312,19 @@ def gain_and_chance(study: Payoff) -> Figure:
         figure = Figure(figsize=(style.WIDTH, 4.3))
         gain, chance = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         color, nodes = style.look(study.gains.reference).color, study.nodes
-        gains, premium = 100 * study.gain, 100 * study.premium
+        gains = 100 * study.gain
+        value, low, high = (100 * float(study.premium[end]) for end in ("value", "low", "high"))
         gain.vlines(nodes, gains.low, gains.high, color=color, linewidth=1.2)
         gain.plot(nodes, gains.value, "o", color=color, markersize=3.5, label="gain in HPL")
-        gain.axhline(
-            float(premium.value), color=style.INK, linewidth=1.2, label="extra price of a node"
-        )
-        gain.axhspan(
-            float(premium.low), float(premium.high), color=style.FAINT, alpha=0.3, linewidth=0
-        )
+        gain.axhline(value, color=style.INK, linewidth=1.2, label="extra price of a node")
+        gain.axhspan(low, high, color=style.FAINT, alpha=0.3, linewidth=0)
         gain.set(ylim=(0, None), ylabel=f"{study.fast} over {study.slow} [%]")
-        cheaper = 100 * study.chance.sel(uncertain="both")
+        cheaper = 100 * study.chance
         chance.plot(nodes, cheaper, "o", color=color, markersize=3.5)
         chance.set(ylim=(-5, 105), ylabel=f"{study.fast} cheaper\n[% of draws]")
         drawing.node_axis(chance, drawing.apart(nodes, APART))
         drawing.legend_below(figure, gain, 2)
         return figure
-
-
-def from_table(study: Payoff) -> Table:
-    """From which node count on the faster network is the cheaper one, by what is uncertain."""
-    kinds = {"prices": "The prices", "efficiency": "The model's numbers", "both": "Both"}
-    rows = []
-    for kind, name in kinds.items():
-        at = study.from_nodes.sel(uncertain=kind)
-        value, low, high = (_count(float(at[end])) for end in ("value", "low", "high"))
-        never = 1 - float(study.chance.sel(uncertain=kind).isel(nodes=-1))
-        rows.append(
-            (name, value, low if low == high else f"{low} to {high}", number(100 * never, 2))
-        )
-    varied = study.gains.sensitivity
-    counts = ", ".join(str(n) for n in varied.base.nodes.values)
-    left_out = [meaning(name) for name in model_draws.left_out(varied)]
-    unknown = f" No effect is known of: {plain(', '.join(left_out))}." if left_out else ""
-    caption = (
-        f"From which node count on {study.fast} gives cheaper HPL, in all larger cases too. A draw gives each uncertain number "
-        "a value within its range, the listed one being the likeliest (triangular distribution). The effects of the model's "
-        f"numbers were simulated one by one on {counts} nodes and are interpolated.{unknown}"
-    )
-    columns = (
-        "Uncertain",
-        f"{study.fast} pays from",
-        "95 % range",
-        f"Never up to {study.nodes[-1]} nodes [% of draws]",
-    )
-    return Table("payoff-from", columns, "lllr", rows, caption, _basis(study))
-
-
-def points_table(study: Payoff) -> Table:
-    """Gain, costs and chance on every node count."""
-    names = study.gains.network, study.gains.reference
-    rows = []
-    for n in study.nodes:
-        slow, fast = (1e9 * float(study.cost.sel(nodes=n, interconnect=name)) for name in names)
-        rows.append(
-            (
-                str(n),
-                _estimate(100 * study.gain.sel(nodes=n)),
-                number(slow),
-                number(fast),
-                _estimate(study.worth.sel(nodes=n)),
-                number(100 * float(study.chance.sel(nodes=n, uncertain="both")), 2),
-            )
-        )
-    columns = (
-        "Nodes",
-        "Gain [%] (95 % range)",
-        f"{study.slow} [USD per Gflop/s]",
-        f"{study.fast} [USD per Gflop/s]",
-        "May cost more [USD a node] (95 % range)",
-        "Cheaper [% of draws]",
-    )
-    caption = (
-        f"What HPL gains on {study.fast}, what a Gflop/s of HPL costs with each network, and what {study.fast} may cost more "
-        "for each node to be no dearer. Gain and costs are at the listed values"
-    )
-    widths = (2, 6, 4, 4, 6, 3)
-    return Table("payoff", columns, "rlrrlr", rows, caption, _basis(study), widths)
-
-
-def _estimate(values: xr.Dataset) -> str:
-    value, low, high = (number(float(values[end])) for end in ("value", "low", "high"))
-    return f"{value} ({low} to {high})"
 
 
 def prices_table(study: Payoff) -> Table:
@@ -396,14 +337,10 @@ def prices_table(study: Payoff) -> Table:
             f"{exact(price.low)} to {exact(price.high)}" if price.low < price.high else UNKNOWN,
             plain(price.source),
         )
-        for price in study.paid
+        for price in study.prices
     ]
     columns = ("Part", "Price [USD]", "Range [USD]", "Source")
     caption = (
         "What a node pays for each part. The ranges are thought possible; they are no intervals."
     )
     return Table("payoff-prices", columns, "lrll", rows, caption, widths=(3, 2, 3, 10))
-
-
-def _basis(study: Payoff) -> Basis:
-    return Basis(_evidence(study), DRAWS, "95 % ranges of the draws", "draw")

@@ -1,22 +1,18 @@
 """How much of the simulated efficiency is assumed: each number of the model is moved alone to either end of its range."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis import drawing, style
+from analysis.attributes import short_names, testbed
 from analysis.derive import at_only_level, points
+from analysis.efficiency import efficiency, shape
 from analysis.exhibit import Basis, Exhibit, Table
-from analysis.findings import known
-from analysis.attributes import testbed
-from analysis.efficiency import PLATEAU, efficiency, shape
-from analysis.attributes import short_names
-from analysis.wording import UNKNOWN, between, counted, exact, fixed, listed
+from analysis.wording import UNKNOWN, between, counted, exact, listed
 
 NOTHING = "none"  # the level of the factor `vary` at which every number has its own value
 SIDES = ("low", "high")
@@ -33,12 +29,8 @@ MEANINGS = {
     "core_byte_s": "memory, one core",
     "strided_s": "scattered access",
 }  # what the names of the testbed's description stand for
-UNITS = {
-    "flop/s": (1e9, "Gflop/s"),
-    "B/s": (1e6, "MB/s"),
-    "s": (1e-6, "µs"),
-    "1": (1, ""),
-}  # of a unit of the description, another in which its numbers are plain, and what that is in the first
+# Of a unit of the description, another in which its numbers are plain, and what that is in the first.
+UNITS = {"flop/s": (1e9, "Gflop/s"), "B/s": (1e6, "MB/s"), "s": (1e-6, "µs"), "1": (1, "")}
 
 
 @dataclass(frozen=True)
@@ -47,38 +39,30 @@ class Sensitivity:
 
     `base` is the efficiency [1] over (interconnect, nodes) with every number of the model at its value, and `changes` what
     is added to it, over (parameter, side, interconnect, nodes), when one is at the low or the high end of its range;
-    `shape` and `shape_changes` are the same of the numbers of `efficiency.shape`.
+    `fall` and `fall_changes` are the same of the fall from the least to the most nodes.
     """
 
     dataset: xr.Dataset
-    points: xr.Dataset
     base: xr.DataArray
     changes: xr.DataArray
-    shape: xr.Dataset
-    shape_changes: xr.Dataset
-
-    @property
-    def nodes(self) -> list[int]:
-        """The node counts, ascending."""
-        return self.base.nodes.values.tolist()
+    fall: xr.DataArray
+    fall_changes: xr.DataArray
 
 
 def analyse(dataset: xr.Dataset) -> Sensitivity:
     """Derive the changes; raises FalloffError when there is no HPL trial or there are several blocks."""
-    derived = points(dataset)
-    reached = efficiency(at_only_level(derived, "block"))
-    shapes = shape(reached)
+    reached = efficiency(at_only_level(points(dataset), "block"))
+    fall = shape(reached).fall
     return Sensitivity(
         dataset=dataset,
-        points=derived,
         base=reached.sel(vary=NOTHING, drop=True),
-        changes=changes(reached),
-        shape=shapes.sel(vary=NOTHING, drop=True),
-        shape_changes=shapes.map(changes),
+        changes=_changes(reached),
+        fall=fall.sel(vary=NOTHING, drop=True),
+        fall_changes=_changes(fall),
     )
 
 
-def changes(values: xr.DataArray) -> xr.DataArray:
+def _changes(values: xr.DataArray) -> xr.DataArray:
     """Differences to the value at vary = "none", with dims parameter and side in place of vary.
 
     Levels are named `<parameter>=low` and `<parameter>=high`; what is missing is NaN.
@@ -86,33 +70,25 @@ def changes(values: xr.DataArray) -> xr.DataArray:
     levels = [level for level in values.vary.values.tolist() if level != NOTHING]
     parameters = list(dict.fromkeys(level.partition("=")[0] for level in levels))
     names = np.array([[f"{parameter}={side}" for side in SIDES] for parameter in parameters])
-    places = xr.DataArray(names, dims=("parameter", "side"))
+    places = xr.DataArray(names, {"parameter": parameters, "side": list(SIDES)})
     moved = values.reindex(vary=names.ravel()).sel(vary=places).drop_vars("vary")
     difference = moved - values.sel(vary=NOTHING, drop=True)
-    return difference.assign_coords(parameter=parameters, side=list(SIDES)).transpose(
-        "parameter", "side", ...
-    )
+    return difference.transpose("parameter", "side", ...)
 
 
-def extent(changes: xr.DataArray) -> xr.Dataset:
-    """The largest change down, `low`, and up, `high`, that any one parameter makes alone."""
+def extent(changes: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
+    """The largest change down and up that any one parameter makes alone."""
     sides = ("parameter", "side")
-    return xr.Dataset(
-        {"low": changes.min(sides).clip(max=0), "high": changes.max(sides).clip(min=0)}
-    )
+    return changes.min(sides).clip(max=0), changes.max(sides).clip(min=0)
 
 
-def bracket(changes: xr.DataArray) -> xr.Dataset:
-    """`low` and `high`: the sums of every parameter's worst change down and up.
+def bracket(changes: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
+    """The sums of every parameter's worst change down and up.
 
     To first order in the changes, no choice of all parameters within their ranges goes beyond it.
     """
-    return xr.Dataset(
-        {
-            "low": changes.min("side").clip(max=0).sum("parameter"),
-            "high": changes.max("side").clip(min=0).sum("parameter"),
-        }
-    )
+    down, up = changes.min("side").clip(max=0), changes.max("side").clip(min=0)
+    return down.sum("parameter"), up.sum("parameter")
 
 
 def meaning(parameter: str) -> str:
@@ -120,65 +96,37 @@ def meaning(parameter: str) -> str:
     return MEANINGS.get(parameter, parameter)
 
 
-def ranked(changes: xr.DataArray) -> list[str]:
-    """The parameters, that which moves most first; `changes` is over (parameter, side)."""
-    swing = changes.max("side").clip(min=0) - changes.min("side").clip(max=0)
-    return swing.sortby(-swing).parameter.values.tolist()
-
-
-def is_assumed(described: Mapping, interconnect: str, parameter: str) -> bool:
-    """Whether a parameter of the testbed's description is assumed there, as its source says."""
-    entries = {**described["rates"], **described["network"][interconnect]}
-    return entries[parameter]["source"].startswith("assumed")
-
-
 def finding(study: Sensitivity) -> str:
-    """How far a single number can move each network's fall, in plain English (Markdown)."""
+    """How far the model's numbers can move each network's fall, in plain English (Markdown)."""
     names = short_names(study.dataset)
-    spans = []
-    for network in study.base.interconnect.values.tolist():
-        low, high = _range(study.shape.fall, study.shape_changes.fall, network, extent)
-        if np.isfinite([low, high]).all():
-            spans.append(f"{between((100 * low, 100 * high), 1)} points on {names[network]}")
-    if not spans:
+    known = (study.fall + extent(study.fall_changes)[0]).dropna("interconnect")
+    known = known.interconnect.values.tolist()
+    if not known:
         return "How far the model's numbers can move the fall cannot be said: cases are missing."
-    return f"Moving any single number of the model through its range leaves the fall at {listed(spans)}."
 
+    def spans(ends) -> str:
+        words = []
+        for network in known:
+            down, up = ends(study.fall_changes.sel(interconnect=network))
+            value = study.fall.sel(interconnect=network)
+            span = 100 * float(value + down), 100 * float(value + up)
+            words.append(f"{between(span, 1)} points on {names[network]}")
+        return listed(words)
 
-def tornado(study: Sensitivity) -> Figure:
-    """Change of the efficiency [percentage points] on the most nodes by each number, a panel a network."""
-    names, networks = short_names(study.dataset), study.base.interconnect.values
-    on_most = 100 * study.changes.isel(nodes=-1)
-    order = ranked(on_most.sel(interconnect=networks[0]))
-    with style.styled():
-        figure, panels = drawing.new_figures(1.3 + 0.27 * len(order), len(networks))
-        for axes, network in zip(panels, networks):
-            if axes is not panels[0]:
-                axes.sharex(panels[0])
-            _bars(axes, network, on_most.sel(interconnect=network, parameter=order).values)
-            drawing.rows(axes, [meaning(it) if axes is panels[0] else "" for it in order])
-            axes.set(title=names[network], xlabel="change [points]")
-        ends = (("at the low end of its range", style.INK), ("at the high end", "white"))
-        keys = [Patch(facecolor=fill, edgecolor=style.INK, label=label) for label, fill in ends]
-        figure.legend(handles=keys, loc="outside lower center", ncols=2)
-        return figure
-
-
-def _bars(axes: Axes, network: str, changes: np.ndarray) -> None:
-    """One row a parameter; `changes` has shape (parameter, side): at the low end filled, at the high open."""
-    color, rows = style.look(network).color, np.arange(len(changes))
-    for column, fill, place in ((0, color, -0.19), (1, "white", 0.19)):
-        axes.barh(rows + place, changes[:, column], 0.36, color=fill, edgecolor=color)
-    axes.axvline(0, color=style.INK, linewidth=0.8)
+    return (
+        f"Moving any single number of the model through its range leaves the fall at {spans(extent)}; "
+        f"moving all of them, at worst, at {spans(bracket)}."
+    )
 
 
 def figures(study: Sensitivity) -> dict[str, Exhibit]:
     """What each number of the model does to the efficiency on the most nodes."""
+    most = counted(int(study.base.nodes[-1]), "node")
     return {
         "sensitivity": Exhibit(
             "sensitivity",
             tornado(study),
-            f"Change of HPL's efficiency on {counted(study.nodes[-1], 'node')} when one number of the model is moved",
+            f"Change of HPL's efficiency on {most} when one number of the model is moved",
             Basis("simulated"),
             "Bars: change of the simulated efficiency by each number of the model, a panel for each network",
             "Changes are in percentage points. The ends of the ranges are thought possible; they are no intervals ([](#tbl:model-numbers)).",
@@ -187,27 +135,34 @@ def figures(study: Sensitivity) -> dict[str, Exhibit]:
     }
 
 
-def ranges_table(study: Sensitivity) -> Table:
-    """Efficiencies and falls with their ranges over single changes, and over all changes at once."""
-    columns = ("Network", "Quantity", "Value", "One number moved", "All moved, at worst")
-    names, rows = short_names(study.dataset), []
-    falls = {
-        "fall": f"fall, {study.nodes[0]} to {study.nodes[-1]} nodes [points]",
-        "late_fall": f"fall, {PLATEAU} to {study.nodes[-1]} nodes [points]",
-    }
-    for network in study.base.interconnect.values.tolist():
-        for n in study.nodes:
-            base, moved = study.base.sel(nodes=n), study.changes.sel(nodes=n)
-            quantity = f"efficiency, {n} nodes [%]"
-            rows.append((names[network], quantity, *_ranges(base, moved, network)))
-        for name, quantity in falls.items():
-            cells = _ranges(study.shape[name], study.shape_changes[name], network)
-            rows.append((names[network], quantity, *cells))
-    caption = (
-        "Efficiency, and its fall in percentage points, with every number of the model at its value, and the ranges when one "
-        "or all are moved. All moved adds up every number's worst change in one direction. Neither is a confidence interval."
-    )
-    return Table("sensitivity", columns, "llrll", rows, caption, Basis("simulated"))
+def tornado(study: Sensitivity) -> Figure:
+    """Change of the efficiency [percentage points] on the most nodes by each number, a panel a network.
+
+    The number that moves the first network most is on top.
+    """
+    names, networks = short_names(study.dataset), study.base.interconnect.values
+    on_most = 100 * study.changes.isel(nodes=-1)
+    first = on_most.isel(interconnect=0)
+    swing = first.max("side").clip(min=0) - first.min("side").clip(max=0)
+    on_most = on_most.sortby(-swing)
+    rows = np.arange(on_most.sizes["parameter"])
+    with style.styled():
+        figure, panels = drawing.new_figures(1.3 + 0.27 * len(rows), len(networks))
+        for axes, network in zip(panels, networks):
+            if axes is not panels[0]:
+                axes.sharex(panels[0])
+            color, changes = style.look(network).color, on_most.sel(interconnect=network)
+            for side, fill, place in (("low", color, -0.19), ("high", "white", 0.19)):
+                widths = changes.sel(side=side).values
+                axes.barh(rows + place, widths, 0.36, color=fill, edgecolor=color)
+            axes.axvline(0, color=style.INK, linewidth=0.8)
+            labels = map(meaning, changes.parameter.values.tolist())
+            drawing.rows(axes, list(labels) if axes is panels[0] else [""] * len(rows))
+            axes.set(title=names[network], xlabel="change [points]")
+        ends = (("at the low end of its range", style.INK), ("at the high end", "white"))
+        keys = [Patch(facecolor=fill, edgecolor=style.INK, label=label) for label, fill in ends]
+        figure.legend(handles=keys, loc="outside lower center", ncols=2)
+        return figure
 
 
 def numbers_table(study: Sensitivity) -> Table:
@@ -216,7 +171,13 @@ def numbers_table(study: Sensitivity) -> Table:
     tables = {"a node": {"rpeak": described["rpeak"], **described["rates"]}}
     for network in study.base.interconnect.values.tolist():
         tables[names[network]] = described["network"][network]
-    rows = [_number_row(of, name, table[name]) for of, table in tables.items() for name in table]
+    rows = []
+    for owner, entries in tables.items():
+        for name, entry in entries.items():
+            scale, unit = UNITS.get(entry["unit"], (1, entry["unit"]))
+            ends = [exact(entry[side] / scale) for side in SIDES if side in entry]
+            span, value = " to ".join(ends) or UNKNOWN, exact(entry["value"] / scale)
+            rows.append((meaning(name), owner, value, span, unit, entry["source"]))
     caption = (
         'The numbers of the model. "Assumed": no source gives the number for this cluster. The ranges are thought possible; they '
         "are no intervals. With a short side of so many elements DGEMM has half of its rate; the triangular solve has that part of "
@@ -224,29 +185,3 @@ def numbers_table(study: Sensitivity) -> Table:
     )
     columns = ("Number", "Of", "Value", "Range", "Unit", "Source")
     return Table("model-numbers", columns, "llrlll", rows, caption)
-
-
-def _number_row(of: str, name: str, entry: Mapping) -> tuple[str, ...]:
-    scale, unit = UNITS.get(entry["unit"], (1, entry["unit"]))
-    value, low, high = (
-        exact(entry[key] / scale) if key in entry else None for key in ("value", "low", "high")
-    )
-    span = UNKNOWN if low is None else f"{low} to {high}"
-    return meaning(name), of, value, span, unit, entry["source"]
-
-
-def _range(base: xr.DataArray, moved: xr.DataArray, network: str, ends) -> tuple[float, float]:
-    """A value with the ends of its changes, which `ends` gives (`extent` or `bracket`)."""
-    value, apart = base.sel(interconnect=network), ends(moved.sel(interconnect=network))
-    return float(value + apart.low), float(value + apart.high)
-
-
-def _ranges(base: xr.DataArray, moved: xr.DataArray, network: str) -> tuple[str, str, str]:
-    """Value, range of one and of all changes, times 100."""
-    spans = [_range(base, moved, network, ends) for ends in (extent, bracket)]
-    cells = [
-        between((100 * low, 100 * high), 1) if np.isfinite([low, high]).all() else UNKNOWN
-        for low, high in spans
-    ]
-    value = known(100 * base.sel(interconnect=network))
-    return fixed(value, 1), *cells

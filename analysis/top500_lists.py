@@ -1,0 +1,231 @@
+"""TOP500's list files as one table of systems, with the family of each system's interconnect."""
+
+import csv
+import io
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from python_calamine import CalamineError, CalamineWorkbook
+
+from analysis import paths
+from runners.record import FalloffError
+
+SUFFIXES = (".tsv", ".csv", ".txt", ".xls", ".xlsx")
+OLE, ZIP = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PK\x03\x04"  # how XLS and XLSX begin
+# What is read of a list, and what its headings were called over the years, letters and digits only.
+COLUMNS = {
+    "rank": ("rank",),
+    "rmax": ("rmax",),
+    "rpeak": ("rpeak",),
+    "interconnect": ("interconnect",),
+    "listed_family": ("interconnectfamily",),
+    "cores": ("totalcores", "cores", "processorcores", "processors"),
+    "site": ("site",),
+    "manufacturer": ("manufacturer",),
+}
+NUMBERS = ("rank", "rmax", "rpeak", "cores")
+TITLE_ROWS = 20  # above the headings: the older workbooks begin with a title
+UNITS = {"m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15, "e": 1e18}  # flop/s, of Mflop/s, GFlop/s, ...
+OTHER, MIXED, NOT_STATED = "other", "mixed", "not_stated"
+NOTHING = ("", "n a", "na", "none", "not specified", "unknown")
+
+Rows = list[list[str]]
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The systems of all lists, a row each, and notes on what of the files was left out.
+
+    Columns are `list` (YYYY-MM), `rank`, `rmax` and `rpeak` [flop/s], `efficiency` (Rmax over Rpeak, NaN where one of
+    them is not usable), `cores`, `site`, `manufacturer`, `interconnect`, `listed_family` (the list's own), `family`
+    (a key of `families`) and `generation` (of InfiniBand, such as DDR, or "").
+    """
+
+    systems: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+def read_folder(folder: Path) -> Lists:
+    """All list files in a folder; without files, or a folder, there are no systems.
+
+    Raises FalloffError naming the faults of all files.
+    """
+    files = {file for file in folder.glob("[!.]*") if file.is_file() and file.name != "README.md"}
+    lists = sorted(file for file in files if file.suffix.lower() in SUFFIXES)
+    left_out = sorted(file.name for file in files.difference(lists))
+    notes = [f"{name} was not read: no {', '.join(SUFFIXES)}" for name in left_out]
+    blank = pd.DataFrame(columns=["list", "efficiency", "family", "generation", *COLUMNS])
+    read, faults = {"": blank}, []
+    for file in lists:
+        try:
+            month = _month(file)
+            if month in read:
+                raise FalloffError(f"there is another list of {month}; keep one of them")
+            read[month] = _systems(file.read_bytes(), month)
+            lacking = int(read[month].efficiency.isna().sum())
+            if lacking:
+                notes.append(f"{file.name}: {lacking} systems have no usable RMax or RPeak")
+        except (FalloffError, OSError) as error:
+            faults.append(f"{file}: {error}")
+    if faults:
+        raise FalloffError("\n".join(faults))
+    return Lists(pd.concat(list(read.values())[bool(lists) :], ignore_index=True), tuple(notes))
+
+
+def _month(file: Path) -> str:
+    found = re.search(r"(?<!\d)((?:19|20)\d{2})[-_]?(0[1-9]|1[0-2])(?!\d)", file.stem)
+    if not found:
+        example = f"TOP500_200811{file.suffix}"
+        raise FalloffError(f"its name does not hold the list's month, such as {example}")
+    return "-".join(found.groups())
+
+
+def _systems(content: bytes, month: str) -> pd.DataFrame:
+    """One list's systems, those rows that have a rank."""
+    tables = list(_tables(content))
+    places = [(table, row) for table in tables for row in range(min(len(table), TITLE_ROWS))]
+    if not places:
+        raise FalloffError("it holds no table")
+    table, at = max(places, key=lambda place: len(_headings(place[0][place[1]])))
+    headings, width = _headings(table[at]), len(table[at])
+    lacking = [name for name in ("rank", "rmax", "rpeak") if name not in headings]
+    if lacking or not {"interconnect", "listed_family"} & headings.keys():
+        there = ", ".join(filter(None, table[at]))[:200] or "nothing"
+        raise FalloffError(
+            f"it needs the columns Rank, RMax, RPeak and Interconnect (or Interconnect Family); its headings are: {there}"
+        )
+    if any(any(row[width:]) for row in table[at:]):
+        raise FalloffError(
+            "a row has more cells than there are headings: quote the fields with the separator in them"
+        )
+    rows = [[*row, *[""] * (width - len(row))] for row in table[at + 1 :]]
+    systems = pd.DataFrame(
+        {
+            name: [row[headings[name]] if name in headings else "" for row in rows]
+            for name in COLUMNS
+        },
+        dtype=str,
+    )
+    for name in NUMBERS:
+        systems[name] = _numbers(systems[name])
+    for name in ("rmax", "rpeak"):
+        systems[name] = systems[name].where(systems[name] > 0) * _unit(table[at][headings[name]])
+    systems = systems[systems["rank"].notna()].astype({"rank": int})
+    systems["efficiency"] = systems.rmax / systems.rpeak
+    if not systems.efficiency.notna().any():
+        raise FalloffError("no row has a rank, an RMax and an RPeak")
+    pairs = zip(systems.listed_family, systems.interconnect)
+    return systems.assign(
+        list=month,
+        family=[family(*pair) for pair in pairs],
+        generation=systems.interconnect.map(generation),
+    )
+
+
+def _headings(cells: list[str]) -> dict[str, int]:
+    """The place of each of COLUMNS that a row of headings has; units in brackets are no part of a heading."""
+    names = [re.sub(r"[\[(].*?[\])]|[^a-z0-9]", "", cell.lower()) for cell in cells]
+    return {
+        name: next(names.index(title) for title in titles if title in names)
+        for name, titles in COLUMNS.items()
+        if set(titles) & set(names)
+    }
+
+
+def _numbers(cells: pd.Series) -> pd.Series:
+    """The numbers of a column, NaN where a cell is none; a comma separates thousands."""
+    grouped = cells.str.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?")
+    numbers = pd.to_numeric(cells.mask(grouped, cells.str.replace(",", "")), errors="coerce")
+    return numbers.where(np.isfinite(numbers)).astype(float)
+
+
+def _unit(heading: str) -> float:
+    """flop/s in the unit that a heading has in brackets; lists without one are in Gflop/s."""
+    unit = re.search(r"[\[(]\s*([mgtpe])flop", heading.lower())
+    return UNITS[unit[1]] if unit else 1e9
+
+
+def _tables(content: bytes) -> Iterator[Rows]:
+    """Every table that the content may be read as, in rows of text: each sheet, or the text with each separator.
+
+    An .xls may hold text as well. Raises FalloffError when it is neither a workbook nor text.
+    """
+    if content.startswith((OLE, ZIP)):
+        try:
+            workbook = CalamineWorkbook.from_filelike(io.BytesIO(content))
+            for name in workbook.sheet_names:
+                rows = workbook.get_sheet_by_name(name).to_python()
+                yield [[str(cell).removesuffix(".0").strip() for cell in row] for row in rows]
+        except CalamineError as error:
+            raise FalloffError(f"it is no readable Excel workbook: {error}") from None
+        return
+    text = _text(content)
+    for separator in "\t,;":
+        try:
+            lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+            yield [[cell.strip() for cell in row] for row in lines]
+        except csv.Error:  # a field that never ends: it is not this separator
+            continue
+
+
+def _text(content: bytes) -> str:
+    marked = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    for encoding in ("utf-16",) if marked else ("utf-8-sig", "cp1252"):
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if "\0" not in text:
+            return text
+    raise FalloffError("it is neither text nor an Excel workbook")
+
+
+@cache
+def families() -> Mapping[str, str]:
+    """Titles of the families of data/interconnect_families.toml, and of the two that no name has."""
+    titles = {name: table["title"] for name, table in _families().items()}
+    return titles | {OTHER: "other", NOT_STATED: "not stated"}
+
+
+def family(listed: str, interconnect: str) -> str:
+    """The family of a system by its list's "Interconnect Family" and "Interconnect", either of which may be "".
+
+    The list's own family counts. Where it has none that is known, the name does.
+    """
+    by_column = {value: name for name, table in _families().items() for value in table["listed"]}
+    nothing = _words(listed) in NOTHING and _words(interconnect) in NOTHING
+    named = by_column.get(_words(listed)) or by_name(interconnect)
+    return named or (NOT_STATED if nothing else OTHER)
+
+
+def by_name(interconnect: str) -> str:
+    """The family whose phrases a name has, MIXED when it has several families', "" when none.
+
+    Whole words count, and of phrases the longest, so that Myrinet 10G is no Ethernet.
+    """
+    phrases = {phrase: name for name, table in _families().items() for phrase in table["phrases"]}
+    longest_first = sorted(map(re.escape, phrases), key=len, reverse=True)
+    pattern = rf"(?<!\S)(?:{'|'.join(longest_first)})(?!\S)"
+    named = {phrases[phrase] for phrase in re.findall(pattern, _words(interconnect))}
+    return MIXED if len(named) > 1 else "".join(named)
+
+
+def generation(interconnect: str) -> str:
+    """InfiniBand's data rate as a name says it, such as DDR; "" when it does not."""
+    rates = set(re.findall(r"(?<!\S)([sdqfehnx]dr\d*)(?!\S)", _words(interconnect)))
+    return rates.pop().upper() if len(rates) == 1 else ""
+
+
+@cache
+def _families() -> Mapping[str, Mapping]:
+    return tomllib.loads(paths.FAMILIES.read_text(encoding="utf-8"))
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
