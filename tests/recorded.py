@@ -17,7 +17,9 @@ FOLDER = Path(__file__).resolve().parent / "transcripts"
 
 def cases(tool: str = "*") -> list[str]:
     """All recorded outputs `tool/version-case`, of one tool or of all."""
-    return sorted(str(file.relative_to(FOLDER).with_suffix("")) for file in FOLDER.glob(f"{tool}/*.txt"))
+    return sorted(
+        str(file.relative_to(FOLDER).with_suffix("")) for file in FOLDER.glob(f"{tool}/*.txt")
+    )
 
 
 def text(case: str) -> str:
@@ -43,6 +45,7 @@ def listed(tool: str, output: str) -> list[dict]:
     found = importlib.import_module(f"runners.{tool}").RUNNER.results(output)
     return [
         {**result.settings, **({"refused": result.refused} if result.refused else {})}
+        | ({"note": result.note} if result.note else {})
         | {reading.name: reading.value for reading in result.readings}
         for result in found
     ]
