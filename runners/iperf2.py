@@ -5,11 +5,12 @@ says which of the two it is of.
 """
 
 import re
-from typing import List, Tuple
+from typing import Dict, List, Tuple
 
 from runners import iperf_text
 from runners.iperf_text import Row
-from runners.record import Reading, Result, Runner, Unreadable, attempt, only_read, parser, usable
+from runners.record import Reading, Result, Runner, Settings, Unreadable, attempt, only_read
+from runners.record import parser, usable
 
 _BEGIN = re.compile(r"^(?:Client connecting to|Server listening on (?:TCP|UDP) port)\b.*$", re.M)
 _COMPLAINT = re.compile(r"^[a-z][\w ]{0,40} failed: .*$", re.M)
@@ -25,7 +26,10 @@ _CUT = "the last row of each stream is missing: stopped or cut off"
 
 
 def results(text: str) -> List[Result]:
-    """One result for each run of a client and each connection of a server; `counted_by` names the end.
+    """One result for each run of a client, each connection of a server, and each of its sums.
+
+    `counted_by` names the end, `stream` is the connection's number or SUM, `duration_s` its length. With -i an output
+    of 2.0 that is cut off after its first interval is one of that length: nothing in it tells.
 
     goodput [bit/s] of TCP; packets, lost_packets and jitter [s] of UDP, as the server reports them. Raises Unreadable
     when nothing can be used.
@@ -49,47 +53,63 @@ def _of_run(title: str, part: str) -> List[Result]:
             ends = _ends(iperf_text.rows(part))[1]
         except Unreadable as reason:
             return [Result((), settings, str(reason))]
-        chosen = [row for row in ends if row.id == "SUM"] or ends
-        found = [attempt(lambda: iperf_text.readings(row), settings, note) for row in chosen]
+        found = [
+            attempt(lambda: iperf_text.readings(row), {**settings, **_named(row)}, note)
+            for row in ends
+        ]
         return found or [Result((), settings, _CUT)]
-    if "UDP" in title:
-        return [attempt(lambda: _reported(part), {"counted_by": "receiver"}, iperf_text.NOTE)]
-    note = f"{iperf_text.NOTE}; {_SENDERS}"
-    return [attempt(lambda: _client(part), {"counted_by": "sender"}, note)]
+    is_udp = "UDP" in title
+    settings = {"counted_by": "receiver" if is_udp else "sender"}
+    try:
+        row = _reported(part) if is_udp else _client(part)
+    except Unreadable as reason:
+        return [Result((), settings, str(reason))]
+    note = iperf_text.NOTE if is_udp else f"{iperf_text.NOTE}; {_SENDERS}"
+    return [attempt(lambda: iperf_text.readings(row), {**settings, **_named(row)}, note)]
 
 
-def _client(part: str) -> List[Reading]:
+def _named(row: Row) -> Settings:
+    """The settings that a row itself names."""
+    return {"stream": row.id, "duration_s": row.end}
+
+
+def _client(part: str) -> Row:
     streams, ends = _ends(iperf_text.rows(part))
     complaint = _COMPLAINT.search(part)
     if complaint and not ends:
         raise Unreadable(f"iperf says: {complaint[0]}")
-    return iperf_text.readings(iperf_text.total(ends, streams))
+    return iperf_text.total(ends, streams)
 
 
-def _reported(part: str) -> List[Reading]:
+def _reported(part: str) -> Row:
     """What the server tells a client of UDP of what arrived."""
     report = _REPORT.search(part)
     if not report:
         raise Unreadable("the server's report is missing: a UDP client does not know what arrived")
     streams, ends = _ends(iperf_text.rows(part[report.end() :]))
-    return iperf_text.readings(iperf_text.total(ends, streams))
+    return iperf_text.total(ends, streams)
 
 
 def _ends(listed: List[Row]) -> Tuple[int, List[Row]]:
-    """How many streams there are, and the rows from their beginning to their end; raises Unreadable when one is missing.
+    """How many streams there are, and the rows that are of a whole connection; raises Unreadable when one is cut off.
 
-    With -i a stream's first interval begins at 0 too. Later ones then tell that it is not the whole.
+    With -i a connection's first interval begins at 0 too, and another one follows where it ends.
     """
-    names = list(dict.fromkeys(row.id for row in listed))
-    whole = [row for row in listed if row.start == 0 and not row.is_interval]
-    for name in names:
-        last = max(row.end for row in listed if row.id == name)
-        if name != "SUM" and not any(row.id == name and row.end == last for row in whole):
+    by_stream: Dict[str, List[Row]] = {}
+    for row in listed:
+        by_stream.setdefault(row.id, []).append(row)
+    whole = []
+    for rows in by_stream.values():
+        is_cut = rows[-1].start > 0 or rows[-1].is_interval
+        if is_cut and rows[-1].id != "SUM":
             raise Unreadable(_CUT)
-    later = [
-        row for row in whole if all(row.end >= other.end for other in whole if other.id == row.id)
-    ]
-    return len([name for name in names if name != "SUM"]), later
+        following = [row.start for row in rows[1:]] + [0.0]
+        whole += [
+            row
+            for row, start in zip(rows, following)
+            if row.start == start == 0 and not row.is_interval
+        ]
+    return len(by_stream.keys() - {"SUM"}), whole
 
 
 def _of_csv(text: str) -> Result:
