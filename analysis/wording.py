@@ -90,11 +90,6 @@ def duration(seconds: float | None) -> str:
     return UNKNOWN if seconds is None else _in_time_unit((seconds,))
 
 
-def duration_range(interval: tuple[float, float] | None) -> str:
-    """An interval of times in seconds, in the unit of its larger end."""
-    return UNKNOWN if interval is None else _in_time_unit(interval)
-
-
 def counted(count: int, noun: str) -> str:
     """A count with its noun, in the plural unless it is one."""
     return f"{count}{HARD_SPACE}{noun}{'' if count == 1 else 's'}"
@@ -120,11 +115,6 @@ def moment(instant: str) -> str:
         if instant
         else UNKNOWN
     )
-
-
-def probability(p: float | None) -> str:
-    """A p-value with three decimals; what is smaller is below the least of them."""
-    return UNKNOWN if p is None else fixed(p, 3) if p >= 0.0005 else "< 0.001"
 
 
 def plain(text) -> str:
