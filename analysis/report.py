@@ -81,7 +81,9 @@ def markdown(
     sections: Sequence[Section], datasets: Mapping[str, xr.Dataset], left_out: Sequence[str]
 ) -> str:
     """The whole document, from its sections and the datasets that they rest on."""
-    opening, *others = _each_figure_once([_with_evidence(section) for section in sections])
+    opening, *others = _each_figure_once(
+        [_with_evidence(section, datasets) for section in sections]
+    )
     shown = {label for section in sections for label in section.figures}
     used = dict.fromkeys(
         name
@@ -134,28 +136,40 @@ def _each_figure_once(texts: Iterable[str]) -> list[str]:
         seen.add(found["label"])
         return found[0]
 
-    figure = (
-        r"^!\[.*\]\(figures/\w+\.svg\)\{#fig:(?P<label>[\w-]+) .*\}$(?:\n\n::: evidence\n.*\n:::)?"
-    )
+    figure = r"^!\[.*\]\(figures/\w+\.svg\)\{#fig:(?P<label>[\w-]+) .*\}$(?:\n\n::: evidence\n(?:.*\n)*?:::)?"
     return [re.sub(figure, once, text, flags=re.MULTILINE) for text in texts]
 
 
-def _with_evidence(section: Section) -> str:
-    """The section's Markdown with a line under each figure that says what it rests on; only HTML shows it."""
+def _with_evidence(section: Section, datasets: Mapping[str, xr.Dataset]) -> str:
+    """The section's Markdown with what each figure rests on folded under it; only HTML shows it.
+
+    Each campaign leads to its row of the provenance and, in the explorer, to the transcript of every trial.
+    """
 
     def under(found: re.Match) -> str:
         label = found["label"]
-        names = ", ".join(
-            f"[{plain(name)}](#data:{_anchor(name)})" for name in section.rests_on[label]
-        )
-        trace = f"`falloff trace {label}` prints every transcript behind it."
-        return f"{found[0]}\n\n::: evidence\nData: {names}. {trace}\n:::"
+        lines = [f"- {_source(name, datasets)}" for name in section.rests_on[label]]
+        trace = f"`falloff trace {label}` prints every command, digest and transcript behind it."
+        return "\n".join([found[0], "", "::: evidence", *lines, "", trace, ":::"])
 
     return re.sub(
         r"^!\[.*\]\(figures/(?P<label>\w+)\.svg\)\{.*\}$",
         under,
         section.markdown,
         flags=re.MULTILINE,
+    )
+
+
+def _source(name: str, datasets: Mapping[str, xr.Dataset]) -> str:
+    """A campaign, or a file of data/, with links to its row below and to its trials in the explorer."""
+    row = f"[{plain(name)}](#data:{_anchor(name)})"
+    dataset = next((each for each in datasets.values() if each.attrs["campaign"] == name), None)
+    if dataset is None:
+        return row
+    testbed = attributes.testbed(dataset)["name"]
+    return (
+        f"{row}: {dataset.sizes['trial']} trials on {plain(testbed)}, each with its "
+        f"[transcript](explorer.html#{name}); `falloff run {name} --testbed {testbed}` makes them anew"
     )
 
 

@@ -92,6 +92,7 @@ def test_code_and_evidence_fold_under_the_figure(html, built):
     under = html[html.index("<figure") :]
     assert '<details class="code">' in under and '<details class="evidence">' in under
     assert "falloff trace rate" in under and 'href="#data:hpl_scaling"' in under
+    assert 'href="explorer.html#hpl_scaling"' in under
 
 
 def test_every_dataset_has_its_digest_and_command(html):
