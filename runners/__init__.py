@@ -12,7 +12,6 @@ from typing import List
 
 from runners.record import FalloffError, Runner
 
-
 # What people call a tool, and its module.
 _ALIASES = {"iperf": "iperf2", "xhpl": "hpl", "linpack": "hpl", "omb": "osu"}
 

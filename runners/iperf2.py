@@ -9,8 +9,17 @@ from typing import Dict, List, Tuple
 
 from runners import iperf_text
 from runners.iperf_text import Row
-from runners.record import Reading, Result, Runner, Settings, Unreadable, attempt, only_read
-from runners.record import parser, usable
+from runners.record import (
+    Reading,
+    Result,
+    Runner,
+    Settings,
+    Unreadable,
+    attempt,
+    only_read,
+    parser,
+    usable,
+)
 
 _BEGIN = re.compile(r"^(?:Client connecting to|Server listening on (?:TCP|UDP) port)\b.*$", re.M)
 _COMPLAINT = re.compile(r"^[a-z][\w ]{0,40} failed: .*$", re.M)

@@ -9,8 +9,17 @@ from decimal import Decimal
 from typing import List, Match, Optional, Sequence
 
 from runners import foreign
-from runners.record import Reading, Result, Runner, Unreadable, attempt, not_understood, only_read
-from runners.record import parser, usable
+from runners.record import (
+    Reading,
+    Result,
+    Runner,
+    Unreadable,
+    attempt,
+    not_understood,
+    only_read,
+    parser,
+    usable,
+)
 
 LARGEST = 2**22  # the last size unless another was asked for
 

@@ -12,7 +12,7 @@ from command_line import run
 import runners
 from analysis import models, tables
 from analysis.fitting import compare
-from runners import foreign, hpcc, hpl, imb, iperf3, netperf, osu, ping, runner_named
+from runners import foreign, hpcc, hpl, imb, iperf3, osu, runner_named
 from runners.record import FalloffError, Reading, Unreadable
 
 PING = recorded.text("ping/20221126-ok")
