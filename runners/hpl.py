@@ -329,6 +329,7 @@ def _read(lines: List[str]) -> Optional[Run]:
     pending: Optional[Row] = None
     moments: List[str] = []
     is_new = False  # whether another table has begun since the row
+    orphans = 0  # residuals without a row
     for line in lines:
         moment = _MOMENT.match(line)
         moments += [moment[2]] if moment else []
@@ -343,6 +344,8 @@ def _read(lines: List[str]) -> Optional[Run]:
             )
             found.append(replace(checked, doubt=_doubt(pending, moments, is_new)))
             pending = None
+        elif residual:
+            orphans += 1
         elif pending and (row or line.startswith(_RULE)):
             found.append(pending)
             pending = None
@@ -359,8 +362,11 @@ def _read(lines: List[str]) -> Optional[Run]:
         return Run("", tuple(found + [pending] * bool(pending)), "", only_rows=True)
     fault = _miscount(lines, len(found)) if ended else _stop(found, pending)
     finished = _first(_FINISHED, lines)
-    if ended and finished and len(found) < int(finished) and fault:
-        found = [replace(row, doubt=row.doubt or f"{_NEIGHBOURS}: {fault}") for row in found]
+    lost = fault if ended and finished and len(found) < int(finished) else ""
+    if orphans:
+        lost = f"{orphans} residuals stand alone"
+    if lost:
+        found = [replace(row, doubt=row.doubt or f"{_NEIGHBOURS}: {lost}") for row in found]
     complaint = _first(_COMPLAINT, lines)
     return Run(version, tuple(found), f"{fault}: {complaint}" if fault and complaint else fault)
 

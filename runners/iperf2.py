@@ -23,6 +23,7 @@ from runners.record import (
 
 _BEGIN = re.compile(r"^(?:Client connecting to|Server listening on (?:TCP|UDP) port)\b.*$", re.M)
 _COMPLAINT = re.compile(r"^[a-z][\w ]{0,40} failed: .*$", re.M)
+_CONNECTED = re.compile(r"^\[ *(\d{1,6})\] local ", re.M)
 _REPORT = re.compile(r"^\[ *\d+\] Server Report:\n", re.M)
 # Time stamp, two addresses with their ports, the stream (-1: all of them), the interval, bytes, bit/s.
 _CSV = re.compile(
@@ -84,6 +85,7 @@ def _named(row: Row) -> Settings:
 
 def _client(part: str) -> Row:
     streams, ends = _ends(iperf_text.rows(part))
+    streams = max(streams, len(set(_CONNECTED.findall(part))))
     complaint = _COMPLAINT.search(part)
     if complaint and not ends:
         raise Unreadable(f"iperf says: {complaint[0]}")

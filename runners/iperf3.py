@@ -245,6 +245,8 @@ def _unique(pairs: Sequence[Tuple[str, Any]]) -> Report:
     if len(set(sums)) < len(sums):
         remedy = "for both ways at once use iperf3 3.12"
         raise Unreadable(f"iperf3's report gives both directions one name: {remedy}")
+    if len(dict(pairs)) < len(pairs):
+        raise Unreadable("iperf3's report has two values for one name: reports are mixed")
     return dict(pairs)
 
 

@@ -221,6 +221,8 @@ def readings(run: Run) -> List[Reading]:
         return [Reading("transaction_rate", value * factor / _exchanged_bits(found), "1/s")]
     is_reversed = bool(re.search(r"MAERTS|Rec(?:v|eive)$", words))  # netserver sent
     sender, receiver = ("REMOTE", "LOCAL") if is_reversed else ("LOCAL", "REMOTE")
+    if not words:  # nothing says which end sent
+        return [Reading("goodput", value * factor, "bit/s")]
     cpu = [*_cpu(found, "sender", sender), *_cpu(found, "receiver", receiver)]
     has_source = any(reading.name.startswith("cpu_") for reading in cpu)
     return [
