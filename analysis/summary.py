@@ -5,12 +5,20 @@ from pathlib import Path
 
 from analysis import document
 from analysis.exhibit import Answer, Table
-from analysis.wording import UNKNOWN, number, percent, percent_range
+from analysis.wording import (
+    UNKNOWN,
+    byte_range,
+    byte_size,
+    counted,
+    number,
+    percent,
+    percent_range,
+)
 from runners.record import FalloffError
 
 SUMMARY = "90_summary"  # the notebook that shows this
 MAIN = "40_hpl_scaling"  # the main question's notebook
-FRACTIONS = ("fall", "gain", "loss", "error", "share")  # told in percent
+FRACTIONS = ("fall", "gain", "loss", "error", "share", "coefficient of variation")  # in percent
 REPRODUCED = {"reproduced": "reproduces", "not reproduced": "does not reproduce"}
 
 
@@ -22,7 +30,9 @@ def gathered(folder: Path) -> list[dict]:
     notebooks = [book for book in folder.glob("*/*.ipynb") if book.stem != SUMMARY]
     notebooks.sort(key=lambda book: (book.stem != MAIN, book.stem))
     if not notebooks:
-        raise FalloffError(f"{folder} holds no executed notebook to gather from: `make report` makes them")
+        raise FalloffError(
+            f"{folder} holds no executed notebook to gather from: `make report` makes them"
+        )
     return [finding for book in notebooks for finding in document.read(book, whole=True).findings]
 
 
@@ -30,13 +40,18 @@ def today(found: Sequence[dict]) -> Answer:
     """Whether today's runs reproduce the reference's primary findings."""
     judged = [finding for finding in found if finding["today"] and finding["primary"]]
     if not judged:
-        return Answer("Nothing was measured for this report: it shows the reference that is shipped.")
-    lines = [f"Today's run {_reproduces(finding['today'])}: {finding['statement']}." for finding in judged]
+        return Answer(
+            "Nothing was measured for this report: it shows the reference that is shipped."
+        )
+    lines = [
+        f"Today's run {_reproduces(finding['today'])}: {finding['statement']}."
+        for finding in judged
+    ]
     return Answer("\n".join(f"- {line}" for line in lines))
 
 
 def table(found: Sequence[dict]) -> Table:
-    """The primary finding of each experiment."""
+    """The primary findings of each experiment, its main question first."""
     rows = [
         (
             finding["statement"],
@@ -49,7 +64,10 @@ def table(found: Sequence[dict]) -> Table:
         if finding["primary"]
     ]
     columns = ("Statement", "Answer", "Estimate (interval)", "n", "Evidence")
-    caption = "What each experiment found. Kinds of evidence are never pooled; each section says the kind of its interval."
+    caption = (
+        "What each experiment found. A loss of rate is *flat* if its interval lies within the margin, which was set before the "
+        "run. Each section says the kind of its intervals. Kinds of evidence are never pooled."
+    )
     return Table("findings", columns, "lllrl", rows, caption, long=True)
 
 
@@ -64,6 +82,12 @@ def _value(finding: dict) -> str:
         return UNKNOWN
     if finding["quantity"] in FRACTIONS:
         return f"{percent(estimate)} ({percent_range(interval)})" if interval else percent(estimate)
+    if finding["unit"] == "B":
+        return (
+            f"{byte_size(estimate)} ({byte_range(interval)})" if interval else byte_size(estimate)
+        )
+    if finding["quantity"] == "nodes":
+        return counted(round(estimate), "node")
     unit = "" if finding["unit"] == "1" else f" {finding['unit']}"
     ends = f" ({number(interval[0])} to {number(interval[1])})" if interval else ""
     return f"{number(estimate)}{unit}{ends}"

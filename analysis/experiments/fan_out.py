@@ -179,9 +179,10 @@ def findings(study: FanOut) -> Iterator[Finding]:
     source = origin("fan_out", study.dataset)
     for fan in study.fans:
         blocks = 0 if fan.fitted is None else fan.fitted.blocks
-        statement = f"what limits the flows, {fan.direction}, and from how many on"
+        statement = f"One resource limits the flows {ENDS[fan.direction]} (from so many flows on)"
         misses = "" if fan.fitted is None or fan.follows else "the model misses its data"
         further = {"n": blocks, "answer": fan.verdict.limit, "reason": fan.refused or misses}
+        further["primary"] = True
         knee, *ends = fan.knee
         yield of_estimate(source, statement, "receivers", "1", knee, ends, T_INTERVAL, **further)
 

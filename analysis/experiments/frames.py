@@ -261,7 +261,7 @@ def findings(study: Frames) -> Iterator[Finding]:
     count = int(table.frame.notnull().sum())
     yield of_estimate(
         source,
-        "how many of the largest frames are found where the path's description puts them",
+        "The search finds the largest frame that a path was set to carry",
         "share",
         "1",
         study.limits.exact / count if count else None,
@@ -269,12 +269,15 @@ def findings(study: Frames) -> Iterator[Finding]:
         "",
         n=count,
         n_of="limit",
+        answer="" if not count else "yes" if study.limits.exact == count else "not always",
         primary=True,
         today=study.today,
     )
     for row in table.itertuples():
         load = "under load" if row.load else "idle"
-        statement = f"the largest frame: {names[row.path]}, {row.way}, {load}; {row.expected} B by its description"
+        statement = (
+            f"The largest frame on {names[row.path]}, {row.way}, {load}; {row.expected} B was set"
+        )
         answer = "as described" if row.alike and row.frame == row.expected else "differs"
         further = {"n": row.blocks, "answer": answer if row.blocks else "", "reason": row.fault}
         yield of_estimate(source, statement, "frame", "B", row.frame, NO_INTERVAL, "", **further)
@@ -282,10 +285,8 @@ def findings(study: Frames) -> Iterator[Finding]:
 
 def _findings_of_sizes(study: PacketSizes) -> Iterator[Finding]:
     source, names = origin("frames", study.dataset), short_names(study.dataset)
-    pair = f"the share of datagrams that the {names[study.compared]} delivers over that of the {names[study.reference]}"
-    worst = of_control(
-        source, f"{pair}, at the size that suffers most", study.blocking[study.worst]
-    )
+    pair = f"The {names[study.compared]} delivers as many datagrams as the {names[study.reference]}"
+    worst = of_control(source, f"{pair}, at its worst frame size", study.blocking[study.worst])
     yield replace(worst, primary=True)
     for size, control in study.blocking.items():
         yield of_control(source, f"{pair}, frames of {size} B", control)

@@ -141,12 +141,14 @@ def _networks(study: Beyond, expansions: list[Expansion]) -> str:
 
 
 def findings(study: Beyond) -> Iterator[Finding]:
-    """The fall of each network's efficiency to the most nodes that were simulated."""
+    """The fall of each network's efficiency to the most nodes; planned for are those that the design compares."""
+    planned = designs.read(study.dataset).pair
     source, names = origin("hpl_beyond", study.dataset), short_names(study.dataset)
     for expansion in study.expansions:
         span = f"from {expansion.from_nodes} to {expansion.to_nodes} nodes"
-        statement = f"the efficiency on {names[expansion.interconnect]} falls {span}"
-        yield of_fall(source, statement, expansion.fall)
+        statement = f"{names[expansion.interconnect]} loses efficiency {span}"
+        is_planned = expansion.interconnect in planned
+        yield of_fall(source, statement, expansion.fall, primary=is_planned)
 
 
 def figures(study: Beyond) -> dict[str, Exhibit]:

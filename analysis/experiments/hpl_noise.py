@@ -182,11 +182,11 @@ def findings(study: Noise) -> Iterator[Finding]:
     source, nodes = origin("hpl_noise", study.dataset), study.nodes
     for daemon in study.daemons:
         statement = (
-            f"the rate with a daemon of {daemon.name} falls from {nodes[0]} to {nodes[-1]} nodes"
+            f"HPL loses more to a daemon of {daemon.name} on {nodes[-1]} nodes than on {nodes[0]}"
         )
         yield of_fall(source, statement, daemon.growth, primary=daemon.name == study.primary)
         most = daemon.losses.sel(nodes=nodes[-1])
-        statement = f"what a daemon of {daemon.name} costs HPL on {nodes[-1]} nodes"
+        statement = f"What a daemon of {daemon.name} costs HPL on {nodes[-1]} nodes"
         loss, *ends = (1 - float(most[end]) for end in ("ratio", "high", "low"))
         blocks = int(most.blocks)
         yield of_estimate(source, statement, "loss", "1", loss, ends, T_INTERVAL, n=blocks)

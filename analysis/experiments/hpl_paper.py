@@ -173,12 +173,14 @@ def findings(study: Paper) -> Iterator[Finding]:
         change = math.log(values[-1] / values[0])
         return judge([change], study.margin, source["evidence"])
 
-    statement = f"{names[study.network]} falls against {names[study.reference]} {span}"
+    statement = (
+        f"{names[study.network]} loses rate against {names[study.reference]} {span}, full size"
+    )
     judged = over_cases(study.ratios)
     yield of_fall(source, statement, judged, primary=True)
     for network in study.efficiency.interconnect.values.tolist():
         judged = over_cases(study.efficiency.sel(interconnect=network))
-        yield of_fall(source, f"the efficiency on {names[network]} falls {span}", judged)
+        yield of_fall(source, f"{names[network]} loses efficiency {span}", judged)
 
 
 def figures(study: Paper) -> dict[str, Exhibit]:

@@ -163,17 +163,23 @@ def bound(study: Prediction) -> xr.DataArray:
 
 
 def findings(study: Prediction) -> Iterator[Finding]:
-    """Every predictor's error at every point, as data."""
+    """Every predictor's error at every point, as data; planned for is the analytic model on the most nodes."""
     source = origin("hpl_prediction", study.links.dataset)
     blocks, names = study.emulated_points.sizes["block"], ("predictor", "interconnect", "nodes")
+    in_full, most = short_names(study.emulated_points), int(study.errors.nodes.max())
     for place in study.errors.stack(at=names).at.values.tolist():
         at = dict(zip(names, place))
-        error, further = study.errors.sel(at), {"n": blocks, "answer": study.kinds.sel(at).item()}
-        value, *ends = (float(error[end]) for end in ("value", "low", "high"))
-        statement = "the {predictor} prediction of HPL's rate on {interconnect}, {nodes} nodes"
-        yield of_estimate(
-            source, statement.format(**at), "error", "1", value, ends, PERCENTILE, **further
+        error, is_planned = (
+            study.errors.sel(at),
+            at["predictor"] == ANALYTIC and at["nodes"] == most,
         )
+        further = {"n": blocks, "answer": study.kinds.sel(at).item(), "primary": bool(is_planned)}
+        value, *ends = (float(error[end]) for end in ("value", "low", "high"))
+        network = in_full[at["interconnect"]]
+        statement = (
+            f"The {TITLES[at['predictor']]} predicts HPL's rate on {network}, {at['nodes']} nodes"
+        )
+        yield of_estimate(source, statement, "error", "1", value, ends, PERCENTILE, **further)
 
 
 def figures(study: Prediction) -> dict[str, Exhibit]:

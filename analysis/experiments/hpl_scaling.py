@@ -253,9 +253,9 @@ def findings(study: Scaling) -> Iterator[Finding]:
     """Every fall, and the negative control of the planned ones, as data."""
     source, names = origin("hpl_scaling", study.dataset), short_names(study.dataset)
     for contrast in study.contrasts:
+        name, against = _in_a_sentence(study, contrast)
         statement = (
-            f"{names[contrast.network]} falls against {names[contrast.reference]} from {contrast.start} to "
-            f"{contrast.end} nodes"
+            f"{name} loses rate against {against} from {contrast.start} to {contrast.end} nodes"
         )
         today = today_of(study.today.get(contrast.what), study.today_run)
         yield of_fall(source, statement, contrast.verdict, primary=contrast.primary, today=today)

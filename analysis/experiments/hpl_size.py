@@ -13,7 +13,7 @@ from analysis.attributes import short_names
 from analysis.contrasts import log_ratios
 from analysis.derive import at_only_level, points
 from analysis.exhibit import Basis, Exhibit
-from analysis.findings import Finding, of_control, origin
+from analysis.findings import T_INTERVAL, Finding, of_control, of_estimate, origin
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.fitting.compare import HeldOut, compare
@@ -208,10 +208,22 @@ def _foretold(study: Size) -> str:
 
 
 def findings(study: Size) -> Iterator[Finding]:
-    """The ratio of the limits, as data."""
+    """The ratio at the largest size and that of the limits, as data."""
     names = short_names(study.dataset)
-    statement = f"HPL's limit on {names[study.network]} over that on {names[study.reference]}, {study.nodes} nodes"
-    yield of_control(origin("hpl_size", study.dataset), statement, study.agreement)
+    slow, fast, source = (
+        names[study.network],
+        names[study.reference],
+        origin("hpl_size", study.dataset),
+    )
+    both = study.ratios.sel(N=study.ratios.ratio.notnull())
+    if both.sizes["N"]:
+        most = both.isel(N=-1)
+        statement = f"{slow}'s share of {fast}'s rate with the largest matrix, N = {int(most.N)}"
+        share, *ends = (float(most[end]) for end in ("ratio", "low", "high"))
+        further = {"n": int(most.blocks), "primary": True}
+        yield of_estimate(source, statement, "share", "1", share, ends, T_INTERVAL, **further)
+    statement = f"An ever larger matrix hides the network: {slow} and {fast} reach one limit"
+    yield replace(of_control(source, statement, study.agreement), primary=True)
 
 
 def figures(study: Size) -> dict[str, Exhibit]:

@@ -205,8 +205,8 @@ def findings(study: Table1) -> Iterator[Finding]:
     """The fall of the slower network against the faster one, up to where it ends."""
     names = short_names(study.dataset)
     first, last = int(study.points.nodes.min()), study.end or max(study.cases, default=0)
-    end = f"its fall ends at {study.end} nodes" if study.end else "where its fall ends is open"
-    statement = f"{names[study.network]} falls against {names[study.reference]} from {first} to {last} nodes; {end}"
+    end = " (ends there)" if study.end else ""
+    statement = f"{names[study.network]} loses rate against {names[study.reference]} from {first} to {last} nodes{end}, scaled down"
     yield of_fall(origin("hpl_table1", study.dataset), statement, study.fall, primary=True)
 
 

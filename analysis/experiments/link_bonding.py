@@ -29,6 +29,7 @@ from analysis.statistics.judgement import (
     FLAT,
     RISES,
     SIZE_OPEN,
+    UNDECIDED,
     Control,
     Interval,
     Judgement,
@@ -224,26 +225,52 @@ def _micro(dataset: xr.Dataset) -> Micro:
 
 
 def findings(study: LinkBonding) -> Iterator[Finding]:
-    """Gain of every way on every node count, its growth, and TCP's goodput over both links, as data."""
+    """Gain of every way on every node count, its growth, and TCP's goodput over both links, as data.
+
+    Planned for is what a second link gives on the most nodes: the way of the largest gain tells it.
+    """
     hpl, micro = study.hpl, study.micro
+    best = _best(hpl)
     source = origin("link_bonding", hpl.dataset)
     for way in hpl.ways:
-        each = f"{way.aggregation}, {way.ranks_per_node} processes a node"
+        each = f"{way.name} a node"
         for nodes in way.gains.nodes.values.tolist():
-            statement = f"what two links gain over one: {each}, {nodes} nodes"
+            is_best = way is best and nodes == hpl.most
+            picked = f" (largest of {counted(len(hpl.ways), 'gain')})" if is_best else ""
+            statement = f"A second link speeds up HPL on {counted(nodes, 'node')}: {each}{picked}"
             gain, *ends = way.gain(nodes)
+            further = {"answer": _speeds_up(*ends), "primary": is_best}
             n, today = int(way.gains.blocks.sel(nodes=nodes)), _reproduced(study, way, nodes)
             yield of_estimate(
-                source, statement, "gain", "1", gain, ends, T_INTERVAL, n=n, today=today
+                source, statement, "gain", "1", gain, ends, T_INTERVAL, n=n, today=today, **further
             )
         if way.growth is not None:
-            statement = f"one link falls against two from {hpl.fewest} to {hpl.most} nodes: {each}"
-            yield of_fall(source, statement, way.growth)
+            statement = (
+                f"One link loses rate against two from {hpl.fewest} to {hpl.most} nodes: {each}"
+            )
+            yield of_fall(source, statement, way.growth, primary=way is best)
     for at in _each(micro.links) if micro else ():
         source = origin("link_bonding", micro.dataset)
-        statement = f"TCP's goodput in units of one link's wire limit: {at.aggregation.item()}, {at.streams.item()} connections"
+        connections = counted(at.streams.item(), "TCP connection")
+        statement = (
+            f"The number of links that {connections} can fill: {NAMES[at.aggregation.item()]}"
+        )
         ends, n = (float(at.low), float(at.high)), int(at.blocks)
         yield of_estimate(source, statement, "links", "1", float(at["mean"]), ends, T_INTERVAL, n=n)
+
+
+def _best(hpl: Hpl) -> Way | None:
+    """The way with the largest gain on the most nodes, of those that are surely above 0 if any; None without a gain."""
+    gains = {way.name: way.gain(hpl.most) for way in hpl.ways}
+    ways = [way for way in hpl.ways if np.isfinite(gains[way.name][0])]
+    sure = [way for way in ways if gains[way.name][1] > 0]
+    return max(sure or ways, key=lambda way: gains[way.name][0], default=None)
+
+
+def _speeds_up(low: float, high: float) -> str:
+    if not np.isfinite([low, high]).all():
+        return ""
+    return "yes" if low > 0 else "no" if high < 0 else UNDECIDED
 
 
 def _each(links: xr.Dataset) -> Iterator[xr.Dataset]:
@@ -282,7 +309,7 @@ def _of_gains(hpl: Hpl) -> Iterator[str]:
         reason = "no block has valid runs over one link and over two"
         yield f"**What a second link gives HPL on {where} cannot be said**: {reason}."
         return
-    best = max(sure or ways, key=lambda way: gains[way.name][0])
+    best = _best(hpl)
     gain, low, high = gains[best.name]
     blocks = int(best.gains.blocks.sel(nodes=hpl.most))
     basis = f"{counted(blocks, 'block')}, {hpl.evidence} evidence"

@@ -1,7 +1,7 @@
 """TCP over long paths: which socket buffer fills them, does the congestion control matter, and is goodput the same again?"""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -50,6 +50,7 @@ from runners.record import FalloffError
 FIGURES = {"long_path": ("long_path",), "long_path_repeats": ("long_repeats",)}
 MODEL = "bandwidth_delay"
 MBIT, KIB, MS = 1e6, 1024, 1e-3
+MAIN_PATH = "long_5ms"  # the path of the summary and of a quick run
 MISSES = "the model misses its data"
 SPREAD = 0.6  # of a row, for the repeats in it
 MCKAY = "95 % modified McKay interval over the transfers"
@@ -245,26 +246,31 @@ def _contrasts(points: xr.Dataset, design: designs.Design) -> dict[tuple[str, st
 
 
 def findings(study: LongPath) -> Iterator[Finding]:
-    """The buffer that fills each path, each congestion control against the design's, and each variation, as data."""
-    source = origin("long_path", study.dataset)
+    """The buffer that fills each path, each congestion control against the design's, and each variation, as data.
+
+    Planned for are those on the design's own path, on the way there.
+    """
+    source, names = origin("long_path", study.dataset), short_names(study.dataset)
+    planned = MAIN_PATH, "forward"
     for curve in study.curves:
         blocks = 0 if curve.fitted is None else curve.fitted.blocks
-        statement = (
-            f"the buffer that fills {curve.path} {curve.direction} with {curve.congestion_control}"
-        )
+        statement = f"The socket buffer that fills path {names[curve.path]}, {curve.direction}, with {curve.congestion_control}"
         reason = curve.refused or ("" if curve.follows else MISSES)
         buffer, *ends = curve.knee
-        further = {"n": blocks, "reason": reason}
+        place = curve.path, curve.direction
+        is_planned = place == planned and curve.congestion_control == study.control
+        further = {"n": blocks, "reason": reason, "primary": is_planned}
         yield of_estimate(source, statement, "buffer", "B", buffer, ends, T_INTERVAL, **further)
     for (control, path, direction), agreement in study.contrasts.items():
-        statement = f"goodput with {control} over that with {study.control}: {path} {direction}"
-        yield of_control(source, statement, agreement)
+        statement = f"TCP is as fast with {control} as with {study.control}: path {names[path]}, {direction}"
+        found = of_control(source, statement, agreement)
+        yield replace(found, primary=(path, direction) == planned)
     if study.repeats is None:
         return
     source, margin = origin("long_path", study.repeats.dataset), study.repeats.margin
     for series in study.repeats.series:
-        judged, place = series.judged, f"{series.path} {series.direction}"
-        statement = f"goodput is the same again on {place} with {series.congestion_control}, within {100 * margin:g} %"
+        judged, place = series.judged, f"path {names[series.path]}, {series.direction}"
+        statement = f"TCP's goodput is the same again within {100 * margin:g} %: {place}, {series.congestion_control}"
         yield of_estimate(
             source,
             statement,
@@ -276,6 +282,7 @@ def findings(study: LongPath) -> Iterator[Finding]:
             n=judged.sample.n,
             n_of="transfer",
             answer=judged.kind,
+            primary=series.congestion_control == study.control and series.direction == "forward",
         )
 
 

@@ -272,9 +272,13 @@ def _count(nodes: float) -> str:
 def findings(study: Payoff) -> Iterator[Finding]:
     """From how many nodes on the faster network gives cheaper HPL."""
     value, *ends = (float(study.from_nodes[end]) for end in ("value", "low", "high"))
+    # An end without a limit is no number, so that the words have it.
+    within = (
+        "" if np.isfinite(ends).all() else f" (95 % range {_count(ends[0])} to {_count(ends[1])})"
+    )
     yield of_estimate(
         origin("payoff", study.gains.dataset),
-        f"from how many nodes on {study.gains.reference} gives cheaper HPL than {study.gains.network}",
+        f"{study.fast} gives cheaper HPL than {study.slow} from this many nodes on{within}",
         "nodes",
         "1",
         value,
@@ -282,6 +286,7 @@ def findings(study: Payoff) -> Iterator[Finding]:
         PERCENTILE,
         n=DRAWS,
         n_of="draw",
+        answer="yes" if np.isfinite(value) else "no",
         primary=True,
     )
 

@@ -332,12 +332,19 @@ def _basis_of(claim: Claim) -> str:
 
 
 def findings(study: TokenExchange) -> Iterator[Finding]:
-    """Every claim at every rate, as data."""
+    """Every claim at every rate, as data; planned for are the first against each topology at the study's rate."""
     source = origin("token_exchange", study.dataset)
+    planned = {claim.against: claim.about for claim in reversed(study.at_rate)}
     for claim in study.claims:
         at = "" if claim.rate is None else f" at {claim.rate / MBIT:g} Mbit/s"
-        statement, ends = f"{claim.about}{at}", claim.interval_95
-        further = {"n": claim.blocks, "answer": claim.kind, "reason": claim.reason}
+        statement = f"The study is right{at}: {claim.about.replace(': ', ' ')}"
+        ends, is_planned = claim.interval_95, claim.about in planned.values()
+        further = {
+            "n": claim.blocks,
+            "answer": claim.kind,
+            "reason": claim.reason,
+            "primary": is_planned and claim in study.at_rate,
+        }
         yield of_estimate(source, statement, "ratio", "1", claim.ratio, ends, T_INTERVAL, **further)
 
 

@@ -285,10 +285,12 @@ def ratio_in_words(ratio: float) -> str:
 def findings(study: Topology) -> Iterator[Finding]:
     """The page's belief for each kind of traffic and for HPL, by the largest slowdown of its own designs."""
     for belief in study.beliefs.itertuples():
-        what = f"{in_words(belief.pattern)}, {in_words(belief.placement)}, {belief.nodes} nodes"
+        what = "" if belief.pattern == HPL else f"{in_words(belief.pattern)}, "
+        what += f"{in_words(belief.placement)}, {belief.nodes} nodes"
+        who = "HPL" if belief.pattern == HPL else "traffic"
         yield of_estimate(
             origin("topology", study.hpl if belief.pattern == HPL else study.dataset),
-            f"oversubscription of {study.own_ratios} costs nothing: {what}",
+            f"Oversubscription of {study.own_ratios} costs {who} nothing: {what}",
             "slowdown",
             "1",
             belief.worst,
