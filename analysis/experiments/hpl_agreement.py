@@ -124,9 +124,8 @@ def findings(study: Agreement) -> Iterator[Finding]:
     source, names = origin("hpl_agreement", study.dataset), short_names(study.dataset)
     for (name, nodes), at in study.ratios.iterrows():
         within = f"within {100 * at.margin:g} %"
-        statement = (
-            f"Emulated HPL is as fast as simulated HPL {within}: {names[name]}, {nodes} nodes"
-        )
+        on = "links without a limit" if names[name] == "control" else names[name]
+        statement = f"Emulated HPL is as fast as simulated {within}: {on}, {nodes} nodes"
         ends = at.low, at.high
         further = {"n": at.blocks, "answer": at.answer, "primary": nodes == most}
         yield of_estimate(source, statement, "ratio", "1", at.ratio, ends, T_INTERVAL, **further)
@@ -138,10 +137,10 @@ def figures(study: Agreement) -> dict[str, Exhibit]:
         "agreement": Exhibit(
             "agreement",
             ratios_over_nodes(study),
-            "HPL's emulated rate over the rate that a simulation gives at the same speeds of nodes and links",
+            "HPL's emulated rate over its simulated rate at the same speeds of nodes and links",
             Basis(study.points.evidence.item(), study.points.sizes["block"], "95 % t intervals"),
             "Emulated over simulated rate over nodes, a panel for each network, with the goal",
-            "Marks are geometric means, bars their intervals; shaded is the goal, set for each network.",
+            "Marks are geometric means with their intervals. The goal of each network is shaded.",
             rests_on=FIGURES["agreement"],
         )
     }

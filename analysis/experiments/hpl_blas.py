@@ -85,8 +85,8 @@ def finding(study: Blas) -> str:
         answer = (
             f"**With {fast} HPL is {number(float(most.ratio))} times as fast as with the {slow} on one node** "
             f"(95 % interval {between((float(most.low), float(most.high)), 2)}, {basis}). "
-            f"That is {more} than the doubling that a blog reports of another library: "
-            f"{less} {number(bound(study))} with 95 % confidence."
+            f"That is {more} than the doubling that a blog reports for another library. "
+            f"The factor is {less} {number(bound(study))} with 95 % confidence."
         )
     else:
         answer = (
@@ -117,7 +117,7 @@ def figures(study: Blas) -> dict[str, Exhibit]:
             "HPL on one node with either library: rates, and the factor between them",
             Basis(study.claim.evidence, study.points.sizes["block"], "95 % t intervals"),
             "HPL rate with either BLAS library, and the factor between them, over the order of the matrix",
-            "Small marks are single blocks; open marks are harmonic means of the rates and geometric means of the factors.",
+            "Small marks are single blocks. Open marks are harmonic means of the rates and geometric means of the factors.",
             rests_on=FIGURES["blas"],
         )
     }

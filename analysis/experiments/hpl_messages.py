@@ -141,7 +141,7 @@ def _of_profile(profile: Profile) -> str:
         f"On {n} {profile.evidence} nodes ({int(most.P)} × {int(most.Q)}, N = {int(most.N)}) a node sends "
         f"{number(float(most.messages) / n)} messages and {byte_size(float(most.bytes) / n)} (1 run, counted). "
         f"{percent(float(most.small_messages))} of the messages are below {byte_size(SMALL)} and hold "
-        f"{_little(float(most.small_bytes))} of the bytes; half of the bytes are in messages of "
+        f"{_little(float(most.small_bytes))} of the bytes. Half of the bytes are in messages of "
         f"{byte_size(float(most.half_bytes_size))} or more.{f' Without a count: {missing} nodes.' if missing else ''}"
     )
 

@@ -122,7 +122,7 @@ def finding(study: Paper) -> str:
         f"Against {names[study.reference]} {names[study.network]} loses {percent(1 - ratios[-1] / ratios[0])}.",
         _where_it_ends(study),
         f"{names[study.reference]} stays within {fixed(100 * off, 1)} points of the {percent(line, 0)} that the paper "
-        "prints; its smallest case is calibrated to that, the rest is predicted.",
+        "prints. Its smallest case is calibrated to that. The other cases are predicted.",
     ]
     further = [
         sensitivity.finding(study.sensitivity) if study.sensitivity else "",

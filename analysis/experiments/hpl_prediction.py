@@ -123,8 +123,8 @@ def finding(study: Prediction) -> str:
     ]
     if others:
         sentences.append(
-            f"Also within {within}: {listed(others)}. These were settled with the runs in view: they are no blind "
-            "predictions."
+            f"Also within {within}: {listed(others)}. Their details were chosen after the runs were seen, so that they "
+            "are no blind predictions."
         )
     return " ".join(filter(None, (*sentences, _of_slopes(study), hpl_links.finding(study.links))))
 
@@ -151,8 +151,8 @@ def _of_slopes(study: Prediction) -> str:
         where = f" ({', '.join(networks)})" if networks else ""
         places.append(f"{int(here.sum())} of {here.size} points{where}")
     return (
-        f"By the {TITLES[study.predictors[-1]]}, 1 % more bandwidth helps more than 1 % less latency at {places[0]}, and "
-        f"less at {places[1]}."
+        f"By the {TITLES[study.predictors[-1]]}, 1 % more bandwidth helps more than 1 % less latency at {places[0]}. It "
+        f"helps less at {places[1]}."
     )
 
 
@@ -175,7 +175,7 @@ def findings(study: Prediction) -> Iterator[Finding]:
         )
         further = {"n": blocks, "answer": study.kinds.sel(at).item(), "primary": bool(is_planned)}
         value, *ends = (float(error[end]) for end in ("value", "low", "high"))
-        network = in_full[at["interconnect"]]
+        network = in_full[at["interconnect"]].replace("control", "links without a limit")
         statement = (
             f"The {TITLES[at['predictor']]} predicts HPL's rate on {network}, {at['nodes']} nodes"
         )
@@ -192,7 +192,7 @@ def figures(study: Prediction) -> dict[str, Exhibit]:
         "prediction": Exhibit(
             "prediction",
             errors_over_nodes(study),
-            "Error of HPL's predicted rate over nodes: predicted over run, less one",
+            "Error of HPL's predicted rate over nodes: predicted over emulated rate, less one",
             Basis(
                 points.evidence.item(),
                 points.sizes["block"],

@@ -148,8 +148,8 @@ def finding(study: Size) -> str:
     sentences = [
         f"**On {counted(study.nodes, 'node')}, {names[study.network]} reaches {percent(float(most.ratio))} of "
         f"{names[study.reference]}'s rate with a matrix of order {int(most.N)}** "
-        f"({interval}{counted(int(most.blocks), 'block')}, {evidence} evidence), and {percent(float(least.ratio))} "
-        f"with one of order {int(least.N)}.",
+        f"({interval}{counted(int(most.blocks), 'block')}, {evidence} evidence). It reaches "
+        f"{percent(float(least.ratio))} with a matrix of order {int(least.N)}.",
         _levels(study),
         _limit(study),
         _foretold(study),
@@ -218,11 +218,11 @@ def findings(study: Size) -> Iterator[Finding]:
     both = study.ratios.sel(N=study.ratios.ratio.notnull())
     if both.sizes["N"]:
         most = both.isel(N=-1)
-        statement = f"{slow}'s share of {fast}'s rate with the largest matrix, N = {int(most.N)}"
+        statement = f"{slow} reaches this share of {fast}'s rate with the largest matrix"
         share, *ends = (float(most[end]) for end in ("ratio", "low", "high"))
         further = {"n": int(most.blocks), "primary": True}
         yield of_estimate(source, statement, "share", "1", share, ends, T_INTERVAL, **further)
-    statement = f"An ever larger matrix hides the network: {slow} and {fast} reach one limit"
+    statement = f"{slow} and {fast} tend to the same rate with ever larger matrices"
     yield replace(of_control(source, statement, study.agreement), primary=True)
 
 
@@ -233,7 +233,7 @@ def figures(study: Size) -> dict[str, Exhibit]:
     basis = Basis(evidence, blocks, "95 % t intervals" if blocks else "")
     if any(curve.follows for curve in study.curves):
         curves = (
-            " Curves are HPL's own model, fitted to each block, with its 95 % band; the marks at infinity are its "
+            " Curves are HPL's own model, fitted to each block, with its 95 % band. The marks at infinity are its "
             "limits."
         )
     return {
@@ -244,7 +244,7 @@ def figures(study: Size) -> dict[str, Exhibit]:
             f"{study.points.share.attrs['of']}",
             basis,
             "Share of the nodes' known rate over the order of the matrix, a series for each network",
-            "Small marks are single runs; open marks and bars are geometric means with their intervals; a point with one "
+            "Small marks are single runs. Open marks and bars are geometric means with their intervals. A point with one "
             f"valid run has no mean.{curves}",
             rests_on=FIGURES["size"],
         )

@@ -197,7 +197,7 @@ def _of_machine(study: Table1) -> str:
         return ""
     return (
         f"On {study.cases[-1]} nodes a process waits {percent(waiting[-1], 0)} of its time for a processor of this "
-        f"machine, on {study.cases[0]} nodes {percent(waiting[0], 0)}: the machine slows down the largest cases, too."
+        f"machine, on {study.cases[0]} nodes {percent(waiting[0], 0)}. So the machine slows down the largest cases, too."
     )
 
 

@@ -319,7 +319,7 @@ def _of_gains(hpl: Hpl) -> Iterator[str]:
         return
     yield (
         f"**A second link {'gives' if gain > 0 else 'costs'} HPL {percent(abs(gain))} on {where} by {best.name} a node** "
-        f"(95 % t interval {percent_range((low, high))}, {basis}). It is the largest of {counted(len(ways), 'gain')}, picked after "
+        f"(95 % t interval {percent_range((low, high))}, {basis}). This is the largest of {counted(len(ways), 'gain')}, picked after "
         "the run."
     )
     if sure:
@@ -327,7 +327,7 @@ def _of_gains(hpl: Hpl) -> Iterator[str]:
         waits = percent_range((communication(low), communication(high)))
         yield (
             "The rate does not double, because only the time that HPL waits for the network can shrink. If two links halve that "
-            f"time, it is {percent(communication(gain))} ({waits}) of the time over one link."
+            f"waiting time, it is {percent(communication(gain))} ({waits}) of the time over one link."
         )
         yield _evenly_used(hpl, best)
 
@@ -361,7 +361,7 @@ def _evenly_used(hpl: Hpl, best: Way) -> str:
     if not rest.size or not np.isfinite([own, rest.min(skipna=False)]).all():
         return ""
     others = percent_range((float(rest.min()), float(rest.max())), 0)
-    return f"The link that carried less had {percent(float(own), 0)} of the bytes; by the other ways {others}."
+    return f"The less used link carried {percent(float(own), 0)} of the bytes; by the other ways {others}."
 
 
 def _on_one_node(hpl: Hpl) -> str:
@@ -373,8 +373,8 @@ def _on_one_node(hpl: Hpl) -> str:
     failed = sum(control.kind == "violated" for control in controls)
     beyond = f", {failed} of {len(controls)} of them beyond margin and chance" if failed else ""
     return (
-        f"On one node, which uses no link, the combinations differ from one link by up to {percent(most)}{beyond}. "
-        "A smaller gain elsewhere may be the machine's own."
+        f"One node uses no link, and yet two links differ there from one by up to {percent(most)}{beyond}. "
+        "So a smaller gain on more nodes may come from the machine."
     )
 
 
@@ -410,7 +410,7 @@ def _of_micro(study: Micro) -> str:
     filled = listed([f"{links} links by {name}" for links, name in zip(few, names)])
     return (
         f"Between two nodes, {counted(fewest, 'TCP connection')} {'fills' if fewest == 1 else 'fill'} {filled}. With {most} "
-        f"connections these are {listed(many)} links ({counted(study.points.sizes['block'], 'block')}, {evidence} evidence)."
+        f"connections they fill {listed(many)} links ({counted(study.points.sizes['block'], 'block')}, {evidence} evidence)."
     )
 
 
@@ -432,8 +432,8 @@ def figures(study: LinkBonding) -> dict[str, Exhibit]:
         "HPL's gain from a second link, against one link in the same block",
         Basis(hpl.evidence, hpl.points.sizes["block"], "95 % t intervals"),
         "Gain over one link over nodes, a panel for each number of processes a node, a series for each way",
-        "Small marks are single blocks; open marks and bars are geometric means with their intervals, which may end "
-        "outside of the axes. Crosses are a blog's single runs (published); its processes a node are not known.",
+        "Small marks are single blocks. Open marks and bars are geometric means with their intervals, which may end "
+        "outside of the axes. Crosses are a blog's single runs (published). How many processes a node it ran is not known.",
         rests_on=FIGURES["link_bonding"],
     )
     return {"gains": exhibit}
@@ -485,7 +485,7 @@ def growth_table(study: LinkBonding) -> Table:
     )
     caption = (
         f"HPL's gain from a second link, and whether it rises from {hpl.fewest} to {hpl.most} nodes beyond a margin of "
-        f"{percent(hpl.margin, 0)}, by Holm's procedure over all rows. One node uses no link: its gain has to be none."
+        f"{percent(hpl.margin, 0)}, by Holm's procedure over all rows. One node uses no link, so that its gain should be none."
     )
     rows = [_growth_row(hpl, way) for way in hpl.ways]
     basis = Basis(hpl.evidence, hpl.points.sizes["block"], "t intervals")

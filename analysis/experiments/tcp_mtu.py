@@ -253,7 +253,7 @@ def _of_source(study: TcpMtu) -> str:
     text = f"The source's {device} reached {percent(lowest.share)} at MTU {lowest.mtu}, one way (published) [@nemo]"
     levels = {name: [lowest[name]] for name in ("path", "mtu", "direction")}
     here = known(study.shares["mean"].reindex(levels).item())
-    return f"{text}; the path like it reaches {percent(here)} here." if here else f"{text}."
+    return f"{text}. The emulated path like it reaches {percent(here)}." if here else f"{text}."
 
 
 def _of_cost(cost: Cost) -> Iterator[str]:
@@ -272,7 +272,8 @@ def _of_cost(cost: Cost) -> Iterator[str]:
     if sending.followed and np.isfinite(sending.packet_part[1]):
         part, *interval = sending.packet_part
         yield (
-            f"By a model of both [@chase], {percent(part, 0)} of the sending end's cost at MTU {least} is the packet's and not the byte's "
+            "A model splits that time into a part for each packet and a part for each byte [@chase]. Packets take "
+            f"{percent(part, 0)} of it at the sending end and MTU {least} "
             f"(95 % interval {percent_range(interval, 0)})."
         )
 
@@ -341,8 +342,8 @@ def figures(study: TcpMtu) -> dict[str, Exhibit]:
             "TCP's goodput over the MTU on each path, all ways together",
             Basis(study.evidence, blocks, "harmonic means with 95 % t intervals"),
             "Goodput over the MTU for each path, with the wire limit and the published points",
-            "Lines are the wire limit, one way and both ways. Small marks are single blocks. Crosses are published, in the colour of "
-            "their direction, beside their MTU.",
+            "Lines are the wire limit, one way and both ways. Small marks are single blocks. Crosses are published values, in the "
+            "colour of their direction.",
             rests_on=FIGURES["tcp_mtu"],
         )
     }

@@ -286,6 +286,7 @@ def findings(study: Topology) -> Iterator[Finding]:
     """The page's belief for each kind of traffic and for HPL, by the largest slowdown of its own designs."""
     for belief in study.beliefs.itertuples():
         what = "" if belief.pattern == HPL else f"{in_words(belief.pattern)}, "
+        what += "ranks " if belief.pattern == HPL else ""
         what += f"{in_words(belief.placement)}, {belief.nodes} nodes"
         who = "HPL" if belief.pattern == HPL else "traffic"
         yield of_estimate(
@@ -313,7 +314,7 @@ def figures(study: Topology) -> dict[str, Exhibit]:
         "topology": Exhibit(
             "topology",
             slowdown_by_traffic(study),
-            "Time that traffic, and HPL as a whole, take over the time without oversubscription",
+            "Time of traffic, and of HPL as a whole, over the time without oversubscription",
             Basis("simulated"),
             "Slowdown of each kind of traffic and of HPL, at each oversubscription of the edge switches",
             marks,
