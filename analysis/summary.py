@@ -16,6 +16,7 @@ from analysis.wording import (
 )
 from runners.record import FalloffError
 
+WIDTHS = (58, 16, 25, 11, 10)  # of the columns, in characters
 SUMMARY = "90_summary"  # the notebook that shows this
 MAIN = "40_hpl_scaling"  # the main question's notebook
 FRACTIONS = ("fall", "gain", "loss", "error", "share", "coefficient of variation")  # in percent
@@ -65,10 +66,10 @@ def table(found: Sequence[dict]) -> Table:
     ]
     columns = ("Statement", "Answer", "Estimate (interval)", "n", "Evidence")
     caption = (
-        "What each experiment found. A loss of rate is *flat* if its interval lies within the margin, which was set before the "
-        "run. Each section says the kind of its intervals. Kinds of evidence are never pooled."
+        "What each experiment found. A loss is *flat* if its interval lies within the margin. Each section says the kind of "
+        "its intervals."
     )
-    return Table("findings", columns, "lllrl", rows, caption, long=True)
+    return Table("findings", columns, "lllrl", rows, caption, widths=WIDTHS, long=True)
 
 
 def _reproduces(today: dict) -> str:

@@ -179,7 +179,7 @@ def findings(study: FanOut) -> Iterator[Finding]:
     source = origin("fan_out", study.dataset)
     for fan in study.fans:
         blocks = 0 if fan.fitted is None else fan.fitted.blocks
-        statement = f"One resource limits flows {ENDS[fan.direction]}, from this many flows on"
+        statement = f"One resource limits this many flows {ENDS[fan.direction]}"
         misses = "" if fan.fitted is None or fan.follows else "the model misses its data"
         further = {"n": blocks, "answer": fan.verdict.limit, "reason": fan.refused or misses}
         further["primary"] = True

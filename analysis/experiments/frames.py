@@ -261,7 +261,7 @@ def findings(study: Frames) -> Iterator[Finding]:
     count = int(table.frame.notnull().sum())
     yield of_estimate(
         source,
-        "The search finds the largest frame that a path was set to carry",
+        "The search finds the largest frame of a path",
         "share",
         "1",
         study.limits.exact / count if count else None,
@@ -285,8 +285,8 @@ def findings(study: Frames) -> Iterator[Finding]:
 
 def _findings_of_sizes(study: PacketSizes) -> Iterator[Finding]:
     source, names = origin("frames", study.dataset), short_names(study.dataset)
-    pair = f"The {names[study.compared]} delivers as many datagrams as the {names[study.reference]}"
-    worst = of_control(source, f"{pair}, at the worst frame size", study.blocking[study.worst])
+    pair = f"The {names[study.compared]} delivers what the {names[study.reference]} delivers"
+    worst = of_control(source, f"{pair} (worst size)", study.blocking[study.worst])
     yield replace(worst, primary=True)
     for size, control in study.blocking.items():
         yield of_control(source, f"{pair}, frames of {size} B", control)

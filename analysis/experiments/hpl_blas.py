@@ -101,7 +101,7 @@ def findings(study: Blas) -> Iterator[Finding]:
     fast, slow = study.names
     doubled = f"HPL loses more than half of its rate with the {slow} instead of {fast}"
     yield of_fall(source, doubled, study.claim)
-    statement = f"{fast} at least doubles HPL's rate over the {slow} on one node"
+    statement = f"{fast} at least doubles the {slow}'s HPL rate"
     factor, *ends = (float(most[end]) for end in ("ratio", "low", "high"))
     answer = {FALLS_OFF: "yes", FLAT: "no"}.get(study.claim.answer, UNDECIDED)
     further = {"n": int(most.blocks), "answer": answer, "primary": True}

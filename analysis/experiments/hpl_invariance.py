@@ -115,7 +115,7 @@ def findings(study: Invariance) -> Iterator[Finding]:
     fastest = float(study.compared.index.get_level_values("dilation").min())
     for (name, nodes, dilation), at in study.compared.iterrows():
         statement = (
-            f"HPL is as efficient slowed down {dilation:g} times as {study.reference:g} times: "
+            f"HPL is as efficient slowed {dilation:g} times as {study.reference:g}: "
             f"{names[name]}, {nodes} nodes"
         )
         is_planned = nodes == most and dilation == fastest

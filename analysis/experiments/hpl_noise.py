@@ -181,9 +181,7 @@ def findings(study: Noise) -> Iterator[Finding]:
     """Growth and largest loss of every daemon, as data."""
     source, nodes = origin("hpl_noise", study.dataset), study.nodes
     for daemon in study.daemons:
-        statement = (
-            f"HPL loses more to a daemon of {daemon.name} on {nodes[-1]} nodes than on {nodes[0]}"
-        )
+        statement = f"A daemon of {daemon.name} costs more on {nodes[-1]} nodes than {nodes[0]}"
         yield of_fall(source, statement, daemon.growth, primary=daemon.name == study.primary)
         most = daemon.losses.sel(nodes=nodes[-1])
         statement = f"What a daemon of {daemon.name} costs HPL on {nodes[-1]} nodes"

@@ -173,9 +173,7 @@ def findings(study: Paper) -> Iterator[Finding]:
         change = math.log(values[-1] / values[0])
         return judge([change], study.margin, source["evidence"])
 
-    statement = (
-        f"{names[study.network]} loses rate against {names[study.reference]} {span}, full size"
-    )
+    statement = f"{names[study.network]} loses rate against {names[study.reference]} {span}"
     judged = over_cases(study.ratios)
     yield of_fall(source, statement, judged, primary=True)
     for network in study.efficiency.interconnect.values.tolist():

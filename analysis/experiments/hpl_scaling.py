@@ -122,8 +122,7 @@ def method(study: Scaling) -> str:
     )
     return (
         f"{ran}{paced}{control} A *fall* is the part of the ratio of two networks' rates that is lost from one node count "
-        "to another. The *margin* was set before the run: a smaller fall counts as none. A *block* is one run of every case in "
-        "random order."
+        "to another."
     )
 
 
@@ -260,6 +259,7 @@ def findings(study: Scaling) -> Iterator[Finding]:
     source, names = origin("hpl_scaling", study.dataset), short_names(study.dataset)
     for contrast in study.contrasts:
         name, against = _in_a_sentence(study, contrast)
+        against = against.replace("links without a limit", "unlimited links")
         statement = (
             f"{name} loses rate against {against} from {contrast.start} to {contrast.end} nodes"
         )

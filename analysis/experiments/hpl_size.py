@@ -218,11 +218,11 @@ def findings(study: Size) -> Iterator[Finding]:
     both = study.ratios.sel(N=study.ratios.ratio.notnull())
     if both.sizes["N"]:
         most = both.isel(N=-1)
-        statement = f"{slow} reaches this share of {fast}'s rate with the largest matrix"
+        statement = f"{slow} reaches this part of {fast}'s rate, largest matrix"
         share, *ends = (float(most[end]) for end in ("ratio", "low", "high"))
         further = {"n": int(most.blocks), "primary": True}
         yield of_estimate(source, statement, "share", "1", share, ends, T_INTERVAL, **further)
-    statement = f"{slow} and {fast} tend to the same rate with ever larger matrices"
+    statement = f"{slow} and {fast} tend to one rate with larger matrices"
     yield replace(of_control(source, statement, study.agreement), primary=True)
 
 

@@ -206,7 +206,7 @@ def findings(study: Table1) -> Iterator[Finding]:
     names = short_names(study.dataset)
     first, last = int(study.points.nodes.min()), study.end or max(study.cases, default=0)
     end = " (ends there)" if study.end else ""
-    statement = f"{names[study.network]} loses rate against {names[study.reference]} from {first} to {last} nodes{end}, scaled down"
+    statement = f"{names[study.network]} loses rate against {names[study.reference]} from {first} to {last} nodes{end}"
     yield of_fall(origin("hpl_table1", study.dataset), statement, study.fall, primary=True)
 
 

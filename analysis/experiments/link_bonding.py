@@ -236,8 +236,8 @@ def findings(study: LinkBonding) -> Iterator[Finding]:
         each = f"{way.name} a node"
         for nodes in way.gains.nodes.values.tolist():
             is_best = way is best and nodes == hpl.most
-            picked = f" (largest of {counted(len(hpl.ways), 'gain')})" if is_best else ""
-            statement = f"A second link speeds up HPL on {counted(nodes, 'node')}: {each}{picked}"
+            picked = f" (best of {counted(len(hpl.ways), 'way')})" if is_best else f": {each}"
+            statement = f"A second link speeds up HPL on {counted(nodes, 'node')}{picked}"
             gain, *ends = way.gain(nodes)
             further = {"answer": _speeds_up(*ends), "primary": is_best}
             n, today = int(way.gains.blocks.sel(nodes=nodes)), _reproduced(study, way, nodes)
@@ -245,8 +245,8 @@ def findings(study: LinkBonding) -> Iterator[Finding]:
                 source, statement, "gain", "1", gain, ends, T_INTERVAL, n=n, today=today, **further
             )
         if way.growth is not None:
-            statement = (
-                f"One link loses rate against two from {hpl.fewest} to {hpl.most} nodes: {each}"
+            statement = f"One link loses rate against two from {hpl.fewest} to {hpl.most} nodes" + (
+                "" if way is best else f": {each}"
             )
             yield of_fall(source, statement, way.growth, primary=way is best)
     for at in _each(micro.links) if micro else ():

@@ -254,7 +254,7 @@ def findings(study: LongPath) -> Iterator[Finding]:
     planned = MAIN_PATH, "forward"
     for curve in study.curves:
         blocks = 0 if curve.fitted is None else curve.fitted.blocks
-        statement = f"TCP fills path {names[curve.path]} from this socket buffer on: {curve.direction}, {curve.congestion_control}"
+        statement = f"TCP fills path {names[curve.path]} from this buffer on: {curve.direction}, {curve.congestion_control}"
         reason = curve.refused or ("" if curve.follows else MISSES)
         buffer, *ends = curve.knee
         place = curve.path, curve.direction
@@ -262,15 +262,15 @@ def findings(study: LongPath) -> Iterator[Finding]:
         further = {"n": blocks, "reason": reason, "primary": is_planned}
         yield of_estimate(source, statement, "buffer", "B", buffer, ends, T_INTERVAL, **further)
     for (control, path, direction), agreement in study.contrasts.items():
-        statement = f"TCP is as fast with {control} as with {study.control}: path {names[path]}, {direction}"
+        statement = f"TCP is as fast with {control} as {study.control}: {names[path]}, {direction}"
         found = of_control(source, statement, agreement)
         yield replace(found, primary=(path, direction) == planned)
     if study.repeats is None:
         return
-    source, margin = origin("long_path", study.repeats.dataset), study.repeats.margin
+    source = origin("long_path", study.repeats.dataset)
     for series in study.repeats.series:
-        judged, place = series.judged, f"path {names[series.path]}, {series.direction}"
-        statement = f"TCP repeats its goodput within {100 * margin:g} %: {place}, {series.congestion_control}"
+        judged, place = series.judged, f"{names[series.path]}, {series.direction}"
+        statement = f"TCP repeats its goodput: {place}, {series.congestion_control}"
         yield of_estimate(
             source,
             statement,

@@ -291,7 +291,7 @@ def findings(study: TcpMtu) -> Iterator[Finding]:
     source, names = origin("tcp_mtu", study.dataset), short_names(study.dataset)
     limited = study.stamps.sel(direction=study.one_way)
     if (limited != "").any():
-        statement = "TCP fills the wire one way (share at the lowest point)"
+        statement = "TCP fills the wire one way, at its lowest point"
         answer = "does not fill it" if (limited == HOST_BOUND).any() else "fills it"
         further = {"answer": answer, "primary": True, "today": study.today}
         yield _finding(
@@ -306,7 +306,7 @@ def findings(study: TcpMtu) -> Iterator[Finding]:
         yield _finding(source, statement, "share", *_share(shares.sel(point=place)), answer=stamp)
     for end in study.cost.ends if study.cost else ():
         source, (least, largest) = origin("tcp_mtu", study.cost.dataset), study.cost.mtus
-        statement = f"Packets take most of TCP's CPU time at MTU {least}, {end.name} end"
+        statement = f"Packets take most CPU time at MTU {least}, {end.name} end"
         answer = _is_most(end.packet_part)
         further = {"answer": answer, "reason": end.refused, "primary": True}
         blocks = end.fitted.blocks if end.fitted else 0

@@ -337,7 +337,7 @@ def findings(study: TokenExchange) -> Iterator[Finding]:
     planned = {claim.against: claim.about for claim in reversed(study.at_rate)}
     for claim in study.claims:
         at = "" if claim.rate is None else f" at {claim.rate / MBIT:g} Mbit/s"
-        statement = f"The study is right{at}: {claim.about.replace(': ', ' ')}"
+        statement = f"{claim.about[0].upper()}{claim.about[1:]}{at}"
         ends, is_planned = claim.interval_95, claim.about in planned.values()
         further = {
             "n": claim.blocks,

@@ -286,12 +286,11 @@ def findings(study: Topology) -> Iterator[Finding]:
     """The page's belief for each kind of traffic and for HPL, by the largest slowdown of its own designs."""
     for belief in study.beliefs.itertuples():
         what = "" if belief.pattern == HPL else f"{in_words(belief.pattern)}, "
-        what += "ranks " if belief.pattern == HPL else ""
         what += f"{in_words(belief.placement)}, {belief.nodes} nodes"
         who = "HPL" if belief.pattern == HPL else "traffic"
         yield of_estimate(
             origin("topology", study.hpl if belief.pattern == HPL else study.dataset),
-            f"Oversubscription of {study.own_ratios} costs {who} nothing: {what}",
+            f"Oversubscription {study.own_ratios} costs {who} nothing: {what}",
             "slowdown",
             "1",
             belief.worst,
