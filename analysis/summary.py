@@ -16,7 +16,7 @@ from analysis.wording import (
 )
 from runners.record import FalloffError
 
-WIDTHS = (58, 16, 25, 11, 10)  # of the columns, in characters
+WIDTHS = (56, 17, 24, 13, 10)  # of the columns, in characters
 SUMMARY = "90_summary"  # the notebook that shows this
 MAIN = "40_hpl_scaling"  # the main question's notebook
 FRACTIONS = ("fall", "gain", "loss", "error", "share", "coefficient of variation")  # in percent

@@ -286,7 +286,7 @@ def findings(study: Frames) -> Iterator[Finding]:
 def _findings_of_sizes(study: PacketSizes) -> Iterator[Finding]:
     source, names = origin("frames", study.dataset), short_names(study.dataset)
     pair = f"The {names[study.compared]} delivers what the {names[study.reference]} delivers"
-    worst = of_control(source, f"{pair} (worst size)", study.blocking[study.worst])
+    worst = of_control(source, pair, study.blocking[study.worst])
     yield replace(worst, primary=True)
     for size, control in study.blocking.items():
         yield of_control(source, f"{pair}, frames of {size} B", control)

@@ -110,7 +110,7 @@ def method(study: Scaling) -> str:
         "simulated": f"HPL's own code runs in a simulation of the cluster {name}.",
     }.get(study.points.evidence.item(), f"HPL runs on the nodes of the cluster {name}.")
     paced = (
-        " Each node is *paced*: it sleeps until its computing has taken the time of a known, slower rate. Shares are of that rate. "
+        " Each node is paced to a known, slower rate, and shares are of that rate. "
         "Nodes, links and matrices are scaled down together, so that bytes cost as large a share of the time as in the paper "
         '(section "The scale model").'
     )

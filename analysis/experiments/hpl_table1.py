@@ -226,7 +226,7 @@ def figures(study: Table1) -> dict[str, Exhibit]:
             "HPL's rate over nodes in the paper's 15 cases, as a share of what the nodes compute together",
             _basis(study),
             "Share of what the nodes compute, over the number of nodes, for both networks",
-            f"{marks} {_of_machine(study)}".strip(),
+            marks,
             rests_on=FIGURES["table1"],
         )
     }
