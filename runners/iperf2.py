@@ -1,7 +1,7 @@
 """iperf 2 (2.0 and 2.1): the rate of TCP and UDP streams; only read, never run from here.
 
-A client counts what it wrote, also what is still in its buffers at the end; a server counts what arrived. The output
-says which of the two it is of.
+A client of TCP counts what it wrote, also what is still in its buffers at the end: that is its sent_rate. A server counts
+what arrived, the goodput.
 """
 
 import re
@@ -27,21 +27,21 @@ _CONNECTED = re.compile(r"^\[ *(\d{1,6})\] local ", re.M)
 _REPORT = re.compile(r"^\[ *\d+\] Server Report:\n", re.M)
 # Time stamp, two addresses with their ports, the stream (-1: all of them), the interval, bytes, bit/s.
 _CSV = re.compile(
-    r"^\d{14}(?:\.\d+)?,[^,\n]+,\d+,[^,\n]+,\d+,(-?\d{1,9}),(\d{1,9}\.\d{1,9})-(\d{1,9}\.\d{1,9}),"
+    r"^\d{14}(?:\.\d+)?,[^,\n]+,(\d{1,5}),[^,\n]+,(\d{1,5}),(-?\d{1,9}),(\d{1,9}\.\d{1,9})-(\d{1,9}\.\d{1,9}),"
     r"(\d{1,15}),(\d{1,15})\n",
     re.M,
 )
-_SENDERS = "counted by the sender, what was in its buffers at the end included"
+_SENT = "sent_rate"
 _CUT = "the last row of each stream is missing: stopped or cut off"
 
 
 def results(text: str) -> List[Result]:
     """One result for each run of a client, each connection of a server, and each of its sums.
 
-    `counted_by` names the end, `stream` is the connection's number or SUM, `duration_s` its length. With -i an output
-    of 2.0 that is cut off after its first interval is one of that length: nothing in it tells.
+    `stream` is the connection's number or SUM, `duration_s` its length. With -i an output of 2.0 that is cut off after its
+    first interval is one of that length: nothing in it tells.
 
-    goodput [bit/s] of TCP; packets, lost_packets and jitter [s] of UDP, as the server reports them. Raises Unreadable
+    goodput or sent_rate [bit/s] of TCP; packets, lost_packets and jitter [s] of UDP, as the server reports them. Raises Unreadable
     when nothing can be used.
     """
     text = text.replace("\r\n", "\n")
@@ -58,24 +58,21 @@ def results(text: str) -> List[Result]:
 def _of_run(title: str, part: str) -> List[Result]:
     """The results of a client's run, or of all connections of a server."""
     if title.startswith("Server"):
-        settings, note = {"counted_by": "receiver"}, iperf_text.NOTE
         try:
             ends = _ends(iperf_text.rows(part))[1]
         except Unreadable as reason:
-            return [Result((), settings, str(reason))]
+            return [Result((), {}, str(reason))]
         found = [
-            attempt(lambda: iperf_text.readings(row), {**settings, **_named(row)}, note)
-            for row in ends
+            attempt(lambda: iperf_text.readings(row), _named(row), iperf_text.NOTE) for row in ends
         ]
-        return found or [Result((), settings, _CUT)]
+        return found or [Result((), {}, _CUT)]
     is_udp = "UDP" in title
-    settings = {"counted_by": "receiver" if is_udp else "sender"}
+    rate = "goodput" if is_udp else _SENT
     try:
         row = _reported(part) if is_udp else _client(part)
     except Unreadable as reason:
-        return [Result((), settings, str(reason))]
-    note = iperf_text.NOTE if is_udp else f"{iperf_text.NOTE}; {_SENDERS}"
-    return [attempt(lambda: iperf_text.readings(row), {**settings, **_named(row)}, note)]
+        return [Result((), {}, str(reason))]
+    return [attempt(lambda: iperf_text.readings(row, rate), _named(row), iperf_text.NOTE)]
 
 
 def _named(row: Row) -> Settings:
@@ -129,15 +126,15 @@ def _of_csv(text: str) -> Result:
     if not rows:
         complaint = _COMPLAINT.search(text)
         raise Unreadable(f"iperf says: {complaint[0]}" if complaint else "not an output of iperf 2")
-    return attempt(lambda: _csv_readings(rows), {"counted_by": "unknown"})
+    return attempt(lambda: _csv_readings(rows), {})
 
 
 def _csv_readings(rows: List[Tuple[str, ...]]) -> List[Reading]:
-    whole = [row for row in rows if float(row[1]) == 0]
-    chosen = [row for row in whole if row[0] == "-1"] or whole
+    whole = [row for row in rows if float(row[3]) == 0]
+    chosen = [row for row in whole if row[2] == "-1"] or whole
     if len(chosen) != 1 or len(whole) < len(rows) and rows[-1] != chosen[0]:
         raise Unreadable("the CSV is not of one run: runs are mixed, or its last row is missing")
-    _, _, end, size, rate = chosen[0]
+    own, other, _, _, end, size, rate = chosen[0]
     slack = 0.1  # the end has one decimal
     if not 8 * int(size) / (float(end) + slack) <= int(rate) * 1.001:
         raise Unreadable("iperf's CSV contradicts itself: bytes, time and rate")
@@ -145,7 +142,8 @@ def _csv_readings(rows: List[Tuple[str, ...]]) -> List[Reading]:
         raise Unreadable("iperf's CSV contradicts itself: bytes, time and rate")
     if int(rate) == 0:
         raise Unreadable("iperf counted no data")
-    return [Reading("goodput", float(rate), "bit/s")]
+    # A server's port is the lower one: those of clients are given by the kernel.
+    return [Reading("goodput" if int(own) < int(other) else _SENT, float(rate), "bit/s")]
 
 
 parse = parser("iperf2", results)

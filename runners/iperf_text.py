@@ -92,8 +92,8 @@ def total(found: Iterable[Row], streams: int) -> Row:
     return listed[0]
 
 
-def readings(row: Row) -> List[Reading]:
-    """goodput [bit/s] of a row; of a UDP row packets, lost_packets and jitter [s]."""
+def readings(row: Row, rate: str = "goodput") -> List[Reading]:
+    """The rate [bit/s] of a row under this name; of a UDP row packets, lost_packets and jitter [s]."""
     datagrams = _DATAGRAMS.match(row.rest)
     if datagrams:
         jitter, lost, packets = float(datagrams[1]), int(datagrams[2]), int(datagrams[3])
@@ -105,5 +105,7 @@ def readings(row: Row) -> List[Reading]:
             Reading("jitter", jitter / 1e3, "s"),
         ]
     if row.rate <= 0:
-        raise Unreadable("the receiver counted no data")
-    return [Reading("goodput", row.rate, "bit/s")]
+        raise Unreadable(
+            "the receiver counted no data" if rate == "goodput" else "no data was sent"
+        )
+    return [Reading(rate, row.rate, "bit/s")]
