@@ -35,10 +35,10 @@ _KINDS = (
         r"^iperf3: (?:error|interrupt)|^Connecting to host |^Server listening on \d",
         "a text output of iperf3",
     ),
-    ("iperf3", r"^\[ ID\](?:\[Role\])? Interval {11}", "a text output of iperf3"),
+    ("iperf3", r"^\[ ID\](?:\[Role\])? Interval {11}\S", "a text output of iperf3"),
     (
         "iperf2",
-        r"^\[ ID\] Interval {5,7}\S|^Server listening on (?:TCP|UDP) port",
+        r"^\[ ID\] Interval(?: {5,7}| {12})\S|^Server listening on (?:TCP|UDP) port",
         "an output of iperf 2",
     ),
     ("iperf2", r"^\d{14},[\d.]+,\d+,[\d.]+,\d+,-?\d+,", "a CSV output of iperf 2"),

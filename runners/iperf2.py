@@ -18,6 +18,7 @@ from runners.record import (
     attempt,
     only_read,
     parser,
+    rate_agrees,
     usable,
 )
 
@@ -135,10 +136,7 @@ def _csv_readings(rows: List[Tuple[str, ...]]) -> List[Reading]:
     if len(chosen) != 1 or len(whole) < len(rows) and rows[-1] != chosen[0]:
         raise Unreadable("the CSV is not of one run: runs are mixed, or its last row is missing")
     own, other, _, _, end, size, rate = chosen[0]
-    slack = 0.1  # the end has one decimal
-    if not 8 * int(size) / (float(end) + slack) <= int(rate) * 1.001:
-        raise Unreadable("iperf's CSV contradicts itself: bytes, time and rate")
-    if float(end) > slack and int(rate) > 1.001 * 8 * int(size) / (float(end) - slack):
+    if not rate_agrees(8 * int(size), end, rate, 1e-3):
         raise Unreadable("iperf's CSV contradicts itself: bytes, time and rate")
     if int(rate) == 0:
         raise Unreadable("iperf counted no data")

@@ -313,19 +313,19 @@ def test_a_word_in_a_column_of_numbers_is_named(tmp_path):
 
 
 def test_an_interval_holds_its_estimate_or_is_refused():
-    """Blocks whose fits run away tell nothing of a parameter, however narrow or wide their interval."""
+    """A rate that only grows has no capacity: 0 over all points, and 1/16, the last number of nodes, in every block."""
     nodes = np.array([1.0, 2, 4, 8, 16])
     noise = np.random.default_rng(3)
-    seen = 0
-    for _ in range(40):
-        rates = nodes / (1 + 0.03 * (nodes - 1)) * noise.normal(1, 0.3, (3, 5)).clip(0.05)
-        names = ("universal_scalability", "shared_capacity", "amdahl", "power_law")
+    tables_ = [np.outer([1.0, 1.01, 0.99], nodes)]
+    for _ in range(20):
+        tables_.append(nodes / (1 + 0.03 * (nodes - 1)) * noise.normal(1, 0.3, (3, 5)).clip(0.05))
+    names = ("universal_scalability", "shared_capacity", "amdahl", "power_law")
+    kinds = []
+    for rates in tables_:
         for one in compare.compare(map(models.find, names), nodes, rates):
-            if one.pooled is None:
-                continue
             for name, (low, high) in one.intervals.items():
-                assert (
-                    low - 1e-9 * abs(low) <= one.pooled.estimates[name] <= high + 1e-9 * abs(high)
-                )
-            seen += "the blocks do not tell it" in one.interval_kind
-    assert seen > 3  # such data do occur, and the reason is given
+                slack = 2e-6 * max(abs(low), abs(high), abs(one.pooled.estimates[name]))
+                assert low - slack <= one.pooled.estimates[name] <= high + slack
+            kinds.append(one.interval_kind)
+    assert any("sigma is 0 over all points" in kind for kind in kinds)
+    assert any(kind.startswith("t interval") for kind in kinds)
