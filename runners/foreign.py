@@ -21,7 +21,7 @@ _KINDS = (
     ("", r"Optimized LINPACK Benchmark", "an output of Intel's LINPACK, not of HPL"),
     ("", r"^HPCG-Benchmark|^Final Summary::HPCG", "an output of HPCG"),
     ("iperf3", r"^(?:\^C)?\{\s*\"start\"", "an iperf3 JSON output"),
-    ("iperf3", r"\A\s*\{\s*\"error\"", "an iperf3 JSON output"),
+    ("iperf3", r"\A\s*\{\s*\"(?:error|event)\"", "an iperf3 JSON output"),
     ("", r"\A\s*\{\s*\"", "JSON of another program"),
     (
         "netperf",

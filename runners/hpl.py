@@ -362,7 +362,8 @@ def _read(lines: List[str]) -> Optional[Run]:
         return Run("", tuple(found + [pending] * bool(pending)), "", only_rows=True)
     fault = _miscount(lines, len(found)) if ended else _stop(found, pending)
     finished = _first(_FINISHED, lines)
-    lost = fault if ended and finished and len(found) < int(finished) else ""
+    # Whoever lost the count may have lost a row as well.
+    lost = fault if ended and (not finished or len(found) < int(finished)) else ""
     if orphans:
         lost = f"{orphans} residuals stand alone"
     if lost:

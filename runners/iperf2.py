@@ -96,7 +96,10 @@ def _reported(part: str) -> Row:
     if not report:
         raise Unreadable("the server's report is missing: a UDP client does not know what arrived")
     streams, ends = _ends(iperf_text.rows(part[report.end() :]))
-    return iperf_text.total(ends, streams)
+    row = iperf_text.total(ends, streams)
+    if not iperf_text.has_datagrams(row):
+        raise Unreadable("the server's report does not count datagrams: lines are mixed")
+    return row
 
 
 def _ends(listed: List[Row]) -> Tuple[int, List[Row]]:

@@ -280,7 +280,8 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
     if "event" in report:
         raise Unreadable("the output is of --json-stream: use --json")
     start, asked = part(report, "start"), part(report, "start", "test_start")
-    if asked.get("protocol") == "UDP":
+    sums = (part(report, "end", name) for name in ("sum", "sum_received"))
+    if asked.get("protocol") == "UDP" or any("jitter_ms" in total for total in sums):
         return _udp(report)
     sender, receiver = (server, report) if asked.get("reverse") else (report, server)
     found = _goodput(report, "")
@@ -293,7 +294,7 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
         *found,
         *_round_trip(sender or {}),
         *_intervals(receiver or {}),
-        *_cpu(report, bool(asked.get("reverse"))),
+        *(_cpu(report, bool(asked["reverse"])) if "reverse" in asked else []),
     ]
 
 
@@ -326,7 +327,8 @@ def _sum(report: Report, name: str, role: str) -> Report:
     """A sum of the report's end; before iperf 3.0.3 a single stream had none and stands for it."""
     end = part(report, "end")
     streams = end.get("streams")
-    if name not in end and isinstance(streams, list) and len(streams) == 1:
+    asked = part(report, "start", "test_start").get("num_streams", 1)
+    if name not in end and isinstance(streams, list) and len(streams) == asked == 1:
         return part(streams[0], role)
     return part(end, name)
 
@@ -336,7 +338,7 @@ def _udp(report: Report) -> List[Reading]:
     packets, lost, jitter = (_number(total, "sum", name) for name in names)
     if packets <= 0:
         raise Unreadable("iperf3 counted no packets")
-    has_warm_up = part(report, "start", "test_start").get("omit", 0)
+    has_warm_up = part(report, "start", "test_start").get("omit", "unknown")
     return [
         Reading("packets", packets, "1"),
         *([] if has_warm_up else [Reading("lost_packets", lost, "1")]),

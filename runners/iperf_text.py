@@ -92,6 +92,11 @@ def total(found: Iterable[Row], streams: int) -> Row:
     return listed[0]
 
 
+def has_datagrams(row: Row) -> bool:
+    """Whether a row counts the datagrams that were lost."""
+    return bool(_DATAGRAMS.match(row.rest))
+
+
 def readings(row: Row, rate: str = "goodput") -> List[Reading]:
     """The rate [bit/s] of a row under this name; of a UDP row packets, lost_packets and jitter [s]."""
     datagrams = _DATAGRAMS.match(row.rest)
