@@ -265,7 +265,10 @@ def submit_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False) -> s
     `fresh` is as in `run_campaign`. Raises FalloffError when there is a job of this campaign, or Slurm takes none.
     """
     folder = _folder(plan, out, fresh)
-    return "" if engine.is_finished(plan, folder) else slurm.submit(plan, folder)
+    if engine.is_finished(plan, folder):
+        return ""
+    with folder.writing():
+        return slurm.submit(plan, folder)
 
 
 def _folder(plan: Plan, out: Path, fresh: bool) -> Folder:
@@ -274,7 +277,8 @@ def _folder(plan: Plan, out: Path, fresh: bool) -> Folder:
     if fresh and folder.path.exists():
         slurm.require_idle(folder)
         name = f"{folder.path.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"
-        folder.path.rename(folder.path.with_name(name))
+        with folder.writing():
+            folder.path.rename(folder.path.with_name(name))
     return folder
 
 
