@@ -4,10 +4,11 @@ A `Trial` is resolved data; a runner turns it into `Command`s; a testbed execute
 a `Transcript`; the runner's `parse` turns that into `Reading`s. Nothing here touches a tool.
 """
 
+import difflib
 import math
 import re
 from dataclasses import asdict, dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 _ADDRESS = re.compile(r"\{node(\d+)\}")
 
@@ -151,6 +152,16 @@ class InvalidRun(Unreadable):
     """The tool ran to its end and says itself that the result must not be used."""
 
 
+def unknown(kind: str, name: str, known: Iterable[str]) -> FalloffError:
+    """The answer to a name that is not there: the one that was probably meant, and all that there are."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, 1)
+    guess = f" (did you mean {near[0]!r}?)" if near else ""
+    return FalloffError(
+        f"there is no {kind} {name!r}{guess}; there are: {', '.join(names) or 'none'}"
+    )
+
+
 @dataclass(frozen=True)
 class Outcome:
     """A trial's verdict on itself: `ok`, or why it has no readings."""
@@ -227,11 +238,11 @@ def parser(
     return parse
 
 
-def only_read(tool: str, command: str = "import") -> Callable[[Settings], List[Command]]:
+def only_read(tool: str, option: str = "") -> Callable[[Settings], List[Command]]:
     """The `commands` of a tool that is never run from here: they raise FalloffError."""
 
     def commands(point: Settings) -> List[Command]:
-        remedy = f"run it yourself, then `falloff {command} {tool} FILE`"
+        remedy = f"run it yourself, then `falloff import {tool} FILE{option}`"
         raise FalloffError(f"{tool} is only read: {remedy}")
 
     return commands

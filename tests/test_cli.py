@@ -16,7 +16,7 @@ HPL = ROOT / "tests" / "transcripts" / "hpl"
 def test_the_installed_command_works_from_any_folder(tmp_path):
     """Somebody's HPL.out gives its rows with settings, readings and units; a mistake is its only line."""
     command = str(Path(sys.executable).with_name("falloff"))
-    parse = [command, "parse", "hpl", str(HPL / "2.0-several-rows.txt")]
+    parse = [command, "import", "hpl", str(HPL / "2.0-several-rows.txt"), "--print"]
     done = subprocess.run(parse, capture_output=True, text=True, cwd=tmp_path)
     results = json.loads(done.stdout)["results"]
     assert done.returncode == 0 and len(results) > 1
@@ -26,12 +26,12 @@ def test_the_installed_command_works_from_any_folder(tmp_path):
     parse[2] = "linpack"
     done = subprocess.run(parse, capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
-    assert done.stderr.startswith("falloff: there is no runner 'linpack'")
+    assert done.stderr.startswith("falloff: there is no tool 'linpack'; there are: dgemm, ")
 
 
-def test_parse_names_the_reason_of_a_failed_run():
+def test_printed_readings_name_the_reason_of_a_failed_run():
     """A run whose residual check failed has its settings and the reason, and no rate."""
-    (result,) = json.loads(run("parse", "hpl", str(HPL / "2.0-failed.txt")).stdout)["results"]
+    (result,) = json.loads(run("import", "hpl", str(HPL / "2.0-failed.txt"), "--print").stdout)["results"]
     assert result["readings"] == [] and "FAILED" in result["refused"]
 
 
@@ -60,26 +60,26 @@ def test_fit_and_compare_find_a_power_law(tmp_path):
 
 def test_plan_says_minutes_and_probabilities():
     """A line for each planned look, later ones no less probable; a campaign without falls is refused."""
-    done = run("plan", "hpl_scaling")
+    done = run("run", "hpl_scaling", "--plan")
     lines = re.findall(r"^ *\d+ +[\d?]+(?: +[01]\.\d{3})+$", done.stdout, re.M)
     looks, _, *columns = zip(*(map(float, line.split()) for line in lines))
     assert done.returncode == 0 and looks == (4, 6, 9)
     assert all(list(column) == sorted(column) for column in columns)
-    assert "nothing to plan" in run("plan", "hpl_size").stderr
+    assert "nothing to plan" in run("run", "hpl_size", "--plan").stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [
-        (("parse", "hpl", "README.md"), "not an output of HPL"),
-        (("parse", "hpl", "no-such-file"), "cannot read no-such-file"),
+        (("import", "hpl", "README.md", "--print"), "not an output of HPL"),
+        (("import", "hpl", "no-such-file", "--print"), "cannot read no-such-file"),
         (("run", "nothing"), "there are: fan_out, frame_limits, hpl_"),
         (("run", "hpl_scaling", "--testbed", "mars"), "there is no testbed 'mars'"),
         (("run", "hpl_scaling", "--preset", "huge"), "preset 'huge' is unknown"),
         (("doctor", "--testbed", "emulated"), "testbed emulated is no cluster"),
         (("fit", "parabola", "README.md", "--x", "a", "--y", "b"), "README.md"),
         (("fit", "constant", "data/published/smith_table1.csv", "--x", "P", "--y", "q"), "no column 'q'"),
-        (("design", "data"), "cannot read data"),
+        (("report", "--design", "data"), "cannot read data"),
     ],
 )  # fmt: skip
 def test_mistakes_are_answered_in_a_line_or_two(arguments, answer):
@@ -92,11 +92,11 @@ def test_mistakes_are_answered_in_a_line_or_two(arguments, answer):
 def test_design_prints_a_table_with_what_is_assumed(tmp_path):
     """A row for each design and the assumptions; a file with faults is answered with all of them, in one line."""
     shipped = ROOT / "data" / "designs" / "nemo.toml"
-    done = run("design", str(shipped))
+    done = run("report", "--design", str(shipped))
     assert done.returncode == 0 and "cisco_2to1 " in done.stdout and "Assumed:" in done.stdout
     mine, text = tmp_path / "mine.toml", shipped.read_text(encoding="utf-8")
     mine.write_text(text.replace("price =", "cost =").replace('core = "force10_e600"', ""))
-    done = run("design", str(mine))
+    done = run("report", "--design", str(mine))
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
     assert "edges.smc_8505t.price is missing" in done.stderr
     assert "designs.e600_2to1.core is missing" in done.stderr

@@ -134,7 +134,7 @@ def test_another_tools_campaign_is_refused(name):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_what_is_shown_says_what_it_rests_on(name):
-    """Each figure names the campaigns and files that `falloff trace` then finds; each statement its own campaign."""
+    """Each figure names the campaigns and files that `falloff evidence trace` then finds; each statement its own campaign."""
     told, traced = all_of(name), experiments.traced()
     for figure in told.figures.values():
         found = traced[figure.label]

@@ -52,7 +52,9 @@ def test_a_second_run_waits_until_the_first_is_gone():
     """It says who is at work, once; a kill -9 lets go; a cluster's hosts are no part of this machine."""
     messages = []
     with another_run() as first:
-        with lock.measuring({"kind": "cluster", "name": "far", "hosts": ["a"]}, "x", print) as waited:
+        with lock.measuring(
+            {"kind": "cluster", "name": "far", "hosts": ["a"]}, "x", print
+        ) as waited:
             assert waited is False
 
         def wait(message):
@@ -114,7 +116,9 @@ def test_one_writer_for_each_folder(tmp_path, monkeypatch):
     def intrude(event):
         if event.kind == "finished" and not tried:
             before = sorted((file, file.stat().st_mtime_ns) for file in folder.path.rglob("*"))
-            with pytest.raises(FalloffError, match="is being written by a run on .* since") as refusal:
+            with pytest.raises(
+                FalloffError, match="is being written by a run on .* since"
+            ) as refusal:
                 engine.run(plan, LocalTestbed(), Folder(folder.path))
             after = sorted((file, file.stat().st_mtime_ns) for file in folder.path.rglob("*"))
             assert before == after
