@@ -21,13 +21,13 @@ from analysis.statistics import planning
 from analysis.statistics.design import Design, Statement
 from analysis.top500_lists import read_folder
 from runners import campaign as engine
-from runners import provenance, runner_named, session, slurm, tools
+from runners import provenance, runner_named, runner_names, session, slurm, tools
 from runners.campaign import Listener
-from runners.description import LEAST_BLOCKS, for_preset, for_testbed
+from runners.description import LEAST_BLOCKS, file_faults, for_preset, for_testbed
 from runners.journal import Folder
 from runners.plan import Plan, resolve, with_blocks
 from runners.progress import Progress
-from runners.record import FalloffError, unknown
+from runners.record import FalloffError, faulty, unknown
 from runners.testbeds import cluster_description
 
 SIMULATED_CASES = "hpl_paper-smith"  # the reference from whose falls a campaign is planned
@@ -194,6 +194,8 @@ def read_testbed(name: str) -> dict[str, Any]:
     `read_toml` does, and naming every fault in the description of a cluster or in the designs.
     """
     described = _extended(name)
+    if found := cluster_description.shape(described, session.kinds()):
+        raise faulty(f"testbed {name}", found)
     if "designs" in described:
         designed = read_designs(paths.DESIGNS / f"{described['designs']}.toml")
         return {
@@ -236,6 +238,8 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     `blocks` overrides the preset's stopping rule.
     """
     described = _described(campaign)
+    if found := file_faults(described, preset, runner_names()):
+        raise faulty(f"campaign {campaign}", found)
     machine = read_testbed(testbed or described.get("testbed", "emulated"))
     description = for_testbed(for_preset(described, preset), machine)
     between = read_toml(paths.INTERCONNECTS, "interconnects") | read_toml(paths.PATHS, "paths")

@@ -155,11 +155,30 @@ class InvalidRun(Unreadable):
 def unknown(kind: str, name: str, known: Iterable[str]) -> FalloffError:
     """The answer to a name that is not there: the one that was probably meant, and all that there are."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, 1)
-    guess = f" (did you mean {near[0]!r}?)" if near else ""
+    near = nearest(name, names)
+    guess = f" (did you mean {near!r}?)" if near else ""
     return FalloffError(
         f"there is no {kind} {name!r}{guess}; there are: {', '.join(names) or 'none'}"
     )
+
+
+def unknown_key(place: str, key: str, known: Iterable[str]) -> str:
+    """What is wrong with a key that nobody reads: the one that was probably meant, else all that there are."""
+    near = nearest(key, known)
+    remedy = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
+    return f"{place}{key} is unknown; {remedy}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that a misspelt one is probably meant to be, empty where none is alike."""
+    return next(iter(difflib.get_close_matches(str(name), list(known), 1)), "")
+
+
+def faulty(what: str, faults: Sequence[str]) -> FalloffError:
+    """The answer to a description with faults: all of them, one a line."""
+    if len(faults) == 1:
+        return FalloffError(f"{what}: {faults[0]}")
+    return FalloffError("\n  ".join([f"{what} has {len(faults)} faults:", *faults]))
 
 
 @dataclass(frozen=True)

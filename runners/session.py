@@ -43,6 +43,12 @@ def testbed_module(description: Mapping[str, Any]) -> Any:
         raise FalloffError(f"testbed {description.get('name')!r} needs a known 'kind'") from None
 
 
+def kinds() -> List[str]:
+    """The kinds of testbeds that there are: every module that can open one."""
+    modules = sorted((_ROOT / "runners" / "testbeds").glob("*.py"))
+    return [file.stem for file in modules if "\ndef open_testbed(" in file.read_text(encoding="utf-8")]
+
+
 def tools_of(plan: Plan) -> List[str]:
     """The names of the tools that a plan's commands start, or what stands for them on its testbed."""
     stands_for = testbed_module(plan.testbed).STANDS_FOR
