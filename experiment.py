@@ -23,7 +23,13 @@ from analysis.top500_lists import read_folder
 from runners import campaign as engine
 from runners import provenance, runner_named, runner_names, session, slurm, tools
 from runners.campaign import Listener
-from runners.description import LEAST_BLOCKS, file_faults, for_preset, for_testbed
+from runners.description import (
+    LEAST_BLOCKS,
+    file_faults,
+    for_preset,
+    for_testbed,
+    unknown_networks,
+)
 from runners.journal import Folder
 from runners.plan import Plan, resolve, with_blocks
 from runners.progress import Progress
@@ -238,13 +244,14 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     `blocks` overrides the preset's stopping rule.
     """
     described = _described(campaign)
-    if found := file_faults(described, preset, runner_names()):
-        raise faulty(f"campaign {campaign}", found)
+    found = file_faults(described, preset, runner_names())
     machine = read_testbed(testbed or described.get("testbed", "emulated"))
-    description = for_testbed(for_preset(described, preset), machine)
     between = read_toml(paths.INTERCONNECTS, "interconnects") | read_toml(paths.PATHS, "paths")
     for name, own in machine.get("networks", {}).items():
         between[name] = {"name": name, "short": name, **between.get(name, {}), **own}
+    if found:
+        raise faulty(f"campaign {campaign}", [*found, *unknown_networks(described, between)])
+    description = for_testbed(for_preset(described, preset), machine)
     plan = resolve(description, machine, between)
     return with_blocks(plan, description, blocks) if blocks else plan
 

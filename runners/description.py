@@ -308,7 +308,9 @@ def _misshapen(campaign: Description) -> List[str]:
     parts = {f"levels.{names}": one for names, one in _table(campaign, "levels").items()}
     for key in ("warm_up", "survey"):
         several = campaign.get(key, [])
-        several = several if isinstance(several, list) else [several]
+        if not isinstance(several, list):
+            found.append(f"{key} must be a list of tables: [[{key}]]")
+            continue
         parts.update({f"{key} {number}": one for number, one in enumerate(several, start=1)})
     found += [f"{key} must be a table" for key, one in parts.items() if not isinstance(one, dict)]
     if campaign.get("factors") == {}:
@@ -381,13 +383,25 @@ def _faulty_levels(campaign: Description) -> List[str]:
     return found + [f"warm_up: no point is like {dict(one)}" for one in warm_ups]
 
 
+def unknown_networks(campaign: Description, interconnects: Mapping[str, Any]) -> List[str]:
+    """The interconnects and paths of a campaign that nobody describes, a sentence each."""
+    factors, path = _table(campaign, "factors"), _table(campaign, "settings").get("path")
+    listed = [factors.get(key) for key in ("interconnect", "path")]
+    used = [level for levels in listed if isinstance(levels, list) for level in levels]
+    names = dict.fromkeys(map(str, used if path is None else [*used, path]))
+    return [
+        unknown_key("interconnect ", name, interconnects)
+        for name in names
+        if name not in interconnects
+    ]
+
+
 def _unlike_testbed(
     campaign: Description, testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
 ) -> List[str]:
     """What the campaign asks for and the testbed has not."""
     factors, name, available = campaign["factors"], testbed.get("name"), testbed.get("nodes")
-    unknown = [used for used in interconnects_of(campaign) if used not in interconnects]
-    found = [unknown_key("interconnect ", used, interconnects) for used in unknown]
+    found = unknown_networks(campaign, interconnects)
     if "path" in factors and testbed.get("kind") != "emulated":
         found.append(f"its nodes are joined by paths, and those of testbed {name} are not")
     asked = factors.get("interconnect", [])

@@ -46,7 +46,9 @@ def testbed_module(description: Mapping[str, Any]) -> Any:
 def kinds() -> List[str]:
     """The kinds of testbeds that there are: every module that can open one."""
     modules = sorted((_ROOT / "runners" / "testbeds").glob("*.py"))
-    return [file.stem for file in modules if "\ndef open_testbed(" in file.read_text(encoding="utf-8")]
+    return [
+        file.stem for file in modules if "\ndef open_testbed(" in file.read_text(encoding="utf-8")
+    ]
 
 
 def tools_of(plan: Plan) -> List[str]:

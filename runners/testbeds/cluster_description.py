@@ -144,7 +144,9 @@ def rpeak(description: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
 def faults(description: Mapping[str, Any]) -> List[str]:
     """Everything that is wrong with a description, a sentence each; empty when nothing is."""
     found = _faults_of_table("", description, "")
-    misshapen = [key for key, value in description.items() if key in KEYS[""] and not KEYS[""][key][0](value)]
+    misshapen = [
+        key for key, value in description.items() if key in KEYS[""] and not KEYS[""][key][0](value)
+    ]
     sound = {key: value for key, value in description.items() if key not in misshapen}
     for table in ("ssh", "slurm", "rpeak", "tcp"):
         found += _faults_of_table(table, sound.get(table, {}), f"{table}.")
