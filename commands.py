@@ -232,9 +232,10 @@ def print_claims(source: str, out: Path | None) -> int:
 
     claims = ledger.load(source)
     entries = evaluate.evaluate(claims, experiment.stored_studies())
-    print(tables.text(claims, entries))
     if out:
         store.save(evaluate.dataset(entries, claims), out)
+    print(tables.text(claims, entries))
+    if out:
         print(f"Dataset: {out}")
     return 0
 

@@ -3,6 +3,8 @@
 import os
 import pty
 import re
+import threading
+from contextlib import suppress
 from io import StringIO
 
 import pytest
@@ -40,17 +42,26 @@ def test_a_narrow_terminal_has_no_bar():
 
 
 class Terminal:
-    """A stream that is a real pseudo-terminal, and what is seen on it."""
+    """A stream that is a real pseudo-terminal, and what is seen on it at the end."""
 
     def __init__(self):
-        self.reader, writer = pty.openpty()
+        self._reader, writer = pty.openpty()
         self.stream = os.fdopen(writer, "w")
+        self._text = b""
+        self._thread = threading.Thread(target=self._read)
+        self._thread.start()
+
+    def _read(self):
+        with suppress(OSError):  # the other end is closed
+            while part := os.read(self._reader, 4096):
+                self._text += part
 
     def seen(self):
         """The lines on the screen, as a terminal that knows CR and EL shows them."""
-        os.set_blocking(self.reader, False)
-        self.stream.flush()
-        text = os.read(self.reader, 1_000_000).decode().replace("\r\n", "\n")
+        self.stream.close()
+        self._thread.join()
+        os.close(self._reader)
+        text = self._text.decode().replace("\r\n", "\n")
         return [line.rpartition("\r\x1b[K")[2] for line in text.split("\n")]
 
 
