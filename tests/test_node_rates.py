@@ -1,4 +1,4 @@
-"""A node's measured rates: the program, what is made of its output, and `falloff rates`."""
+"""A node's measured rates: the program, what is made of its output, and `falloff doctor --rates`."""
 
 import math
 import re
