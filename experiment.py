@@ -284,10 +284,7 @@ def submit_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False) -> s
     `fresh` is as in `run_campaign`. Raises FalloffError when there is a job of this campaign, or Slurm takes none.
     """
     folder = _folder(plan, out, fresh)
-    if engine.is_finished(plan, folder):
-        return ""
-    with folder.writing():
-        return slurm.submit(plan, folder)
+    return "" if engine.is_finished(plan, folder) else slurm.submit(plan, folder)
 
 
 def _folder(plan: Plan, out: Path, fresh: bool) -> Folder:

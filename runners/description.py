@@ -274,7 +274,7 @@ def file_faults(campaign: Description, preset: str, runners: Collection[str] = (
         found += _faulty_stopping({**campaign["stopping"], **rules})
     if isinstance(campaign.get("design"), dict):
         found += _faulty_design(campaign["design"])
-    if not _misshapen(campaign):
+    if found and not _misshapen(campaign):  # else a testbed may complete the levels
         found += _faulty_levels(campaign)
     return found
 

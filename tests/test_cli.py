@@ -151,7 +151,7 @@ def test_every_help_says_the_exit_codes(capsys):
 @pytest.mark.parametrize(
     ("typed", "among"),
     [
-        ("falloff re", {"report"}),
+        ("falloff stat", {"status"}),
         ("falloff run hpl_sc", {"hpl_scaling"}),
         ("falloff run hpl_size --testbed smith_", {"smith_gige"}),
         ("falloff evidence v", {"verify"}),

@@ -80,8 +80,8 @@ def test_looks_are_part_of_the_plan_and_of_its_digest():
         ({}, {"looks": [4, 2]}, "looks that ascend"),
         ({}, {"looks": [1, 2]}, "looks that ascend from 2"),
         ({}, {"looks": [2, 9]}, "to its 6 blocks"),
-        ({}, {"one_sided": 0.5}, "one_sided level"),
-        ({}, {"precision": 0.02}, "'precision' is unknown"),
+        ({}, {"one_sided": 0.5}, "stopping.one_sided = 0.5 must be"),
+        ({}, {"precision": 0.02}, "stopping.precision is unknown; there are blocks, "),
     ],
 )
 def test_a_slip_in_statements_and_looks_is_named(design, stopping, said):
