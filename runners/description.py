@@ -306,6 +306,8 @@ def _misshapen(campaign: Description) -> List[str]:
     if not isinstance(campaign.get("seed", 0), int):
         found.append(f"seed = {campaign['seed']!r} must be a whole number")
     parts = {f"levels.{names}": one for names, one in _table(campaign, "levels").items()}
+    for place in list(parts):
+        parts.update({f"{place}.{key}": one for key, one in _table(parts, place).items()})
     for key in ("warm_up", "survey"):
         several = campaign.get(key, [])
         if not isinstance(several, list):
