@@ -21,7 +21,8 @@ from analysis.statistics import planning
 from analysis.statistics.design import Design, Statement
 from analysis.top500_lists import read_folder
 from runners import campaign as engine
-from runners import provenance, runner_named, runner_names, session, slurm, tools
+from runners import names as runner_names
+from runners import provenance, runner_named, session, slurm, tools
 from runners.campaign import Listener
 from runners.description import (
     LEAST_BLOCKS,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import commands
 from analysis import paths
-from runners import runner_names
+from runners import names as runner_names
 from runners.provenance import code
 from runners.record import FalloffError, unknown
 
@@ -67,11 +67,14 @@ def parser() -> argparse.ArgumentParser:
     parsers = top.add_subparsers(required=True, metavar="COMMAND")
 
     def command(
-        name: str, do: Callable[..., int], summary: str, details: str = "", among=parsers
+        name: str,
+        do: Callable[..., int],
+        summary: str,
+        details: str = "",
+        among=parsers,
+        exits: str = EXIT_CODES,
     ) -> Callable[..., argparse.Action]:
-        added = among.add_parser(
-            name, help=summary, description=details or summary, epilog=EXIT_CODES
-        )
+        added = among.add_parser(name, help=summary, description=details or summary, epilog=exits)
         added.set_defaults(do=do)
         return added.add_argument
 
