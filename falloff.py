@@ -55,7 +55,8 @@ class Version(argparse.Action):
         commit = code()
         changed = ", changed since" if commit["git_dirty"] else ""
         where = f" (commit {commit['git_commit'][:10]}{changed})" if commit["git_commit"] else ""
-        parser.exit(0, f"falloff {metadata.version('falloff')}{where}\n")
+        print(f"falloff {metadata.version('falloff')}{where}")
+        parser.exit()
 
 
 def parser() -> argparse.ArgumentParser:

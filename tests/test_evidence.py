@@ -60,7 +60,7 @@ def test_a_transcript_is_printed_as_it_was():
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [
-        (("sahre",), "no figure 'sahre'; there are: agreement, "),
+        (("sahre",), "no figure 'sahre' (did you mean 'share'?); there are: agreement, "),
         (
             ("payload", "--transcript", "b009-001-hpl"),
             "no campaign of figure payload has a transcript",
