@@ -358,11 +358,15 @@ def _faulty_design(design: Mapping[str, Any]) -> List[str]:
         which = f"design.primary, statement {number},"
         missing = [key for key in ("networks", "from", "to") if key not in one]
         found += [f"{which} lacks {key!r}" for key in missing]
-        if not missing and (len(one["networks"]) != 2 or not _ascends(one["from"], one["to"])):
+        if not missing and (not _is_pair(one["networks"]) or not _ascends(one["from"], one["to"])):
             found.append(f"{which} needs two networks, and fewer nodes in 'from' than in 'to'")
         if one.get("expected", EXPECTED[0]) not in EXPECTED:
             found.append(f"{which} expects {one['expected']!r}; there are {', '.join(EXPECTED)}")
     return found
+
+
+def _is_pair(networks: Any) -> bool:
+    return isinstance(networks, list) and len(networks) == 2
 
 
 def _ascends(start: Any, end: Any) -> bool:

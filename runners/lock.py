@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import os
 import platform
+import tempfile
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -113,9 +114,9 @@ def _hosts(testbed: Mapping[str, Any]) -> str:
 
 def _folder() -> Path:
     named = os.environ.get("FALLOFF_LOCKS")
-    if named:
-        return Path(named)
-    return Path("/dev/shm" if os.path.isdir("/dev/shm") else "/tmp")
+    shared = ("/dev/shm", "/tmp")
+    usable = [folder for folder in shared if os.access(folder, os.W_OK | os.X_OK)]
+    return Path(named or next(iter(usable), tempfile.gettempdir()))
 
 
 def _now() -> str:
