@@ -30,9 +30,14 @@ def blocks(table: pd.DataFrame, x: str, y: str, block: str) -> tuple[np.ndarray,
     for column in (x, y):
         if not pd.api.types.is_numeric_dtype(table[column]):
             raise FalloffError(f"column {column!r} holds text where numbers belong")
-    twice = table[table.duplicated([block, x])]
-    if len(twice):
-        at = f"block {twice[block].iloc[0]} has two rows at {x} = {twice[x].iloc[0]:g}"
-        raise FalloffError(f"{at}; a block has one value at each {x}")
+    refuse_twice(table, x, block)
     wide = table.pivot(index=block, columns=x, values=y)
     return wide.columns.to_numpy(float), wide.to_numpy(float)
+
+
+def refuse_twice(table: pd.DataFrame, x: str, block: str) -> None:
+    """Raises FalloffError when a block has two rows at one x."""
+    twice = table[table.duplicated([block, x])]
+    if len(twice):
+        at = f"block {twice[block].iloc[0]} has two rows at {x} = {twice[x].iloc[0]}"
+        raise FalloffError(f"{at}; a block has one value at each {x}")

@@ -1,0 +1,132 @@
+"""Did a speed change between two measurements? One rule for many statements, judged together.
+
+The blocks of OLD and of NEW are independent samples of log-speeds, and what is judged is the mean of NEW less that of
+OLD. Its interval is Welch's (B. L. Welch, Biometrika 34, 1947, 28-35), since the two may scatter differently; a side with
+a single block has none. Answers, the first that applies:
+
+    the same   two one-sided tests at 5 % place the change inside the margin (Schuirmann 1987), wherever 0 is
+    slower     a two-sided test at 5 % tells the change from 0, and NEW is slower
+    faster     likewise, and NEW is faster
+    undecided  anything else
+
+Holm's procedure corrects both families of tests for their number: those for `the same`, and those for a change. No
+statement can be wrong in both families, so each kind of wrong answer keeps its 5 % among all statements of a comparison.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from analysis.statistics.judgement import UNDECIDED, log_margin
+
+SAME, SLOWER, FASTER = "the same", "slower", "faster"
+ANSWERS = (SLOWER, UNDECIDED, FASTER, SAME)  # what most needs a look first
+LEVEL = 0.05  # of each family of tests
+CONFIDENCE = 0.95  # of the interval that is shown
+MARGIN = 0.03  # relative, unless the user says another
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Mean log-speeds of NEW less those of OLD, all of shape (statements,); NaN where there are too few blocks.
+
+    `error` is the standard error and `freedom` the degrees of freedom of Student's t. Both are 0 where neither side
+    scatters, as in a simulation: the difference is then exact.
+    """
+
+    difference: np.ndarray
+    error: np.ndarray
+    freedom: np.ndarray
+
+    @property
+    def intervals(self) -> tuple[np.ndarray, np.ndarray]:
+        """Low and high ends of the 95 % intervals, not corrected for the number of statements."""
+        half = stats.t.isf((1 - CONFIDENCE) / 2, self.freedom) * self.error
+        half = np.where(self.error == 0, 0.0, half)
+        return self.difference - half, self.difference + half
+
+
+def differences(old, new) -> Differences:
+    """Welch's comparison of blocks' log-speeds, `old` (statements, blocks) and `new` (statements, other blocks).
+
+    NaN blocks are left out. Where a side has a single block only the difference is known; without a block, nothing.
+    """
+    (n, mean, spread), (m, other, other_spread) = _moments(old), _moments(new)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = spread / n, other_spread / m
+        variance = parts[0] + parts[1]
+        freedom = variance**2 / (parts[0] ** 2 / (n - 1) + parts[1] ** 2 / (m - 1))
+    error = np.sqrt(variance)
+    return Differences(other - mean, error, np.where(error == 0, 0.0, freedom))
+
+
+def exactly(old, new) -> Differences:
+    """The differences of what has no scatter, such as a simulation: the first value of each statement."""
+    difference = np.asarray(new, float)[:, 0] - np.asarray(old, float)[:, 0]
+    return Differences(difference, np.zeros(len(difference)), np.zeros(len(difference)))
+
+
+def p_values(found: Differences, margin: float) -> tuple[np.ndarray, np.ndarray]:
+    """(p_same, p_changed), each of shape (statements,): of the two one-sided tests against the relative `margin`, and of
+    the two-sided one against no change. NaN where the error is not known."""
+    limit, size = log_margin(margin), np.abs(found.difference)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        same = stats.t.sf((limit - size) / found.error, found.freedom)
+        changed = 2 * stats.t.sf(size / found.error, found.freedom)
+    exact = found.error == 0
+    same = np.where(exact, np.where(size <= limit, 0.0, 1.0), same)
+    return same, np.where(exact, np.where(size > 0, 0.0, 1.0), changed)
+
+
+def answers(found: Differences, margin: float, together: bool = True) -> np.ndarray:
+    """The answer to every statement, shape (statements,); unless `together`, each as if it were alone."""
+    same, changed = p_values(found, margin)
+    if together:
+        same, changed = _holm(same), _holm(changed)
+    return np.select(
+        [same <= LEVEL, (changed <= LEVEL) & (found.difference < 0), changed <= LEVEL],
+        [SAME, SLOWER, FASTER],
+        UNDECIDED,
+    )
+
+
+def overall(given) -> str:
+    """One answer of many: `slower` where any statement is, else `undecided` where any is, else `faster` or `the same`.
+
+    Without a statement it is undecided.
+    """
+    known = set(given)
+    return next((answer for answer in ANSWERS if answer in known), UNDECIDED)
+
+
+def blocks_needed(found: Differences, blocks: np.ndarray, margin: float) -> np.ndarray:
+    """About how many blocks a side would call an unchanged speed `the same`, judged alone, as often as four times in five.
+
+    `blocks` (statements,) is the mean number a side has today. NaN where nothing scatters or the error is not known.
+    By the normal approximation of two one-sided tests: K. F. Phillips, J. Pharmacokinet. Biopharm. 18, 1990, 137-144.
+    """
+    quantiles = stats.norm.isf(LEVEL) + stats.norm.isf(0.1)
+    needed = blocks * (quantiles * found.error / log_margin(margin)) ** 2
+    return np.where(found.error > 0, np.ceil(np.maximum(needed, 2)), math.nan)
+
+
+def _moments(values) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Number, mean and variance of the finite values of each row; NaN where they are too few."""
+    values = np.asarray(values, float)
+    known = np.isfinite(values)
+    n = known.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(known, values, 0.0).sum(axis=1) / n
+        apart = np.where(known, values - mean[:, None], 0.0)
+        return n, mean, (apart**2).sum(axis=1) / np.where(n > 1, n - 1, np.nan)
+
+
+def _holm(p: np.ndarray) -> np.ndarray:
+    """Corrected for the number of those that are known."""
+    corrected, known = np.full(len(p), np.nan), np.isfinite(p)
+    if known.any():
+        corrected[known] = multipletests(p[known], method="holm")[1]
+    return corrected
