@@ -44,22 +44,12 @@ explore: setup
 lab: setup
 	@$(BIN)/jupyter lab notebooks
 
-# What is shipped: the full campaigns with their transcripts, and the figure that README shows.
+# What is shipped, run anew: the full campaigns with their transcripts, and the figure that README shows. A campaign is added by
+# `falloff run CAMPAIGN --pack data/reference/CAMPAIGN-TESTBED`.
 reference: setup
-	@for campaign in hpl_scaling hpl_table1 hpl_invariance hpl_size hpl_noise hpl_payload token_nodes token_load; do \
-	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-scale_model || exit 1; done
-	@$(BIN)/falloff run hpl_blas --fresh --pack data/reference/hpl_blas-emulated
-	@for campaign in hpl_paper hpl_sensitivity hpl_contention hpl_beyond; do \
-	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-smith || exit 1; done
-	@for campaign in hpl_agreement hpl_surface hpl_size; do \
-	  $(BIN)/falloff run $$campaign --testbed scale_model_simulated --fresh --pack data/reference/$$campaign-scale_model_simulated || exit 1; done
-	@for campaign in topology hpl_topology; do \
-	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-nemo || exit 1; done
-	@for campaign in tcp_mtu tcp_cost frame_limits packet_sizes long_path long_repeats fan_out; do \
-	  $(BIN)/falloff run $$campaign --fresh --pack data/reference/$$campaign-paths || exit 1; done
-	@$(BIN)/falloff run token_exchange --fresh --pack data/reference/token_exchange-beowulf
-	@$(BIN)/falloff run link_hpl --fresh --pack data/reference/link_hpl-two_links
-	@$(BIN)/falloff run link_micro --fresh --pack data/reference/link_micro-rails
+	@for packed in data/reference/*/; do \
+	  name=$$(basename $$packed); \
+	  $(BIN)/falloff run $${name%%-*} --testbed $${name#*-} --fresh --pack $$packed || exit 1; done
 	@$(BIN)/python -m runners.testbeds.trust
 	@$(BIN)/falloff report --preset stored
 	@cp build/report/figures/share.svg docs/hpl_share.svg

@@ -1,15 +1,31 @@
-"""What is shipped: the reference campaigns with their transcripts."""
+"""What is shipped: the notebooks with their questions, and the reference campaigns with their transcripts."""
 
+import json
+import re
 import time
 from typing import Any
 
-from analysis.paths import REFERENCE
+from analysis.paths import NOTEBOOKS, REFERENCE
 from runners.journal import Folder
 
 
 def shipped() -> list[dict[str, Any]]:
     """A row for each reference campaign: its name and testbed, what was run, the number of trials and the day."""
     return [_row(Folder(file.parent)) for file in sorted(REFERENCE.glob("*/trials.json"))]
+
+
+def contents() -> str:
+    """Every experiment's notebook with what it asks, as a Markdown table with links."""
+    rows = []
+    for file in sorted(
+        NOTEBOOKS.glob("[1-8]*.ipynb")
+    ):  # before and after these the others are framed
+        opening = "".join(json.loads(file.read_text(encoding="utf-8"))["cells"][0]["source"])
+        title, _, text = opening.partition("\n")
+        words = re.sub(r"\s*\[@[^]]*\]", "", " ".join(text.split()))
+        questions = "".join(re.findall(r"[^.?!]+\?", words)).strip()
+        rows.append(f"| [{file.stem}]({file.name}) | {title[2:]} | {questions} |")
+    return "\n".join(["| Notebook | Title | Question |", "|:--|:--|:--|", *rows])
 
 
 def _row(folder: Folder) -> dict[str, Any]:

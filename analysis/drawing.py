@@ -1,6 +1,6 @@
 """The marks that figures are made of: points, intervals, curves, verdicts and axes."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import xarray as xr
@@ -45,7 +45,13 @@ def runs(axes: Axes, series: str, x: np.ndarray, values: xr.DataArray, label: st
     values = values.transpose("block", ...).values
     everywhere = np.broadcast_to(x, values.shape)
     axes.plot(
-        everywhere.ravel(), values.ravel(), look.marker, color=look.color, alpha=0.45, markersize=3.5, mew=0
+        everywhere.ravel(),
+        values.ravel(),
+        look.marker,
+        color=look.color,
+        alpha=0.45,
+        markersize=3.5,
+        mew=0,
     )
     axes.plot([], [], look.marker, color=look.color, linestyle=look.line, label=label)
 
@@ -95,13 +101,17 @@ def shares(axes: Axes, points: xr.Dataset) -> None:
     node_axis(axes, points.nodes.values)
 
 
-def curve(axes: Axes, series: str, fit: BlockFit, nodes: xr.DataArray, kind: Kind, scale: Callable) -> None:
+def curve(
+    axes: Axes, series: str, fit: BlockFit, nodes: xr.DataArray, kind: Kind, scale: Callable
+) -> None:
     """The fitted curve and its 95 % band of the kind's means; `scale(n, y)` turns the model's y into the axis's."""
     n = np.geomspace(float(nodes.min()), float(nodes.max()), 80)
     band(axes, series, n, *fit.band(n, kind, scale))
 
 
-def band(axes: Axes, series: str, x: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+def band(
+    axes: Axes, series: str, x: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> None:
     """A model's curve of a series and its band, all of shape (x,); there is no band where it is not known (NaN)."""
     look = style.look(series)
     axes.plot(x, mean, linestyle=look.line, color=look.color, gid=MODEL)
@@ -129,13 +139,22 @@ def beside(levels: np.ndarray, rank: int, count: int, reach: float = 0.6) -> np.
 def judgement(axes: Axes, row: int, contrast: Contrast, look: style.Look) -> None:
     """The contrast's mean, interval and answer, above its blocks."""
     verdict = contrast.verdict
-    axes.text(1.02, row, verdict.answer, weight="bold", va="center", transform=axes.get_yaxis_transform())
+    axes.text(
+        1.02, row, verdict.answer, weight="bold", va="center", transform=axes.get_yaxis_transform()
+    )
     if verdict.interval is None:
         return
     ends, name = 100 * np.array(verdict.interval), f"{100 * verdict.confidence:g} % interval"
     axes.plot(ends, [row, row], color=look.color, linewidth=3, label=name)
     axes.plot(
-        100 * verdict.fall, row, look.marker, color="white", mec=look.color, mew=1.5, markersize=7, zorder=3
+        100 * verdict.fall,
+        row,
+        look.marker,
+        color="white",
+        mec=look.color,
+        mew=1.5,
+        markersize=7,
+        zorder=3,
     )
 
 

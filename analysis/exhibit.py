@@ -206,7 +206,10 @@ def without_result(dataset: xr.Dataset) -> Table | None:
     rows = [
         (identity, runner, _levels([network], names), plain(reason))
         for identity, runner, network, reason in zip(
-            *(failed[name].values.tolist() for name in ("trial_id", "runner", "interconnect", "reason"))
+            *(
+                failed[name].values.tolist()
+                for name in ("trial_id", "runner", "interconnect", "reason")
+            )
         )
     ]
     if not rows:

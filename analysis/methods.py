@@ -38,7 +38,15 @@ def error_rates() -> Table:
         )
         for row in summary(rates, settings).itertuples()
     ]
-    columns = ("Procedure", "Scatter of a run", "Wrongly falls off", "Wrongly flat", "Interval holds", "Decided", "Blocks")
+    columns = (
+        "Procedure",
+        "Scatter of a run",
+        "Wrongly falls off",
+        "Wrongly flat",
+        "Interval holds",
+        "Decided",
+        "Blocks",
+    )
     caption = (
         f"The procedure on {settings['campaigns']} synthetic campaigns for each of {len(rates)} truths. Wrong claims and "
         f"coverage are the worst of all true falls; decided campaigns and blocks are for a fall of "
@@ -104,4 +112,10 @@ def comparison_in_words() -> str:
 def rules() -> Table:
     """How the twelve rules are met."""
     rows = [(str(number), rule, how) for number, (rule, how) in enumerate(RULES.items(), 1)]
-    return Table("rules", ("No.", "Rule", "How it is met"), "rll", rows, "The twelve rules of Hoefler and Belli, and how this report meets them.")
+    return Table(
+        "rules",
+        ("No.", "Rule", "How it is met"),
+        "rll",
+        rows,
+        "The twelve rules of Hoefler and Belli, and how this report meets them.",
+    )

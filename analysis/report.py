@@ -49,7 +49,11 @@ def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Repo
     Beside each notebook are the datasets that it read (*.nc). `left_out` says, in a line each, what is missing and the
     remedy. The same notebooks give the same bytes.
     """
-    datasets = {file.stem: store.load(file) for book in in_order(notebooks) for file in sorted(book.parent.glob("*.nc"))}
+    datasets = {
+        file.stem: store.load(file)
+        for book in in_order(notebooks)
+        for file in sorted(book.parent.glob("*.nc"))
+    }
     (out / "figures").mkdir(parents=True, exist_ok=True)
     whole = [document.read(book, whole=True) for book in in_order(notebooks)]
     brief = [document.read(book) for book in in_order(notebooks)]
@@ -63,7 +67,9 @@ def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Repo
         text = markdown(sections, datasets, left_out)
         write_whole(out / f"{name}.html", publish.to_html(text, out))
         write_whole(out / f"{name}.pdf", publish.to_pdf(text, out, dated))
-    return Report(*(out / f"{name}.{form}" for name in ("falloff", "supplement") for form in ("html", "pdf")))
+    return Report(
+        *(out / f"{name}.{form}" for name in ("falloff", "supplement") for form in ("html", "pdf"))
+    )
 
 
 def in_order(notebooks: Iterable[Path]) -> list[Path]:
@@ -71,11 +77,21 @@ def in_order(notebooks: Iterable[Path]) -> list[Path]:
     return sorted(notebooks, key=lambda book: (book.stem in LAST, book.stem != SUMMARY, book.stem))
 
 
-def markdown(sections: Sequence[Section], datasets: Mapping[str, xr.Dataset], left_out: Sequence[str]) -> str:
+def markdown(
+    sections: Sequence[Section], datasets: Mapping[str, xr.Dataset], left_out: Sequence[str]
+) -> str:
     """The whole document, from its sections and the datasets that they rest on."""
-    opening, *others = _each_figure_once([_with_evidence(section) for section in sections])
+    opening, *others = _each_figure_once(
+        [_with_evidence(section, datasets) for section in sections]
+    )
     shown = {label for section in sections for label in section.figures}
-    used = dict.fromkeys(name for section in sections for label in section.rests_on if label in shown for name in section.rests_on[label])
+    used = dict.fromkeys(
+        name
+        for section in sections
+        for label in section.rests_on
+        if label in shown
+        for name in section.rests_on[label]
+    )
     parts = [
         _front(datasets.values()),
         opening.removeprefix(f"# {TITLE}").lstrip(),
@@ -92,7 +108,11 @@ def markdown(sections: Sequence[Section], datasets: Mapping[str, xr.Dataset], le
 def _front(datasets: Iterable[xr.Dataset]) -> str:
     started = [dataset.attrs["started"] for dataset in datasets if dataset.attrs["started"]]
     ended = [dataset.attrs["ended"] for dataset in datasets if dataset.attrs["ended"]]
-    ran = f"{len(started)} campaigns, run from {day(min(started))} to {day(max(ended))}" if started else ""
+    ran = (
+        f"{len(started)} campaigns, run from {day(min(started))} to {day(max(ended))}"
+        if started
+        else ""
+    )
     return (
         f"---\ntitle: {TITLE}\nsubtitle: {SUBTITLE}\nlang: en\ncampaign: Falloff\ndate: >-\n  {ran}\n"
         "link-citations: true\n---"
@@ -116,20 +136,41 @@ def _each_figure_once(texts: Iterable[str]) -> list[str]:
         seen.add(found["label"])
         return found[0]
 
-    figure = r"^!\[.*\]\(figures/\w+\.svg\)\{#fig:(?P<label>[\w-]+) .*\}$(?:\n\n::: evidence\n.*\n:::)?"
+    figure = r"^!\[.*\]\(figures/\w+\.svg\)\{#fig:(?P<label>[\w-]+) .*\}$(?:\n\n::: evidence\n(?:.*\n)*?:::)?"
     return [re.sub(figure, once, text, flags=re.MULTILINE) for text in texts]
 
 
-def _with_evidence(section: Section) -> str:
-    """The section's Markdown with a line under each figure that says what it rests on; only HTML shows it."""
+def _with_evidence(section: Section, datasets: Mapping[str, xr.Dataset]) -> str:
+    """The section's Markdown with what each figure rests on folded under it; only HTML shows it.
+
+    Each campaign leads to its row of the provenance and, in the explorer, to the transcript of every trial.
+    """
 
     def under(found: re.Match) -> str:
         label = found["label"]
-        names = ", ".join(f"[{plain(name)}](#data:{_anchor(name)})" for name in section.rests_on[label])
-        trace = f"`falloff trace {label}` prints every transcript behind it."
-        return f"{found[0]}\n\n::: evidence\nData: {names}. {trace}\n:::"
+        lines = [f"- {_source(name, datasets)}" for name in section.rests_on[label]]
+        trace = f"`falloff trace {label}` prints every command, digest and transcript behind it."
+        return "\n".join([found[0], "", "::: evidence", *lines, "", trace, ":::"])
 
-    return re.sub(r"^!\[.*\]\(figures/(?P<label>\w+)\.svg\)\{.*\}$", under, section.markdown, flags=re.MULTILINE)
+    return re.sub(
+        r"^!\[.*\]\(figures/(?P<label>\w+)\.svg\)\{.*\}$",
+        under,
+        section.markdown,
+        flags=re.MULTILINE,
+    )
+
+
+def _source(name: str, datasets: Mapping[str, xr.Dataset]) -> str:
+    """A campaign, or a file of data/, with links to its row below and to its trials in the explorer."""
+    row = f"[{plain(name)}](#data:{_anchor(name)})"
+    dataset = next((each for each in datasets.values() if each.attrs["campaign"] == name), None)
+    if dataset is None:
+        return row
+    testbed = attributes.testbed(dataset)["name"]
+    return (
+        f"{row}: {dataset.sizes['trial']} trials on {plain(testbed)}, each with its "
+        f"[transcript](explorer.html#{name}); `falloff run {name} --testbed {testbed}` makes them anew"
+    )
 
 
 def _provenance(datasets: Mapping[str, xr.Dataset], used: Collection[str]) -> str:
@@ -140,20 +181,42 @@ def _provenance(datasets: Mapping[str, xr.Dataset], used: Collection[str]) -> st
         number = int((dataset.status != "ok").sum())
         failed = f", {number} failed" if number else ""
         host = attributes.host(dataset)
-        commit = f"{host['git_commit'][:7]}{'+' if host.get('git_dirty') else ''}" if host.get("git_commit") else "—"
+        commit = (
+            f"{host['git_commit'][:7]}{'+' if host.get('git_dirty') else ''}"
+            if host.get("git_commit")
+            else "—"
+        )
         digests = (about["campaign_hash"], content.digest(dataset), about.get("transcripts_sha256"))
-        testbed, evidence = (dataset[name].values[0].item() if trials else "" for name in ("testbed", "evidence"))
+        testbed, evidence = (
+            dataset[name].values[0].item() if trials else "" for name in ("testbed", "evidence")
+        )
         place = (plain(testbed), evidence, f"{trials}{failed}", about["started"][:10] or "—")
         rows.append((_target(about["campaign"]), *place, commit, *map(_first, digests)))
-    columns = ("Campaign", "Testbed", "Evidence", "Trials", "Begun", "Commit", "Plan", "Values", "Transcripts")
+    columns = (
+        "Campaign",
+        "Testbed",
+        "Evidence",
+        "Trials",
+        "Begun",
+        "Commit",
+        "Plan",
+        "Values",
+        "Transcripts",
+    )
     caption = (
         f"The campaigns, with the beginnings of the {manifest.ALGORITHM} of plan, values and transcripts. `falloff verify` recomputes "
         "them, `falloff run CAMPAIGN --testbed TESTBED` makes them anew. A failed trial has no result, and the supplement says why. +: "
         "the code had changes that no commit has."
     )
     table = Table("campaigns", columns, "lllrlllll", rows, caption)
-    files = [f"{_target(name)} ({_first(manifest.digest((DATA / name).read_bytes()))})" for name in used if (DATA / name).is_file()]
-    beside = f"\n\nFiles of `data/` that figures show beside them: {', '.join(files)}." if files else ""
+    files = [
+        f"{_target(name)} ({_first(manifest.digest((DATA / name).read_bytes()))})"
+        for name in used
+        if (DATA / name).is_file()
+    ]
+    beside = (
+        f"\n\nFiles of `data/` that figures show beside them: {', '.join(files)}." if files else ""
+    )
     return f"# Appendix: provenance {{.unnumbered}}\n\n::: dense\n\n{table.markdown}{beside}\n\n:::"
 
 
@@ -171,5 +234,9 @@ def _first(sha256: str | None) -> str:
 
 def _timestamp(datasets: Iterable[xr.Dataset]) -> int:
     """When the last of them ended [s since 1970]."""
-    ends = [datetime.fromisoformat(dataset.attrs["ended"]).timestamp() for dataset in datasets if dataset.attrs["ended"]]
+    ends = [
+        datetime.fromisoformat(dataset.attrs["ended"]).timestamp()
+        for dataset in datasets
+        if dataset.attrs["ended"]
+    ]
     return int(max(ends, default=UNDATED))

@@ -12,12 +12,11 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from analysis import imported
+from analysis.schema import check, schema
 from runners import manifest, payload, runner_named, token_exchange
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError, Outcome, Transcript, judge
-
-from analysis import imported
-from analysis.schema import check, schema
 
 # netCDF's library does not bear two threads at once, and the explorer's server is one beside the notebook's.
 _NETCDF = threading.RLock()

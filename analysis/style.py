@@ -116,8 +116,15 @@ LOOKS = {
 # For interconnects of the user's own: looks of what does not stand beside them.
 _spare = cycle(["bond_8023ad", "mpi_striping", "bond_balance_rr", "ecmp_layer2", "one_link"])
 PUBLISHED_MARKERS = {"gige": "x", "10gige": "+"}
-PUBLISHED_DEVICES = "x+1"  # marks of a source's devices, in ink, in the order in which it names them
-FAULTS = {"local": "o", "router": "^", "silent": "X", "none": "s"}  # marks: why larger frames were not carried
+PUBLISHED_DEVICES = (
+    "x+1"  # marks of a source's devices, in ink, in the order in which it names them
+)
+FAULTS = {
+    "local": "o",
+    "router": "^",
+    "silent": "X",
+    "none": "s",
+}  # marks: why larger frames were not carried
 TODAY = Look("#CC79A7", "D", ":")
 INK, FAINT, MARGIN = "#222222", "#B0B0B0", "#E4EEE4"
 

@@ -22,7 +22,9 @@ def gathered(folder: Path) -> list[dict]:
     notebooks = [book for book in folder.glob("*/*.ipynb") if book.stem != SUMMARY]
     notebooks.sort(key=lambda book: (book.stem != MAIN, book.stem))
     if not notebooks:
-        raise FalloffError(f"{folder} holds no executed notebook to gather from: `make report` makes them")
+        raise FalloffError(
+            f"{folder} holds no executed notebook to gather from: `make report` makes them"
+        )
     return [finding for book in notebooks for finding in document.read(book, whole=True).findings]
 
 
@@ -30,8 +32,13 @@ def today(found: Sequence[dict]) -> Answer:
     """Whether today's runs reproduce the reference's primary findings."""
     judged = [finding for finding in found if finding["today"] and finding["primary"]]
     if not judged:
-        return Answer("Nothing was measured for this report: it shows the reference that is shipped.")
-    lines = [f"Today's run {_reproduces(finding['today'])}: {finding['statement']}." for finding in judged]
+        return Answer(
+            "Nothing was measured for this report: it shows the reference that is shipped."
+        )
+    lines = [
+        f"Today's run {_reproduces(finding['today'])}: {finding['statement']}."
+        for finding in judged
+    ]
     return Answer("\n".join(f"- {line}" for line in lines))
 
 

@@ -85,16 +85,6 @@ def micro(seconds: float | None) -> str:
     return UNKNOWN if seconds is None else f"{fixed(1e6 * seconds, 0)}{HARD_SPACE}µs"
 
 
-def duration(seconds: float | None) -> str:
-    """A time in seconds in the unit in which it is a plain number."""
-    return UNKNOWN if seconds is None else _in_time_unit((seconds,))
-
-
-def duration_range(interval: tuple[float, float] | None) -> str:
-    """An interval of times in seconds, in the unit of its larger end."""
-    return UNKNOWN if interval is None else _in_time_unit(interval)
-
-
 def counted(count: int, noun: str) -> str:
     """A count with its noun, in the plural unless it is one."""
     return f"{count}{HARD_SPACE}{noun}{'' if count == 1 else 's'}"
@@ -122,18 +112,6 @@ def moment(instant: str) -> str:
     )
 
 
-def probability(p: float | None) -> str:
-    """A p-value with three decimals; what is smaller is below the least of them."""
-    return UNKNOWN if p is None else fixed(p, 3) if p >= 0.0005 else "< 0.001"
-
-
 def plain(text) -> str:
     """Text from outside as Markdown that shows it as it is, on one line."""
     return re.sub(r"([\\`*_{}\[\]()#+\-.!|<>$~^@\"'=:&])", r"\\\1", " ".join(str(text).split()))
-
-
-def _in_time_unit(seconds: tuple[float, ...]) -> str:
-    largest = max(abs(value) for value in seconds)
-    unit = next((name for name, size in TIME_UNITS.items() if largest >= size), "ns")
-    numbers = (number(value / TIME_UNITS[unit]) for value in seconds)
-    return TO.join(numbers) + HARD_SPACE + unit

@@ -13,8 +13,19 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 from runners import iperf3
 from runners.iperf3 import PORT
-from runners.record import Command, FalloffError, InvalidRun, Reading, Result, Runner, Settings
-from runners.record import Transcript, Unreadable, mismatch, whole
+from runners.record import (
+    Command,
+    FalloffError,
+    InvalidRun,
+    Reading,
+    Result,
+    Runner,
+    Settings,
+    Transcript,
+    Unreadable,
+    mismatch,
+    whole,
+)
 
 # As fine as the common window's ends are placed inside an interval of the receiver's report.
 INTERVAL_S = 0.25

@@ -10,8 +10,18 @@ from dataclasses import dataclass, replace
 from typing import List
 
 from runners.iperf3 import PORT
-from runners.record import Command, FalloffError, InvalidRun, Reading, Result, Runner, Settings
-from runners.record import Transcript, Unreadable, whole
+from runners.record import (
+    Command,
+    FalloffError,
+    InvalidRun,
+    Reading,
+    Result,
+    Runner,
+    Settings,
+    Transcript,
+    Unreadable,
+    whole,
+)
 
 # Payloads [B] of the least packet that every path must carry (RFC 791: 68 bytes) and of the largest one.
 LEAST, MOST = 40, 65507

@@ -12,8 +12,19 @@ from dataclasses import dataclass, replace
 from typing import Iterator, List, Optional, Tuple
 
 from runners import hpl_dat, payload
-from runners.record import Command, FalloffError, InvalidRun, Reading, Result, Runner, Settings
-from runners.record import Transcript, Unreadable, attempt, rate_agrees
+from runners.record import (
+    Command,
+    FalloffError,
+    InvalidRun,
+    Reading,
+    Result,
+    Runner,
+    Settings,
+    Transcript,
+    Unreadable,
+    attempt,
+    rate_agrees,
+)
 
 # By BLAS, and whether the payload is counted.
 _BINARIES = {

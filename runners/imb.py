@@ -10,8 +10,17 @@ from typing import List, Sequence, Tuple
 
 from runners import foreign
 from runners.osu import LARGEST, scaled
-from runners.record import Reading, Result, Runner, Unreadable
-from runners.record import attempt, only_read, parser, rate_agrees, usable
+from runners.record import (
+    Reading,
+    Result,
+    Runner,
+    Unreadable,
+    attempt,
+    only_read,
+    parser,
+    rate_agrees,
+    usable,
+)
 
 _TITLE = re.compile(
     r"^[ \t]*# *Intel ?\(R\) MPI Benchmarks? (?:Suite )?V?(.{1,60}?), \S+ part", re.M

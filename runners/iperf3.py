@@ -6,8 +6,20 @@ import re
 from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from runners.record import Command, Execution, InvalidRun, Reading, Result, Runner, Settings
-from runners.record import Transcript, Unreadable, attempt, mismatch, usable
+from runners.record import (
+    Command,
+    Execution,
+    InvalidRun,
+    Reading,
+    Result,
+    Runner,
+    Settings,
+    Transcript,
+    Unreadable,
+    attempt,
+    mismatch,
+    usable,
+)
 
 PORT = 5201
 

@@ -10,8 +10,19 @@ import re
 from dataclasses import dataclass, replace
 from typing import Dict, List
 
-from runners.record import Command, FalloffError, InvalidRun, Reading, Result, Runner, Settings
-from runners.record import Transcript, Unreadable, attempt, usable
+from runners.record import (
+    Command,
+    FalloffError,
+    InvalidRun,
+    Reading,
+    Result,
+    Runner,
+    Settings,
+    Transcript,
+    Unreadable,
+    attempt,
+    usable,
+)
 
 PORT = 12865
 

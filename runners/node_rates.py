@@ -13,8 +13,19 @@ from statistics import mean, median
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from runners import provenance, tools
-from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Trial
-from runners.record import Unreadable, judge, parser, whole
+from runners.record import (
+    Command,
+    FalloffError,
+    Reading,
+    Result,
+    Runner,
+    Settings,
+    Trial,
+    Unreadable,
+    judge,
+    parser,
+    whole,
+)
 
 UNITS = {
     "dgemm_flop_s": "flop/s",

@@ -11,8 +11,16 @@ import random
 from dataclasses import asdict, dataclass
 from typing import Any, List, Mapping, Tuple
 
-from runners.description import LEAST_BLOCKS, Stopping, design_of, faults, interconnects_of
-from runners.description import matching, points_of, stopping_of
+from runners.description import (
+    LEAST_BLOCKS,
+    Stopping,
+    design_of,
+    faults,
+    interconnects_of,
+    matching,
+    points_of,
+    stopping_of,
+)
 from runners.record import FalloffError, Settings, Trial, to_json
 
 

@@ -8,8 +8,18 @@ from dataclasses import dataclass
 from itertools import product
 from typing import List, Sequence, Tuple
 
-from runners.record import Command, FalloffError, InvalidRun, Reading, Result, Runner, Settings
-from runners.record import Unreadable, parser, whole
+from runners.record import (
+    Command,
+    FalloffError,
+    InvalidRun,
+    Reading,
+    Result,
+    Runner,
+    Settings,
+    Unreadable,
+    parser,
+    whole,
+)
 
 PORT = 5310
 

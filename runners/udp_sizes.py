@@ -9,8 +9,18 @@ from typing import Any, List
 
 from runners import iperf3
 from runners.iperf3 import PORT
-from runners.record import Command, FalloffError, InvalidRun, Reading, Result, Runner, Settings
-from runners.record import Transcript, Unreadable, mismatch
+from runners.record import (
+    Command,
+    FalloffError,
+    InvalidRun,
+    Reading,
+    Result,
+    Runner,
+    Settings,
+    Transcript,
+    Unreadable,
+    mismatch,
+)
 
 ETHERNET_HEADER = 14
 HEADERS = ETHERNET_HEADER + 20 + 8

@@ -7,18 +7,19 @@ from pathlib import Path
 
 import browser
 import campaigns
-import experiment
 import netpipe
+import synthetic
+from curves import TRUTHS, fifteen_points, plain_loop
+from local_testbed import LocalTestbed
+
+import experiment
 import reporting
 import runners.campaign as engine
-import synthetic
 from analysis import contrasts, derive, experiments, store
 from analysis.explorer import server
 from analysis.fitting.batch import refit
 from analysis.models import find
 from analysis.paths import PATHS, REFERENCE
-from curves import TRUTHS, fifteen_points, plain_loop
-from local_testbed import LocalTestbed
 from runners.journal import Folder
 from runners.record import Execution, FalloffError, Transcript
 from runners.testbeds.emulated import open_testbed

@@ -16,7 +16,12 @@ CAMPAIGN = {
     "levels": {"nodes": {"1": {"N": 100}, "2": {"N": 140}, "4": {"N": 200}}},
     "settings": {"say": "3.5", "seconds": "0"},
     "warm_up": [{"interconnect": "gige", "nodes": 2}],
-    "design": {"margin": 0.05, "primary": ["gige", "10gige"], "control": "gige", "baseline_nodes": 2},
+    "design": {
+        "margin": 0.05,
+        "primary": ["gige", "10gige"],
+        "control": "gige",
+        "baseline_nodes": 2,
+    },
     "stopping": {"blocks": 3},
     "presets": {"quick": {"time_budget_s": 30}},
 }
@@ -32,7 +37,12 @@ def small_plan(preset: str = "", **changes):
 
 def _commands(point):
     script = 'sleep "$2" && echo "$1"'
-    return [Command(("sh", "-c", script, "sh", point["say"], point["seconds"]), timeout_s=point.get("timeout_s", 5))]
+    return [
+        Command(
+            ("sh", "-c", script, "sh", point["say"], point["seconds"]),
+            timeout_s=point.get("timeout_s", 5),
+        )
+    ]
 
 
 def _results(text):

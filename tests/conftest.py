@@ -58,7 +58,9 @@ def stored(request, tmp_path_factory):
     """The report of the stored references, made once for all processes of the suite: how its command ended (`code`, `out`,
     `err`), its `folder`, and where its `notebooks` lie."""
     shared = tmp_path_factory.getbasetemp()
-    if hasattr(request.config, "workerinput"):  # one of several processes: what they have in common is one level up
+    if hasattr(
+        request.config, "workerinput"
+    ):  # one of several processes: what they have in common is one level up
         shared = shared.parent
     folder, notebooks, ended = shared / "stored", shared / "notebooks", shared / "ended.json"
     with open(shared / "stored.lock", "w") as lock, pytest.MonkeyPatch.context() as patch:
@@ -66,5 +68,7 @@ def stored(request, tmp_path_factory):
         if not ended.exists():
             patch.setattr(paths, "EXECUTED", notebooks)
             done = command_line.run("report", "--preset", "stored", "--out", str(folder))
-            ended.write_text(json.dumps({"code": done.returncode, "out": done.stdout, "err": done.stderr}))
+            ended.write_text(
+                json.dumps({"code": done.returncode, "out": done.stdout, "err": done.stderr})
+            )
     return SimpleNamespace(folder=folder, notebooks=notebooks, **json.loads(ended.read_text()))

@@ -5,7 +5,9 @@ import numpy as np
 
 NODES = np.array([1.0, 2, 4, 8, 16])
 BLOCKS = 3
-GRIDS = np.array([2.0 ** np.arange(10, 15), np.full(5, 64), np.full(5, 2), np.full(5, 2)])  # N, NB, P, Q
+GRIDS = np.array(
+    [2.0 ** np.arange(10, 15), np.full(5, 64), np.full(5, 2), np.full(5, 2)]
+)  # N, NB, P, Q
 TRUTHS = {
     "amdahl": (4.0, 0.05),
     "bandwidth_delay": (0.9, 40.0),

@@ -15,7 +15,9 @@ def command(folder: Path, name: str, prints: str = "", complains: str = "", code
     (folder / name).chmod(0o755)
 
 
-def queue(folder: Path, state: str, reason: str = "None", elapsed: str = "0:12", limit: str = "5:00") -> None:
+def queue(
+    folder: Path, state: str, reason: str = "None", elapsed: str = "0:12", limit: str = "5:00"
+) -> None:
     """A squeue that knows a job of this state."""
     command(folder, "squeue", f"{state}|{reason}|{elapsed}|{limit}\n")
 

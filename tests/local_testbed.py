@@ -25,16 +25,22 @@ class LocalTestbed:
         self.executed.append(trial.id)
         executions = tuple(self._execute(command) for command in commands)
         requested = {"interconnect": trial.point.get("interconnect", "")}
-        return Transcript(trial, self.name, self.evidence, executions, requested, {**requested, **self.effective})
+        return Transcript(
+            trial, self.name, self.evidence, executions, requested, {**requested, **self.effective}
+        )
 
     def _execute(self, command: Command) -> Execution:
         start = time.time()
         try:
-            done = subprocess.run(command.argv, capture_output=True, text=True, timeout=command.timeout_s)
+            done = subprocess.run(
+                command.argv, capture_output=True, text=True, timeout=command.timeout_s
+            )
             said, code = (done.stdout, done.stderr), done.returncode
         except subprocess.TimeoutExpired:
             said, code = ("", ""), None
-        return Execution(command.argv[0], command.argv, *said, code, start, time.time() - start, code is None)
+        return Execution(
+            command.argv[0], command.argv, *said, code, start, time.time() - start, code is None
+        )
 
 
 @contextmanager

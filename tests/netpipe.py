@@ -20,7 +20,14 @@ ROW = re.compile(r"(\d+) bytes +\d+ times --> +\S+ Mbps in +(\d+\.\d+) usec")
 
 def netpipe(testbed, path: str, size: int) -> float:
     """The round trip [s] of `size` bytes between nodes 1 and 2 of a path, as NetPIPE measures it."""
-    only = ("-l", str(size), "-u", str(size), "-p", "0")  # from this size to this size, and none nearby
+    only = (
+        "-l",
+        str(size),
+        "-u",
+        str(size),
+        "-p",
+        "0",
+    )  # from this size to this size, and none nearby
     receiver = Command(("NPtcp", *only), node=2, background=True, listens=PORT)
     transmitter = Command(("NPtcp", "-h", "{node2}", *only), node=1)
     said = _run(testbed, path, [receiver, transmitter]).stderr
@@ -37,9 +44,13 @@ def token(testbed, path: str, size: int) -> float:
 
 def _run(testbed, path, commands):
     """The last command's execution; raises FalloffError when anything failed."""
-    placed = [replace(one, argv=(*PLACE, tools.find(one.argv[0], {}), *one.argv[1:])) for one in commands]
+    placed = [
+        replace(one, argv=(*PLACE, tools.find(one.argv[0], {}), *one.argv[1:])) for one in commands
+    ]
     transcript = testbed.run(Trial("bench", "point", "none", 1, 1, {"path": path}), placed)
     failed = [done for done in transcript.executions if done.exit_code != 0]
     if transcript.fault or failed:
-        raise FalloffError(transcript.fault or f"{failed[0].tool}: {failed[0].stderr or failed[0].stdout}")
+        raise FalloffError(
+            transcript.fault or f"{failed[0].tool}: {failed[0].stderr or failed[0].stdout}"
+        )
     return transcript.executions[-1]

@@ -14,7 +14,9 @@ from runners.record import FalloffError
 def main(folder: Folder) -> None:
     """Run what is missing of the campaign, telling each finished trial."""
     try:
-        session.run(folder.plan(), folder, lambda e: e.kind == "finished" and print(e.trial.id, flush=True))
+        session.run(
+            folder.plan(), folder, lambda e: e.kind == "finished" and print(e.trial.id, flush=True)
+        )
     except FalloffError as error:
         sys.exit(f"falloff: {error}")
 

@@ -26,7 +26,10 @@ def main(folder: Path) -> None:
         (folder / "state.part").write_text(str(net.state))
         (folder / "state.part").rename(folder / "state")
         ranks = 2 if "interconnect" in point else 0
-        testbed.run(Trial("endless", "point", "none", 1, 1, point), [Command(FOREVER, ranks=ranks, timeout_s=1000)])
+        testbed.run(
+            Trial("endless", "point", "none", 1, 1, point),
+            [Command(FOREVER, ranks=ranks, timeout_s=1000)],
+        )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,9 @@ FOLDER = Path(__file__).resolve().parent / "transcripts"
 
 def cases(tool: str = "*") -> list[str]:
     """All recorded outputs `tool/version-case`, of one tool or of all."""
-    return sorted(str(file.relative_to(FOLDER).with_suffix("")) for file in FOLDER.glob(f"{tool}/*.txt"))
+    return sorted(
+        str(file.relative_to(FOLDER).with_suffix("")) for file in FOLDER.glob(f"{tool}/*.txt")
+    )
 
 
 def text(case: str) -> str:

@@ -32,7 +32,12 @@ def main(folder: Path) -> None:
     wanted = plan()
     with emulated.open_testbed(wanted.testbed, wanted.interconnects) as testbed:
         print("open", testbed.state, flush=True)
-        engine.run(wanted, testbed, Folder(folder), lambda e: e.kind == "finished" and print(e.trial.id, flush=True))
+        engine.run(
+            wanted,
+            testbed,
+            Folder(folder),
+            lambda e: e.kind == "finished" and print(e.trial.id, flush=True),
+        )
 
 
 if __name__ == "__main__":

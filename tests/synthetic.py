@@ -25,14 +25,20 @@ INTERCONNECTS = {
         "mtu": 1500,
         "source": "synthetic",
     },
-    "unshaped": {"name": "unshaped control", "short": "control", "mtu": 1500, "source": "synthetic"},
+    "unshaped": {
+        "name": "unshaped control",
+        "short": "control",
+        "mtu": 1500,
+        "source": "synthetic",
+    },
 }
 GOODPUT = {"gige": 0.94e9, "10gige": 9.2e9, "unshaped": 13.6e9}  # bit/s
 ROUND_TRIP = {"gige": 60e-6, "10gige": 40e-6, "unshaped": 30e-6}  # s
 NODE_RATE = 4.35  # Gflop/s at which a node is paced
 TAKEN = 0.9  # of what it is asked to take, a daemon takes so much
 DAEMONS = {"none": (0.0, 0)} | {
-    f"{percent} % at {hz} Hz": (percent / 100, hz) for percent, hz in product((1, 2, 5), (10, 100, 1000))
+    f"{percent} % at {hz} Hz": (percent / 100, hz)
+    for percent, hz in product((1, 2, 5), (10, 100, 1000))
 }  # share of a node's computing, and pauses a second of it
 
 
@@ -64,7 +70,9 @@ PRIMARY = [  # of the scale model's campaign, in this order
 ]
 
 
-def sequential_campaign(blocks=9, falls=(0.13, 0.0, 0.0), looks=(4, 6, 9), one_sided=0.02, alone=0.0, **chance):
+def sequential_campaign(
+    blocks=9, falls=(0.13, 0.0, 0.0), looks=(4, 6, 9), one_sided=0.02, alone=0.0, **chance
+):
     """A campaign with the planned looks and the fixed sequence of PRIMARY, whose true falls are `falls`.
 
     `alone` is the true fall of GigE against 10GE on one node, which uses no network.
@@ -84,12 +92,17 @@ def sequential_campaign(blocks=9, falls=(0.13, 0.0, 0.0), looks=(4, 6, 9), one_s
     lost = {
         "unshaped": dict.fromkeys(nodes, 0.0),
         "10gige": of_10gige,
-        "gige": {n: of_10gige[n] + first * (n >= 8) + third * (n >= 16) + np.log1p(-alone) * (n == 1) for n in nodes},
+        "gige": {
+            n: of_10gige[n] + first * (n >= 8) + third * (n >= 16) + np.log1p(-alone) * (n == 1)
+            for n in nodes
+        },
     }
 
     def rate(point):
         share = 0.98 / (1 + 0.03 * (point["nodes"] - 1))
-        return NODE_RATE * point["nodes"] * share * np.exp(lost[point["interconnect"]][point["nodes"]])
+        return (
+            NODE_RATE * point["nodes"] * share * np.exp(lost[point["interconnect"]][point["nodes"]])
+        )
 
     return from_design("hpl_scaling", design, rate, blocks, **chance)
 
@@ -127,7 +140,9 @@ def from_design(
         for index in random.permutation(len(levels)):
             point = {**settings, **dict(zip(factors, levels[index]))}
             measured = effect * rate(point) * np.exp(random.normal(0, noise))
-            trials.append(_hpl(block, point, measured, max(nodes), (block, *levels[index]) in failed))
+            trials.append(
+                _hpl(block, point, measured, max(nodes), (block, *levels[index]) in failed)
+            )
     return _dataset(name, trials, design)
 
 
@@ -162,7 +177,12 @@ def _hpl(block, point, rate, largest, failed):
     if "daemon" in point:
         share, frequency = DAEMONS[point["daemon"]]
         charged = _on_nodes(0.9 * time, n, largest)
-        trial |= {"noise": share, "noise_hz": frequency, "pace_charged": charged, "pace_paused": TAKEN * share * charged}
+        trial |= {
+            "noise": share,
+            "noise_hz": frequency,
+            "pace_charged": charged,
+            "pace_paused": TAKEN * share * charged,
+        }
     return {**trial, **_no_reading()} if failed else trial
 
 
@@ -180,7 +200,9 @@ def _survey(largest):
             "reason": "",
             "wall_time": 2.0,
         }
-        trials.append({**link, "runner": "iperf3", "goodput": GOODPUT[interconnect], "retransmits": 0})
+        trials.append(
+            {**link, "runner": "iperf3", "goodput": GOODPUT[interconnect], "retransmits": 0}
+        )
         round_trip = ROUND_TRIP[interconnect]
         trials.append({**link, "runner": "ping", "round_trip_time": round_trip, "ping_loss": 0})
     return trials
@@ -218,7 +240,10 @@ def assembled(name, trials, design, interconnects, testbed, settings):
     always = {"evidence": "emulated", "testbed": testbed["name"]}
     rows = [{**always, **identity, **trial} for identity, trial in zip(ids, trials)]
     coordinates, variables = (
-        {key: _array(key, wanted, rows, testbed["nodes"]) for key, wanted in schema()[section].items()}
+        {
+            key: _array(key, wanted, rows, testbed["nodes"])
+            for key, wanted in schema()[section].items()
+        }
         for section in ("coordinates", "variables")
     )
     attributes = {
@@ -247,7 +272,11 @@ def of_plan(plan, readings):
         for trial in block
     ]
     points = [trial.point for trial in plan.blocks[0]]
-    settings = {key: value for key, value in points[0].items() if all(point[key] == value for point in points)}
+    settings = {
+        key: value
+        for key, value in points[0].items()
+        if all(point[key] == value for point in points)
+    }
     return assembled(plan.name, trials, plan.design, plan.interconnects, plan.testbed, settings)
 
 
@@ -259,7 +288,9 @@ def _array(name, wanted, rows, largest):
         "size": np.array(payload.LEAST),
         "message": np.arange(0),
         "pair": _counted(rows, "token_throughput", 0),
-        "run": max(_counted(rows, "token_throughput", 1), _counted(rows, "flow_makespan", 0), key=len),
+        "run": max(
+            _counted(rows, "token_throughput", 1), _counted(rows, "flow_makespan", 0), key=len
+        ),
         "place": _counted(rows, "bytes_through", 0),
         "quantile": np.array(token_exchange.LEVELS),
     }

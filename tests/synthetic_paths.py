@@ -11,7 +11,14 @@ from runners import fanout
 
 
 def long_path_campaign(
-    blocks=10, window_share=1.0, noise=0.02, block_effect=0.01, seed=1, preset="full", slow=None, campaign="long_path"
+    blocks=10,
+    window_share=1.0,
+    noise=0.02,
+    block_effect=0.01,
+    seed=1,
+    preset="full",
+    slow=None,
+    campaign="long_path",
 ):
     """Goodput = min(wire limit, window_share x window / round trip), with noise on the log scale.
 
@@ -54,7 +61,9 @@ def fan_out_campaign(blocks=8, capacities=None, noise=0.01, seed=1, preset="full
             capacities.get("cpu", np.inf),
             capacities.get("stream", np.inf) * point["streams"] * len(far),
         )
-        rates = least / len(far) * np.exp(random.normal(0, noise) + random.normal(0, noise, len(far)))
+        rates = (
+            least / len(far) * np.exp(random.normal(0, noise) + random.normal(0, noise, len(far)))
+        )
         flows = np.full(8, np.nan)
         flows[np.array(far) - 1] = rates
         return {
@@ -76,5 +85,6 @@ def without(dataset, **point):
     numbers = [name for name in dataset.data_vars if dataset[name].dtype.kind == "f"]
     lost = dataset.assign({name: dataset[name].where(~gone) for name in numbers})
     return lost.assign(
-        status=xr.where(gone, "failed", dataset.status), reason=xr.where(gone, "planted fault", dataset.reason)
+        status=xr.where(gone, "failed", dataset.status),
+        reason=xr.where(gone, "planted fault", dataset.reason),
     )

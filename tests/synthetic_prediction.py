@@ -14,10 +14,15 @@ BETA = {"gige": 8e-9, "10gige": 3e-9, "unshaped": 2e-9}  # s/B
 SIZES = [4, 4096, 65536, 524288, 4194304]  # B
 NODES = [1, 2, 4, 8]
 LATENCIES, BANDWIDTHS = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3), (5e7, 1e8, 2e8, 4e8, 8e8)  # s, B/s
-PER_SECOND, PER_SECOND_A_BYTE = 200.0, 2e7  # of a model's latency and 1 / bandwidth: what they add to its time of 1
+PER_SECOND, PER_SECOND_A_BYTE = (
+    200.0,
+    2e7,
+)  # of a model's latency and 1 / bandwidth: what they add to its time of 1
 
 
-def tokens(blocks=3, runs=4, noise=0.0, block_effect=0.0, networks=tuple(INTERCONNECTS), seed=1, failed=()):
+def tokens(
+    blocks=3, runs=4, noise=0.0, block_effect=0.0, networks=tuple(INTERCONNECTS), seed=1, failed=()
+):
     """Exchanges of one pair whose time one way is ALPHA + BETA size; `failed` holds (block, network, size).
 
     `noise` and `block_effect` are log-scale standard deviations of a run and of a block.
@@ -29,12 +34,28 @@ def tokens(blocks=3, runs=4, noise=0.0, block_effect=0.0, networks=tuple(INTERCO
             time = ALPHA.get(network, 0) + BETA.get(network, 1e-9) * size
             written = size / (2 * time) * np.exp(effect + chance.normal(0, noise, (1, runs)))
             lost = (block, network, size) in failed
-            state = {"status": "failed", "reason": "planted fault"} if lost else {"status": "ok", "reason": ""}
+            state = (
+                {"status": "failed", "reason": "planted fault"}
+                if lost
+                else {"status": "ok", "reason": ""}
+            )
             point = {"interconnect": network, "token_bytes": size, "pairs": 1}
             round_trips = np.repeat((size / written)[..., None], len(LEVELS), axis=2)
             reading = {"token_throughput": written, "token_round_trip": round_trips}
-            read = {name: np.full_like(values, np.nan) if lost else values for name, values in reading.items()}
-            trials.append({"role": "point", "runner": "token_exchange", "block": block, **state, **point, **read})
+            read = {
+                name: np.full_like(values, np.nan) if lost else values
+                for name, values in reading.items()
+            }
+            trials.append(
+                {
+                    "role": "point",
+                    "runner": "token_exchange",
+                    "block": block,
+                    **state,
+                    **point,
+                    **read,
+                }
+            )
     design = {"factors": {"interconnect": list(networks), "token_bytes": SIZES}}
     testbed = {"name": "scale_model", "kind": "emulated", "nodes": 8}
     known = {name: INTERCONNECTS.get(name, {}) for name in networks}
@@ -87,7 +108,10 @@ def as_modelled(interconnect, n):
 
 def surface_campaign(share=modelled_share, latencies=LATENCIES, bandwidths=BANDWIDTHS, **chance):
     """A simulation at every combination of latency and bandwidth, whose HPL has that share of the known rate."""
-    vary = [f"latency={latency:g},bandwidth={bandwidth:g}" for latency, bandwidth in product(latencies, bandwidths)]
+    vary = [
+        f"latency={latency:g},bandwidth={bandwidth:g}"
+        for latency, bandwidth in product(latencies, bandwidths)
+    ]
     design = {"factors": {"interconnect": ["gige"], "nodes": NODES, "vary": vary}}
 
     def rate(point):

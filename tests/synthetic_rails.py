@@ -14,7 +14,13 @@ GAINS = {
     "mptcp": {1: 0.0, 2: 0.06, 4: 0.14, 8: 0.25},
     "mpi_striping": {1: 0.0, 2: 0.07, 4: 0.16, 8: 0.3},
 }
-LESSER = {"one_link": 0.0, "ecmp_layer2": 0.0, "ecmp_layer34": 0.3, "mptcp": 0.45, "mpi_striping": 0.5}
+LESSER = {
+    "one_link": 0.0,
+    "ecmp_layer2": 0.0,
+    "ecmp_layer34": 0.3,
+    "mptcp": 0.45,
+    "mpi_striping": 0.5,
+}
 LINKS = {
     "one_link": {1: 1.0, 2: 1.0, 8: 1.0},
     "ecmp_layer2": {1: 1.0, 2: 1.0, 8: 1.0},
@@ -24,7 +30,9 @@ LINKS = {
 NODE_RATE = 0.08  # Gflop/s of HPL on one node
 
 
-def hpl_campaign(blocks=8, gains=GAINS, lesser=LESSER, noise=0.01, block_effect=0.03, seed=3, preset="full"):
+def hpl_campaign(
+    blocks=8, gains=GAINS, lesser=LESSER, noise=0.01, block_effect=0.03, seed=3, preset="full"
+):
     """HPL at a rate that falls off with the nodes over one link, and gains by way and nodes (a fraction).
 
     `lesser` is the part of the bytes sent over the lesser link; `noise` and `block_effect` are on the log scale.
@@ -57,7 +65,9 @@ def micro_campaign(blocks=6, links=LINKS, noise=0.005, seed=1, preset="full"):
         over_second = (carried - 1) / carried
         sent = np.array([5e8, 5e6, *[0.0] * 6])
         return {
-            "goodput": carried * wire_limit(link["rate_bit_s"], link["mtu"]) * np.exp(random.normal(0, noise)),
+            "goodput": carried
+            * wire_limit(link["rate_bit_s"], link["mtu"])
+            * np.exp(random.normal(0, noise)),
             "bytes_sent_rail_1": (1 - over_second) * sent,
             "bytes_sent_rail_2": over_second * sent,
         }

@@ -26,14 +26,33 @@ ALPHA = {  # s one way, of one pair
     "bonded_switch": 150e-6,
     "bonded_shared": 90e-6,
 }
-WIRES = {"bonded": 2, "bonded_switch": 2, "bonded_shared": 2}  # that the frames of one token take in turn
-LONGER = {"remote_switch": 1.1, "remote_router": 1.2, "bonded_switch": 1.5}  # time for a byte, of the wire's own
+WIRES = {
+    "bonded": 2,
+    "bonded_switch": 2,
+    "bonded_shared": 2,
+}  # that the frames of one token take in turn
+LONGER = {
+    "remote_switch": 1.1,
+    "remote_router": 1.2,
+    "bonded_switch": 1.5,
+}  # time for a byte, of the wire's own
 USE = 0.95  # part of what their wires carry that several pairs reach together
-SPREAD = np.linspace(0.8, 1.2, len(token_exchange.LEVELS))  # quantiles of the round trips, over their mean
+SPREAD = np.linspace(
+    0.8, 1.2, len(token_exchange.LEVELS)
+)  # quantiles of the round trips, over their mean
 
 
 def token_campaign(
-    blocks=3, noise=0.01, block_effect=0.005, seed=1, preset="full", only=(), use=None, excess=(), failed=(), astray=()
+    blocks=3,
+    noise=0.01,
+    block_effect=0.005,
+    seed=1,
+    preset="full",
+    only=(),
+    use=None,
+    excess=(),
+    failed=(),
+    astray=(),
 ):
     """Throughput of a pair = size / (2 (alpha + beta size)), and of several no more than a part of what wires carry.
 
@@ -64,11 +83,15 @@ def token_campaign(
             round_trip = (point["token_bytes"] / written)[..., None] * SPREAD
             readings = {"token_throughput": written, "token_round_trip": round_trip}
             if state["status"] == "ok":
-                readings["bytes_through"] = _passed(point["path"], np.nansum(written, 1) * settings["window_s"], astray)
+                readings["bytes_through"] = _passed(
+                    point["path"], np.nansum(written, 1) * settings["window_s"], astray
+                )
             trials.append({**state, **settings, **point, **readings})
     between = {path: PATHS[path] for path in factors["path"]}
     testbed = {"name": "beowulf", "kind": "paths", "nodes": 16}
-    dataset = assembled("token_exchange", trials, {**design, "factors": factors}, between, testbed, settings)
+    dataset = assembled(
+        "token_exchange", trials, {**design, "factors": factors}, between, testbed, settings
+    )
     return dataset.assign_attrs(provenance=json.dumps({"sessions": [{"host": {"cpus": 2}}]}))
 
 
@@ -93,7 +116,9 @@ def _passed(path, written, astray):
         1000 + sum(2.6 * size / wires for size, way in zip(written, ways) if place in way)
         for place in carriers(PATHS[path])
     ]
-    unused = [np.nan] * (max(len(carriers(PATHS[other])) for other in CAMPAIGN["factors"]["path"]) - len(passed))
+    unused = [np.nan] * (
+        max(len(carriers(PATHS[other])) for other in CAMPAIGN["factors"]["path"]) - len(passed)
+    )
     return [*(passed[::-1] if path in astray else passed), *unused]
 
 

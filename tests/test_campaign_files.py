@@ -13,15 +13,6 @@ SIMULATED = (
     "hpl_paper", "hpl_sensitivity", "hpl_contention", "hpl_beyond", "hpl_agreement", "hpl_surface", "hpl_topology",
 )  # fmt: skip
 HPL = [name for name in NAMES if name.startswith("hpl_")]
-LINK = [
-    name for name in NAMES if name.startswith("link_")
-]  # over one link and two, without a path of data/paths.toml
-NODES = [
-    "token_nodes",
-    "token_load",
-    "topology",
-]  # between nodes of a cluster, without a path either
-TCP = [name for name in NAMES if name not in HPL + LINK + NODES]
 
 
 def plan_of(name, preset="full"):
@@ -32,6 +23,9 @@ def plan_of(name, preset="full"):
 def points(name):
     """The points of a campaign's first block."""
     return [trial.point for trial in plan_of(name).blocks[0] if trial.role == "point"]
+
+
+TCP = [name for name in NAMES if "path" in points(name)[0]]
 
 
 @pytest.mark.parametrize("name", NAMES)

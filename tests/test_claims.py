@@ -21,8 +21,8 @@ from analysis.claims.evaluate import QUANTITIES, Entry, Judgement, judge, judge_
 from analysis.claims.ledger import Claim, Confound
 from analysis.claims.sample import Estimate, Sample, Untestable
 from analysis.experiments import Studies, top500
-from analysis.statistics.judgement import judge_range
 from analysis.publish import to_html
+from analysis.statistics.judgement import judge_range
 from runners.record import FalloffError
 
 SHIPPED = ledger.load()

@@ -14,7 +14,9 @@ def ran(shown, tags=(), count=1):
     """A cell of code with what it showed."""
     data, about = shown._repr_mimebundle_() if shown else ({"text/plain": "3"}, {})
     output = new_output("execute_result", data=data, metadata=about, execution_count=count)
-    return new_code_cell("show()", outputs=[output], execution_count=count, metadata={"tags": list(tags)})
+    return new_code_cell(
+        "show()", outputs=[output], execution_count=count, metadata={"tags": list(tags)}
+    )
 
 
 @pytest.fixture
@@ -37,7 +39,11 @@ def notebook(tmp_path):
 
 def test_words_figures_and_findings_are_there(notebook):
     section = document.read(notebook)
-    assert section.markdown.index("# A question") < section.markdown.index("figures/rate.svg") < section.markdown.index("An answer")
+    assert (
+        section.markdown.index("# A question")
+        < section.markdown.index("figures/rate.svg")
+        < section.markdown.index("An answer")
+    )
     assert set(section.figures) == {"rate"} and section.rests_on == {"rate": ("hpl_scaling",)}
 
 
@@ -48,7 +54,9 @@ def test_details_are_of_the_supplement(notebook):
 
 def test_code_stands_under_what_it_showed(notebook):
     """Of what showed nothing that a reader reads, the code is in the supplement only."""
-    assert document.read(notebook).markdown.count("::: code") < document.read(notebook, whole=True).markdown.count("::: code")
+    assert document.read(notebook).markdown.count("::: code") < document.read(
+        notebook, whole=True
+    ).markdown.count("::: code")
 
 
 def test_what_was_not_executed_is_refused(notebook):

@@ -2,10 +2,10 @@
 
 import pytest
 from matplotlib.figure import Figure
+from synthetic import campaign
 
 from analysis.exhibit import KEY, Answer, Basis, Exhibit, Table, planned
 from runners.record import FalloffError
-from synthetic import campaign
 
 BASIS = Basis("emulated", 4, "95 % t intervals")
 
@@ -43,11 +43,20 @@ def test_an_axis_without_a_unit_is_refused(labels):
 def test_a_caption_stands_alone():
     """Jupyter shows figure and caption, the report finds them in the output's metadata."""
     made = exhibit(marks="Bars are means.", rests_on=("hpl_scaling",))
-    caption = "HPL over nodes (emulated evidence, n = 4\u00a0blocks, 95 % t intervals). Bars are means."
+    caption = (
+        "HPL over nodes (emulated evidence, n = 4\u00a0blocks, 95 % t intervals). Bars are means."
+    )
     data, about = made._repr_mimebundle_()
-    assert made.caption == caption and caption in data["text/html"] and data["image/svg+xml"].startswith("<?xml")
+    assert (
+        made.caption == caption
+        and caption in data["text/html"]
+        and data["image/svg+xml"].startswith("<?xml")
+    )
     assert about[KEY]["label"] == "rate" and about[KEY]["rests_on"] == ["hpl_scaling"]
-    assert about[KEY]["markdown"] == f'![{caption}](figures/rate.svg){{#fig:rate alt="HPL over nodes"}}'
+    assert (
+        about[KEY]["markdown"]
+        == f'![{caption}](figures/rate.svg){{#fig:rate alt="HPL over nodes"}}'
+    )
 
 
 def test_a_figure_gives_the_same_bytes():
@@ -55,16 +64,23 @@ def test_a_figure_gives_the_same_bytes():
 
 
 def test_a_table_has_its_columns_and_its_caption():
-    table = Table("rates", ("Network", "Rate [Gflop/s]"), "lr", [("GigE", "1.2")], "The rates.", BASIS)
+    table = Table(
+        "rates", ("Network", "Rate [Gflop/s]"), "lr", [("GigE", "1.2")], "The rates.", BASIS
+    )
     assert table.body == "| Network | Rate [Gflop/s] |\n| :-- | --: |\n| GigE | 1.2 |"
-    assert table.markdown.endswith("The rates (emulated evidence, n = 4\u00a0blocks, 95 % t intervals). {#tbl:rates}")
+    assert table.markdown.endswith(
+        "The rates (emulated evidence, n = 4\u00a0blocks, 95 % t intervals). {#tbl:rates}"
+    )
     with pytest.raises(FalloffError, match="not 2 columns"):
         Table("rates", ("Network", "Rate"), "lr", [("GigE",)], "The rates.")
 
 
 def test_an_answer_is_words_and_data():
     data, about = Answer("**It falls off.**")._repr_mimebundle_()
-    assert data["text/markdown"] == about[KEY]["markdown"] == "**It falls off.**" and about[KEY]["findings"] == []
+    assert (
+        data["text/markdown"] == about[KEY]["markdown"] == "**It falls off.**"
+        and about[KEY]["findings"] == []
+    )
 
 
 def test_the_plan_names_factors_levels_and_repeats():

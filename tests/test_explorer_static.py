@@ -33,6 +33,7 @@ def test_the_static_page_works_from_a_file(phone, tmp_path):
             label="The paper's 15 HPL cases on Gigabit Ethernet and 10 Gigabit Ethernet",
         )
         page.locator(".sentence", has_text="falls off").wait_for()
+        assert page.url.endswith("#hpl_paper")  # as the report's links have it
         point(page, "published", "level", "36\u00a0nodes")
         assert column(page, "published", "y") == [80] * 15
         page.go_back()

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-
 HERE = Path(__file__).parent
 
 # On a small file system of its own: fill it, look at what is there, make room, go on.

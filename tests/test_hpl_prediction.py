@@ -30,8 +30,8 @@ from analysis import hpl_predictors, paths
 from analysis.experiments import hpl_links, hpl_prediction
 from analysis.experiments.hpl_prediction import MISLEADS, PREDICTS, UNDECIDED
 from analysis.hpl_predictors import ANALYTIC, BY_BLOCKS, SIMULATED, surface
-from analysis.statistics.draws import over_draws, resampled_blocks
 from analysis.models import hpl
+from analysis.statistics.draws import over_draws, resampled_blocks
 from runners.record import FalloffError
 
 SURFACE = surface_campaign()

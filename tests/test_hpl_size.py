@@ -9,8 +9,8 @@ from synthetic_studies import COSTS, size_campaign
 from analysis import models
 from analysis.experiments import hpl_size as size
 from analysis.fitting.batch import refit
-from analysis.statistics.intervals import t_interval
 from analysis.models.hpl import hpl
+from analysis.statistics.intervals import t_interval
 from runners.record import FalloffError
 
 OTHER_LIMIT = {**COSTS, "gige": {**COSTS["gige"], "gamma": 1.5}}

@@ -40,9 +40,16 @@ def test_runners_use_the_standard_library_only(file):
 def test_runners_run_on_python_3_9():
     """No syntax and no library call that Python 3.9 lacks."""
     done = subprocess.run(
-        [str(Path(sys.executable).with_name("vermin")), "--target=3.9-", "--violations", "--eval-annotations", "--no-tips",
-         str(ROOT / "runners")],
-        capture_output=True, text=True,
+        [
+            str(Path(sys.executable).with_name("vermin")),
+            "--target=3.9-",
+            "--violations",
+            "--eval-annotations",
+            "--no-tips",
+            str(ROOT / "runners"),
+        ],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stdout
 
@@ -54,8 +61,14 @@ TESTBEDS = [file for file in modules("runners/testbeds") if file.name != "trust.
 @pytest.mark.parametrize("file", TESTBEDS, ids=lambda f: f.name)
 def test_testbeds_do_not_know_the_runners(file):
     """A testbed executes commands; it never imports the tool that they belong to."""
-    tools = {f"runners.{path.stem}" for path in (ROOT / "runners").glob("*.py") if "RUNNER =" in path.read_text()}
-    assert tools and not imported(file) & (tools | {"runners.campaign", "runners.plan", "runners.journal"})
+    tools = {
+        f"runners.{path.stem}"
+        for path in (ROOT / "runners").glob("*.py")
+        if "RUNNER =" in path.read_text()
+    }
+    assert tools and not imported(file) & (
+        tools | {"runners.campaign", "runners.plan", "runners.journal"}
+    )
 
 
 @pytest.mark.parametrize("file", modules("runners"), ids=lambda f: str(f.relative_to(ROOT)))
@@ -75,8 +88,22 @@ def test_analysis_executes_nothing(file):
 @pytest.mark.parametrize("file", modules("analysis/models"), ids=lambda f: f.name)
 def test_models_are_plain_functions(file):
     """A model needs numpy and the record that describes it."""
-    assert tops(file) <= {"numpy", "analysis", "importlib", "collections", "dataclasses", "inspect", "pathlib", "pkgutil", "runners"}
-    assert not {n for n in imported(file) if n.startswith("analysis.") and not n.startswith("analysis.models")}
+    assert tops(file) <= {
+        "numpy",
+        "analysis",
+        "importlib",
+        "collections",
+        "dataclasses",
+        "inspect",
+        "pathlib",
+        "pkgutil",
+        "runners",
+    }
+    assert not {
+        n
+        for n in imported(file)
+        if n.startswith("analysis.") and not n.startswith("analysis.models")
+    }
 
 
 def test_no_path_tricks():

@@ -122,11 +122,11 @@ ALLOCATED = "slurm.allocation = lambda: slurm.Allocation('12', ('n1',), None)"
 def test_told_to_stop_it_keeps_what_is_finished(tmp_path):
     """SIGTERM in the middle of a trial, as scancel and the time limit send it: that trial is run again."""
     folder = campaign(
-        tmp_path / "c", settings={"say": "1", "seconds": "30", "timeout_s": 60}, warm_up=[]
+        tmp_path / "c", settings={"say": "1", "seconds": "2", "timeout_s": 60}, warm_up=[]
     )
     child = main(folder.path, ALLOCATED, {})
     for line in child.stdout:
-        if "b001-003-echo" in line:  # the last before the first that takes long
+        if "b001-003-echo" in line:  # the next one has begun
             break
     time.sleep(0.3)
     child.send_signal(signal.SIGTERM)

@@ -1,7 +1,7 @@
 """OSU Micro-Benchmarks: units, labels of launchers, and what must not be taken for a latency or a bandwidth."""
 
-import recorded
 import pytest
+import recorded
 
 from runners import osu
 from runners.record import Unreadable

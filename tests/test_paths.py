@@ -55,7 +55,8 @@ CARRIED, LOST = "1 received", "0 received"
 
 
 @pytest.mark.parametrize(
-    ("path", "largest"), [("crossover", 8972), ("switch", 8972), ("router", 8972), ("switch_8996", 8954)]
+    ("path", "largest"),
+    [("crossover", 8972), ("switch", 8972), ("router", 8972), ("switch_8996", 8954)],
 )
 def test_a_path_carries_its_largest_echo_and_no_larger_one(testbed, path, largest):
     """Both ways; ICMP has 8 bytes, IP 20: 8954 is a frame of 8996 bytes, the limit of the path so named."""
@@ -80,9 +81,13 @@ def test_a_router_counts_down_and_says_what_is_too_large(testbed):
 
 def iperf3(testbed, path, sender=1, receiver=2, omit="0", **point):
     """Goodput [bit/s] of a second by iperf3 after `omit` seconds, its report, and the transcript."""
-    server = Command(("iperf3", "--server", "--one-off"), node=receiver, background=True, listens=5201)
+    server = Command(
+        ("iperf3", "--server", "--one-off"), node=receiver, background=True, listens=5201
+    )
     address = f"{{node{receiver}}}"
-    client = Command(("iperf3", "--client", address, "--json", "--time", "1", "--omit", omit), node=sender)
+    client = Command(
+        ("iperf3", "--client", address, "--json", "--time", "1", "--omit", omit), node=sender
+    )
     transcript = run(testbed, path, server, client, **point)
     report = json.loads(transcript.executions[-1].stdout)
     return report["end"]["sum_received"]["bits_per_second"], report, transcript
@@ -105,15 +110,21 @@ def test_a_link_carries_what_its_wire_does(testbed, mtu):
 def test_rates_are_by_direction(testbed):
     """What comes to node 2 passes its slow way back from the switch; what it sends itself is not slowed down."""
     slow, _, _ = iperf3(testbed, "bounded")
-    fast = repeated(lambda: iperf3(testbed, "bounded", sender=2, receiver=1)[0], lambda fast: fast > 20e6)[-1]
+    fast = repeated(
+        lambda: iperf3(testbed, "bounded", sender=2, receiver=1)[0], lambda fast: fast > 20e6
+    )[-1]
     assert slow < 20e6 < fast
 
 
 def test_a_trial_has_its_congestion_control_and_mtu(testbed):
     """The kernel's sockets use what the trial asks for, and the next trial has its own again."""
     _, report, transcript = iperf3(testbed, "slow", mtu=4000, congestion_control="reno")
-    assert report["end"]["sender_tcp_congestion"] == report["end"]["receiver_tcp_congestion"] == "reno"
-    assert transcript.effective["mtu"] == 4000 and transcript.effective["congestion_control"] == "reno"
+    assert (
+        report["end"]["sender_tcp_congestion"] == report["end"]["receiver_tcp_congestion"] == "reno"
+    )
+    assert (
+        transcript.effective["mtu"] == 4000 and transcript.effective["congestion_control"] == "reno"
+    )
     after = run(testbed, "slow", Command(("true",)))
     assert after.effective["congestion_control"] == "cubic" and after.effective["mtu"] == 1500
 
@@ -122,7 +133,9 @@ def test_a_window_beyond_the_machines_limit_is_a_mismatch(testbed):
     """The kernel cuts it down without a word; the trial says so."""
     limit = testbed.provenance()["largest_window_bytes"]
     assert mismatch(*requested_and_effective(testbed, window_bytes=limit)) == []
-    assert mismatch(*requested_and_effective(testbed, window_bytes=limit + 1))[0].startswith("window_bytes is")
+    assert mismatch(*requested_and_effective(testbed, window_bytes=limit + 1))[0].startswith(
+        "window_bytes is"
+    )
 
 
 def requested_and_effective(testbed, **point):
@@ -134,7 +147,9 @@ def test_a_changed_end_is_named(testbed):
     """What a command changes behind the testbed's back shows, with the end where it is."""
     (device,) = testbed.use("slow").devices("n2")
     changed = run(testbed, "slow", Command(("ip", "link", "set", device, "mtu", "1400"), node=2))
-    assert mismatch(changed.requested, changed.effective) == ["mtu is 1500 on n1 and 1400 on n2, 1500 was asked for"]
+    assert mismatch(changed.requested, changed.effective) == [
+        "mtu is 1500 on n1 and 1400 on n2, 1500 was asked for"
+    ]
 
 
 def test_bystanders_are_counted(testbed):
@@ -154,7 +169,9 @@ def test_receive_work_is_the_receivers(testbed):
     def share() -> float:
         counters = run(testbed, "crossover", flood).counters
         assert counters["host_cpu_time"] >= 0
-        parts = sum(counters["cpu_time"]) + counters["network_cpu_time"] + counters["baseline_cpu_time"]
+        parts = (
+            sum(counters["cpu_time"]) + counters["network_cpu_time"] + counters["baseline_cpu_time"]
+        )
         assert parts + counters["unattributed_cpu_time"] == pytest.approx(counters["host_cpu_time"])
         return counters["cpu_time"][1] / counters["cpu_time"][0]
 
@@ -166,11 +183,17 @@ def test_a_node_that_is_not_there_is_a_fault(testbed):
     trial = Trial("t", "point", "none", 1, 1, {"path": "slow"})
     assert "needs node 3 of 2" in testbed.run(trial, [Command(("true",), node=3)]).fault
     strange = Trial("t", "point", "none", 1, 1, {"path": "tin cans"})
-    assert "'tin cans' is unknown; there are crossover" in testbed.run(strange, [Command(("true",))]).fault
+    assert (
+        "'tin cans' is unknown; there are crossover"
+        in testbed.run(strange, [Command(("true",))]).fault
+    )
 
 
 def test_a_path_that_is_no_graph_is_refused_before_anything_is_made():
     """A link to nowhere, by the name of its path."""
     broken = {"broken": {"name": "a broken one", "links": [{"from": 1, "to": "nowhere"}]}}
-    with pytest.raises(FalloffError, match="path a broken one: .* nowhere"), emulated.open_testbed(DESCRIPTION, broken):
+    with (
+        pytest.raises(FalloffError, match="path a broken one: .* nowhere"),
+        emulated.open_testbed(DESCRIPTION, broken),
+    ):
         pass

@@ -63,7 +63,9 @@ def supplement(built):
 
 
 def test_all_four_documents_are_written(built):
-    assert built.pdf.read_bytes().startswith(b"%PDF") and built.supplement_pdf.read_bytes().startswith(b"%PDF")
+    assert built.pdf.read_bytes().startswith(
+        b"%PDF"
+    ) and built.supplement_pdf.read_bytes().startswith(b"%PDF")
     assert built.html.read_text().startswith("<!DOCTYPE html>")
 
 
@@ -90,6 +92,7 @@ def test_code_and_evidence_fold_under_the_figure(html, built):
     under = html[html.index("<figure") :]
     assert '<details class="code">' in under and '<details class="evidence">' in under
     assert "falloff trace rate" in under and 'href="#data:hpl_scaling"' in under
+    assert 'href="explorer.html#hpl_scaling"' in under
 
 
 def test_every_dataset_has_its_digest_and_command(html):
@@ -105,7 +108,11 @@ def test_the_page_knows_the_dark_the_phone_and_large_figures(html):
 
 def test_findings_are_data_too(built):
     (finding,) = json.loads((built.html.parent / "summary.json").read_text())["findings"]
-    assert finding["answer"] == "falls off" and finding["interval"] == [0.09, 0.11] and finding["primary"]
+    assert (
+        finding["answer"] == "falls off"
+        and finding["interval"] == [0.09, 0.11]
+        and finding["primary"]
+    )
 
 
 def test_the_same_notebooks_give_the_same_bytes(notebooks, built, tmp_path):

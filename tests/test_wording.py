@@ -34,10 +34,6 @@ def test_number_keeps_its_significant_digits(size, digits, sign):
         (wording.listed, (["a", "b", "c"],), "a, b and c"),
         (wording.listed, (["a"],), "a"),
         (wording.day, ("2026-11-21T12:47:47+00:00",), "21 November 2026"),
-        (wording.duration, (0.0286,), "28.6 ms"),
-        (wording.duration, (0.0,), "0.00 ns"),
-        (wording.duration_range, ((-2e-9, 3.1e-8),), "\u22122.00 to 31.0 ns"),
-        (wording.duration_range, ((2e-4, 0.012),), "0.200 to 12.0 ms"),
         (wording.byte_size, (65536,), "64 KiB"),
         (wording.plain, ("a_b*c\nd",), r"a\_b\*c d"),
     ],
@@ -56,9 +52,6 @@ def test_what_is_written(write, arguments, written):
         wording.byte_size,
         wording.byte_range,
         wording.micro,
-        wording.duration,
-        wording.duration_range,
-        wording.probability,
     ],
 )
 def test_the_unknown_is_a_dash(write):

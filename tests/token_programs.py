@@ -21,7 +21,10 @@ def compiled(name: str, compiler: str, folder: Path) -> Path:
         pytest.skip(f"no {compiler}: run `make setup`")
     sources = [str(SOURCES / file) for file in ("token.c", *build._TOKEN[name])]
     program = folder / name
-    subprocess.run([compiler, "-O2", "-Wall", "-Wextra", "-Werror", *sources, "-o", str(program), "-lm"], check=True)
+    subprocess.run(
+        [compiler, "-O2", "-Wall", "-Wextra", "-Werror", *sources, "-o", str(program), "-lm"],
+        check=True,
+    )
     return program
 
 
@@ -35,9 +38,13 @@ class Exchange:
         self.producers = [self._start("produce", str(port)) for port in ports[pairs:]]
         self.coordinator = None
         _await_listeners(ports)
-        self._addresses = [f"127.0.0.1:{port},127.0.0.1:{consumer}" for consumer, port in zip(ports, ports[pairs:])]
+        self._addresses = [
+            f"127.0.0.1:{port},127.0.0.1:{consumer}" for consumer, port in zip(ports, ports[pairs:])
+        ]
 
-    def coordinate(self, size: int, runs: int, warm_up_s: float, window_s: float, stdout=subprocess.PIPE) -> None:
+    def coordinate(
+        self, size: int, runs: int, warm_up_s: float, window_s: float, stdout=subprocess.PIPE
+    ) -> None:
         """Start the coordinator."""
         settings = map(str, (size, runs, warm_up_s, window_s))
         self.coordinator = self._start("coordinate", *settings, *self._addresses, stdout=stdout)
@@ -50,11 +57,16 @@ class Exchange:
     def ended(self, limit_s: float) -> list[tuple[int, str, str]]:
         """Exit code, output and complaint of each, of which the last ends at most `limit_s` from now."""
         deadline = time.monotonic() + limit_s
-        said = [process.communicate(timeout=max(deadline - time.monotonic(), 0.01)) for process in self.processes]
+        said = [
+            process.communicate(timeout=max(deadline - time.monotonic(), 0.01))
+            for process in self.processes
+        ]
         return [(process.returncode, *texts) for process, texts in zip(self.processes, said)]
 
     def _start(self, *words: str, stdout=subprocess.PIPE) -> subprocess.Popen:
-        return subprocess.Popen([self._program, *words], stdout=stdout, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            [self._program, *words], stdout=stdout, stderr=subprocess.PIPE, text=True
+        )
 
 
 @contextmanager
@@ -82,7 +94,9 @@ def _await_listeners(ports: list[int]) -> None:
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
         rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-        if set(ports) <= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == _LISTENING}:
+        if set(ports) <= {
+            int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == _LISTENING
+        }:
             return
         time.sleep(0.01)
     raise TimeoutError(f"nobody listens on some of {ports}")

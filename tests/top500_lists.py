@@ -92,12 +92,17 @@ def rows(month: str, systems=None) -> list[list]:
     """The list as a table: headings, then a row for each system; other columns hold something, as in the real files."""
     headings, table = HEADINGS[month], []
     scale = 1e-3 if "Rmax [TFlop/s]" in headings else 1
-    places = {field: next(headings.index(name) for name in names if name in headings) for field, names in COLUMNS.items()}
+    places = {
+        field: next(headings.index(name) for name in names if name in headings)
+        for field, names in COLUMNS.items()
+    }
     for system in ROWS[month] if systems is None else systems:
         known = dict(zip(FIELDS, system))
         row = ["Nhalf" if name == "Segment" else 0 for name in headings]
         for field, place in places.items():
-            row[place] = known[field] if field not in ("rmax", "rpeak") else _short(scale * known[field])
+            row[place] = (
+                known[field] if field not in ("rmax", "rpeak") else _short(scale * known[field])
+            )
         table.append(row)
     return [list(headings), *table]
 

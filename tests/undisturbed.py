@@ -24,7 +24,9 @@ def repeated(measure: Callable[[], T], good: Callable[[T], bool], at_least: int 
         if time.monotonic() - begun > PATIENCE_S and not any(map(good, values)):
             wanted, stolen = (now - then for now, then in zip(_wanted_and_stolen(), before))
             if stolen > 0.1 * wanted:
-                pytest.skip(f"other machines took {stolen / wanted:.0%} of the time of ours; measured were {values}")
+                pytest.skip(
+                    f"other machines took {stolen / wanted:.0%} of the time of ours; measured were {values}"
+                )
             break
     return values
 

@@ -25,7 +25,9 @@ PYTHON = "/usr/bin/python3"  # the one that runs the tests may lie in root's hom
 
 def lacking(description: dict) -> list[str]:
     """Why a test cannot have an emulated testbed in its own process: the testbed's reasons, or that it is not root."""
-    return emulated.unavailable(description) + ([] if IS_ROOT else ["network namespaces need root: run it with sudo"])
+    return emulated.unavailable(description) + (
+        [] if IS_ROOT else ["network namespaces need root: run it with sudo"]
+    )
 
 
 def require(*names: str) -> None:
@@ -45,7 +47,9 @@ def furnished() -> Iterator[Path]:
     """
     with tempfile.TemporaryDirectory(prefix="ordinary-") as folder:
         home = Path(folder)
-        shutil.copytree(ROOT / "runners", home / "runners", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / "runners", home / "runners", ignore=shutil.ignore_patterns("__pycache__")
+        )
         shutil.copy(ROOT / "tests/ordinary_user.py", home)
         (home / "build/tools/bin").mkdir(parents=True)
         require("xhpl", "dgemm")

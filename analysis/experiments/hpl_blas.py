@@ -11,8 +11,8 @@ from analysis import drawing, style
 from analysis.derive import at_only_level, points
 from analysis.exhibit import Basis, Exhibit
 from analysis.findings import T_INTERVAL, Finding, of_estimate, of_fall, origin
-from analysis.statistics.intervals import ratios
 from analysis.statistics import design as designs
+from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import FALLS_OFF, FLAT, Judgement, judge
 from analysis.wording import between, counted, number
 

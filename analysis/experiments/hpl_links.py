@@ -14,8 +14,8 @@ from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import known
 from analysis.fitting.adequacy import follows
 from analysis.fitting.batch import refit
-from analysis.statistics.draws import over_draws
 from analysis.models import hockney
+from analysis.statistics.draws import over_draws
 from analysis.wording import byte_size, estimate, fixed, number, percent
 
 DRAWS = 1000

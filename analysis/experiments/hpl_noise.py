@@ -12,8 +12,8 @@ from analysis.contrasts import differences
 from analysis.derive import at_only_level, over_factors, points
 from analysis.exhibit import Basis, Exhibit
 from analysis.findings import T_INTERVAL, Finding, of_estimate, of_fall, origin
-from analysis.statistics.intervals import ratio_of_means, ratios
 from analysis.statistics import design as designs
+from analysis.statistics.intervals import ratio_of_means, ratios
 from analysis.statistics.judgement import FALLS_OFF, FLAT, Judgement, judge, within_campaign
 from analysis.wording import between, counted, fixed, percent, percent_range
 

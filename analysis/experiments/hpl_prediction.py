@@ -15,8 +15,8 @@ from analysis.experiments import hpl_links
 from analysis.experiments.hpl_links import SEED, Links
 from analysis.findings import PERCENTILE, Finding, of_estimate, origin
 from analysis.hpl_predictors import ANALYTIC, TITLES, Surface, surface
-from analysis.statistics.draws import over_draws, resampled_blocks
 from analysis.statistics import design as designs
+from analysis.statistics.draws import over_draws, resampled_blocks
 from analysis.wording import counted, listed, percent, percent_range
 from runners.record import FalloffError
 

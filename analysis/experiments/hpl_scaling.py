@@ -16,9 +16,9 @@ from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, of_control, of_fall, origin, today_of
 from analysis.fitting.adequacy import CLOSE
 from analysis.fitting.compare import Law, laws
-from analysis.statistics.intervals import ratios
 from analysis.links import networks
 from analysis.statistics import design as designs
+from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import FALLS_OFF, FLAT, REFUSED, RISES, SIZE_OPEN
 from analysis.statistics.reproduction import Reproduction, reproduction
 from analysis.wording import (

@@ -17,8 +17,8 @@ from analysis.findings import Finding, of_control, origin
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.fitting.compare import HeldOut, compare
-from analysis.statistics.intervals import ratios
 from analysis.statistics import design as designs
+from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import Control, judge_control
 from analysis.wording import between, counted, fixed, listed, percent, plain
 from runners.record import FalloffError

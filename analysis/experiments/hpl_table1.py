@@ -18,8 +18,8 @@ from analysis.derive import at_only_level, over_factors, points
 from analysis.efficiency import PLATEAU, rpeak
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, known, of_fall, origin
-from analysis.statistics.intervals import ratios
 from analysis.statistics import design as designs
+from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, SIZE_OPEN, Judgement, judge
 from analysis.wording import counted, estimate, fixed, listed, percent, percent_range
 

@@ -47,6 +47,7 @@ def _text(experiments: list[data.Source], parts: list[dict]) -> bytes:
     # Transcripts are much alike: packed, a page can hold every one of them whole.
     packed = [gzip.compress(json.dumps(part).encode(), mtime=0) for part in parts]
     values = {
+        "names": [pieces.escape(source.campaign) for source in experiments],
         "titles": [pieces.escape(source.title) for source in experiments],
         "css": pieces.asset("page.css") + pieces.asset("parts.css"),
         "script": pieces.asset("page.js"),

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from runners.record import FalloffError
-
 from analysis.models import Model, _linear
+from runners.record import FalloffError
 
 
 def hpl(x, alpha, beta, gamma):

@@ -31,7 +31,8 @@ def facts(candidates: Mapping[str, Sequence[str]]) -> Dict[str, Any]:
         "available_bytes": 1024 * int(memory["MemAvailable"]),
         "link_bit_s": {file.parent.name: _link_rate(file) for file in _SYS.glob("net/*/speed")},
         "rdma_state": {
-            f"{file.parts[-4]}:{file.parts[-2]}": _read(file) for file in _SYS.glob("infiniband/*/ports/*/state")
+            f"{file.parts[-4]}:{file.parts[-2]}": _read(file)
+            for file in _SYS.glob("infiniband/*/ports/*/state")
         },
         "tools": {name: tool(words) for name, words in candidates.items()},
     }

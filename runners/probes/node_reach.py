@@ -17,7 +17,9 @@ import sys
 import time
 from typing import Any, Dict, Mapping, NamedTuple, Sequence
 
-_FULL_FRAMES = bytes(65536)  # a switch whose MTU is smaller than the nodes' drops them without a word
+_FULL_FRAMES = bytes(
+    65536
+)  # a switch whose MTU is smaller than the nodes' drops them without a word
 _AGAIN_S = 0.1
 _LOST = (OSError, asyncio.IncompleteReadError)
 
@@ -29,7 +31,9 @@ class Patience(NamedTuple):
     answer_s: float
 
 
-async def meet(nodes: Mapping[str, str], me: str, ports: Sequence[int], patience: Patience) -> Dict[str, Any]:
+async def meet(
+    nodes: Mapping[str, str], me: str, ports: Sequence[int], patience: Patience
+) -> Dict[str, Any]:
     """Serve and visit on one network, `nodes` having the address of each."""
     served = 0
 
@@ -55,7 +59,9 @@ async def meet(nodes: Mapping[str, str], me: str, ports: Sequence[int], patience
         for other in nodes
         if other != me
     }
-    others = {other: {"ports": dict(zip(map(str, ports), await visit))} for other, visit in visits.items()}
+    others = {
+        other: {"ports": dict(zip(map(str, ports), await visit))} for other, visit in visits.items()
+    }
     end = patience.deadline + patience.answer_s
     while served < len(servers) * len(others) and time.monotonic() < end:
         await asyncio.sleep(_AGAIN_S)
@@ -107,10 +113,14 @@ async def main(
     mine = {}
     for network, nodes in networks.items():
         mine.update((network, name) for name, address in nodes.items() if is_here(address))
-    met = await asyncio.gather(*(meet(networks[network], me, ports, patience) for network, me in mine.items()))
+    met = await asyncio.gather(
+        *(meet(networks[network], me, ports, patience) for network, me in mine.items())
+    )
     return dict(zip(mine, met))
 
 
 if __name__ == "__main__":
-    answer = asyncio.run(main(json.loads(sys.argv[1]), float(sys.argv[2]), list(map(int, sys.argv[3:]))))
+    answer = asyncio.run(
+        main(json.loads(sys.argv[1]), float(sys.argv[2]), list(map(int, sys.argv[3:])))
+    )
     print(json.dumps(answer))

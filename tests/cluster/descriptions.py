@@ -48,7 +48,10 @@ def ssh(name: str, config: Path, edits: Mapping[str, str] = {}) -> str:
 
 def slurm(name: str, time_limit_s: int) -> str:
     """The nodes as a testbed of that name with Slurm."""
-    own = {'name = "example_slurm"': f'name = "{name}"', "time_limit_s = 14400": f"time_limit_s = {time_limit_s}"}
+    own = {
+        'name = "example_slurm"': f'name = "{name}"',
+        "time_limit_s = 14400": f"time_limit_s = {time_limit_s}",
+    }
     return _edited("example_slurm", {**_SLURM, **own})
 
 

@@ -34,7 +34,11 @@ def main(shared: Path, kept: "list[Path]") -> None:
     """Mount, say `ready`, and wait for ever."""
     mount("-t", "sysfs", "sysfs", "/sys")  # the interfaces of this node, not the machine's
     mount("--bind", str(shared / "hosts"), "/etc/hosts")
-    for place, mode in (("/run", "755"), ("/tmp", "1777"), (pwd.getpwuid(os.getuid()).pw_dir, "700")):
+    for place, mode in (
+        ("/run", "755"),
+        ("/tmp", "1777"),
+        (pwd.getpwuid(os.getuid()).pw_dir, "700"),
+    ):
         renew(place, mode, [shared, *kept])
     Path("/run/sshd").mkdir(mode=0o755)
     print("ready", flush=True)

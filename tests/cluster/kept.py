@@ -25,7 +25,11 @@ def statuses(found: Iterable[tuple[int, Outcome]]) -> set[str]:
 
 def check_ran_once(folder: Folder) -> None:
     """Every trial is there, and none that had been finished ran again."""
-    notes = [note["id"] for note in folder.notes() if note["event"] == "trial" and note["status"] != "unavailable"]
+    notes = [
+        note["id"]
+        for note in folder.notes()
+        if note["event"] == "trial" and note["status"] != "unavailable"
+    ]
     assert len(notes) == len(set(notes)), "a finished trial ran again"
     assert folder.finished() == {trial.id for trial in folder.plan().trials()}
 
@@ -37,4 +41,7 @@ def check_measured(folder: Folder) -> None:
     assert (dataset.status == "ok").all(), dataset.reason.values
     assert set(dataset.evidence.values.ravel()) == {"measured"}
     two = dataset.isel(trial=(dataset.role == "point").values & (dataset.nodes == 2).values)
-    assert two.sizes["trial"] and (two.bytes_sent.sum("node") >= derive.broadcast_bytes(two.N, two.Q)).all()
+    assert (
+        two.sizes["trial"]
+        and (two.bytes_sent.sum("node") >= derive.broadcast_bytes(two.N, two.Q)).all()
+    )

@@ -34,8 +34,17 @@ def start(nodes: Nodes, node: Node, argv: Sequence[str], **options: object) -> S
     with tempfile.TemporaryDirectory(dir=nodes.shared) as folder:
         file = Path(folder) / "leader"
         # setsid would go into the background where it leads a group itself, hence --wait.
-        alone = ["setsid", "--wait", "sh", "-c", 'echo $$ >"$0.part"; mv "$0.part" "$0"; exec "$@"', str(file)]
+        alone = [
+            "setsid",
+            "--wait",
+            "sh",
+            "-c",
+            'echo $$ >"$0.part"; mv "$0.part" "$0"; exec "$@"',
+            str(file),
+        ]
         pipe = subprocess.PIPE
-        process = node.start([*alone, *argv], stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, **options)
+        process = node.start(
+            [*alone, *argv], stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, **options
+        )
         until(file.exists, "the command starts")
         return Session(node, process, file.read_text().strip())

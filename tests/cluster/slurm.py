@@ -63,7 +63,9 @@ class Slurm:
 
     def states(self) -> dict[str, str]:
         """The state of every compute node, by its name."""
-        return dict(line.split() for line in self.ask("sinfo", "-h", "-N", "-o", "%N %T").splitlines())
+        return dict(
+            line.split() for line in self.ask("sinfo", "-h", "-N", "-o", "%N %T").splitlines()
+        )
 
     def job_state(self, job: str) -> str:
         """The state of a job that was submitted not long ago, also after its end."""
@@ -71,13 +73,19 @@ class Slurm:
 
     def await_end(self, job: str, limit_s: float = 120) -> str:
         """Wait until a job is over and return its last state."""
-        until(lambda: self.job_state(job) not in ("PENDING", "RUNNING", "COMPLETING"), f"job {job} ends", limit_s)
+        until(
+            lambda: self.job_state(job) not in ("PENDING", "RUNNING", "COMPLETING"),
+            f"job {job} ends",
+            limit_s,
+        )
         return self.job_state(job)
 
     def submit(self, folder: Path, script: str) -> str:
         """Submit shell lines as a job on all nodes; `out` and `err` in its `folder` have what it prints."""
         folder.mkdir(exist_ok=True)
-        (folder / "job").write_text(f"#!/bin/sh\n#SBATCH -N {len(self.nodes.compute)} -o out -e err\n{script}\n")
+        (folder / "job").write_text(
+            f"#!/bin/sh\n#SBATCH -N {len(self.nodes.compute)} -o out -e err\n{script}\n"
+        )
         return self.ask("sbatch", "--parsable", f"--chdir={folder}", str(folder / "job"))
 
     def start_slurmd(self, node: Node) -> None:
@@ -96,7 +104,9 @@ def start(nodes: Nodes) -> Slurm:
     for place in ("munge", "state", *(f"spool/{node.name}" for node in nodes.compute)):
         (folder / place).mkdir(parents=True)
     compute = ",".join(node.name for node in nodes.compute)
-    (folder / "slurm.conf").write_text(_SLURM_CONF.format(head=nodes.head.name, folder=folder, compute=compute))
+    (folder / "slurm.conf").write_text(
+        _SLURM_CONF.format(head=nodes.head.name, folder=folder, compute=compute)
+    )
     (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
     (folder / "topology.conf").write_text(f"SwitchName=bridge Nodes={compute}\n")
     slurm = Slurm(nodes, {**ENVIRONMENT, "SLURM_CONF": str(folder / "slurm.conf")})
@@ -113,9 +123,19 @@ def _munge(head: Node, folder: Path) -> None:
     folder.chmod(0o755)
     (folder / "key").write_bytes(os.urandom(1024))
     (folder / "key").chmod(0o600)
-    files = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
+    files = {
+        "key-file": "key",
+        "socket": "socket",
+        "pid-file": "pid",
+        "log-file": "log",
+        "seed-file": "seed",
+    }
     # --force: its user is root, and its folder not the system's.
-    _daemon(head, ["munged", "--force", *(f"--{name}={folder / file}" for name, file in files.items())], ENVIRONMENT)
+    _daemon(
+        head,
+        ["munged", "--force", *(f"--{name}={folder / file}" for name, file in files.items())],
+        ENVIRONMENT,
+    )
 
 
 def _daemon(node: Node, argv: list[str], environment: dict[str, str]) -> None:

@@ -49,7 +49,9 @@ def serve(nodes: Nodes) -> Path:
     client.write_text(_CLIENT.format(folder=folder))
     for node in nodes.all:
         # An absolute path, because sshd starts itself anew for each connection.
-        done = node.run(["/usr/sbin/sshd", "-f", str(server), "-E", str(folder / f"{node.name}.log")])
+        done = node.run(
+            ["/usr/sbin/sshd", "-f", str(server), "-E", str(folder / f"{node.name}.log")]
+        )
         assert done.returncode == 0, done.stderr
     for node in nodes.all:
         until(lambda: 22 in netns.listening(node.space), f"sshd of {node.name} listens")

@@ -15,7 +15,9 @@ def checklist(someone, testbed):
     """The lines of the checklist as (mark, text)."""
     done = someone.falloff("doctor", "--testbed", testbed, limit_s=200)
     assert "Traceback" not in done.stderr and done.returncode in (0, 1), done.stderr
-    return [tuple(line.split(maxsplit=1)) for line in done.stdout.splitlines() if line.startswith("  ")]
+    return [
+        tuple(line.split(maxsplit=1)) for line in done.stdout.splitlines() if line.startswith("  ")
+    ]
 
 
 def test_with_slurm_it_asks_for_an_allocation(someone, real_slurm):
@@ -37,7 +39,11 @@ def test_by_ssh_it_names_who_differs_and_who_is_gone(someone, cluster, ssh_confi
     finally:
         other.run(["ip", "link", "set", "eth1", "mtu", "1500"])
     assert any(mark == "MISSING" and text.startswith("n4: ") for mark, text in lines), lines
-    differing = [text for mark, text in lines if mark == "DIFFERS" and "MTU" in text and "10gige" in text]
+    differing = [
+        text for mark, text in lines if mark == "DIFFERS" and "MTU" in text and "10gige" in text
+    ]
     assert differing and all("n2" in text for text in differing), lines
-    assert any(mark == "here" and text.startswith("3 of 4 nodes answer") for mark, text in lines), lines
+    assert any(mark == "here" and text.startswith("3 of 4 nodes answer") for mark, text in lines), (
+        lines
+    )
     assert any(text.startswith("DGEMM") and mark != "MISSING" for mark, text in lines), lines

@@ -22,7 +22,11 @@ def test_submitted_cancelled_resubmitted_and_finished(someone, real_slurm, clust
     words = user.submission("mine", 1, campaign)
     someone.describe("mine", descriptions.slurm("mine", 3600))
     first = someone.submit(*words)
-    of_hpl = lambda: [trial for trial in someone.kept("mine", campaign) if trial[:4] == "b001" and "hpl" in trial]
+
+    def of_hpl():
+        kept = someone.kept("mine", campaign)
+        return [trial for trial in kept if trial[:4] == "b001" and "hpl" in trial]
+
     until(of_hpl, "HPL is among the finished", 240)
     again = someone.falloff(*words)
     assert again.returncode == 1 and f"job {first}" in again.stderr and "RUNNING" in again.stderr
@@ -36,13 +40,19 @@ def test_submitted_cancelled_resubmitted_and_finished(someone, real_slurm, clust
     assert f"{len(kept)} of {total}" in status and "CANCELLED" in status, status
 
     second = someone.submit(*words)
-    assert real_slurm.await_end(second, 400) == "COMPLETED", someone.output("mine", second, campaign)
-    assert kept.items() <= someone.kept("mine", campaign).items(), "a finished trial was written again"
+    assert real_slurm.await_end(second, 400) == "COMPLETED", someone.output(
+        "mine", second, campaign
+    )
+    assert kept.items() <= someone.kept("mine", campaign).items(), (
+        "a finished trial was written again"
+    )
     check_measured(folder)
     check_provenance(folder, [first, second])
     assert f"{total} of {total}" in someone.falloff("status", campaign).stdout
     done = someone.falloff(*words)
-    assert done.returncode == 0 and list((someone.clone / "data/datasets").glob(f"{campaign}-mine-*.nc")), done.stderr
+    assert done.returncode == 0 and list(
+        (someone.clone / "data/datasets").glob(f"{campaign}-mine-*.nc")
+    ), done.stderr
 
 
 def check_provenance(folder, jobs):

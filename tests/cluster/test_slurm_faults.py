@@ -26,7 +26,9 @@ def test_a_lost_slurmd(someone, real_slurm, cluster):
     assert kept.items() < someone.kept("lossy").items(), someone.output("lossy", first)
     found = outcomes(someone.folder("lossy"))
     assert {outcome.status for needed, outcome in found.values() if needed < 3} == {"ok"}, found
-    assert all("n4" in outcome.reason for _, outcome in found.values() if outcome.status == "unavailable"), found
+    assert all(
+        "n4" in outcome.reason for _, outcome in found.values() if outcome.status == "unavailable"
+    ), found
 
     real_slurm.start_slurmd(lost)
     until(lambda: set(real_slurm.states().values()) == {"idle"}, "the node is back", 90)
