@@ -150,7 +150,9 @@ def fit_table(words: list[str], x: str, y: str, block: str) -> int:
     if len(words) == 1:
         if not block:
             remedy = "say what was measured together by --block COLUMN"
-            raise FalloffError(f"all models are compared on blocks: {remedy}, or name a model before the file")
+            raise FalloffError(
+                f"all models are compared on blocks: {remedy}, or name a model before the file"
+            )
         return _fit_all(Path(words[0]), x, y, block)
     from analysis import models, tables
     from analysis.fitting import fit
@@ -210,10 +212,14 @@ def compare_samples(
         figure.parent.mkdir(parents=True, exist_ok=True)
         style.save(comparison.estimation_plot(found), figure)
     except OSError as error:
-        raise FalloffError(f"cannot write the figure {figure}: {error.strerror}; name another by --figure") from None
+        raise FalloffError(
+            f"cannot write the figure {figure}: {error.strerror}; name another by --figure"
+        ) from None
     if not as_json:
         print(f"\nFigure: {figure}")
-        print(f"What the tools of a row printed: falloff compare {shlex.join([str(old), str(new)])} --transcripts N")
+        print(
+            f"What the tools of a row printed: falloff compare {shlex.join([str(old), str(new)])} --transcripts N"
+        )
     return comparison.EXIT_CODES[found.answer]
 
 

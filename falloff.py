@@ -20,7 +20,9 @@ TESTBED = {
 SWITCH = {"action": "store_true"}
 FOLDER = {"type": Path, "metavar": "FOLDER"}
 COMPARED = paths.ROOT / "build" / "compare.svg"
-MISTAKES = {"compare": 3}  # exit codes where 1 and 2 are answers; elsewhere a mistake is 1, or argparse's 2
+MISTAKES = {
+    "compare": 3
+}  # exit codes where 1 and 2 are answers; elsewhere a mistake is 1, or argparse's 2
 COLUMN = {"required": True, "metavar": "COLUMN"}
 TOOLS = (
     "hpl, hpcc, dgemm, iperf3, netperf, ping, frame_limit, fanout, udp_sizes, token_exchange, payload, node_rates, "
@@ -125,7 +127,13 @@ def parser() -> argparse.ArgumentParser:
         add(f"--{role}", default=column, metavar="COLUMN", help=f"of CSV files (default: {column})")
     better = {"choices": ("higher", "lower"), "default": "higher"}
     add("--better", **better, help="which y of a CSV file is better (default: higher)")
-    add("--figure", type=Path, default=COMPARED, metavar="FILE.svg", help="default: build/compare.svg")
+    add(
+        "--figure",
+        type=Path,
+        default=COMPARED,
+        metavar="FILE.svg",
+        help="default: build/compare.svg",
+    )
     add("--json", dest="as_json", **SWITCH, help="print JSON instead")
     shown = "instead print what the tools of row N printed on both sides"
     add("--transcripts", dest="row", type=positive, metavar="N", help=shown)

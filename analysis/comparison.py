@@ -112,21 +112,27 @@ def compare(old: Sample, new: Sample, margin: float = change.MARGIN) -> Comparis
     samples have different kinds of evidence, or no point in common.
     """
     if Path(old.source).resolve() == Path(new.source).resolve():
-        raise FalloffError(f"OLD and NEW are both {old.source}: name what was measured at another time")
+        raise FalloffError(
+            f"OLD and NEW are both {old.source}: name what was measured at another time"
+        )
     if old.evidence != new.evidence:
         kinds = f"{old.source} is {old.evidence} and {new.source} {new.evidence} evidence"
         raise FalloffError(f"{kinds}: kinds of evidence are not compared with each other")
     olds, news = old.log_speeds(), new.log_speeds()
     common = [point for point in olds if point in news]
     if not common:
-        raise FalloffError(f"{old.source} and {new.source} have no point in common{_apart([*olds], [*news])}")
+        raise FalloffError(
+            f"{old.source} and {new.source} have no point in common{_apart([*olds], [*news])}"
+        )
     common = sorted(common, key=_order(common))
     label = _labels(common, old.names)
     rows = [(label(point), (point,), olds[point], news[point]) for point in common]
     rows += _contrasts(old, common, olds, news)
     old_rows, new_rows = ([_known(row[side]) for row in rows] for side in (2, 3))
     is_exact = old.evidence == "simulated"
-    found = (change.exactly if is_exact else change.differences)(_padded(old_rows), _padded(new_rows))
+    found = (change.exactly if is_exact else change.differences)(
+        _padded(old_rows), _padded(new_rows)
+    )
     answers, alone = (change.answers(found, margin, together) for together in (True, False))
     blocks = np.array([(len(a) + len(b)) / 2 for a, b in zip(old_rows, new_rows)])
     needed = change.blocks_needed(found, blocks, margin)
@@ -162,7 +168,10 @@ def text(found: Comparison) -> str:
     """The comparison for a terminal: the answer first, then every statement, then what else changed."""
     lines = [_headline(found), ""]
     for name, side in (("OLD", found.old), ("NEW", found.new)):
-        known = [f"{side.evidence} evidence", side.ended and f"ended {side.ended[:16].replace('T', ' ')}"]
+        known = [
+            f"{side.evidence} evidence",
+            side.ended and f"ended {side.ended[:16].replace('T', ' ')}",
+        ]
         if side.left_out:
             known.append(f"{counted(side.left_out, 'trial')} without a valid value left out")
         lines.append(f"{name}  {side.source}: {', '.join(filter(None, known))}")
@@ -215,7 +224,12 @@ def basis(found: Comparison) -> Basis:
     return Basis(found.old.evidence, fewest, INTERVALS, f"{found.old.repeats}")
 
 
-def figure(found: Comparison, label: str = "compare", shows: str = "OLD and NEW, and how they differ", rests_on=()) -> Exhibit:
+def figure(
+    found: Comparison,
+    label: str = "compare",
+    shows: str = "OLD and NEW, and how they differ",
+    rests_on=(),
+) -> Exhibit:
     """The estimation plot: both samples, and the difference on its own axis with its interval."""
     return Exhibit(
         label,
@@ -238,11 +252,21 @@ def estimation_plot(found: Comparison) -> Figure:
         for axes, at in ((samples, 100), (changes, 0)):
             axes.axvline(at, color=style.INK, linewidth=0.8)
         for row, one in enumerate(found.changes):
-            for look, logs, offset, name in ((_OLD, one.old, -0.17, "OLD"), (_NEW, one.new, 0.17, "NEW")):
+            for look, logs, offset, name in (
+                (_OLD, one.old, -0.17, "OLD"),
+                (_NEW, one.new, 0.17, "NEW"),
+            ):
                 relative = 100 * np.exp(logs - one.old.mean())
                 label = name if row == 0 else None
                 samples.plot(
-                    relative, np.full(len(logs), row + offset), look.marker, color=look.color, alpha=0.6, markersize=3.5, mew=0, label=label
+                    relative,
+                    np.full(len(logs), row + offset),
+                    look.marker,
+                    color=look.color,
+                    alpha=0.6,
+                    markersize=3.5,
+                    mew=0,
+                    label=label,
                 )
             ends = [100 * (end - 1) for end in (one.ratio, one.low, one.high)]
             drawing.interval_across(changes, _LOOKS[one.answer], row, *ends, one.answer)
@@ -305,8 +329,16 @@ def _headline(found: Comparison) -> str:
     if found.answer == SAME:
         return f"The same: NEW is within {percent(found.margin, 1)} of OLD in {'the' if total == 1 else f'all {total}'} {'statement' if total == 1 else 'statements'}."
     worst = found.with_answer(found.answer)
-    named = [f"{one.what} ({percent(one.ratio - 1)})" for one in sorted(worst, key=lambda one: one.ratio)]
-    rest = listed([f"{counts[answer]} {answer}" for answer in change.ANSWERS if counts[answer] and answer != found.answer])
+    named = [
+        f"{one.what} ({percent(one.ratio - 1)})" for one in sorted(worst, key=lambda one: one.ratio)
+    ]
+    rest = listed(
+        [
+            f"{counts[answer]} {answer}"
+            for answer in change.ANSWERS
+            if counts[answer] and answer != found.answer
+        ]
+    )
     return f"{found.answer.capitalize()} in {counts[found.answer]} of {total}: {_few(named)}.{f' The others: {rest}.' if rest else ''}"
 
 
@@ -360,7 +392,9 @@ def _facts(old: Mapping[str, str], new: Mapping[str, str]):
     return tuple(facts), tuple(sorted(one_sided)) if old and new else ()
 
 
-def _contrasts(sample: Sample, common: Sequence[Point], olds: Mapping, news: Mapping) -> Iterator[tuple]:
+def _contrasts(
+    sample: Sample, common: Sequence[Point], olds: Mapping, news: Mapping
+) -> Iterator[tuple]:
     """The planned contrasts of which both sides have all points, each of which is the only one of its level and nodes."""
     for statement in sample.statements:
         points = [
@@ -375,7 +409,9 @@ def _contrasts(sample: Sample, common: Sequence[Point], olds: Mapping, news: Map
             speeds[points[0]] - speeds[points[1]] - (speeds[points[2]] - speeds[points[3]])
             for speeds in (olds, news)
         ]
-        of, against = (sample.names.get(str(level), str(level)) for level in (statement.of, statement.against))
+        of, against = (
+            sample.names.get(str(level), str(level)) for level in (statement.of, statement.against)
+        )
         yield f"{of} / {against}, {statement.start} to {statement.end} nodes", points, *kept
 
 
@@ -397,7 +433,9 @@ def _labels(points: Sequence[Point], names: Mapping[str, str]):
 
     def label(point: Point) -> str:
         words = [quantity(point).replace("_", " ")] if quantities else []
-        words += [_word(name, dict(point).get(name), names) for name in chosen if name in dict(point)]
+        words += [
+            _word(name, dict(point).get(name), names) for name in chosen if name in dict(point)
+        ]
         return ", ".join(words) or quantity(point)
 
     return label
@@ -446,7 +484,9 @@ def _apart(olds: Sequence[Point], news: Sequence[Point]) -> str:
     for name in settings_of([*olds, *news]):
         old, new = ({dict(point).get(name) for point in points} for points in (olds, news))
         if not old & new:
-            both = [_few([str(value) for value in sorted(values, key=str)], 3) for values in (old, new)]
+            both = [
+                _few([str(value) for value in sorted(values, key=str)], 3) for values in (old, new)
+            ]
             reasons.append(f"{name} is {both[0]} in OLD and {both[1]} in NEW")
     return f": {listed(reasons)}" if reasons else ""
 

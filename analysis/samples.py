@@ -41,7 +41,18 @@ QUANTITIES = {
     "ping_pong_bandwidth_mean": HIGHER,
 }
 # Coordinates that say which trial it was, or where from, and not what was run.
-_NO_SETTINGS = ("trial_id", "role", "runner", "block", "order", "evidence", "testbed", "file", "version", "rpeak")
+_NO_SETTINGS = (
+    "trial_id",
+    "role",
+    "runner",
+    "block",
+    "order",
+    "evidence",
+    "testbed",
+    "file",
+    "version",
+    "rpeak",
+)
 # Of a machine, but different at every look.
 _FLEETING = ("cpu_clock_mhz", "available_bytes", "load", "uptime")
 CSV_COLUMNS = {"x": "nodes", "y": "rate", "block": "block"}
@@ -89,13 +100,18 @@ class Sample:
 
 def varying(points: Sequence[Point]) -> list[str]:
     """The settings that differ among points; one that some do not have differs."""
-    return [name for name in settings_of(points) if len({dict(point).get(name) for point in points}) > 1]
+    return [
+        name for name in settings_of(points) if len({dict(point).get(name) for point in points}) > 1
+    ]
 
 
 def settings_of(points: Sequence[Point]) -> list[str]:
     """The names of the points' settings in the schema's order, then the others."""
     names = dict.fromkeys(name for point in points for name, _ in point if name != _QUANTITY)
-    return [*(name for name in schema()["coordinates"] if name in names), *(name for name in names if name not in schema()["coordinates"])]
+    return [
+        *(name for name in schema()["coordinates"] if name in names),
+        *(name for name in names if name not in schema()["coordinates"]),
+    ]
 
 
 def quantity(point: Point) -> str:
@@ -136,8 +152,10 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
     dataset = dataset.reset_coords()
     dataset = dataset.isel(trial=dataset.role.values == "point")
     is_imported = attributes.testbed(dataset)["name"] == imported.TESTBED
-    settings = [_settings(dataset, trial) for trial in range(dataset.sizes["trial"])]
-    rows = list(_rows(dataset, settings))
+    kinds = sorted(set(dataset.evidence.values.tolist()))
+    if len(kinds) > 1:
+        raise FalloffError(f"{source} mixes kinds of evidence: {', '.join(kinds)}")
+    rows = list(_rows(dataset, _settings(dataset)))
     if not rows:
         reasons = [reason for reason in dict.fromkeys(dataset.reason.values.tolist()) if reason]
         why = f": {reasons[0]}" if reasons else "; it may have no rate or time at all"
@@ -145,16 +163,16 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
     trials = pd.DataFrame(rows, columns=["point", "block", "value", "trial"])
     if is_imported:  # each result was run by itself
         trials["block"] = trials.groupby("point").cumcount() + 1
-    planned, names = design.read(dataset), attributes.short_names(dataset)
+    planned, networks = design.read(dataset), attributes.interconnects(dataset)
     quantities = dict.fromkeys(quantity(point) for point in trials.point)
     return Sample(
         source=source,
-        evidence=dataset.evidence.values[0].item(),
+        evidence=kinds[0],
         repeats="run" if is_imported else "block",
         trials=trials,
         units={name: schema()["variables"][name]["units"] for name in quantities},
         better={name: QUANTITIES[name] for name in quantities},
-        names={str(name): short for name, short in names.items()},
+        names={name: described.get("short", name) for name, described in networks.items()},
         facts=_facts(dataset),
         statements=(*planned.primary, *planned.secondary) if planned.judges_falls else (),
         compared=planned.compared,
@@ -170,6 +188,8 @@ def of_csv(file: Path, columns: Mapping[str, str], better: str = HIGHER) -> Samp
     an x or a block is missing, or a block has two rows at one x.
     """
     x, y, block = (columns[role] for role in CSV_COLUMNS)
+    if len({x, y, block}) < 3:
+        raise FalloffError(f"--x, --y and --block name three columns, not {x}, {y} and {block}")
     try:
         table = tables.read(file, x, y, block)
     except FalloffError as error:
@@ -180,19 +200,23 @@ def of_csv(file: Path, columns: Mapping[str, str], better: str = HIGHER) -> Samp
     for wrong, why in (
         (table[y].notna() & ~np.isfinite(values), "is no number"),
         (values <= 0, "is not above 0, and has no ratio"),
-        (table[x].isna(), f"stands without a {x}"),
-        (table[block].isna(), f"stands without a {block}"),
+        (table[x].isna(), f"stands without a value of {x}"),
+        (table[block].isna(), f"stands without a value of {block}"),
     ):
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])  # the heading is line 1
-            raise FalloffError(f"{file}, line {row + 2}: {y} {table[y].iloc[row]!r} {why}")
+            raise FalloffError(
+                f"{file}, line {table.index[row] + 2}: {y} {table[y].iloc[row]} {why}"
+            )
     tables.refuse_twice(table, x, block)
     known = table[values.notna()]
     if known.empty:
         raise FalloffError(f"{file} has no value of {y}")
     trials = pd.DataFrame(
         {
-            "point": [tuple(sorted({_QUANTITY: y, x: _plain(level)}.items())) for level in known[x]],
+            "point": [
+                tuple(sorted({_QUANTITY: y, x: _plain(level)}.items())) for level in known[x]
+            ],
             "block": known[block].to_numpy(),
             "value": values[values.notna()].to_numpy(),
             "trial": [f"line {row + 2}" for row in known.index],
@@ -228,15 +252,22 @@ def printed(source: Path, sample: Sample, points: Sequence[Point]) -> Iterator[t
         yield trial, chain.raw(read_transcript(texts[name], name))
 
 
-def _settings(dataset: xr.Dataset, trial: int) -> dict[str, Any]:
-    """What a trial was run with, by name, without what is not known."""
-    names = [
-        name
+def _settings(dataset: xr.Dataset) -> list[dict[str, Any]]:
+    """What each trial was run with, by name, without what is not known."""
+    columns = {
+        name: dataset[name].values.tolist()
         for name, described in schema()["coordinates"].items()
         if described["dims"] == ["trial"] and name not in _NO_SETTINGS
+    }
+    trials = (dict(zip(columns, values)) for values in zip(*columns.values()))
+    return [
+        {name: _plain(value) for name, value in trial.items() if not _is_unknown(value)}
+        for trial in trials
     ]
-    values = {name: dataset[name].values[trial].item() for name in names}
-    return {name: _plain(value) for name, value in values.items() if value not in ("", None) and value == value}
+
+
+def _is_unknown(value: Any) -> bool:
+    return value == "" or isinstance(value, float) and math.isnan(value)
 
 
 def _rows(dataset: xr.Dataset, settings: Sequence[dict]) -> Iterator[tuple[Point, int, float, str]]:

@@ -11,7 +11,8 @@ from runners.record import FalloffError
 def read(file: Path, *columns: str) -> pd.DataFrame:
     """The columns of a CSV file; raises FalloffError when it cannot be read, lacks one, or one is no number."""
     try:
-        table = pd.read_csv(file)
+        # A row's number stays that of its line, less the heading's.
+        table = pd.read_csv(file, skip_blank_lines=False).dropna(how="all")
     except (OSError, ValueError) as error:
         raise FalloffError(f"cannot read {file} as CSV: {error}") from None
     for column in columns:

@@ -56,7 +56,11 @@ def test_a_planted_fall_is_found_where_it_is():
     answers = {one.what: one for one in found.changes}
     for what in ("GigE, 8 nodes", "GigE / 10GE, 2 to 8 nodes", "GigE / control, 2 to 8 nodes"):
         assert answers[what].answer == SLOWER and answers[what].low < 0.91 < answers[what].high
-    unchanged = [one.answer for one in found.changes if "GigE" not in one.what or "1 node" in one.what or "2 nodes" == one.what[-7:]]
+    unchanged = [
+        one.answer
+        for one in found.changes
+        if "GigE" not in one.what or "1 node" in one.what or "2 nodes" == one.what[-7:]
+    ]
     assert set(unchanged) == {SAME} and len(unchanged) > 8
     assert found.answer == SLOWER
     back = compare(sample("b", 2, lost), sample("a", 1, {"gige": 0.13}))
@@ -88,28 +92,51 @@ def test_what_has_no_scatter_or_a_single_block():
     assert change.answers(exact, 0.03).tolist() == [SAME, SLOWER, FASTER]
     single = change.differences([[0.0, 0.01, -0.01]], [[-0.5, np.nan, np.nan]])
     assert change.answers(single, 0.03).tolist() == [UNDECIDED]
-    assert change.overall([SAME, UNDECIDED, FASTER]) == UNDECIDED and change.overall([]) == UNDECIDED
+    assert (
+        change.overall([SAME, UNDECIDED, FASTER]) == UNDECIDED and change.overall([]) == UNDECIDED
+    )
 
 
 @pytest.mark.parametrize(("slower", "noise", "code", "answer"), [(1, 0.003, 0, SAME), (0.93, 0.003, 1, SLOWER), (1.08, 0.003, 0, FASTER), (1, 0.2, 2, UNDECIDED)])  # fmt: skip
 def test_two_csv_files_need_no_options(slower, noise, code, answer, tmp_path):
     """The exit code is the answer's; every point of the figure and the JSON is there."""
-    old, new = write(tmp_path / "old.csv", 1, noise=noise), write(tmp_path / "new.csv", 2, slower, noise=noise)
+    old, new = (
+        write(tmp_path / "old.csv", 1, noise=noise),
+        write(tmp_path / "new.csv", 2, slower, noise=noise),
+    )
     figure = tmp_path / "made" / "figure.svg"
     done = run("compare", old, new, "--figure", str(figure))
     assert done.returncode == code and answer in done.stdout.splitlines()[0].lower()
     assert figure.read_text().startswith("<?xml")
     told = json.loads(run("compare", old, new, "--figure", str(figure), "--json").stdout)
-    assert told["answer"] == answer and [one["n_old"] for one in told["statements"]] == [8] * len(NODES)
+    assert told["answer"] == answer and [one["n_old"] for one in told["statements"]] == [8] * len(
+        NODES
+    )
     if slower != 1:
-        assert [one["what"] for one in told["statements"] if one["answer"] == answer] == ["16 nodes"]
+        assert [one["what"] for one in told["statements"] if one["answer"] == answer] == [
+            "16 nodes"
+        ]
 
 
 def test_other_columns_times_and_the_lines_of_a_row(tmp_path):
     """Columns are named by options, a shorter time is faster, and a row leads to its lines."""
     names = ("size", "seconds", "run")
-    old, new = write(tmp_path / "old.csv", 1, names=names, power=-1), write(tmp_path / "new.csv", 2, 0.93, names=names, power=-1)
-    columns = ("--x", "size", "--y", "seconds", "--block", "run", "--better", "lower", "--figure", str(tmp_path / "f.svg"))
+    old, new = (
+        write(tmp_path / "old.csv", 1, names=names, power=-1),
+        write(tmp_path / "new.csv", 2, 0.93, names=names, power=-1),
+    )
+    columns = (
+        "--x",
+        "size",
+        "--y",
+        "seconds",
+        "--block",
+        "run",
+        "--better",
+        "lower",
+        "--figure",
+        str(tmp_path / "f.svg"),
+    )
     told = json.loads(run("compare", old, new, *columns, "--json").stdout)
     slow = told["statements"][-1]
     assert slow["answer"] == SLOWER and slow["interval_95"][0] < 0.93 < slow["interval_95"][1]
@@ -123,10 +150,10 @@ def test_other_columns_times_and_the_lines_of_a_row(tmp_path):
     ("content", "answer"),
     [
         ("nodes,time,block\n1,2,3\n", "no column 'rate'; it has: nodes, time, block. Say which"),
-        ("nodes,rate,block\n1,fast,1\n", "line 2: rate 'fast' is no number"),
-        ("nodes,rate,block\n1,3,1\n2,0,1\n", "line 3: rate 0 is not above 0"),
+        ("nodes,rate,block\n1,fast,1\n", "line 2: rate fast is no number"),
+        ("nodes,rate,block\n1,3,1\n\n2,0,1\n", "line 4: rate 0.0 is not above 0"),
         ("nodes,rate,block\n1,3,1\n1,4,1\n", "block 1 has two rows at nodes = 1"),
-        ("nodes,rate,block\n1,3,\n", "stands without a block"),
+        ("nodes,rate,block\n1,3,\n", "stands without a value of block"),
         ("nodes,rate,block\n", "has no value of rate"),
         ("nodes,rate,block\n3,3,1\n3,3,2\n", "no point in common: nodes is"),
         ("", "cannot read"),
@@ -213,15 +240,21 @@ def test_references_lead_to_their_transcripts(tmp_path):
 
 def test_planted_changes_are_found_in_stored_runs():
     """The slow node where it was used, the slow link where its bytes went; what neither touches is not slower."""
-    datasets = {name: samples.store.read(next(REFERENCE.glob(f"{name}-*"))) for name in ("hpl_table1", "hpl_scaling", "link_micro")}
+    datasets = {
+        name: samples.store.read(next(REFERENCE.glob(f"{name}-*")))
+        for name in ("hpl_table1", "hpl_scaling", "link_micro")
+    }
     study = planted_change.analyse(**datasets)
     node, link = study.scenarios["slow_node"], study.scenarios["slow_link"]
-    assert {one.what for one in node.with_change() if not one.is_contrast} == {"GigE, 16 nodes", "10GE, 16 nodes"}
+    assert {one.what for one in node.with_change() if not one.is_contrast} == {
+        "GigE, 16 nodes",
+        "10GE, 16 nodes",
+    }
     assert all(one.answer == SLOWER for one in node.with_change() if not one.is_contrast)
     assert all(one.answer == SAME for one in node.with_change(False))
     for scenario in (node, link):
         assert SLOWER not in {one.answer for one in scenario.with_change(False)}
-    single = next(one for one in link.found.changes if one.what == "one link, 1 stream")
+    single = next(one for one in link.found.changes if one.what == "1 stream, one link")
     assert single.answer == SLOWER and single.low < 0.97 < single.high
     assert study.scenarios["unchanged"].found.answer == SAME
 
@@ -233,13 +266,33 @@ def test_the_stored_error_rates_keep_the_goals_and_are_the_codes():
     noise = 3 * (0.05 * 0.95 / sizes["campaigns"]) ** 0.5
     assert rates.wrongly_changed.max() <= calibration.AT_MOST + noise
     assert rates.wrongly_same.max() <= calibration.AT_MOST + noise
-    assert rates[["wrongly_changed", "wrongly_same"]].max().min() > 0.02  # always 0 would test nothing
+    assert (
+        rates[["wrongly_changed", "wrongly_same"]].max().min() > 0.02
+    )  # always 0 would test nothing
     easy = rates[(rates.truth == "one") & (rates.run_sd == 0.003) & (rates.new_blocks == 6)]
     assert easy.found.min() > 0.95
-    few = {**settings, "comparison": {**sizes, "points": [16], "blocks": [[6, 6]], "run_sds": [0.01], "new_scatters": [1], "campaigns": 400}}
+    few = {
+        **settings,
+        "comparison": {
+            **sizes,
+            "points": [16],
+            "blocks": [[6, 6]],
+            "run_sds": [0.01],
+            "new_scatters": [1],
+            "campaigns": 400,
+        },
+    }
     again = calibration.simulate_comparison(few).set_index("truth")
-    stored = rates[(rates.points == 16) & (rates.old_blocks == 6) & (rates.new_blocks == 6) & (rates.run_sd == 0.01) & (rates.new_scatter == 1)].set_index("truth")
-    for truth, name in product(("none", "all", "one"), ("wrongly_changed", "wrongly_same", "found")):
+    stored = rates[
+        (rates.points == 16)
+        & (rates.old_blocks == 6)
+        & (rates.new_blocks == 6)
+        & (rates.run_sd == 0.01)
+        & (rates.new_scatter == 1)
+    ].set_index("truth")
+    for truth, name in product(
+        ("none", "all", "one"), ("wrongly_changed", "wrongly_same", "found")
+    ):
         assert again.loc[truth, name] == pytest.approx(stored.loc[truth, name], abs=0.08)
 
 
@@ -252,5 +305,7 @@ def test_a_certain_error_is_counted():
     rates = calibration.comparison_rates(old, old + beyond[:, None], beyond, 0.03)
     assert rates["found"] == 1 and rates["wrongly_same"] == 0
     random = np.random.default_rng(2)
-    noisy = calibration.comparison_rates(*random.normal(0, 0.01, (2, 400, 1, 3)), np.array([0.0]), 0.0001)
+    noisy = calibration.comparison_rates(
+        *random.normal(0, 0.01, (2, 400, 1, 3)), np.array([0.0]), 0.0001
+    )
     assert 0.01 < noisy["wrongly_changed"] < 0.1

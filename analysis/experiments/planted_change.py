@@ -77,7 +77,11 @@ def analyse(hpl_table1: xr.Dataset, hpl_scaling: xr.Dataset, link_micro: xr.Data
     unchanged, slow_node = (comparison.compare(old, side) for side in (new, slow))
     is_odd = link_micro.block.values % 2 == 1
     halves = link_micro.isel(trial=is_odd), link_micro.isel(trial=~is_odd)
-    found = [Scenario("unchanged", "nothing was changed", unchanged, tuple(1.0 for _ in unchanged.changes))]
+    found = [
+        Scenario(
+            "unchanged", "nothing was changed", unchanged, tuple(1.0 for _ in unchanged.changes)
+        )
+    ]
     change = f"node {SLOW_NODE} computes {percent(NODE_LOSS, 0)} slower"
     found.append(Scenario("slow_node", change, slow_node, _planted(unchanged, slow_node)))
     if halves[1].sizes["trial"]:  # a campaign of one block has no other half
@@ -145,8 +149,15 @@ def _of_scenario(one: Scenario) -> str:
 
 def _answers_of(changes) -> str:
     """How many have each answer."""
-    counts = {answer: sum(one.answer == answer for one in changes) for answer in (SLOWER, FASTER, UNDECIDED, SAME)}
-    words = [f"{count} {'is' if count == 1 else 'are'} {answer}" for answer, count in counts.items() if count]
+    counts = {
+        answer: sum(one.answer == answer for one in changes)
+        for answer in (SLOWER, FASTER, UNDECIDED, SAME)
+    }
+    words = [
+        f"{count} {'is' if count == 1 else 'are'} {answer}"
+        for answer, count in counts.items()
+        if count
+    ]
     return listed(words)
 
 
@@ -195,7 +206,13 @@ def slow_link(study: Planted) -> Table | None:
 
 def _table(one: Scenario) -> Table:
     rows = [
-        (change.what, fixed(ratio, 3), _ratio(change), f"{len(change.old)}, {len(change.new)}", change.answer)
+        (
+            change.what,
+            fixed(ratio, 3),
+            _ratio(change),
+            f"{len(change.old)}, {len(change.new)}",
+            change.answer,
+        )
         for change, ratio in zip(one.found.changes, one.planted)
     ]
     columns = ("Statement", "Planted ratio", "Ratio found", "Blocks of OLD, NEW", "Answer")
@@ -211,6 +228,7 @@ def _ratio(change: comparison.Change) -> str:
 def exit_codes(study: Planted) -> str:
     """What `falloff compare` would return, as a sentence."""
     codes = [
-        f"{comparison.EXIT_CODES[one.found.answer]} where {one.change}" for one in study.scenarios.values()
+        f"{comparison.EXIT_CODES[one.found.answer]} where {one.change}"
+        for one in study.scenarios.values()
     ]
     return f"The command's exit code is {listed(codes)}."

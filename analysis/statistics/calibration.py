@@ -203,13 +203,20 @@ def simulate_comparison(settings: Mapping) -> pd.DataFrame:
     """
     sizes, rows = settings["comparison"], []
     cells = itertools.product(
-        sizes["points"], sizes["blocks"], sizes["run_sds"], sizes["new_scatters"], ("none", "all", "one")
+        sizes["points"],
+        sizes["blocks"],
+        sizes["run_sds"],
+        sizes["new_scatters"],
+        ("none", "all", "one"),
     )
     for points, (old_blocks, new_blocks), run_sd, scatter, truth in cells:
         random = np.random.default_rng([settings["seed"], 2, len(rows)])
         true = _planted(points, truth, sizes)
         old = random.normal(0, run_sd, (sizes["campaigns"], points, old_blocks))
-        new = random.normal(0, scatter * run_sd, (sizes["campaigns"], points, new_blocks)) + true[:, None]
+        new = (
+            random.normal(0, scatter * run_sd, (sizes["campaigns"], points, new_blocks))
+            + true[:, None]
+        )
         rates = comparison_rates(old, new, true, sizes["margin"])
         rows.append(
             {
