@@ -191,7 +191,7 @@ def compare_samples(
 
     With `row` what the tools of that statement's trials printed is printed instead.
     """
-    from analysis import comparison, samples, style
+    from analysis import comparison, comparison_exhibits, samples, style
 
     columns = {"x": x, "y": y, "block": block}
     both = {source: samples.read(source, columns, better) for source in (old, new)}
@@ -205,12 +205,12 @@ def compare_samples(
                 print(f"{name} {trial}\n{printed}\n")
         return 0
     if as_json:
-        print(json.dumps(comparison.as_data(found), indent=2))
+        print(json.dumps(comparison_exhibits.as_data(found), indent=2))
     else:
-        print(comparison.text(found))
+        print(comparison_exhibits.text(found))
     try:
         figure.parent.mkdir(parents=True, exist_ok=True)
-        style.save(comparison.estimation_plot(found), figure)
+        style.save(comparison_exhibits.estimation_plot(found), figure)
     except OSError as error:
         raise FalloffError(
             f"cannot write the figure {figure}: {error.strerror}; name another by --figure"

@@ -88,7 +88,15 @@ def comparison() -> Table:
         )
         for row in table.itertuples()
     ]
-    columns = ("Points", "Blocks", "Scatter", "Wrongly changed", "Wrongly the same", "Found", "All the same")
+    columns = (
+        "Points",
+        "Blocks",
+        "Scatter",
+        "Wrongly changed",
+        "Wrongly the same",
+        "Found",
+        "All the same",
+    )
     caption = (
         f"`falloff compare` on {settings['campaigns']} synthetic comparisons for each of {len(rates)} truths, margin "
         f"{percent(settings['margin'], 0)}: any statement wrong, the worst of all truths. Found: one point is "
@@ -100,7 +108,12 @@ def comparison() -> Table:
 def comparison_in_words() -> str:
     """The worst error rates of `falloff compare`, and when it finds what it should (Markdown)."""
     rates, settings = pd.read_csv(FOLDER / "comparison.csv"), load()["comparison"]
-    least = rates[(rates.truth == "one") & (rates.run_sd <= 0.01) & (rates.old_blocks >= 6) & (rates.new_blocks >= 6)].found.min()
+    least = rates[
+        (rates.truth == "one")
+        & (rates.run_sd <= 0.01)
+        & (rates.old_blocks >= 6)
+        & (rates.new_blocks >= 6)
+    ].found.min()
     return (
         f"**In at most {percent(rates.wrongly_changed.max())} of synthetic comparisons anything unchanged is called faster or slower, and in "
         f"at most {percent(rates.wrongly_same.max())} anything {percent(settings['margin'], 0)} slower is called the same**; the goal is "

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from analysis import comparison, samples
+from analysis import comparison, comparison_exhibits, samples
 from analysis.comparison import Comparison
 from analysis.exhibit import Exhibit, Table
 from analysis.findings import Finding, of_estimate, origin
@@ -174,7 +174,7 @@ def findings(study: Planted) -> Iterator[Finding]:
                 "1",
                 change.ratio,
                 (change.low, change.high),
-                comparison.INTERVALS,
+                comparison_exhibits.INTERVALS,
                 n=min(len(change.old), len(change.new)),
                 answer=change.answer,
                 reason=change.reason,
@@ -184,7 +184,7 @@ def findings(study: Planted) -> Iterator[Finding]:
 def figures(study: Planted) -> dict[str, Exhibit]:
     """The estimation plot of every scenario."""
     return {
-        f"compare_{one.name}": comparison.figure(
+        f"compare_{one.name}": comparison_exhibits.figure(
             one.found,
             f"compare_{one.name}",
             f"Where {one.change}: OLD, NEW and their difference",
@@ -218,7 +218,7 @@ def _table(one: Scenario) -> Table:
     columns = ("Statement", "Planted ratio", "Ratio found", "Blocks of OLD, NEW", "Answer")
     caption = f"Where {one.change}: the ratio of speeds as planted, and as found beside what else differs between the runs"
     label = f"compare-{one.name.replace('_', '-')}-planted"
-    return Table(label, columns, "lrlrl", rows, caption, comparison.basis(one.found))
+    return Table(label, columns, "lrlrl", rows, caption, comparison_exhibits.basis(one.found))
 
 
 def _ratio(change: comparison.Change) -> str:
