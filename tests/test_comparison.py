@@ -10,6 +10,7 @@ import pytest
 import synthetic
 from command_line import ROOT, run
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from analysis import comparison_exhibits, importing, samples
 from analysis.comparison import compare
@@ -78,6 +79,13 @@ def test_the_interval_is_welchs_and_a_change_has_holms_p():
         test = stats.ttest_ind(new[row][np.isfinite(new[row])], old[row], equal_var=False)
         assert (low[row], high[row]) == pytest.approx(tuple(test.confidence_interval(0.95)))
         assert change.p_values(found, 0.03)[1][row] == pytest.approx(test.pvalue)
+    p = change.p_values(found, 0.03)
+    p[0][3] = np.nan
+    for family in p:
+        known = np.isfinite(family)
+        expected = multipletests(family[known], method="holm")[1]
+        assert change._holm(family)[known] == pytest.approx(expected)
+    assert np.isnan(change._holm(p[0])[3])
     new[5] = old[5, :4] - 0.02
     found = change.differences(old, new)
     p = change.p_values(found, 0.005)[1][5]

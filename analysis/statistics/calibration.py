@@ -237,12 +237,8 @@ def comparison_rates(old, new, true, margin: float) -> dict[str, float]:
     (points,), also on the log scale."""
     true = with_contrasts(np.asarray(true, float)[:, None])[:, 0]
     is_none, is_outside = true == 0, np.abs(true) >= change.log_margin(margin) * (1 - 1e-9)
-    answers = np.array(
-        [
-            change.answers(change.differences(with_contrasts(one), with_contrasts(other)), margin)
-            for one, other in zip(old, new)
-        ]
-    )
+    found = change.differences(with_contrasts(old), with_contrasts(new))
+    answers = change.answers(found, margin)
     points = old.shape[1]
     is_changed = np.isin(answers, (change.SLOWER, change.FASTER))
     return {
@@ -254,11 +250,11 @@ def comparison_rates(old, new, true, margin: float) -> dict[str, float]:
 
 
 def with_contrasts(points: np.ndarray) -> np.ndarray:
-    """Values (points, blocks) of two networks, the first half being one's over nodes, and below them the contrasts between
-    the two from the fewest nodes to all others; a single point has none."""
-    half = len(points) // 2
-    ratios = points[half:] - points[:half] if half else points[:0]
-    return np.concatenate([points, ratios[1:] - ratios[:1]])
+    """Values (..., points, blocks) of two networks, the first half being one's over nodes, and below them the contrasts
+    between the two from the fewest nodes to all others; a single point has none."""
+    half = points.shape[-2] // 2
+    ratios = points[..., half : 2 * half, :] - points[..., :half, :]
+    return np.concatenate([points, ratios[..., 1:, :] - ratios[..., :1, :]], axis=-2)
 
 
 def _planted(points: int, truth: str, sizes: Mapping) -> np.ndarray:

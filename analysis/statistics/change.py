@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from analysis.statistics.judgement import UNDECIDED, log_margin
 
@@ -31,7 +30,7 @@ MARGIN = 0.03  # relative, unless the user says another
 
 @dataclass(frozen=True)
 class Differences:
-    """Mean log-speeds of NEW less those of OLD, all of shape (statements,); NaN where there are too few blocks.
+    """Mean log-speeds of NEW less those of OLD, all of shape (..., statements); NaN where there are too few blocks.
 
     `error` is the standard error and `freedom` the degrees of freedom of Student's t. Both are 0 where neither side
     scatters, as in a simulation: the difference is then exact.
@@ -50,7 +49,7 @@ class Differences:
 
 
 def differences(old, new) -> Differences:
-    """Welch's comparison of blocks' log-speeds, `old` (statements, blocks) and `new` (statements, other blocks).
+    """Welch's comparison of blocks' log-speeds, `old` (..., statements, blocks) and `new` (..., statements, other blocks).
 
     NaN blocks are left out. Where a side has a single block only the difference is known; without a block, nothing.
     """
@@ -65,12 +64,12 @@ def differences(old, new) -> Differences:
 
 def exactly(old, new) -> Differences:
     """The differences of what has no scatter, such as a simulation: the first value of each statement."""
-    difference = np.asarray(new, float)[:, 0] - np.asarray(old, float)[:, 0]
-    return Differences(difference, np.zeros(len(difference)), np.zeros(len(difference)))
+    difference = np.asarray(new, float)[..., 0] - np.asarray(old, float)[..., 0]
+    return Differences(difference, np.zeros_like(difference), np.zeros_like(difference))
 
 
 def p_values(found: Differences, margin: float) -> tuple[np.ndarray, np.ndarray]:
-    """(p_same, p_changed), each of shape (statements,): of the two one-sided tests against the relative `margin`, and of
+    """(p_same, p_changed), each of shape (..., statements): of the two one-sided tests against the relative `margin`, and of
     the two-sided one against no change. NaN where the error is not known."""
     limit, size = log_margin(margin), np.abs(found.difference)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -82,7 +81,7 @@ def p_values(found: Differences, margin: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def answers(found: Differences, margin: float, together: bool = True) -> np.ndarray:
-    """The answer to every statement, shape (statements,); unless `together`, each as if it were alone."""
+    """The answer to every statement, shape (..., statements); unless `together`, each as if it were alone."""
     same, changed = p_values(found, margin)
     if together:
         same, changed = _holm(same), _holm(changed)
@@ -117,16 +116,21 @@ def _moments(values) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Number, mean and variance of the finite values of each row; NaN where they are too few."""
     values = np.asarray(values, float)
     known = np.isfinite(values)
-    n = known.sum(axis=1)
+    n = known.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.where(known, values, 0.0).sum(axis=1) / n
-        apart = np.where(known, values - mean[:, None], 0.0)
-        return n, mean, (apart**2).sum(axis=1) / np.where(n > 1, n - 1, np.nan)
+        mean = np.where(known, values, 0.0).sum(axis=-1) / n
+        apart = np.where(known, values - mean[..., None], 0.0)
+        return n, mean, (apart**2).sum(axis=-1) / np.where(n > 1, n - 1, np.nan)
 
 
 def _holm(p: np.ndarray) -> np.ndarray:
-    """Corrected for the number of those that are known."""
-    corrected, known = np.full(len(p), np.nan), np.isfinite(p)
-    if known.any():
-        corrected[known] = multipletests(p[known], method="holm")[1]
-    return corrected
+    """Holm's corrected p over the last axis, as statsmodels' multipletests has them for one family; NaN is no test.
+
+    S. Holm, Scand. J. Statist. 6, 1979, 65-70.
+    """
+    order = np.argsort(p, axis=-1)  # NaN comes last
+    ascending = np.take_along_axis(p, order, axis=-1)
+    tests = np.isfinite(p).sum(axis=-1, keepdims=True)
+    scaled = ascending * np.maximum(tests - np.arange(p.shape[-1]), 1)
+    corrected = np.minimum(np.maximum.accumulate(scaled, axis=-1), 1)
+    return np.take_along_axis(corrected, np.argsort(order, axis=-1), axis=-1)
