@@ -24,11 +24,11 @@ EXIT_CODES = {SAME: 0, FASTER: 0, SLOWER: 1, UNDECIDED: 2}
 class Change:
     """One statement: `what` was compared, its `answer` and what it rests on.
 
-    `ratio` is the speed of NEW over that of OLD (geometric means) with its 95 % Welch interval `low`, `high`; of a
+    `ratio` is the speed of NEW over that of OLD (geometric means) with its 95 % t interval `low`, `high`; of a
     contrast, what one network keeps of another's speed from fewer to more nodes, NEW over OLD. Unknown is NaN. `old` and
     `new` hold the blocks' log-speeds, shape (blocks,); `points` are those that it is made of, and `unit` that of their
     values, empty for a contrast. `alone` is the answer without a correction for the number of statements.
-    `blocks_needed` is about how many a side would need to call an unchanged speed the same, NaN where not known.
+    `blocks_needed` is about how many a side would need to call an unchanged speed the same (`change.blocks_needed`).
     """
 
     what: str

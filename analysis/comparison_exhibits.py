@@ -14,7 +14,7 @@ from analysis.statistics.change import FASTER, SAME, SLOWER
 from analysis.statistics.judgement import UNDECIDED
 from analysis.wording import UNKNOWN, counted, fixed, listed, number, percent
 
-INTERVALS = "95 % Welch intervals over the blocks"
+INTERVALS = "95 % t intervals over the blocks"
 _OLD, _NEW = style.Look("#6E6E6E", "o", "-"), style.Look("#0072B2", "D", "-")
 _LOOKS = {
     SLOWER: style.Look("#D55E00", "v", "-"),
@@ -54,8 +54,7 @@ def _open(found: Comparison) -> Iterator[str]:
     needed = [one.blocks_needed for one in open_ones if math.isfinite(one.blocks_needed)]
     if needed:
         yield (
-            f"With this scatter about {counted(int(max(needed)), found.old.repeats)} a side would tell an unchanged speed from one "
-            "outside the margin, judged alone."
+            f"With this scatter about {counted(int(max(needed)), found.old.repeats)} a side would show that an unchanged speed is the same."
         )
 
 
@@ -104,7 +103,7 @@ def figure(
 
 
 def estimation_plot(found: Comparison) -> Figure:
-    """Both samples of every statement [% of OLD's mean], and the change of speed [%] with its 95 % Welch interval."""
+    """Both samples of every statement [% of OLD's mean], and the change of speed [%] with its 95 % t interval."""
     count = len(found.changes)
     with style.styled():
         drawn, (samples, changes) = drawing.new_figures(1.3 + 0.26 * count, 2)

@@ -240,7 +240,7 @@ def printed(source: Path, sample: Sample, points: Sequence[Point]) -> Iterator[t
     from analysis.evidence import chain  # which needs this package's experiments
     from runners.journal import read_transcript
 
-    trials = sample.trials[sample.trials.point.isin(points)].trial
+    trials = sample.trials.trial[[point in points for point in sample.trials.point]]
     if not source.is_dir():
         lines = source.read_text(encoding="utf-8", errors="replace").splitlines()
         yield from ((trial, lines[int(trial.split()[1]) - 1]) for trial in trials)

@@ -1,6 +1,7 @@
 """`falloff compare`: planted changes are found, nothing else is, and bad input is refused in a line."""
 
 import json
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -68,17 +69,20 @@ def test_a_planted_fall_is_found_where_it_is():
     assert back.answer == FASTER and len(back.with_answer(FASTER)) == len(found.with_answer(SLOWER))
 
 
-def test_the_interval_is_welchs_and_a_change_has_holms_p():
-    """As scipy has them; a p that is small alone is not among thirty."""
+def test_the_interval_holds_for_any_scatter_and_a_change_has_holms_p():
+    """Scipy's standard error with the freedom of the smaller side; a p that is small alone is not among thirty."""
     random = np.random.default_rng(3)
     old, new = random.normal(0, 0.01, (30, 6)), random.normal(0, 0.03, (30, 4))
     new[0, 1] = np.nan
     found = change.differences(old, new)
     low, high = found.intervals
-    for row in (0, 7):
+    for row, freedom in ((0, 2), (7, 3)):
         test = stats.ttest_ind(new[row][np.isfinite(new[row])], old[row], equal_var=False)
-        assert (low[row], high[row]) == pytest.approx(tuple(test.confidence_interval(0.95)))
-        assert change.p_values(found, 0.03)[1][row] == pytest.approx(test.pvalue)
+        error = found.difference[row] / test.statistic
+        assert found.error[row] == pytest.approx(error) and found.freedom[row] == freedom
+        assert high[row] - low[row] == pytest.approx(2 * stats.t.isf(0.025, freedom) * error)
+        p = 2 * stats.t.sf(abs(test.statistic), freedom)
+        assert change.p_values(found, 0.03)[1][row] == pytest.approx(p)
     p = change.p_values(found, 0.03)
     p[0][3] = np.nan
     for family in p:
@@ -86,12 +90,23 @@ def test_the_interval_is_welchs_and_a_change_has_holms_p():
         expected = multipletests(family[known], method="holm")[1]
         assert change._holm(family)[known] == pytest.approx(expected)
     assert np.isnan(change._holm(p[0])[3])
-    new[5] = old[5, :4] - 0.02
-    found = change.differences(old, new)
-    p = change.p_values(found, 0.005)[1][5]
-    assert 0.05 / 30 < p < 0.05
-    assert change.answers(found, 0.005, together=False)[5] == SLOWER
-    assert change.answers(found, 0.005)[5] == UNDECIDED
+    found.difference[5] = -4.5 * found.error[5]
+    assert 0.05 / 30 < change.p_values(found, 0.001)[1][5] < 0.05
+    assert change.answers(found, 0.001, together=False)[5] == SLOWER
+    assert change.answers(found, 0.001)[5] == UNDECIDED
+
+
+def test_so_many_blocks_as_it_says_decide():
+    """An unchanged speed is the same about four times in five with them, and seldom with half of them."""
+    random = np.random.default_rng(4)
+    old, new = random.normal(0, 0.02, (2, 200, 1, 5))
+    pilot = change.differences(old, new)
+    pilot.error[:] = 0.02 * (2 / 5) ** 0.5
+    needed = int(change.blocks_needed(pilot, np.array([5.0]), 0.03)[0])
+    for blocks, least, most in ((needed, 0.7, 1.0), (needed // 2, 0.0, 0.5)):
+        old, new = random.normal(0, 0.02, (2, 400, 1, blocks))
+        answers = change.answers(change.differences(old, new), 0.03)
+        assert least <= (answers == SAME).mean() <= most
 
 
 def test_what_has_no_scatter_or_a_single_block():
@@ -237,10 +252,14 @@ def test_imported_results_are_compared_run_by_run(tmp_path):
 
 
 def test_references_lead_to_their_transcripts(tmp_path):
-    """The stored campaigns of one cluster, hours apart: the same; a row's transcripts are what HPL printed."""
+    """The stored campaigns of one cluster, hours apart: nothing is slower; a row's transcripts are what HPL printed."""
     both = [str(REFERENCE / f"{name}-scale_model") for name in ("hpl_scaling", "hpl_table1")]
     done = run("compare", *both, "--figure", str(tmp_path / "f.svg"))
-    assert done.returncode == 0 and "cpu_model" in done.stdout
+    assert done.returncode in (0, 2) and "cpu_model" in done.stdout
+    assert (
+        not re.search(r" (slower|faster)$", done.stdout, re.M)
+        and done.stdout.count("the same\n") >= 6
+    )
     printed = run("compare", *both, "--transcripts", "1").stdout
     assert "OLD b00" in printed and "NEW b00" in printed and printed.count("HPLinpack") == 9
     assert "there is no row 99" in run("compare", *both, "--transcripts", "99").stderr
@@ -259,12 +278,12 @@ def test_planted_changes_are_found_in_stored_runs():
         "10GE, 16 nodes",
     }
     assert all(one.answer == SLOWER for one in node.with_change() if not one.is_contrast)
-    assert all(one.answer == SAME for one in node.with_change(False))
+    assert sum(one.answer == SAME for one in node.with_change(False)) >= 6
     for scenario in (node, link):
         assert SLOWER not in {one.answer for one in scenario.with_change(False)}
     single = next(one for one in link.found.changes if one.what == "1 stream, one link")
     assert single.answer == SLOWER and single.low < 0.97 < single.high
-    assert study.scenarios["unchanged"].found.answer == SAME
+    assert {one.answer for one in study.scenarios["unchanged"].found.changes} <= {SAME, UNDECIDED}
 
 
 def test_the_stored_error_rates_keep_the_goals_and_are_the_codes():

@@ -139,7 +139,7 @@ def _of_scenario(one: Scenario) -> str:
     worst = min(touched, key=lambda change: change.ratio)
     interval = ""
     if np.isfinite(worst.low):
-        interval = f" (95 % Welch interval {fixed(100 * (worst.low - 1), 1)} to {fixed(100 * (worst.high - 1), 1)} %)"
+        interval = f" (95 % t interval {fixed(100 * (worst.low - 1), 1)} to {fixed(100 * (worst.high - 1), 1)} %)"
     rest = f"; of those that it does not touch {rest}" if others else ""
     return (
         f"**Where {one.change}, of {counted(len(touched), 'statement')} that it touches {_answers_of(touched)}**{rest}. "
