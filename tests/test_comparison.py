@@ -99,10 +99,9 @@ def test_the_interval_holds_for_any_scatter_and_a_change_has_holms_p():
 def test_so_many_blocks_as_it_says_decide():
     """An unchanged speed is the same about four times in five with them, and seldom with half of them."""
     random = np.random.default_rng(4)
-    old, new = random.normal(0, 0.02, (2, 200, 1, 5))
-    pilot = change.differences(old, new)
-    pilot.error[:] = 0.02 * (2 / 5) ** 0.5
-    needed = int(change.blocks_needed(pilot, np.array([5.0]), 0.03)[0])
+    error = 0.02 * (2 / 5) ** 0.5  # of five blocks a side
+    today = change.Differences(np.zeros(1), np.array([error]), np.array([4]))
+    needed = int(change.blocks_needed(today, np.array([5.0]), 0.03)[0])
     for blocks, least, most in ((needed, 0.7, 1.0), (needed // 2, 0.0, 0.5)):
         old, new = random.normal(0, 0.02, (2, 400, 1, blocks))
         answers = change.answers(change.differences(old, new), 0.03)
