@@ -192,6 +192,8 @@ def _contrasts(
             speeds[points[0]] - speeds[points[1]] - (speeds[points[2]] - speeds[points[3]])
             for speeds in (olds, news)
         ]
+        if not all(_known(blocks).size for blocks in kept):
+            continue  # no block has all four
         of, against = (
             sample.names.get(str(level), str(level)) for level in (statement.of, statement.against)
         )

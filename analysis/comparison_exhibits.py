@@ -34,7 +34,8 @@ def text(found: Comparison) -> str:
             side.ended and f"ended {side.ended[:16].replace('T', ' ')}",
         ]
         if side.left_out:
-            known.append(f"{counted(side.left_out, 'trial')} without a valid value left out")
+            noun = "trial" if side.facts else "row"
+            known.append(f"{counted(side.left_out, noun)} without a valid value left out")
         lines.append(f"{name}  {side.source}: {', '.join(filter(None, known))}")
     lines += ["", *_aligned([_COLUMNS, *_cells(found)]), ""]
     lines += _open(found)

@@ -196,7 +196,7 @@ def of_csv(file: Path, columns: Mapping[str, str], better: str = HIGHER) -> Samp
         if "has no column" not in str(error):
             raise
         raise FalloffError(f"{error}. Say which are meant by --x, --y and --block") from None
-    values = pd.to_numeric(table[y], errors="coerce")
+    values = pd.to_numeric(table[y], errors="coerce").astype(float)
     for wrong, why in (
         (table[y].notna() & ~np.isfinite(values), "is no number"),
         (values <= 0, "is not above 0, and has no ratio"),
