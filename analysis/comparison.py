@@ -114,7 +114,7 @@ def compare(old: Sample, new: Sample, margin: float = change.MARGIN) -> Comparis
             f"{old.source} and {new.source} have no point in common{_apart([*olds], [*news])}"
         )
     common = sorted(common, key=_order(common))
-    label = _labels(common, old.names)
+    label = _labels([*dict.fromkeys([*olds, *news])], {**new.names, **old.names})
     rows = [(label(point), (point,), olds[point], news[point]) for point in common]
     rows += _contrasts(old, common, olds, news)
     old_rows, new_rows = ([_known(row[side]) for row in rows] for side in (2, 3))
@@ -143,14 +143,10 @@ def compare(old: Sample, new: Sample, margin: float = change.MARGIN) -> Comparis
         )
         for i, (what, points, _, _) in enumerate(rows)
     )
-    lacking = (
-        tuple(_labels(only, names)(point) for point in only)
-        for only, names in (
-            ([point for point in olds if point not in news], old.names),
-            ([point for point in news if point not in olds], new.names),
-        )
-    )
-    return Comparison(old, new, margin, changes, *lacking, *_facts(old.facts, new.facts))
+    only_old = tuple(label(point) for point in olds if point not in news)
+    only_new = tuple(label(point) for point in news if point not in olds)
+    facts = _facts(old.facts, new.facts)
+    return Comparison(old, new, margin, changes, only_old, only_new, *facts)
 
 
 def few(words: Sequence[str], most: int = 5) -> str:
