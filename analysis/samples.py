@@ -151,7 +151,7 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
     """
     dataset = dataset.reset_coords()
     dataset = dataset.isel(trial=dataset.role.values == "point")
-    is_imported = attributes.testbed(dataset)["name"] == imported.TESTBED
+    is_imported = attributes.testbed(dataset).get("name") == imported.TESTBED
     kinds = sorted(set(dataset.evidence.values.tolist()))
     if len(kinds) > 1:
         raise FalloffError(f"{source} mixes kinds of evidence: {', '.join(kinds)}")
