@@ -5,6 +5,7 @@ never executed.
 """
 
 import json
+import os
 import tempfile
 import time
 import zipfile
@@ -32,7 +33,7 @@ MOST_BYTES = 4e9
 
 @dataclass(frozen=True)
 class Rerun:
-    """A campaign of an archive and how it is run here: `plan`, with the `seconds` that its trials took in the archive."""
+    """A campaign of an archive and how it is run here: `plan`, with the `seconds` that it takes by the archive's journal."""
 
     campaign: str
     archived: Plan
@@ -87,11 +88,13 @@ def _unpack(archive: Path, target: Path) -> None:
 
 
 def _checked(archive: Path, top: Path) -> list[Path]:
-    within = {file.parent.parent for file in top.rglob("trials.json")}
-    references = [folder for folder in within if folder.name == paths.REFERENCE.name]
     if (top / "trials.json").exists():
         within = {top}
-    found = verify.folders(sorted(references or within)) if within else []
+    else:
+        within = {file.parent.parent for file in top.rglob("trials.json")}
+        references = {folder for folder in within if folder.name == paths.REFERENCE.name}
+        within = references or within
+    found = verify.folders(sorted(within)) if within else []
     if not found:
         raise FalloffError(f"{archive} holds no campaign's folder (with a trials.json)")
     changed = [f"{one.name}: {line}" for one in found for line in manifest.differences(one)]
@@ -125,7 +128,7 @@ def run(
             raise FalloffError(
                 f"no experiment here finds anything in {names}: nothing to reproduce"
             )
-        primary = {finding.campaign for finding in findings if finding.primary}
+        primary = _primary({finding.experiment for finding in findings if finding.primary})
         short, whole = {}, {}
         not_run: dict[str, tuple[str, str]] = {}  # kind of verdict and reason
         for name, folder in folders.items():
@@ -178,6 +181,17 @@ def _of_experiments(found: Sequence[Path]) -> dict[str, Path]:
     return folders
 
 
+def _primary(names: set[str]) -> set[str]:
+    """The campaigns that the experiments of these names cannot do without."""
+    modules = [one for one in experiments.modules() if one.__name__.rpartition(".")[2] in names]
+    return {
+        campaign
+        for module in modules
+        for campaign, is_needed in experiments.campaigns(module).items()
+        if is_needed
+    }
+
+
 def _rerun(folder: Path, preset: str) -> Rerun:
     """How an archived campaign is run here; raises FalloffError where it cannot be."""
     archived = Folder(folder).plan()
@@ -198,12 +212,15 @@ def _seconds(folder: Folder, archived: Plan, plan: Plan) -> float:
             by_point.setdefault(levels, []).append(took[trial.id])
     mean = sum(took.values()) / len(took) if took else 0.0
     total = sum(took.get(trial.id, mean) for trial in plan.preamble)
-    looks = plan.stopping.looks  # of more blocks than the last look only the invalid ones are made up for
+    looks = (
+        plan.stopping.looks
+    )  # of more blocks than the last look only the invalid ones are made up for
     for block in plan.blocks[: looks[-1] if looks else None]:
         for trial in block:
             of_point = by_point.get(json.dumps([trial.point.get(one) for one in factors]), [mean])
             total += sum(of_point) / len(of_point)
-    return total
+    at_once = (os.cpu_count() or 1) if plan.testbed["kind"] == "simulated" else 1
+    return total / at_once
 
 
 def choose(

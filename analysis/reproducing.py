@@ -21,7 +21,7 @@ from scipy import stats
 
 from analysis import attributes, experiments, paths
 from analysis.evidence import verify
-from analysis.exhibit import WITHOUT_SCATTER, Answer
+from analysis.exhibit import WITHOUT_SCATTER
 from analysis.findings import Finding, known
 from analysis.statistics.reproduction import (
     NOT_REPRODUCED,
@@ -33,7 +33,7 @@ from analysis.statistics.reproduction import (
     corrected,
     of_estimates,
 )
-from analysis.wording import UNKNOWN, counted, day, listed, number, percent
+from analysis.wording import between, counted, day, exact, fixed, listed, number, percent, plain
 from runners import manifest
 from runners.plan import Plan
 from runners.record import FalloffError
@@ -44,6 +44,7 @@ MARGIN = 0.05  # where a campaign's design has none
 # The archive's cut has to give the published estimate again to this share of the margin.
 _SAME = 0.1
 RECORD = "reproduction.json"
+_WIDTH = 2 + max(map(len, KINDS))
 _LEFT = ("fall", "loss")  # quantities of which 1 - value is a ratio
 _MORE = ("gain", "error")  # and 1 + value
 _CONFIDENCE = re.compile(r"([\d.]+) % (t )?")
@@ -242,28 +243,35 @@ def text(told: Sequence[Verdict]) -> str:
     for experiment in dict.fromkeys(one.finding.experiment for one in told):
         own = [one for one in told if one.finding.experiment == experiment]
         lines.append(experiment)
-        lines += [_line(one) for kind in KINDS for one in own if one.kind == kind and one.compared]
+        for kind in KINDS:
+            lines += [_lines(one) for one in own if one.kind == kind and one.compared]
         rest = Counter((one.kind, one.reason) for one in own if not one.compared)
         lines += [
-            f"  {kind:18} {counted(count, 'finding')}: {reason}"
+            f"  {kind:{_WIDTH}}{counted(count, 'finding')}: {reason}"
             for (kind, reason), count in rest.items()
         ]
     return "\n".join([*lines, "", in_short(Counter(one.kind for one in told))])
 
 
-def _line(one: Verdict) -> str:
-    published, new = (_value(each) for each in (one.finding, one.today))
-    why = "" if one.kind == REPRODUCED else f" {one.reason}"
-    return f"  {one.kind:18} {one.finding.statement}: published {published}, today {new}.{why}"
+def _lines(one: Verdict) -> str:
+    indent = " " * (2 + _WIDTH)
+    values = f"published {_value(one.finding)}; today {_value(one.today)}"
+    if one.compared.interval and one.compared.interval[0] < one.compared.interval[1]:
+        ratio = fixed(one.compared.today / one.compared.reference, 3)
+        level = f"{100 * one.compared.confidence:g} % interval"
+        values += f"; today / published {ratio} ({level} {between(one.compared.interval, 3)})"
+    lines = [f"  {one.kind:{_WIDTH}}{one.finding.statement}", indent + values]
+    return "\n".join(lines if one.kind == REPRODUCED else [*lines, indent + one.reason])
 
 
 def _value(finding: Finding) -> str:
-    """An estimate with its answer."""
+    """An estimate with its answer and what it rests on."""
     is_share = finding.quantity in (*_LEFT, *_MORE, "share")
-    value = (percent if is_share else number)(finding.estimate)
+    is_count = finding.estimate == round(finding.estimate)
+    value = (percent if is_share else exact if is_count else number)(finding.estimate)
     unit = "" if is_share or finding.unit == "1" else f" {finding.unit}"
     answer = f"{finding.answer}, " if finding.answer else ""
-    return f"{answer}{value}{unit}, n = {finding.n}"
+    return f"{answer}{value}{unit} ({counted(finding.n, finding.n_of)})"
 
 
 def in_short(counts: Mapping[str, int]) -> str:
@@ -293,39 +301,42 @@ def digest(folders: Iterable[Path]) -> str:
     return manifest.digest(json.dumps(sorted(map(sorted, (each.items() for each in own)))).encode())
 
 
-def kept(folder: Path | None = None) -> list[dict]:
-    """The records of the runs here that reproduced what a report shows: the reference's, or those of a folder's campaigns."""
+def kept(data: str = "") -> list[dict]:
+    """The records of the runs here that reproduced what a report shows: the reference's campaigns, or those in the folder
+    `data`, relative to the repository.
+
+    Raises FalloffError where a record is damaged.
+    """
     files = sorted(paths.REPRODUCED.glob(f"*/{RECORD}"))
     if not files:
         return []
-    wanted = digest(verify.folders([folder or paths.REFERENCE]))
+    wanted = digest(verify.folders([paths.ROOT / data if data else paths.REFERENCE]))
     try:
         records = [json.loads(file.read_text(encoding="utf-8")) for file in files]
-    except ValueError as error:
+        return [record for record in records if record["archive_sha256"] == wanted]
+    except (ValueError, KeyError, TypeError) as error:
         raise FalloffError(
-            f"{paths.REPRODUCED} holds a damaged {RECORD} ({error}): delete it"
+            f"{paths.REPRODUCED} holds a damaged {RECORD} ({error}): delete it, and run `falloff reproduce` again"
         ) from None
-    return [record for record in records if record["archive_sha256"] == wanted]
 
 
-def on_page(records: Sequence[Mapping]) -> Answer:
-    """What the runs here say of the findings, for the report's first page."""
-    if not records:
-        return Answer(
-            "Whether these findings come out again on your machine: `falloff reproduce data/reference`."
-        )
+def on_page(records: Sequence[Mapping]) -> str:
+    """What the runs here say of the findings, for the report's first page (Markdown): the counts, then every finding
+    that is not reproduced and every primary one that could be compared."""
     paragraphs = []
     for record in records:
         rows = record["findings"]
-        counts = Counter(row["verdict"] for row in rows)
-        primary = [row for row in rows if row["finding"]["primary"] and row["ratio"] is not None]
+        counts = in_short(Counter(row["verdict"] for row in rows))
         paragraphs.append(
-            f"**Run again** on {record['machine'] or UNKNOWN}, {day(record['ended'])}, in "
-            f"{number(record['minutes'])} minutes: of {counted(len(rows), 'finding')} {in_short(counts)}."
+            f"**Run again** on {plain(record['machine'])}, {day(record['ended'])}, in {number(record['minutes'], 2)} "
+            f"minutes. Of {counted(len(rows), 'finding')}: {counts}."
         )
-        paragraphs += [
-            f"- **{row['verdict'].capitalize()}**: {row['finding']['statement']}."
+        shown = [
+            f"- *{row['verdict']}*: {row['finding']['statement']}."
             for row in rows
-            if row["verdict"] == NOT_REPRODUCED or row in primary
+            if row["verdict"] == NOT_REPRODUCED
+            or row["finding"]["primary"]
+            and row["ratio"] is not None
         ]
-    return Answer("\n".join(paragraphs))
+        paragraphs.append("\n".join(shown))
+    return "\n\n".join(filter(None, paragraphs))
