@@ -1,0 +1,174 @@
+"""Parallel TCP streams between two nodes: does their aggregate goodput fall off with their number?"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from analysis import drawing, style
+from analysis.attributes import interconnects, short_names
+from analysis.derive import over_factors
+from analysis.exhibit import Basis, Exhibit, Table
+from analysis.findings import Finding, known, of_fall, origin
+from analysis.statistics import design as designs
+from analysis.statistics.intervals import rates
+from analysis.statistics.judgement import FALLS_OFF, FLAT, Judgement, judge
+from analysis.wire import wire_limit
+from analysis.wording import counted, estimate, fixed, number, percent, percent_range
+
+GBIT = 1e9
+# The campaigns that each figure rests on.
+FIGURES = {"parallel_streams": ("parallel_streams",)}
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The campaign's dataset and what follows from it.
+
+    `goodput` [bit/s] is over (interconnect, streams, block), `means` its harmonic means with 95 % t intervals,
+    `retransmits` [1] over the same dims. `limits` are the wire limits [bit/s] of the networks that have one. `falls`
+    judges, by network, the fall from the fewest to the most streams.
+    """
+
+    dataset: xr.Dataset
+    goodput: xr.DataArray
+    means: xr.Dataset
+    retransmits: xr.DataArray
+    limits: dict[str, float]
+    falls: dict[str, Judgement]
+
+    @property
+    def basis(self) -> Basis:
+        """What its figures and tables rest on."""
+        return Basis(
+            self.dataset.evidence.values[0].item(), self.goodput.sizes["block"], "95 % t intervals"
+        )
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The fewest and the most streams."""
+        streams = self.goodput.streams.values.tolist()
+        return min(streams), max(streams)
+
+
+def analyse(parallel_streams: xr.Dataset) -> Streams:
+    """Derive means and falls; raises FalloffError when the campaign holds no iperf3 trial."""
+    columns = {"goodput": parallel_streams.goodput, "retransmits": parallel_streams.retransmits}
+    points = over_factors(parallel_streams, runner="iperf3", **columns).transpose(..., "block")
+    log_goodput = np.log(points.goodput)
+    change = log_goodput.sel(streams=points.streams.max()) - log_goodput.sel(
+        streams=points.streams.min()
+    )
+    margin = designs.read(parallel_streams).margin
+    evidence = parallel_streams.evidence.values[0].item()
+    return Streams(
+        dataset=parallel_streams,
+        goodput=points.goodput,
+        means=rates(points.goodput),
+        retransmits=points.retransmits,
+        limits={
+            name: wire_limit(described["rate_bit_s"], described["mtu"])
+            for name, described in interconnects(parallel_streams).items()
+            if "rate_bit_s" in described
+        },
+        falls={
+            name: judge(change.sel(interconnect=name).values, margin, evidence)
+            for name in points.interconnect.values.tolist()
+        },
+    )
+
+
+def finding(study: Streams) -> str:
+    """What becomes of each network's goodput with many streams, in plain English (Markdown)."""
+    few, many = study.ends
+    sentences = [
+        _of_network(short_names(study.dataset)[name], fall, few, many)
+        for name, fall in study.falls.items()
+        if name in study.limits
+    ]
+    basis = f"({counted(study.basis.n, 'block')}, {study.basis.evidence} evidence)"
+    return " ".join(sentences) + f" {basis}"
+
+
+def _of_network(name: str, fall: Judgement, few: int, many: int) -> str:
+    if fall.fall is None:
+        return f"**Whether {name} falls off with streams cannot be said**: no block has both ends."
+    if fall.answer not in (FALLS_OFF, FLAT):
+        return f"**Whether {name} falls off with streams is open.**"
+    verb = "falls off" if fall.answer == FALLS_OFF else "stays flat"
+    if abs(fall.fall) < 0.0005:
+        change = "loses nothing"
+    else:
+        change = f"loses {percent(fall.fall)}" if fall.fall > 0 else f"gains {percent(-fall.fall)}"
+    interval = f"{100 * fall.confidence:g} % interval of the fall {percent_range(fall.interval)}"
+    return f"**{name} {verb}** from {counted(few, 'stream')} to {many}: the sum of all streams {change} ({interval})."
+
+
+def findings(study: Streams) -> Iterator[Finding]:
+    """The fall of each network, as data."""
+    source, names = origin("parallel_streams", study.dataset), short_names(study.dataset)
+    few, many = study.ends
+    for name, fall in study.falls.items():
+        statement = f"{names[name]} carries less with {many} TCP streams than with {few}"
+        yield of_fall(source, statement, fall, primary=name in study.limits)
+
+
+def figures(study: Streams) -> dict[str, Exhibit]:
+    """Goodput over the number of streams, with every run."""
+    return {
+        "parallel_streams": Exhibit(
+            "parallel_streams",
+            goodput_over_streams(study),
+            "The sum of parallel TCP streams between two nodes",
+            study.basis,
+            "Goodput over the number of streams on a logarithmic scale, a series for each network, with wire limits",
+            "Small marks are single runs, open marks harmonic means. Lines are the wire limits. The control has no "
+            "limit: what it carries is what the machine can pass.",
+            rests_on=FIGURES["parallel_streams"],
+        )
+    }
+
+
+def goodput_over_streams(study: Streams) -> Figure:
+    """Goodput [Gbit/s] over streams, both logarithmic."""
+    names, streams = short_names(study.dataset), study.goodput.streams.values
+    with style.styled():
+        figure, axes = drawing.new_figure(3.2)
+        for name in study.goodput.interconnect.values.tolist():
+            runs = study.goodput.sel(interconnect=name).transpose("block", ...) / GBIT
+            drawing.runs(axes, name, streams, runs, names[name])
+            at = study.means.sel(interconnect=name) / GBIT
+            drawing.interval(axes, name, streams, at["mean"].values, at.low.values, at.high.values)
+            if name in study.limits:
+                limit = study.limits[name] / GBIT
+                axes.axhline(limit, color=style.look(name).color, linewidth=0.8, zorder=0)
+        drawing.doubling_axis(axes, streams, "streams")
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.set_ylabel("sum of all streams [Gbit/s]")
+        drawing.legend_below(figure, axes, 3)
+        return figure
+
+
+def goodput_table(study: Streams) -> Table:
+    """Goodput and segments sent again at every point."""
+    names, rows = short_names(study.dataset), []
+    for name in study.means.interconnect.values.tolist():
+        for streams in study.means.streams.values.tolist():
+            at = study.means.sel(interconnect=name, streams=streams)
+            goodput = estimate(*(at[end] / GBIT for end in ("mean", "low", "high")))
+            limit = study.limits.get(name, np.nan)
+            share = fixed(known(100 * at["mean"] / limit), 1)
+            again = study.retransmits.sel(interconnect=name, streams=streams).mean()
+            rows.append((names[name], str(streams), goodput, share, number(known(again))))
+    columns = (
+        "Network",
+        "Streams",
+        "Goodput [Gbit/s]",
+        "Of the wire limit [%]",
+        "Segments sent again [1]",
+    )
+    caption = "The sum of all streams (harmonic means), and segments sent again in a run (arithmetic means)"
+    return Table("parallel-streams", columns, "lrlrr", rows, caption, study.basis)

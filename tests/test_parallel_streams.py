@@ -1,0 +1,45 @@
+"""Parallel streams: a planted fall is found, and a network without one stays flat."""
+
+import numpy as np
+import pytest
+
+import experiment
+from analysis.experiments import parallel_streams
+from analysis.statistics.judgement import FALLS_OFF, FLAT
+
+
+@pytest.fixture(scope="module")
+def stored():
+    """The reference campaign."""
+    return experiment.stored("parallel_streams", "emulated")
+
+
+def words(study):
+    """The finding, hard spaces as spaces."""
+    return parallel_streams.finding(study).replace("\u00a0", " ")
+
+
+def test_the_networks_limits_are_those_of_their_wires(stored):
+    """No stream's goodput is above what its wire carries; GigE fills it with one stream."""
+    study = parallel_streams.analyse(stored)
+    for name, limit in study.limits.items():
+        assert float(study.goodput.sel(interconnect=name).max()) < 1.01 * limit
+    assert (
+        float(study.means["mean"].sel(interconnect="gige", streams=1)) > 0.9 * study.limits["gige"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("lost", "answer", "verb"), [(0.0, FLAT, "stays flat"), (0.2, FALLS_OFF, "falls off")]
+)
+def test_a_planted_fall_is_found(stored, lost, answer, verb):
+    """Sixteen streams that lose a fifth fall off, and such that lose nothing stay flat."""
+    is_last = (stored.streams == 16) & (stored.interconnect == "10gige")
+    first = stored.goodput.where((stored.streams == 1) & (stored.interconnect == "10gige"))
+    scatter = 1 + 0.002 * np.sin(np.arange(stored.sizes["trial"]))
+    planted = stored.assign(
+        goodput=stored.goodput.where(~is_last, float(first.mean()) * (1 - lost) * scatter)
+    )
+    study = parallel_streams.analyse(planted)
+    assert study.falls["10gige"].answer == answer
+    assert f"**10GE {verb}** from 1 stream to 16" in words(study)
