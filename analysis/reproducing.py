@@ -43,6 +43,7 @@ KINDS = (REPRODUCED, NOT_REPRODUCED, TOO_SHORT, CANNOT)
 MARGIN = 0.05  # where a campaign's design has none
 # The archive's cut has to give the published estimate again to this share of the margin.
 _SAME = 0.1
+_LEAVES_OUT = "It rests on points or campaigns that were not run."
 RECORD = "reproduction.json"
 _WIDTH = 2 + max(map(len, KINDS))
 _LEFT = ("fall", "loss")  # quantities of which 1 - value is a ratio
@@ -122,7 +123,8 @@ def verdicts(
         found, _ = findings(module, published)
         if not found:
             continue
-        reasons = [not_run[name] for name in experiments.campaigns(module) if name in not_run]
+        needed = experiments.campaigns(module)
+        reasons = [not_run[name] for name in needed if needed[name] and name in not_run]
         short, _ = findings(module, again)
         new, why = findings(module, today)
         lookup = [{one.statement: one for one in each} for each in (short, new)]
@@ -149,7 +151,7 @@ def _verdict(
     if new is None and reasons:
         return Verdict(finding, *reasons[0])
     if same is None or not _agree(finding, same, margin):
-        return Verdict(finding, TOO_SHORT, "It rests on points that the short run leaves out.", new)
+        return Verdict(finding, TOO_SHORT, _LEAVES_OUT, new)
     if new is None:
         return Verdict(finding, TOO_SHORT, why or "The new run has no valid reading of it.")
     if new.evidence != finding.evidence:
