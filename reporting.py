@@ -7,6 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
+from typing import TextIO
 
 import experiment
 from analysis import experiments, paths, report
@@ -33,7 +34,7 @@ def make(preset: str, out: Path, data: Path | None = None) -> report.Report:
     others = [file for file in notebooks if file not in measuring and file.stem != report.SUMMARY]
     run = _Run(preset, str(data.resolve()) if data else "", len(notebooks))
     for file in measuring:
-        run.execute(file)
+        run.execute(file, sys.stdout)  # each trial's line as it ends
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         list(pool.map(run.execute, others))
     run.execute(paths.NOTEBOOKS / f"{report.SUMMARY}.ipynb")
@@ -74,9 +75,9 @@ class _Run:
         self.begun = time.monotonic()
         self.done = 0
 
-    def execute(self, file: Path) -> None:
+    def execute(self, file: Path, listener: TextIO | None = None) -> None:
         for preset in dict.fromkeys((self.preset, "stored")):
-            error = _papermill(file, preset, self.data)
+            error = _papermill(file, preset, self.data, listener)
             if not error:
                 self.executed.append(executed(file))
                 break
@@ -92,8 +93,8 @@ class _Run:
         return f"about {seconds / 60:.1f} min left"
 
 
-def _papermill(file: Path, preset: str, data: str) -> str:
-    """Execute a notebook; what went wrong, in words, or nothing."""
+def _papermill(file: Path, preset: str, data: str, listener: TextIO | None) -> str:
+    """Execute a notebook, whose printed lines go to the listener, too; what went wrong, in words, or nothing."""
     import papermill
     from papermill.exceptions import PapermillExecutionError
     from traitlets.config import Config
@@ -108,7 +109,13 @@ def _papermill(file: Path, preset: str, data: str) -> str:
         kernel = Config(KernelManager={"transport": "ipc", "ip": f"{sockets}/kernel"})
         try:
             papermill.execute_notebook(
-                file, made, parameters=parameters, progress_bar=False, cwd=paths.ROOT, config=kernel
+                file,
+                made,
+                parameters=parameters,
+                progress_bar=False,
+                cwd=paths.ROOT,
+                config=kernel,
+                stdout_file=listener,
             )
         except PapermillExecutionError as error:
             made.unlink(missing_ok=True)

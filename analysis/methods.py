@@ -63,9 +63,10 @@ def error_rates_in_words() -> Answer:
     refused = again[again.difference == "none"].not_reproduced.max()
     return Answer(
         f"**At worst {percent(rates.wrong_falls_off.max())} of synthetic campaigns are wrongly called falling off, and "
-        f"{percent(rates.wrong_flat.max())} wrongly flat**; the goal is at most {percent(AT_MOST, 0)}. A run of "
-        f"{settings['reproduction']['today_blocks']} blocks whose fall differs from the reference's by the margin is called "
-        f"reproduced in at most {percent(reproduced)}; one without a difference is called not reproduced in at most {percent(refused)}."
+        f"{percent(rates.wrong_flat.max())} wrongly flat**. The goal is at most {percent(AT_MOST, 0)}. "
+        f"A short run has {settings['reproduction']['today_blocks']} blocks. If its fall differs from the reference's by the margin, it is "
+        f"called reproduced in at most {percent(reproduced)} of the cases. If it does not differ, it is called not reproduced in at most "
+        f"{percent(refused)}."
     )
 
 

@@ -5,12 +5,21 @@ from pathlib import Path
 
 from analysis import document, reproducing
 from analysis.exhibit import Answer, Table
-from analysis.wording import UNKNOWN, number, percent, percent_range
+from analysis.wording import (
+    UNKNOWN,
+    byte_range,
+    byte_size,
+    counted,
+    number,
+    percent,
+    percent_range,
+)
 from runners.record import FalloffError
 
+WIDTHS = (56, 17, 24, 13, 10)  # of the columns, in characters
 SUMMARY = "90_summary"  # the notebook that shows this
 MAIN = "40_hpl_scaling"  # the main question's notebook
-FRACTIONS = ("fall", "gain", "loss", "error", "share")  # told in percent
+FRACTIONS = ("fall", "gain", "loss", "error", "share", "coefficient of variation")  # in percent
 REPRODUCED = {"reproduced": "reproduces", "not reproduced": "does not reproduce"}
 
 
@@ -42,7 +51,7 @@ def today(found: Sequence[dict], reproductions: Sequence[dict] = ()) -> Answer:
 
 
 def table(found: Sequence[dict]) -> Table:
-    """The primary finding of each experiment."""
+    """The primary findings of each experiment, its main question first."""
     rows = [
         (
             finding["statement"],
@@ -55,8 +64,11 @@ def table(found: Sequence[dict]) -> Table:
         if finding["primary"]
     ]
     columns = ("Statement", "Answer", "Estimate (interval)", "n", "Evidence")
-    caption = "What each experiment found. Kinds of evidence are never pooled; each section says the kind of its interval."
-    return Table("findings", columns, "lllrl", rows, caption, long=True)
+    caption = (
+        "What each experiment found. A loss is *flat* if its interval lies within the margin. Each section says the kind of "
+        "its intervals."
+    )
+    return Table("findings", columns, "lllrl", rows, caption, widths=WIDTHS, long=True)
 
 
 def _reproduces(today: dict) -> str:
@@ -70,6 +82,12 @@ def _value(finding: dict) -> str:
         return UNKNOWN
     if finding["quantity"] in FRACTIONS:
         return f"{percent(estimate)} ({percent_range(interval)})" if interval else percent(estimate)
+    if finding["unit"] == "B":
+        return (
+            f"{byte_size(estimate)} ({byte_range(interval)})" if interval else byte_size(estimate)
+        )
+    if finding["quantity"] == "nodes":
+        return counted(round(estimate), "node")
     unit = "" if finding["unit"] == "1" else f" {finding['unit']}"
     ends = f" ({number(interval[0])} to {number(interval[1])})" if interval else ""
     return f"{number(estimate)}{unit}{ends}"

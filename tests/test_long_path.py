@@ -43,8 +43,8 @@ def test_planted_knees_come_back(window_share):
     for curve in study.curves:
         assert curve.knee[0] == pytest.approx(curve.product / window_share, rel=1e-6)
         assert curve.follows
-    factor = f"{1 / window_share:.2f} times rate × round trip on"
-    assert f"from a socket buffer of {factor}" in words(study)
+    factor = f"{1 / window_share:.2f} times rate × round trip"
+    assert f"a socket buffer of {factor}" in words(study)
 
 
 def test_directions_have_their_own_limits():
@@ -68,7 +68,7 @@ def test_a_model_that_misses_its_data_gives_no_estimate():
     assert not curve_of(study, "long_5ms").follows
     rows = {row[0]: row for row in long_path.buffers_table(study).rows}
     assert rows["5 ms, forward"][4:6] == ("—", "—")
-    named = "long_5ms forward with cubic"
+    named = "path 5 ms from this buffer on: forward, cubic"
     reasons = [one.reason for one in long_path.findings(study) if named in one.statement]
     assert reasons[0] == long_path.MISSES
 

@@ -84,8 +84,8 @@ def test_never_and_always_are_said():
     """A premium beyond every gain is never paid back, none at all is paid back at once."""
     dear, free = study(premium=2), study(premium=0)
     assert np.isinf(dear.from_nodes.to_array()).all() and not dear.chance.any()
-    assert "typed in, GigE gives cheaper HPL than 10GE up to 256 nodes" in words(dear)
-    assert "prices of 2005 to 2009, 4 of 6 assumed" in words(shipped())
+    assert "GigE gives cheaper HPL than 10GE up to 256 nodes" in words(dear)
+    assert "prices of 2005 to 2009 (4 of 6 assumed)" in words(shipped())
     assert (free.from_nodes.to_array() == SMALLEST).all() and (free.chance == 1).all()
     assert "10GE gives cheaper HPL than GigE already on 2 nodes" in words(free)
     (as_data,) = payoff.findings(dear)

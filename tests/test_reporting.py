@@ -20,7 +20,7 @@ def make(monkeypatch, tmp_path):
     def made(preset, data=None, failing=()):
         run, alone, meeting = [], [], threading.Barrier(2)
 
-        def execute(file, used, _):
+        def execute(file, used, *_):
             run.append((file.stem, used))
             try:
                 meeting.wait(timeout=0.05)

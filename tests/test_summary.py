@@ -47,7 +47,7 @@ def test_the_table_has_what_was_planned(found):
     """Each primary statement with answer, estimate, interval, n and evidence; the others are in the data alone."""
     rows = summary.table(found).rows
     assert [row[1] for row in rows] == ["**falls off**", "**flat**", "**flat**"]
-    assert rows[0][0] == "GigE falls against 10GE from 2 to 8 nodes" and rows[0][3:] == (
+    assert rows[0][0] == "GigE loses rate against 10GE from 2 to 8 nodes" and rows[0][3:] == (
         "9 blocks",
         "emulated",
     )

@@ -97,7 +97,7 @@ def test_tokens_that_went_astray_are_left_out():
     assert "cannot be compared" in words(study)
     assert not noisy_study().passage.astray.any() and "counters confirm" in words(noisy_study())
     some = words(token_exchange.analyse(token_campaign(only=SLOW, astray=SLOW[-1:])))
-    assert "took another way" in some and "counters confirm" not in some
+    assert "took another path" in some and "counters confirm" not in some
 
 
 def test_full_wires_are_no_excess():
@@ -162,7 +162,7 @@ def test_the_finding_follows_the_data():
     text = words(noisy_study())
     assert text.startswith("**At 10 Mbit/s the throughput of local wires is 3.")
     assert "3 supported, 1 contradicted and 1 not run" in text
-    assert "7 pairs write" in text and "times as much as one on local wires" in text
+    assert "7 pairs write" in text and "times as much as one pair on local wires" in text
     runs = noisy_study().points.runs.sel(pairs=7, token_bytes=8192, path=list(TWO))
     best = runs.max(["run", "block"])
     ratio = float(best.sel(path=TWO[0]) / best.sel(path=TWO[1]))

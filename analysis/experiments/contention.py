@@ -99,7 +99,7 @@ def finding(study: Contention) -> str:
     shares = listed([fixed(100 * share, 0) for share in study.of_ports.values()], "or")
     return (
         f"{network} would end at {targets} % on {counted(study.nodes, 'node')} if the switch carried only {shares} % of its "
-        f"ports' rate; the paper prints no value of {network}."
+        f"ports' rate. The paper prints no value of {network}."
     )
 
 

@@ -179,9 +179,10 @@ def findings(study: FanOut) -> Iterator[Finding]:
     source = origin("fan_out", study.dataset)
     for fan in study.fans:
         blocks = 0 if fan.fitted is None else fan.fitted.blocks
-        statement = f"what limits the flows, {fan.direction}, and from how many on"
+        statement = f"One resource limits this many flows {ENDS[fan.direction]}"
         misses = "" if fan.fitted is None or fan.follows else "the model misses its data"
         further = {"n": blocks, "answer": fan.verdict.limit, "reason": fan.refused or misses}
+        further["primary"] = True
         knee, *ends = fan.knee
         yield of_estimate(source, statement, "receivers", "1", knee, ends, T_INTERVAL, **further)
 
@@ -192,7 +193,7 @@ def finding(study: FanOut) -> str:
     paragraphs += [_untried(study), without_reading(study.dataset), _of_today(study)]
     if study.evidence == "emulated":
         paragraphs.append(
-            "The rates of bridge and ports are set in this emulation. So it tests whether the method finds a known limit. It "
+            "This emulation sets the rates of bridge and ports. So it tests whether the method finds a known limit. It "
             "does not say what limited the source."
         )
     return "\n\n".join(filter(None, paragraphs))
@@ -268,7 +269,7 @@ def figures(study: FanOut) -> dict[str, Exhibit]:
         Basis(study.evidence, study.blocks, "every run above, 90 % t intervals below"),
         "Above, goodput of all flows over their number for both directions, with the links' limits; below, the ratio of "
         "goodputs after and before each change",
-        f"Marks above are single runs, below geometric means. Dotted below: {percent(LEAST_GROWTH, 0)} more, the least that counts.",
+        f"Marks above are single runs, marks below are geometric means. The dotted line below is the least change that counts, {percent(LEAST_GROWTH, 0)}.",
         rests_on=FIGURES["fan_out"],
     )
     return {"fan_out": exhibit}

@@ -22,7 +22,7 @@ from analysis.wording import between, counted, fixed, listed, percent
 
 WAYS = {"forward": "", "reverse": "_reverse"}  # a way's ending of the readings' names
 # What happens to larger frames on their way.
-FAULTS = {"silent": "lost without a word", "router": "reported by a router"}
+FAULTS = {"silent": "lost without an error", "router": "reported by a router"}
 SIDESTEP = 0.15  # of a step from one frame size to the next, of a path from the middle
 NO_INTERVAL = (None, None)
 FIGURES = {"packet_sizes": ("packet_sizes",)}
@@ -217,12 +217,12 @@ def _of_sizes(study: PacketSizes) -> Iterator[str]:
     if control.kind == "holds":
         yield (
             f"**The {compared} delivers {pair}, at all {len(sizes)} frame sizes**. The lowest ratio of both shares is "
-            f"{fixed(control.ratio, 3)} ({basis}); a loss of {percent(study.margin, 0)} would have counted."
+            f"{fixed(control.ratio, 3)} ({basis}). A loss of {percent(study.margin, 0)} would have counted."
         )
     elif control.kind == "violated":
         yield f"**The {compared} does not deliver {pair}**. At {worst} bytes their ratio is {fixed(control.ratio, 3)} ({basis})."
     else:
-        yield f"**Whether the {compared} delivers {pair} is open**, first of all at {worst} bytes."
+        yield f"**Whether the {compared} delivers {pair} is open**, most of all at {worst} bytes."
     at = study.points.sel(path=study.compared, frame_bytes=[sizes[0], sizes[-1]])
     few, many = map(known, mean_over(at.sent, "block", "rate") / at.limit)
     if few is not None and many is not None:
@@ -243,7 +243,7 @@ def _of_limits(study: FrameLimits) -> Iterator[str]:
     )
     differs = table[~(table.alike & (table.frame == table.expected))].path.unique()
     if len(differs):
-        yield f"It differs, or blocks do, on: {listed([names[path] for path in differs])}."
+        yield f"It ends elsewhere, or differs between blocks, on: {listed([names[path] for path in differs])}."
     for fault, words in FAULTS.items():
         paths = table[table.fault.str.contains(fault)].path.unique()
         if len(paths):
@@ -261,7 +261,7 @@ def findings(study: Frames) -> Iterator[Finding]:
     count = int(table.frame.notnull().sum())
     yield of_estimate(
         source,
-        "how many of the largest frames are found where the path's description puts them",
+        "The search finds the largest frame of a path",
         "share",
         "1",
         study.limits.exact / count if count else None,
@@ -269,12 +269,15 @@ def findings(study: Frames) -> Iterator[Finding]:
         "",
         n=count,
         n_of="limit",
+        answer="" if not count else "yes" if study.limits.exact == count else "not always",
         primary=True,
         today=study.today,
     )
     for row in table.itertuples():
         load = "under load" if row.load else "idle"
-        statement = f"the largest frame: {names[row.path]}, {row.way}, {load}; {row.expected} B by its description"
+        statement = (
+            f"The largest frame on {names[row.path]}, {row.way}, {load}; {row.expected} B was set"
+        )
         answer = "as described" if row.alike and row.frame == row.expected else "differs"
         further = {"n": row.blocks, "answer": answer if row.blocks else "", "reason": row.fault}
         yield of_estimate(source, statement, "frame", "B", row.frame, NO_INTERVAL, "", **further)
@@ -282,10 +285,8 @@ def findings(study: Frames) -> Iterator[Finding]:
 
 def _findings_of_sizes(study: PacketSizes) -> Iterator[Finding]:
     source, names = origin("frames", study.dataset), short_names(study.dataset)
-    pair = f"the share of datagrams that the {names[study.compared]} delivers over that of the {names[study.reference]}"
-    worst = of_control(
-        source, f"{pair}, at the size that suffers most", study.blocking[study.worst]
-    )
+    pair = f"The {names[study.compared]} delivers what the {names[study.reference]} delivers"
+    worst = of_control(source, pair, study.blocking[study.worst])
     yield replace(worst, primary=True)
     for size, control in study.blocking.items():
         yield of_control(source, f"{pair}, frames of {size} B", control)

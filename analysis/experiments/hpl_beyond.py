@@ -123,10 +123,10 @@ def finding(study: Beyond) -> str:
     for gain in study.gains:
         rates = 100 * gain.rate.dropna("nodes").values
         if len(rates):
-            latency = "" if gain.latency == 1 else f" and {gain.latency:.2g} times the latency"
+            latency = "" if gain.latency == 1 else f" and {gain.latency:.2g} times its latency"
             words.append(
-                f"{names[gain.network]}, with {gain.bandwidth:.2g} times the bandwidth{latency} of {names[gain.reference]}, "
-                f"gains {between((rates.min(), rates.max()), 1)} % in HPL."
+                f"In HPL {names[gain.network]} gains {between((rates.min(), rates.max()), 1)} % on {names[gain.reference]}, "
+                f"with {gain.bandwidth:.2g} times its bandwidth{latency}."
             )
     return " ".join(words)
 
@@ -141,12 +141,14 @@ def _networks(study: Beyond, expansions: list[Expansion]) -> str:
 
 
 def findings(study: Beyond) -> Iterator[Finding]:
-    """The fall of each network's efficiency to the most nodes that were simulated."""
+    """The fall of each network's efficiency to the most nodes; planned for are those that the design compares."""
+    planned = designs.read(study.dataset).pair
     source, names = origin("hpl_beyond", study.dataset), short_names(study.dataset)
     for expansion in study.expansions:
         span = f"from {expansion.from_nodes} to {expansion.to_nodes} nodes"
-        statement = f"the efficiency on {names[expansion.interconnect]} falls {span}"
-        yield of_fall(source, statement, expansion.fall)
+        statement = f"{names[expansion.interconnect]} loses efficiency {span}"
+        is_planned = expansion.interconnect in planned
+        yield of_fall(source, statement, expansion.fall, primary=is_planned)
 
 
 def figures(study: Beyond) -> dict[str, Exhibit]:
@@ -158,7 +160,7 @@ def figures(study: Beyond) -> dict[str, Exhibit]:
         f"{names[case['interconnect']]} on {case['nodes']} nodes ({case['reason']})"
         for case in reasons[reasons != ""].reset_index().to_dict("records")
     )
-    marks = f"The panels have scales of their own; on the right are the networks within {100 * BUNCH:g} points of the best."
+    marks = f"Each panel has its own scale. On the right are the networks within {100 * BUNCH:g} points of the best."
     return {
         "beyond": Exhibit(
             "beyond",

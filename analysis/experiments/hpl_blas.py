@@ -13,7 +13,7 @@ from analysis.exhibit import Basis, Exhibit
 from analysis.findings import T_INTERVAL, Finding, of_estimate, of_fall, origin
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import ratios
-from analysis.statistics.judgement import FALLS_OFF, FLAT, Judgement, judge
+from analysis.statistics.judgement import FALLS_OFF, FLAT, UNDECIDED, Judgement, judge
 from analysis.wording import between, counted, number
 
 FIGURES = {"blas": ("hpl_blas",)}  # what each rests on
@@ -85,8 +85,8 @@ def finding(study: Blas) -> str:
         answer = (
             f"**With {fast} HPL is {number(float(most.ratio))} times as fast as with the {slow} on one node** "
             f"(95 % interval {between((float(most.low), float(most.high)), 2)}, {basis}). "
-            f"That is {more} than the doubling that a blog reports of another library: "
-            f"{less} {number(bound(study))} with 95 % confidence."
+            f"That is {more} than the doubling that a blog reports for another library. "
+            f"The factor is {less} {number(bound(study))} with 95 % confidence."
         )
     else:
         answer = (
@@ -98,12 +98,14 @@ def finding(study: Blas) -> str:
 def findings(study: Blas) -> Iterator[Finding]:
     """The claim, and the factor at the largest N, as data."""
     source, most = origin("hpl_blas", study.dataset), study.factors.sel(N=study.factors.N.max())
-    doubled = f"HPL's rate with {study.slow} BLAS is less than half of that with {study.fast}"
+    fast, slow = study.names
+    doubled = f"HPL loses more than half of its rate with the {slow} instead of {fast}"
     yield of_fall(source, doubled, study.claim)
-    statement = f"HPL's rate with {study.fast} over that with {study.slow} BLAS, N = {int(most.N)}"
+    statement = f"{fast} at least doubles the {slow}'s HPL rate"
     factor, *ends = (float(most[end]) for end in ("ratio", "low", "high"))
-    blocks = int(most.blocks)
-    yield of_estimate(source, statement, "ratio", "1", factor, ends, T_INTERVAL, n=blocks)
+    answer = {FALLS_OFF: "yes", FLAT: "no"}.get(study.claim.answer, UNDECIDED)
+    further = {"n": int(most.blocks), "answer": answer, "primary": True}
+    yield of_estimate(source, statement, "ratio", "1", factor, ends, T_INTERVAL, **further)
 
 
 def figures(study: Blas) -> dict[str, Exhibit]:
@@ -115,7 +117,7 @@ def figures(study: Blas) -> dict[str, Exhibit]:
             "HPL on one node with either library: rates, and the factor between them",
             Basis(study.claim.evidence, study.points.sizes["block"], "95 % t intervals"),
             "HPL rate with either BLAS library, and the factor between them, over the order of the matrix",
-            "Small marks are single blocks; open marks are harmonic means of the rates and geometric means of the factors.",
+            "Small marks are single blocks. Open marks are harmonic means of the rates and geometric means of the factors.",
             rests_on=FIGURES["blas"],
         )
     }

@@ -150,7 +150,7 @@ def finding(study: Links) -> str:
     missed = float(study.misfit.where(~study.straight).max())
     if not missed > 0:
         return ""
-    return f"The two numbers describe the links badly: a message's time is up to {percent(missed, 0)} off their line."
+    return f"Latency and bandwidth describe the links badly: a message's time is up to {percent(missed, 0)} off their line."
 
 
 def figures(study: Links) -> dict[str, Exhibit]:

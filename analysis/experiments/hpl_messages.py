@@ -141,7 +141,7 @@ def _of_profile(profile: Profile) -> str:
         f"On {n} {profile.evidence} nodes ({int(most.P)} × {int(most.Q)}, N = {int(most.N)}) a node sends "
         f"{number(float(most.messages) / n)} messages and {byte_size(float(most.bytes) / n)} (1 run, counted). "
         f"{percent(float(most.small_messages))} of the messages are below {byte_size(SMALL)} and hold "
-        f"{_little(float(most.small_bytes))} of the bytes; half of the bytes are in messages of "
+        f"{_little(float(most.small_bytes))} of the bytes. Half of the bytes are in messages of "
         f"{byte_size(float(most.half_bytes_size))} or more.{f' Without a count: {missing} nodes.' if missing else ''}"
     )
 
@@ -154,14 +154,18 @@ def findings(study: Payload) -> Iterator[Finding]:
     """The shares of small messages, and of the bytes in them, on the most nodes of every profile."""
     for profile in study.profiles:
         most, source = profile.summary.isel(nodes=-1), origin("hpl_messages", profile.dataset)
-        where, of_run = f"below {SMALL} B on {int(most.nodes)} nodes", {"n": 1, "n_of": "run"}
+        where = f"below {byte_size(SMALL)} ({counted(int(most.nodes), 'node')})"
         statements = {
-            "small_messages": f"the share of HPL's messages {where}",
-            "small_bytes": f"the share of HPL's bytes in messages {where}",
+            "small_messages": f"Most of HPL's messages are {where}",
+            "small_bytes": f"Most of HPL's bytes are in messages {where}",
         }
         for name, statement in statements.items():
             share, unknown = float(most[name]), (np.nan, np.nan)
-            yield of_estimate(source, statement, "share", "1", share, unknown, "", **of_run)
+            further = {"n": 1, "n_of": "run", "primary": name == "small_messages"}
+            answer = "yes" if share > 0.5 else "no"
+            yield of_estimate(
+                source, statement, "share", "1", share, unknown, "", answer=answer, **further
+            )
 
 
 def figures(study: Payload) -> dict[str, Exhibit]:

@@ -144,13 +144,13 @@ def finding(study: Noise) -> str:
         f"costs HPL {percent(float(1 - loss.ratio))} of its rate on {where}** "
         f"({interval}{counted(int(loss.blocks), 'block')}, {study.evidence} evidence).",
         f"The same share costs {beside}." if others else "",
-        _amplified(loss),
+        _amplified(loss, f"In {first.frequency:g} pauses"),
         _of_growth(study),
     ]
     return " ".join(filter(None, sentences))
 
 
-def _amplified(loss: xr.Dataset) -> str:
+def _amplified(loss: xr.Dataset, pauses: str) -> str:
     """The loss of all nodes beside the loss of one."""
     if np.isnan(loss.amplification):
         return ""
@@ -159,7 +159,7 @@ def _amplified(loss: xr.Dataset) -> str:
         interval = f" (Fieller's 95 % interval {between(ends, 2)})"
     why = ": in a synchronised program one delayed node delays all" if ends[0] > 1 else ""
     times = fixed(float(loss.amplification), 2)
-    return f"That is {times} times what one node loses{interval}{why}."
+    return f"{pauses} HPL loses {times} times what one node loses{interval}{why}."
 
 
 def _of_growth(study: Noise) -> str:
@@ -181,12 +181,10 @@ def findings(study: Noise) -> Iterator[Finding]:
     """Growth and largest loss of every daemon, as data."""
     source, nodes = origin("hpl_noise", study.dataset), study.nodes
     for daemon in study.daemons:
-        statement = (
-            f"the rate with a daemon of {daemon.name} falls from {nodes[0]} to {nodes[-1]} nodes"
-        )
+        statement = f"A daemon of {daemon.name} costs more on {nodes[-1]} nodes than {nodes[0]}"
         yield of_fall(source, statement, daemon.growth, primary=daemon.name == study.primary)
         most = daemon.losses.sel(nodes=nodes[-1])
-        statement = f"what a daemon of {daemon.name} costs HPL on {nodes[-1]} nodes"
+        statement = f"What a daemon of {daemon.name} costs HPL on {nodes[-1]} nodes"
         loss, *ends = (1 - float(most[end]) for end in ("ratio", "high", "low"))
         blocks = int(most.blocks)
         yield of_estimate(source, statement, "loss", "1", loss, ends, T_INTERVAL, n=blocks)
@@ -201,7 +199,7 @@ def figures(study: Noise) -> dict[str, Exhibit]:
             "HPL's loss to daemons over nodes",
             Basis(study.evidence, study.points.sizes["block"], "95 % t intervals"),
             "Loss of the HPL rate over nodes, a panel for each share that daemons take, a series for each frequency",
-            "Small marks are single blocks; open marks and bars are geometric means with their intervals.",
+            "Small marks are single blocks. Open marks and bars are geometric means with their intervals.",
             rests_on=FIGURES["noise"],
         )
     }

@@ -122,7 +122,7 @@ def finding(study: Paper) -> str:
         f"Against {names[study.reference]} {names[study.network]} loses {percent(1 - ratios[-1] / ratios[0])}.",
         _where_it_ends(study),
         f"{names[study.reference]} stays within {fixed(100 * off, 1)} points of the {percent(line, 0)} that the paper "
-        "prints; its smallest case is calibrated to that, the rest is predicted.",
+        "prints. Its smallest case is calibrated to that. The other cases are predicted.",
     ]
     further = [
         sensitivity.finding(study.sensitivity) if study.sensitivity else "",
@@ -173,12 +173,12 @@ def findings(study: Paper) -> Iterator[Finding]:
         change = math.log(values[-1] / values[0])
         return judge([change], study.margin, source["evidence"])
 
-    statement = f"{names[study.network]} falls against {names[study.reference]} {span}"
+    statement = f"{names[study.network]} loses rate against {names[study.reference]} {span}"
     judged = over_cases(study.ratios)
     yield of_fall(source, statement, judged, primary=True)
     for network in study.efficiency.interconnect.values.tolist():
         judged = over_cases(study.efficiency.sel(interconnect=network))
-        yield of_fall(source, f"the efficiency on {names[network]} falls {span}", judged)
+        yield of_fall(source, f"{names[network]} loses efficiency {span}", judged)
 
 
 def figures(study: Paper) -> dict[str, Exhibit]:

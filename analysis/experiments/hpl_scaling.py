@@ -110,14 +110,19 @@ def method(study: Scaling) -> str:
         "simulated": f"HPL's own code runs in a simulation of the cluster {name}.",
     }.get(study.points.evidence.item(), f"HPL runs on the nodes of the cluster {name}.")
     paced = (
-        " Each node is paced to a known rate, and shares are of that. Nodes, links and matrices are scaled down together, "
-        'so that bytes cost as large a share of the time as in the paper (section "The scale model").'
+        " Each node is paced to a known, slower rate, and shares are of that rate. "
+        "Nodes, links and matrices are scaled down together, so that bytes cost as large a share of the time as in the paper "
+        '(section "The scale model").'
     )
     paced = paced if study.points.share.attrs["of"] == PACED else ""
-    control = " The control has no limit on its links." if designs.read(dataset).control else ""
+    control = (
+        " The *control* is a network whose links have no limit."
+        if designs.read(dataset).control
+        else ""
+    )
     return (
-        f"{ran}{paced}{control} A fall is how much of the ratio of two networks' rates is lost from one node count to "
-        "another."
+        f"{ran}{paced}{control} A *fall* is the part of the ratio of two networks' rates that is lost from one node count "
+        "to another."
     )
 
 
@@ -253,9 +258,10 @@ def findings(study: Scaling) -> Iterator[Finding]:
     """Every fall, and the negative control of the planned ones, as data."""
     source, names = origin("hpl_scaling", study.dataset), short_names(study.dataset)
     for contrast in study.contrasts:
+        name, against = _in_a_sentence(study, contrast)
+        against = against.replace("links without a limit", "unlimited links")
         statement = (
-            f"{names[contrast.network]} falls against {names[contrast.reference]} from {contrast.start} to "
-            f"{contrast.end} nodes"
+            f"{name} loses rate against {against} from {contrast.start} to {contrast.end} nodes"
         )
         today = today_of(study.today.get(contrast.what), study.today_run)
         yield of_fall(source, statement, contrast.verdict, primary=contrast.primary, today=today)
@@ -298,8 +304,8 @@ def figures(study: Scaling) -> dict[str, Exhibit]:
             "How much of the ratio of two networks' rates is lost from one node count to another",
             _basis(study, blocks or study.points.sizes["block"], f"{level} t intervals"),
             "The fall of each statement with its blocks, interval, margin and answer",
-            "Small marks are single blocks, n of them in each row; large marks and bars are geometric means with their "
-            f"intervals. Shaded is the margin, set before the run.{diamonds if study.today else ''}",
+            "Small marks are single blocks, n of them in each row. Large marks and bars are geometric means with their "
+            f"intervals. The shaded margin was set before the run.{diamonds if study.today else ''}",
             rests_on=FIGURES["falls"],
         ),
     }

@@ -13,7 +13,7 @@ from analysis.attributes import short_names
 from analysis.contrasts import log_ratios
 from analysis.derive import at_only_level, points
 from analysis.exhibit import Basis, Exhibit
-from analysis.findings import Finding, of_control, origin
+from analysis.findings import T_INTERVAL, Finding, of_control, of_estimate, origin
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.fitting.compare import HeldOut, compare
@@ -148,8 +148,8 @@ def finding(study: Size) -> str:
     sentences = [
         f"**On {counted(study.nodes, 'node')}, {names[study.network]} reaches {percent(float(most.ratio))} of "
         f"{names[study.reference]}'s rate with a matrix of order {int(most.N)}** "
-        f"({interval}{counted(int(most.blocks), 'block')}, {evidence} evidence), and {percent(float(least.ratio))} "
-        f"with one of order {int(least.N)}.",
+        f"({interval}{counted(int(most.blocks), 'block')}, {evidence} evidence). It reaches "
+        f"{percent(float(least.ratio))} with a matrix of order {int(least.N)}.",
         _levels(study),
         _limit(study),
         _foretold(study),
@@ -208,10 +208,22 @@ def _foretold(study: Size) -> str:
 
 
 def findings(study: Size) -> Iterator[Finding]:
-    """The ratio of the limits, as data."""
+    """The ratio at the largest size and that of the limits, as data."""
     names = short_names(study.dataset)
-    statement = f"HPL's limit on {names[study.network]} over that on {names[study.reference]}, {study.nodes} nodes"
-    yield of_control(origin("hpl_size", study.dataset), statement, study.agreement)
+    slow, fast, source = (
+        names[study.network],
+        names[study.reference],
+        origin("hpl_size", study.dataset),
+    )
+    both = study.ratios.sel(N=study.ratios.ratio.notnull())
+    if both.sizes["N"]:
+        most = both.isel(N=-1)
+        statement = f"{slow} reaches this part of {fast}'s rate, largest matrix"
+        share, *ends = (float(most[end]) for end in ("ratio", "low", "high"))
+        further = {"n": int(most.blocks), "primary": True}
+        yield of_estimate(source, statement, "share", "1", share, ends, T_INTERVAL, **further)
+    statement = f"{slow} and {fast} tend to one rate with larger matrices"
+    yield replace(of_control(source, statement, study.agreement), primary=True)
 
 
 def figures(study: Size) -> dict[str, Exhibit]:
@@ -221,7 +233,7 @@ def figures(study: Size) -> dict[str, Exhibit]:
     basis = Basis(evidence, blocks, "95 % t intervals" if blocks else "")
     if any(curve.follows for curve in study.curves):
         curves = (
-            " Curves are HPL's own model, fitted to each block, with its 95 % band; the marks at infinity are its "
+            " Curves are HPL's own model, fitted to each block, with its 95 % band. The marks at infinity are its "
             "limits."
         )
     return {
@@ -232,7 +244,7 @@ def figures(study: Size) -> dict[str, Exhibit]:
             f"{study.points.share.attrs['of']}",
             basis,
             "Share of the nodes' known rate over the order of the matrix, a series for each network",
-            "Small marks are single runs; open marks and bars are geometric means with their intervals; a point with one "
+            "Small marks are single runs. Open marks and bars are geometric means with their intervals. A point with one "
             f"valid run has no mean.{curves}",
             rests_on=FIGURES["size"],
         )

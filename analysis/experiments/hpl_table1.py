@@ -197,7 +197,7 @@ def _of_machine(study: Table1) -> str:
         return ""
     return (
         f"On {study.cases[-1]} nodes a process waits {percent(waiting[-1], 0)} of its time for a processor of this "
-        f"machine, on {study.cases[0]} nodes {percent(waiting[0], 0)}: the machine slows down the largest cases, too."
+        f"machine, on {study.cases[0]} nodes {percent(waiting[0], 0)}. So the machine slows down the largest cases, too."
     )
 
 
@@ -205,8 +205,8 @@ def findings(study: Table1) -> Iterator[Finding]:
     """The fall of the slower network against the faster one, up to where it ends."""
     names = short_names(study.dataset)
     first, last = int(study.points.nodes.min()), study.end or max(study.cases, default=0)
-    end = f"its fall ends at {study.end} nodes" if study.end else "where its fall ends is open"
-    statement = f"{names[study.network]} falls against {names[study.reference]} from {first} to {last} nodes; {end}"
+    end = " (ends there)" if study.end else ""
+    statement = f"{names[study.network]} loses rate against {names[study.reference]} from {first} to {last} nodes{end}"
     yield of_fall(origin("hpl_table1", study.dataset), statement, study.fall, primary=True)
 
 
@@ -226,7 +226,7 @@ def figures(study: Table1) -> dict[str, Exhibit]:
             "HPL's rate over nodes in the paper's 15 cases, as a share of what the nodes compute together",
             _basis(study),
             "Share of what the nodes compute, over the number of nodes, for both networks",
-            f"{marks} {_of_machine(study)}".strip(),
+            marks,
             rests_on=FIGURES["table1"],
         )
     }

@@ -29,6 +29,7 @@ from analysis.statistics.judgement import (
     FLAT,
     RISES,
     SIZE_OPEN,
+    UNDECIDED,
     Control,
     Interval,
     Judgement,
@@ -224,26 +225,52 @@ def _micro(dataset: xr.Dataset) -> Micro:
 
 
 def findings(study: LinkBonding) -> Iterator[Finding]:
-    """Gain of every way on every node count, its growth, and TCP's goodput over both links, as data."""
+    """Gain of every way on every node count, its growth, and TCP's goodput over both links, as data.
+
+    Planned for is what a second link gives on the most nodes: the way of the largest gain tells it.
+    """
     hpl, micro = study.hpl, study.micro
+    best = _best(hpl)
     source = origin("link_bonding", hpl.dataset)
     for way in hpl.ways:
-        each = f"{way.aggregation}, {way.ranks_per_node} processes a node"
+        each = f"{way.name} a node"
         for nodes in way.gains.nodes.values.tolist():
-            statement = f"what two links gain over one: {each}, {nodes} nodes"
+            is_best = way is best and nodes == hpl.most
+            picked = f" (best of {counted(len(hpl.ways), 'way')})" if is_best else f": {each}"
+            statement = f"A second link speeds up HPL on {counted(nodes, 'node')}{picked}"
             gain, *ends = way.gain(nodes)
+            further = {"answer": _speeds_up(*ends), "primary": is_best}
             n, today = int(way.gains.blocks.sel(nodes=nodes)), _reproduced(study, way, nodes)
             yield of_estimate(
-                source, statement, "gain", "1", gain, ends, T_INTERVAL, n=n, today=today
+                source, statement, "gain", "1", gain, ends, T_INTERVAL, n=n, today=today, **further
             )
         if way.growth is not None:
-            statement = f"one link falls against two from {hpl.fewest} to {hpl.most} nodes: {each}"
-            yield of_fall(source, statement, way.growth)
+            statement = f"One link loses rate against two from {hpl.fewest} to {hpl.most} nodes" + (
+                "" if way is best else f": {each}"
+            )
+            yield of_fall(source, statement, way.growth, primary=way is best)
     for at in _each(micro.links) if micro else ():
         source = origin("link_bonding", micro.dataset)
-        statement = f"TCP's goodput in units of one link's wire limit: {at.aggregation.item()}, {at.streams.item()} connections"
+        connections = counted(at.streams.item(), "TCP connection")
+        statement = (
+            f"The number of links that {connections} can fill: {NAMES[at.aggregation.item()]}"
+        )
         ends, n = (float(at.low), float(at.high)), int(at.blocks)
         yield of_estimate(source, statement, "links", "1", float(at["mean"]), ends, T_INTERVAL, n=n)
+
+
+def _best(hpl: Hpl) -> Way | None:
+    """The way with the largest gain on the most nodes, of those that are surely above 0 if any; None without a gain."""
+    gains = {way.name: way.gain(hpl.most) for way in hpl.ways}
+    ways = [way for way in hpl.ways if np.isfinite(gains[way.name][0])]
+    sure = [way for way in ways if gains[way.name][1] > 0]
+    return max(sure or ways, key=lambda way: gains[way.name][0], default=None)
+
+
+def _speeds_up(low: float, high: float) -> str:
+    if not np.isfinite([low, high]).all():
+        return ""
+    return "yes" if low > 0 else "no" if high < 0 else UNDECIDED
 
 
 def _each(links: xr.Dataset) -> Iterator[xr.Dataset]:
@@ -282,7 +309,7 @@ def _of_gains(hpl: Hpl) -> Iterator[str]:
         reason = "no block has valid runs over one link and over two"
         yield f"**What a second link gives HPL on {where} cannot be said**: {reason}."
         return
-    best = max(sure or ways, key=lambda way: gains[way.name][0])
+    best = _best(hpl)
     gain, low, high = gains[best.name]
     blocks = int(best.gains.blocks.sel(nodes=hpl.most))
     basis = f"{counted(blocks, 'block')}, {hpl.evidence} evidence"
@@ -292,7 +319,7 @@ def _of_gains(hpl: Hpl) -> Iterator[str]:
         return
     yield (
         f"**A second link {'gives' if gain > 0 else 'costs'} HPL {percent(abs(gain))} on {where} by {best.name} a node** "
-        f"(95 % t interval {percent_range((low, high))}, {basis}). It is the largest of {counted(len(ways), 'gain')}, picked after "
+        f"(95 % t interval {percent_range((low, high))}, {basis}). This is the largest of {counted(len(ways), 'gain')}, picked after "
         "the run."
     )
     if sure:
@@ -300,7 +327,7 @@ def _of_gains(hpl: Hpl) -> Iterator[str]:
         waits = percent_range((communication(low), communication(high)))
         yield (
             "The rate does not double, because only the time that HPL waits for the network can shrink. If two links halve that "
-            f"time, it is {percent(communication(gain))} ({waits}) of the time over one link."
+            f"waiting time, it is {percent(communication(gain))} ({waits}) of the time over one link."
         )
         yield _evenly_used(hpl, best)
 
@@ -334,7 +361,7 @@ def _evenly_used(hpl: Hpl, best: Way) -> str:
     if not rest.size or not np.isfinite([own, rest.min(skipna=False)]).all():
         return ""
     others = percent_range((float(rest.min()), float(rest.max())), 0)
-    return f"The link that carried less had {percent(float(own), 0)} of the bytes; by the other ways {others}."
+    return f"The less used link carried {percent(float(own), 0)} of the bytes; by the other ways {others}."
 
 
 def _on_one_node(hpl: Hpl) -> str:
@@ -346,8 +373,8 @@ def _on_one_node(hpl: Hpl) -> str:
     failed = sum(control.kind == "violated" for control in controls)
     beyond = f", {failed} of {len(controls)} of them beyond margin and chance" if failed else ""
     return (
-        f"On one node, which uses no link, the combinations differ from one link by up to {percent(most)}{beyond}. "
-        "A smaller gain elsewhere may be the machine's own."
+        f"One node uses no link, and yet two links differ there from one by up to {percent(most)}{beyond}. "
+        "So a smaller gain on more nodes may come from the machine."
     )
 
 
@@ -383,7 +410,7 @@ def _of_micro(study: Micro) -> str:
     filled = listed([f"{links} links by {name}" for links, name in zip(few, names)])
     return (
         f"Between two nodes, {counted(fewest, 'TCP connection')} {'fills' if fewest == 1 else 'fill'} {filled}. With {most} "
-        f"connections these are {listed(many)} links ({counted(study.points.sizes['block'], 'block')}, {evidence} evidence)."
+        f"connections they fill {listed(many)} links ({counted(study.points.sizes['block'], 'block')}, {evidence} evidence)."
     )
 
 
@@ -405,8 +432,8 @@ def figures(study: LinkBonding) -> dict[str, Exhibit]:
         "HPL's gain from a second link, against one link in the same block",
         Basis(hpl.evidence, hpl.points.sizes["block"], "95 % t intervals"),
         "Gain over one link over nodes, a panel for each number of processes a node, a series for each way",
-        "Small marks are single blocks; open marks and bars are geometric means with their intervals, which may end "
-        "outside of the axes. Crosses are a blog's single runs (published); its processes a node are not known.",
+        "Small marks are single blocks. Open marks and bars are geometric means with their intervals, which may end "
+        "outside of the axes. Crosses are a blog's single runs (published). How many processes a node it ran is not known.",
         rests_on=FIGURES["link_bonding"],
     )
     return {"gains": exhibit}
@@ -458,7 +485,7 @@ def growth_table(study: LinkBonding) -> Table:
     )
     caption = (
         f"HPL's gain from a second link, and whether it rises from {hpl.fewest} to {hpl.most} nodes beyond a margin of "
-        f"{percent(hpl.margin, 0)}, by Holm's procedure over all rows. One node uses no link: its gain has to be none."
+        f"{percent(hpl.margin, 0)}, by Holm's procedure over all rows. One node uses no link, so that its gain should be none."
     )
     rows = [_growth_row(hpl, way) for way in hpl.ways]
     basis = Basis(hpl.evidence, hpl.points.sizes["block"], "t intervals")

@@ -1,7 +1,7 @@
 """TCP over long paths: which socket buffer fills them, does the congestion control matter, and is goodput the same again?"""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -50,6 +50,7 @@ from runners.record import FalloffError
 FIGURES = {"long_path": ("long_path",), "long_path_repeats": ("long_repeats",)}
 MODEL = "bandwidth_delay"
 MBIT, KIB, MS = 1e6, 1024, 1e-3
+MAIN_PATH = "long_5ms"  # the path of the summary and of a quick run
 MISSES = "the model misses its data"
 SPREAD = 0.6  # of a row, for the repeats in it
 MCKAY = "95 % modified McKay interval over the transfers"
@@ -245,26 +246,31 @@ def _contrasts(points: xr.Dataset, design: designs.Design) -> dict[tuple[str, st
 
 
 def findings(study: LongPath) -> Iterator[Finding]:
-    """The buffer that fills each path, each congestion control against the design's, and each variation, as data."""
-    source = origin("long_path", study.dataset)
+    """The buffer that fills each path, each congestion control against the design's, and each variation, as data.
+
+    Planned for are those on the design's own path, on the way there.
+    """
+    source, names = origin("long_path", study.dataset), short_names(study.dataset)
+    planned = MAIN_PATH, "forward"
     for curve in study.curves:
         blocks = 0 if curve.fitted is None else curve.fitted.blocks
-        statement = (
-            f"the buffer that fills {curve.path} {curve.direction} with {curve.congestion_control}"
-        )
+        statement = f"TCP fills path {names[curve.path]} from this buffer on: {curve.direction}, {curve.congestion_control}"
         reason = curve.refused or ("" if curve.follows else MISSES)
         buffer, *ends = curve.knee
-        further = {"n": blocks, "reason": reason}
+        place = curve.path, curve.direction
+        is_planned = place == planned and curve.congestion_control == study.control
+        further = {"n": blocks, "reason": reason, "primary": is_planned}
         yield of_estimate(source, statement, "buffer", "B", buffer, ends, T_INTERVAL, **further)
     for (control, path, direction), agreement in study.contrasts.items():
-        statement = f"goodput with {control} over that with {study.control}: {path} {direction}"
-        yield of_control(source, statement, agreement)
+        statement = f"TCP is as fast with {control} as {study.control}: {names[path]}, {direction}"
+        found = of_control(source, statement, agreement)
+        yield replace(found, primary=(path, direction) == planned)
     if study.repeats is None:
         return
-    source, margin = origin("long_path", study.repeats.dataset), study.repeats.margin
+    source = origin("long_path", study.repeats.dataset)
     for series in study.repeats.series:
-        judged, place = series.judged, f"{series.path} {series.direction}"
-        statement = f"goodput is the same again on {place} with {series.congestion_control}, within {100 * margin:g} %"
+        judged, place = series.judged, f"{names[series.path]}, {series.direction}"
+        statement = f"TCP repeats its goodput: {place}, {series.congestion_control}"
         yield of_estimate(
             source,
             statement,
@@ -276,6 +282,7 @@ def findings(study: LongPath) -> Iterator[Finding]:
             n=judged.sample.n,
             n_of="transfer",
             answer=judged.kind,
+            primary=series.congestion_control == study.control and series.direction == "forward",
         )
 
 
@@ -305,14 +312,14 @@ def _of_buffers(study: LongPath) -> Iterator[str]:
     best = min(quoted, key=lambda curve: np.nan_to_num(curve.knee[2] / curve.knee[1], nan=np.inf))
     buffer, low, high = best.knee
     interval = "" if np.isnan(low) else f" (95 % t interval {byte_range((low, high))})"
-    yield f"**TCP fills these paths from a socket buffer of {fixed(np.median(ratios), 2)} times rate × round trip on** ({basis})."
+    yield f"**TCP needs a socket buffer of {fixed(np.median(ratios), 2)} times rate × round trip to fill these paths** ({basis})."
     if len(ratios) > 1:
         yield (
-            f"That is the median of {len(ratios)} combinations of path, direction and congestion control, which range from "
+            f"That is the median of {len(ratios)} combinations of path, direction and congestion control. They range from "
             f"{between((min(ratios), max(ratios)), 2)}."
         )
     yield (
-        f"With {best.congestion_control} ({best.direction}) {_path(study, best)} is full from {byte_size(buffer)} on{interval}. "
+        f"{_path(study, best).capitalize()}, {best.direction} with {best.congestion_control}, is full from {byte_size(buffer)} on{interval}. "
         f"Its rate × round trip is {byte_size(best.product)}."
     )
     if others := len(study.curves) - len(quoted):
@@ -376,7 +383,7 @@ def _of_repeats(study: Repeats) -> Iterator[str]:
         # A rare slow state shows in the least value, and hardly in the variation.
         least = min(one.sample.minimum / one.sample.median for one in varying)
         yield (
-            f"The largest coefficient of variation is {percent(worst.sample.variation)} ({ends}); up to {percent(study.margin, 0)} "
+            f"The largest coefficient of variation is {percent(worst.sample.variation)} ({ends}). Up to {percent(study.margin, 0)} "
             f"counts as the same. The slowest transfer reached {percent(least, 0)} of the median of its series."
         )
     yield without_reading(study.dataset, "transfer")
@@ -392,8 +399,8 @@ def figures(study: LongPath) -> dict[str, Exhibit]:
             Basis(study.evidence, study.blocks, "every run is drawn"),
             "Goodput as a share of the wire limit over the socket buffer as a multiple of rate times round trip, a panel "
             "for each direction and congestion control",
-            "Marks are single runs; the grey line is theory: a buffer a round trip, up to the wire limit. A path is named "
-            "by its delay one way.",
+            "Marks are single runs. The grey line is theory: one buffer in each round trip, up to the wire limit. A path is "
+            "named by its delay one way.",
             rests_on=FIGURES["long_path"],
         )
     }
@@ -405,7 +412,7 @@ def figures(study: LongPath) -> dict[str, Exhibit]:
             f"The same transfer again and again, with a buffer of {byte_size(study.repeats.buffer)}",
             Basis(evidence, study.repeats.blocks, "every transfer is drawn"),
             "Goodput as a share of the wire limit of every transfer, a row for each direction and congestion control",
-            "In each row from the slowest (above) to the fastest; the bar is the median.",
+            "Each row goes from the slowest transfer (above) to the fastest. The bar is the median.",
             rests_on=FIGURES["long_path_repeats"],
         )
     return shown
@@ -497,8 +504,8 @@ def buffers_table(study: LongPath) -> Table:
         if curve.congestion_control == study.control
     ]
     caption = (
-        f"The socket buffer from which on a path is full, with {study.control}: the knee of the bandwidth-delay model, unknown "
-        "where the model misses the data or there are too few buffers. The measured round trip is with the smallest buffer. "
+        f"The socket buffer from which on a path is full, with {study.control}: where goodput stops growing in the bandwidth-delay model. It is "
+        "unknown where the model misses the data or there are too few buffers. The measured round trip is with the smallest buffer. "
         f"Reached: goodput with {byte_size(study.largest_window)} / wire limit."
     )
     basis = Basis(study.evidence, study.blocks, "95 % t intervals")

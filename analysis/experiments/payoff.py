@@ -241,20 +241,19 @@ def finding(study: Payoff) -> str:
     within = f" ({percent_range((float(premium.low), float(premium.high)))})" if is_range else ""
     cheaper = float(study.chance[-1])
     words = [
-        f"**At {_whose_prices(study)}, {answer}"
-        + ("" if low == high else f"; the 95 % range is {_count(low)} to {_count(high)}")
-        + f"** ({counted(DRAWS, 'draw')}, simulated evidence).",
+        f"**{answer}, at {_whose_prices(study)}** ({counted(DRAWS, 'draw')}, simulated evidence).",
+        "" if low == high else f"The 95 % range is {_count(low)} to {_count(high)}.",
         f"A node costs {percent(float(premium.value))} more with {fast}{within}.",
         f"HPL gains {' to '.join(gain_ends)} % on {lasting[0]} to {most} nodes.",
         f"On {counted(most, 'node')} {fast} is cheaper in {percent(cheaper, 0)} of the draws.",
     ]
     if is_range and study.price_share > 0.5:
         words.append(
-            f"The prices make {percent(study.price_share, 0)} of that uncertainty; better prices would tell more than a better model."
+            f"The prices make {percent(study.price_share, 0)} of that uncertainty. Better prices would tell more than a better model."
         )
     elif is_range:
         words.append(f"The model makes {percent(1 - study.price_share, 0)} of that uncertainty.")
-    return " ".join(words)
+    return " ".join(filter(None, words))
 
 
 def _whose_prices(study: Payoff) -> str:
@@ -262,7 +261,7 @@ def _whose_prices(study: Payoff) -> str:
     if any(price.source == TYPED for price in study.prices):
         return "the prices that were typed in"
     assumed = sum(price.source.startswith("assumed") for price in study.prices)
-    return f"prices of {YEARS}, {assumed} of {len(study.prices)} assumed"
+    return f"prices of {YEARS} ({assumed} of {len(study.prices)} assumed)"
 
 
 def _count(nodes: float) -> str:
@@ -272,9 +271,13 @@ def _count(nodes: float) -> str:
 def findings(study: Payoff) -> Iterator[Finding]:
     """From how many nodes on the faster network gives cheaper HPL."""
     value, *ends = (float(study.from_nodes[end]) for end in ("value", "low", "high"))
+    # An end without a limit is no number, so that the words have it.
+    within = (
+        "" if np.isfinite(ends).all() else f" (95 % range {_count(ends[0])} to {_count(ends[1])})"
+    )
     yield of_estimate(
         origin("payoff", study.gains.dataset),
-        f"from how many nodes on {study.gains.reference} gives cheaper HPL than {study.gains.network}",
+        f"{study.fast} gives cheaper HPL than {study.slow} from this many nodes on{within}",
         "nodes",
         "1",
         value,
@@ -282,6 +285,7 @@ def findings(study: Payoff) -> Iterator[Finding]:
         PERCENTILE,
         n=DRAWS,
         n_of="draw",
+        answer="yes" if np.isfinite(value) else "no",
         primary=True,
     )
 
@@ -294,12 +298,12 @@ def figures(study: Payoff) -> dict[str, Exhibit]:
         "payoff": Exhibit(
             "payoff",
             gain_and_chance(study),
-            f"Above: what HPL gains on {study.fast} over {study.slow}, and what a node with it costs more; where the gain is "
-            f"higher, {study.fast} pays. Below: the share of the draws in which it does",
+            f"Above: what HPL gains on {study.fast} over {study.slow}, and what a node with it costs more. {study.fast} pays "
+            "where the gain is higher. Below: the share of the draws in which it pays",
             Basis("simulated", DRAWS, "95 % ranges of the draws", "draw"),
             "The faster network's gain in HPL beside its price, and the chance that it pays, over nodes",
-            "The bars are the range of the gain, the grey band is that of the price. A draw gives each uncertain number a value "
-            "within its range, the listed one being the likeliest (triangular distribution)."
+            "The bars are the range of the gain. The grey band is the range of the price. A draw gives each uncertain number a "
+            "value within its range. The listed value is the likeliest (triangular distribution)."
             + unknown,
             rests_on=FIGURES["payoff"],
         )
@@ -341,6 +345,6 @@ def prices_table(study: Payoff) -> Table:
     ]
     columns = ("Part", "Price [USD]", "Range [USD]", "Source")
     caption = (
-        "What a node pays for each part. The ranges are thought possible; they are no intervals."
+        "What a node pays for each part. The ranges are thought possible. They are no intervals."
     )
     return Table("payoff-prices", columns, "lrll", rows, caption, widths=(3, 2, 3, 10))

@@ -114,8 +114,8 @@ def finding(study: Sensitivity) -> str:
         return listed(words)
 
     return (
-        f"Moving any single number of the model through its range leaves the fall at {spans(extent)}; "
-        f"moving all of them, at worst, at {spans(bracket)}."
+        f"Moving any single number of the model through its range leaves the fall at {spans(extent)}. "
+        f"Moving all of them leaves it, at worst, at {spans(bracket)}."
     )
 
 
@@ -129,7 +129,7 @@ def figures(study: Sensitivity) -> dict[str, Exhibit]:
             f"Change of HPL's efficiency on {most} when one number of the model is moved",
             Basis("simulated"),
             "Bars: change of the simulated efficiency by each number of the model, a panel for each network",
-            "Changes are in percentage points. The ends of the ranges are thought possible; they are no intervals ([](#tbl:model-numbers)).",
+            "Changes are in percentage points. The ends of the ranges are thought possible. They are no intervals ([](#tbl:model-numbers)).",
             rests_on=FIGURES["sensitivity"],
         )
     }

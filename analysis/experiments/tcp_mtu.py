@@ -17,6 +17,7 @@ from analysis.findings import T_INTERVAL, Finding, known, of_estimate, origin
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.statistics.intervals import average, rates, ratios
+from analysis.statistics.judgement import UNDECIDED
 from analysis.tcp import (
     ENDS,
     HOST_BOUND,
@@ -252,7 +253,7 @@ def _of_source(study: TcpMtu) -> str:
     text = f"The source's {device} reached {percent(lowest.share)} at MTU {lowest.mtu}, one way (published) [@nemo]"
     levels = {name: [lowest[name]] for name in ("path", "mtu", "direction")}
     here = known(study.shares["mean"].reindex(levels).item())
-    return f"{text}; the path like it reaches {percent(here)} here." if here else f"{text}."
+    return f"{text}. The emulated path like it reaches {percent(here)}." if here else f"{text}."
 
 
 def _of_cost(cost: Cost) -> Iterator[str]:
@@ -271,7 +272,8 @@ def _of_cost(cost: Cost) -> Iterator[str]:
     if sending.followed and np.isfinite(sending.packet_part[1]):
         part, *interval = sending.packet_part
         yield (
-            f"By a model of both [@chase], {percent(part, 0)} of the sending end's cost at MTU {least} is the packet's and not the byte's "
+            "A model splits that time into a part for each packet and a part for each byte [@chase]. Packets take "
+            f"{percent(part, 0)} of it at the sending end and MTU {least} "
             f"(95 % interval {percent_range(interval, 0)})."
         )
 
@@ -289,7 +291,7 @@ def findings(study: TcpMtu) -> Iterator[Finding]:
     source, names = origin("tcp_mtu", study.dataset), short_names(study.dataset)
     limited = study.stamps.sel(direction=study.one_way)
     if (limited != "").any():
-        statement = "the lowest share of the wire limit that TCP reaches one way, over all points"
+        statement = "TCP fills the wire one way, at its lowest point"
         answer = "does not fill it" if (limited == HOST_BOUND).any() else "fills it"
         further = {"answer": answer, "primary": True, "today": study.today}
         yield _finding(
@@ -299,16 +301,17 @@ def findings(study: TcpMtu) -> Iterator[Finding]:
     shares = study.shares.sel(path=study.paths).stack(point=places)
     for place in shares.point.values.tolist():
         at = f"{names[place[0]]}, MTU {place[1]}, {place[2]}"
-        statement = f"share of the wire limit that TCP reaches: {at}"
+        statement = f"TCP's share of the wire limit: {at}"
         stamp = study.stamps.sel(dict(zip(places, place))).item()
         yield _finding(source, statement, "share", *_share(shares.sel(point=place)), answer=stamp)
     for end in study.cost.ends if study.cost else ():
         source, (least, largest) = origin("tcp_mtu", study.cost.dataset), study.cost.mtus
-        statement = f"the packet's part of a byte's CPU time at MTU {least}, {end.name} end"
-        further = {"reason": end.refused, "primary": True}
+        statement = f"Packets take most CPU time at MTU {least}, {end.name} end"
+        answer = _is_most(end.packet_part)
+        further = {"answer": answer, "reason": end.refused, "primary": True}
         blocks = end.fitted.blocks if end.fitted else 0
         yield _finding(source, statement, "share", end.packet_part, blocks, **further)
-        statement = f"a byte's CPU time falls from MTU {least} to {largest}, {end.name} end"
+        statement = f"A byte takes less CPU time at MTU {largest} than at {least}, {end.name} end"
         yield _finding(source, statement, "fall", end.saved, end.blocks)
 
 
@@ -321,6 +324,14 @@ def _finding(source: dict, statement: str, quantity: str, value: Estimate, n: in
     return of_estimate(source, statement, quantity, "1", mean, ends, T_INTERVAL, n=n, **further)
 
 
+def _is_most(share: Sequence[float]) -> str:
+    """Whether a share [1] with its interval is above one half; empty where it is not known."""
+    _, low, high = share
+    if not np.isfinite([low, high]).all():
+        return ""
+    return "yes" if low > 0.5 else "no" if high < 0.5 else UNDECIDED
+
+
 def figures(study: TcpMtu) -> dict[str, Exhibit]:
     """Goodput over the MTU, and the cost of a byte where there are data for it."""
     blocks = study.points.sizes["block"]
@@ -331,8 +342,8 @@ def figures(study: TcpMtu) -> dict[str, Exhibit]:
             "TCP's goodput over the MTU on each path, all ways together",
             Basis(study.evidence, blocks, "harmonic means with 95 % t intervals"),
             "Goodput over the MTU for each path, with the wire limit and the published points",
-            "Lines are the wire limit, one way and both ways. Small marks are single blocks. Crosses are published, in the colour of "
-            "their direction, beside their MTU.",
+            "Lines are the wire limit, one way and both ways. Small marks are single blocks. Crosses are published values, in the "
+            "colour of their direction.",
             rests_on=FIGURES["tcp_mtu"],
         )
     }

@@ -237,7 +237,7 @@ def finding(study: TokenExchange) -> str:
     counts = [f"{kinds.count(kind)} {kind}" for kind in named if kind in kinds]
     sentences = [
         *_of_first(study, decided),
-        f"Of the study's {counted(len(kinds), 'statement')}: {listed(counts)}.",
+        f"The verdicts on the study's {counted(len(kinds), 'statement')}: {listed(counts)}.",
         *(_of_contradicted(claim) for claim in decided[1:] if claim.kind == CONTRADICTED),
         _of_pairs(study),
         _of_limit(study),
@@ -258,7 +258,7 @@ def _of_first(study: TokenExchange, decided: Sequence[Claim]) -> Iterator[str]:
     filled = [study.crowded.sel(path=study.paths[name]) for name in (claim.of, claim.against)]
     of, against = (percent(known((at.runs / at.limit).median()), 0) for at in filled)
     yield f"Median runs fill {_noun(claim.of)} to {of} and {_noun(claim.against)} to {against}."
-    yield f"The best runs, which the study kept, give {fixed(claim.of_bests, 2)}."
+    yield f"The study kept its best runs. The best runs here give a ratio of {fixed(claim.of_bests, 2)}."
 
 
 def _of_contradicted(claim: Claim) -> str:
@@ -276,7 +276,7 @@ def _of_pairs(study: TokenExchange) -> str:
         if name in study.paths
     }
     parts = [
-        f"{fixed(factor, 1)} times as much as one on {_noun(name)}"
+        f"{fixed(factor, 1)} times as much as one pair on {_noun(name)}"
         for name, factor in factors.items()
         if factor
     ]
@@ -288,7 +288,7 @@ def _of_limit(study: TokenExchange) -> str:
     if not limited:
         return ""
     rates = " and ".join(_mbit(rate) for rate in sorted({claim.rate for claim in limited}))
-    return f"At {rates} the machine's processors limit {counted(len(limited), 'ratio')}, which say nothing of wires."
+    return f"At {rates} the machine's processors limit {counted(len(limited), 'ratio')}. These say nothing of the wires."
 
 
 def _of_left_out(study: TokenExchange) -> Iterator[str]:
@@ -296,9 +296,9 @@ def _of_left_out(study: TokenExchange) -> Iterator[str]:
     trials = counted(int(study.passage.least.notnull().sum()), "trial")
     astray, excesses = int(study.passage.astray.sum()), int(study.points.excess.notnull().sum())
     if astray:
-        yield f"**{astray} of {trials} are left out**: their tokens took another way than described."
+        yield f"**{astray} of {trials} are left out**: their tokens took another path than described."
     elif study.passage.least.notnull().any():
-        yield f"Byte counters confirm the way of the tokens in all {trials}."
+        yield f"Byte counters confirm the path of the tokens in all {trials}."
     if excesses:
         yield f"**{counted(excesses, 'trial')} left out**: the pairs wrote more than the wires carry."
 
@@ -332,12 +332,19 @@ def _basis_of(claim: Claim) -> str:
 
 
 def findings(study: TokenExchange) -> Iterator[Finding]:
-    """Every claim at every rate, as data."""
+    """Every claim at every rate, as data; planned for are the first against each topology at the study's rate."""
     source = origin("token_exchange", study.dataset)
+    planned = {claim.against: claim.about for claim in reversed(study.at_rate)}
     for claim in study.claims:
         at = "" if claim.rate is None else f" at {claim.rate / MBIT:g} Mbit/s"
-        statement, ends = f"{claim.about}{at}", claim.interval_95
-        further = {"n": claim.blocks, "answer": claim.kind, "reason": claim.reason}
+        statement = f"{claim.about[0].upper()}{claim.about[1:]}{at}"
+        ends, is_planned = claim.interval_95, claim.about in planned.values()
+        further = {
+            "n": claim.blocks,
+            "answer": claim.kind,
+            "reason": claim.reason,
+            "primary": is_planned and claim in study.at_rate,
+        }
         yield of_estimate(source, statement, "ratio", "1", claim.ratio, ends, T_INTERVAL, **further)
 
 
@@ -351,7 +358,7 @@ def figures(study: TokenExchange) -> dict[str, Exhibit]:
             f"Ratios of throughputs at the study's {_mbit(study.rate)}, {counted(pairs, 'pair')} and tokens of {token}",
             _basis(study, "95 % t intervals of geometric means"),
             "Ratios with intervals beside the ranges that support the study's claims",
-            "The shaded range supports the claim if the 90 % interval lies in it; it was decided before the run. A claim is "
+            "A claim is supported if the 90 % interval lies in the shaded range, which was decided before the run. A claim is "
             "contradicted if the 95 % interval lies outside. It is host-bound if a topology carries less than "
             f"{percent(LITTLE_CARRIED, 0)} of what its wires can, with the processors busy for over {percent(NEARLY_BUSY, 0)} "
             "of the time.",

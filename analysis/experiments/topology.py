@@ -285,10 +285,12 @@ def ratio_in_words(ratio: float) -> str:
 def findings(study: Topology) -> Iterator[Finding]:
     """The page's belief for each kind of traffic and for HPL, by the largest slowdown of its own designs."""
     for belief in study.beliefs.itertuples():
-        what = f"{in_words(belief.pattern)}, {in_words(belief.placement)}, {belief.nodes} nodes"
+        what = "" if belief.pattern == HPL else f"{in_words(belief.pattern)}, "
+        what += f"{in_words(belief.placement)}, {belief.nodes} nodes"
+        who = "HPL" if belief.pattern == HPL else "traffic"
         yield of_estimate(
             origin("topology", study.hpl if belief.pattern == HPL else study.dataset),
-            f"oversubscription of {study.own_ratios} costs nothing: {what}",
+            f"Oversubscription {study.own_ratios} costs {who} nothing: {what}",
             "slowdown",
             "1",
             belief.worst,
@@ -311,7 +313,7 @@ def figures(study: Topology) -> dict[str, Exhibit]:
         "topology": Exhibit(
             "topology",
             slowdown_by_traffic(study),
-            "Time that traffic, and HPL as a whole, take over the time without oversubscription",
+            "Time of traffic, and of HPL as a whole, over the time without oversubscription",
             Basis("simulated"),
             "Slowdown of each kind of traffic and of HPL, at each oversubscription of the edge switches",
             marks,
