@@ -1,5 +1,6 @@
 """Findings run again: planted differences are found, what did not run is never called reproduced, archives are checked."""
 
+import itertools
 import json
 import math
 import re
@@ -101,8 +102,11 @@ def test_chance_among_many_findings_is_no_difference():
 
 
 def planted(off=None, preset="full", seed=1, blocks=6):
-    """Synthetic runs of the scaling campaign."""
-    return scaling_campaign(off, noise=0.002, blocks=blocks, preset=preset, seed=seed)
+    """Synthetic runs of the scaling campaign, under the names of its plan's trials."""
+    dataset = scaling_campaign(off, noise=0.002, blocks=blocks, preset=preset, seed=seed)
+    plan = experiment.plan_campaign("hpl_scaling", preset=preset)
+    ids = [trial.id for trial in itertools.chain(*plan.blocks)][: dataset.sizes["trial"]]
+    return dataset.assign(trial_id=dataset.trial_id.copy(data=np.array(ids)))
 
 
 def judged(today):
