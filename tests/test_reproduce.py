@@ -106,7 +106,7 @@ def planted(off=None, preset="full", seed=1, blocks=6):
     dataset = scaling_campaign(off, noise=0.002, blocks=blocks, preset=preset, seed=seed)
     plan = experiment.plan_campaign("hpl_scaling", preset=preset)
     ids = [trial.id for trial in itertools.chain(*plan.blocks)][: dataset.sizes["trial"]]
-    return dataset.assign(trial_id=dataset.trial_id.copy(data=np.array(ids)))
+    return dataset.assign_coords(trial_id=dataset.trial_id.copy(data=np.array(ids)))
 
 
 def judged(today):
