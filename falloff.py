@@ -168,7 +168,13 @@ def parser() -> argparse.ArgumentParser:
     )
     archive = "a file of `falloff archive`, a folder of campaigns, or a name in data/reference"
     add("archive", type=Path, metavar="ARCHIVE", help=archive)
-    add("--minutes", type=above_zero, default=15.0, metavar="M", help="of measuring at most (default: 15)")
+    add(
+        "--minutes",
+        type=above_zero,
+        default=15.0,
+        metavar="M",
+        help="of measuring at most (default: 15)",
+    )
     add("--fresh", **SWITCH, help="run anew what an earlier call ran")
 
     add = command(

@@ -4,7 +4,6 @@ Only descriptions of this place are run, in data/campaigns and data/testbeds: wh
 never executed.
 """
 
-import json
 import os
 import tempfile
 import time
@@ -14,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
+
+import xarray as xr
 
 import experiment
 from analysis import experiments, paths, reproducing, store
@@ -145,13 +146,14 @@ def run(
             not_run[name] = TOO_SHORT, f"There was no time for {name}, about {takes} minutes."
         for name, rerun in chosen.items():
             left = 60 * minutes - (time.monotonic() - begun)
+            if left <= 0 and not experiment.folder_of(rerun.plan, out).path.exists():
+                not_run[name] = TOO_SHORT, f"The time was over before {name} began."
+                continue
             try:
                 today[name] = _run(rerun, out, left, fresh, listen)
                 again[name] = reproducing.cut(published[name], rerun.archived, rerun.plan)
             except FalloffError as error:
                 not_run[name] = CANNOT, f"{error}."
-            except TimeoutError:
-                not_run[name] = TOO_SHORT, f"The time was over before {name} began."
         took = time.monotonic() - begun
         told = reproducing.verdicts(published, again, today, not_run)
     host = provenance.host()
@@ -195,6 +197,10 @@ def _primary(names: set[str]) -> set[str]:
 def _rerun(folder: Path, preset: str) -> Rerun:
     """How an archived campaign is run here; raises FalloffError where it cannot be."""
     archived = Folder(folder).plan()
+    # A name from an archive is no path: only what is described here is opened.
+    if archived.testbed["name"] not in {file.stem for file in paths.TESTBEDS.glob("*.toml")}:
+        where = "not described here, in data/testbeds"
+        raise FalloffError(f"It ran on testbed {archived.testbed['name']!r}, which is {where}")
     plan = experiment.plan_campaign(archived.name, archived.testbed["name"], preset)
     if missing := experiment.obstacles(plan):
         raise FalloffError("; ".join(missing))
@@ -208,7 +214,7 @@ def _seconds(folder: Folder, archived: Plan, plan: Plan) -> float:
     by_point: dict[str, list[float]] = {}
     for trial in archived.trials():
         if trial.id in took and trial.role == "point":
-            levels = json.dumps([trial.point.get(factor) for factor in factors])
+            levels = reproducing.levels(trial.point, factors)
             by_point.setdefault(levels, []).append(took[trial.id])
     mean = sum(took.values()) / len(took) if took else 0.0
     total = sum(took.get(trial.id, mean) for trial in plan.preamble)
@@ -217,7 +223,7 @@ def _seconds(folder: Folder, archived: Plan, plan: Plan) -> float:
     )  # of more blocks than the last look only the invalid ones are made up for
     for block in plan.blocks[: looks[-1] if looks else None]:
         for trial in block:
-            of_point = by_point.get(json.dumps([trial.point.get(one) for one in factors]), [mean])
+            of_point = by_point.get(reproducing.levels(trial.point, factors), [mean])
             total += sum(of_point) / len(of_point)
     at_once = (os.cpu_count() or 1) if plan.testbed["kind"] == "simulated" else 1
     return total / at_once
@@ -241,12 +247,10 @@ def choose(
     return chosen
 
 
-def _run(rerun: Rerun, out: Path, left: float, fresh: bool, listen: Listener):
-    """The dataset of a campaign's new run in at most the time that is left [s], but for one block; TimeoutError without any."""
+def _run(rerun: Rerun, out: Path, left: float, fresh: bool, listen: Listener) -> xr.Dataset:
+    """The dataset of a campaign's new run in at most the time that is left [s], but for one block."""
     folder = experiment.folder_of(rerun.plan, out)
     is_there = folder.path.exists() and not fresh
-    if left <= 0 and not is_there:
-        raise TimeoutError
     # The budget is a campaign's from its first trial on.
     spent = (
         sum(note["seconds"] for note in folder.notes() if note["event"] == "trial")
@@ -270,13 +274,13 @@ def differences(rerun: Rerun) -> str:
         found.append(f"testbed {plan.testbed['name']} in {listed(apart)}")
     factors = list(plan.design["factors"])
     points = {
-        json.dumps([trial.point.get(factor) for factor in factors]): trial.point
+        reproducing.levels(trial.point, factors): trial.point
         for trial in archived.trials()
         if trial.role == "point"
     }
     settings: dict[str, None] = {}
     for trial in plan.blocks[0]:
-        was = points.get(json.dumps([trial.point.get(factor) for factor in factors]), trial.point)
+        was = points.get(reproducing.levels(trial.point, factors), trial.point)
         apart = [key for key in {**was, **trial.point} if was.get(key) != trial.point.get(key)]
         settings |= dict.fromkeys(apart)
     if settings:

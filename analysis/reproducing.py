@@ -65,21 +65,22 @@ class Verdict:
     compared: Reproduction | None = None
 
 
+def levels(point: Mapping, factors: Sequence[str]) -> str:
+    """The levels of the factors at a trial's point, as text to be compared."""
+    return json.dumps([point.get(factor) for factor in factors])
+
+
 def cut(dataset: xr.Dataset, archived: Plan, plan: Plan) -> xr.Dataset:
     """The archive's dataset at the points that a plan runs, with that plan's design and the archive's looks.
 
     A point is the same where the levels of all factors are; trials that are no points, such as surveys, stay.
     """
     factors = list(plan.design["factors"])
-
-    def levels(point: Mapping) -> str:
-        return json.dumps([point.get(factor) for factor in factors])
-
-    wanted = {levels(trial.point) for trial in plan.blocks[0]}
+    wanted = {levels(trial.point, factors) for trial in plan.blocks[0]}
     ids = [
         trial.id
         for trial in archived.trials()
-        if trial.role != "point" or levels(trial.point) in wanted
+        if trial.role != "point" or levels(trial.point, factors) in wanted
     ]
     looks = {"looks", "one_sided"}
     design = {name: value for name, value in plan.design.items() if name not in looks}

@@ -208,17 +208,22 @@ def test_bad_archives_are_refused(own):
         assert len(done.stderr.splitlines()) <= 2 and not paths.REPRODUCED.exists()
 
 
-def test_an_archive_never_says_what_is_executed(own):
-    """A testbed or a tool that only the archive describes is not run."""
+@pytest.mark.parametrize("name", ["theirs", "{own}/theirs"])
+def test_an_archive_never_says_what_is_executed(own, name):
+    """A testbed that only the archive describes is not run, nor one at a path of its choice."""
+    name = name.format(own=own)
     within = packed(own, "hpl_paper-smith")[1] / "hpl_paper-smith"
     plan = json.loads((within / "trials.json").read_text())
-    plan["testbed"] |= {"name": "theirs", "tools": {"smpirun": str(own / "planted")}}
+    plan["testbed"] |= {"name": name, "tools": {"smpirun": str(own / "planted")}}
     (within / "trials.json").write_text(json.dumps(plan))
     manifest.write(within)
+    shutil.copy(paths.TESTBEDS / "smith.toml", own / "theirs.toml")
     (own / "planted").write_text(f"#!/bin/sh\ntouch {own}/executed\n")
     (own / "planted").chmod(0o755)
     done = command_line.run("reproduce", str(own / "content"), "--minutes", "0.5")
-    assert done.returncode == 2 and "there is no testbed 'theirs'" in done.stdout
+    assert (
+        done.returncode == 2 and f"on testbed {name!r}, which is not described here" in done.stdout
+    )
     assert not (own / "executed").exists()
 
 
