@@ -253,7 +253,7 @@ def test_a_true_archive_is_reproduced_and_a_planted_one_is_not(own):
         kept = paths.REPRODUCED / reproducing.digest(within.iterdir())[:8]
         if first:
             shutil.copytree(first, kept)
-        done = command_line.run("reproduce", str(file), "--minutes", "3")
+        done = command_line.run("reproduce", str(file), "--minutes", "1")
         record = json.loads((kept / reproducing.RECORD).read_text())
         rows[name] = {row["finding"]["experiment"]: row for row in record["findings"]}, done
         first = kept
