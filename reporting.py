@@ -26,12 +26,13 @@ def make(preset: str, out: Path, data: Path | None = None) -> report.Report:
     notebooks = [
         file for file in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if file.stem not in NO_SECTIONS
     ]
+    sections = [file for file in notebooks if file.stem != report.SUMMARY]
     measuring = (
         []
         if data or preset == "stored"
-        else [file for file in notebooks if _measures(file, preset)]
+        else [file for file in sections if _measures(file, preset)]
     )
-    others = [file for file in notebooks if file not in measuring and file.stem != report.SUMMARY]
+    others = [file for file in sections if file not in measuring]
     run = _Run(preset, str(data.resolve()) if data else "", len(notebooks))
     for file in measuring:
         run.execute(file, sys.stdout)  # each trial's line as it ends

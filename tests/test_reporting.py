@@ -45,6 +45,7 @@ def test_what_measures_runs_alone_and_the_summary_last(make):
     assert {"10_switch_mtu", "40_hpl_scaling", "51_fan_out"} <= {*found.alone}
     assert not {"42_hpl_noise", "61_payoff", "70_top500"} & {*found.alone[:-2]}
     assert found.run[-1] == (SUMMARY, "quick") and found.books == SECTIONS and found.left_out == []
+    assert len(found.run) == len(SECTIONS)
 
 
 def test_all_campaigns_are_run_in_full(make):
