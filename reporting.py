@@ -28,9 +28,7 @@ def make(preset: str, out: Path, data: Path | None = None) -> report.Report:
     ]
     sections = [file for file in notebooks if file.stem != report.SUMMARY]
     measuring = (
-        []
-        if data or preset == "stored"
-        else [file for file in sections if _measures(file, preset)]
+        [] if data or preset == "stored" else [file for file in sections if _measures(file, preset)]
     )
     others = [file for file in sections if file not in measuring]
     run = _Run(preset, str(data.resolve()) if data else "", len(notebooks))

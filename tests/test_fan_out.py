@@ -91,10 +91,3 @@ def test_failed_trials_are_left_out_of_the_ratios():
     study = fan_out.analyse(dataset)
     assert {one.repeats for one in study.fans[0].verdict.responses.values()} == {5}
     assert study.fans[0].fitted.blocks == 5 and "2 of 432 trials gave no reading" in words(study)
-
-
-def test_today_is_told_with_its_blocks():
-    """A short run of today names its own limit."""
-    today = fan_out_campaign(blocks=3, preset="quick")
-    text = words(fan_out.analyse(fan_out_campaign(blocks=3), today))
-    assert "Today's run (3 blocks) names the shared bridge for flows from one sender" in text

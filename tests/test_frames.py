@@ -32,15 +32,6 @@ def test_another_limit_than_described_is_not_exact():
     assert (varying.limits.map.alike == ~varying.limits.map.load).all()
 
 
-@pytest.mark.parametrize(("limit", "same"), [(8982, 20), (8978, 16)])
-def test_todays_limits_are_compared(limit, same):
-    """A switch that drops earlier today than in the reference is told."""
-    study = frames.analyse(planted.frame_limits(), today=planted.frame_limits(1, limit=limit))
-    assert f"{same} of 20 limits" in words(study)
-    (primary,) = (one for one in frames.findings(study) if one.today)
-    assert (primary.today["answer"] == "reproduced") == (same == 20)
-
-
 @pytest.mark.parametrize("overrun", [0.0, 0.4])
 @pytest.mark.parametrize(("lost", "kind"), [(0.0, "holds"), (0.2, "violated")])
 def test_a_switch_that_loses_small_packets_is_blocking(lost, kind, overrun):

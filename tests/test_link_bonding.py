@@ -136,15 +136,6 @@ def test_connections_get_the_planted_links():
     assert "1 TCP connection fills 1.00 links by hash of addresses" in words(planted())
 
 
-def test_todays_run_stands_beside_the_reference():
-    """A shorter run made anew: each of its gains with the reference's."""
-    study = link_bonding.analyse(hpl_campaign(), today=hpl_campaign(blocks=1, preset="quick"))
-    compared = [one for one in link_bonding.findings(study) if one.today]
-    assert len(compared) == 4 and "of 4 gains" in words(study)
-    for one in compared:
-        assert one.today["ratio"] - 1 == pytest.approx(one.estimate, abs=0.05)
-
-
 @pytest.mark.parametrize("preset", ["quick", "full", "bonding"])
 def test_the_campaign_is_a_whole_design(preset):
     """The baseline and the fewest nodes are run, grids hold all processes, and a node has the same work with two."""

@@ -143,14 +143,3 @@ def test_figures_show_every_run():
     for series in study.repeats.series:
         shares = 100 * np.array(series.judged.sample.values) / series.wire_limit
         assert all(np.isclose(shown, share).any() for share in shares)
-
-
-def test_today_is_set_beside_the_stored_run():
-    """The quick preset carries a knee, which stands beside the stored one; where it has none, that is said."""
-    exact = long_path_campaign(blocks=1, preset="quick", noise=0)
-    scattered = exact.assign(
-        goodput=exact.goodput * xr.where(exact.window_bytes == 131072, 0.5, 1.0)
-    )
-    for today, says in ((exact, "finds 230 KiB"), (scattered, "has no estimate")):
-        text = words(replace(noisy_study(), today=long_path.analyse(today)))
-        assert f"Today's run (1 block) {says}" in text

@@ -166,15 +166,6 @@ def test_the_finding_follows_the_data():
     assert "depends on the design or the draw" in words(slower("cisco_2to1", 9))
 
 
-def test_today_is_told_only_where_it_ran():
-    """A simulation that repeats itself is said to, and one that does not by how much it is off."""
-    again = flow_campaign(preset="quick")
-    assert "today" not in words(planted_study()).lower()
-    assert "to the last digit" in words(topology.analyse(flows(), today=again))
-    other = again.assign(flow_makespan=1.01 * again.flow_makespan)
-    assert "by up to 1.00 %" in words(topology.analyse(flows(), today=other))
-
-
 def test_the_figure_has_every_slowdown():
     """A mark for each oversubscription of each kind of traffic."""
     (axes,) = topology.figures(planted_study())["topology"].figure.axes

@@ -92,13 +92,12 @@ class Fan:
 class FanOut:
     """The campaign's dataset and all that follows from it.
 
-    `baseline` holds the design's levels. `today` is of a shorter run of it, made anew.
+    `baseline` holds the design's levels.
     """
 
     dataset: xr.Dataset
     baseline: Mapping[str, Any]
     fans: tuple[Fan, ...]
-    today: "FanOut | None" = None
 
     @property
     def evidence(self) -> str:
@@ -111,8 +110,8 @@ class FanOut:
         return self.fans[0].goodput.sizes["block"]
 
 
-def analyse(fan_out: xr.Dataset, today: xr.Dataset | None = None) -> FanOut:
-    """Derive the fans, of today's run too; raises FalloffError when there is no fanout trial."""
+def analyse(fan_out: xr.Dataset) -> FanOut:
+    """Derive the fans; raises FalloffError when there is no fanout trial."""
     sender = settings(fan_out)["sender"]
     points = over_factors(
         fan_out,
@@ -129,7 +128,6 @@ def analyse(fan_out: xr.Dataset, today: xr.Dataset | None = None) -> FanOut:
         dataset=fan_out,
         baseline=planned["baseline"],
         fans=tuple(fans),
-        today=None if today is None else analyse(today),
     )
 
 
@@ -190,7 +188,7 @@ def findings(study: FanOut) -> Iterator[Finding]:
 def finding(study: FanOut) -> str:
     """What limits the flows in each direction, and where they stop to gain, in plain English (Markdown)."""
     paragraphs = [_of_fan(study, fan) for fan in study.fans]
-    paragraphs += [_untried(study), without_reading(study.dataset), _of_today(study)]
+    paragraphs += [_untried(study), without_reading(study.dataset)]
     if study.evidence == "emulated":
         paragraphs.append(
             "This emulation sets the rates of bridge and ports. So it tests whether the method finds a known limit. It "
@@ -247,17 +245,6 @@ def _untried(study: FanOut) -> str:
         if fan.sender_cpu.size
     ]
     return names if "cpu" in tried or not used else f"{names} The shared node used {listed(used)}."
-
-
-def _of_today(study: FanOut) -> str:
-    """Which limits today's run names."""
-    if study.today is None:
-        return ""
-    answers = [
-        f"{'does not decide it' if fan.verdict.limit == UNDECIDED else f'names the {fan.verdict.limit}'} for {fan.flows}"
-        for fan in study.today.fans
-    ]
-    return f"Today's run ({counted(study.today.blocks, 'block')}) {listed(answers)}."
 
 
 def figures(study: FanOut) -> dict[str, Exhibit]:

@@ -81,30 +81,17 @@ class PacketSizes:
 
 @dataclass(frozen=True)
 class Frames:
-    """The largest frames, and datagrams of all sizes where there are data.
-
-    `today` compares a shorter run of today of the first, as `Finding.today` has it.
-    """
+    """The largest frames, and datagrams of all sizes where there are data."""
 
     limits: FrameLimits
     sizes: PacketSizes | None = None
-    today: dict | None = None
 
 
-def analyse(
-    frame_limits: xr.Dataset,
-    packet_sizes: xr.Dataset | None = None,
-    today: xr.Dataset | None = None,
-) -> Frames:
-    """Lay both campaigns out; `today` is a shorter run of the first.
-
-    Raises FalloffError when one holds no trial of its tool.
-    """
-    limits = limits_of(frame_limits)
+def analyse(frame_limits: xr.Dataset, packet_sizes: xr.Dataset | None = None) -> Frames:
+    """Lay both campaigns out; raises FalloffError when one holds no trial of its tool."""
     return Frames(
-        limits=limits,
+        limits=limits_of(frame_limits),
         sizes=None if packet_sizes is None else sizes_of(packet_sizes),
-        today=None if today is None else _today(limits, limits_of(today)),
     )
 
 
@@ -150,21 +137,6 @@ def _limit(blocks: xr.Dataset, ending: str) -> dict:
     }
 
 
-def _today(reference: FrameLimits, today: FrameLimits) -> dict | None:
-    """Whether today's limits are those of the reference; None where none was searched in both."""
-    both = reference.map.merge(today.map, on=["path", "load", "way"], suffixes=("", "_today"))
-    both = both.dropna(subset=["frame", "frame_today"])
-    same = int((both.frame == both.frame_today).sum())
-    if both.empty:
-        return None
-    return {
-        "answer": "reproduced" if same == len(both) else "not reproduced",
-        "judged_as": f"{same} of {counted(len(both), 'limit')} where the reference has them",
-        "n": int(today.map.blocks.max()),
-        "digest": today.dataset.attrs["campaign_hash"],
-    }
-
-
 def sizes_of(dataset: xr.Dataset) -> PacketSizes:
     """Lay the datagrams out and compare the paths."""
     sent, received = (
@@ -200,8 +172,7 @@ def finding(study: Frames) -> str:
     """What the switch does to datagrams of all sizes, and where the largest frames are (Markdown)."""
     sizes = " ".join(_of_sizes(study.sizes)) if study.sizes else ""
     limits = " ".join(_of_limits(study.limits))
-    today = f" Today's shorter run has {study.today['judged_as']}." if study.today else ""
-    return "\n\n".join(filter(None, (sizes, limits + today)))
+    return "\n\n".join(filter(None, (sizes, limits)))
 
 
 def _of_sizes(study: PacketSizes) -> Iterator[str]:
@@ -271,7 +242,6 @@ def findings(study: Frames) -> Iterator[Finding]:
         n_of="limit",
         answer="" if not count else "yes" if study.limits.exact == count else "not always",
         primary=True,
-        today=study.today,
     )
     for row in table.itertuples():
         load = "under load" if row.load else "idle"

@@ -36,7 +36,7 @@ class Links:
     model's, and `straight` whether the model follows the times. NaN and False where a network lacks a size.
 
     `load` [s] is the time one way over (block, interconnect, token_bytes, pairs) when several pairs exchange tokens at
-    once, the mean over pairs and runs; `today` are the links in a shorter run. Both are None where there is none.
+    once, the mean over pairs and runs, None where there is none.
     """
 
     dataset: xr.Dataset
@@ -46,7 +46,6 @@ class Links:
     misfit: xr.DataArray
     straight: xr.DataArray
     load: xr.DataArray | None = None
-    today: "Links | None" = None
 
     @property
     def evidence(self) -> str:
@@ -59,13 +58,11 @@ class Links:
         return self.time.isel(token_bytes=0, drop=True).mean(["block", "run"])
 
 
-def analyse(
-    token_nodes: xr.Dataset, token_load: xr.Dataset | None = None, today: xr.Dataset | None = None
-) -> Links:
+def analyse(token_nodes: xr.Dataset, token_load: xr.Dataset | None = None) -> Links:
     """Fit the model to the means over all runs, and to those of DRAWS resamples.
 
     A resample draws blocks whole, the same for all networks and sizes, and within each trial of a drawn block its
-    runs. With a single block it is its runs alone. `today` is a shorter run of the first campaign. Raises FalloffError when
+    runs. With a single block it is its runs alone. Raises FalloffError when
     a dataset holds no token trial.
     """
     time = _one_way(token_nodes).transpose("interconnect", "token_bytes", "block", "run")
@@ -90,7 +87,6 @@ def analyse(
         misfit=xr.DataArray(misfit, networks),
         straight=xr.DataArray(straight, networks),
         load=None if token_load is None else _one_way(token_load).mean("run"),
-        today=None if today is None else analyse(today),
     )
 
 
@@ -199,7 +195,7 @@ def links_table(study: Links) -> Table:
         "The link's rate [Gbit/s]",
         "Largest misfit [%]",
     )
-    rows = _rows(study, "") + (_rows(study.today, ", today") if study.today else [])
+    rows = _rows(study)
     least, *_, most = map(byte_size, study.time.token_bytes.values.tolist())
     caption = (
         f"The links as one pair of nodes finds them, from messages of {least} to {most}. The misfit is the largest difference of "
@@ -210,7 +206,7 @@ def links_table(study: Links) -> Table:
     return Table("prediction-links", columns, "llrlrr", rows, caption, basis)
 
 
-def _rows(study: Links, when: str) -> list[tuple[str, ...]]:
+def _rows(study: Links) -> list[tuple[str, ...]]:
     names, described, rows = short_names(study.dataset), interconnects(study.dataset), []
     for network in study.time.interconnect.values.tolist():
         at = {"interconnect": network}
@@ -219,7 +215,7 @@ def _rows(study: Links, when: str) -> list[tuple[str, ...]]:
         bandwidth = (8 / GIGABIT / beta).rename(low="high", high="low")
         rate = described[network].get("rate_bit_s")
         cells = (
-            names[network] + when,
+            names[network],
             in_words(alpha / MICRO),
             number(known(study.shortest.sel(at) / MICRO)),
             in_words(bandwidth),

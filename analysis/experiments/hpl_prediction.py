@@ -64,14 +64,13 @@ def analyse(
     hpl_scaling: xr.Dataset,
     hpl_surface: xr.Dataset | None = None,
     token_load: xr.Dataset | None = None,
-    today: xr.Dataset | None = None,
 ) -> Prediction:
     """Predict HPL from the tokens on the same links.
 
-    Without the surface over latency and bandwidth a predictor is missing; `today` is a shorter run of the tokens. Raises FalloffError when tokens and HPL have no network in common,
+    Without the surface over latency and bandwidth a predictor is missing. Raises FalloffError when tokens and HPL have no network in common,
     or a dataset holds no trial of its tool.
     """
-    hpl, links = points(hpl_scaling), hpl_links.analyse(token_nodes, token_load, today)
+    hpl, links = points(hpl_scaling), hpl_links.analyse(token_nodes, token_load)
     networks = [name for name in hpl.interconnect.values if name in links.fits.interconnect.values]
     if not networks:
         raise FalloffError("tokens and HPL have no network in common: run both on one testbed")

@@ -20,7 +20,6 @@ from analysis.findings import (
     of_estimate,
     of_fall,
     origin,
-    today_of,
     without_reading,
 )
 from analysis.statistics.intervals import rates, ratios
@@ -37,7 +36,7 @@ from analysis.statistics.judgement import (
     judge_control,
     within_campaign,
 )
-from analysis.statistics.reproduction import prediction_interval, reproduction
+from analysis.statistics.reproduction import prediction_interval
 from analysis.wire import wire_limit
 from analysis.wording import (
     UNKNOWN,
@@ -140,16 +139,13 @@ class Micro:
 
 @dataclass(frozen=True)
 class LinkBonding:
-    """Both campaigns; `micro` is None where it was not run, and `today` is of a shorter run of HPL's, made anew."""
+    """Both campaigns; `micro` is None where it was not run."""
 
     hpl: Hpl
     micro: Micro | None = None
-    today: Hpl | None = None
 
 
-def analyse(
-    link_hpl: xr.Dataset, link_micro: xr.Dataset | None = None, today: xr.Dataset | None = None
-) -> LinkBonding:
+def analyse(link_hpl: xr.Dataset, link_micro: xr.Dataset | None = None) -> LinkBonding:
     """Derive gains and their growth from HPL's campaign, and goodputs from TCP's.
 
     Raises FalloffError when a dataset has no trial of its tool, or HPL ran over several interconnects.
@@ -157,7 +153,6 @@ def analyse(
     return LinkBonding(
         hpl=_hpl(link_hpl),
         micro=None if link_micro is None else _micro(link_micro),
-        today=None if today is None else _hpl(today),
     )
 
 
@@ -240,9 +235,9 @@ def findings(study: LinkBonding) -> Iterator[Finding]:
             statement = f"A second link speeds up HPL on {counted(nodes, 'node')}{picked}"
             gain, *ends = way.gain(nodes)
             further = {"answer": _speeds_up(*ends), "primary": is_best}
-            n, today = int(way.gains.blocks.sel(nodes=nodes)), _reproduced(study, way, nodes)
+            n = int(way.gains.blocks.sel(nodes=nodes))
             yield of_estimate(
-                source, statement, "gain", "1", gain, ends, T_INTERVAL, n=n, today=today, **further
+                source, statement, "gain", "1", gain, ends, T_INTERVAL, n=n, **further
             )
         if way.growth is not None:
             statement = f"One link loses rate against two from {hpl.fewest} to {hpl.most} nodes" + (
@@ -278,15 +273,6 @@ def _each(links: xr.Dataset) -> Iterator[xr.Dataset]:
         yield links.sel(aggregation=way, streams=streams)
 
 
-def _reproduced(study: LinkBonding, way: Way, nodes: int) -> dict | None:
-    """Whether today's run gives a way's gain again; None where it was not run today."""
-    for today in study.today.ways if study.today else ():
-        if today.name == way.name and nodes in today.log_gain.nodes:
-            then, now = (one.log_gain.sel(nodes=nodes).values for one in (way, today))
-            return today_of(reproduction("", then, now, study.hpl.margin), study.today.dataset)
-    return None
-
-
 def finding(study: LinkBonding) -> str:
     """The largest gain, why it is no larger, the blog's, and what TCP gets, in plain English (Markdown)."""
     hpl = study.hpl
@@ -294,7 +280,7 @@ def finding(study: LinkBonding) -> str:
         _of_gains(hpl),
         (_on_one_node(hpl), without_reading(hpl.dataset)),
         _of_blog(hpl),
-        (_of_micro(study.micro) if study.micro else "", _of_today(study)),
+        (_of_micro(study.micro) if study.micro else "",),
     )
     return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in paragraphs)))
 
@@ -412,15 +398,6 @@ def _of_micro(study: Micro) -> str:
         f"Between two nodes, {counted(fewest, 'TCP connection')} {'fills' if fewest == 1 else 'fill'} {filled}. With {most} "
         f"connections they fill {listed(many)} links ({counted(study.points.sizes['block'], 'block')}, {evidence} evidence)."
     )
-
-
-def _of_today(study: LinkBonding) -> str:
-    """How many of today's gains are the reference's."""
-    answers = [finding.today["answer"] for finding in findings(study) if finding.today]
-    same, differ = answers.count("reproduced"), answers.count("not reproduced")
-    if not answers:
-        return ""
-    return f"Today's shorter run reproduces {same} of {counted(len(answers), 'gain')}; {differ} differ."
 
 
 def figures(study: LinkBonding) -> dict[str, Exhibit]:

@@ -134,8 +134,7 @@ class LongPath:
 
     `points` is over (block, *factors): `goodput` [bit/s] and `round_trip` [s], the sending kernel's mean; buffers that
     no trial got, such as larger ones than the machine grants, are left out. `contrasts` judge, by (control, path, direction), whether another congestion control
-    has the same goodput at the largest buffer as the design's `control` in the same blocks. `today` is of a shorter
-    run, made anew.
+    has the same goodput at the largest buffer as the design's `control` in the same blocks.
     """
 
     dataset: xr.Dataset
@@ -145,7 +144,6 @@ class LongPath:
     curves: tuple[Curve, ...]
     contrasts: dict[tuple[str, str, str], Control]
     repeats: Repeats | None = None
-    today: "LongPath | None" = None
 
     @property
     def evidence(self) -> str:
@@ -163,10 +161,8 @@ class LongPath:
         return int(self.points.window_bytes.max())
 
 
-def analyse(
-    long_path: xr.Dataset, long_repeats: xr.Dataset | None = None, today: xr.Dataset | None = None
-) -> LongPath:
-    """Derive curves and contrasts of the campaign and of today's run of it, and judge the campaign of repeats.
+def analyse(long_path: xr.Dataset, long_repeats: xr.Dataset | None = None) -> LongPath:
+    """Derive curves and contrasts of the campaign, and judge the campaign of repeats.
 
     Raises FalloffError when one of them holds no iperf3 trial.
     """
@@ -184,7 +180,6 @@ def analyse(
         curves=tuple(_curve(long_path, points, *place) for place in _places(points)),
         contrasts=_contrasts(points, design),
         repeats=None if long_repeats is None else repeats_of(long_repeats),
-        today=None if today is None else analyse(today),
     )
 
 
@@ -293,7 +288,6 @@ def finding(study: LongPath) -> str:
         (
             *_of_buffers(study),
             without_reading(study.dataset),
-            _of_today(study),
         ),
         (_of_control(study, control) for control in controls if control != study.control),
         _of_repeats(study.repeats) if study.repeats else (),
@@ -344,21 +338,6 @@ def _of_control(study: LongPath, control: str) -> str:
         f"directions** (buffer {byte_size(study.largest_window)}, margin {percent(study.margin, 0)}). "
         f"The ratio furthest from 1 is {fixed(furthest.ratio, 3)}{ends}."
     )
-
-
-def _of_today(study: LongPath) -> str:
-    """The knees of today's run beside those of the reference, where the model follows both."""
-    if study.today is None:
-        return ""
-    run = f"Today's run ({counted(study.today.blocks, 'block')})"
-    stored = {curve.key: curve for curve in study.curves if curve.follows}
-    sentences = [
-        f"{run} finds {byte_size(curve.knee[0])} for {_path(study, curve)}, {curve.direction} with {curve.congestion_control}, "
-        f"where the stored one has {byte_size(stored[curve.key].knee[0])}."
-        for curve in study.today.curves
-        if curve.follows and curve.key in stored
-    ]
-    return " ".join(sentences) or f"{run} has no estimate to set beside these."
 
 
 def _of_repeats(study: Repeats) -> Iterator[str]:

@@ -111,7 +111,7 @@ class TokenExchange:
     """The campaign's dataset and all that follows from it.
 
     `points` and `passage` are those of `token_points`; `places` are of its paths. Claims are of the most pairs and the
-    largest token. `today` is of a shorter run, made anew.
+    largest token.
     """
 
     dataset: xr.Dataset
@@ -119,7 +119,6 @@ class TokenExchange:
     places: tuple[Place, ...]
     passage: xr.Dataset
     claims: tuple[Claim, ...]
-    today: "TokenExchange | None" = None
 
     @property
     def evidence(self) -> str:
@@ -147,8 +146,8 @@ class TokenExchange:
         return tuple(claim for claim in self.claims if claim.rate in (self.rate, None))
 
 
-def analyse(token_exchange: xr.Dataset, today: xr.Dataset | None = None) -> TokenExchange:
-    """Derive all of it, of today's run too; raises FalloffError when there is no token trial."""
+def analyse(token_exchange: xr.Dataset) -> TokenExchange:
+    """Derive all of it; raises FalloffError when there is no token trial."""
     passed = passage(token_exchange)
     laid_out, planned = points(token_exchange, passed.astray), places(token_exchange)
     crowded = laid_out.isel(token_bytes=-1, pairs=-1)
@@ -158,7 +157,6 @@ def analyse(token_exchange: xr.Dataset, today: xr.Dataset | None = None) -> Toke
         places=planned,
         passage=passed,
         claims=tuple(_claims(design(token_exchange)["claims"], planned, crowded)),
-        today=None if today is None else analyse(today),
     )
 
 
@@ -242,7 +240,6 @@ def finding(study: TokenExchange) -> str:
         _of_pairs(study),
         _of_limit(study),
         *_of_left_out(study),
-        *_of_today(study),
     ]
     return " ".join(filter(None, sentences))
 
@@ -301,13 +298,6 @@ def _of_left_out(study: TokenExchange) -> Iterator[str]:
         yield f"Byte counters confirm the path of the tokens in all {trials}."
     if excesses:
         yield f"**{counted(excesses, 'trial')} left out**: the pairs wrote more than the wires carry."
-
-
-def _of_today(study: TokenExchange) -> Iterator[str]:
-    """What a shorter run of today gives for the claims at the study's rate."""
-    for claim in study.today.at_rate if study.today else ():
-        if claim.blocks:
-            yield f"In today's shorter run the {_ratio(claim)} ({_basis_of(claim)})."
 
 
 def _ratio(claim: Claim) -> str:

@@ -52,8 +52,7 @@ class Topology:
     `beliefs` has a row for each pattern and placement: the page believes that its oversubscription costs nothing. `kind` is
     SUPPORTED where no run on its designs is slower than by the margin m, a slowdown of at most 1 / (1 - m), CONTRADICTED
     where all are, else MIXED; `best` and `worst` are slowdowns of the page's `designs` that ran, `least` and `most` the
-    ends of the worst one's runs. `costs` is from `designs.table`. `today_apart` [1] is by how much a run of today differs at
-    most, None without one.
+    ends of the worst one's runs. `costs` is from `designs.table`.
     """
 
     dataset: xr.Dataset
@@ -65,7 +64,6 @@ class Topology:
     margin: float
     judged: pd.DataFrame
     beliefs: pd.DataFrame
-    today_apart: float | None
 
     @property
     def judgements(self) -> tuple[Any, ...]:
@@ -84,9 +82,7 @@ class Topology:
         return listed([ratio_in_words(ratio) for ratio in sorted(ratios)])
 
 
-def analyse(
-    topology: xr.Dataset, hpl_topology: xr.Dataset | None = None, today: xr.Dataset | None = None
-) -> Topology:
+def analyse(topology: xr.Dataset, hpl_topology: xr.Dataset | None = None) -> Topology:
     """Derive all of it. Raises FalloffError when there is no trial of flows or no crossbar, or several blocks."""
     designs, margin = _designs(topology), plans.read(topology).margin
     costs, times = network_designs.table(designs), makespans(topology)
@@ -106,7 +102,6 @@ def analyse(
     judged["ratio"] = judged.interconnect.map(costs.edge_oversubscription)
     added = [place.split(".")[1] for place in designs.assumed if place.startswith("designs.")]
     proposed = tuple(name for name in designs.designs if name not in added)
-    apart = xr.DataArray() if today is None else abs(makespans(today) / times - 1).max()
     return Topology(
         dataset=topology,
         hpl=hpl_topology,
@@ -117,7 +112,6 @@ def analyse(
         margin=margin,
         judged=judged,
         beliefs=_beliefs(judged[judged.interconnect.isin(proposed)], 1 / (1 - margin)),
-        today_apart=known(apart),
     )
 
 
@@ -235,11 +229,6 @@ def finding(study: Topology) -> str:
             f"The page would spend the {number(study.saved)} USD a node that this saves on more nodes. For HPL that pays only "
             f"where a node with its network costs less than {' to '.join(dict.fromkeys(ends))} USD."
         )
-    if study.today_apart == 0:
-        words.append("Today's shorter run repeats these times to the last digit.")
-    elif study.today_apart:
-        apart = number(100 * study.today_apart)
-        words.append(f"Today's shorter run differs from these times by up to {apart} %.")
     return " ".join(words)
 
 
