@@ -20,8 +20,13 @@ unexport PYTHONDONTWRITEBYTECODE
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
                 --no-emit-find-links --no-annotate --no-header --quiet
 
-.PHONY: report test test-cluster bench explore lab reference calibrate setup packages tools lock clean
+.DEFAULT_GOAL := help
+.PHONY: help report test test-cluster bench explore lab reference calibrate setup packages tools lock clean
 .DELETE_ON_ERROR:
+
+# The lines above, without their marks.
+help:
+	@sed -n 's/^# \{0,1\}//p; /^$$/q' $(firstword $(MAKEFILE_LIST))
 
 report: setup
 	@$(BIN)/falloff report --preset $(PRESET)

@@ -1,6 +1,6 @@
 """What each command of the command line does; the functions' parameters are the commands' arguments."""
 
-# What takes long to import is imported where it is used: `falloff parse` should answer at once.
+# What takes long to import is imported where it is used: `falloff import --print` should answer at once.
 import json
 import sys
 from contextlib import suppress
@@ -10,7 +10,7 @@ from pathlib import Path
 from analysis import paths
 from runners import foreign, runner_named
 from runners.journal import Folder, read_transcript
-from runners.record import FalloffError, Transcript, Unreadable, to_json
+from runners.record import FalloffError, Transcript, Unreadable, to_json, unknown
 
 EXPLORER = "explorer.html"  # beside the report, which links it
 # Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a byte, TCP's goodput.
@@ -25,16 +25,26 @@ def run(
     fresh: bool,
     submit: bool,
     packed: Path | None,
+    planned: bool,
+    listed: bool,
 ) -> int:
-    """Run a campaign, keep its dataset beside the transcripts, and copy them to the folder `packed` if given.
+    """Run a campaign, keep its dataset, and copy both to the folder `packed` if given; at the end stands its finding.
 
-    With `submit` a job of Slurm's runs what is missing; when nothing is, the dataset is made.
+    With `submit` a job of Slurm's runs what is missing; when nothing is, the dataset is made. With `planned` or `listed`
+    nothing is run: the plan of the campaign, or all campaigns, are printed.
     """
     import experiment
     from analysis import store
     from analysis.evidence import content
     from runners.manifest import pack
 
+    if listed:
+        print("\n".join(experiment.listed()))
+        return 0
+    if not campaign:
+        raise FalloffError("which campaign? `falloff run --list` prints those that there are")
+    if planned:
+        return plan_campaign(campaign, testbed)
     plan = experiment.plan_campaign(campaign, testbed, preset, repeats)
     number = experiment.submit_campaign(plan, fresh=fresh) if submit else ""
     if number:
@@ -50,6 +60,10 @@ def run(
         pack(folder, packed)
         content.keep(assembled, packed)
     print(f"Transcripts: {folder}\nDataset: {dataset}")
+    try:
+        print(f"Finding: {experiment.finding(campaign, assembled)}")
+    except FalloffError as reason:  # the data are kept, whatever they say
+        print(f"Finding: none. {reason}")
     return 0
 
 
@@ -58,13 +72,29 @@ def status(campaign: str) -> int:
     from runners.status import text
 
     folders = [Folder(file.parent) for file in sorted(paths.RAW.glob("*/trials.json"))]
-    texts = [text(folder) for folder in folders if campaign in ("", folder.plan().name)]
+    names = [folder.plan().name for folder in folders]
+    described = [file.stem for file in paths.CAMPAIGNS.glob("*.toml")]
+    if campaign and campaign not in (*names, *described):
+        raise unknown("campaign", campaign, {*names, *described})
+    texts = [text(folder) for folder, name in zip(folders, names) if campaign in ("", name)]
     if not texts:
-        raise FalloffError(
-            f"{paths.RAW} holds no trial of {campaign or 'any campaign'}: `falloff run` begins one"
-        )
+        begin = f"`falloff run {campaign or 'CAMPAIGN'}` begins one"
+        raise FalloffError(f"no trial of {campaign or 'any campaign'} was run here: {begin}")
     print("\n".join(texts))
     return 0
+
+
+def report(
+    preset: str, data: Path | None, claims: str | None, design: Path | None, out: Path | None
+) -> int:
+    """Write the report, or print the claims of a source (all: "") or the designs of a file alone."""
+    if sum(part is not None for part in (data, claims, design)) > 1:
+        raise FalloffError("--data, --claims and --design are three things: give one of them")
+    if design is not None:
+        return print_designs(design)
+    if claims is not None:
+        return print_claims(claims, out)
+    return make_report(preset, out or paths.REPORT, data)
 
 
 def make_report(preset: str, out: Path, data: Path | None = None) -> int:
@@ -78,7 +108,7 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
     return 0
 
 
-def parse_file(tool: str, file: Path) -> int:
+def print_readings(tool: str, file: Path) -> None:
     """Print the readings of any existing output of a tool as JSON."""
     runner, text = runner_named(tool), foreign.read(file)
     try:
@@ -88,13 +118,19 @@ def parse_file(tool: str, file: Path) -> int:
         quote = f"; it says: {complaint}" if complaint else ""
         raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
     print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
-    return 0
 
 
 def import_results(
-    tool: str, files: list[Path], words: list[str], table: Path | None, testbed: str
+    tool: str, files: list[Path], words: list[str], table: Path | None, testbed: str, printed: bool
 ) -> int:
-    """Make a campaign of a tool's outputs and save its dataset; of HPL also its efficiency, as text and figure."""
+    """Make a campaign of a tool's outputs and save its dataset; of HPL also its efficiency, as text and figure.
+
+    With `printed` nothing is kept: the readings of each file are printed as JSON.
+    """
+    if printed:
+        for file in files:
+            print_readings(tool, file)
+        return 0
     import experiment
     from analysis import given_settings, imported_hpl, importing, store, style
 
@@ -182,6 +218,8 @@ def print_designs(file: Path) -> int:
     import experiment
     from analysis import designs
 
+    if not file.exists():
+        raise FalloffError(f"there is no file {file}")
     print(designs.text(experiment.read_designs(file)))
     return 0
 
@@ -194,9 +232,10 @@ def print_claims(source: str, out: Path | None) -> int:
 
     claims = ledger.load(source)
     entries = evaluate.evaluate(claims, experiment.stored_studies())
-    print(tables.text(claims, entries))
     if out:
         store.save(evaluate.dataset(entries, claims), out)
+    print(tables.text(claims, entries))
+    if out:
         print(f"Dataset: {out}")
     return 0
 
@@ -204,22 +243,22 @@ def print_claims(source: str, out: Path | None) -> int:
 def print_rates(testbed: str) -> int:
     """Measure one node, of this machine without a testbed, and print its rates as TOML for data/testbeds."""
     import experiment
-    from runners import node_rates, session
+    from runners import lock, node_rates, session
 
-    of = ""
-    if testbed:
-        machine = experiment.read_testbed(testbed)
-        of = (
-            f"a node of {testbed}" if machine["kind"] == "cluster" else ""
-        )  # all others are of this machine
-        networks = machine.get("networks") or experiment.read_toml(
-            paths.INTERCONNECTS, "interconnects"
-        )
-        idle = dict([next(iter(networks.items()))])  # a testbed wants one, though nothing is sent
-        with session.testbed_module(machine).open_testbed(machine, idle) as opened:
-            measured = node_rates.run_on(opened, *idle)
-    else:
-        measured = node_rates.run_here()
+    machine = experiment.read_testbed(testbed) if testbed else {"kind": "this machine"}
+    is_cluster = machine["kind"] == "cluster"  # all others are of this machine
+    of = f"a node of {testbed}" if is_cluster else ""
+    with lock.measuring(machine, "a node's rates", lambda line: print(line, file=sys.stderr)):
+        if testbed:
+            shared = experiment.read_toml(paths.INTERCONNECTS, "interconnects")
+            networks = machine.get("networks") or shared
+            idle = dict(
+                [next(iter(networks.items()))]
+            )  # a testbed wants one, though nothing is sent
+            with session.testbed_module(machine).open_testbed(machine, idle) as opened:
+                measured = node_rates.run_on(opened, *idle)
+        else:
+            measured = node_rates.run_here()
     print(node_rates.as_toml(measured, of), end="")
     return 0
 
@@ -237,10 +276,15 @@ def profile_program(argv: list[str]) -> int:
     return exit_code
 
 
-def doctor(testbed: str) -> int:
-    """Say what is here, or on the nodes of a cluster, and what is missing, with the remedies; 1 if anything is."""
+def doctor(testbed: str, rates: bool) -> int:
+    """Say what is here, or on the nodes of a cluster, and what is missing, with the remedies; 1 if anything is.
+
+    With `rates` one node is measured instead.
+    """
     import experiment
 
+    if rates:
+        return print_rates(testbed)
     if testbed:
         import checkup
 

@@ -1,6 +1,7 @@
 """From names to a dataset: resolves a campaign for a testbed, runs what is missing of it, reads it."""
 
 import json
+import sys
 import time
 import tomllib
 from collections.abc import Collection, Mapping
@@ -13,19 +14,27 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import attributes, contrasts, derive, designs, experiments, paths, store
+from analysis import attributes, contrasts, derive, designs, experiments, paths, store, wording
 from analysis.evidence import verify
 from analysis.statistics import design as designs_of_plans
 from analysis.statistics import planning
 from analysis.statistics.design import Design, Statement
 from analysis.top500_lists import read_folder
 from runners import campaign as engine
+from runners import names as runner_names
 from runners import provenance, runner_named, session, slurm, tools
-from runners.campaign import Event, Listener
-from runners.description import LEAST_BLOCKS, for_preset, for_testbed
+from runners.campaign import Listener
+from runners.description import (
+    LEAST_BLOCKS,
+    file_faults,
+    for_preset,
+    for_testbed,
+    unknown_networks,
+)
 from runners.journal import Folder
 from runners.plan import Plan, resolve, with_blocks
-from runners.record import FalloffError, Trial
+from runners.progress import Progress
+from runners.record import FalloffError, faulty, unknown
 from runners.testbeds import cluster_description
 
 SIMULATED_CASES = "hpl_paper-smith"  # the reference from whose falls a campaign is planned
@@ -129,10 +138,8 @@ def stored(campaign: str, testbed: str = "scale_model") -> xr.Dataset:
     """The reference campaign that is shipped; raises FalloffError when there is none of that name."""
     folder = paths.REFERENCE / f"{campaign}-{testbed}"
     if not folder.exists():
-        known = ", ".join(sorted(one.name for one in paths.REFERENCE.iterdir() if one.is_dir()))
-        raise FalloffError(
-            f"no reference campaign {folder.name!r} is stored; there are: {known or 'none'}"
-        )
+        names = [one.name for one in paths.REFERENCE.iterdir() if one.is_dir()]
+        raise unknown("reference campaign", folder.name, names)
     return store.read(folder)
 
 
@@ -179,10 +186,8 @@ def read_toml(file: Path, kind: str) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        known = ", ".join(sorted(other.stem for other in file.parent.glob("*.toml")))
-        raise FalloffError(
-            f"there is no {kind} {file.stem!r}; there are: {known or 'none'}"
-        ) from None
+        names = [other.stem for other in file.parent.glob("*.toml")]
+        raise unknown(kind, file.stem, names) from None
     except OSError as error:
         raise FalloffError(f"cannot read {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -196,6 +201,8 @@ def read_testbed(name: str) -> dict[str, Any]:
     `read_toml` does, and naming every fault in the description of a cluster or in the designs.
     """
     described = _extended(name)
+    if found := cluster_description.shape(described, session.kinds()):
+        raise faulty(f"testbed {name}", found)
     if "designs" in described:
         designed = read_designs(paths.DESIGNS / f"{described['designs']}.toml")
         return {
@@ -222,17 +229,30 @@ def _described(campaign: str) -> dict[str, Any]:
     return read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
 
 
+def listed() -> list[str]:
+    """A line for each campaign in data/campaigns: its name, the testbed that it is for, and its title."""
+    lines = []
+    for file in sorted(paths.CAMPAIGNS.glob("*.toml")):
+        campaign = _described(file.stem)
+        testbed = campaign.get("testbed", "emulated")
+        lines.append(f"{file.stem:16} {testbed:22} {campaign.get('title', '')}")
+    return lines
+
+
 def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", blocks: int = 0) -> Plan:
     """Resolve a campaign for a testbed, both by name, or for the `testbed` that it names itself, else the emulated one.
 
     `blocks` overrides the preset's stopping rule.
     """
     described = _described(campaign)
+    found = file_faults(described, preset, runner_names())
     machine = read_testbed(testbed or described.get("testbed", "emulated"))
-    description = for_testbed(for_preset(described, preset), machine)
     between = read_toml(paths.INTERCONNECTS, "interconnects") | read_toml(paths.PATHS, "paths")
     for name, own in machine.get("networks", {}).items():
         between[name] = {"name": name, "short": name, **between.get(name, {}), **own}
+    if found:
+        raise faulty(f"campaign {campaign}", [*found, *unknown_networks(described, between)])
+    description = for_testbed(for_preset(described, preset), machine)
     plan = resolve(description, machine, between)
     return with_blocks(plan, description, blocks) if blocks else plan
 
@@ -274,7 +294,8 @@ def _folder(plan: Plan, out: Path, fresh: bool) -> Folder:
     if fresh and folder.path.exists():
         slurm.require_idle(folder)
         name = f"{folder.path.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"
-        folder.path.rename(folder.path.with_name(name))
+        with folder.writing():
+            folder.path.rename(folder.path.with_name(name))
     return folder
 
 
@@ -373,26 +394,33 @@ def _seconds(folder: Folder, plan: Plan, blocks: int) -> tuple[float | None, flo
     return ((sum(seconds.values()) - survey_s) / blocks if blocks else None), survey_s
 
 
+def finding(campaign: str, dataset: xr.Dataset) -> str:
+    """What the experiment of a campaign finds in a dataset of it: its first sentence, as plain text.
+
+    Other campaigns that the experiment cannot do without are the stored ones of the same testbed, which are named.
+    Raises FalloffError when the campaign is only read beside another, or the dataset is not enough.
+    """
+    names = {module.__name__.rpartition(".")[2]: module for module in experiments.modules()}
+    read = {name: experiments.campaigns(module) for name, module in names.items()}
+    own = [name for name in read if next(iter(read[name]), "") == campaign]
+    if not own:
+        beside = [next(iter(campaigns)) for campaigns in read.values() if campaign in campaigns]
+        where = f"it is read beside campaign {beside[0]}" if beside else "no experiment reads it"
+        raise FalloffError(f"campaign {campaign} has no finding of its own: {where}")
+    name = campaign if campaign in own else own[0]
+    needed = [other for other, is_needed in read[name].items() if is_needed and other != campaign]
+    testbed = attributes.testbed(dataset)["name"]
+    others = {other: stored(other, testbed) for other in needed}
+    try:
+        study = names[name].analyse(**others, **{campaign: dataset})
+        sentence = wording.first_sentence(names[name].finding(study))
+    except (ArithmeticError, LookupError, ValueError) as error:
+        raise FalloffError(f"the dataset is not enough for one ({error})") from error
+    beside = f" Beside the stored {', '.join(needed)}." if needed else ""
+    return sentence + beside
+
+
 def progress() -> Listener:
-    """Print a line for each finished trial with the time left, and at the end the trials without a result."""
-    failed: list[str] = []
-
-    def listen(event: Event) -> None:
-        if event.kind == "finished":
-            left = "unknown" if event.eta_s is None else f"about {event.eta_s / 60:.1f} min"
-            status = f"{_words(event.trial)}: {event.outcome.status}"
-            if event.outcome.status != "ok":
-                failed.append(f"  {status}, {event.outcome.reason}\n")
-            print(f"[{event.done}/{event.total}] {status}, time left {left}", flush=True)
-        elif event.kind == "ended":
-            counts = f"{event.done} trials are there, {len(failed)} without a result"
-            print(f"Campaign ended by: {event.message}; {counts}\n{''.join(failed)}", end="")
-
-    return listen
-
-
-def _words(trial: Trial) -> str:
-    """A trial's id, by which `falloff trace` shows it, with its network or path and how many nodes it has."""
-    point = trial.point
-    nodes = f", {point['nodes']} nodes" if "nodes" in point else ""
-    return f"{trial.id} on {point.get('interconnect', point.get('path', '?'))}{nodes}"
+    """Show a campaign's progress: a bar on a terminal, else a line for each finished trial; at the end the trials without
+    a result."""
+    return Progress(sys.stdout)

@@ -1,18 +1,27 @@
+# PYTHON_ARGCOMPLETE_OK
 """The command line of Falloff: its grammar, and how a mistake is answered."""
 
 import argparse
 import errno
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 
 import commands
 from analysis import paths
-from runners.record import FalloffError
+from runners import names as runner_names
+from runners.provenance import code
+from runners.record import FalloffError, unknown
 
 PRESETS = ("quick", "full", "stored")
-CAMPAIGN = {"help": "a name in data/campaigns"}
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 refused, missing or different, with the reason; 2 the command line was not understood; "
+    "130 interrupted; 141 nobody reads the output any more."
+)
+FULL = (errno.ENOSPC, errno.EDQUOT)
+CLEAR = "\r\x1b[K"  # a progress bar may stand in the line
 TESTBED = {
     "default": "",
     "help": "a name in data/testbeds (default: the one that the campaign names)",
@@ -26,20 +35,60 @@ TOOLS = (
 )
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are as short as all others."""
+
+    def error(self, message: str) -> None:
+        """Say what was not understood, and end with exit code 2."""
+        self.exit(2, f"falloff: {message}\n`{self.prog} --help` shows what there is\n")
+
+    def _check_value(self, action: argparse.Action, value: str) -> None:
+        if action.choices is not None and value not in action.choices:
+            kind = "command" if isinstance(action, argparse._SubParsersAction) else action.dest
+            raise argparse.ArgumentError(None, str(unknown(kind, value, action.choices)))
+
+
+class Version(argparse.Action):
+    """Print version and commit, and end."""
+
+    def __call__(self, parser, *_) -> None:
+        commit = code()
+        changed = ", changed since" if commit["git_dirty"] else ""
+        where = f" (commit {commit['git_commit'][:10]}{changed})" if commit["git_commit"] else ""
+        print(f"falloff {metadata.version('falloff')}{where}")
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line's grammar; a command's arguments are the parameters of the function that does it."""
     about = "Does a cluster's efficiency fall off with its interconnect?"
-    top = argparse.ArgumentParser(prog="falloff", description=about)
+    top = Parser(prog="falloff", description=about, epilog=EXIT_CODES)
+    what = "print version and commit"
+    top.add_argument("--version", action=Version, nargs=0, default=argparse.SUPPRESS, help=what)
     parsers = top.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, do: Callable[..., int], summary: str, details: str | None = None):
-        added = parsers.add_parser(name, help=summary, description=details)
+    def command(
+        name: str,
+        do: Callable[..., int],
+        summary: str,
+        details: str = "",
+        among=parsers,
+        exits: str = EXIT_CODES,
+    ) -> Callable[..., argparse.Action]:
+        added = among.add_parser(name, help=summary, description=details or summary, epilog=exits)
         added.set_defaults(do=do)
         return added.add_argument
 
     add = command("run", commands.run, "run a campaign, or what is missing of it")
-    add("campaign", **CAMPAIGN)
-    add("--testbed", **TESTBED)
+    campaign = add("campaign", nargs="?", default="", help="a name in data/campaigns")
+    campaign.completer = names_in(paths.CAMPAIGNS)
+    what = "print the campaigns that there are"
+    add("--list", **SWITCH, dest="listed", help=what)
+    what = (
+        "run nothing: print the minutes until it is decided, and how probable that is at each look"
+    )
+    add("--plan", **SWITCH, dest="planned", help=what)
+    add("--testbed", **TESTBED).completer = names_in(paths.TESTBEDS)
     add("--preset", default="full", help="the campaign's stopping rule: quick or full (default)")
     add("--repeats", type=positive, default=0, metavar="K", help="exactly K blocks instead")
     add("--fresh", **SWITCH, help="start anew; earlier trials are moved aside")
@@ -49,21 +98,32 @@ def parser() -> argparse.ArgumentParser:
     add = command(
         "status", commands.status, "what of each campaign is kept and missing, and its job"
     )
-    add("campaign", nargs="?", default="", help="a name in data/campaigns (default: all that ran)")
+    campaign = add(
+        "campaign", nargs="?", default="", help="a name in data/campaigns (default: all that ran)"
+    )
+    campaign.completer = names_in(paths.CAMPAIGNS)
 
-    add = command("report", commands.make_report, "run the experiments and write the report")
+    add = command(
+        "report",
+        commands.report,
+        "run the experiments and write the report",
+        "Run the experiments and write the report; or print a part of it alone: the sources' claims with what the "
+        "stored evidence says to each, or what the network designs of a file are worth.",
+    )
     add("--preset", choices=PRESETS, default="quick", help="default: quick")
     add("--data", **FOLDER, help="run nothing; the report of the campaigns in this folder alone")
-    add("--out", default=paths.REPORT, **FOLDER, help="default: build/report")
+    claims = "print the claims alone, of a source in data/published/claims.toml or of all"
+    add("--claims", nargs="?", const="", metavar="SOURCE", help=claims)
+    designs = "print designs alone; data/designs/nemo.toml explains the format"
+    add("--design", type=Path, metavar="FILE", help=designs)
+    kept = "default: build/report; with --claims a file (.nc) that keeps them as a dataset"
+    add("--out", **FOLDER, help=kept)
 
     add = command("doctor", commands.doctor, "what is here, what is missing, and the remedy")
-    add(
-        "--testbed", default="", help="a cluster in data/testbeds: its nodes are asked and measured"
-    )
-
-    add = command("parse", commands.parse_file, "the readings of a tool's existing output, as JSON")
-    add("tool", help=TOOLS)
-    add("file", type=Path)
+    cluster = "a cluster in data/testbeds: its nodes are asked and measured"
+    add("--testbed", default="", help=cluster).completer = names_in(paths.TESTBEDS)
+    rates = "measure one node's rates for the model of a simulated one, as TOML for data/testbeds"
+    add("--rates", **SWITCH, help=rates)
 
     add = command(
         "import",
@@ -72,10 +132,14 @@ def parser() -> argparse.ArgumentParser:
         "Outputs of one tool become a campaign of measured evidence: hpl, hpcc, iperf3, netperf, ping, "
         "osu (latency and bandwidth) or imb (PingPong). What they do not say is given by --set or --map: "
         "interconnect, nodes or ranks_per_node, rpeak (one node's theoretical peak in flop/s) and more; what is not "
-        "given stays unknown.",
+        "given stays unknown. With --print the readings of the files are printed, and nothing is kept.",
     )
-    add("tool")
+    add("tool", help=TOOLS).completer = lambda **_: runner_names()
     add("files", nargs="+", type=Path, metavar="FILE", help="an output, or a folder of them")
+    printed = (
+        "only print the readings of each file as JSON; of every tool, also those that are run here"
+    )
+    add("--print", **SWITCH, dest="printed", help=printed)
     words = {"dest": "words", "metavar": "NAME=VALUE", "action": "append", "default": []}
     add("--set", **words, help="of all files, such as nodes=4")
     table = "a column `file` (names or patterns), one for each setting"
@@ -108,33 +172,18 @@ def parser() -> argparse.ArgumentParser:
     add("--y", **COLUMN)
     add("--block", **COLUMN, help="what was measured together")
 
-    summary = "the sources' claims, and what the stored evidence says to each"
-    add = command("claims", commands.print_claims, summary)
-    add("--source", default="", help="a name in data/published/claims.toml (default: all)")
-    add("--out", type=Path, metavar="FILE.nc", help="also keep the ledger there as a dataset")
-
     summary = "explore datasets in the browser: pick, leave out, click, ask what if"
     add = command("explore", commands.explore, summary)
     folder = "of datasets (*.nc) or campaigns (default: the reference and what was run here)"
     add("folder", nargs="?", type=Path, help=folder)
     page = "write one HTML file instead, which needs no server"
     add("--static", type=Path, metavar="FILE", help=page)
-    add("--port", type=int, default=0, metavar="N", help="on loopback (default: any free one)")
+    add("--port", type=port, default=0, metavar="N", help="on loopback (default: any free one)")
     add("--no-browser", dest="browser", action="store_false", help="print the address only")
 
-    summary = "what network designs are worth, and what their switches cost"
-    add = command("design", commands.print_designs, summary)
-    explained = "TOML as data/designs/nemo.toml, which explains it"
-    add("file", type=Path, metavar="FILE", help=explained)
-
-    summary = "measure one node's rates for the model of a simulated one, as TOML"
-    add = command("rates", commands.print_rates, summary)
-    add("--testbed", default="", help="a name in data/testbeds (default: this machine, all cores)")
-
-    summary = "the minutes until a campaign is decided, and how probable that is at each look"
-    add = command("plan", commands.plan_campaign, summary)
-    add("campaign", **CAMPAIGN)
-    add("--testbed", **TESTBED)
+    summary = "trace a figure, verify campaigns, archive everything"
+    evidence = parsers.add_parser("evidence", help=summary, description=summary, epilog=EXIT_CODES)
+    checks = evidence.add_subparsers(required=True, metavar="CHECK")
 
     add = command(
         "trace",
@@ -142,6 +191,7 @@ def parser() -> argparse.ArgumentParser:
         "what a figure rests on, down to the raw transcripts",
         "Print which function draws a figure of the report, from which datasets, and of each its digests, "
         "the command that makes it anew, and every transcript with its file, SHA-256, command line and exit code.",
+        checks,
     )
     add("figure", help="its name in build/report/figures, such as share")
     printed = "instead print what the tools of this trial printed"
@@ -154,6 +204,7 @@ def parser() -> argparse.ArgumentParser:
         "Recompute the digests of campaigns' files, rebuild their datasets from the transcripts, and name "
         "every file, journal line, trial and value that is not as it was recorded. Only files are read: it works for "
         "a cluster that is not here. The exit code is 1 when anything differs.",
+        checks,
     )
     add("folders", nargs="*", **FOLDER, help="default: all of data/reference and data/raw")
     add("--renew", **SWITCH, help="then record them as they are now")
@@ -165,42 +216,69 @@ def parser() -> argparse.ArgumentParser:
         "Write one zip file with this code and its commit, all campaigns with their transcripts, the "
         "datasets, the report (built from the stored data when there is none), an artifact description and RO-Crate "
         "metadata. What is unpacked verifies itself.",
+        checks,
     )
     add("file", type=Path, metavar="FILE.zip")
     return top
 
 
+def names_in(folder: Path) -> Callable[..., Iterator[str]]:
+    """What completes a name of a description in a folder."""
+    return lambda **_: (file.stem for file in folder.glob("*.toml"))
+
+
 def positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
+    """A whole number from 1."""
+    return whole(text, 1, 10**6)
+
+
+def port(text: str) -> int:
+    """A TCP port, or 0 for any free one."""
+    return whole(text, 0, 65535)
+
+
+def whole(text: str, least: int, most: int) -> int:
+    """A whole number within bounds; raises argparse's own error."""
+    if not text.isdecimal() or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
+    return int(text)
 
 
 def main() -> int:
     """Run the command line; a user's mistake ends in a line or two and exit code 1, never in a traceback."""
-    arguments = vars(parser().parse_args())
+    grammar = parser()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what could stand next
+        import argcomplete
+
+        argcomplete.autocomplete(grammar)
+    arguments = vars(grammar.parse_args())
     do = arguments.pop("do")
     try:
         code = do(**arguments)
         sys.stdout.flush()
         return code
     except FalloffError as error:
-        print(f"falloff: {error}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:  # `falloff trace share | head`: the reader has enough
+        return refuse(str(error))
+    except BrokenPipeError:  # `falloff evidence trace share | head`: the reader has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in FULL:
+            kept = "finished trials are kept; make room, and the same command goes on"
+            return refuse(f"the disk is full at {error.filename or 'a file'}: {kept}")
+        if error.filename is None:
             raise
-        remedy = "finished trials are kept; make room, and the same command goes on"
-        print(f"falloff: {error}: {remedy}", file=sys.stderr)
-        return 1
+        return refuse(f"{error.filename} cannot be read or written: {error.strerror}")
     except KeyboardInterrupt:
         kept = "finished trials are kept; the same command goes on from there."
         print(f"\nInterrupted: {kept}", file=sys.stderr)
         return 130
+
+
+def refuse(message: str) -> int:
+    """Print why something was not done, and return the exit code that says so."""
+    print(f"{CLEAR if sys.stderr.isatty() else ''}falloff: {message}", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from runners.record import FalloffError
+from runners.record import FalloffError, faulty
 from runners.two_level import TwoLevel, from_table
 
 CROSSBAR = "crossbar"  # the network without oversubscription, beside the designs
@@ -97,7 +97,7 @@ class Designs:
 def check(described: Mapping[str, Any]) -> Designs:
     """The designs of a design file, a dict as TOML gives it; raises FalloffError naming every fault."""
     if faults := list(_misshapen(described)) or list(_misfits(described)):
-        raise FalloffError(f"design file {described.get('name', '?')}: {'; '.join(faults)}")
+        raise faulty(f"design file {described.get('name', '?')}", faults)
     assumed = {
         f"{place}.{key}": entry["source"]
         for _, place, row in _rows(described)

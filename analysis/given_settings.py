@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from analysis.schema import schema
-from runners.record import FalloffError
+from runners.record import FalloffError, faulty
 
 # What an import itself decides.
 _TAKEN = ("trial_id", "role", "runner", "block", "order", "evidence", "testbed", "file", "version")
@@ -88,7 +88,7 @@ def _checked(texts: Mapping[str, str], where: str) -> Settings:
         fault = _fault(name, settings[name])
         faults += [f"{name} = {text.strip()!r} {fault}"] if fault else []
     if faults:
-        raise FalloffError(f"{where}: {'; '.join(sorted(faults))}")
+        raise faulty(where, sorted(faults))
     return settings
 
 

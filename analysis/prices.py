@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from analysis.paths import DATA
-from runners.record import FalloffError
+from runners.record import FalloffError, faulty
 
 FILE = DATA / "prices.toml"
 NODE = "node"  # owner of the parts that are the same on every network
@@ -50,7 +50,7 @@ def read(given: Mapping[str, Any] = MappingProxyType({})) -> tuple[Price, ...]:
             faults.append(f"{name} = {price!r} is no price and no range [low, value, high]")
         entries[name] = ends, TYPED
     if faults:
-        raise FalloffError(f"prices: {'; '.join(faults)}")
+        raise faulty("prices", faults)
     prices = tuple(Price(*name.split("."), *ends, why) for name, (ends, why) in entries.items())
     if not any(price.low for price in prices if price.of == NODE):
         raise FalloffError(

@@ -149,7 +149,7 @@ def _with_evidence(section: Section, datasets: Mapping[str, xr.Dataset]) -> str:
     def under(found: re.Match) -> str:
         label = found["label"]
         lines = [f"- {_source(name, datasets)}" for name in section.rests_on[label]]
-        trace = f"`falloff trace {label}` prints every command, digest and transcript behind it."
+        trace = f"`falloff evidence trace {label}` prints every command, digest and transcript behind it."
         return "\n".join([found[0], "", "::: evidence", *lines, "", trace, ":::"])
 
     return re.sub(
@@ -204,7 +204,7 @@ def _provenance(datasets: Mapping[str, xr.Dataset], used: Collection[str]) -> st
         "Transcripts",
     )
     caption = (
-        f"The campaigns, with the beginnings of the {manifest.ALGORITHM} of plan, values and transcripts. `falloff verify` recomputes "
+        f"The campaigns, with the beginnings of the {manifest.ALGORITHM} of plan, values and transcripts. `falloff evidence verify` recomputes "
         "them, `falloff run CAMPAIGN --testbed TESTBED` makes them anew. A failed trial has no result, and the supplement says why. +: "
         "the code had changes that no commit has."
     )

@@ -98,15 +98,25 @@ def _state(folder: Path) -> tuple:
 
 
 def save(dataset: xr.Dataset, file: Path) -> None:
-    """Write a dataset as netCDF-4; the file is replaced in one step, never left half-written."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    """Write a dataset as netCDF-4; the file is replaced in one step, never left half-written.
+
+    Raises FalloffError when it cannot be written there.
+    """
     part = file.with_name(file.name + ".part")
     compressed = {
         name: {"zlib": True} for name, array in dataset.data_vars.items() if array.dtype.kind == "f"
     }
-    with _NETCDF:
-        dataset.to_netcdf(part, engine="netcdf4", encoding=compressed)
-    os.replace(part, file)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with _NETCDF:
+            dataset.to_netcdf(part, engine="netcdf4", encoding=compressed)
+        os.replace(part, file)
+    except (OSError, RuntimeError) as error:  # netCDF's library knows no full disk: "HDF error"
+        with suppress(OSError):
+            part.unlink()
+        reason = getattr(error, "strerror", None) or error
+        remedy = "may you write there, and has the disk room?"
+        raise FalloffError(f"{file} cannot be written ({reason}): {remedy}") from None
 
 
 @contextmanager

@@ -112,6 +112,12 @@ def moment(instant: str) -> str:
     )
 
 
+def first_sentence(markdown: str) -> str:
+    """The first sentence of a text in Markdown as a terminal shows it: without emphasis, citations and hard spaces."""
+    bare = re.sub(r"\s*\[@[^\]]*\]|\*\*", "", markdown.strip().split("\n\n")[0])
+    return re.split(r"(?<=[.!?])\s+(?=[A-Z\d])", " ".join(bare.split()))[0]
+
+
 def plain(text) -> str:
     """Text from outside as Markdown that shows it as it is, on one line."""
     return re.sub(r"([\\`*_{}\[\]()#+\-.!|<>$~^@\"'=:&])", r"\\\1", " ".join(str(text).split()))

@@ -8,22 +8,21 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from runners import manifest, provenance, runner_named
-from runners.journal import Folder
+from runners.journal import UNAVAILABLE, Folder
 from runners.plan import Plan
 from runners.record import Outcome, Transcript, Trial, judge, to_json
 
 # What `run` returns when time ran out; no stopping rule, so that the next session goes on from there.
 DEADLINE = "deadline"
 
-# The status of a trial for which too few nodes were left: nothing was run.
-_UNAVAILABLE = "unavailable"
 # A trial may take so much longer than the longest of its kind so far.
 _ALLOWANCE = 1.25
 
 
 @dataclass(frozen=True)
 class Event:
-    """What the engine reports: `started`, `finished` or `kept` trials, and the campaign's `ended`.
+    """What the engine reports: `started`, `finished` or `kept` trials, and the campaign's `ended`; a session that has
+    to wait for another one reports `waiting` first.
 
     `done` of `total` trials are there; `eta_s` is None until every kind of trial has been timed once.
     """
@@ -62,6 +61,7 @@ def run(
     itself. What would not end before the `deadline` (seconds since the epoch) is left to the next session.
     `session` is what the provenance tells of this one besides host and testbed. `admit(transcript)`
     raises to keep a trial out, which ends the session, when it was ended from outside.
+    Raises FalloffError while another run writes in the folder.
     Returns `blocks`, `decided`, `time budget` or DEADLINE. Whatever interrupts it, finished trials stay.
     """
 
@@ -72,25 +72,34 @@ def run(
         admit(transcript)
         return transcript, seconds
 
-    folder.create_or_check(plan)
-    manifest.forget(folder.path)
-    folder.write_provenance({"host": provenance.host(), "testbed": testbed.provenance(), **session})
-    folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])
-    progress = _Progress(plan, folder, listen, testbed.at_once, deadline)
-    ended_by = _run_in_order(plan, execute, progress, decided)
-    if ended_by == DEADLINE:
-        folder.note("paused", by=DEADLINE)
-    else:
-        folder.note("ended", by=ended_by, stopping=to_json(plan.stopping))
-    manifest.write(folder.path)
+    with folder.writing():
+        folder.create_or_check(plan)
+        manifest.forget(folder.path)
+        where = {"host": provenance.host(), "testbed": testbed.provenance(), **session}
+        folder.write_provenance(where)
+        folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])
+        for trial_id in sorted(_lost(folder)):
+            folder.note("lost", id=trial_id)
+        progress = _Progress(plan, folder, listen, testbed.at_once, deadline)
+        ended_by = _run_in_order(plan, execute, progress, decided)
+        if ended_by == DEADLINE:
+            folder.note("paused", by=DEADLINE)
+        else:
+            folder.note("ended", by=ended_by, stopping=to_json(plan.stopping))
+        manifest.write(folder.path)
     progress.tell("ended", None, message=ended_by)
     return ended_by
+
+
+def _lost(folder: Folder) -> Set[str]:
+    """Trials whose result is in the journal, and whose transcript somebody has removed: they are run again."""
+    return {trial for trial, count in folder.results().items() if count > 0} - folder.finished()
 
 
 def missing(trials: Iterable[Trial], folder: Folder) -> Set[str]:
     """The ids of the trials that have still to be run, those that lacked nodes included: they may be back."""
     status = {note["id"]: note["status"] for note in folder.notes() if note["event"] == "trial"}
-    kept = {trial for trial in folder.finished() if status.get(trial) != _UNAVAILABLE}
+    kept = {trial for trial in folder.finished() if status.get(trial) != UNAVAILABLE}
     return {trial.id for trial in trials} - kept
 
 
@@ -238,6 +247,6 @@ class _Progress:
         self._listen(Event(kind, trial, outcome, done, len(self._trials), eta, message))
 
     def _count(self, trial_id: str, status: str, seconds: float) -> None:
-        if status != _UNAVAILABLE:  # which took no time, and tells nothing of what the trial takes
+        if status != UNAVAILABLE:  # which took no time, and tells nothing of what the trial takes
             self._seconds[self._kind[trial_id]].append(seconds)
         self.spent_s += seconds / self.at_once

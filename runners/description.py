@@ -16,9 +16,9 @@ it runs: primary statements in their order, margin and negative control.
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Tuple
 
-from runners.record import FalloffError, Settings
+from runners.record import FalloffError, Settings, faulty, unknown_key
 
 LEAST_BLOCKS = 2  # that have an interval
 EXPECTED = ("falls off", "flat", "rises")  # what a primary statement may be expected to be
@@ -59,14 +59,9 @@ def for_preset(campaign: Description, preset: str) -> Description:
     Raises FalloffError when the campaign has no such preset, or lacks a part; an empty name is the
     campaign as it stands.
     """
-    name, presets = campaign.get("name", "?"), campaign.get("presets", {})
-    missing = _misshapen(campaign)
-    if missing:
-        raise FalloffError(f"campaign {name}: {'; '.join(missing)}")
-    if preset and preset not in presets:
-        known = ", ".join(presets) or "none"
-        raise FalloffError(f"campaign {name}: preset {preset!r} is unknown; there are {known}")
-    rules = dict(presets[preset]) if preset else {}
+    if found := file_faults(campaign, preset):
+        raise faulty(f"campaign {campaign.get('name', '?')}", found)
+    rules = dict(campaign["presets"][preset]) if preset else {}
     factors = {**campaign["factors"], **rules.pop("factors", {})}
     return {**campaign, "factors": factors, "stopping": {**campaign["stopping"], **rules}}
 
@@ -260,6 +255,30 @@ def interconnects_of(campaign: Description) -> List[str]:
     return list(dict.fromkeys(used))
 
 
+def file_faults(campaign: Description, preset: str, runners: Collection[str] = ()) -> List[str]:
+    """Everything that is wrong with a campaign's file whatever its testbed, in words; empty when nothing is.
+
+    `runners` are the tools that there are; without them any name is taken.
+    """
+    found, presets = _misshapen(campaign), campaign.get("presets", {})
+    if runners and campaign.get("runner", next(iter(runners))) not in runners:
+        found.append(unknown_key("runner = ", str(campaign["runner"]), runners))
+    rules = {}
+    if not isinstance(presets, dict) or not all(isinstance(one, dict) for one in presets.values()):
+        found.append("presets must be tables: [presets.quick]")
+    elif preset and preset not in presets:
+        found.append(f"preset {preset!r} is unknown; there are {', '.join(presets) or 'none'}")
+    elif preset:
+        rules = {key: value for key, value in presets[preset].items() if key != "factors"}
+    if isinstance(campaign.get("stopping"), dict):
+        found += _faulty_stopping({**campaign["stopping"], **rules})
+    if isinstance(campaign.get("design"), dict):
+        found += _faulty_design(campaign["design"])
+    if found and not _misshapen(campaign):  # else a testbed may complete the levels
+        found += _faulty_levels(campaign)
+    return found
+
+
 def faults(
     campaign: Description, testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
 ) -> List[str]:
@@ -275,29 +294,58 @@ def faults(
 def _misshapen(campaign: Description) -> List[str]:
     """Parts that are missing or unknown, and factors without distinct levels: nothing else can be
     checked then."""
-    found = [f"'{key}' is missing" for key in _WANTED if key not in campaign]
-    unknown = [key for key in campaign if key not in (*_WANTED, *_OPTIONAL)]
-    found += [f"{key!r} is unknown: leave it out" for key in unknown]
-    for factor, levels in campaign.get("factors", {}).items():
-        if not isinstance(levels, list) or not levels or len(set(levels)) < len(levels):
-            found.append(f"factor {factor!r} needs a list of distinct levels, not {levels!r}")
+    known = (*_WANTED, *_OPTIONAL)
+    found = [f"{key} is missing" for key in _WANTED if key not in campaign]
+    found += [unknown_key("", key, known) for key in campaign if key not in known]
+    tables = ("factors", "settings", "design", "stopping", "levels")
+    found += [
+        f"{key} = {campaign[key]!r} must be a table"
+        for key in tables
+        if not isinstance(campaign.get(key, {}), dict)
+    ]
+    if not isinstance(campaign.get("seed", 0), int):
+        found.append(f"seed = {campaign['seed']!r} must be a whole number")
+    parts = {f"levels.{names}": one for names, one in _table(campaign, "levels").items()}
+    for place in list(parts):
+        parts.update({f"{place}.{key}": one for key, one in _table(parts, place).items()})
+    for key in ("warm_up", "survey"):
+        several = campaign.get(key, [])
+        if not isinstance(several, list):
+            found.append(f"{key} must be a list of tables: [[{key}]]")
+            continue
+        parts.update({f"{key} {number}": one for number, one in enumerate(several, start=1)})
+    found += [f"{key} must be a table" for key, one in parts.items() if not isinstance(one, dict)]
+    if campaign.get("factors") == {}:
+        found.append("factors is empty: name at least one")
+    for factor, levels in _table(campaign, "factors").items():
+        if not isinstance(levels, list) or not levels or len(set(map(str, levels))) < len(levels):
+            found.append(f"factors.{factor} = {levels!r} must be a list of distinct levels")
+        elif factor == "nodes" and not all(type(one) is int and one > 0 for one in levels):
+            found.append(f"factors.nodes = {levels!r} must be whole numbers from 1")
     return found
+
+
+def _table(campaign: Description, key: str) -> Mapping[str, Any]:
+    """A part of a campaign that should be a table; empty where it is none."""
+    value = campaign.get(key)
+    return value if isinstance(value, dict) else {}
 
 
 def _faulty_stopping(rules: Mapping[str, Any]) -> List[str]:
     known = Stopping.__dataclass_fields__
-    unknown = [rule for rule in rules if rule not in known]
-    found = [f"stopping rule {rule!r} is unknown; there are {', '.join(known)}" for rule in unknown]
-    blocks, looks = rules.get("blocks"), list(rules.get("looks", ()))
-    if not isinstance(blocks, int) or blocks < 1:
-        return [*found, "stopping needs 'blocks', a whole number from 1"]
-    in_range = all(isinstance(look, int) and LEAST_BLOCKS <= look <= blocks for look in looks)
-    if not in_range or looks != sorted(set(looks)):
+    found = [unknown_key("stopping.", rule, known) for rule in rules if rule not in known]
+    blocks, looks = rules.get("blocks"), rules.get("looks", [])
+    if type(blocks) is not int or blocks < 1:
+        return [*found, f"stopping.blocks = {blocks!r} must be a whole number from 1"]
+    in_range = isinstance(looks, (list, tuple)) and all(
+        type(look) is int and LEAST_BLOCKS <= look <= blocks for look in looks
+    )
+    if not in_range or list(looks) != sorted(set(looks)):
         wanted = f"looks that ascend from {LEAST_BLOCKS} to its {blocks} blocks"
-        found.append(f"stopping needs {wanted}, not {looks!r}")
+        found.append(f"stopping.looks = {looks!r} must be {wanted}")
     level = rules.get("one_sided", Stopping.one_sided)
     if not isinstance(level, float) or not 0 < level < 0.5:
-        found.append(f"stopping needs a one_sided level above 0 and below 0.5, not {level!r}")
+        found.append(f"stopping.one_sided = {level!r} must be a level above 0 and below 0.5")
     return found
 
 
@@ -305,16 +353,24 @@ def _faulty_design(design: Mapping[str, Any]) -> List[str]:
     """What is wrong with the primary statements, if the design has such."""
     if not has_statements(design):
         return []
-    found = [] if "margin" in design else ["primary statements need a margin"]
+    found = [] if "margin" in design else ["design.margin is missing: primary statements need one"]
     for number, one in enumerate(design["primary"], start=1):
-        which = f"primary statement {number}"
+        which = f"design.primary, statement {number},"
         missing = [key for key in ("networks", "from", "to") if key not in one]
         found += [f"{which} lacks {key!r}" for key in missing]
-        if not missing and (len(one["networks"]) != 2 or not one["from"] < one["to"]):
+        if not missing and (not _is_pair(one["networks"]) or not _ascends(one["from"], one["to"])):
             found.append(f"{which} needs two networks, and fewer nodes in 'from' than in 'to'")
         if one.get("expected", EXPECTED[0]) not in EXPECTED:
             found.append(f"{which} expects {one['expected']!r}; there are {', '.join(EXPECTED)}")
     return found
+
+
+def _is_pair(networks: Any) -> bool:
+    return isinstance(networks, list) and len(networks) == 2
+
+
+def _ascends(start: Any, end: Any) -> bool:
+    return type(start) is int and type(end) is int and start < end
 
 
 def _faulty_levels(campaign: Description) -> List[str]:
@@ -328,9 +384,22 @@ def _faulty_levels(campaign: Description) -> List[str]:
         unsaid = [key for key in keys if key not in entailed]
         found += [f"levels.{names} does not say what {key} entails" for key in unsaid]
     if campaign.get("grouped_by", next(iter(factors))) not in factors:
-        found.append(f"its trials are grouped by {campaign['grouped_by']!r}, which is no factor")
+        found.append(f"grouped_by = {campaign['grouped_by']!r} is no factor")
     warm_ups = [one for one in campaign.get("warm_up", []) if not matching(campaign, one)]
-    return found + [f"no point is like the warm_up's {dict(one)}" for one in warm_ups]
+    return found + [f"warm_up: no point is like {dict(one)}" for one in warm_ups]
+
+
+def unknown_networks(campaign: Description, interconnects: Mapping[str, Any]) -> List[str]:
+    """The interconnects and paths of a campaign that nobody describes, a sentence each."""
+    factors, path = _table(campaign, "factors"), _table(campaign, "settings").get("path")
+    listed = [factors.get(key) for key in ("interconnect", "path")]
+    used = [level for levels in listed if isinstance(levels, list) for level in levels]
+    names = dict.fromkeys(map(str, used if path is None else [*used, path]))
+    return [
+        unknown_key("interconnect ", name, interconnects)
+        for name in names
+        if name not in interconnects
+    ]
 
 
 def _unlike_testbed(
@@ -338,9 +407,7 @@ def _unlike_testbed(
 ) -> List[str]:
     """What the campaign asks for and the testbed has not."""
     factors, name, available = campaign["factors"], testbed.get("name"), testbed.get("nodes")
-    known = ", ".join(interconnects)
-    unknown = [used for used in interconnects_of(campaign) if used not in interconnects]
-    found = [f"interconnect {used!r} is unknown; there are {known}" for used in unknown]
+    found = unknown_networks(campaign, interconnects)
     if "path" in factors and testbed.get("kind") != "emulated":
         found.append(f"its nodes are joined by paths, and those of testbed {name} are not")
     asked = factors.get("interconnect", [])

@@ -5,6 +5,7 @@
     provenance.json    where it ran
     transcripts/*.json one file a trial, written whole or not at all; when packed, all in one archive
     SHA256SUMS         the digests of these when a session ended, or when it was packed (manifest.py)
+    lock               held by the run that writes here (lock.py)
 
 A trial is finished when its transcript is there; everything else can be derived from it.
 """
@@ -12,12 +13,17 @@ A trial is finished when its transcript is there; everything else can be derived
 import json
 import os
 import time
+from collections import Counter
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Set, Tuple, Union
 
-from runners import archive
+from runners import archive, lock
 from runners.plan import Plan, plan_from_json, plan_to_json
 from runners.record import FalloffError, Transcript, to_json, transcript_from_json
+
+# The status of a trial for which too few nodes were left: nothing was run.
+UNAVAILABLE = "unavailable"
 
 
 class Folder:
@@ -37,9 +43,15 @@ class Folder:
                 "changed. Choose another folder, or move this one away"
             )
         self._transcripts.mkdir(parents=True, exist_ok=True)
-        for leftover in self._transcripts.glob("*.part"):
-            leftover.unlink()
         write_whole(file, plan_to_json(plan))
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Be the only run that writes here, and clear what a killed one left half-written; raises FalloffError."""
+        with lock.writing(self.path):
+            for leftover in (*self.path.glob("*.part"), *self._transcripts.glob("*.part")):
+                leftover.unlink()
+            yield
 
     def plan(self) -> Plan:
         """The plan that this folder holds; raises FalloffError when it holds none."""
@@ -81,7 +93,7 @@ class Folder:
     def note(self, event: str, **details: Any) -> None:
         """Append a line to the journal; it is on disk when this returns."""
         line = json.dumps({"event": event, "at": time.time(), **details}).encode() + b"\n"
-        with open(self._journal, "ab+") as journal:
+        with _naming(self._journal), open(self._journal, "ab+") as journal:
             if journal.tell():
                 journal.seek(-1, os.SEEK_END)
                 # A kill may have cut the last line short; it must not swallow this one.
@@ -100,6 +112,19 @@ class Folder:
             except ValueError:
                 pass  # cut short by a kill
         return found
+
+    def results(self) -> Counter:
+        """How many results the journal has of each trial, less those whose transcript a later run missed.
+
+        More than one says that two runs wrote here at once. A trial for which nodes were missing had no result.
+        """
+        count: Counter = Counter()
+        for note in self.notes():
+            if note["event"] == "trial" and note["status"] != UNAVAILABLE:
+                count[note["id"]] += 1
+            elif note["event"] == "lost":
+                count[note["id"]] -= 1
+        return count
 
     def stopped_by(self) -> str:
         """Which rule ended the campaign; `interrupted` when none did."""
@@ -128,18 +153,37 @@ class Folder:
 
 
 def write_whole(file: Path, content: Union[str, bytes]) -> None:
-    """Replace a file's content so that a crash leaves the old or the new, never a mixture."""
+    """Replace a file's content so that a crash leaves the old or the new, never a mixture.
+
+    Raises OSError that names the file, and leaves nothing beside it, when the disk is full.
+    """
     part = file.with_name(file.name + ".part")
-    with open(part, "wb") as stream:
-        stream.write(content.encode("utf-8") if isinstance(content, str) else content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(part, file)
+    try:
+        with _naming(file), open(part, "wb") as stream:
+            stream.write(content.encode("utf-8") if isinstance(content, str) else content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, file)
+    except OSError:
+        with suppress(OSError):
+            part.unlink()
+        raise
     folder = os.open(file.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+@contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    """Give an OSError of a write, which has no name, that of the file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno:
+            raise OSError(error.errno, error.strerror, str(file)) from error
+        raise
 
 
 def read_transcript(text: Union[str, bytes], name: str) -> Transcript:

@@ -21,8 +21,10 @@ DATASET = "dataset.jsonl.xz"
 LINE_DIGITS = 8
 
 _PACKED = f"{archive.NAME}:"
-# What changes without the campaign: these two, what is being written, and what jobs of Slurm's leave.
-_OTHERS = re.compile(rf"({NAME}|{re.escape(DATASET)}|jobs\.json|code/.*|job-[^/]*\.out|.*\.part)$")
+# What changes without the campaign: these two, the lock, what is being written, and what jobs of Slurm's leave.
+_OTHERS = re.compile(
+    rf"({NAME}|{re.escape(DATASET)}|lock|jobs\.json|code/.*|job-[^/]*\.out|.*\.part)$"
+)
 
 
 def pack(source: Path, target: Path) -> None:

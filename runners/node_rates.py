@@ -228,7 +228,7 @@ def as_toml(output: str, machine: str = "") -> str:
     if not machine:
         host = provenance.host()
         machine = f"{host['hostname']} ({host['cpu_model']})"
-    source = f"measured on {machine}, {date.today()}, by falloff rates: DGEMM and STREAM"
+    source = f"measured on {machine}, {date.today()}, by falloff doctor --rates: DGEMM and STREAM"
     lines = []
     for name, spread in spreads(output).items():
         lines += [f"[rates.{name}]", f"value = {spread.value:.4g}"]

@@ -105,7 +105,7 @@ def _sent(line: str) -> Sent:
     return Sent(row[1], least, most, messages, size)
 
 
-RUNNER = Runner("payload", only_read("payload", "parse"), parse, results)
+RUNNER = Runner("payload", only_read("payload", " --print"), parse, results)
 
 
 def run(argv: Sequence[str], library: Path) -> Tuple[int, str]:

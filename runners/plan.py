@@ -21,7 +21,7 @@ from runners.description import (
     points_of,
     stopping_of,
 )
-from runners.record import FalloffError, Settings, Trial, to_json
+from runners.record import Settings, Trial, faulty, to_json
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def resolve(
     """Resolve a campaign's description for a testbed; raises FalloffError naming every fault."""
     reasons = faults(campaign, testbed, interconnects)
     if reasons:
-        raise FalloffError(f"campaign {campaign.get('name', '?')}: {'; '.join(reasons)}")
+        raise faulty(f"campaign {campaign.get('name', '?')}", reasons)
     networks = {name: interconnects[name] for name in interconnects_of(campaign)}
     return _planned(campaign, testbed, networks, stopping_of(campaign["stopping"]))
 

@@ -4,10 +4,11 @@ A `Trial` is resolved data; a runner turns it into `Command`s; a testbed execute
 a `Transcript`; the runner's `parse` turns that into `Reading`s. Nothing here touches a tool.
 """
 
+import difflib
 import math
 import re
 from dataclasses import asdict, dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 _ADDRESS = re.compile(r"\{node(\d+)\}")
 
@@ -151,6 +152,35 @@ class InvalidRun(Unreadable):
     """The tool ran to its end and says itself that the result must not be used."""
 
 
+def unknown(kind: str, name: str, known: Iterable[str]) -> FalloffError:
+    """The answer to a name that is not there: the one that was probably meant, and all that there are."""
+    names = sorted(known)
+    near = nearest(name, names)
+    guess = f" (did you mean {near!r}?)" if near else ""
+    return FalloffError(
+        f"there is no {kind} {name!r}{guess}; there are: {', '.join(names) or 'none'}"
+    )
+
+
+def unknown_key(place: str, key: str, known: Iterable[str]) -> str:
+    """What is wrong with a key that nobody reads: the one that was probably meant, else all that there are."""
+    near = nearest(key, known)
+    remedy = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
+    return f"{place}{key} is unknown; {remedy}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that a misspelt one is probably meant to be, empty where none is alike."""
+    return next(iter(difflib.get_close_matches(str(name), list(known), 1)), "")
+
+
+def faulty(what: str, faults: Sequence[str]) -> FalloffError:
+    """The answer to a description with faults: all of them, one a line."""
+    if len(faults) == 1:
+        return FalloffError(f"{what}: {faults[0]}")
+    return FalloffError("\n  ".join([f"{what} has {len(faults)} faults:", *faults]))
+
+
 @dataclass(frozen=True)
 class Outcome:
     """A trial's verdict on itself: `ok`, or why it has no readings."""
@@ -227,11 +257,11 @@ def parser(
     return parse
 
 
-def only_read(tool: str, command: str = "import") -> Callable[[Settings], List[Command]]:
+def only_read(tool: str, option: str = "") -> Callable[[Settings], List[Command]]:
     """The `commands` of a tool that is never run from here: they raise FalloffError."""
 
     def commands(point: Settings) -> List[Command]:
-        remedy = f"run it yourself, then `falloff {command} {tool} FILE`"
+        remedy = f"run it yourself, then `falloff import {tool} FILE{option}`"
         raise FalloffError(f"{tool} is only read: {remedy}")
 
     return commands

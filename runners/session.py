@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Callable, List, Mapping, Optional
 
-from runners import campaign, runner_named
+from runners import campaign, lock, runner_named
 from runners.campaign import Event, Listener
 from runners.journal import Folder
 from runners.plan import Plan
@@ -43,6 +43,14 @@ def testbed_module(description: Mapping[str, Any]) -> Any:
         raise FalloffError(f"testbed {description.get('name')!r} needs a known 'kind'") from None
 
 
+def kinds() -> List[str]:
+    """The kinds of testbeds that there are: every module that can open one."""
+    modules = sorted((_ROOT / "runners" / "testbeds").glob("*.py"))
+    return [
+        file.stem for file in modules if "\ndef open_testbed(" in file.read_text(encoding="utf-8")
+    ]
+
+
 def tools_of(plan: Plan) -> List[str]:
     """The names of the tools that a plan's commands start, or what stands for them on its testbed."""
     stands_for = testbed_module(plan.testbed).STANDS_FOR
@@ -61,8 +69,19 @@ def run(
     """Run what is missing of a plan in its folder, on its testbed; `decided` is as for `campaign.run`, a function
     that a module has under its own name.
 
-    Raises FalloffError when the testbed cannot be had here, or lacks a tool.
+    While another run measures on this machine, or on these hosts of a cluster, it waits. Raises FalloffError when the
+    testbed cannot be had here, or lacks a tool.
     """
+
+    def wait(message: str) -> None:
+        listen(Event("waiting", None, None, 0, len(plan.trials()), None, message))
+
+    with lock.measuring(plan.testbed, f"campaign {plan.name}", wait) as had_to_wait:
+        if not (had_to_wait and campaign.is_finished(plan, folder)):  # by the one that was first
+            _run(plan, folder, listen, decided)
+
+
+def _run(plan: Plan, folder: Folder, listen: Listener, decided: Optional[Decided]) -> None:
     if plan.testbed["kind"] == "emulated" and os.geteuid() != 0:
         _run_in_user_namespace(plan, folder, listen, decided)
         return
@@ -156,8 +175,8 @@ def main() -> int:
         subprocess.run(["mount", "-t", "tmpfs", "none", _STATES], check=True)
         try:
             kept = Folder(Path(folder))
-            run(kept.plan(), kept, lambda event: tell(asdict(event)), decided)
-        except FalloffError as error:
+            _run(kept.plan(), kept, lambda event: tell(asdict(event)), decided)
+        except (FalloffError, OSError) as error:  # such as a full disk
             tell({"error": str(error)})
     return 0
 

@@ -22,7 +22,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 from runners.journal import Folder, write_whole
 from runners.plan import Plan
 from runners.provenance import COMMIT, code
-from runners.record import FalloffError
+from runners.record import FalloffError, faulty
 
 # Slurm sends SIGTERM so long before a job's end, for what was set on the nodes to be put back ...
 WARNING_S = 30
@@ -155,7 +155,7 @@ def _allocation_words(testbed: Mapping[str, Any]) -> Tuple[List[str], List[str]]
     that are alike Slurm takes the last."""
     faults = _faults(testbed)
     if faults:
-        raise FalloffError(f"testbed {testbed['name']}: {'; '.join(faults)}")
+        raise faulty(f"testbed {testbed['name']}", faults)
     asked = testbed["slurm"]
     # Without a number of tasks mpirun finds as many slots as a node has processors.
     after = ["--exclusive", f"--nodes={testbed['nodes']}"]

@@ -1,8 +1,12 @@
 """How all tests run, and what several files share: the whole suite has to stay within minutes."""
 
+import atexit
 import fcntl
 import json
+import os
+import shutil
 import signal
+import tempfile
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -18,6 +22,12 @@ settings.load_profile("suite")
 
 # Started in the background it is ignored, and what tests start and interrupt would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Each of the suite's processes is a machine of its own: tests that need the machine to themselves are marked `alone`.
+LOCKS = tempfile.mkdtemp(prefix="falloff-locks-")
+os.chmod(LOCKS, 0o1777)  # some tests are run by other users
+os.environ["FALLOFF_LOCKS"] = LOCKS
+atexit.register(shutil.rmtree, LOCKS, ignore_errors=True)
 
 collect_ignore = ["cluster"]  # asked for by itself: `make test-cluster`
 

@@ -41,7 +41,7 @@ def judged(tool: str, stdout: str, point: dict) -> Outcome:
 
 
 def listed(tool: str, output: str) -> list[dict]:
-    """What `falloff parse` lists of an output: each result's settings with its readings or its refusal."""
+    """What `falloff import --print` lists of an output: each result's settings with its readings or its refusal."""
     found = importlib.import_module(f"runners.{tool}").RUNNER.results(output)
     return [
         {**result.settings, **({"refused": result.refused} if result.refused else {})}

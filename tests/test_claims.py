@@ -282,10 +282,10 @@ def test_numbers_and_ranges_keep_what_was_written():
 
 
 def test_the_command_prints_and_keeps_one_source(monkeypatch, tmp_path):
-    """`falloff claims --source grid5000 --out FILE`: that source's claims, wrapped, and their dataset, which netCDF keeps."""
+    """`falloff report --claims grid5000 --out FILE`: that source's claims, wrapped, and their dataset, which netCDF keeps."""
     monkeypatch.setattr(experiment, "stored_studies", lambda: NOTHING)
     monkeypatch.setenv("COLUMNS", "60")
-    done = run("claims", "--source", "grid5000", "--out", str(tmp_path / "own.nc"))
+    done = run("report", "--claims", "grid5000", "--out", str(tmp_path / "own.nc"))
     assert done.returncode == 0 and "grid5000_knee" in done.stdout and "nemo_" not in done.stdout
     assert max(map(len, done.stdout.partition("Dataset:")[0].splitlines())) <= 60
     own = replace(SHIPPED, claims=tuple(one for one in SHIPPED.claims if one.source == "grid5000"))
@@ -296,5 +296,5 @@ def test_the_command_prints_and_keeps_one_source(monkeypatch, tmp_path):
         assert set(json.loads(kept.attrs["confounds"])) == {
             c.id for c in SHIPPED.confounds if c.source == "grid5000"
         }
-    refused = run("claims", "--source", "nobody")
-    assert refused.returncode == 1 and "there are claims of nemo" in refused.stderr
+    refused = run("report", "--claims", "nobody")
+    assert refused.returncode == 1 and "there are: beowulf, " in refused.stderr

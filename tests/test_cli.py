@@ -1,6 +1,7 @@
 """The command line as a user meets it: readings as JSON, refusals in a line or two, never a traceback."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -10,28 +11,34 @@ import numpy as np
 import pytest
 from command_line import ROOT, run
 
+import experiment
+import falloff
+from analysis import paths
+
 HPL = ROOT / "tests" / "transcripts" / "hpl"
 
 
 def test_the_installed_command_works_from_any_folder(tmp_path):
     """Somebody's HPL.out gives its rows with settings, readings and units; a mistake is its only line."""
     command = str(Path(sys.executable).with_name("falloff"))
-    parse = [command, "parse", "hpl", str(HPL / "2.0-several-rows.txt")]
+    parse = [command, "import", "hpl", str(HPL / "2.0-several-rows.txt"), "--print"]
     done = subprocess.run(parse, capture_output=True, text=True, cwd=tmp_path)
     results = json.loads(done.stdout)["results"]
     assert done.returncode == 0 and len(results) > 1
     for result in results:
         rate = {reading["name"]: reading for reading in result["readings"]}["hpl_rate"]
         assert rate["value"] > 0 and rate["unit"] == "Gflop/s" and result["settings"]["N"] > 0
-    parse[2] = "linpack"
+    parse[2] = "nosuch"
     done = subprocess.run(parse, capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
-    assert done.stderr.startswith("falloff: there is no runner 'linpack'")
+    assert done.stderr.startswith("falloff: there is no tool 'nosuch'")
 
 
-def test_parse_names_the_reason_of_a_failed_run():
+def test_printed_readings_name_the_reason_of_a_failed_run():
     """A run whose residual check failed has its settings and the reason, and no rate."""
-    (result,) = json.loads(run("parse", "hpl", str(HPL / "2.0-failed.txt")).stdout)["results"]
+    (result,) = json.loads(run("import", "hpl", str(HPL / "2.0-failed.txt"), "--print").stdout)[
+        "results"
+    ]
     assert result["readings"] == [] and "FAILED" in result["refused"]
 
 
@@ -60,26 +67,33 @@ def test_fit_and_compare_find_a_power_law(tmp_path):
 
 def test_plan_says_minutes_and_probabilities():
     """A line for each planned look, later ones no less probable; a campaign without falls is refused."""
-    done = run("plan", "hpl_scaling")
+    done = run("run", "hpl_scaling", "--plan")
     lines = re.findall(r"^ *\d+ +[\d?]+(?: +[01]\.\d{3})+$", done.stdout, re.M)
     looks, _, *columns = zip(*(map(float, line.split()) for line in lines))
     assert done.returncode == 0 and looks == (4, 6, 9)
     assert all(list(column) == sorted(column) for column in columns)
-    assert "nothing to plan" in run("plan", "hpl_size").stderr
+    assert "nothing to plan" in run("run", "hpl_size", "--plan").stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [
-        (("parse", "hpl", "README.md"), "not an output of HPL"),
-        (("parse", "hpl", "no-such-file"), "cannot read no-such-file"),
+        (("import", "hpl", "README.md", "--print"), "not an output of HPL"),
+        (("import", "hpl", "no-such-file", "--print"), "cannot read no-such-file"),
+        (("import", "iperf33", "README.md", "--print"), "there is no tool 'iperf33' (do you mean iperf3?)"),
+        (("status", "nosuch"), "there is no campaign 'nosuch'; there are: "),
+        (("run",), "falloff run --list"),
+        (("run", "hpl_scalling"), "(did you mean 'hpl_scaling'?)"),
+        (("report", "--claims", "--data", "x"), "give one of them"),
+        (("report", "--design", "/nonexistent.toml"), "there is no file /nonexistent.toml"),
+        (("report", "--claims", "nemo", "--out", "/proc/x.nc"), "/proc/x.nc cannot be written"),
         (("run", "nothing"), "there are: fan_out, frame_limits, hpl_"),
         (("run", "hpl_scaling", "--testbed", "mars"), "there is no testbed 'mars'"),
         (("run", "hpl_scaling", "--preset", "huge"), "preset 'huge' is unknown"),
         (("doctor", "--testbed", "emulated"), "testbed emulated is no cluster"),
         (("fit", "parabola", "README.md", "--x", "a", "--y", "b"), "README.md"),
         (("fit", "constant", "data/published/smith_table1.csv", "--x", "P", "--y", "q"), "no column 'q'"),
-        (("design", "data"), "cannot read data"),
+        (("report", "--design", "data"), "cannot read data"),
     ],
 )  # fmt: skip
 def test_mistakes_are_answered_in_a_line_or_two(arguments, answer):
@@ -89,15 +103,111 @@ def test_mistakes_are_answered_in_a_line_or_two(arguments, answer):
     assert answer in done.stderr and len(done.stderr.splitlines()) <= 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (("rn",), "there is no command 'rn' (did you mean 'run'?)"),
+        (("evidence", "verfy"), "there is no command 'verfy' (did you mean 'verify'?)"),
+        (("explore", "--port", "99999"), "'99999' is not a whole number from 0 to 65535"),
+        (("run", "hpl_size", "--repeats", "0"), "'0' is not a whole number from 1"),
+        ((), "COMMAND"),
+    ],
+)
+def test_what_is_not_understood_has_its_own_exit_code(arguments, answer, capsys):
+    """2, and the command whose help shows more."""
+    with pytest.raises(SystemExit) as ended:
+        main(*arguments)
+    said = capsys.readouterr()
+    assert ended.value.code == 2 and said.out == "" and answer in said.err
+    assert said.err.splitlines()[-1].endswith("--help` shows what there is")
+
+
+def main(*arguments):
+    """The command line as it is, in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["falloff", *arguments])
+        return falloff.main()
+
+
+def test_version_names_the_code(capsys):
+    """The package's version, and the commit where this is a clone."""
+    with pytest.raises(SystemExit) as ended:
+        main("--version")
+    assert ended.value.code == 0
+    assert re.match(
+        r"falloff \d+\.\d+\.\d+( \(commit [0-9a-f]{10}(, changed since)?\))?\n$",
+        capsys.readouterr().out,
+    )
+
+
+def test_every_help_says_the_exit_codes(capsys):
+    """Of the whole and of each command, two levels deep."""
+    for command in ((), ("run",), ("report",), ("evidence",), ("evidence", "verify")):
+        with pytest.raises(SystemExit):
+            main(*command, "--help")
+        assert "130 interrupted" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("typed", "among"),
+    [
+        ("falloff stat", {"status"}),
+        ("falloff run hpl_sc", {"hpl_scaling"}),
+        ("falloff run hpl_size --testbed smith_", {"smith_gige"}),
+        ("falloff evidence v", {"verify"}),
+        ("falloff import iper", {"iperf3"}),
+    ],
+)
+def test_tab_completes(typed, among, tmp_path):
+    """What a shell with argcomplete's line asks of the program, and is answered."""
+    pytest.importorskip("argcomplete")
+    file = tmp_path / "answer"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_IFS": "\n",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(file),
+        "COMP_LINE": typed,
+        "COMP_POINT": str(len(typed)),
+    }
+    program = [sys.executable, "-c", "import falloff; falloff.main()"]
+    subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True)
+    assert {word.strip() for word in file.read_text().split("\n")} == among
+
+
+def test_a_run_ends_with_its_finding(monkeypatch, tmp_path):
+    """The first sentence of its experiment, or why there is none; the data are kept in any case."""
+    monkeypatch.setattr(paths, "DATASETS", tmp_path)
+    ran = []
+    monkeypatch.setattr(experiment, "run_campaign", lambda plan, **_: ran.append(plan) or folder)
+    for name, finding in (
+        (
+            "hpl_scaling-scale_model",
+            r"Finding: GigE falls off: .* HPL loses [\d.]+ % .* emulated evidence\)\.",
+        ),
+        (
+            "tcp_cost-paths",
+            r"Finding: none\. campaign tcp_cost has no finding of its own: .* beside campaign tcp_mtu",
+        ),
+    ):
+        folder = paths.REFERENCE / name
+        done = run("run", name.partition("-")[0])
+        assert done.returncode == 0 and (tmp_path / f"{name}.nc").exists()
+        assert re.fullmatch(finding, done.stdout.splitlines()[-1])
+    assert len(ran) == 2
+    assert "hpl_scaling " in run("run", "--list").stdout
+
+
 def test_design_prints_a_table_with_what_is_assumed(tmp_path):
-    """A row for each design and the assumptions; a file with faults is answered with all of them, in one line."""
+    """A row for each design and the assumptions; a file with faults is answered with all of them, a line each."""
     shipped = ROOT / "data" / "designs" / "nemo.toml"
-    done = run("design", str(shipped))
+    done = run("report", "--design", str(shipped))
     assert done.returncode == 0 and "cisco_2to1 " in done.stdout and "Assumed:" in done.stdout
     mine, text = tmp_path / "mine.toml", shipped.read_text(encoding="utf-8")
     mine.write_text(text.replace("price =", "cost =").replace('core = "force10_e600"', ""))
-    done = run("design", str(mine))
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    done = run("report", "--design", str(mine))
+    assert (done.returncode, done.stdout) == (1, "") and "faults:" in done.stderr
     assert "edges.smc_8505t.price is missing" in done.stderr
     assert "designs.e600_2to1.core is missing" in done.stderr
 

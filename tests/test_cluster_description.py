@@ -50,7 +50,7 @@ def lacking(key):
     [
         (lacking("name"), "name is missing"),
         (lacking("networks"), "[networks.NAME] is missing"),
-        (changed("host", to=["n1"]), "host is unknown; there are name, kind"),
+        (changed("host", to=["n1"]), "host is unknown; did you mean hosts?"),
         (changed("hosts", to=["n1", "n1"]), "a host is there twice"),
         (changed("launcher", to="pbs"), "launcher = 'pbs' must be one of ssh, slurm"),
         (changed("launcher", to="slurm"), "nodes is missing"),

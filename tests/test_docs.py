@@ -48,9 +48,16 @@ def test_commands_exist(page):
     shown = "\n".join(code(page[1]))
     commands = falloff.parser()._subparsers._group_actions[0].choices
     assert set(re.findall(r"falloff ([a-z]+)\b", shown)) <= set(commands)
+    checks = commands["evidence"]._subparsers._group_actions[0].choices
+    assert set(re.findall(r"falloff evidence ([a-z]+)\b", shown)) <= set(checks)
+    for words in re.findall(r"falloff ([a-z]+ [^\n#]*)", shown):
+        name, *rest = words.split(" -- ")[0].split()
+        grammar = checks.get(rest[0]) if name == "evidence" else commands[name]
+        options = re.findall(r"(--[a-z-]+)", " ".join(rest))
+        assert not [option for option in options if option not in grammar._option_string_actions]
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)
     assert set(re.findall(r"make ([a-z-]+)", shown)) <= set(targets)
-    campaigns = re.findall(r"falloff (?:run|plan) ([a-z]\w+)", shown)
+    campaigns = re.findall(r"falloff run ([a-z]\w+)", shown)
     assert not [name for name in campaigns if not (ROOT / f"data/campaigns/{name}.toml").exists()]
 
 

@@ -24,7 +24,7 @@ FOLDERS = ("hpl_agreement-scale_model_simulated", "hpl_payload-scale_model")
 
 def test_a_chain_ends_at_the_raw_transcripts():
     """Every dataset of the figure, and every transcript of it with its own SHA-256 and command lines."""
-    done = run("trace", "table1")
+    done = run("evidence", "trace", "table1")
     text = done.stdout
     assert done.returncode == 0 and "drawn by   analysis.experiments.hpl_table1.figures" in text
     digest = hashlib.sha256((paths.PUBLISHED / "smith.toml").read_bytes()).hexdigest()
@@ -52,7 +52,7 @@ def test_a_transcript_is_printed_as_it_was():
     raw = dict(archive.read(paths.REFERENCE / FOLDERS[1] / archive.NAME))["b001-002-hpl"]
     (executed,) = json.loads(raw)["executions"]
     for name in ("b001-002-hpl", f"{FOLDERS[1]}/b001-002-hpl"):
-        printed = run("trace", "payload", "--transcript", name).stdout
+        printed = run("evidence", "trace", "payload", "--transcript", name).stdout
         assert printed.startswith("$ nsenter") and "exit code 0]" in printed
         assert executed["stdout"].strip() in printed
 
@@ -60,7 +60,7 @@ def test_a_transcript_is_printed_as_it_was():
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [
-        (("sahre",), "no figure 'sahre'; there are: agreement, "),
+        (("sahre",), "no figure 'sahre' (did you mean 'share'?); there are: agreement, "),
         (
             ("payload", "--transcript", "b009-001-hpl"),
             "no campaign of figure payload has a transcript",
@@ -72,7 +72,7 @@ def test_a_transcript_is_printed_as_it_was():
     ],
 )
 def test_mistakes_are_answered_with_what_there_is(arguments, answer):
-    done = run("trace", *arguments)
+    done = run("evidence", "trace", *arguments)
     assert (done.returncode, done.stdout) == (1, "") and answer in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
@@ -108,7 +108,7 @@ def place(tmp_path_factory):
 def archived(place, tmp_path_factory):
     """Its archive, unpacked, and the file."""
     file = tmp_path_factory.mktemp("archive") / "falloff.zip"
-    falloff(place, "archive", str(file))
+    falloff(place, "evidence", "archive", str(file))
     with zipfile.ZipFile(file) as packed:
         packed.extractall(file.parent / "unpacked")
     return file.parent / "unpacked", file
@@ -161,7 +161,7 @@ def test_the_crate_is_read_by_rocrate(archived):
 def test_the_same_content_gives_the_same_bytes(place, archived, tmp_path):
     """Whatever the moment; what can be executed stays so."""
     again = tmp_path / "again.zip"
-    falloff(place, "archive", str(again))
+    falloff(place, "evidence", "archive", str(again))
     assert again.read_bytes() == archived[1].read_bytes()
     with zipfile.ZipFile(again) as packed:
         modes = {entry.filename: entry.external_attr >> 16 for entry in packed.infolist()}
@@ -179,7 +179,7 @@ def test_what_git_tracks_goes_into_an_archive():
 
 def test_nothing_is_written_over(tmp_path):
     (tmp_path / "mine.zip").write_text("precious")
-    done = run("archive", str(tmp_path / "mine.zip"))
+    done = run("evidence", "archive", str(tmp_path / "mine.zip"))
     assert (done.returncode, done.stdout) == (1, "") and "is there already" in done.stderr
     assert (tmp_path / "mine.zip").read_text() == "precious"
 

@@ -134,7 +134,7 @@ def test_another_tools_campaign_is_refused(name):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_what_is_shown_says_what_it_rests_on(name):
-    """Each figure names the campaigns and files that `falloff trace` then finds; each statement its own campaign."""
+    """Each figure names the campaigns and files that `falloff evidence trace` then finds; each statement its own campaign."""
     told, traced = all_of(name), experiments.traced()
     for figure in told.figures.values():
         found = traced[figure.label]
@@ -219,7 +219,7 @@ def test_an_unknown_figure_is_answered_with_those_that_are():
     """A name is known as a label, a reference or a file."""
     found = experiments.find_figure("share")
     assert experiments.find_figure("share.svg") == found == experiments.find_figure("fig:share")
-    with pytest.raises(FalloffError, match="no figure 'sahre'; there are: .*agreement.*share"):
+    with pytest.raises(FalloffError, match="no figure 'sahre'.*; there are: .*agreement.*share"):
         experiments.find_figure("sahre")
 
 

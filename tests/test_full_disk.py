@@ -26,7 +26,7 @@ try:
     engine.run(plan, testbed, folder)
     said = "not full"
 except OSError as error:
-    said = errno.errorcode[error.errno]
+    said = [errno.errorcode[error.errno], str(error.filename), len(list(folder.path.rglob("*.part")))]
 kept = [folder.transcript(trial).trial.id for trial in sorted(folder.finished())]
 ballast.unlink()
 again = local_testbed.LocalTestbed()
@@ -57,7 +57,9 @@ def test_trials_are_whole_and_the_rest_is_run_when_there_is_room(tmp_path, balla
     if "Operation not permitted" in done.stderr:
         pytest.skip("this kernel gives no namespaces")
     found = json.loads(done.stdout)
-    assert found["said"] == "ENOSPC" and found["kept"]
+    code, file, parts = found["said"]
+    assert code == "ENOSPC" and Path(file).is_relative_to(tmp_path / "c") and parts == 0
+    assert found["kept"]
     assert found["kept"] in (found["begun"], found["begun"][:-1]), (
         "only the last can have found no room"
     )

@@ -1,4 +1,4 @@
-"""A node's measured rates: the program, what is made of its output, and `falloff rates`."""
+"""A node's measured rates: the program, what is made of its output, and `falloff doctor --rates`."""
 
 import math
 import re
@@ -125,7 +125,7 @@ def test_falloff_rates_measures_on_a_testbed(monkeypatch, capsys):
     )
     monkeypatch.setattr(node_rates, "array_mib", lambda: 128)
     monkeypatch.setattr(node_rates, "_ON_TESTBED_S", 0.1)
-    monkeypatch.setattr(sys, "argv", ["falloff", "rates", "--testbed", "emulated"])
+    monkeypatch.setattr(sys, "argv", ["falloff", "doctor", "--rates", "--testbed", "emulated"])
     assert cli.main() == 0 and asked == [("node_rates", "0.1", "128")]
     assert set(tomllib.loads(capsys.readouterr().out)["rates"]) == set(node_rates.UNITS)
 

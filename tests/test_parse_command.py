@@ -1,4 +1,4 @@
-"""`falloff parse` on files that hold no result: a line says what they are, whatever they are."""
+"""`falloff import --print` on files that hold no result: a line says what they are, whatever they are."""
 
 import json
 import sys
@@ -26,8 +26,8 @@ NO_BLAS = "./xhpl: error while loading shared libraries: libopenblas.so.0: canno
 
 
 def parse(capsys, monkeypatch, tool, file):
-    """Exit code, standard output and error of `falloff parse tool file`."""
-    monkeypatch.setattr(sys, "argv", ["falloff", "parse", tool, str(file)])
+    """Exit code, standard output and error of `falloff import tool file --print`."""
+    monkeypatch.setattr(sys, "argv", ["falloff", "import", tool, str(file), "--print"])
     code = cli.main()
     said = capsys.readouterr()
     return code, said.out, said.err

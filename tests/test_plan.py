@@ -80,8 +80,8 @@ def test_looks_are_part_of_the_plan_and_of_its_digest():
         ({}, {"looks": [4, 2]}, "looks that ascend"),
         ({}, {"looks": [1, 2]}, "looks that ascend from 2"),
         ({}, {"looks": [2, 9]}, "to its 6 blocks"),
-        ({}, {"one_sided": 0.5}, "one_sided level"),
-        ({}, {"precision": 0.02}, "'precision' is unknown"),
+        ({}, {"one_sided": 0.5}, "stopping.one_sided = 0.5 must be"),
+        ({}, {"precision": 0.02}, "stopping.precision is unknown; there are blocks, "),
     ],
 )
 def test_a_slip_in_statements_and_looks_is_named(design, stopping, said):
@@ -146,23 +146,23 @@ def test_all_faults_are_named_at_once():
     [
         (
             {"factors": {"interconnect": ["gige"], "nodes": []}},
-            "'nodes' needs a list of distinct levels",
+            "must be a list of distinct levels",
         ),
         (
             {"factors": {"interconnect": ["gige"], "nodes": [1, 1]}},
-            "'nodes' needs a list of distinct levels",
+            "must be a list of distinct levels",
         ),
         (
             {"factors": {"interconnect": ["gige"], "nodes": 4}},
-            "'nodes' needs a list of distinct levels",
+            "must be a list of distinct levels",
         ),
         ({"levels": {"node": {"1": {"N": 100}}}}, "levels.node is there, but 'node' is no factor"),
         (
             {"levels": {"nodes": {"1": {"N": 100}, "02": {"N": 140}, "4": {}}}},
             "does not say what 2 entails",
         ),
-        ({"grouped_by": "node"}, "grouped by 'node', which is no factor"),
-        ({"warm_up": [{"interconnect": "gige", "nodes": 3}]}, "no point is like the warm_up's"),
+        ({"grouped_by": "node"}, "grouped_by = 'node' is no factor"),
+        ({"warm_up": [{"interconnect": "gige", "nodes": 3}]}, "warm_up: no point is like"),
     ],
 )
 def test_a_slip_in_factors_and_levels_is_named(change, said):

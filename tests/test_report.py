@@ -91,14 +91,14 @@ def test_code_and_evidence_fold_under_the_figure(html, built):
     """In HTML; the PDF has neither."""
     under = html[html.index("<figure") :]
     assert '<details class="code">' in under and '<details class="evidence">' in under
-    assert "falloff trace rate" in under and 'href="#data:hpl_scaling"' in under
+    assert "falloff evidence trace rate" in under and 'href="#data:hpl_scaling"' in under
     assert 'href="explorer.html#hpl_scaling"' in under
 
 
 def test_every_dataset_has_its_digest_and_command(html):
     body = html[html.index("Appendix: provenance") :]
     assert 'id="data:hpl_scaling"' in body and 'id="data:published-smith-toml"' in body
-    assert "falloff verify" in body and "falloff run CAMPAIGN --testbed TESTBED" in body
+    assert "falloff evidence verify" in body and "falloff run CAMPAIGN --testbed TESTBED" in body
 
 
 def test_the_page_knows_the_dark_the_phone_and_large_figures(html):

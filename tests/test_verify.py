@@ -125,7 +125,7 @@ def test_what_is_damaged_is_named_in_a_line(packed, name):
     """And the other campaigns are checked all the same."""
     (packed / name).write_bytes((packed / name).read_bytes()[:100])
     other = shutil.copytree(REFERENCE, packed.parent / "other")
-    done = run("verify", str(packed), str(other))
+    done = run("evidence", "verify", str(packed), str(other))
     assert done.returncode == 1 and "damaged" in done.stdout
     assert "1 of 2 campaigns differ" in done.stderr
     assert f"{other.name}: 3 trials rebuilt" in done.stdout
@@ -181,9 +181,9 @@ def test_content_does_not_depend_on_what_is_nowhere_known(packed):
 
 
 def test_all_references_are_what_they_were():
-    """Every stored campaign has its record, and neither differs; else `falloff verify --renew FOLDER` after a review."""
+    """Every stored campaign has its record, and neither differs; else `falloff evidence verify --renew FOLDER` after a review."""
     references = verify.folders([paths.REFERENCE])
-    done = run("verify", *map(str, references))
+    done = run("evidence", "verify", *map(str, references))
     assert done.returncode == 0, done.stdout
     assert sum(line.startswith("ok ") for line in done.stdout.splitlines()) == len(references)
 
@@ -191,7 +191,7 @@ def test_all_references_are_what_they_were():
 def test_what_cannot_be_read_is_not_recorded_anew(packed, loose):
     """`--renew` says how many it recorded; one whose record is damaged stays, and the exit code says so."""
     (packed / manifest.NAME).write_text("no digest\n", encoding="utf-8")
-    done = run("verify", str(packed), str(loose), "--renew")
+    done = run("evidence", "verify", str(packed), str(loose), "--renew")
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == "Recorded anew: 1 campaigns"
     assert (packed / manifest.NAME).read_text(encoding="utf-8") == "no digest\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import paths, published
-from runners.record import FalloffError
+from runners.record import FalloffError, unknown
 
 FILE = paths.PUBLISHED / "claims.toml"
 SCALES = ("ratio", "difference")
@@ -73,8 +73,7 @@ def load(source: str = "", file: Path = FILE) -> Ledger:
         raise FalloffError(f"{file} cannot be read as claims: {error}") from None
     claims = tuple(claim for claim in ledger.claims if source in ("", claim.source))
     if not claims:
-        known = ", ".join(dict.fromkeys(claim.source for claim in ledger.claims))
-        raise FalloffError(f"no claim is of a source {source!r}; there are claims of {known}")
+        raise unknown("source", source, {claim.source for claim in ledger.claims})
     touching = {name for claim in claims for name in claim.confounds}
     return Ledger(claims, tuple(one for one in ledger.confounds if one.id in touching))
 

@@ -99,7 +99,7 @@ def described(chains: Sequence[Chain], citation: Mapping, code: Mapping) -> str:
     tools |= {f"{host['system']}, kernel {host['kernel']}" for host in hosts if host.get("system")}
     return f"""# Artifact Description: {citation["title"]}
 
-Made by `falloff archive` from the campaigns' own records. Version {citation["version"]}, {chain.code(code)}.
+Made by `falloff evidence archive` from the campaigns' own records. Version {citation["version"]}, {chain.code(code)}.
 
 ## Hardware
 
@@ -116,10 +116,10 @@ verify them and to rebuild their figures needs no cluster.
 ## Installation and evaluation
 
     make setup
-    falloff verify
+    falloff evidence verify
     falloff report --preset stored
 
-Without root the first names what is missing; the other two need the Python packages only. `falloff trace FIGURE` prints what a
+Without root the first names what is missing; the other two need the Python packages only. `falloff evidence trace FIGURE` prints what a
 figure rests on.
 
 ## Artifacts
@@ -138,7 +138,7 @@ def _artifact(order: int, one: Chain) -> str:
 
 - **Campaign**: {place}. **Figures**: {", ".join(figures) or "none"}.
 - **Inputs**: `{one.folder}/trials.json`, {counted(len(one.links), "transcript")} beside it (SHA-256 of all `{one.transcripts_sha256}`).
-- **Expected result**: `falloff verify {one.folder}` says ok; the rebuilt dataset's content has the SHA-256 `{one.dataset_sha256}`.
+- **Expected result**: `falloff evidence verify {one.folder}` says ok; the rebuilt dataset's content has the SHA-256 `{one.dataset_sha256}`.
 - **Execution**: `{one.command}` took {took} (from {moment(one.started)} to {moment(one.ended)}).
 """
 

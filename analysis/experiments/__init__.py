@@ -21,7 +21,7 @@ from typing import Any
 
 import xarray as xr
 
-from runners.record import FalloffError
+from runners.record import unknown
 
 TODAY = "today"
 
@@ -95,7 +95,7 @@ def find_figure(label: str) -> Traced:
     figures = traced()
     name = label.removesuffix(".svg").removeprefix("fig:").replace("-", "_")
     if name not in figures:
-        raise FalloffError(f"there is no figure {label!r}; there are: {', '.join(sorted(figures))}")
+        raise unknown("figure", label, figures)
     return figures[name]
 
 

@@ -56,9 +56,10 @@ def serve(folder: Path | None, port: int = 0, token_s: int = TOKEN_S) -> Served:
         trying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             trying.bind((HOST, port))
-        except OSError:
+        except (OSError, OverflowError) as error:  # taken, for root alone, or no port
+            reason = getattr(error, "strerror", None) or error
             raise FalloffError(
-                f"port {port} is taken: choose another, or any free one with --port 0"
+                f"port {port}: {reason}; choose another, or any free one with --port 0"
             ) from None
         port = trying.getsockname()[1]
     key = secrets.token_urlsafe(24)

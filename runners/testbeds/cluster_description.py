@@ -2,9 +2,9 @@
 
 import ipaddress
 import re
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 
-from runners.record import FalloffError
+from runners.record import faulty, unknown_key
 
 # Whether a value is as it should be, and how it should be, in words.
 Rule = Tuple[Callable[[Any], bool], str]
@@ -48,6 +48,7 @@ _LINE = _text(r"[ -~]+", "a line of text")
 _VARIABLE = _text(r"[A-Za-z_][A-Za-z0-9_]*", "a variable")
 _COUNT = _number("a whole number from 1", int)
 _POSITIVE = _number("a number above 0", int, float)
+_RATE = "bit/s as a number, such as 1e9"
 _SHARE: Rule = (lambda value: _POSITIVE[0](value) and value < 1, "a share between 0 and 1")
 _WORDS = _list(_WORD, "a list of words for mpirun")
 _TABLE: Rule = (lambda value: isinstance(value, dict), "a table")
@@ -98,7 +99,7 @@ KEYS: Dict[str, Dict[str, Rule]] = {
         "subnet": (_is_subnet, "a subnet as 10.1.0.0/24"),
         "interface": _NAME,
         "rdma": _text(r"\w+:\d+", "a device and its port, as mlx5_0:1"),
-        "rate_bit_s": _POSITIVE,
+        "rate_bit_s": (_POSITIVE[0], _RATE),
         "mtu": _COUNT,
         "switch": _LINE,
         "mpi": _WORDS,
@@ -114,7 +115,7 @@ def complete(description: Mapping[str, Any]) -> Dict[str, Any]:
     """
     found = faults(description)
     if found:
-        raise FalloffError(f"testbed {description.get('name', '?')}: {'; '.join(found)}")
+        raise faulty(f"testbed {description.get('name', '?')}", found)
     whole = {**description, "interconnects": list(description["networks"])}
     if description["launcher"] == "ssh":
         whole["nodes"] = len(description["hosts"])
@@ -143,23 +144,45 @@ def rpeak(description: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
 def faults(description: Mapping[str, Any]) -> List[str]:
     """Everything that is wrong with a description, a sentence each; empty when nothing is."""
     found = _faults_of_table("", description, "")
-    if found:
-        return found
+    misshapen = [
+        key for key, value in description.items() if key in KEYS[""] and not KEYS[""][key][0](value)
+    ]
+    sound = {key: value for key, value in description.items() if key not in misshapen}
     for table in ("ssh", "slurm", "rpeak", "tcp"):
-        found += _faults_of_table(table, description.get(table, {}), f"{table}.")
-    for tool, path in description.get("tools", {}).items():
+        found += _faults_of_table(table, sound.get(table, {}), f"{table}.")
+    for tool, path in sound.get("tools", {}).items():
         if not _PATH[0](path):
             found.append(f"tools.{tool} = {path!r} must be {_PATH[1]}")
-    for name, network in description.get("networks", {}).items():
+    for name, network in sound.get("networks", {}).items():
         found += _faults_of_network(name, network)
-    return found + [sentence for is_fault, sentence in _contradictions(description) if is_fault]
+    if not misshapen:  # else a part would seem to be missing
+        found += [sentence for is_fault, sentence in _contradictions(description) if is_fault]
+    return found
+
+
+def shape(description: Mapping[str, Any], kinds: Iterable[str]) -> List[str]:
+    """What is wrong with what every kind of testbed says: its kind, number of nodes and networks, a sentence each."""
+    rules = {"name": _NAME, "kind": _one_of(*kinds), "nodes": _COUNT, "networks": _TABLE}
+    found = [
+        f"{key} = {description[key]!r} must be {rule[1]}"
+        for key, rule in rules.items()
+        if key in description and not rule[0](description[key])
+    ]
+    found += [f"{key} is missing" for key in ("name", "kind") if key not in description]
+    networks = description.get("networks", {})
+    for name, network in networks.items() if isinstance(networks, dict) else ():
+        if not isinstance(network, dict):
+            found.append(f"networks.{name} must be a table")
+        elif not _POSITIVE[0](network.get("rate_bit_s", 1)):
+            found.append(f"networks.{name}.rate_bit_s = {network['rate_bit_s']!r} must be {_RATE}")
+    return found
 
 
 def _faults_of_table(table: str, given: Mapping[str, Any], prefix: str) -> List[str]:
     known, found = KEYS[table], []
     for key, value in given.items():
         if key not in known:
-            found.append(f"{prefix}{key} is unknown; there are {', '.join(known)}")
+            found.append(unknown_key(prefix, key, known))
         elif not known[key][0](value):
             found.append(f"{prefix}{key} = {value!r} must be {known[key][1]}")
     return found

@@ -1,0 +1,69 @@
+"""A campaign's progress for people: one line that is redrawn on a terminal, else a line for each finished trial."""
+
+import os
+import shutil
+from typing import IO, List
+
+from runners.campaign import Event
+from runners.record import Trial
+
+_LONGEST_BAR, _SHORTEST_BAR = 30, 10  # in characters
+_CLEAR = "\r\x1b[K"  # ECMA-48: back to the first column, erase to the end of the line
+
+
+class Progress:
+    """A listener that shows what it hears on a stream; trials without a result stay to be read."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._redraws = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self._failed: List[str] = []
+
+    def __call__(self, event: Event) -> None:
+        """Show an event of the engine."""
+        if event.kind == "waiting":
+            self._print(f"{event.message}\n")
+        elif event.kind == "started" and self._redraws:
+            self._draw(event)
+        elif event.kind == "finished":
+            status = f"{words(event.trial)}: {event.outcome.status}"
+            if event.outcome.status != "ok":
+                self._failed.append(f"  {status}, {event.outcome.reason}\n")
+                if self._redraws:
+                    self._print(self._failed[-1])
+            if self._redraws:
+                self._draw(event)
+            else:
+                self._print(f"[{event.done}/{event.total}] {status}, {_left(event)}\n")
+        elif event.kind == "ended":
+            counts = f"{event.done} trials are there, {len(self._failed)} without a result"
+            failed = "" if self._redraws else "".join(self._failed)
+            self._print(f"Campaign ended by: {event.message}; {counts}\n{failed}")
+
+    def _print(self, text: str) -> None:
+        self._stream.write((_CLEAR if self._redraws else "") + text)
+        self._stream.flush()
+
+    def _draw(self, event: Event) -> None:
+        self._print(line(event, shutil.get_terminal_size().columns - 1))
+
+
+def line(event: Event, columns: int) -> str:
+    """An event in one line of so many columns at most: a bar where there is room, the count, the time left, the trial."""
+    text = f"{event.done}/{event.total}, {_left(event)}: {words(event.trial)}"
+    room = min(columns - len(text) - 3, _LONGEST_BAR)
+    if room < _SHORTEST_BAR:
+        return text[:columns]
+    full = room * event.done // event.total
+    return f"[{'#' * full}{'.' * (room - full)}] {text}"
+
+
+def words(trial: Trial) -> str:
+    """A trial's id, by which its transcript is shown, with its network or path and how many nodes it has."""
+    point = trial.point
+    nodes = f", {point['nodes']} nodes" if "nodes" in point else ""
+    return f"{trial.id} on {point.get('interconnect', point.get('path', '?'))}{nodes}"
+
+
+def _left(event: Event) -> str:
+    return "time left unknown" if event.eta_s is None else f"about {event.eta_s / 60:.1f} min left"

@@ -1,0 +1,186 @@
+"""Two runs at once: one writes and measures, the other waits or is told who is at work; `verify` sees what two wrote."""
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+from campaigns import small_plan, use_echo
+from local_testbed import LocalTestbed
+
+import runners.campaign as engine
+from analysis import store
+from analysis.evidence import verify
+from runners import lock, session
+from runners.journal import Folder
+from runners.record import FalloffError
+
+MACHINE = {"kind": "emulated", "name": "mine"}
+HOLD = """
+import sys, time
+from runners import lock
+with lock.measuring({"kind": "emulated"}, "campaign other", print):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture(autouse=True)
+def locks(tmp_path, monkeypatch):
+    """The machine's lock lies in this test's folder."""
+    monkeypatch.setenv("FALLOFF_LOCKS", str(tmp_path))
+
+
+@contextmanager
+def another_run():
+    """Another process that measures, until it is killed."""
+    process = subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "held\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_second_run_waits_until_the_first_is_gone():
+    """It says who is at work, once; a kill -9 lets go; a cluster's hosts are no part of this machine."""
+    messages = []
+    with another_run() as first:
+        with lock.measuring(
+            {"kind": "cluster", "name": "far", "hosts": ["a"]}, "x", print
+        ) as waited:
+            assert waited is False
+
+        def wait(message):
+            messages.append(message)
+            first.send_signal(signal.SIGKILL)
+
+        with lock.measuring(MACHINE, "campaign mine", wait) as waited:
+            assert waited is True
+    (message,) = messages
+    assert message.startswith(f"campaign other, process {first.pid} since ")
+
+
+def test_what_is_raised_while_measuring_is_raised():
+    """Also Taken, and the lock is free again."""
+    for error in (lock.Taken("inside"), KeyboardInterrupt()):
+        with pytest.raises(type(error)), lock.measuring(MACHINE, "x", pytest.fail):
+            raise error
+    with lock.measuring(MACHINE, "x", pytest.fail):
+        pass
+
+
+@pytest.fixture
+def local(monkeypatch):
+    """Sessions run the echo tool on this machine."""
+    use_echo(monkeypatch)
+    opened = []
+
+    @contextmanager
+    def open_testbed(description, interconnects):
+        opened.append(LocalTestbed())
+        yield opened[-1]
+
+    module = type("module", (), {"open_testbed": staticmethod(open_testbed)})
+    monkeypatch.setattr(session, "testbed_module", lambda description: module)
+    return opened
+
+
+def test_a_session_that_waited_runs_nothing_twice(local, tmp_path):
+    """The campaign that it was to run was finished meanwhile: its listener hears that it waits, and no trial."""
+    plan, folder, heard = small_plan(), Folder(tmp_path / "small"), []
+    engine.run(plan, LocalTestbed(), folder)
+    with another_run() as first:
+
+        def listen(event):
+            heard.append(event)
+            first.kill()
+
+        session.run(plan, folder, listen)
+    assert [event.kind for event in heard] == ["waiting"] and "campaign other" in heard[0].message
+    assert not local and set(folder.results().values()) == {1}
+
+
+def test_one_writer_for_each_folder(tmp_path, monkeypatch):
+    """A second run of a folder is refused, in its own words, and changes nothing; then it may."""
+    use_echo(monkeypatch)
+    plan, folder = small_plan(), Folder(tmp_path / "small")
+    tried = []
+
+    def intrude(event):
+        if event.kind == "finished" and not tried:
+            before = sorted((file, file.stat().st_mtime_ns) for file in folder.path.rglob("*"))
+            with pytest.raises(
+                FalloffError, match="is being written by a run on .* since"
+            ) as refusal:
+                engine.run(plan, LocalTestbed(), Folder(folder.path))
+            after = sorted((file, file.stat().st_mtime_ns) for file in folder.path.rglob("*"))
+            assert before == after
+            tried.append(refusal)
+
+    engine.run(plan, LocalTestbed(), folder, intrude)
+    assert tried and folder.finished() == {trial.id for trial in plan.trials()}
+    assert engine.run(plan, LocalTestbed(), folder) == "blocks"
+
+
+def _many(folder, start):
+    start.wait()
+    for _ in range(40):
+        try:
+            engine.runner_named = lambda name: __import__("campaigns").ECHO
+            engine.run(small_plan(), LocalTestbed(), Folder(folder))
+            return
+        except FalloffError:
+            time.sleep(0.05)
+
+
+def test_four_runs_at_once_write_every_result_once(tmp_path):
+    """Processes that all try: 19 results for 19 trials."""
+    context = multiprocessing.get_context("fork")
+    start = context.Event()
+    processes = [context.Process(target=_many, args=(tmp_path / "small", start)) for _ in range(4)]
+    for process in processes:
+        process.start()
+    start.set()
+    for process in processes:
+        process.join()
+    results = Folder(tmp_path / "small").results()
+    assert set(results) == {trial.id for trial in small_plan().trials()}
+    assert set(results.values()) == {1}
+
+
+def test_verify_counts_results(tmp_path, monkeypatch):
+    """Two results of a trial differ from what one run writes; a transcript that was removed is run again in order."""
+    use_echo(monkeypatch)
+    monkeypatch.setattr(store, "runner_named", engine.runner_named)
+    folder = Folder(tmp_path / "small")
+    engine.run(small_plan(), LocalTestbed(), folder)
+    removed = next(folder.path.glob("transcripts/*.json"))
+    removed.unlink()
+    engine.run(small_plan(), LocalTestbed(), folder)
+    assert verify.check(folder.path, tmp_path).differences == ()
+    lines = (folder.path / "journal.jsonl").read_text().splitlines()
+    again = [line for line in lines if json.loads(line)["event"] == "trial"][:1]
+    name = json.loads(again[0])["id"]
+    folder.note(**{key: value for key, value in json.loads(again[0]).items() if key != "at"})
+    found = "\n".join(verify.check(folder.path, tmp_path).differences)
+    assert f"trial {name} has 2 results in the journal" in found
+
+
+def test_the_lock_of_another_user_can_be_asked_for(tmp_path):
+    """A file that may only be read is locked all the same, and a symbolic link is not followed."""
+    file = tmp_path / "theirs"
+    file.write_text("a run of theirs")
+    file.chmod(0o444)
+    with lock.held(file, "mine"), pytest.raises(lock.Taken), lock.held(file, "again"):
+        pytest.fail("held twice")
+    (tmp_path / "link").symlink_to(file)
+    with pytest.raises(OSError), lock.held(tmp_path / "link", "x"):
+        pytest.fail("a link was followed")
+    assert os.readlink(tmp_path / "link") == str(file)
