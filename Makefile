@@ -1,5 +1,6 @@
 # make report   set up what is missing, run the experiments, write build/report/falloff.{html,pdf}
 # make test     the tests                make lab        JupyterLab in the environment
+# make fuzz     every parser on damaged outputs
 # make bench    how fast the parts are   make reference  run and pack the reference campaigns anew
 # make explore  the explorer in the browser
 # make setup    only set up              make lock       renew the lock files from pyproject.toml
@@ -21,7 +22,7 @@ LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-in
                 --no-emit-find-links --no-annotate --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help report test test-cluster bench explore lab reference calibrate setup packages tools lock clean
+.PHONY: help report test test-cluster fuzz bench explore lab reference calibrate setup packages tools lock clean
 .DELETE_ON_ERROR:
 
 # The lines above, without their marks.
@@ -38,6 +39,10 @@ test: setup
 test-cluster: setup
 	@tests/cluster/without-services ./install-packages debian-packages-cluster.txt build/apt-cluster.log
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 tests/cluster
+
+# Every parser on so many damaged outputs: FALLOFF_FUZZ=100000 make fuzz takes a night.
+fuzz: setup
+	@FALLOFF_FUZZ=$${FALLOFF_FUZZ:-2000} $(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2 tests/test_fuzz.py
 
 bench: setup
 	@./install-packages debian-packages-browser.txt build/apt-browser.log

@@ -139,6 +139,8 @@ def import_results(
     found = importing.read(tool, files, given_settings.from_words(words), rows, machine)
     for line in found.left_out:
         print(f"left out: {line}", file=sys.stderr)
+    for line in found.notes:
+        print(f"note: {line}", file=sys.stderr)
     folder = importing.keep(found, paths.RAW)
     dataset, file = store.read(folder), paths.DATASETS / f"{folder.name}.nc"
     store.save(dataset, file)
@@ -184,6 +186,7 @@ def fit_table(model: str, file: Path, x: str, y: str) -> int:
     from analysis.fitting import fit
 
     table = tables.read(file, x, y)
+    tables.require_numbers(table, x, y)
     print(json.dumps(fit.fit(models.find(model), table[x], table[y]).as_json(), indent=2))
     return 0
 

@@ -30,7 +30,7 @@ SWITCH = {"action": "store_true"}
 FOLDER = {"type": Path, "metavar": "FOLDER"}
 COLUMN = {"required": True, "metavar": "COLUMN"}
 TOOLS = (
-    "hpl, hpcc, dgemm, iperf3, netperf, ping, frame_limit, fanout, udp_sizes, token_exchange, payload, node_rates, "
+    "hpl, hpcc, dgemm, iperf3, iperf2, netperf, ping, frame_limit, fanout, udp_sizes, token_exchange, payload, node_rates, "
     "osu or imb"
 )
 
@@ -129,7 +129,7 @@ def parser() -> argparse.ArgumentParser:
         "import",
         commands.import_results,
         "a campaign from outputs that you already have, and HPL's efficiency",
-        "Outputs of one tool become a campaign of measured evidence: hpl, hpcc, iperf3, netperf, ping, "
+        "Outputs of one tool become a campaign of measured evidence: hpl, hpcc, iperf3, iperf2, netperf, ping, "
         "osu (latency and bandwidth) or imb (PingPong). What they do not say is given by --set or --map: "
         "interconnect, nodes or ranks_per_node, rpeak (one node's theoretical peak in flop/s) and more; what is not "
         "given stays unknown. With --print the readings of the files are printed, and nothing is kept.",

@@ -42,9 +42,13 @@ def analyse(dataset: xr.Dataset) -> Imported:
     results = _results(dataset)
     measured = results[results.rate.notna()]
     hpl = measured[measured.variant.str.match("W[RC]|$")]
+    if hpl.empty and not measured.empty:
+        raise FalloffError(
+            "no result of HPL can be used: all are in mixed precision (HPL-AI), which is no share of Rpeak"
+        )
     if hpl.empty:
         reasons = "; ".join(filter(None, dict.fromkeys(results.reason)))
-        reasons = reasons or "none is of its double precision"
+        reasons = reasons or "there is none"
         raise FalloffError(f"no result of HPL can be used: {reasons}")
     # Without those that another file has to every digit: HPL.out beside the job's own output.
     alike = [*SETTINGS, "rate", "time"]
@@ -103,7 +107,15 @@ def _best(runs: pd.DataFrame) -> pd.DataFrame:
 def _unknown(results: pd.DataFrame, ordinate: str) -> Iterator[str]:
     """What was not said of usable results, and what would say it."""
     homeless, without_peak = results.nodes.isna(), results.rpeak.isna()
-    if homeless.all():
+    uneven = results[homeless & results.ranks_per_node.notna() & results.P.notna()]
+    if len(uneven):
+        one = uneven.iloc[0]
+        grid = f"{one.P:g} x {one.Q:g} processes are no multiple of ranks_per_node = {one.ranks_per_node:g}"
+        yield f"The number of nodes is not known for {len(uneven)} of {len(results)}: {grid}; --set nodes=N, or --map."
+        homeless = homeless & ~results.index.isin(uneven.index)
+    if len(uneven) == len(results):
+        pass  # said above
+    elif homeless.all():
         yield "The number of nodes is not known, so rates are over processes: --set ranks_per_node=R, or nodes=N."
     elif homeless.any():
         yield f"Results without a number of nodes, left out: {homeless.sum()} (--set ranks_per_node=R, or nodes=N)."

@@ -28,11 +28,12 @@ _NO_READINGS = ("start", "wall_time")  # of the trial and not of what was measur
 
 @dataclass(frozen=True)
 class Source:
-    """A file with its name below the folder that all files share, and its text."""
+    """A file with its name below the folder that all files share, its text, and notes on results in it."""
 
     file: Path
     name: str
     text: str
+    notes: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -42,11 +43,15 @@ class Source:
 
 @dataclass(frozen=True)
 class Import:
-    """A plan with one trial for each source, and why other files were left out, a line each."""
+    """A plan with one trial for each source, and why other files were left out, a line each.
+
+    `notes` say of files that stay what of them was not understood.
+    """
 
     plan: Plan
     sources: tuple[Source, ...]
     left_out: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def transcripts(self) -> list[Transcript]:
@@ -92,7 +97,8 @@ def read(
         else:
             left_out.append(f"{source.file}: it is a copy of {original.name}")
     kept = tuple(originals.values())
-    return Import(_plan(tool, points, kept, machine), kept, tuple(left_out))
+    notes = tuple(f"{source.file}: {note}" for source in kept for note in source.notes)
+    return Import(_plan(tool, points, kept, machine), kept, tuple(left_out), notes)
 
 
 def keep(found: Import, out: Path) -> Path:
@@ -153,25 +159,25 @@ def _sources(runner: Runner, files: Sequence[Path]) -> tuple[list[Source], list[
     for file in files:
         try:
             text = foreign.read(file)
-            reason = _not_an_output(runner, text)
+            notes, reason = _notes(runner, text)
         except FalloffError as error:
-            text, reason = "", str(error)
+            text, notes, reason = "", (), str(error)
         if reason:
             left_out.append(f"{file}: {reason}")
         else:
             name = file.absolute().relative_to(shared).as_posix()
-            sources.append(Source(file, name, text))
+            sources.append(Source(file, name, text, notes))
     return sources, left_out
 
 
-def _not_an_output(runner: Runner, text: str) -> str:
-    """Why a file is no output of the tool, or empty."""
+def _notes(runner: Runner, text: str) -> tuple[tuple[str, ...], str]:
+    """The notes on a file's results, each once, and why it is no output of the tool, or empty."""
     try:
-        runner.results(text)
+        return tuple(dict.fromkeys(one.note for one in runner.results(text) if one.note)), ""
     except Unreadable as reason:
         if not foreign.is_output_of(runner.name, text):
-            return foreign.describe(text, runner.name) or str(reason)
-    return ""
+            return (), foreign.describe(text, runner.name) or str(reason)
+    return (), ""
 
 
 def _plan(

@@ -9,7 +9,7 @@ from runners.record import FalloffError
 
 
 def read(file: Path, *columns: str) -> pd.DataFrame:
-    """The columns of a CSV file; raises FalloffError when it cannot be read, lacks one, or one is no number."""
+    """The columns of a CSV file; raises FalloffError when it cannot be read or lacks one."""
     try:
         table = pd.read_csv(file)
     except (OSError, ValueError) as error:
@@ -22,14 +22,27 @@ def read(file: Path, *columns: str) -> pd.DataFrame:
     return table[list(columns)]
 
 
+def require_numbers(table: pd.DataFrame, *columns: str) -> None:
+    """Raises FalloffError, with the line and what stands there, when a column holds something else than finite numbers."""
+    for column in columns:
+        numbers = pd.to_numeric(table[column], errors="coerce")
+        wrong = ~np.isfinite(numbers.to_numpy(float)) & table[column].notna().to_numpy()
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            text = str(table[column].iloc[row])[:40]
+            raise FalloffError(
+                f"column {column!r} holds text where numbers belong: {text!r} in line {row + 2}"
+            )
+        if not pd.api.types.is_numeric_dtype(table[column]):
+            raise FalloffError(f"column {column!r} holds text where numbers belong")
+
+
 def blocks(table: pd.DataFrame, x: str, y: str, block: str) -> tuple[np.ndarray, np.ndarray]:
     """x, shape (points,), ascending, and y over (block, points); NaN where a block has no such point.
 
     Raises FalloffError when a block has two values at one x, or a column is no number.
     """
-    for column in (x, y):
-        if not pd.api.types.is_numeric_dtype(table[column]):
-            raise FalloffError(f"column {column!r} holds text where numbers belong")
+    require_numbers(table, x, y)
     twice = table[table.duplicated([block, x])]
     if len(twice):
         at = f"block {twice[block].iloc[0]} has two rows at {x} = {twice[x].iloc[0]:g}"

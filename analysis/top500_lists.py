@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from python_calamine import CalamineError, CalamineWorkbook
+from python_calamine import CalamineWorkbook
 
 from analysis import paths
 from runners.record import FalloffError
@@ -30,6 +30,7 @@ COLUMNS = {
     "manufacturer": ("manufacturer",),
 }
 NUMBERS = ("rank", "rmax", "rpeak", "cores")
+SYSTEMS = 500  # of a whole list
 TITLE_ROWS = 20  # above the headings: the older workbooks begin with a title
 UNITS = {"m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15, "e": 1e18}  # flop/s, of Mflop/s, GFlop/s, ...
 OTHER, MIXED, NOT_STATED = "other", "mixed", "not_stated"
@@ -54,7 +55,7 @@ class Lists:
 def read_folder(folder: Path) -> Lists:
     """All list files in a folder; without files, or a folder, there are no systems.
 
-    Raises FalloffError naming the faults of all files.
+    A file that cannot be read is left out with a note; raises FalloffError naming all faults when none can be.
     """
     files = {file for file in folder.glob("[!.]*") if file.is_file() and file.name != "README.md"}
     lists = sorted(file for file in files if file.suffix.lower() in SUFFIXES)
@@ -71,11 +72,26 @@ def read_folder(folder: Path) -> Lists:
             lacking = int(read[month].efficiency.isna().sum())
             if lacking:
                 notes.append(f"{file.name}: {lacking} systems have no usable RMax or RPeak")
+            notes += [f"{file.name}: {note}" for note in _doubts(read[month])]
         except (FalloffError, OSError) as error:
             faults.append(f"{file}: {error}")
-    if faults:
+    if faults and len(read) == 1:
         raise FalloffError("\n".join(faults))
+    notes += [f"Left out: {fault}" for fault in faults]
     return Lists(pd.concat(list(read.values())[bool(lists) :], ignore_index=True), tuple(notes))
+
+
+def _doubts(systems: pd.DataFrame) -> Iterator[str]:
+    """What of a list is not as TOP500 publishes it."""
+    if len(systems) != SYSTEMS or set(systems["rank"]) != set(range(1, SYSTEMS + 1)):
+        yield f"{len(systems)} of {SYSTEMS} systems are there, and every share is of these"
+    above = systems[systems.efficiency > 1]
+    if len(above):
+        most = above.loc[above.efficiency.idxmax()]
+        yield (
+            f"{len(above)} with more than 100 % of RPeak, at most {100 * most.efficiency:.0f} % (rank {most['rank']}): "
+            "RPeak may be at another clock, or wrong"
+        )
 
 
 def _month(file: Path) -> str:
@@ -157,13 +173,8 @@ def _tables(content: bytes) -> Iterator[Rows]:
     An .xls may hold text as well. Raises FalloffError when it is neither a workbook nor text.
     """
     if content.startswith((OLE, ZIP)):
-        try:
-            workbook = CalamineWorkbook.from_filelike(io.BytesIO(content))
-            for name in workbook.sheet_names:
-                rows = workbook.get_sheet_by_name(name).to_python()
-                yield [[str(cell).removesuffix(".0").strip() for cell in row] for row in rows]
-        except CalamineError as error:
-            raise FalloffError(f"it is no readable Excel workbook: {error}") from None
+        for rows in _sheets(content):
+            yield [[str(cell).removesuffix(".0").strip() for cell in row] for row in rows]
         return
     text = _text(content)
     for separator in "\t,;":
@@ -172,6 +183,18 @@ def _tables(content: bytes) -> Iterator[Rows]:
             yield [[cell.strip() for cell in row] for row in lines]
         except csv.Error:  # a field that never ends: it is not this separator
             continue
+
+
+def _sheets(content: bytes) -> list[list]:
+    """The rows of each sheet; raises FalloffError when it is no readable workbook."""
+    try:
+        workbook = CalamineWorkbook.from_filelike(io.BytesIO(content))
+        return [workbook.get_sheet_by_name(name).to_python() for name in workbook.sheet_names]
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a damaged workbook can make the reader's native code panic
+        reason = str(error)[:150]
+        raise FalloffError(f"it is no readable Excel workbook: {reason}") from None
 
 
 def _text(content: bytes) -> str:

@@ -12,6 +12,16 @@ from typing import List
 
 from runners.record import FalloffError, Runner
 
+# What people call a tool, and its module.
+_ALIASES = {"iperf": "iperf2", "xhpl": "hpl", "linpack": "hpl", "omb": "osu"}
+
+
+@lru_cache(maxsize=None)
+def names() -> List[str]:
+    """The names of all tools: the modules of this folder that define a RUNNER."""
+    modules = sorted(Path(__file__).parent.glob("[!_]*.py"))
+    return [file.stem for file in modules if re.search("^RUNNER = ", file.read_text("utf-8"), re.M)]
+
 
 # What people call a tool, and its module.
 _ALIASES = {"iperf": "iperf2", "xhpl": "hpl", "linpack": "hpl", "omb": "osu"}

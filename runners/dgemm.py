@@ -12,7 +12,7 @@ ORDER = 2048
 _START_S = 60.0
 
 _HEAD = re.compile(r"^dgemm: n = (\d{1,18}), k = (\d{1,18}), window \S+ s, (\d{1,18}) ranks$", re.M)
-_RANK = re.compile(r"^ *(\d{1,18}) +(\d+\.\d{6}) +(\d+\.\d{6}) +(\d{1,18})$", re.M)
+_RANK = re.compile(r"^ *(\d{1,18}) +(\d{1,12}\.\d{6}) +(\d{1,12}\.\d{6}) +(\d{1,18})$", re.M)
 _END = re.compile(r"^end of dgemm$", re.M)
 
 
@@ -26,9 +26,15 @@ def results(text: str) -> List[Result]:
     """dgemm_rate in Gflop/s, a list with one rate for each node in rank order; `nodes` and `K` as printed."""
     order, inner, nodes = map(int, whole("dgemm", text, _HEAD, _END).groups())
     ranks = _RANK.findall(text)
+    if not order or not inner or not nodes:
+        raise Unreadable(
+            "dgemm's first line names an order, a block size or a number of ranks of 0"
+        )
     if [int(rank) for rank, *_ in ranks] != list(range(nodes)):
         raise Unreadable(f"dgemm ran on {nodes} ranks but reports {len(ranks)}")
     for rank, rate, seconds, repetitions in ranks:
+        if float(seconds) <= 0 or not int(repetitions):
+            raise Unreadable(f"rank {rank} reports {repetitions} repetitions in {seconds} s")
         expected = 2 * order**2 * inner * int(repetitions) / float(seconds) / 1e9
         if abs(float(rate) / expected - 1) > 1e-4:
             raise Unreadable(

@@ -134,7 +134,8 @@ def readings(found: Sequence[Flow]) -> List[Reading]:
     rates = [8 * flow.received(begin, end) / (end - begin) for flow in found]
     if not sum(rates):
         raise Unreadable("the receivers counted no data")
-    fairness = sum(rates) ** 2 / (len(rates) * sum(rate**2 for rate in rates))
+    # Products, since a power beyond all floats raises where a product is infinite and then refused.
+    fairness = sum(rates) * sum(rates) / (len(rates) * sum(rate * rate for rate in rates))
     return [
         Reading("flow_goodput", rates, "bit/s"),
         Reading("aggregate_goodput", sum(rates), "bit/s"),

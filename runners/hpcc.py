@@ -4,16 +4,28 @@ HPCC ends its output with a summary of `name=value` lines in which -1 stands for
 summary says nothing of HPL's residual check: that is taken from the part of the output that HPL printed.
 """
 
+import math
 import re
 from decimal import Decimal
 from typing import Dict, List
 
 from runners import hpl
-from runners.record import Reading, Result, Runner, Unreadable, only_read, parser, usable
+from runners.record import (
+    Reading,
+    Result,
+    Runner,
+    Unreadable,
+    not_understood,
+    only_read,
+    parser,
+    rate_agrees,
+    usable,
+)
 
 _TITLE = re.compile(r"^(?=This is the DARPA/DOE HPC Challenge Benchmark version )", re.M)
 _VALUE = re.compile(r"^(\w+)=(\S+)$", re.M)
 _WHOLE = re.compile(r"\d{1,18}", re.ASCII)
+_SIGNED = re.compile(r"-?\d{1,30}(?:\.\d{1,30})?(?:e[+-]\d\d)?", re.ASCII)
 _NUMBER = re.compile(r"\d{1,30}(?:\.\d{1,30})?(?:e[+-]\d\d)?", re.ASCII)
 
 # HPCC's name: our name, our unit and the power of ten from HPCC's unit to ours. Star is the mean of one
@@ -62,7 +74,9 @@ def results(text: str) -> List[Result]:
 
 
 def _result(number: int, run: str) -> Result:
-    summary = dict(_VALUE.findall(_section(run, "Summary")))
+    section = _section(run, "Summary")
+    pairs = _VALUE.findall(section)
+    summary = dict(pairs)
     if not summary:
         return Result(
             (), {"run": number}, "HPCC did not reach the end of its summary: stopped or cut off"
@@ -72,6 +86,13 @@ def _result(number: int, run: str) -> Result:
         "run": number,
         **{name: int(text) for name, text in named.items() if _WHOLE.fullmatch(text)},
     }
+    if len(summary) < len(set(pairs)):
+        return Result((), settings, "two values for one name in HPCC's summary: runs are mixed")
+    none = [name for name in _SETTINGS.values() if settings.get(name) == 0]
+    if none:
+        return Result((), settings, f"HPCC prints {none[0]} = 0, which no run has")
+    if settings.get("P", 1) * settings.get("Q", 1) > settings.get("processes", math.inf):
+        return Result((), settings, "HPL's process grid is larger than HPCC's number of processes")
     if summary.get("Success", "1") != "1":
         return Result(
             (), settings, f"HPCC says Success={summary['Success']}: one of its parts failed"
@@ -82,8 +103,22 @@ def _result(number: int, run: str) -> Result:
                 hpl.readings(row)
     except Unreadable as refusal:
         return Result((), settings, f"in HPL's part, {refusal}")
+    if not _hpl_agrees(summary, settings.get("N", 0)):
+        return Result((), settings, "HPL's rate in HPCC's summary contradicts its N and time")
     readings = tuple(_readings(summary))
-    return Result(readings, settings, "" if readings else "nothing was measured")
+    # Lines of the summary, and quantities whose value is no number.
+    lines = sum(bool(line.strip()) and not _VALUE.match(line) for line in section.splitlines())
+    values = sum(not _SIGNED.fullmatch(summary.get(name, "0")) for name in _QUANTITIES)
+    note = not_understood(lines + values, "value of the summary")
+    return Result(readings, settings, "" if readings else "nothing was measured", note)
+
+
+def _hpl_agrees(summary: Dict[str, str], order: int) -> bool:
+    """Whether HPL's rate is its operations over its time, within the rounding of both, where all are printed."""
+    rate, time = (summary.get(name, "") for name in ("HPL_Tflops", "HPL_time"))
+    if not order or not all(_NUMBER.fullmatch(text) and float(text) > 0 for text in (rate, time)):
+        return True
+    return rate_agrees(hpl.operations(order) / 1e12, time, rate)
 
 
 def _section(run: str, name: str) -> str:

@@ -8,6 +8,8 @@ other programs printed.
 
 import math
 import re
+import time
+from calendar import timegm
 from dataclasses import dataclass, replace
 from typing import Iterator, List, Optional, Tuple
 
@@ -53,10 +55,26 @@ _RESIDUAL = re.compile(
     r"\s+\.+\s+(?P<check>PASSED|FAILED)$",
     re.ASCII,
 )
+# NVIDIA's first releases print a rate that is up to 0.14 % off what N and time give, beyond all rounding.
+_VENDOR_OFF = 2e-3
+# HPL prints the moments before and after each test, in whole seconds.
+_MOMENT = re.compile(
+    r"HPL_pdgesv\(\) (start|end) time +\w{3} (\w{3} +\d{1,2} \d\d:\d\d:\d\d \d{4})$"
+)
+_MOMENT_SLACK_S = 3.0
+_HEADINGS = re.compile(r"T/V +N +NB ")
 _FINISHED = re.compile(r"Finished\s+(\d{1,9}) tests")
 _SKIPPED = re.compile(r"(\d{1,9}) tests skipped")
 _COMPLAINT = re.compile(r">>> (.*) <<<")
 _RULE = "=" * 80
+# What HPL prints around its rows, at least one of them in any piece of a whole output.
+_AROUND = re.compile(
+    r"={8}|-{8}|T/V |\|\|Ax-b\|\||HPL_pdgesv|Max aggregated|HPLinpack |End of Tests"
+)
+_ONLY_ROWS = (
+    "the line with its residual check is not in this file, only rows: give the whole output"
+)
+_NEIGHBOURS = "lines are missing, so that its residual may be another row's"
 
 # Printed below a result when HPL was built with HPL_DETAILED_TIMING.
 _TIMER = re.compile(
@@ -79,7 +97,8 @@ class Row:
     """One line of HPL's result table with its residual check.
 
     `time_text` (s) and `rate_text` (Gflop/s) are as printed, since their last digit is
-    their precision. `check` is PASSED, FAILED or unchecked; `residual` is None when unchecked.
+    their precision. `check` is PASSED, FAILED or unchecked; `residual` is None when unchecked. `doubt` says why
+    the residual may be another row's, empty otherwise.
     """
 
     variant: str
@@ -91,16 +110,19 @@ class Row:
     rate_text: str
     residual: Optional[float] = None
     check: str = "unchecked"
+    doubt: str = ""
 
 
 @dataclass(frozen=True)
 class Run:
     """One run of xhpl in an output: the version in its title, empty when that is missing; its complete
-    rows; and why these are not all results that were asked for, empty when they are."""
+    rows; why these are not all results that were asked for, empty when they are; and whether it is only rows, without
+    the lines that HPL prints around them."""
 
     version: str
     rows: Tuple[Row, ...]
     fault: str
+    only_rows: bool = False
 
 
 def commands(point: Settings) -> List[Command]:
@@ -196,25 +218,49 @@ def results(text: str) -> List[Result]:
         origin = {"run": number, "version": run.version or "unknown"}
         for row in run.rows:
             sizes = {"variant": row.variant, "N": row.N, "NB": row.NB, "P": row.P, "Q": row.Q}
-            listed.append(attempt(lambda: readings(row), {**origin, **sizes}))
+            if run.only_rows:
+                listed.append(Result((), {**origin, **sizes}, _ONLY_ROWS))
+            else:
+                off = _VENDOR_OFF if run.version.startswith("NVIDIA") else 0.0
+                listed.append(_result(row, {**origin, **sizes}, off))
         if run.fault:
             listed.append(Result((), origin, run.fault))
     return listed
 
 
-def readings(row: Row, checked: bool = True) -> List[Reading]:
-    """hpl_rate in Gflop/s, hpl_time in s and, where it had to be `checked`, the scaled residual."""
+def _result(row: Row, settings: Settings, off: float) -> Result:
+    """A row as a result; a rate that is `off` by so little is used, with a note."""
+    work = operations(row.N) / 1e9
+    note = ""
+    if off and float(row.time_text) and not rate_agrees(work, row.time_text, row.rate_text):
+        part = float(row.rate_text) / (work / float(row.time_text)) - 1
+        note = f"the printed rate is {100 * part:+.2f} % off what N and time give, as NVIDIA's is"
+    return attempt(lambda: readings(row, off=off), settings, note)
+
+
+def readings(row: Row, checked: bool = True, off: float = 0.0) -> List[Reading]:
+    """hpl_rate in Gflop/s, hpl_time in s and, where it had to be `checked`, the scaled residual.
+
+    The rate may be `off` by this part of what N and time give, beyond the rounding of what is printed.
+    """
+    if min(row.N, row.NB, row.P, row.Q) < 1:
+        sizes = f"N = {row.N}, NB = {row.NB}, P = {row.P}, Q = {row.Q}"
+        raise Unreadable(f"{sizes}: each of them is at least 1")
+    if checked and row.doubt:
+        raise Unreadable(row.doubt)
     if checked and row.residual is None:
         raise InvalidRun("the residual was not checked: set a threshold above 0 (16 is HPL's own)")
     if checked and not (row.check == "PASSED" and math.isfinite(row.residual)):
         raise InvalidRun(f"the residual check {row.check}: scaled residual {row.residual:g}")
-    time, rate = row.time_text, row.rate_text
-    if float(time) == 0:
-        raise Unreadable(f"the time is printed as {time} s: N = {row.N} is too small to be timed")
+    seconds, rate = row.time_text, row.rate_text
+    if float(seconds) == 0:
+        raise Unreadable(
+            f"the time is printed as {seconds} s: N = {row.N} is too small to be timed"
+        )
     work = operations(row.N) / 1e9
-    if not rate_agrees(work, time, rate):
-        raise Unreadable(f"N = {row.N} in {time} s does not give the {rate} Gflop/s printed")
-    found = [Reading("hpl_rate", float(rate), "Gflop/s"), Reading("hpl_time", float(time), "s")]
+    if not rate_agrees(work, seconds, rate, off):
+        raise Unreadable(f"N = {row.N} in {seconds} s does not give the {rate} Gflop/s printed")
+    found = [Reading("hpl_rate", float(rate), "Gflop/s"), Reading("hpl_time", float(seconds), "s")]
     return [*found, Reading("hpl_residual", row.residual, "1")] if checked else found
 
 
@@ -281,16 +327,25 @@ def _read(lines: List[str]) -> Optional[Run]:
     """The run that these lines print, or None when they are not a run's."""
     found: List[Row] = []
     pending: Optional[Row] = None
+    moments: List[str] = []
+    is_new = False  # whether another table has begun since the row
+    orphans = 0  # residuals without a row
     for line in lines:
+        moment = _MOMENT.match(line)
+        moments += [moment[2]] if moment else []
+        is_new = is_new or bool(_HEADINGS.match(line))
         row = (
             _ROW.match(line) if "WR" in line or "WC" in line else None
         )  # it looks at a line many times
         residual = _RESIDUAL.match(line)
         if pending and residual:
-            found.append(
-                replace(pending, residual=float(residual["residual"]), check=residual["check"])
+            checked = replace(
+                pending, residual=float(residual["residual"]), check=residual["check"]
             )
+            found.append(replace(checked, doubt=_doubt(pending, moments, is_new)))
             pending = None
+        elif residual:
+            orphans += 1
         elif pending and (row or line.startswith(_RULE)):
             found.append(pending)
             pending = None
@@ -298,13 +353,38 @@ def _read(lines: List[str]) -> Optional[Run]:
             sizes = {name: int(row[name]) for name in ("N", "NB", "P", "Q")}
             variant = " ".join(row["variant"].split())
             pending = Row(variant, time_text=row["time"], rate_text=row["rate"], **sizes)
+            moments, is_new = [], False
     version = _first(_VENDOR_TITLE, lines) or _first(_TITLE, lines)
     ended = _ended(lines)
     if not (version or found or pending or ended):
         return None
+    if not version and not ended and not any(map(_AROUND.match, lines)):
+        return Run("", tuple(found + [pending] * bool(pending)), "", only_rows=True)
     fault = _miscount(lines, len(found)) if ended else _stop(found, pending)
+    finished = _first(_FINISHED, lines)
+    # Whoever lost the count may have lost a row as well.
+    lost = fault if ended and (not finished or len(found) < int(finished)) else ""
+    if orphans:
+        lost = f"{orphans} residuals stand alone"
+    if lost:
+        found = [replace(row, doubt=row.doubt or f"{_NEIGHBOURS}: {lost}") for row in found]
     complaint = _first(_COMPLAINT, lines)
     return Run(version, tuple(found), f"{fault}: {complaint}" if fault and complaint else fault)
+
+
+def _doubt(row: Row, moments: List[str], is_new: bool) -> str:
+    """Why the residual after a row may be another row's, or empty."""
+    if is_new:
+        return f"{_NEIGHBOURS}: another table begins between them"
+    try:
+        began, ended = (timegm(time.strptime(each, "%b %d %H:%M:%S %Y")) for each in moments)
+    except (ValueError, OverflowError):
+        return ""  # not both are there, or no dates
+    ran, said = ended - began, float(row.time_text)
+    # The clock may have gone from summer to winter or back.
+    if min(abs(ran - said + shift) for shift in (0, 3600, -3600)) > _MOMENT_SLACK_S:
+        return f"{_NEIGHBOURS}: it ran for {ran:.0f} s, the row says {row.time_text} s"
+    return ""
 
 
 def _miscount(lines: List[str], printed: int) -> str:

@@ -9,13 +9,14 @@ from decimal import Decimal
 from typing import List, Sequence, Tuple
 
 from runners import foreign
-from runners.osu import LARGEST, scaled
+from runners.osu import LARGEST, require_ascending, scaled, strange
 from runners.record import (
     Reading,
     Result,
     Runner,
     Unreadable,
     attempt,
+    not_understood,
     only_read,
     parser,
     rate_agrees,
@@ -82,10 +83,12 @@ def _result(version: str, head: str, body: str) -> Result:
         return Result(
             (), settings, f"IMB stopped at {rows[-1][0]} bytes, {announced[1]} were to come"
         )
-    return attempt(lambda: _readings(rows), {**settings, "largest_bytes": rows[-1][0]})
+    note = not_understood(strange(body[columns.end() :], _ROW))
+    return attempt(lambda: _readings(rows), {**settings, "largest_bytes": rows[-1][0]}, note)
 
 
 def _readings(rows: Sequence[Row]) -> List[Reading]:
+    require_ascending([size for size, _, _ in rows])
     units = [
         mega
         for mega in _MEGA

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from runners import iperf_text
 from runners.record import (
     Command,
     Execution,
@@ -45,7 +46,14 @@ _BEHIND_S = 1  # by which the client in the background may end later than the ot
 _COMPARABLE = ("direction", "streams", "duration_s", "omit_s", "congestion_control")
 
 # A report begins a line; a terminal's colours and other control characters may stand before it.
-_BEGIN = re.compile(r"(?m)(?:\A\s*|^)(?:\x1b\[[\d;]*m|[\x00-\x08\x0b-\x1f\x7f\ufeff])*(?=\{)")
+_BEGIN = re.compile(r"(?m)(?:\A\s*|^)(?:\x1b\[[\d;]*m|[\x00-\x08\x0b-\x1f\x7f\ufeff]|\^C)*(?=\{)")
+# Of the text that is printed without --json.
+_RUN = re.compile(r"^(?:Connecting to host|Accepted connection from) .*$", re.M)
+_CONNECTED = re.compile(r"^\[ *(\d{1,6})\](?:\[\w\w-\w\])? local ", re.M)
+_ERROR = re.compile(r"^iperf3: (?:error - |interrupt - )(.{1,150})", re.M)
+_END = re.compile(r"[ \t](sender|receiver)[ \t]*$")
+_LARGEST = 2**63  # integers of a report; a damaged one may be beyond any float
+_LATE_S = 0.5  # by which the sender's last interval may end after the receiver's summary
 _ROUNDING = 1e-3  # of a rate against its own bytes and seconds: iperf 3.0 printed six digits
 
 Report = Dict[str, Any]
@@ -139,8 +147,55 @@ def _both_ways(forward: List[Reading], reverse: List[Reading]) -> List[Reading]:
 
 
 def results(text: str) -> List[Result]:
-    """Every report in an output as a result with the settings that it names."""
+    """Every report in an output, in JSON or as text, as a result with the settings that it names."""
+    text = text.replace("\r\n", "\n")
+    if not _BEGIN.search(text) and iperf_text.has_rows(text):
+        begins = [run.start() for run in _RUN.finditer(text)] or [0]
+        parts = [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)])]
+        return usable([_of_text(part) for part in parts])
     return usable([attempt(lambda: readings(each), settings(each)) for each in reports(text)])
+
+
+def _of_text(part: str) -> Result:
+    """The result of one run that was printed without --json."""
+    streams = len(set(_CONNECTED.findall(part)))
+    is_udp = "Lost/Total Datagrams" in part
+    ways = {match[1] for match in re.finditer(r"\[(TX|RX)-[CS]\]", part)}
+    reverse = "\nReverse mode, " in part
+    named = {
+        "protocol": "UDP" if is_udp else "TCP",
+        "direction": "both" if ways else "reverse" if reverse else "forward",
+        "streams": streams // max(len(ways), 1) or None,
+    }
+    if part.startswith("Accepted"):
+        del named["direction"]  # a server prints the same for both
+    known = {name: value for name, value in named.items() if value is not None}
+    return attempt(lambda: _text_readings(part, streams), known, iperf_text.NOTE)
+
+
+def _text_readings(part: str, streams: int) -> List[Reading]:
+    """goodput and retransmits, or what UDP lost, from the rows below the last rule; raises Unreadable as `readings` does."""
+    said, listed = _ERROR.search(part), iperf_text.rows(part)
+    if said:
+        raise Unreadable(f"iperf3 says: {said[1]}")
+    ends = {"sender": [], "receiver": []}
+    for row in listed:
+        end = _END.search(row.rest)
+        if end and row.start == 0:
+            ends[end[1]].append(row)
+    if {row.role for row in listed if row.role}:
+        raise Unreadable("the text of --bidir is not read: use --json")
+    received = iperf_text.total(ends["receiver"], streams)
+    if any(row.end > received.end + _LATE_S for row in listed):
+        raise Unreadable("the summary ends before its intervals: several runs are mixed")
+    found = iperf_text.readings(received)
+    sent = [row for row in ends["sender"] if row.id == received.id]
+    counted = re.match(r"[ \t]+(\d{1,12})[ \t]+sender", sent[0].rest) if len(sent) == 1 else None
+    if counted and found[0].name == "goodput":
+        found.append(Reading("retransmits", int(counted[1]), "1"))
+    if "(omitted)" in part:  # iperf3 counts the warm-up's losses too
+        found = [reading for reading in found if reading.name != "lost_packets"]
+    return found
 
 
 def only_report(text: str) -> Report:
@@ -164,6 +219,9 @@ def reports(text: str) -> List[Report]:
             decoder = json.JSONDecoder(object_pairs_hook=_unique)
             report, end = decoder.raw_decode(text, begin.end())
         except json.JSONDecodeError as error:
+            said = _ERROR.search(text)
+            if said:
+                raise Unreadable(f"iperf3 says: {said[1]}") from None
             where = f"line {error.lineno}: {error.msg}"
             raise Unreadable(f"iperf3's report is not whole JSON ({where})") from None
         except (
@@ -174,6 +232,9 @@ def reports(text: str) -> List[Report]:
         found.append(report)
         begin = _BEGIN.search(text, end)
     if not found:
+        said = _ERROR.search(text)
+        if said:
+            raise Unreadable(f"iperf3 says: {said[1]}")
         raise Unreadable("iperf3's report is not a JSON object: it is written by --json")
     return found
 
@@ -184,6 +245,8 @@ def _unique(pairs: Sequence[Tuple[str, Any]]) -> Report:
     if len(set(sums)) < len(sums):
         remedy = "for both ways at once use iperf3 3.12"
         raise Unreadable(f"iperf3's report gives both directions one name: {remedy}")
+    if len(dict(pairs)) < len(pairs):
+        raise Unreadable("iperf3's report has two values for one name: reports are mixed")
     return dict(pairs)
 
 
@@ -217,7 +280,8 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
     if "event" in report:
         raise Unreadable("the output is of --json-stream: use --json")
     start, asked = part(report, "start"), part(report, "start", "test_start")
-    if asked.get("protocol") == "UDP":
+    sums = (part(report, "end", name) for name in ("sum", "sum_received"))
+    if asked.get("protocol") == "UDP" or any("jitter_ms" in total for total in sums):
         return _udp(report)
     sender, receiver = (server, report) if asked.get("reverse") else (report, server)
     found = _goodput(report, "")
@@ -230,7 +294,7 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
         *found,
         *_round_trip(sender or {}),
         *_intervals(receiver or {}),
-        *_cpu(report, bool(asked.get("reverse"))),
+        *(_cpu(report, bool(asked["reverse"])) if "reverse" in asked else []),
     ]
 
 
@@ -263,7 +327,8 @@ def _sum(report: Report, name: str, role: str) -> Report:
     """A sum of the report's end; before iperf 3.0.3 a single stream had none and stands for it."""
     end = part(report, "end")
     streams = end.get("streams")
-    if name not in end and isinstance(streams, list) and len(streams) == 1:
+    asked = part(report, "start", "test_start").get("num_streams", 1)
+    if name not in end and isinstance(streams, list) and len(streams) == asked == 1:
         return part(streams[0], role)
     return part(end, name)
 
@@ -273,7 +338,7 @@ def _udp(report: Report) -> List[Reading]:
     packets, lost, jitter = (_number(total, "sum", name) for name in names)
     if packets <= 0:
         raise Unreadable("iperf3 counted no packets")
-    has_warm_up = part(report, "start", "test_start").get("omit", 0)
+    has_warm_up = part(report, "start", "test_start").get("omit", "unknown")
     return [
         Reading("packets", packets, "1"),
         *([] if has_warm_up else [Reading("lost_packets", lost, "1")]),
@@ -336,7 +401,9 @@ def _number(total: Report, where: str, name: str) -> float:
 
 def is_number(value: Any) -> bool:
     """Whether a value of a report is a finite number."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return math.isfinite(value) if isinstance(value, float) else abs(value) < _LARGEST
 
 
 RUNNER = Runner("iperf3", commands, parse, results)

@@ -54,14 +54,20 @@ _UNITS = {
     "GBytes": 8 * 2**30,
 }
 _LEAST = 1.0  # netperf prints two decimals: below it they are too few for 0.5 %
-_NUMBER = r"-?\d+(?:\.\d+)?"
+# Lengths are limited, so that no damaged row makes a number beyond what float can hold.
+_NUMBER = r"-?\d{1,15}(?:\.\d{1,9})?"
+_ALONE = re.compile(r"\S+")
 _BANNER = re.compile(r"^[ \t]*(?:MIGRATED )?([A-Z][\w|/ ]*?) TEST (?:from|to) ", re.M)
 _KEYVAL = re.compile(r"^[ \t]*([A-Z][A-Z_0-9]*)=([^\r\n]*)\r?\n", re.M)
+_KEYVALS = re.compile(rf"(?:{_KEYVAL.pattern})+", re.M)
 _STREAM = re.compile(
     r"^[ \t]*bytes\s+bytes\s+bytes\s+secs\.\s+(\S+?)\s*/s(?:ec)?\b([^\n]*)\n\s*", re.M
 )
-_EXCHANGE = re.compile(r"^[ \t]*(?:bytes\s+){4}secs\.\s+per sec\b([^\n]*)\n\s*", re.M | re.I)
-_OMNI = re.compile(rf"^(?:.*\s)?({_NUMBER})[ \t]+(\S+/s)\s", re.M)
+_EXCHANGE = re.compile(
+    r"^[ \t]*(?:bytes\s+){4}secs\.\s+(per sec|[\w^]+ *(?=/s))(?:/s(?:ec)?)?\b([^\n]*)\n\s*",
+    re.M | re.I,
+)
+_OMNI = re.compile(rf"^(?:.*\s)?({_NUMBER})[ \t]+(\S{{1,20}}/s)\s", re.M)
 _WARNING = re.compile(r"^[ \t]*!!! (Desired confidence was not achieved)", re.M)
 _COMPLAINT = re.compile(r"^(?:netperf|netserver|[a-z]+[_ ][a-z_]+): .*", re.M)
 _CSV_NAMES = {
@@ -76,6 +82,8 @@ _CSV_NAMES = {
     "Local Transport Retransmissions": "LOCAL_TRANSPORT_RETRANS",
     "Remote Transport Retransmissions": "REMOTE_TRANSPORT_RETRANS",
     "Transport MSS bytes": "TRANSPORT_MSS",
+    "Request Size Bytes": "REQUEST_SIZE",
+    "Response Size Bytes": "RESPONSE_SIZE",
 }
 
 
@@ -169,9 +177,8 @@ def results(text: str) -> List[Result]:
     for run in runs(text):
         settings = {"test": run.test} if run.test else {}
         warning = _WARNING.search(run.text)
-        if warning:
-            settings["warning"] = warning[1]
-        found.append(attempt(lambda: readings(run), settings))
+        note = warning[1] if warning else ""
+        found.append(attempt(lambda: readings(run), settings, note))
     return usable(found)
 
 
@@ -203,15 +210,19 @@ def readings(run: Run) -> List[Reading]:
     value, factor = float(printed), _UNITS.get(unit.replace("/s", ""))
     if value <= 0:
         raise Unreadable("netperf counted no data")
+    words = f"{run.test} {found.get('DIRECTION', '')}".strip()
     if unit == "Trans/s":
         return [Reading("transaction_rate", value, "1/s")]
     if factor is None:
         raise Unreadable(f"netperf's unit {unit} is not one that can be trusted: use -f m")
     if value < _LEAST:
         raise Unreadable(f"netperf rounded {printed} {unit} too coarsely: use -f m or -f k")
-    words = f"{run.test} {found.get('DIRECTION', '')}".strip()
+    if "REQUEST/RESPONSE" in words or "Send|Recv" in words:
+        return [Reading("transaction_rate", value * factor / _exchanged_bits(found), "1/s")]
     is_reversed = bool(re.search(r"MAERTS|Rec(?:v|eive)$", words))  # netserver sent
     sender, receiver = ("REMOTE", "LOCAL") if is_reversed else ("LOCAL", "REMOTE")
+    if not words:  # nothing says which end sent
+        return [Reading("goodput", value * factor, "bit/s")]
     cpu = [*_cpu(found, "sender", sender), *_cpu(found, "receiver", receiver)]
     has_source = any(reading.name.startswith("cpu_") for reading in cpu)
     return [
@@ -240,8 +251,18 @@ def fields(run: Run) -> Dict[str, str]:
     raise Unreadable("netperf's result is missing or cut off: the test did not reach its end")
 
 
+def _exchanged_bits(found: Dict[str, str]) -> float:
+    """Bits of a request and its response: in another unit than transactions netperf counts both (nettest_omni.c)."""
+    sizes = [_known(found, name, 0) for name in ("REQUEST_SIZE", "RESPONSE_SIZE")]
+    if not all(sizes) or not sum(size[0] for size in sizes):
+        raise Unreadable("the sizes of request and response are missing: leave out -f")
+    return 8 * sum(size[0] for size in sizes)
+
+
 def _keyval(text: str) -> Dict[str, str]:
-    pairs = _KEYVAL.findall(text)
+    """The fields of -k, which stand together; other lines such as NODES=4 may be a script's."""
+    blocks = [_KEYVAL.findall(block[0]) for block in _KEYVALS.finditer(text)]
+    pairs = [pair for block in blocks for pair in block if "THROUGHPUT" in dict(block)]
     if len(dict(pairs)) < len(set(pairs)):
         raise Unreadable("two values for one name: more than one netperf in one output")
     return dict(pairs)
@@ -250,7 +271,12 @@ def _keyval(text: str) -> Dict[str, str]:
 def _csv(text: str) -> Dict[str, str]:
     lines = text.splitlines(keepends=True)
     for header, values in zip(lines, lines[1:]):
-        names, row = (next(csv.reader([line.strip()]), []) for line in (header, values))
+        if "Throughput" not in header or "," not in header:
+            continue
+        try:
+            names, row = (next(csv.reader([line.strip()]), []) for line in (header, values))
+        except csv.Error:  # a line far longer than any of netperf's
+            continue
         if "Throughput" in names and len(names) == len(row) and values.endswith("\n"):
             return {
                 _CSV_NAMES[name]: value for name, value in zip(names, row) if name in _CSV_NAMES
@@ -264,7 +290,10 @@ def _table(text: str) -> Dict[str, str]:
     if stream:
         return _row(text, stream.end(), 3, f"{stream[1]}/s", with_cpu="%" in stream[2])
     if exchange:
-        return _row(text, exchange.end(), 4, "Trans/s", with_cpu="%" in exchange[1])
+        unit = "Trans/s" if exchange[1].lower() == "per sec" else f"{exchange[1].strip()}/s"
+        found = _row(text, exchange.end(), 4, unit, with_cpu="%" in exchange[2])
+        sizes = _ALONE.findall(text, exchange.end())[2:4]
+        return {**found, **dict(zip(("REQUEST_SIZE", "RESPONSE_SIZE"), sizes))} if found else {}
     omni = _OMNI.search(text) if re.search(r"Throughput +Throughput", text) else None
     return {"THROUGHPUT": omni[1], "THROUGHPUT_UNITS": omni[2]} if omni else {}
 
@@ -272,7 +301,7 @@ def _table(text: str) -> Dict[str, str]:
 def _row(text: str, begin: int, sizes: int, unit: str, with_cpu: bool) -> Dict[str, str]:
     """Socket and message sizes, then time and rate, then CPU and service demand of both ends."""
     count = sizes + 2 + (4 if with_cpu else 0)
-    row = re.compile(rf"{_NUMBER}(?:[ \t]+{_NUMBER}){{{count - 1}}}[ \t]*\s").match(text, begin)
+    row = re.compile(rf"{_NUMBER}(?:[ \t]+{_NUMBER}){{{count - 1}}}[ \t]*\r?\n").match(text, begin)
     if not row:
         return {}
     names = ("ELAPSED_TIME", "THROUGHPUT", "LOCAL_CPU_UTIL", "REMOTE_CPU_UTIL")

@@ -6,10 +6,20 @@ were changed to 2^20 say so above their table.
 
 import re
 from decimal import Decimal
-from typing import List, Match, Optional
+from typing import List, Match, Optional, Sequence
 
 from runners import foreign
-from runners.record import Reading, Result, Runner, Unreadable, attempt, only_read, parser, usable
+from runners.record import (
+    Reading,
+    Result,
+    Runner,
+    Unreadable,
+    attempt,
+    not_understood,
+    only_read,
+    parser,
+    usable,
+)
 
 LARGEST = 2**22  # the last size unless another was asked for
 
@@ -44,10 +54,34 @@ def results(text: str) -> List[Result]:
 def _result(title: Match, body: str) -> Result:
     test = title[2] if _TWO_SIDED.fullmatch(title[1]) else f"{title[1]} {title[2]}"
     settings = {"test": test.lower(), "version": title[3] or "unknown"}
-    result = attempt(lambda: _readings(settings["test"], body), settings)
+    columns = _COLUMNS.search(body)
+    note = not_understood(strange(body[columns.end() :], _ROW)) if columns else ""
+    result = attempt(lambda: _readings(settings["test"], body), settings, note)
     if result.readings:
         settings["largest_bytes"] = result.readings[0].value[-1]
     return result
+
+
+def strange(table: str, row: "re.Pattern[str]") -> int:
+    """How many lines between a table's first and last row, or that begin with a number, are no row of it.
+
+    What launchers and other programs print after a table is none of its rows.
+    """
+    lines = table.splitlines(keepends=True)
+    is_row = [bool(row.fullmatch(line)) for line in lines]
+    last = max((place for place, whole in enumerate(is_row) if whole), default=-1)
+    return sum(
+        not whole
+        and not line.lstrip().startswith("#")
+        and (bool(line.strip()) and place < last or line.lstrip()[:1].isdigit())
+        for place, (line, whole) in enumerate(zip(lines, is_row))
+    )
+
+
+def require_ascending(sizes: Sequence[int]) -> None:
+    """Raises Unreadable unless each size is above the one before."""
+    if any(later <= earlier for earlier, later in zip(sizes, sizes[1:])):
+        raise Unreadable("the sizes do not ascend: several outputs are mixed")
 
 
 def _readings(test: str, body: str) -> List[Reading]:
@@ -62,8 +96,7 @@ def _readings(test: str, body: str) -> List[Reading]:
     if any("Fail" in (row[3] or "") for row in rows):
         raise Unreadable("OSU's own validation of the data failed")
     sizes = [int(row[1]) for row in rows]
-    if any(later <= earlier for earlier, later in zip(sizes, sizes[1:])):
-        raise Unreadable("the sizes do not ascend: several outputs are mixed")
+    require_ascending(sizes)
     if test == "latency":
         measured = Reading("message_time", [scaled(row[2], Decimal("1e-6")) for row in rows], "s")
     else:

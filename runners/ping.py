@@ -1,10 +1,25 @@
-"""ping: the round-trip time of small packets between two nodes."""
+"""ping: the round-trip time of small packets between two nodes.
+
+Read are the outputs of iputils (Linux), BusyBox, the BSDs, macOS and GNU inetutils. They differ in the name of the
+sequence number, in where it begins, and in their last lines.
+"""
 
 import re
 from statistics import median
 from typing import List
 
-from runners.record import Command, Reading, Result, Runner, Settings, Unreadable, parser
+from runners.record import (
+    Command,
+    Reading,
+    Result,
+    Runner,
+    Settings,
+    Unreadable,
+    attempt,
+    half_digit,
+    parser,
+    usable,
+)
 
 # Spaced so that one reply is back before the next request leaves.
 INTERVAL_S = 0.02
@@ -12,11 +27,20 @@ INTERVAL_S = 0.02
 # ping waits up to 10 s for replies after its last request.
 _MARGIN_S = 20.0
 
-_REPLY = re.compile(r"bytes from .*icmp_seq=(\d{1,18}) .*time=(\d{1,18}(?:\.\d{1,18})?) ms$", re.M)
-_SUMMARY = re.compile(
-    r"^(\d{1,18}) packets transmitted, (\d{1,18}) received,.* packet loss, time \d{1,18}ms$", re.M
+_SEQUENCES = 2**16  # of 16 bits: a long run begins again at 0
+_HEAD = re.compile(r"^PING \S+ ?\(", re.M)
+_NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
+_REPLY = re.compile(
+    rf"bytes from .*?(?:icmp_)?(?:seq|req)=(\d{{1,9}}) .*time=({_NUMBER}) ms( \(DUP!\))?$", re.M
 )
-_END = re.compile(r"^rtt min/avg/max/mdev = \S+ ms(, pipe \d{1,18})?$", re.M)
+_SUMMARY = re.compile(
+    r"^(\d{1,9}) packets transmitted, (\d{1,9}) (?:packets )?received,.* packet loss\b.*$", re.M
+)
+_END = re.compile(
+    rf"^(?:rtt|round-trip) min/avg/max(?:/\w+)? = ({_NUMBER})/{_NUMBER}/({_NUMBER})(?:/{_NUMBER})? ms"
+    r"(?:, .*)?$",
+    re.M,
+)
 
 
 def commands(point: Settings) -> List[Command]:
@@ -28,21 +52,47 @@ def commands(point: Settings) -> List[Command]:
 
 
 def results(text: str) -> List[Result]:
-    """The one result: round_trip_time in s, the median of all replies, and ping_loss, the lost share."""
-    summary = _SUMMARY.search(text)
-    if not summary:
+    """One result for each run in an output: round_trip_time in s, the median of all replies, and ping_loss, the lost share.
+
+    Raises Unreadable when no run can be used.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    heads = [head.start() for head in _HEAD.finditer(text)] or [0]
+    borders = [0, *heads[1:], len(text)]  # complaints may precede the first line
+    runs = [text[begin:end] for begin, end in zip(borders, borders[1:])]
+    return usable([attempt(lambda: _readings(run), {}) for run in runs])
+
+
+def _readings(run: str) -> List[Reading]:
+    summaries = _SUMMARY.findall(run)
+    if not summaries:
         raise Unreadable("ping's summary is missing: the run was stopped or its output cut off")
-    sent, received = int(summary[1]), int(summary[2])
+    if len(summaries) > 1:
+        raise Unreadable("several summaries of ping without their first lines: runs are mixed")
+    sent, received = map(int, summaries[0])
+    if sent == 0:
+        raise Unreadable("ping sent no echo request")
     if received == 0:
         raise Unreadable(f"none of {sent} echo requests was answered")
-    times = {int(sequence): float(milliseconds) for sequence, milliseconds in _REPLY.findall(text)}
-    if len(times) != received or not _END.search(text):
-        raise Unreadable(f"ping counts {received} replies, {len(times)} are printed whole")
-    readings = (
-        Reading("round_trip_time", median(times.values()) / 1e3, "s"),
+    if received > sent:
+        raise Unreadable(f"ping counts {received} replies to {sent} requests")
+    replies = _REPLY.findall(run)
+    first = [(sequence, time) for sequence, time, repeated in replies if not repeated]
+    ends = _END.findall(run)
+    if len(first) != received or len(ends) != 1:
+        raise Unreadable(f"ping counts {received} replies, {len(first)} are printed whole")
+    if sent <= _SEQUENCES and len({int(sequence) for sequence, _ in first}) < len(first):
+        raise Unreadable("two replies have one number: several runs are mixed")
+    printed = [time for _, time, _ in replies]  # ping's own least and largest are of duplicates too
+    for chosen, end in zip((min, max), ends[0]):
+        time = chosen(printed, key=float)
+        # Some versions round and some cut off.
+        if abs(float(time) - float(end)) > 2 * (half_digit(time) + half_digit(end)):
+            raise Unreadable(f"ping's {chosen.__name__} is {end} ms, that of its lines {time} ms")
+    return [
+        Reading("round_trip_time", median(float(time) for _, time in first) / 1e3, "s"),
         Reading("ping_loss", 1 - received / sent, "1"),
-    )
-    return [Result(readings)]
+    ]
 
 
 parse = parser("ping", results)

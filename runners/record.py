@@ -104,20 +104,31 @@ class Transcript:
 
 @dataclass(frozen=True)
 class Reading:
-    """A named number or text with its unit; a list holds one for each node, interval or size, as the schema says."""
+    """A named number or text with its unit; a list holds one for each node, interval or size, as the schema says.
+
+    Raises Unreadable when a number is not finite: no measurement is, whatever a damaged output says.
+    """
 
     name: str
     value: Any
     unit: str
 
+    def __post_init__(self) -> None:
+        if not _is_finite(self.value):
+            raise Unreadable(f"{self.name} is no finite number")
+
 
 @dataclass(frozen=True)
 class Result:
-    """One result in an output: its readings and the settings that it names, or why it is `refused`."""
+    """One result in an output: its readings and the settings that it names, or why it is `refused`.
+
+    `note` is what a reader of a usable result has to know, such as lines that were not understood.
+    """
 
     readings: Tuple[Reading, ...]
     settings: Settings = field(default_factory=dict)
     refused: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -267,10 +278,10 @@ def only_read(tool: str, option: str = "") -> Callable[[Settings], List[Command]
     return commands
 
 
-def attempt(read: Callable[[], Sequence[Reading]], settings: Settings) -> Result:
+def attempt(read: Callable[[], Sequence[Reading]], settings: Settings, note: str = "") -> Result:
     """The result of these settings, refused with the reason when reading it raises Unreadable."""
     try:
-        return Result(tuple(read()), settings)
+        return Result(tuple(read()), settings, note=note)
     except Unreadable as refusal:
         return Result((), settings, str(refusal))
 
@@ -291,20 +302,41 @@ def whole(tool: str, text: str, head: "re.Pattern[str]", end: "re.Pattern[str]")
     return first
 
 
-def rate_agrees(work: float, time: str, rate: str) -> bool:
-    """Whether a printed rate is `work` over a printed time, within what rounding both may hide."""
-    time_slack, rate_slack = _half_digit(time), _half_digit(rate)
+def not_understood(count: int, what: str = "line") -> str:
+    """A note on so many lines of a table that are not understood, empty when there are none."""
+    if not count:
+        return ""
+    noun, _, of = what.partition(" ")
+    several = f"{noun}s {of}".strip()
+    return (
+        f"1 {what} was not understood" if count == 1 else f"{count} {several} were not understood"
+    )
+
+
+def rate_agrees(work: float, time: str, rate: str, off: float = 0.0) -> bool:
+    """Whether a printed rate is `work` over a printed time, within what rounding both may hide.
+
+    It may be `off` by this part of itself besides.
+    """
+    time_slack, rate_slack = half_digit(time), half_digit(rate)
     slowest = work / (float(time) + time_slack)
     fastest = work / (float(time) - time_slack) if float(time) > time_slack else math.inf
-    # The tiny factor is for the arithmetic here.
-    above = slowest * (1 - 1e-9) <= float(rate) + rate_slack
-    return above and float(rate) - rate_slack <= fastest * (1 + 1e-9)
+    off = max(off, 1e-9)  # the least is for the arithmetic here
+    above = slowest * (1 - off) <= float(rate) + rate_slack
+    return above and float(rate) - rate_slack <= fastest * (1 + off)
 
 
-def _half_digit(printed: str) -> float:
+def half_digit(printed: str) -> float:
     """Half a unit of the last printed digit of a number such as 12.34 or 1.234e+01."""
     mantissa, _, exponent = printed.partition("e")
     return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether a number is finite, or all in a list are; what is no number counts as finite."""
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def to_json(record: Any) -> Dict[str, Any]:

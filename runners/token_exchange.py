@@ -159,6 +159,8 @@ def table(text: str) -> Table:
     head = whole("token", text, _HEAD, _END)
     pairs, size, runs = map(int, head.groups()[:3])
     warm_up, window = float(head[4]), float(head[5])
+    if not window:
+        raise Unreadable("token's first line names a window of 0 s")
     found = [match.groups() for match in _ROW.finditer(text)]
     listed = [(int(run), int(pair)) for pair, _, run, *_ in found]
     if not found or listed != list(product(range(1, runs + 1), range(1, pairs + 1))):

@@ -45,6 +45,7 @@ def listed(tool: str, output: str) -> list[dict]:
     found = importlib.import_module(f"runners.{tool}").RUNNER.results(output)
     return [
         {**result.settings, **({"refused": result.refused} if result.refused else {})}
+        | ({"note": result.note} if result.note else {})
         | {reading.name: reading.value for reading in result.readings}
         for result in found
     ]

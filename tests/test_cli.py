@@ -28,10 +28,10 @@ def test_the_installed_command_works_from_any_folder(tmp_path):
     for result in results:
         rate = {reading["name"]: reading for reading in result["readings"]}["hpl_rate"]
         assert rate["value"] > 0 and rate["unit"] == "Gflop/s" and result["settings"]["N"] > 0
-    parse[2] = "nosuch"
+    parse[2] = "lapack"
     done = subprocess.run(parse, capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
-    assert done.stderr.startswith("falloff: there is no tool 'nosuch'")
+    assert done.stderr.startswith("falloff: there is no tool 'lapack'")
 
 
 def test_printed_readings_name_the_reason_of_a_failed_run():

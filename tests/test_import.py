@@ -132,6 +132,27 @@ def test_what_cannot_be_used_stays_with_its_reason(tmp_path, falloff):
     assert code == 1 and "no result of HPL can be used: the residual check FAILED" in err
 
 
+def test_only_mixed_precision_is_said_to_be_that(tmp_path, falloff):
+    """A file of HPL-AI alone did reach its end; it is no share of Rpeak."""
+    code, _, err = falloff("hpl", recorded.FOLDER / "hpl" / "nvidia-hpl-ai.txt")
+    assert code == 1 and "mixed precision (HPL-AI)" in err and "End of Tests" not in err
+
+
+def test_a_grid_that_is_no_multiple_of_the_ranks_is_said(outputs, tmp_path):
+    """ranks_per_node was given: it is not asked for again, and the grid that does not fit it is named."""
+    _, notes = hpl_of(tmp_path, [outputs], {"ranks_per_node": 3})
+    assert "2 x 2 processes are no multiple of ranks_per_node = 3" in notes
+    assert "--set ranks_per_node=R" not in notes
+
+
+def test_notes_on_what_was_not_understood_are_printed(tmp_path, falloff):
+    """A damaged row is not left out without a word."""
+    latency = recorded.text("osu/5.4.3-latency")
+    (tmp_path / "osu.txt").write_text(latency.replace("2.80\n", "2,80\n", 1))
+    code, _, err = falloff("osu", tmp_path / "osu.txt")
+    assert code == 0 and "osu.txt: 1 line was not understood" in err
+
+
 def test_a_run_that_two_files_hold_counts_once(tmp_path):
     """HPL.out beside the job's own output is one run; equal rows within one file are two."""
     run_ = foreign_hpl.output(60.0)
@@ -186,7 +207,9 @@ def test_importing_again_changes_nothing_and_completes_what_was_cut_off(outputs,
     assert store.assemble(folder).sizes["trial"] == 18 and Folder(folder).stopped_by() == "import"
 
 
-@pytest.mark.parametrize("tool", ["hpl", "hpcc", "iperf3", "netperf", "ping", "osu", "imb"])
+@pytest.mark.parametrize(
+    "tool", ["hpl", "hpcc", "iperf3", "iperf2", "netperf", "ping", "osu", "imb"]
+)
 def test_every_result_of_a_real_output_is_kept(tool, tmp_path):
     """Each recorded output of a tool, whole or not: all its readings, in their units, or the reason against it."""
     files = [recorded.FOLDER / f"{case}.txt" for case in recorded.cases(tool)]

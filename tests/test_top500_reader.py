@@ -22,6 +22,25 @@ def read(folder, name, content):
     return read_folder(folder)
 
 
+def others(lists):
+    """The notes but for the one that a made-up list of a few systems always has."""
+    return [note for note in lists.notes if "every share is of these" not in note]
+
+
+def test_a_cut_list_and_an_impossible_efficiency_are_noted(tmp_path):
+    """500 systems with ranks 1 to 500 are whole; 250 of them are not, and 916 % is said with its rank."""
+    row = ("", "", "", 8, 1500.0, 3000.0, "Myrinet", "")
+    systems = [(rank, *row) for rank in range(1, 501)]
+    assert read(tmp_path, "TOP500_200811.csv", text("2008-11", systems=systems)).notes == ()
+    cut = read(tmp_path, "TOP500_200811.csv", text("2008-11", systems=systems[:250]))
+    assert cut.notes == (
+        "TOP500_200811.csv: 250 of 500 systems are there, and every share is of these",
+    )
+    systems[243] = (244, "", "", "", 8, 27480.0, 3000.0, "Myrinet", "")
+    (note,) = read(tmp_path, "TOP500_200811.csv", text("2008-11", systems=systems)).notes
+    assert "1 with more than 100 % of RPeak, at most 916 % (rank 244)" in note
+
+
 def same(lists, month):
     """The systems are the rows of a made-up list; rates are in flop/s."""
     for place, field in enumerate(FIELDS):
@@ -38,7 +57,7 @@ def test_the_columns_of_every_time(month, tmp_path):
     """Processors, Cores or Total Cores; RMax, Rmax or Rmax [TFlop/s]; whatever stands between them."""
     lists = read(tmp_path, f"TOP500_{month.replace('-', '')}.csv", text(month))
     same(lists, month)
-    assert set(lists.systems.list) == {month} and lists.notes == ()
+    assert set(lists.systems.list) == {month} and not others(lists)
 
 
 FORMS = {
@@ -74,6 +93,10 @@ def test_lists_of_a_folder_follow_each_other(tmp_path):
     lists = read(tmp_path, "TOP500_200811_all.xml", "<a/>")
     assert lists.systems.list.unique().tolist() == ["2008-11", "2012-11"]
     assert "TOP500_200811_all.xml was not read" in lists.notes[0]
+    (tmp_path / "TOP500_201006.csv").write_text("a,b\n1,2\n")
+    lists = read_folder(tmp_path)  # one that cannot be read does not stop the others
+    assert lists.systems.list.unique().tolist() == ["2008-11", "2012-11"]
+    assert "TOP500_201006.csv: it needs the columns" in lists.notes[-1]
     assert read_folder(tmp_path / "gone").systems.empty
 
 
@@ -88,7 +111,7 @@ def test_unusable_rates_leave_no_efficiency(tmp_path):
     ]
     lists = read(tmp_path, "TOP500_200811.csv", "\n".join([content[0], *lines]))
     assert lists.systems.efficiency[0] == 0.5 and lists.systems.efficiency[1:].isna().all()
-    assert lists.notes == ("TOP500_200811.csv: 6 systems have no usable RMax or RPeak",)
+    assert others(lists) == ["TOP500_200811.csv: 6 systems have no usable RMax or RPeak"]
 
 
 @pytest.mark.parametrize("unit", ["Gflop/s", "GFlops", "TFlop/s", "PFlop/s", "Mflop/s", ""])
@@ -134,12 +157,27 @@ def test_faults_are_told(fault, tmp_path):
 
 def test_all_files_faults_are_told_at_once(tmp_path):
     """A name without a month, a second file of the same list, and a file without columns."""
-    for name in ("list.csv", "TOP500_200811.csv", "top500-2008-11.tsv"):
-        (tmp_path / name).write_text(text("2008-11"), encoding="utf-8")
+    (tmp_path / "list.csv").write_text(text("2008-11"), encoding="utf-8")
     with pytest.raises(FalloffError) as error:
         read(tmp_path, "TOP500_200906.csv", "a,b\n1,2\n")
-    for said in ("another list of 2008-11", "list.csv: its name", "TOP500_200906.csv: it needs"):
+    for said in ("list.csv: its name", "TOP500_200906.csv: it needs"):
         assert said in str(error.value)
+    for name in ("TOP500_200811.csv", "top500-2008-11.tsv"):
+        (tmp_path / name).write_text(text("2008-11"), encoding="utf-8")
+    assert "another list of 2008-11" in " ".join(read_folder(tmp_path).notes)
+
+
+@pytest.mark.parametrize("suffix", ["xls", "xlsx"])
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9])
+def test_a_truncated_workbook_is_told(suffix, share, tmp_path):
+    """Whatever the reader does with it, a panic of its native code included."""
+    whole = (WORKBOOKS / f"TOP500_200811.{suffix}").read_bytes()
+    try:
+        lists = read(tmp_path, f"TOP500_200811.{suffix}", whole[: int(share * len(whole))])
+    except FalloffError as error:
+        assert f"TOP500_200811.{suffix}" in str(error)
+    else:
+        assert "every share is of these" in " ".join(lists.notes)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from runners.record import FalloffError, Unreadable
 
 CASES = recorded.cases()
 TOOLS = sorted({case.split("/")[0] for case in CASES})
-ONLY_READ = ("hpcc", "imb", "osu")
+ONLY_READ = ("hpcc", "imb", "iperf2", "osu")
 OF_UNKNOWN_ORIGIN = [
     case for case in CASES if {"results", "no_result"} & set(recorded.expected(case))
 ]

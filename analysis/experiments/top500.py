@@ -65,7 +65,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Top500:
-    """The systems of all lists that are there, and what the sources print; `notes` say what was left out."""
+    """The systems of all lists that are there, and what the sources print; `notes` say what was left out or is odd."""
 
     systems: pd.DataFrame
     aggregates: tuple[Aggregate, ...]
@@ -200,6 +200,7 @@ def finding(study: Top500) -> str:
             f"Gigabit Ethernet's systems of {month_name(average.month)} reach {average.text(average.printed)} of their peak on "
             f"average, from {lowest.text(lowest.printed)} to {highest.text(highest.printed)} [@bonding]. The lists are not "
             f"shipped; `{FOLDER}/README.md` says where they come from."
+            + (f"\n\n{plain(' '.join(study.notes))}" if study.notes else "")
         )
     others = [f"{one.what} ({one.family})" for one in checked if not one.agreeing]
     words = [

@@ -24,6 +24,9 @@ LAWS = {
 }
 
 
+ROUNDING = 1e-6  # of an estimate or an interval's end, by which blocks without scatter may miss it
+
+
 @dataclass(frozen=True)
 class HeldOut:
     """How well the smaller configurations predict the largest.
@@ -113,11 +116,16 @@ def _comparison(model, x, table):
         reason = "none: no block is complete"
         return Comparison(model, pooled, interval_kind=reason, held_out_refused=reason)
     held_out, reason = _held_out(model, x, whole)
-    return Comparison(model, pooled, *_intervals(model, x, whole), held_out, reason)
+    return Comparison(model, pooled, *_intervals(pooled, x, whole), held_out, reason)
 
 
-def _intervals(model, x, table):
-    """The parameters' t intervals over the blocks, and their kind; none where a block cannot be fitted."""
+def _intervals(pooled, x, table):
+    """The parameters' t intervals over the blocks, and their kind; none where a block cannot be fitted.
+
+    None either where one does not hold the estimate from all points: the blocks then do not tell that parameter, and
+    their mean is of runaway fits.
+    """
+    model = pooled.model
     try:
         blocks = fit_blocks(model, x, table)
     except FalloffError as refusal:
@@ -128,6 +136,14 @@ def _intervals(model, x, table):
         name: tuple(np.clip(ends, *model.bounds[name]).tolist())
         for name, ends in blocks.intervals.items()
     }
+    for name, (low, high) in intervals.items():
+        estimate = pooled.estimates[name]
+        slack = ROUNDING * max(abs(low), abs(high), abs(estimate))
+        if not low - slack <= estimate <= high + slack:
+            outside = (
+                f"{name} is {estimate:.3g} over all points, {low:.3g} to {high:.3g} over the blocks"
+            )
+            return {}, f"none: {outside}; the blocks do not tell it"
     return intervals, f"t interval over {blocks.blocks} blocks"
 
 

@@ -37,13 +37,19 @@ class Model:
         return code.co_varnames[1 : code.co_argcount]
 
 
+# What people call a model, and its file.
+ALIASES = {"usl": "universal_scalability", "latency_bandwidth": "hockney"}
+
+
 def names() -> list[str]:
     """The names of all models: the files in this folder, without those that serve several."""
     return sorted(file.stem for file in Path(__file__).parent.glob("[!_]*.py"))
 
 
 def find(name: str) -> Model:
-    """The model called `name`; raises FalloffError naming the ones that exist."""
+    """The model called `name`, or by one of ALIASES; raises FalloffError naming the ones that exist."""
+    name = ALIASES.get(name.lower(), name.lower())
     if name not in names():
-        raise FalloffError(f"There is no model {name!r}; there are {', '.join(names())}.")
+        known = ", ".join([*names(), *ALIASES])
+        raise FalloffError(f"There is no model {name!r}; there are {known}.")
     return import_module(f"{__name__}.{name}").MODEL
