@@ -2,6 +2,7 @@
 
 # What takes long to import is imported where it is used: `falloff import --print` should answer at once.
 import json
+import shlex
 import sys
 from contextlib import suppress
 from datetime import datetime
@@ -180,18 +181,27 @@ def explore(folder: Path | None, static: Path | None, port: int, browser: bool) 
     return 0
 
 
-def fit_table(model: str, file: Path, x: str, y: str) -> int:
-    """Print a model's fit to two columns of a CSV file as JSON."""
+def fit_table(words: list[str], x: str, y: str, block: str) -> int:
+    """Print a model's fit to two columns of a CSV file as JSON; of all models, on blocks, where none is named."""
+    if len(words) > 2:
+        raise FalloffError(f"fit takes a model and a file, or a file alone, not {' '.join(words)}")
+    if len(words) == 1:
+        if not block:
+            remedy = "say what was measured together by --block COLUMN"
+            raise FalloffError(
+                f"all models are compared on blocks: {remedy}, or name a model before the file"
+            )
+        return _fit_all(Path(words[0]), x, y, block)
     from analysis import models, tables
     from analysis.fitting import fit
 
-    table = tables.read(file, x, y)
+    model, table = models.find(words[0]), tables.read(Path(words[1]), x, y)
     tables.require_numbers(table, x, y)
-    print(json.dumps(fit.fit(models.find(model), table[x], table[y]).as_json(), indent=2))
+    print(json.dumps(fit.fit(model, table[x], table[y]).as_json(), indent=2))
     return 0
 
 
-def compare_models(file: Path, x: str, y: str, block: str) -> int:
+def _fit_all(file: Path, x: str, y: str, block: str) -> int:
     """Print every model's comparison on blocks of a CSV file as JSON, the best supported first."""
     from analysis import models, tables
     from analysis.fitting import compare
@@ -202,6 +212,54 @@ def compare_models(file: Path, x: str, y: str, block: str) -> int:
     found = compare.compare(curves, *tables.blocks(tables.read(file, x, y, block), x, y, block))
     print(json.dumps([comparison.as_json() for comparison in found], indent=2))
     return 0
+
+
+def compare_samples(
+    old: Path,
+    new: Path,
+    margin: float,
+    x: str,
+    y: str,
+    block: str,
+    better: str,
+    figure: Path,
+    as_json: bool,
+    row: int | None,
+) -> int:
+    """Print what changed from OLD to NEW and draw it; the exit code is the answer's.
+
+    With `row` what the tools of that statement's trials printed is printed instead.
+    """
+    from analysis import comparison, comparison_exhibits, samples, style
+
+    columns = {"x": x, "y": y, "block": block}
+    both = {source: samples.read(source, columns, better) for source in (old, new)}
+    found = comparison.compare(both[old], both[new], margin / 100)
+    if row:
+        if row > len(found.changes):
+            raise FalloffError(f"there is no row {row}: the comparison has {len(found.changes)}")
+        for name, source in (("OLD", old), ("NEW", new)):
+            points = found.changes[row - 1].points
+            for trial, printed in samples.printed(source, both[source], points):
+                print(f"{name} {trial}\n{printed}\n")
+        return 0
+    if as_json:
+        print(json.dumps(comparison_exhibits.as_data(found), indent=2))
+    else:
+        print(comparison_exhibits.text(found))
+    try:
+        figure.parent.mkdir(parents=True, exist_ok=True)
+        style.save(comparison_exhibits.estimation_plot(found), figure)
+    except OSError as error:
+        raise FalloffError(
+            f"cannot write the figure {figure}: {error.strerror}; name another by --figure"
+        ) from None
+    if not as_json:
+        print(f"\nFigure: {figure}")
+        print(
+            f"What the tools of a row printed: falloff compare {shlex.join([str(old), str(new)])} --transcripts N"
+        )
+    return comparison.EXIT_CODES[found.answer]
 
 
 def plan_campaign(campaign: str, testbed: str) -> int:

@@ -28,6 +28,10 @@ TESTBED = {
 }
 SWITCH = {"action": "store_true"}
 FOLDER = {"type": Path, "metavar": "FOLDER"}
+COMPARED = paths.ROOT / "build" / "compare.svg"
+MISTAKES = {
+    "compare": 3
+}  # exit codes where 1 and 2 are answers; elsewhere a mistake is 1, or argparse's 2
 COLUMN = {"required": True, "metavar": "COLUMN"}
 TOOLS = (
     "hpl, hpcc, dgemm, iperf3, iperf2, netperf, ping, frame_limit, fanout, udp_sizes, token_exchange, payload, node_rates, "
@@ -159,18 +163,44 @@ def parser() -> argparse.ArgumentParser:
     )
     add("argv", nargs="+", metavar="PROGRAM", help="after `--`: the command line to run")
 
-    add = command("fit", commands.fit_table, "fit a model to two columns of a CSV file, as JSON")
-    add("model", help="a name in analysis/models")
-    add("file", type=Path)
+    summary = "fit a model, or all models, to columns of a CSV file, as JSON"
+    add = command(
+        "fit",
+        commands.fit_table,
+        summary,
+        "Fit a model to two columns: `falloff fit universal_scalability FILE.csv --x nodes --y rate`. Without a model's name all "
+        "models are compared, which needs blocks: `falloff fit FILE.csv --x nodes --y rate --block run`.",
+    )
+    add("words", nargs="+", metavar="[MODEL] FILE.csv", help="MODEL: a name in analysis/models")
     add("--x", **COLUMN)
     add("--y", **COLUMN)
+    add("--block", default="", metavar="COLUMN", help="what was measured together")
 
-    summary = "compare all models on blocks of a CSV file, as JSON"
-    add = command("compare", commands.compare_models, summary)
-    add("file", type=Path)
-    add("--x", **COLUMN)
-    add("--y", **COLUMN)
-    add("--block", **COLUMN, help="what was measured together")
+    add = command(
+        "compare",
+        commands.compare_samples,
+        "did the cluster change? every point and contrast of two campaigns or CSV files",
+        "Compare two campaigns' folders (your own runs, references, imports), or two CSV files with the columns nodes, "
+        "rate and block. Every point and every planned contrast is faster, slower, the same within the margin, or undecided. "
+        "The exit code is 0 for the same or faster, 1 when anything is slower, 2 when it is undecided, 3 for a mistake.",
+    )
+    add("old", type=Path, metavar="OLD", help="a campaign's folder or a CSV file")
+    add("new", type=Path, metavar="NEW")
+    add("--margin", type=percentage, default=3.0, metavar="PERCENT", help="default: 3")
+    for role, column in (("x", "nodes"), ("y", "rate"), ("block", "block")):
+        add(f"--{role}", default=column, metavar="COLUMN", help=f"of CSV files (default: {column})")
+    better = {"choices": ("higher", "lower"), "default": "higher"}
+    add("--better", **better, help="which y of a CSV file is better (default: higher)")
+    add(
+        "--figure",
+        type=Path,
+        default=COMPARED,
+        metavar="FILE.svg",
+        help="default: build/compare.svg",
+    )
+    add("--json", dest="as_json", **SWITCH, help="print JSON instead")
+    shown = "instead print what the tools of row N printed on both sides"
+    add("--transcripts", dest="row", type=positive, metavar="N", help=shown)
 
     summary = "explore datasets in the browser: pick, leave out, click, ask what if"
     add = command("explore", commands.explore, summary)
@@ -244,41 +274,54 @@ def whole(text: str, least: int, most: int) -> int:
     return int(text)
 
 
+def percentage(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 100:
+        raise argparse.ArgumentTypeError("must be above 0 and below 100")
+    return number
+
+
 def main() -> int:
     """Run the command line; a user's mistake ends in a line or two and exit code 1, never in a traceback."""
+    mistake = MISTAKES.get("".join(sys.argv[1:2]), 0)
     grammar = parser()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks what could stand next
         import argcomplete
 
         argcomplete.autocomplete(grammar)
-    arguments = vars(grammar.parse_args())
+    try:
+        arguments = vars(grammar.parse_args())
+    except SystemExit as usage:
+        raise SystemExit(mistake if usage.code and mistake else usage.code) from None
     do = arguments.pop("do")
     try:
         code = do(**arguments)
         sys.stdout.flush()
         return code
     except FalloffError as error:
-        return refuse(str(error))
+        return refuse(str(error), mistake or 1)
     except BrokenPipeError:  # `falloff evidence trace share | head`: the reader has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
         if error.errno in FULL:
             kept = "finished trials are kept; make room, and the same command goes on"
-            return refuse(f"the disk is full at {error.filename or 'a file'}: {kept}")
+            full = f"the disk is full at {error.filename or 'a file'}: {kept}"
+            return refuse(full, mistake or 1)
         if error.filename is None:
             raise
-        return refuse(f"{error.filename} cannot be read or written: {error.strerror}")
+        unusable = f"{error.filename} cannot be read or written: {error.strerror}"
+        return refuse(unusable, mistake or 1)
     except KeyboardInterrupt:
         kept = "finished trials are kept; the same command goes on from there."
         print(f"\nInterrupted: {kept}", file=sys.stderr)
         return 130
 
 
-def refuse(message: str) -> int:
+def refuse(message: str, code: int = 1) -> int:
     """Print why something was not done, and return the exit code that says so."""
     print(f"{CLEAR if sys.stderr.isatty() else ''}falloff: {message}", file=sys.stderr)
-    return 1
+    return code
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from runners.record import FalloffError
 def read(file: Path, *columns: str) -> pd.DataFrame:
     """The columns of a CSV file; raises FalloffError when it cannot be read or lacks one."""
     try:
-        table = pd.read_csv(file)
+        # A row's number stays that of its line, less the heading's.
+        table = pd.read_csv(file, skip_blank_lines=False).dropna(how="all")
     except (OSError, ValueError) as error:
         raise FalloffError(f"cannot read {file} as CSV: {error}") from None
     for column in columns:
@@ -43,9 +44,14 @@ def blocks(table: pd.DataFrame, x: str, y: str, block: str) -> tuple[np.ndarray,
     Raises FalloffError when a block has two values at one x, or a column is no number.
     """
     require_numbers(table, x, y)
-    twice = table[table.duplicated([block, x])]
-    if len(twice):
-        at = f"block {twice[block].iloc[0]} has two rows at {x} = {twice[x].iloc[0]:g}"
-        raise FalloffError(f"{at}; a block has one value at each {x}")
+    refuse_twice(table, x, block)
     wide = table.pivot(index=block, columns=x, values=y)
     return wide.columns.to_numpy(float), wide.to_numpy(float)
+
+
+def refuse_twice(table: pd.DataFrame, x: str, block: str) -> None:
+    """Raises FalloffError when a block has two rows at one x."""
+    twice = table[table.duplicated([block, x])]
+    if len(twice):
+        at = f"block {twice[block].iloc[0]} has two rows at {x} = {twice[x].iloc[0]}"
+        raise FalloffError(f"{at}; a block has one value at each {x}")

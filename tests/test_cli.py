@@ -57,7 +57,7 @@ def test_fit_and_compare_find_a_power_law(tmp_path):
     for name, truth in zip(fit["estimates"], (3, 0.6), strict=True):
         low, high = fit["intervals_95"][name]
         assert low < truth < high
-    compared = json.loads(run("compare", str(table), *columns, "--block", "block").stdout)
+    compared = json.loads(run("fit", str(table), *columns, "--block", "block").stdout)
     found = {comparison["model"]: comparison for comparison in compared}
     best = compared[0]
     low, high = best["intervals_95"]["b"]
@@ -93,6 +93,7 @@ def test_plan_says_minutes_and_probabilities():
         (("doctor", "--testbed", "emulated"), "testbed emulated is no cluster"),
         (("fit", "parabola", "README.md", "--x", "a", "--y", "b"), "README.md"),
         (("fit", "constant", "data/published/smith_table1.csv", "--x", "P", "--y", "q"), "no column 'q'"),
+        (("fit", "README.md", "--x", "a", "--y", "b"), "say what was measured together by --block"),
         (("report", "--design", "data"), "cannot read data"),
     ],
 )  # fmt: skip

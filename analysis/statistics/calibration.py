@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from analysis import paths
+from analysis.statistics import change
 from analysis.statistics.design import Design, Statement, of
 from analysis.statistics.judgement import (
     DECIDED,
@@ -192,6 +193,80 @@ def simulate_reproduction(settings: Mapping) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def simulate_comparison(settings: Mapping) -> pd.DataFrame:
+    """How often `falloff compare` answers wrongly: by number of points, blocks, scatter and truth, a row each.
+
+    Truths: `none` changed, `all` points are slower by exactly the margin, or `one` of them by `slower`. Several points are
+    those of two networks, with the contrast between these from the fewest nodes to all others. `wrongly_changed`: any
+    statement whose truth is 0 is called faster or slower; `wrongly_same`: any whose truth is the margin or more is called
+    the same; `found`: the last point, where it is slower, is called so; `all_same`: every statement is called the same.
+    """
+    sizes, rows = settings["comparison"], []
+    cells = itertools.product(
+        sizes["points"],
+        sizes["blocks"],
+        sizes["run_sds"],
+        sizes["new_scatters"],
+        ("none", "all", "one"),
+    )
+    for points, (old_blocks, new_blocks), run_sd, scatter, truth in cells:
+        random = np.random.default_rng([settings["seed"], 2, len(rows)])
+        true = _planted(points, truth, sizes)
+        old = random.normal(0, run_sd, (sizes["campaigns"], points, old_blocks))
+        new = (
+            random.normal(0, scatter * run_sd, (sizes["campaigns"], points, new_blocks))
+            + true[:, None]
+        )
+        rates = comparison_rates(old, new, true, sizes["margin"])
+        rows.append(
+            {
+                "points": points,
+                "old_blocks": old_blocks,
+                "new_blocks": new_blocks,
+                "run_sd": run_sd,
+                "new_scatter": scatter,
+                "truth": truth,
+                **rates,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def comparison_rates(old, new, true, margin: float) -> dict[str, float]:
+    """The rates of one cell of `simulate_comparison` from log-speeds (campaigns, points, blocks) and the points' true changes
+    (points,), also on the log scale."""
+    true = with_contrasts(np.asarray(true, float)[:, None])[:, 0]
+    is_none, is_outside = true == 0, np.abs(true) >= change.log_margin(margin) * (1 - 1e-9)
+    found = change.differences(with_contrasts(old), with_contrasts(new))
+    answers = change.answers(found, margin)
+    points = old.shape[1]
+    is_changed = np.isin(answers, (change.SLOWER, change.FASTER))
+    return {
+        "wrongly_changed": (is_changed & is_none).any(axis=1).mean(),
+        "wrongly_same": ((answers == change.SAME) & is_outside).any(axis=1).mean(),
+        "found": (answers[:, points - 1] == change.SLOWER).mean(),
+        "all_same": (answers == change.SAME).all(axis=1).mean(),
+    }
+
+
+def with_contrasts(points: np.ndarray) -> np.ndarray:
+    """Values (..., points, blocks) of two networks, the first half being one's over nodes, and below them the contrasts
+    between the two from the fewest nodes to all others; a single point has none."""
+    half = points.shape[-2] // 2
+    ratios = points[..., half : 2 * half, :] - points[..., :half, :]
+    return np.concatenate([points, ratios[..., 1:, :] - ratios[..., :1, :]], axis=-2)
+
+
+def _planted(points: int, truth: str, sizes: Mapping) -> np.ndarray:
+    """The points' true changes on the log scale, shape (points,)."""
+    changes = np.zeros(points)
+    if truth == "all":
+        changes[:] = -change.log_margin(sizes["margin"])
+    if truth == "one":
+        changes[-1] = np.log1p(-sizes["slower"])
+    return changes
+
+
 def results() -> pd.DataFrame:
     """The stored error rates, as `simulate` returns them."""
     return pd.read_csv(FOLDER / "error_rates.csv")
@@ -212,12 +287,13 @@ def summary(rows: pd.DataFrame, settings: Mapping) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Simulate every truth and write both tables to data/calibration."""
+    """Simulate every truth and write all tables to data/calibration."""
     settings = load()
     rows = simulate(settings)
     for name, table in {
         "error_rates": rows,
         "reproduction": simulate_reproduction(settings),
+        "comparison": simulate_comparison(settings),
     }.items():
         table.to_csv(FOLDER / f"{name}.csv", index=False, float_format="%.4f", lineterminator="\n")
     print(summary(rows, settings).to_string(index=False, float_format="{:.4f}".format))

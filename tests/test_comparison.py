@@ -1,0 +1,337 @@
+"""`falloff compare`: planted changes are found, nothing else is, and bad input is refused in a line."""
+
+import json
+import re
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+import synthetic
+from command_line import ROOT, run
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from analysis import comparison_exhibits, importing, samples
+from analysis.comparison import compare
+from analysis.experiments import planted_change
+from analysis.statistics import calibration, change
+from analysis.statistics.change import FASTER, SAME, SLOWER
+from analysis.statistics.judgement import UNDECIDED
+from runners.record import FalloffError
+
+HPL = ROOT / "tests" / "transcripts" / "hpl" / "2.0-several-rows.txt"
+REFERENCE = ROOT / "data" / "reference"
+NODES = (1, 2, 4, 8, 16)
+
+
+def sample(name, seed, falls, **chance):
+    """A synthetic campaign of 8 blocks as a sample."""
+    dataset = synthetic.campaign(8, falls, noise=0.004, block_effect=0.002, seed=seed, **chance)
+    return samples.of_dataset(dataset, name)
+
+
+def write(file, seed, slower=1.0, blocks=8, noise=0.005, names=("nodes", "rate", "block"), power=1):
+    """A CSV file of rates over nodes, at 16 nodes times `slower`; with the power -1 of times instead of rates."""
+    random = np.random.default_rng(seed)
+    rows = [
+        (n, (3 * n**0.9 * random.normal(1, noise) * (slower if n == 16 else 1)) ** power, block)
+        for block, n in product(range(blocks), NODES)
+    ]
+    pd.DataFrame(rows, columns=list(names)).to_csv(file, index=False)
+    return str(file)
+
+
+def test_an_unchanged_cluster_is_the_same():
+    """All points and contrasts are, and the overall answer is."""
+    found = compare(sample("a", 1, {"gige": 0.13}), sample("b", 2, {"gige": 0.13}))
+    assert {one.answer for one in found.changes} == {SAME} and found.answer == SAME
+    assert len([one for one in found.changes if not one.is_contrast]) == 12
+    assert len([one for one in found.changes if one.is_contrast]) == 3
+
+
+def test_a_planted_fall_is_found_where_it_is():
+    """A network that loses 9 % more at 8 nodes: that point and its contrasts are slower by that, 1 and 2 nodes are the same."""
+    lost = {"gige": 1 - 0.87 * 0.91}
+    found = compare(sample("a", 1, {"gige": 0.13}), sample("b", 2, lost))
+    answers = {one.what: one for one in found.changes}
+    for what in ("GigE, 8 nodes", "GigE / 10GE, 2 to 8 nodes", "GigE / control, 2 to 8 nodes"):
+        assert answers[what].answer == SLOWER and answers[what].low < 0.91 < answers[what].high
+    unchanged = [
+        one.answer
+        for one in found.changes
+        if "GigE" not in one.what or "1 node" in one.what or "2 nodes" == one.what[-7:]
+    ]
+    assert set(unchanged) == {SAME} and len(unchanged) > 8
+    assert found.answer == SLOWER
+    back = compare(sample("b", 2, lost), sample("a", 1, {"gige": 0.13}))
+    assert back.answer == FASTER and len(back.with_answer(FASTER)) == len(found.with_answer(SLOWER))
+
+
+def test_the_interval_holds_for_any_scatter_and_a_change_has_holms_p():
+    """Scipy's standard error with the freedom of the smaller side; a p that is small alone is not among thirty."""
+    random = np.random.default_rng(3)
+    old, new = random.normal(0, 0.01, (30, 6)), random.normal(0, 0.03, (30, 4))
+    new[0, 1] = np.nan
+    found = change.differences(old, new)
+    low, high = found.intervals
+    for row, freedom in ((0, 2), (7, 3)):
+        test = stats.ttest_ind(new[row][np.isfinite(new[row])], old[row], equal_var=False)
+        error = found.difference[row] / test.statistic
+        assert found.error[row] == pytest.approx(error) and found.freedom[row] == freedom
+        assert high[row] - low[row] == pytest.approx(2 * stats.t.isf(0.025, freedom) * error)
+        p = 2 * stats.t.sf(abs(test.statistic), freedom)
+        assert change.p_values(found, 0.03)[1][row] == pytest.approx(p)
+    p = change.p_values(found, 0.03)
+    p[0][3] = np.nan
+    for family in p:
+        known = np.isfinite(family)
+        expected = multipletests(family[known], method="holm")[1]
+        assert change._holm(family)[known] == pytest.approx(expected)
+    assert np.isnan(change._holm(p[0])[3])
+    found.difference[5] = -4.5 * found.error[5]
+    assert 0.05 / 30 < change.p_values(found, 0.001)[1][5] < 0.05
+    assert change.answers(found, 0.001, together=False)[5] == SLOWER
+    assert change.answers(found, 0.001)[5] == UNDECIDED
+
+
+def test_so_many_blocks_as_it_says_decide():
+    """An unchanged speed is the same about four times in five with them, and seldom with half of them."""
+    random = np.random.default_rng(4)
+    error = 0.02 * (2 / 5) ** 0.5  # of five blocks a side
+    today = change.Differences(np.zeros(1), np.array([error]), np.array([4]))
+    needed = int(change.blocks_needed(today, np.array([5.0]), 0.03)[0])
+    for blocks, least, most in ((needed, 0.7, 1.0), (needed // 2, 0.0, 0.5)):
+        old, new = random.normal(0, 0.02, (2, 400, 1, blocks))
+        answers = change.answers(change.differences(old, new), 0.03)
+        assert least <= (answers == SAME).mean() <= most
+
+
+def test_what_has_no_scatter_or_a_single_block():
+    """A simulation is compared as it is; a single block is undecided, however large the change."""
+    exact = change.exactly([[0.0], [0.0], [0.0]], [[-0.01], [-0.05], [0.05]])
+    assert change.answers(exact, 0.03).tolist() == [SAME, SLOWER, FASTER]
+    single = change.differences([[0.0, 0.01, -0.01]], [[-0.5, np.nan, np.nan]])
+    assert change.answers(single, 0.03).tolist() == [UNDECIDED]
+    assert (
+        change.overall([SAME, UNDECIDED, FASTER]) == UNDECIDED and change.overall([]) == UNDECIDED
+    )
+
+
+@pytest.mark.parametrize(("slower", "noise", "code", "answer"), [(1, 0.003, 0, SAME), (0.93, 0.003, 1, SLOWER), (1.08, 0.003, 0, FASTER), (1, 0.2, 2, UNDECIDED)])  # fmt: skip
+def test_two_csv_files_need_no_options(slower, noise, code, answer, tmp_path):
+    """The exit code is the answer's; every point of the figure and the JSON is there."""
+    old, new = (
+        write(tmp_path / "old.csv", 1, noise=noise),
+        write(tmp_path / "new.csv", 2, slower, noise=noise),
+    )
+    figure = tmp_path / "made" / "figure.svg"
+    done = run("compare", old, new, "--figure", str(figure))
+    assert done.returncode == code and answer in done.stdout.splitlines()[0].lower()
+    assert figure.read_text().startswith("<?xml")
+    told = json.loads(run("compare", old, new, "--figure", str(figure), "--json").stdout)
+    assert told["answer"] == answer and [one["n_old"] for one in told["statements"]] == [8] * len(
+        NODES
+    )
+    if slower != 1:
+        assert [one["what"] for one in told["statements"] if one["answer"] == answer] == [
+            "16 nodes"
+        ]
+
+
+def test_other_columns_times_and_the_lines_of_a_row(tmp_path):
+    """Columns are named by options, a shorter time is faster, and a row leads to its lines."""
+    names = ("size", "seconds", "run")
+    old, new = (
+        write(tmp_path / "old.csv", 1, names=names, power=-1),
+        write(tmp_path / "new.csv", 2, 0.93, names=names, power=-1),
+    )
+    columns = (
+        "--x",
+        "size",
+        "--y",
+        "seconds",
+        "--block",
+        "run",
+        "--better",
+        "lower",
+        "--figure",
+        str(tmp_path / "f.svg"),
+    )
+    told = json.loads(run("compare", old, new, *columns, "--json").stdout)
+    slow = told["statements"][-1]
+    assert slow["answer"] == SLOWER and slow["interval_95"][0] < 0.93 < slow["interval_95"][1]
+    assert slow["new"] > slow["old"]
+    lines = run("compare", old, new, *columns, "--transcripts", "5").stdout
+    assert lines.count("OLD line") == lines.count("NEW line") == 8
+    assert (tmp_path / "new.csv").read_text().splitlines()[5] in lines
+
+
+@pytest.mark.parametrize(
+    ("content", "answer"),
+    [
+        ("nodes,time,block\n1,2,3\n", "no column 'rate'; it has: nodes, time, block. Say which"),
+        ("nodes,rate,block\n1,fast,1\n", "line 2: rate fast is no number"),
+        ("nodes,rate,block\n1,3,1\n\n2,0,1\n", "line 4: rate 0.0 is not above 0"),
+        ("nodes,rate,block\n1,3,1\n1,4,1\n", "block 1 has two rows at nodes = 1"),
+        ("nodes,rate,block\n1,3,\n", "stands without a value of block"),
+        ("nodes,rate,block\n", "has no value of rate"),
+        ("nodes,rate,block\n3,3,1\n3,3,2\n", "no point in common: nodes is"),
+        ("", "cannot read"),
+    ],
+)
+def test_bad_files_are_refused_in_a_line(content, answer, tmp_path):
+    """With the exit code that is no answer."""
+    good, bad = write(tmp_path / "good.csv", 1), tmp_path / "bad.csv"
+    bad.write_text(content)
+    done = run("compare", good, str(bad))
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (3, "", 1)
+    assert answer in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "answer"),
+    [
+        ("README.md", "no-such-file", "README.md"),
+        ("data", "data", "is no campaign's folder"),
+        ("data/reference", "data", "campaigns: name one"),
+        ("data/reference/hpl_payload-scale_model", "data/reference/hpl_payload-scale_model", "name what was measured at another time"),
+        ("data/reference/hpl_payload-scale_model", "data/reference/hpl_topology-nemo", "kinds of evidence are not compared"),
+        ("data/reference/hpl_payload-scale_model", "data/reference/frame_limits-paths", "no valid rate or time"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_compared_is_said(old, new, answer):
+    """In a line, with the exit code of a mistake."""
+    done = run("compare", old, new)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (3, "", 1)
+    assert answer in done.stderr
+    with pytest.raises(SystemExit) as usage:
+        run("compare", old)
+    assert usage.value.code == 3
+
+
+def test_other_settings_are_another_point():
+    """The same nodes with another N have nothing in common, and the reason names the setting."""
+    old = synthetic.campaign(3, seed=1)
+    new = old.assign_coords(N=old.N + 64)
+    with pytest.raises(FalloffError, match="no point in common: N is .* in OLD and .* in NEW"):
+        compare(samples.of_dataset(old, "a"), samples.of_dataset(new, "b"))
+
+
+def test_what_else_changed_is_listed_once():
+    """A value that differs, nodes that differ alike in one line, and what only one side has apart."""
+    old, new = sample("a", 1, {}), sample("b", 2, {})
+    nodes = {f"session/nodes/n{n}.cluster.org/driver": "5.1" for n in range(4)}
+    before = {"kernel": "6.1", "cpus": "2", **nodes}
+    after = {"kernel": "6.2", "cpus": "2", **dict.fromkeys(nodes, "5.2"), "tools/gcc": "12"}
+    found = compare(replace(old, facts=before), replace(new, facts=after))
+    assert found.facts[0] == ("kernel", "6.1", "6.2") and found.one_sided_facts == ("tools/gcc",)
+    ((what, *values),) = found.facts[1:]
+    assert what.startswith("nodes: driver of n0.cluster.org") and values == ["5.1", "5.2"]
+    assert "kernel: 6.1 -> 6.2" in comparison_exhibits.text(found)
+
+
+def test_imported_results_are_compared_run_by_run(tmp_path):
+    """Outputs of HPL from elsewhere: each result is a run of its own, and a slower rate is found."""
+    text, both = HPL.read_text(), []
+    for side, factor in (("old", 1.0), ("new", 0.9)):
+        folder = tmp_path / side
+        folder.mkdir()
+        for number in range(4):
+            rate = 17.61 * factor * (1 + 0.002 * number)
+            (folder / f"{number}.out").write_text(text.replace("1.761e+01", f"{rate:.3e}"))
+        imported = importing.read("hpl", [folder], {"interconnect": "gige"}, ())
+        both.append(str(importing.keep(imported, tmp_path / side / "raw")))
+    done = run("compare", *both, "--json", "--figure", str(tmp_path / "f.svg"))
+    told = json.loads(done.stdout)
+    slower = [one for one in told["statements"] if one["answer"] == SLOWER]
+    assert done.returncode == 1 and len(slower) == 1 < len(told["statements"])
+    assert slower[0]["speed_ratio"] == pytest.approx(0.9, abs=0.002) and slower[0]["n_old"] == 4
+
+
+def test_references_lead_to_their_transcripts(tmp_path):
+    """The stored campaigns of one cluster, hours apart: nothing is slower; a row's transcripts are what HPL printed."""
+    both = [str(REFERENCE / f"{name}-scale_model") for name in ("hpl_scaling", "hpl_table1")]
+    done = run("compare", *both, "--figure", str(tmp_path / "f.svg"))
+    assert done.returncode in (0, 2) and "cpu_model" in done.stdout
+    assert (
+        not re.search(r" (slower|faster)$", done.stdout, re.M)
+        and done.stdout.count("the same\n") >= 6
+    )
+    printed = run("compare", *both, "--transcripts", "1").stdout
+    assert "OLD b00" in printed and "NEW b00" in printed and printed.count("HPLinpack") == 9
+    assert "there is no row 99" in run("compare", *both, "--transcripts", "99").stderr
+
+
+def test_planted_changes_are_found_in_stored_runs():
+    """The slow node where it was used, the slow link where its bytes went; what neither touches is not slower."""
+    datasets = {
+        name: samples.store.read(next(REFERENCE.glob(f"{name}-*")))
+        for name in ("hpl_table1", "hpl_scaling", "link_micro")
+    }
+    study = planted_change.analyse(**datasets)
+    node, link = study.scenarios["slow_node"], study.scenarios["slow_link"]
+    assert {one.what for one in node.with_change() if not one.is_contrast} == {
+        "GigE, 16 nodes",
+        "10GE, 16 nodes",
+    }
+    assert all(one.answer == SLOWER for one in node.with_change() if not one.is_contrast)
+    assert sum(one.answer == SAME for one in node.with_change(False)) >= 6
+    for scenario in (node, link):
+        assert SLOWER not in {one.answer for one in scenario.with_change(False)}
+    single = next(one for one in link.found.changes if one.what == "1 stream, one link")
+    assert single.answer == SLOWER and single.low < 0.97 < single.high
+    assert {one.answer for one in study.scenarios["unchanged"].found.changes} <= {SAME, UNDECIDED}
+
+
+def test_the_stored_error_rates_keep_the_goals_and_are_the_codes():
+    """At most 5 % wrong of each kind, within the noise of the simulation; one cell is computed again."""
+    settings, rates = calibration.load(), pd.read_csv(calibration.FOLDER / "comparison.csv")
+    sizes = settings["comparison"]
+    noise = 3 * (0.05 * 0.95 / sizes["campaigns"]) ** 0.5
+    assert rates.wrongly_changed.max() <= calibration.AT_MOST + noise
+    assert rates.wrongly_same.max() <= calibration.AT_MOST + noise
+    assert (
+        rates[["wrongly_changed", "wrongly_same"]].max().min() > 0.02
+    )  # always 0 would test nothing
+    easy = rates[(rates.truth == "one") & (rates.run_sd == 0.003) & (rates.new_blocks == 6)]
+    assert easy.found.min() > 0.95
+    few = {
+        **settings,
+        "comparison": {
+            **sizes,
+            "points": [16],
+            "blocks": [[6, 6]],
+            "run_sds": [0.01],
+            "new_scatters": [1],
+            "campaigns": 400,
+        },
+    }
+    again = calibration.simulate_comparison(few).set_index("truth")
+    stored = rates[
+        (rates.points == 16)
+        & (rates.old_blocks == 6)
+        & (rates.new_blocks == 6)
+        & (rates.run_sd == 0.01)
+        & (rates.new_scatter == 1)
+    ].set_index("truth")
+    for truth, name in product(
+        ("none", "all", "one"), ("wrongly_changed", "wrongly_same", "found")
+    ):
+        assert again.loc[truth, name] == pytest.approx(stored.loc[truth, name], abs=0.08)
+
+
+def test_a_certain_error_is_counted():
+    """Without scatter a true change of the margin is never `the same`, and no change is never a change."""
+    old = np.random.default_rng(1).normal(0, 1e-9, (20, 4, 3))
+    none = calibration.comparison_rates(old, old[:, :, ::-1], np.zeros(4), 0.03)
+    assert none["wrongly_changed"] == 0 and none["all_same"] == 1
+    beyond = np.full(4, np.log1p(-0.04))
+    rates = calibration.comparison_rates(old, old + beyond[:, None], beyond, 0.03)
+    assert rates["found"] == 1 and rates["wrongly_same"] == 0
+    random = np.random.default_rng(2)
+    noisy = calibration.comparison_rates(
+        *random.normal(0, 0.01, (2, 400, 1, 3)), np.array([0.0]), 0.0001
+    )
+    assert 0.01 < noisy["wrongly_changed"] < 0.1
