@@ -448,6 +448,22 @@ def verify(folders: list[Path], renew: bool) -> int:
     return int(bool(differing))
 
 
+def reproduce(archive: Path, minutes: float, fresh: bool) -> int:
+    """Run an archive's findings again and print a verdict on each; 0, 1 or 2 as `reproducing.exit_code`, 3 if none can be
+    judged."""
+    import experiment
+    import reproduce as rerunning
+    from analysis import reproducing
+
+    try:
+        found = rerunning.run(archive, minutes, fresh, experiment.progress())
+    except FalloffError as error:  # 1 would say that a finding is not reproduced
+        print(f"falloff: {error}", file=sys.stderr)
+        return 3
+    print(f"\n{reproducing.text(found.verdicts)}\nVerdicts: {found.file}")
+    return reproducing.exit_code(found.verdicts)
+
+
 def archive(file: Path) -> int:
     """Write code, data and report into one file; a report that was not made yet is built from the stored data."""
     from analysis.evidence import archive as archiving

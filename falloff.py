@@ -240,6 +240,25 @@ def parser() -> argparse.ArgumentParser:
     add("--renew", **SWITCH, help="then record them as they are now")
 
     add = command(
+        "reproduce",
+        commands.reproduce,
+        "run an archive's findings again here, and say which come out",
+        "Run as much of an archive's campaigns as the time allows, and say of each finding: reproduced, not reproduced, "
+        "too short to tell, or cannot run here. Only campaigns and testbeds that are described here are run. Exit code: "
+        "0 all reproduced, 1 one not reproduced, 2 neither (of some nothing can be told), 3 not judged.",
+    )
+    archive = "a file of `falloff archive`, a folder of campaigns, or a name in data/reference"
+    add("archive", type=Path, metavar="ARCHIVE", help=archive)
+    add(
+        "--minutes",
+        type=above_zero,
+        default=15.0,
+        metavar="M",
+        help="of measuring at most (default: 15)",
+    )
+    add("--fresh", **SWITCH, help="run anew what an earlier call ran")
+
+    add = command(
         "archive",
         commands.archive,
         "code, data and report in one file that describes itself",
@@ -278,6 +297,13 @@ def percentage(text: str) -> float:
     number = float(text)
     if not 0 < number < 100:
         raise argparse.ArgumentTypeError("must be above 0 and below 100")
+    return number
+
+
+def above_zero(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError("must be above 0")
     return number
 
 

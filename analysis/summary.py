@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis import document
+from analysis import document, reproducing
 from analysis.exhibit import Answer, Table
 from analysis.wording import (
     UNKNOWN,
@@ -37,18 +37,17 @@ def gathered(folder: Path) -> list[dict]:
     return [finding for book in notebooks for finding in document.read(book, whole=True).findings]
 
 
-def today(found: Sequence[dict]) -> Answer:
-    """Whether today's runs reproduce the reference's primary findings."""
+def today(found: Sequence[dict], reproductions: Sequence[dict] = ()) -> Answer:
+    """Whether today's runs reproduce the reference's primary findings; what `falloff reproduce` said here of all comes
+    first, from its records."""
     judged = [finding for finding in found if finding["today"] and finding["primary"]]
-    if not judged:
-        return Answer(
-            "Nothing was measured for this report: it shows the reference that is shipped."
-        )
     lines = [
-        f"Today's run {_reproduces(finding['today'])}: {finding['statement']}."
+        f"- Today's run {_reproduces(finding['today'])}: {finding['statement']}."
         for finding in judged
     ]
-    return Answer("\n".join(f"- {line}" for line in lines))
+    told = [reproducing.on_page(reproductions), "\n".join(lines)]
+    nothing = "Nothing was measured for this report: it shows the reference that is shipped."
+    return Answer("\n\n".join(filter(None, told)) or nothing)
 
 
 def table(found: Sequence[dict]) -> Table:

@@ -12,6 +12,7 @@ MOST_WORDS = 900  # of README
 # Files and folders that a reader makes.
 MADE = (
     "build/",
+    "data/reproduced",
     "data/raw",
     "data/testbeds/mycluster.toml",
     ".venv/bin/falloff",

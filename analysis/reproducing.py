@@ -1,0 +1,345 @@
+"""What a new run on this machine says of each finding of an archive, as verdicts, words and a file.
+
+Like is compared with like: the archive's dataset is first cut to the points that were run again, and judged anew. A finding
+that this cut does not give again rests on more points, and the run is too short to tell. What is compared is a ratio on the
+log scale (of a fall, loss or gain: what is left), with the rules of `analysis.statistics.reproduction`; the margin is that of
+the campaign's design, else 5 %. Where hundreds of findings are compared some differ by chance: Holm's correction over all
+keeps the probability of one false "not reproduced" at 5 %.
+"""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import ModuleType
+
+import xarray as xr
+from scipy import stats
+
+from analysis import attributes, experiments, paths
+from analysis.evidence import verify
+from analysis.exhibit import WITHOUT_SCATTER
+from analysis.findings import Finding, known
+from analysis.statistics.reproduction import (
+    NOT_REPRODUCED,
+    REPRODUCED,
+    TOO_SHORT,
+    Estimate,
+    Reproduction,
+    are_excluding,
+    corrected,
+    of_estimates,
+)
+from analysis.wording import between, counted, day, exact, fixed, listed, number, percent, plain
+from runners import manifest
+from runners.plan import Plan
+from runners.record import FalloffError
+
+CANNOT = "cannot run here"
+KINDS = (REPRODUCED, NOT_REPRODUCED, TOO_SHORT, CANNOT)
+MARGIN = 0.05  # where a campaign's design has none
+# The archive's cut has to give the published estimate again to this share of the margin.
+_SAME = 0.1
+_LEAVES_OUT = "It rests on points or campaigns that were not run."
+RECORD = "reproduction.json"
+_WIDTH = 2 + max(map(len, KINDS))
+_LEFT = ("fall", "loss")  # quantities of which 1 - value is a ratio
+_MORE = ("gain", "error")  # and 1 + value
+_CONFIDENCE = re.compile(r"([\d.]+) % (t )?")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the new run says of a published finding: one of `KINDS`, and the `reason` in a sentence.
+
+    `today` is the same statement of the new run, and `compared` both on the ratio scale; None where nothing was compared.
+    """
+
+    finding: Finding
+    kind: str
+    reason: str
+    today: Finding | None = None
+    compared: Reproduction | None = None
+
+
+def levels(point: Mapping, factors: Sequence[str]) -> str:
+    """The levels of the factors at a trial's point, as text to be compared."""
+    return json.dumps([point.get(factor) for factor in factors])
+
+
+def cut(dataset: xr.Dataset, archived: Plan, plan: Plan) -> xr.Dataset:
+    """The archive's dataset at the points that a plan runs, with that plan's design and the archive's looks.
+
+    A point is the same where the levels of all factors are; trials that are no points, such as surveys, stay.
+    """
+    factors = list(plan.design["factors"])
+    wanted = {levels(trial.point, factors) for trial in plan.blocks[0]}
+    ids = [
+        trial.id
+        for trial in archived.trials()
+        if trial.role != "point" or levels(trial.point, factors) in wanted
+    ]
+    looks = {"looks", "one_sided"}
+    design = {name: value for name, value in plan.design.items() if name not in looks}
+    design |= {name: archived.design[name] for name in looks & archived.design.keys()}
+    return dataset.isel(trial=dataset.trial_id.isin(ids).values).assign_attrs(
+        design=json.dumps(design)
+    )
+
+
+def findings(module: ModuleType, datasets: Mapping[str, xr.Dataset]) -> tuple[list[Finding], str]:
+    """What an experiment finds in datasets by campaign, and why nothing where it finds nothing.
+
+    Too few points are no fault here: what an experiment then refuses is the reason.
+    """
+    needed = experiments.campaigns(module)
+    lacking = [name for name, is_needed in needed.items() if is_needed and name not in datasets]
+    if lacking or not needed:
+        return [], f"It rests on {listed(lacking)}, which was not run."
+    try:
+        study = module.analyse(**{name: datasets[name] for name in needed if name in datasets})
+        return list(module.findings(study)), ""
+    except FalloffError as error:
+        return [], str(error)
+    except (KeyError, IndexError, ValueError) as error:  # levels that a short run has not
+        return [], f"The points that were run do not suffice ({type(error).__name__}: {error})."
+
+
+def verdicts(
+    published: Mapping[str, xr.Dataset],
+    again: Mapping[str, xr.Dataset],
+    today: Mapping[str, xr.Dataset],
+    not_run: Mapping[str, tuple[str, str]],
+) -> list[Verdict]:
+    """A verdict on every finding of the archive's datasets `published`, by campaign.
+
+    `today` are those of the new runs, `again` the archive's, cut to the same points; `not_run` has for each other campaign the
+    kind of verdict, too short or cannot, and its reason.
+    """
+    told = []
+    for module in experiments.modules():
+        found, _ = findings(module, published)
+        if not found:
+            continue
+        needed = experiments.campaigns(module)
+        reasons = [not_run[name] for name in needed if needed[name] and name in not_run]
+        short, _ = findings(module, again)
+        new, why = findings(module, today)
+        lookup = [{one.statement: one for one in each} for each in (short, new)]
+        for finding in found:
+            margin = _margin(published.get(finding.campaign))
+            told.append(_verdict(finding, *lookup, margin, reasons, not_run, why))
+    compared = iter(corrected([one.compared for one in told if one.compared]))
+    return [_with(one, next(compared)) if one.compared else one for one in told]
+
+
+def _verdict(
+    finding: Finding,
+    again: Mapping[str, Finding],
+    today: Mapping[str, Finding],
+    margin: float,
+    reasons: Sequence[tuple[str, str]],
+    not_run: Mapping[str, tuple[str, str]],
+    why: str,
+) -> Verdict:
+    """The verdict on one finding, by itself."""
+    if finding.campaign in not_run:
+        return Verdict(finding, *not_run[finding.campaign])
+    new, same = today.get(finding.statement), again.get(finding.statement)
+    if new is None and reasons:
+        return Verdict(finding, *reasons[0])
+    if same is None or not _agree(finding, same, margin):
+        return Verdict(finding, TOO_SHORT, _LEAVES_OUT, new)
+    if new is None:
+        return Verdict(finding, TOO_SHORT, why or "The new run has no valid reading of it.")
+    if new.evidence != finding.evidence:
+        reason = f"Published is {finding.evidence} evidence, this is {new.evidence}."
+        return Verdict(finding, CANNOT, reason, new)
+    if finding.estimate is None or new.estimate is None:
+        return _by_answer(finding, new)
+    compared = compare(same, new, margin)
+    if compared is None:
+        return Verdict(finding, TOO_SHORT, "One of the two is no positive ratio.", new)
+    return Verdict(finding, compared.kind, compared.reason, new, compared)
+
+
+def compare(published: Finding, today: Finding, margin: float) -> Reproduction | None:
+    """Both estimates on the ratio scale; None where one of them has no logarithm.
+
+    What was published without an interval is reproduced inside the margin, and not reproduced only where the answers
+    exclude each other, too: how much it scatters nobody knows. A simulation repeats itself exactly.
+    """
+    answers = published.answer, today.answer
+    estimates = _estimate(published), _estimate(today)
+    if None in estimates:
+        return None
+    if published.interval is None or published.evidence in WITHOUT_SCATTER:
+        exact = [Estimate(one.log, 0.0, one.n) for one in estimates]
+        found = of_estimates(published.statement, *exact, margin, answers)
+        unknown = published.evidence not in WITHOUT_SCATTER and not are_excluding(answers)
+        if found.kind == NOT_REPRODUCED and unknown:
+            reason = "It differs beyond the margin, and was published without an interval."
+            return Reproduction(**{**vars(found), "kind": TOO_SHORT, "reason": reason, "p": None})
+        return found
+    return of_estimates(published.statement, *estimates, margin, answers)
+
+
+def _estimate(finding: Finding) -> Estimate | None:
+    """A finding's estimate on the log scale, with the standard error that its interval tells."""
+    sign = -1 if finding.quantity in _LEFT else 1
+    offset = 1 if finding.quantity in (*_LEFT, *_MORE) else 0
+    value = offset + sign * finding.estimate
+    if value <= 0:
+        return None
+    return Estimate(math.log(value), _standard_error(finding, offset, sign, value), finding.n)
+
+
+def _standard_error(finding: Finding, offset: int, sign: int, value: float) -> float | None:
+    parts = _CONFIDENCE.match(finding.interval_kind)
+    if finding.interval is None or parts is None:
+        return None
+    level, is_t = float(parts[1]) / 100, bool(parts[2])
+    if is_t and finding.n < 2:
+        return None
+    law = stats.t(finding.n - 1) if is_t else stats.norm()
+    low, high = sorted(offset + sign * end for end in finding.interval)
+    width = math.log(high / low) if low > 0 else (high - low) / value
+    return width / 2 / float(law.ppf((1 + level) / 2))
+
+
+def _by_answer(finding: Finding, new: Finding) -> Verdict:
+    """The verdict where an estimate is lacking: on the answers alone."""
+    if finding.answer and finding.answer == new.answer:
+        return Verdict(finding, REPRODUCED, "The answer is the same; there is no estimate.", new)
+    return Verdict(finding, TOO_SHORT, "One of the two has no estimate.", new)
+
+
+def _agree(finding: Finding, same: Finding, margin: float) -> bool:
+    if None in (finding.estimate, same.estimate):
+        return finding.estimate is same.estimate and finding.answer == same.answer
+    return math.isclose(
+        finding.estimate, same.estimate, rel_tol=_SAME * margin, abs_tol=_SAME * margin
+    )
+
+
+def _with(told: Verdict, compared: Reproduction) -> Verdict:
+    return Verdict(told.finding, compared.kind, compared.reason, told.today, compared)
+
+
+def _margin(dataset: xr.Dataset | None) -> float:
+    margin = None if dataset is None else attributes.design(dataset).get("margin")
+    return MARGIN if margin is None else margin
+
+
+def exit_code(told: Iterable[Verdict]) -> int:
+    """0 where every finding is reproduced, 1 where one is not, else 2: of some nothing can be told."""
+    kinds = {one.kind for one in told}
+    return 1 if NOT_REPRODUCED in kinds else 0 if kinds == {REPRODUCED} else 2
+
+
+def text(told: Sequence[Verdict]) -> str:
+    """All verdicts as lines: by experiment what was compared, then the rest by its reason; at the end the counts."""
+    lines = []
+    for experiment in dict.fromkeys(one.finding.experiment for one in told):
+        own = [one for one in told if one.finding.experiment == experiment]
+        lines.append(experiment)
+        for kind in KINDS:
+            lines += [_lines(one) for one in own if one.kind == kind and one.compared]
+        rest = Counter((one.kind, one.reason) for one in own if not one.compared)
+        lines += [
+            f"  {kind:{_WIDTH}}{counted(count, 'finding')}: {reason}"
+            for (kind, reason), count in rest.items()
+        ]
+    return "\n".join([*lines, "", in_short(Counter(one.kind for one in told))])
+
+
+def _lines(one: Verdict) -> str:
+    indent = " " * (2 + _WIDTH)
+    values = f"published {_value(one.finding)}; today {_value(one.today)}"
+    if one.compared.interval and one.compared.interval[0] < one.compared.interval[1]:
+        ratio = fixed(one.compared.today / one.compared.reference, 3)
+        level = f"{100 * one.compared.confidence:g} % interval"
+        values += f"; today / published {ratio} ({level} {between(one.compared.interval, 3)})"
+    lines = [f"  {one.kind:{_WIDTH}}{one.finding.statement}", indent + values]
+    return "\n".join(lines if one.kind == REPRODUCED else [*lines, indent + one.reason])
+
+
+def _value(finding: Finding) -> str:
+    """An estimate with its answer and what it rests on."""
+    is_share = finding.quantity in (*_LEFT, *_MORE, "share")
+    is_count = finding.estimate == round(finding.estimate)
+    value = (percent if is_share else exact if is_count else number)(finding.estimate)
+    unit = "" if is_share or finding.unit == "1" else f" {finding.unit}"
+    answer = f"{finding.answer}, " if finding.answer else ""
+    return f"{answer}{value}{unit} ({counted(finding.n, finding.n_of)})"
+
+
+def in_short(counts: Mapping[str, int]) -> str:
+    """How many findings have each verdict, in a line."""
+    return ", ".join(f"{counts.get(kind, 0)} {kind}" for kind in KINDS)
+
+
+def as_json(told: Iterable[Verdict], about: Mapping) -> str:
+    """The text of `reproduction.json`: `about` the archive and this run, then every verdict."""
+    rows = [
+        {
+            "verdict": one.kind,
+            "reason": one.reason,
+            "finding": asdict(one.finding),
+            "today": one.today and asdict(one.today),
+            "ratio": one.compared and known(one.compared.today / one.compared.reference),
+            "interval_of_ratio": one.compared and one.compared.interval,
+        }
+        for one in told
+    ]
+    return json.dumps({"version": 1, **about, "findings": rows}, indent=1, allow_nan=False) + "\n"
+
+
+def digest(folders: Iterable[Path]) -> str:
+    """One SHA-256 for what an archive's campaigns hold, whatever their folders are called."""
+    own = [manifest.read(folder) or manifest.digests(folder) for folder in folders]
+    return manifest.digest(json.dumps(sorted(map(sorted, (each.items() for each in own)))).encode())
+
+
+def kept(data: str = "") -> list[dict]:
+    """The records of the runs here that reproduced what a report shows: the reference's campaigns, or those in the folder
+    `data`, relative to the repository.
+
+    Raises FalloffError where a record is damaged.
+    """
+    files = sorted(paths.REPRODUCED.glob(f"*/{RECORD}"))
+    if not files:
+        return []
+    wanted = digest(verify.folders([paths.ROOT / data if data else paths.REFERENCE]))
+    try:
+        records = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+        return [record for record in records if record["archive_sha256"] == wanted]
+    except (ValueError, KeyError, TypeError) as error:
+        raise FalloffError(
+            f"{paths.REPRODUCED} holds a damaged {RECORD} ({error}): delete it, and run `falloff reproduce` again"
+        ) from None
+
+
+def on_page(records: Sequence[Mapping]) -> str:
+    """What the runs here say of the findings, for the report's first page (Markdown): the counts, then every finding
+    that is not reproduced and every primary one that could be compared."""
+    paragraphs = []
+    for record in records:
+        rows = record["findings"]
+        counts = in_short(Counter(row["verdict"] for row in rows))
+        paragraphs.append(
+            f"**Run again** on {plain(record['machine'])}, {day(record['ended'])}, in {number(record['minutes'], 2)} "
+            f"minutes. Of {counted(len(rows), 'finding')}: {counts}."
+        )
+        shown = [
+            f"- *{row['verdict']}*: {row['finding']['statement']}."
+            for row in rows
+            if row["verdict"] == NOT_REPRODUCED
+            or row["finding"]["primary"]
+            and row["ratio"] is not None
+        ]
+        paragraphs.append("\n".join(shown))
+    return "\n\n".join(filter(None, paragraphs))

@@ -1,0 +1,286 @@
+"""Findings run again: planted differences are found, what did not run is never called reproduced, archives are checked."""
+
+import itertools
+import json
+import math
+import re
+import shutil
+import zipfile
+from dataclasses import replace
+
+import command_line
+import numpy as np
+import pytest
+from synthetic_scale_model import scaling_campaign
+
+import experiment
+import reproduce
+from analysis import paths, reproducing, summary
+from analysis.findings import T_INTERVAL, Finding
+from analysis.statistics.reproduction import Reproduction, corrected, reproduction
+from runners import archive, manifest
+from runners.record import FalloffError
+
+ORIGIN = {"experiment": "x", "evidence": "emulated", "campaign": "hpl_scaling", "digest": "0"}
+REFERENCE = paths.REFERENCE / "hpl_agreement-scale_model_simulated"
+FALL = "GigE falls against 10GE from 2 to 8 nodes"
+
+
+def finding(quantity="ratio", estimate=0.9, interval=(0.89, 0.91), n=6, **further):
+    """A published finding."""
+    values = {"quantity": quantity, "unit": "1", "estimate": estimate, "interval": interval, "n": n}
+    further = {"answer": "", "interval_kind": T_INTERVAL, "n_of": "block", **further}
+    return Finding(**{**ORIGIN, **values, "statement": "it is so", **further})
+
+
+def of_blocks(quantity, logs, **further):
+    """What an experiment publishes of blocks, log ratios of shape (blocks,): the mean with its 95 % t interval."""
+    half = 2.5706 * np.std(logs, ddof=1) / math.sqrt(len(logs))  # Student's t, 5 degrees of freedom
+    mean = np.mean(logs)
+    ends = [math.exp(mean + sign * half) for sign in (-1, 0, 1)]
+    told = {"ratio": ends, "gain": [end - 1 for end in ends], "fall": [1 - end for end in ends]}
+    low, estimate, high = told[quantity]
+    return finding(quantity, estimate, tuple(sorted((low, high))), len(logs), **further)
+
+
+@pytest.mark.parametrize("quantity", ["ratio", "gain", "fall"])
+def test_published_intervals_compare_as_the_blocks_do(quantity):
+    """From estimates and intervals alone the comparison is that of the blocks; of one block today, too."""
+    random = np.random.default_rng(2)
+    reference, today = (random.normal(mean, 0.01, 6) for mean in (-0.14, -0.12))
+    for blocks in (today, today[:1]):
+        whole = reproduction("", reference, blocks, 0.05)
+        alone = {"estimate": {"ratio": 1, "gain": 1, "fall": -1}[quantity] * math.expm1(blocks[0])}
+        if quantity == "ratio":
+            alone["estimate"] += 1
+        new = of_blocks(quantity, blocks) if len(blocks) > 1 else None
+        new = new or finding(quantity, alone["estimate"], None, 1)
+        found = reproducing.compare(of_blocks(quantity, reference), new, 0.05)
+        assert found.kind == whole.kind
+        assert found.interval == pytest.approx(whole.interval, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind"),
+    [
+        ({"estimate": 0.91, "interval": (0.9, 0.92)}, "reproduced"),
+        ({"estimate": 0.7, "interval": (0.69, 0.71)}, "not reproduced"),
+        ({"estimate": 0.91, "interval": (0.5, 1.3)}, "too short to tell"),
+        ({"estimate": 0.91, "interval": None, "n": 1}, "reproduced"),
+        ({"estimate": 0.7, "interval": None, "n": 1}, "not reproduced"),
+        ({"estimate": 0.93, "interval": (0.92, 0.94), "answer": "flat"}, "not reproduced"),
+    ],
+)
+def test_each_kind_of_verdict(changed, kind):
+    """By the interval of the ratio against the margin; answers that exclude each other reproduce nothing."""
+    published = finding(answer="falls off" if "answer" in changed else "")
+    assert reproducing.compare(published, finding(**changed), 0.05).kind == kind
+
+
+def test_what_has_no_interval_or_no_logarithm_is_not_called_different():
+    """Published without an interval, it is not reproduced only where the answers exclude each other."""
+    bare = finding(interval=None, answer="as described")
+    same, apart = replace(bare, estimate=0.91), replace(bare, estimate=0.5)
+    kinds = [reproducing.compare(bare, other, 0.05).kind for other in (same, apart)]
+    assert kinds == ["reproduced", "too short to tell"]
+    assert (
+        reproducing.compare(bare, replace(apart, answer="smaller"), 0.05).kind == "not reproduced"
+    )
+    assert reproducing.compare(finding(), finding(estimate=-0.1, interval=None), 0.05) is None
+
+
+def test_chance_among_many_findings_is_no_difference():
+    """One of 300 that differs by chance stays open; one that differs beyond it does not."""
+
+    def told(p):
+        kind = "not reproduced" if p < 0.05 else "reproduced"
+        return Reproduction("", kind, 1, 1, (0.9, 1), 0.9, 3, 0.05, "", p=p)
+
+    found = corrected([told(0.01), told(1e-6), *(told(0.5) for _ in range(298))])
+    assert [one.kind for one in found[:3]] == ["too short to tell", "not reproduced", "reproduced"]
+    assert "300 findings" in found[0].reason
+
+
+def planted(off=None, preset="full", seed=1, blocks=6):
+    """Synthetic runs of the scaling campaign, under the names of its plan's trials."""
+    dataset = scaling_campaign(off, noise=0.002, blocks=blocks, preset=preset, seed=seed)
+    plan = experiment.plan_campaign("hpl_scaling", preset=preset)
+    ids = [trial.id for trial in itertools.chain(*plan.blocks)][: dataset.sizes["trial"]]
+    return dataset.assign_coords(trial_id=dataset.trial_id.copy(data=np.array(ids)))
+
+
+def judged(today):
+    """The verdicts on the scaling experiment's findings, by statement, for a quick run."""
+    quick = experiment.plan_campaign("hpl_scaling")
+    published = {"hpl_scaling": planted()}
+    again = reproducing.cut(
+        published["hpl_scaling"], experiment.plan_campaign("hpl_scaling", preset="full"), quick
+    )
+    told = reproducing.verdicts(published, {"hpl_scaling": again}, {"hpl_scaling": today}, {})
+    return {one.finding.statement: one for one in told if one.finding.experiment == "hpl_scaling"}
+
+
+def test_a_planted_change_is_not_reproduced():
+    """The same truth is reproduced where it ran, a lost tenth is not; what needs other nodes stays open."""
+    same = judged(planted(preset="quick", seed=2, blocks=3))
+    assert same[FALL].kind == "reproduced"
+    elsewhere = [one for name, one in same.items() if "to 16 nodes" in name]
+    assert elsewhere and {one.kind for one in elsewhere} == {"too short to tell"}
+    assert reproducing.exit_code(same.values()) == 2
+    other = judged(planted({("gige", 8): 0.9}, preset="quick", seed=2, blocks=3))
+    assert other[FALL].kind == "not reproduced" and "margin" in other[FALL].reason
+    assert reproducing.exit_code(other.values()) == 1
+    text = reproducing.text([*other.values()])
+    assert re.search(rf"not reproduced +{FALL}\n +published falls off, .*; today falls off, ", text)
+
+
+def test_what_was_not_run_says_why():
+    """Each finding of a campaign that is not there has its kind and reason; all reproduced is 0 only for all."""
+    published, why = {"hpl_scaling": planted()}, ("cannot run here", "There is no mpirun.")
+    told = reproducing.verdicts(published, {}, {}, {"hpl_scaling": why})
+    assert told and {(one.kind, one.reason) for one in told} == {why}
+    assert reproducing.exit_code(told) == 2
+    assert reproducing.exit_code([replace(one, kind="reproduced") for one in told]) == 0
+
+
+def test_the_shortest_run_first_then_whole_ones():
+    """Campaigns with a primary finding first; what time is left makes them whole; nothing exceeds it."""
+
+    def of(**seconds):
+        return {name: reproduce.Rerun(name, None, None, took) for name, took in seconds.items()}
+
+    short, whole = of(main=50.0, long=500.0, side=10.0), of(main=300.0, long=900.0, side=20.0)
+    for seconds, expected in {
+        5: {},
+        55: {"main": 50.0},
+        60: {"main": 50.0, "side": 10.0},
+        70: {"main": 50.0, "side": 20.0},
+        320: {"main": 300.0, "side": 20.0},
+    }.items():
+        chosen = reproduce.choose(short, whole, {"main"}, seconds)
+        assert {name: one.seconds for name, one in chosen.items()} == expected
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """Verdicts are kept in a folder of the test's own."""
+    monkeypatch.setattr(paths, "REPRODUCED", tmp_path / "reproduced")
+    return tmp_path
+
+
+def packed(folder, *sources, change=lambda text: text):
+    """A zip file as `falloff archive` writes it, with campaigns whose transcripts are changed and recorded so, and its
+    content."""
+    content = folder / "content"
+    for source in sources:
+        within = content / "data" / "reference" / source
+        (within / "transcripts").mkdir(parents=True)
+        for name in ("trials.json", "journal.jsonl", "provenance.json"):
+            shutil.copy(paths.REFERENCE / source / name, within)
+        for name, text in archive.read(paths.REFERENCE / source / archive.NAME):
+            (within / "transcripts" / f"{name}.json").write_text(change(text.decode()))
+        manifest.write(within)
+    file = folder / "archive.zip"
+    with zipfile.ZipFile(file, "w") as made:
+        for part in content.rglob("*"):
+            made.write(part, part.relative_to(content))
+    return file, content / "data" / "reference"
+
+
+def test_bad_archives_are_refused(own):
+    """In a line, with the exit code that is no verdict; nothing is kept."""
+    file, within = packed(own, "hpl_payload-scale_model")
+    (own / "empty").mkdir()
+    (own / "cut.zip").write_bytes(file.read_bytes()[:-200])
+    (within / "hpl_payload-scale_model" / "journal.jsonl").write_text("{}\n")
+    foreign = packed(own / "foreign", "hpl_surface-scale_model_simulated")[0]
+    for name, complaint in {
+        "nosuch": "there is no .*nosuch: name a file",
+        "cut.zip": "no readable zip file",
+        "empty": "holds no campaign's folder",
+        "content": "not as it was recorded: hpl_payload-scale_model: ",
+        foreign: "no experiment here finds anything",
+    }.items():
+        done = command_line.run("reproduce", str(own / name))
+        assert done.returncode == 3 and re.match(f"falloff: .*{complaint}", done.stderr), (
+            done.stderr
+        )
+        assert len(done.stderr.splitlines()) <= 2 and not paths.REPRODUCED.exists()
+
+
+@pytest.mark.parametrize("name", ["theirs", "{own}/theirs"])
+def test_an_archive_never_says_what_is_executed(own, name):
+    """A testbed that only the archive describes is not run, nor one at a path of its choice."""
+    name = name.format(own=own)
+    within = packed(own, "hpl_paper-smith")[1] / "hpl_paper-smith"
+    plan = json.loads((within / "trials.json").read_text())
+    plan["testbed"] |= {"name": name, "tools": {"smpirun": str(own / "planted")}}
+    (within / "trials.json").write_text(json.dumps(plan))
+    manifest.write(within)
+    shutil.copy(paths.TESTBEDS / "smith.toml", own / "theirs.toml")
+    (own / "planted").write_text(f"#!/bin/sh\ntouch {own}/executed\n")
+    (own / "planted").chmod(0o755)
+    done = command_line.run("reproduce", str(own / "content"), "--minutes", "0.5")
+    assert (
+        done.returncode == 2 and f"on testbed {name!r}, which is not described here" in done.stdout
+    )
+    assert not (own / "executed").exists()
+
+
+def slower(text):
+    """A transcript of HPL with GigE's rates up to 8 nodes printed a fifth lower, and the times longer."""
+    transcript = json.loads(text)
+    point = transcript["trial"]["point"]
+    if point.get("interconnect") == "gige" and point.get("nodes") in (4, 6, 8):
+        for one in transcript["executions"]:
+            one["stdout"] = re.sub(
+                r"^(W\S+(?: +\d+){4}) +(\S+) +(\S+)$",
+                lambda row: f"{row[1]} {1.25 * float(row[2]):18.2f} {float(row[3]) / 1.25:18.3e}",
+                one["stdout"],
+                flags=re.M,
+            )
+    return json.dumps(transcript)
+
+
+def test_a_true_archive_is_reproduced_and_a_planted_one_is_not(own):
+    """End to end: 4 to 8 nodes are simulated again, and where 10GE pays comes out; an archive with other rates says
+    otherwise, of the very trials that were run."""
+    if missing := experiment.obstacles(experiment.plan_campaign("hpl_paper")):
+        pytest.skip(missing[0])
+    rows, first = {}, None
+    for name, change in {"true": str, "planted": slower}.items():
+        file, within = packed(own / name, "hpl_paper-smith", "hpl_sensitivity-smith", change=change)
+        kept = paths.REPRODUCED / reproducing.digest(within.iterdir())[:8]
+        if first:
+            shutil.copytree(first, kept)
+        done = command_line.run("reproduce", str(file), "--minutes", "1")
+        record = json.loads((kept / reproducing.RECORD).read_text())
+        rows[name] = {row["finding"]["experiment"]: row for row in record["findings"]}, done
+        first = kept
+    told, done = rows["true"]
+    assert told["payoff"]["verdict"] == "reproduced" and told["payoff"]["ratio"] == 1
+    assert done.returncode in (0, 2) and ", 0 not reproduced," in done.stdout
+    told, done = rows["planted"]
+    assert told["payoff"]["verdict"] == "not reproduced" and done.returncode == 1
+
+
+def test_the_first_page_has_it_where_it_was_run(own):
+    """The record of the very archive that the report shows, and no other's."""
+    digest = reproducing.digest([REFERENCE])
+    told = [reproducing.Verdict(finding(), "not reproduced", "It differs.")]
+    about = {
+        "archive_sha256": digest,
+        "ended": "2026-11-23T08:00:00",
+        "machine": "here",
+        "minutes": 3.0,
+    }
+    (paths.REPRODUCED / "a").mkdir(parents=True)
+    file = paths.REPRODUCED / "a" / reproducing.RECORD
+    file.write_text(reproducing.as_json(told, about))
+    records = reproducing.kept(str(REFERENCE))
+    page = summary.today([], records).text
+    assert "1 not reproduced" in page and "*not reproduced*: it is so." in page
+    assert reproducing.kept(str(paths.REFERENCE / "hpl_payload-scale_model")) == []
+    file.write_text("{}")
+    with pytest.raises(FalloffError, match="damaged .*: delete it"):
+        reproducing.kept(str(REFERENCE))
