@@ -49,6 +49,9 @@ def report(description: Mapping[str, Any]) -> int:
     for line in lines(description):
         print(line, flush=True)
         bad = bad or line.mark in (DIFFERS, MISSING)
+    submit = " --submit" if description["launcher"] == "slurm" else ""
+    compared = f"falloff run suspects --testbed {description['name']}{submit}"
+    print(f"Is one node, link or switch port slower than the others? `{compared}` tells.")
     return int(bad)
 
 

@@ -372,6 +372,7 @@ def doctor(testbed: str, rates: bool) -> int:
         )
     else:
         print("All is here: `make report` runs the experiments on this machine.")
+    print("Your own cluster: `falloff doctor --testbed NAME`, then `falloff run suspects --testbed NAME`.")
     return int(bool(missing))
 
 

@@ -26,7 +26,7 @@ def assemble(folder: Path) -> xr.Dataset:
     """Read every transcript of a campaign again and lay the readings out by the schema.
 
     Returns a dataset with dims `trial` (sorted by block and order), `node`, `size`, `quantile`, and as many of
-    `interval`, `message`, `pair`, `run` and `place` as the longest measurement has; trials without a valid reading
+    `interval`, `message`, `pair`, `partner`, `run` and `place` as the longest measurement has; trials without a valid reading
     are NaN with a status and a reason. An imported file has a trial for each of its results.
     The attribute `transcripts_sha256` says of which transcripts it was made, beside those of the schema.
     Raises FalloffError when the folder is no campaign's, holds no transcript, or a transcript is damaged.
@@ -45,6 +45,7 @@ def assemble(folder: Path) -> xr.Dataset:
         "size": np.array(payload.LEAST),
         "message": _counted(rows, "message_size", 0),
         "pair": _counted(rows, "token_throughput", 0),
+        "partner": _counted(rows, "pair_bandwidth", 1),
         "run": max(
             _counted(rows, "token_throughput", 1), _counted(rows, "flow_makespan", 0), key=len
         ),

@@ -3,6 +3,7 @@
     xhpl, xhpl_payload          HPL, and HPL that counts its messages
     xhpl_reference              HPL with the plainest of BLAS, where the reference BLAS is installed
     dgemm, node_rates, token    what a node delivers to DGEMM and STREAM, and exchanges of tokens
+    suspects                    all nodes and pairs of nodes of a cluster
     delay_line, shared_wire, channel_bond   what lies between emulated nodes
     payload.so, mptcp.so, pace.so   for any program: counts its messages, gives it MPTCP, paces its ranks
     xhpl_simulated, dgemm_simulated, xhpl_unmocked, noclock.so   for SimGrid's SMPI, where it is installed
@@ -54,6 +55,7 @@ _TOKEN = {"token": ("token_tcp.c", "token_coordinator.c"), "token_mpi": ("token_
 _PROGRAMS = {
     "dgemm": (("dgemm.c",), ("-O2",), _LIBRARIES),
     "node_rates": (("node_rates.c",), (*_LEAN, "-fopenmp"), _LIBRARIES),
+    "suspects": (("suspects.c",), ("-O2", "-fopenmp"), _LIBRARIES),
     "delay_line": (("delay_line.c",), _LEAN, ()),
     "shared_wire": (("shared_wire.c",), _LEAN, ()),
     "channel_bond": (("channel_bond.c",), _LEAN, ()),

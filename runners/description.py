@@ -21,6 +21,7 @@ from typing import Any, Collection, Dict, List, Mapping, Tuple
 from runners.record import FalloffError, Settings, faulty, unknown_key
 
 LEAST_BLOCKS = 2  # that have an interval
+ALL_NODES = "all"  # a level of `nodes`: as many as the testbed has
 EXPECTED = ("falls off", "flat", "rises")  # what a primary statement may be expected to be
 
 # The keys of a campaign's description.
@@ -70,7 +71,7 @@ def for_testbed(campaign: Description, testbed: Mapping[str, Any]) -> Descriptio
     """A campaign as a testbed can run it: with the testbed's own `settings`, on its `interconnects` alone,
     without surveys by tools that are not among its `runners`, and with no more than its `blocks`.
 
-    What a testbed does not name stays; so do interconnects of which it has none, for the plan to refuse.
+    The level "all" of `nodes` is the testbed's number of them. What a testbed does not name stays; so do interconnects of which it has none, for the plan to refuse.
     For a cluster see `_for_cluster`.
     """
     runners, networks = testbed.get("runners"), campaign["factors"].get("interconnect", [])
@@ -85,6 +86,8 @@ def for_testbed(campaign: Description, testbed: Mapping[str, Any]) -> Descriptio
     if runners is not None:
         surveys = campaign.get("survey", [])
         fitted["survey"] = [survey for survey in surveys if survey["runner"] in runners]
+    if fitted["factors"].get("nodes") == [ALL_NODES] and "nodes" in testbed:
+        fitted["factors"] = {**fitted["factors"], "nodes": [testbed["nodes"]]}
     if "blocks" in testbed:  # what repeats itself exactly is not looked at several times
         rules = {**campaign["stopping"], "blocks": testbed["blocks"]}
         fitted["stopping"] = {key: rules[key] for key in rules if key not in ("looks", "one_sided")}
@@ -421,7 +424,7 @@ def _unlike_testbed(
         found.append(
             f"{varied[0]} varies a number of a model, and testbed {name} is no simulated one"
         )
-    most = max(factors.get("nodes", []), default=0)
+    most = max((n for n in factors.get("nodes", []) if n != ALL_NODES), default=0)
     if available is not None and most > available:
         found.append(f"{most} nodes are asked for, testbed {name} has {available}")
     return found

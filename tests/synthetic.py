@@ -288,6 +288,7 @@ def _array(name, wanted, rows, largest):
         "size": np.array(payload.LEAST),
         "message": np.arange(0),
         "pair": _counted(rows, "token_throughput", 0),
+        "partner": _counted(rows, "pair_bandwidth", 1),
         "run": max(
             _counted(rows, "token_throughput", 1), _counted(rows, "flow_makespan", 0), key=len
         ),

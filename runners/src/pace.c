@@ -4,6 +4,7 @@
  * PACE_FLOP_S   flop/s of the node. Every call of a level-3 BLAS computes for real, so that results can be checked,
  *               and then sleeps until flops / PACE_FLOP_S seconds have passed since it began. Without it nothing is
  *               changed.
+ * PACE_SHARE    of that rate, which this node has: a planted fault.
  * PACE_PAUSE_S, PACE_PAUSE_HZ
  *               a daemon that takes such a pause from the node so many times in a second of computing, at random
  *               (Poisson). PACE_SEED and the rank choose the times.
@@ -103,7 +104,7 @@ static void ask_for_short_slices(void)
 
 __attribute__((constructor)) static void begin(void)
 {
-    flop_s = number("PACE_FLOP_S");
+    flop_s = number("PACE_FLOP_S") * (getenv("PACE_SHARE") ? number("PACE_SHARE") : 1.0);
     pause_s = number("PACE_PAUSE_S");
     pause_hz = number("PACE_PAUSE_HZ");
     dice[0] = (unsigned short)atoi(rank());

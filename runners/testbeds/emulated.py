@@ -90,6 +90,7 @@ def open_testbed(
         raise FalloffError("the emulated testbed cannot run here: " + "; ".join(reasons))
     for table in filter(_is_path, networks.values()):
         graph.graph(table)
+    check_planted(description)
     is_machine = host.is_root_of_machine()
     real_time = False
     if "flop_s" in description.get("node", {}):
@@ -107,6 +108,20 @@ def _demolish(state: Path) -> None:
     for made in filter(Path.is_dir, list(state.iterdir())):
         network.demolish(made)
     shutil.rmtree(state)
+
+
+def check_planted(description: Mapping[str, Any]) -> None:
+    """Raise FalloffError unless [slow] has shares above 0, at most 1, of what its nodes and their links are to have."""
+    kinds, nodes = description.get("slow", {}), [str(n + 1) for n in range(description["nodes"])]
+    for kind, shares in kinds.items():
+        if kind not in ("links", "nodes") or not isinstance(shares, Mapping):
+            raise FalloffError(f"[slow] has tables `links` and `nodes`, not {kind!r}")
+        for node, share in shares.items():
+            if node not in nodes or not isinstance(share, (int, float)) or not 0 < share <= 1:
+                wanted = f"a node from 1 to {len(nodes)} and a share above 0, at most 1"
+                raise FalloffError(f"[slow] {kind}: {node} = {share!r} is not {wanted}")
+    if kinds.get("nodes") and "flop_s" not in description.get("node", {}):
+        raise FalloffError("[slow] nodes: only paced nodes can be slower: say `flop_s` of [node]")
 
 
 def _is_path(table: Mapping[str, Any]) -> bool:
@@ -158,7 +173,8 @@ class Emulated:
         if slowness != 1 and "rate_bit_s" in table:
             table = {**table, "rate_bit_s": table["rate_bit_s"] / slowness}
         if not _is_path(table):
-            table = graph.star(table, self.description["nodes"], self._rails, way.is_bonded)
+            slow = self.description.get("slow", {}).get("links", {})
+            table = graph.star(table, self.description["nodes"], self._rails, way.is_bonded, slow)
         wanted = graph.graph(table)
         if self.net and self.net.graph.shape == wanted.shape:
             self.net.table, self.net.graph = table, wanted
@@ -281,6 +297,7 @@ class Emulated:
             **common,
             rank_preload=(self._tool("pace.so"),),
             rank_environment=pace.environment(flop_s, point, seed),
+            shares=self.description.get("slow", {}).get("nodes", {}),
             real_time=self.real_time,
             pinned=False,
         )

@@ -221,18 +221,33 @@ def address_of(graph: Graph, place: str, number: int = 1) -> str:
 
 
 def star(
-    interconnect: Mapping[str, Any], nodes: int, rails: int = 1, bonded: bool = False
+    interconnect: Mapping[str, Any],
+    nodes: int,
+    rails: int = 1,
+    bonded: bool = False,
+    slow: Mapping[str, float] = {},
 ) -> Dict[str, Any]:
     """The table of a network of one switch, or of so many (`rails`), to each of which every node has a link.
 
-    `interconnect` has `mtu` [B] and may have `rate_bit_s` and `largest_packet_bytes` [B].
+    `interconnect` has `mtu` [B] and may have `rate_bit_s` and `largest_packet_bytes` [B]. `slow` maps a node's number
+    to the share of that rate that its links have. Raises FalloffError where there is no rate.
     """
+    rate = interconnect.get("rate_bit_s")
+    rates = {number: {"rate_bit_s": rate and rate * share} for number, share in slow.items()}
+    if rates and rate is None:
+        title = interconnect.get("name", "?")
+        raise FalloffError(f"links of {title} have no rate to be slower than: correct [slow]")
+    numbers = [str(number) for number in range(1, nodes + 1)]
     switches = ["switch"] if rails == 1 else [f"switch-{rail}" for rail in range(1, rails + 1)]
     kept = ("name", "mtu", "rate_bit_s", "largest_packet_bytes")
     return {
         **{key: interconnect[key] for key in kept if key in interconnect},
         "switches": dict.fromkeys(switches, interconnect["mtu"]),
-        "links": [{"from": list(range(1, nodes + 1)), "to": switch} for switch in switches],
+        "links": [
+            {"from": int(node), "to": switch, **rates.get(node, {})}
+            for switch in switches
+            for node in numbers
+        ],
         "bonded": bonded,
     }
 

@@ -45,8 +45,9 @@ class Surroundings:
     """What the programs of a trial run in.
 
     `networks` are the subnets of Open MPI, `mpi` further parameters of it; `preload` are libraries loaded into every
-    program; `rank_preload`, `rank_environment` and `real_time` are of MPI ranks alone. With `pinned` a node's programs
-    stay on its processor; with `awake` no processor goes to sleep meanwhile.
+    program; `rank_preload`, `rank_environment` and `real_time` are of MPI ranks alone. `shares` maps a node's number to
+    the share of the others' rate at which it is paced. With `pinned` a node's programs stay on its processor; with
+    `awake` no processor goes to sleep meanwhile.
     """
 
     networks: Sequence[str] = tuple(ONE_LINK.networks)
@@ -54,6 +55,7 @@ class Surroundings:
     preload: Tuple[str, ...] = ()
     rank_preload: Tuple[str, ...] = ()
     rank_environment: Mapping[str, str] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
     real_time: bool = False
     pinned: bool = True
     awake: bool = False
@@ -82,7 +84,7 @@ def execute(
     folder = net.state / "work"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    _prepare(net, around.pinned)
+    _prepare(net, around)
     launcher = tool("mpirun") if any(command.ranks for command in commands) else ""
     environment = _environment(folder, launcher)
     servers: List[Tuple[Command, programs.Started]] = []
@@ -132,12 +134,14 @@ def occupied(net: Network) -> int:
     return sum(bool((net.space(name(node)) / "guests").read_text()) for node in net.graph.nodes)
 
 
-def _prepare(net: Network, pinned: bool) -> None:
+def _prepare(net: Network, around: Surroundings) -> None:
     """Put into the state folder what rank.py looks for there; nobody has come in yet."""
     for node in net.graph.nodes:
         space, by_address = net.space(name(node)), net.state / address(node)
         (space / "guests").write_text("")
-        if pinned:
+        if str(node) in around.shares:
+            (space / "share").write_text(repr(float(around.shares[str(node)])))
+        if around.pinned:
             (space / "processor").write_text(str(host.processor(node)))
         if not by_address.is_symlink():
             by_address.symlink_to(name(node))

@@ -5,7 +5,8 @@ rank.py join STATE PROGRAM [ARGUMENT ...] become the program, on the processor o
 
 By rsh's convention the command is one string for a shell. Open MPI's, without a prefix, is a plain list of words, so it
 is split as a shell would split it. A rank knows its node by its hostname: a line in the node's file `guests` says that
-it came in, and where there is a file `processor` it stays on that.
+it came in, and where there is a file `processor` it stays on that, and a file `share` says how much
+of the others' rate a paced node has.
 """
 
 import os
@@ -26,6 +27,10 @@ def main(role: str, state: str, words: list) -> None:
     if os.path.exists(place):
         with open(place, encoding="utf-8") as file:
             os.sched_setaffinity(0, {int(file.read())})
+    share = os.path.join(node, "share")
+    if os.path.exists(share):
+        with open(share, encoding="utf-8") as file:
+            os.environ["PACE_SHARE"] = file.read()
     os.execvp(words[0], words)
 
 

@@ -3,7 +3,7 @@
 import descriptions
 import pytest
 import user
-from kept import check_measured, statuses
+from kept import check_measured, check_ran_once, outcomes, statuses
 from slurm import ENVIRONMENT
 from waiting import until, until_none
 
@@ -67,3 +67,17 @@ def test_an_unknown_server_is_not_believed(someone, ssh_config):
         and "Host key verification failed" in done.stderr
         and "Traceback" not in done.stderr
     )
+
+
+def test_all_nodes_and_pairs_are_compared(someone, ssh_config):
+    """As many nodes as the description has, each by its own name, and every pair of them."""
+    someone.describe("pairs", descriptions.ssh("pairs", ssh_config))
+    done = someone.falloff("run", "suspects", "--testbed", "pairs", "--repeats", "2")
+    assert done.returncode == 0, done.stderr
+    folder = someone.folder("pairs", "suspects")
+    check_ran_once(folder)
+    found = outcomes(folder)
+    assert statuses(found.values()) == {"ok"}, found
+    readings = {one.name: one.value for _, outcome in found.values() for one in outcome.readings}
+    assert readings["hosts"] == "n1,n2,n3,n4"
+    assert sum(rate is not None for row in readings["pair_bandwidth"] for rate in row) == 12

@@ -1,0 +1,119 @@
+"""Who is slower than its like: nodes and pairs of nodes compared with the middle of all, block by block.
+
+All values are logarithms of speeds (rates, or 1 over latencies), shape (blocks, nodes) or (blocks, sender, receiver). A
+loss is the middle (median) of its like in the same block minus a member's own value, so that it is above 0 for who is
+slower; what disturbs all alike cancels. Of pairs, y_ij = m + s_i + r_j + e_ij: a node's sending and receiving are
+medians over its partners (as in J. W. Tukey, Exploratory Data Analysis, 1977), the rest is the pair's own. So one slow
+pair accuses neither of its nodes, and a slow node none of its pairs.
+
+A member is SLOWER when its simultaneous t interval over the blocks lies wholly above the tolerance, and it was slower
+in every block; ALIKE when the interval excludes the smallest slowdown to be found; else UNDECIDED. The variance is the
+largest of three: pooled over the family, pooled over the pairs of the member's nodes (a node that jitters does so with
+all partners), and the member's own. Bonferroni's correction is over all members of all families.
+`tests/test_suspects.py` measures both error rates.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from analysis.statistics.judgement import UNDECIDED, log_margin
+
+SLOWER, ALIKE = "slower", "alike"
+POWER = 0.9  # with which `finds_from` is found
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The members of one family: `losses` over (blocks, members), the others over (members), all of speeds as shares.
+
+    `low` and `high` are the ends of simultaneous intervals, NaN from one block. `finds_from` is the smallest loss that
+    this many blocks with this scatter find with a power of at least 90 %, NaN from one block.
+    """
+
+    losses: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    answers: np.ndarray
+    finds_from: float
+
+    @property
+    def slower(self) -> np.ndarray:
+        """The indices of the members that are slower, the slowest first."""
+        chosen = np.flatnonzero(self.answers == SLOWER)
+        return chosen[np.argsort(-self.mean[chosen])]
+
+
+def of_each(speeds: np.ndarray) -> np.ndarray:
+    """The losses of nodes, log scale, over (blocks, nodes)."""
+    return np.median(speeds, axis=1, keepdims=True) - speeds
+
+
+def of_pairs(speeds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The losses of sending and of receiving over (blocks, nodes), and of pairs over (blocks, sender, receiver), log
+    scale. The diagonal, where a node would meet itself, is not read, and NaN in the last."""
+    blocks, nodes, _ = speeds.shape
+    apart = ~np.eye(nodes, dtype=bool)
+
+    def middles(matrices: np.ndarray) -> np.ndarray:
+        return np.median(matrices[:, apart].reshape(blocks, nodes, nodes - 1), axis=2)
+
+    sending = of_each(middles(speeds))
+    receiving = of_each(middles(speeds.transpose(0, 2, 1)))
+    expected = -sending[:, :, None] - receiving[:, None, :]
+    rest = np.where(apart, speeds - expected, np.nan)
+    middle = np.median(rest[:, apart], axis=1)
+    return sending, receiving, middle[:, None, None] - rest
+
+
+def compare(
+    losses: np.ndarray,
+    members: Sequence[Sequence[int]],
+    level: float,
+    tolerance: float,
+    smallest: float,
+) -> Comparison:
+    """Judge one family, `losses` (log scale) over (blocks, members); `members` are the numbers of each one's nodes.
+
+    `level` is one-sided and a single member's: that of the campaign over the number of all members. `tolerance` and
+    `smallest` are shares: who loses no more than the tolerance is never to be accused, and who loses the smallest is to
+    be found.
+    """
+    blocks, count = losses.shape
+    mean = losses.mean(axis=0)
+    if blocks < 2:
+        unknown = np.full(count, math.nan)
+        answers = np.full(count, UNDECIDED)
+        return Comparison(share(losses), share(mean), unknown, unknown, answers, math.nan)
+    own = losses.var(axis=0, ddof=1)
+    of_nodes = np.asarray(members)
+    jitter = {node: own[(of_nodes == node).any(axis=1)].mean() for node in np.unique(of_nodes)}
+    related = np.array([max(jitter[node] for node in nodes) for nodes in of_nodes])
+    quantile = stats.t.isf(level, (blocks - 1) * max(count - 1, 1))
+    half = quantile * np.sqrt(
+        np.maximum.reduce([own, related, np.full(count, own.mean())]) / blocks
+    )
+    is_slower = (mean - half > log_margin(tolerance)) & (losses > 0).all(axis=0)
+    answers = np.select([is_slower, mean + half < log_margin(smallest)], [SLOWER, ALIKE], UNDECIDED)
+    # Each of two things goes wrong with half of what may: the own variance is large, the mean is low.
+    half_missed = (1 - POWER) / 2
+    inflated = math.sqrt(stats.chi2.isf(half_missed, blocks - 1) / (blocks - 1))
+    error = math.sqrt(own.mean() / blocks)
+    found = log_margin(tolerance) + (quantile * inflated + stats.norm.isf(half_missed)) * error
+    return Comparison(
+        share(losses),
+        share(mean),
+        share(mean - half),
+        share(mean + half),
+        answers,
+        float(share(found)),
+    )
+
+
+def share(loss):
+    """A loss on the log scale as the share of the speed that is lost; below 0 for who is faster."""
+    return -np.expm1(-loss)

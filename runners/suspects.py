@@ -1,0 +1,103 @@
+"""suspects: DGEMM and STREAM of every node, and latency and bandwidth of every pair of nodes, in one MPI program.
+
+Pairs meet in a round-robin tournament: in each round a node is in one pair at most.
+"""
+
+import re
+from typing import Any, List
+
+from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Unreadable
+from runners.record import parser, whole
+
+LEAST_NODES = 4  # with fewer a slow link cannot be told from a slow node
+
+# Starting the ranks, and choosing DGEMM's order.
+_START_S = 60.0
+# A window ends with the message that is under way; on the slowest of links that takes a while.
+_SLOWEST = 5.0
+
+_RATE = r"\d\.\d{6}e[+-]\d{2,3}"
+_HEAD = re.compile(
+    r"^suspects: (\d{1,6}) nodes, order (\d{1,6}), arrays of (\S{1,12}) MiB, turns of (\d{1,6}), "
+    r"messages of (\d{1,10}) bytes, windows (\S{1,12}) s, (\S{1,12}) s, (\S{1,12}) s$",
+    re.M,
+)
+_NODE = re.compile(rf"^ *(\d{{1,6}}) +({_RATE}) +({_RATE})  (\S{{1,64}})$", re.M)
+_PAIR = re.compile(
+    rf"^ *(\d{{1,6}}) +(\d{{1,6}}) +(\d{{1,6}}) +({_RATE}) +(\d{{1,9}}) +({_RATE}) +({_RATE})$",
+    re.M,
+)
+_END = re.compile(r"^end of suspects$", re.M)
+_WINDOWS = ("node_s", "latency_s", "bandwidth_s")
+
+
+def commands(point: Settings) -> List[Command]:
+    """One program on all nodes of the point; raises FalloffError for fewer than LEAST_NODES."""
+    nodes, turn = point["nodes"], point["stream_at_once"]
+    if nodes < LEAST_NODES:
+        reason = "with fewer a slow link cannot be told from a slow node"
+        raise FalloffError(
+            f"{nodes} nodes cannot be compared: {LEAST_NODES} are needed, as {reason}"
+        )
+    keys = ("node_s", "array_mib", "stream_at_once", "latency_s", "bandwidth_s", "message_bytes")
+    turns = -(-nodes // turn) if turn else 1
+    rounds = nodes - 1 + nodes % 2
+    windows = (1 + turns) * point["node_s"]
+    windows += rounds * (point["latency_s"] + 2 * point["bandwidth_s"])
+    argv = ("suspects", *(str(point[key]) for key in keys))
+    return [Command(argv, ranks=nodes, timeout_s=_START_S + _SLOWEST * windows)]
+
+
+def results(text: str) -> List[Result]:
+    """The one result of an output, with its settings.
+
+    dgemm_rate [Gflop/s] and stream_rate [B/s] are lists over nodes, `hosts` their names with commas between them.
+    pair_latency [s] and pair_bandwidth [B/s] are lists over nodes of lists over their partners: the row sends, the
+    column receives. A latency is of both ways; None is where a node would meet itself. Raises Unreadable when the
+    output is not whole or contradicts itself.
+    """
+    head = whole("suspects", text, _HEAD, _END)
+    count, order, turn, message = (int(head[group]) for group in (1, 2, 4, 5))
+    nodes = _NODE.findall(text)
+    if count < 2 or [int(number) for number, *_ in nodes] != list(range(1, count + 1)):
+        raise Unreadable(f"suspects announces {count} nodes and reports {len(nodes)}")
+    latency, bandwidth = _matrices(text, count)
+    try:
+        settings = dict(zip(_WINDOWS, map(float, head.groups()[5:])), array_mib=float(head[3]))
+    except ValueError:
+        raise Unreadable(f"suspects' first line is damaged: {head[0][:100]!r}") from None
+    readings = (
+        Reading("dgemm_rate", [float(rate) / 1e9 for _, rate, *_ in nodes], "Gflop/s"),
+        Reading("stream_rate", [float(rate) for *_, rate, _ in nodes], "B/s"),
+        Reading("pair_latency", latency, "s"),
+        Reading("pair_bandwidth", bandwidth, "B/s"),
+        Reading("dgemm_order", order, "1"),
+        Reading("hosts", ",".join(host for *_, host in nodes), "1"),
+    )
+    settings.update(nodes=count, stream_at_once=turn, message_bytes=message)
+    return [Result(readings, settings)]
+
+
+def _matrices(text: str, count: int) -> Any:
+    """Latency [s] and bandwidth [B/s] over (sender, receiver); each pair has met once, in a round of its own."""
+    rows = _PAIR.findall(text)
+    met = {(int(low), int(high)) for _, low, high, *_ in rows}
+    wanted = {(low, high) for low in range(1, count + 1) for high in range(low + 1, count + 1)}
+    if met != wanted or len(rows) != len(wanted):
+        met_once = f"{len(met & wanted)} of the {len(wanted)} pairs of {count} nodes"
+        raise Unreadable(f"suspects reports {met_once} in {len(rows)} rows")
+    busy = [(int(number), int(node)) for number, *ends, _, _, _, _ in rows for node in ends]
+    if len(set(busy)) < len(busy):
+        raise Unreadable("suspects reports a node in two pairs of one round")
+    latency, bandwidth = ([[None] * count for _ in range(count)] for _ in range(2))
+    for _, low, high, seconds, trips, forward, reverse in rows:
+        a, b = int(low) - 1, int(high) - 1
+        if not (int(trips) and float(seconds) and float(forward) and float(reverse)):
+            raise Unreadable(f"suspects reports nothing of nodes {low} and {high}")
+        latency[a][b] = latency[b][a] = float(seconds)
+        bandwidth[a][b], bandwidth[b][a] = float(forward), float(reverse)
+    return latency, bandwidth
+
+
+parse = parser("suspects", results)
+RUNNER = Runner("suspects", commands, parse, results)

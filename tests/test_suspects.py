@@ -1,0 +1,313 @@
+"""Suspects: planted slow nodes, ports and paths are named and nobody else, in synthetic and in emulated campaigns."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import recorded
+from synthetic import of_plan
+
+import experiment
+from analysis import store
+from analysis.experiments import suspects as experiment_of
+from analysis.experiments.suspects import COMPUTE, HEADINGS, PATH, RECEIVE, SEND
+from analysis.statistics import outliers
+from runners import suspects
+from runners.record import FalloffError, Unreadable
+from runners.testbeds import emulated
+
+OUTPUT = recorded.text("suspects/5-nodes")
+LOSS = np.log1p(-0.03)
+LEVEL, TOLERANCE, SMALLEST = 0.05, 0.01, 0.03
+
+
+def campaign(blocks=5, noise=0.002, seed=1, nodes=(), ports=(), paths=(), hosts=None, loss=LOSS):
+    """A campaign of 16 nodes whose `nodes` (DGEMM), `ports` (sending) and `paths` (numbers from 0) are slower."""
+    random = np.random.default_rng(seed)
+    plan = experiment.plan_campaign("suspects", preset="full", blocks=blocks)
+    names = ",".join(f"n{number}" for number in range(1, 17))
+
+    def readings(point, block):
+        dgemm, stream = random.normal(0, noise, (2, 16))
+        bandwidth = random.normal(0, noise, (16, 16))
+        latency = random.normal(0, noise, (16, 16))
+        dgemm[list(nodes)] += loss
+        bandwidth[list(ports)] += loss
+        for path in paths:
+            bandwidth[path] += loss
+        return {
+            "dgemm_rate": 85e-3 * np.exp(dgemm),
+            "stream_rate": 1e10 * np.exp(stream),
+            "pair_bandwidth": 12e6 * np.exp(bandwidth),
+            "pair_latency": 1e-4 * np.exp(latency + latency.T),
+            "hosts": hosts(block) if hosts else names,
+        }
+
+    return of_plan(plan, readings)
+
+
+def accused(study):
+    """Who is slower: quantity and the nodes' names."""
+    return {
+        (quantity, *(study.hosts[node] for node in family.members[index]))
+        for network in study.networks
+        for quantity, family in network.families.items()
+        for index in family.found.slower
+    }
+
+
+def words(study):
+    text = experiment_of.finding(study).replace("\u00a0", " ")
+    assert not re.search(r"\b(nan|None|inf)\b", text)
+    return text
+
+
+def test_each_fault_is_told_from_the_others():
+    """A slow node, a slow port and a slow path: each is named for what it is, and nobody for another's fault."""
+    study = experiment_of.analyse(campaign(nodes=[10], ports=[4], paths=[(6, 9)]))
+    assert accused(study) == {(COMPUTE, "n11"), (SEND, "n5"), (PATH, "n7", "n10")}
+    text = words(study)
+    assert "**Node n11 is slow**: it computes 3." in text
+    assert "**The link or the switch port of node n5 is slow**: it sends" in text
+    assert "**The path from n7 to n10 is slow**" in text
+    for family in study.networks[0].families.values():
+        for index in family.found.slower:
+            assert family.found.low[index] < 0.03 < family.found.high[index]
+            assert family.found.low[index] > TOLERANCE
+
+
+def test_healthy_nodes_are_cleared_or_open():
+    """With little scatter a loss of 3 % is excluded for all; with much it is open, and said from where on it is found."""
+    text = words(experiment_of.analyse(campaign(noise=0.002)))
+    assert "**No node, port or path is named**" in text and "is open" not in text
+    assert "A loss of 3 % or more is excluded" in text
+    text = words(experiment_of.analyse(campaign(noise=0.05)))
+    assert "**No node, port or path is named**" in text and "is excluded" not in text
+    assert "DGEMM of a node (found from" in text
+
+
+def test_one_block_judges_nobody():
+    """Without an interval nobody is named, however slow; no number is made up."""
+    study = experiment_of.analyse(campaign(blocks=1, nodes=[3], loss=np.log(0.5)))
+    assert not accused(study) and "A single block has no interval" in words(study)
+    assert not [finding for finding in experiment_of.findings(study) if finding.interval]
+    assert "nan" not in experiment_of.table(study).body
+
+
+def draw(random, kind, nodes=8, blocks=5, sd=0.004):
+    """Log speeds of healthy nodes (blocks, nodes) and pairs (blocks, nodes, nodes), disturbed in ways that name nobody."""
+    of_nodes, of_pairs = (random.normal(0, sd, (blocks, *[nodes] * dims)) for dims in (1, 2))
+    if kind == "heavy tails":
+        of_nodes, of_pairs = (
+            sd * random.standard_t(3, each.shape) for each in (of_nodes, of_pairs)
+        )
+    elif kind == "one node jitters":
+        of_nodes[:, 0] *= 4
+        of_pairs[:, 0] *= 4
+        of_pairs[:, :, 0] *= 4
+    elif kind == "uneven within the tolerance":
+        of_nodes += random.uniform(-0.004, 0.004, nodes)
+        of_pairs += random.uniform(-0.004, 0.004, (nodes, nodes))
+    elif kind == "a round is interrupted":
+        seats = random.permutation(nodes).reshape(-1, 2)
+        of_pairs[random.integers(blocks), seats[:, 0], seats[:, 1]] -= 0.2
+        of_nodes[random.integers(blocks), random.integers(nodes)] -= 0.2
+    return of_nodes, of_pairs
+
+
+def judged(of_nodes, of_pairs):
+    """The families of DGEMM, sending, receiving and paths, each member with its share of the campaign's level."""
+    blocks, nodes, _ = of_pairs.shape
+    sending, receiving, rest = outliers.of_pairs(of_pairs)
+    alone = [(node,) for node in range(nodes)]
+    pairs = [(a, b) for a in range(nodes) for b in range(nodes) if a != b]
+    paths = rest[:, [a for a, _ in pairs], [b for _, b in pairs]]
+    families = [(one, alone) for one in (outliers.of_each(of_nodes), sending, receiving)]
+    families.append((paths, pairs))
+    level = LEVEL / sum(len(members) for _, members in families)
+    return [outliers.compare(*family, level, TOLERANCE, SMALLEST) for family in families]
+
+
+@pytest.mark.parametrize("sd", [0.002, 0.02])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "normal",
+        "heavy tails",
+        "one node jitters",
+        "uneven within the tolerance",
+        "a round is interrupted",
+    ],
+)
+def test_a_healthy_cluster_is_rarely_accused(kind, sd):
+    """At most 5 of 100 campaigns; 17 of 200 is what chance makes of that in one of 40 such tests."""
+    random = np.random.default_rng(20261123)
+    campaigns = (judged(*draw(random, kind, sd=sd)) for _ in range(200))
+    assert sum(any(len(family.slower) for family in found) for found in campaigns) <= 17
+
+
+@pytest.mark.parametrize("fault", [COMPUTE, SEND, RECEIVE, PATH])
+def test_a_loss_of_3_percent_is_found(fault):
+    """In at least 90 of 100 campaigns with a scatter of 0.4 %, and the loss that 'found from' names in most."""
+    random, named, at_limit = np.random.default_rng(5), 0, 0
+    place = {COMPUTE: 0, SEND: 1, RECEIVE: 2, PATH: 3}[fault]
+    where = {
+        COMPUTE: (0, np.s_[:, 2]),
+        SEND: (1, np.s_[:, 2]),
+        RECEIVE: (1, np.s_[:, :, 2]),
+        PATH: (1, np.s_[:, 2, 5]),
+    }
+    member = 2 if fault != PATH else 2 * 7 + 4  # of (2, 5) in a row of 7 partners
+    for _ in range(100):
+        healthy = draw(random, "normal")
+        limit = np.log1p(-judged(*healthy)[place].finds_from)
+        for loss in (LOSS, limit):
+            planted = [speeds.copy() for speeds in healthy]
+            which, cells = where[fault]
+            planted[which][cells] += loss
+            is_named = member in judged(*planted)[place].slower
+            named, at_limit = (
+                named + (loss == LOSS and is_named),
+                at_limit + (loss == limit and is_named),
+            )
+    assert named >= 90 and at_limit >= 80
+
+
+def test_nodes_are_known_by_their_names():
+    """A job on other nodes in another order is the same cluster; who is not in every block is left out and said."""
+
+    def moved(block):
+        numbers = list(range(1, 17)) if block < 3 else [*range(2, 16), 1, 17]
+        return ",".join(f"n{number}" for number in numbers)
+
+    study = experiment_of.analyse(campaign(hosts=moved))
+    assert len(study.hosts) == 15 and study.absent == ("n16", "n17")
+    assert "some blocks lack them: n16 and n17" in words(study)
+    with pytest.raises(FalloffError, match="0 nodes in common, 4 are needed: run all blocks"):
+        experiment_of.analyse(
+            campaign(hosts=lambda block: ",".join(f"b{block}n{number}" for number in range(16)))
+        )
+    same = experiment_of.analyse(campaign(hosts=lambda block: ",".join(["vm"] * 16), nodes=[2]))
+    assert accused(same) == {(COMPUTE, "node 3")}
+
+
+def test_a_slow_link_between_switches_is_named():
+    """Of four switches, all paths from the first to the third are slower; what lies between any two is slower anyhow."""
+    leaf = np.arange(16) // 4
+    slow = [(a, b) for a in range(4) for b in range(8, 12)]
+    dataset = campaign(paths=slow)
+    crosses = np.where(leaf[:, None] != leaf[None, :], 0.5, 1.0)
+    dataset = dataset.assign(pair_bandwidth=dataset.pair_bandwidth * crosses)
+    switches = {f"n{node + 1}": [f"leaf{leaf[node] + 1}", "spine"] for node in range(16)}
+    told = {"sessions": [{"slurm": {"switches": switches}}]}
+    study = experiment_of.analyse(dataset.assign_attrs(provenance=json.dumps(told)))
+    assert accused(study) == {(PATH, f"n{a + 1}", f"n{b + 1}") for a, b in slow}
+    assert "**16 of the 16 slow paths lead from switch leaf1 to switch leaf3**" in words(study)
+
+
+def test_losses_planted_in_the_emulated_campaign_are_found():
+    """In the stored transcripts, whose scatter is real, every healthy node and every third path is made 3 % slower in turn."""
+    dataset = experiment.stored("suspects", "suspect_model")
+    own = accused(experiment_of.analyse(dataset))
+    assert own >= {(COMPUTE, "n11"), (SEND, "n5"), (RECEIVE, "n5")}
+    assert {who for _, *names in own for who in names} == {"n5", "n11"}
+    trials, found, planted, strange = dataset.pair_bandwidth, 0, 0, 0
+    healthy = [node for node in range(16) if node not in (4, 10)]
+    faults = [(SEND, node, np.s_[:, node]) for node in healthy]
+    faults += [
+        (PATH, (a, b), np.s_[:, a, b])
+        for a in healthy
+        for b in healthy
+        if a != b and (a + b) % 3 == 0
+    ]
+    for quantity, who, cells in faults:
+        slowed = trials.values.copy()
+        slowed[cells] *= 0.97
+        study = experiment_of.analyse(dataset.assign(pair_bandwidth=trials.copy(data=slowed)))
+        names = [f"n{node + 1}" for node in np.atleast_1d(who)]
+        new = accused(study) - own
+        planted, found = planted + 1, found + ((quantity, *names) in new)
+        strange += bool(new - {(quantity, *names)})
+    assert found >= 0.9 * planted and strange <= 0.05 * planted
+
+
+def test_the_emulated_cluster_is_found_out(tmp_path, monkeypatch):
+    """Real MPI between 6 paced nodes: the node and the link that the testbed's description makes slower are named."""
+    whole = experiment.read_testbed("suspect_model")
+    smaller = {
+        **whole,
+        "nodes": 6,
+        "slow": {"links": {"2": 0.95}, "nodes": {"5": 0.95}},
+        "settings": {"array_mib": 8, "latency_s": 0.02},
+    }
+    if reasons := emulated.unavailable(smaller):
+        pytest.skip(reasons[0])
+    monkeypatch.setattr(experiment, "read_testbed", lambda name: smaller)
+    plan = experiment.plan_campaign("suspects", preset="full", blocks=3)
+    assert plan.blocks[0][0].point["nodes"] == 6
+    dataset = store.assemble(experiment.run_campaign(plan, out=tmp_path))
+    assert set(dataset.status.values) <= {"ok", "invalid"}
+    if (dataset.status == "ok").sum() < 2:
+        pytest.skip("what else this machine does held the nodes up")
+    study = experiment_of.analyse(dataset)
+    assert set(study.hosts) == {f"n{number}" for number in range(1, 7)}
+    assert {(COMPUTE, "n5"), (SEND, "n2"), (RECEIVE, "n2")} <= accused(study)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (
+            lambda text: text.replace("    1     1     2", "    1     1     3", 1),
+            "9 of the 10 pairs of 5 nodes in 10 rows",
+        ),
+        (
+            lambda text: text.replace("    3     1     4", "    1     1     4", 1),
+            "two pairs of one round",
+        ),
+        (
+            lambda text: text.replace("   3  1.009407e+10", "   3  nan         ", 1),
+            "5 nodes and reports 4",
+        ),
+        (
+            lambda text: re.sub(r"\n    4     4     5.*", "", text),
+            "9 of the 10 pairs of 5 nodes in 9 rows",
+        ),
+        (lambda text: text.replace("9.208727e+08", "0.000000e+00"), "nothing of nodes 4 and 5"),
+        (lambda text: text.replace("end of suspects", ""), "did not print its first and last line"),
+    ],
+)
+def test_a_damaged_output_is_refused(damage, reason):
+    """Pairs that lack, met twice or rested, and nodes without a rate: a reason, never a number."""
+    damaged = damage(OUTPUT)
+    assert damaged != OUTPUT
+    with pytest.raises(Unreadable, match=reason):
+        suspects.results(damaged)
+
+
+def test_what_cannot_be_compared_is_refused():
+    """Too few nodes, before anything runs; a planted fault of no node."""
+    point = dict(experiment.plan_campaign("suspects").blocks[0][0].point)
+    (command,) = suspects.commands(point)
+    assert command.ranks == 16 and command.argv[0] == "suspects"
+    with pytest.raises(FalloffError, match="3 nodes cannot be compared: 4 are needed"):
+        suspects.commands({**point, "nodes": 3})
+    testbed = experiment.read_testbed("suspect_model")
+    for slow, reason in (
+        ({"links": {"17": 0.97}}, "a node from 1 to 16"),
+        ({"nodes": {"3": 0}}, "a share above 0"),
+        ({"switches": {}}, "tables `links` and `nodes`"),
+    ):
+        with pytest.raises(FalloffError, match=reason):
+            emulated.check_planted({**testbed, "slow": slow})
+
+
+def test_every_quantity_is_shown():
+    """Each is a row of the table and a finding; the findings are whole JSON."""
+    study = experiment_of.analyse(campaign(ports=[7]))
+    rows = experiment_of.table(study).rows
+    assert [row[1] for row in rows] == list(HEADINGS.values())
+    found = {finding.statement: finding.answer for finding in experiment_of.findings(study)}
+    assert found["Slower than the others: bandwidth that a node sends, gige"] == "n8"
+    assert json.dumps(found) and len(found) == len(HEADINGS)
