@@ -323,8 +323,11 @@ def _misshapen(campaign: Description) -> List[str]:
     for factor, levels in _table(campaign, "factors").items():
         if not isinstance(levels, list) or not levels or len(set(map(str, levels))) < len(levels):
             found.append(f"factors.{factor} = {levels!r} must be a list of distinct levels")
-        elif factor == "nodes" and not all(type(one) is int and one > 0 for one in levels):
-            found.append(f"factors.nodes = {levels!r} must be whole numbers from 1")
+        elif factor == "nodes" and not all(
+            one == ALL_NODES or (type(one) is int and one > 0) for one in levels
+        ):
+            meant = f'whole numbers from 1, or "{ALL_NODES}" of the testbed'
+            found.append(f"factors.nodes = {levels!r} must be {meant}")
     return found
 
 

@@ -263,7 +263,7 @@ def _planted(study: Suspects) -> str:
 
 
 def _accusations(study: Suspects, network: Network, where: str) -> Iterator[str]:
-    basis = f"{INTERVAL}s, {counted(study.blocks, 'block')}, {study.evidence} evidence"
+    basis = f"simultaneous 95 % t intervals over {counted(study.blocks, 'block')}, {study.evidence} evidence"
     by_node: dict[int, list[str]] = {}
     for quantity in DOES:
         for index in network.families[quantity].found.slower:
