@@ -221,7 +221,8 @@ def results(text: str) -> List[Result]:
             if run.only_rows:
                 listed.append(Result((), {**origin, **sizes}, _ONLY_ROWS))
             else:
-                off = _VENDOR_OFF if run.version.startswith("NVIDIA") else 0.0
+                may_be_nvidias = not run.version or run.version.startswith("NVIDIA")
+                off = _VENDOR_OFF if may_be_nvidias else 0.0
                 listed.append(_result(row, {**origin, **sizes}, off))
         if run.fault:
             listed.append(Result((), origin, run.fault))
@@ -234,7 +235,7 @@ def _result(row: Row, settings: Settings, off: float) -> Result:
     note = ""
     if off and float(row.time_text) and not rate_agrees(work, row.time_text, row.rate_text):
         part = float(row.rate_text) / (work / float(row.time_text)) - 1
-        note = f"the printed rate is {100 * part:+.2f} % off what N and time give, as NVIDIA's is"
+        note = f"the printed rate is {100 * part:+.2f} % off what N and time give, as NVIDIA's can be"
     return attempt(lambda: readings(row, off=off), settings, note)
 
 

@@ -80,7 +80,7 @@ def test_plan_says_minutes_and_probabilities():
     [
         (("import", "hpl", "README.md", "--print"), "not an output of HPL"),
         (("import", "hpl", "no-such-file", "--print"), "cannot read no-such-file"),
-        (("import", "iperf33", "README.md", "--print"), "there is no tool 'iperf33' (do you mean iperf3?)"),
+        (("import", "iperf33", "README.md", "--print"), "there is no tool 'iperf33' (did you mean 'iperf3'?)"),
         (("status", "nosuch"), "there is no campaign 'nosuch'; there are: "),
         (("run",), "falloff run --list"),
         (("run", "hpl_scalling"), "(did you mean 'hpl_scaling'?)"),

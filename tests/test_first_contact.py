@@ -204,7 +204,7 @@ def test_nvidias_rate_may_be_a_little_off(rate, note):
 def test_iperf3s_own_words_are_shown(text, said, tmp_path):
     """The command's one line says what iperf3 said, whatever form it has."""
     (tmp_path / "out").write_text(text)
-    done = run("parse", "iperf3", str(tmp_path / "out"))
+    done = run("import", "iperf3", str(tmp_path / "out"), "--print")
     assert said in done.stderr and bool(said) == bool(done.returncode)
 
 
@@ -236,6 +236,20 @@ def test_a_text_row_that_contradicts_itself_is_refused(tool):
     text = recorded.text(case)
     changed = re.sub(r"(300 M|1\.93 G)bits", "377 Mbits", text)
     assert changed != text and "contradicts itself" in refusals(tool, changed)
+
+
+def test_a_server_of_iperf_2_counts_what_arrived():
+    """In the CSV of 2.0 a server names itself first, a client likewise; -r gives both, and neither is taken for the other."""
+    sent = "20140114124826,127.0.0.1,54402,127.0.0.1,5001,5,0.0-10.0,52551090176,42041052917\n"
+    arrived = "20140114124826,127.0.0.1,5001,127.0.0.1,54402,4,0.0-10.0,52551090200,41999020136\n"
+    assert value("iperf2", sent, "sent_rate") == [42041052917.0]
+    assert value("iperf2", arrived, "goodput") == [41999020136.0]
+    assert "several runs or streams" in refusals("iperf2", sent + arrived)
+    assert "contradicts itself" in refusals("iperf2", sent.replace(",42041", ",32041"))
+    assert "not an output" in refusals("iperf2", sent.rstrip())
+    first, second = sent.replace("0.0-10.0,52", "0.0-5.0,26"), sent.replace("0.0-10.0", "5.0-10.0")
+    assert value("iperf2", first + second + sent, "sent_rate") == [42041052917.0]
+    assert "its last row is missing" in refusals("iperf2", first + second)
 
 
 NOTHING = {
@@ -282,10 +296,10 @@ def test_no_reading_is_infinite():
 
 def test_an_unknown_tool_gets_a_suggestion():
     """What there is, and the nearest; no module has to be written."""
-    done = run("parse", "ipref3", "README.md")
+    done = run("import", "ipref3", "README.md", "--print")
     assert (
         done.returncode == 1
-        and "do you mean iperf3?" in done.stderr
+        and "did you mean 'iperf3'?" in done.stderr
         and "RUNNER" not in done.stderr
     )
     assert runner_named("iperf").name == "iperf2"
