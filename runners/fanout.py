@@ -13,6 +13,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 from runners import iperf3
 from runners.iperf3 import PORT
+from runners.parsing import whole
 from runners.record import (
     Command,
     FalloffError,
@@ -24,7 +25,6 @@ from runners.record import (
     Transcript,
     Unreadable,
     mismatch,
-    whole,
 )
 
 # As fine as the common window's ends are placed inside an interval of the receiver's report.

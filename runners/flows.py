@@ -5,17 +5,8 @@ import re
 from typing import Callable, Dict, List, Tuple
 
 from runners import placement
-from runners.record import (
-    Command,
-    FalloffError,
-    Reading,
-    Result,
-    Runner,
-    Settings,
-    Unreadable,
-    parser,
-    whole,
-)
+from runners.parsing import parser, whole
+from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Unreadable
 
 _NUMBER = r"\d\.\d{15}e[+-]\d\d"
 _HEAD = re.compile(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Iterator, List, Optional, Tuple
 
 from runners import hpl_dat, payload
+from runners.parsing import attempt, rate_agrees
 from runners.record import (
     Command,
     FalloffError,
@@ -24,8 +25,6 @@ from runners.record import (
     Settings,
     Transcript,
     Unreadable,
-    attempt,
-    rate_agrees,
 )
 
 # By BLAS, and whether the payload is counted.
@@ -235,7 +234,9 @@ def _result(row: Row, settings: Settings, off: float) -> Result:
     note = ""
     if off and float(row.time_text) and not rate_agrees(work, row.time_text, row.rate_text):
         part = float(row.rate_text) / (work / float(row.time_text)) - 1
-        note = f"the printed rate is {100 * part:+.2f} % off what N and time give, as NVIDIA's can be"
+        note = (
+            f"the printed rate is {100 * part:+.2f} % off what N and time give, as NVIDIA's can be"
+        )
     return attempt(lambda: readings(row, off=off), settings, note)
 
 

@@ -10,18 +10,8 @@ from typing import Dict, List, Tuple
 
 from runners import iperf_text
 from runners.iperf_text import Row
-from runners.record import (
-    Reading,
-    Result,
-    Runner,
-    Settings,
-    Unreadable,
-    attempt,
-    only_read,
-    parser,
-    rate_agrees,
-    usable,
-)
+from runners.parsing import attempt, only_read, parser, rate_agrees, usable
+from runners.record import Reading, Result, Runner, Settings, Unreadable
 
 _BEGIN = re.compile(r"^(?:Client connecting to|Server listening on (?:TCP|UDP) port)\b.*$", re.M)
 _COMPLAINT = re.compile(r"^[a-z][\w ]{0,40} failed: .*$", re.M)
@@ -145,7 +135,9 @@ def _csv_readings(rows: List[Tuple[str, ...]]) -> List[Reading]:
     whole = [row for row in rows if float(row[3]) == 0]
     chosen = [row for row in whole if row[2] == "-1"] or whole
     if len(chosen) != 1 or len(whole) < len(rows) and rows[-1] != chosen[0]:
-        raise Unreadable(f"several runs or streams in one CSV, or its last row is missing: {_USE_TEXT}")
+        raise Unreadable(
+            f"several runs or streams in one CSV, or its last row is missing: {_USE_TEXT}"
+        )
     own, other, _, _, end, size, rate = chosen[0]
     if not rate_agrees(8 * int(size), end, rate, 1e-3):
         raise Unreadable("iperf's CSV contradicts itself: bytes, time and rate")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from runners import iperf_text
+from runners.parsing import attempt, usable
 from runners.record import (
     Command,
     Execution,
@@ -17,9 +18,7 @@ from runners.record import (
     Settings,
     Transcript,
     Unreadable,
-    attempt,
     mismatch,
-    usable,
 )
 
 PORT = 5201

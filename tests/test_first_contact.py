@@ -12,7 +12,7 @@ from command_line import run
 import runners
 from analysis import models, tables
 from analysis.fitting import compare
-from runners import foreign, hpcc, hpl, imb, iperf3, osu, runner_named
+from runners import hpcc, hpl, imb, iperf3, osu, outputs, runner_named
 from runners.record import FalloffError, Reading, Unreadable
 
 PING = recorded.text("ping/20221126-ok")
@@ -173,7 +173,7 @@ def test_rows_alone_are_named_for_what_they_are():
     found = hpl.results(alone)
     assert len(found) > 2 and {result.readings for result in found} == {()}
     assert all("residual check is not in this file" in result.refused for result in found)
-    assert foreign.is_output_of("hpl", alone)
+    assert outputs.is_output_of("hpl", alone)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_an_interrupted_shell_may_precede_json():
     """A terminal's ^C before the report is not part of it."""
     text = recorded.text("iperf3/3.12-ok")
     assert value("iperf3", "^C" + text, "goodput") == value("iperf3", text, "goodput")
-    assert foreign.is_output_of("iperf3", "^C" + text)
+    assert outputs.is_output_of("iperf3", "^C" + text)
 
 
 @pytest.mark.parametrize("case", ["3.12-text", "3.12-text-reverse", "3.12-text-parallel"])
@@ -267,7 +267,7 @@ def test_blank_lines_take_no_time(tool, blank):
         text, start = blank * size + "x\n", process_time()
         with pytest.raises(FalloffError):
             runner_named(tool).results(text)
-        foreign.describe(text, tool)
+        outputs.describe(text, tool)
         return process_time() - start
 
     seconds(100)

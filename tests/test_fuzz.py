@@ -16,10 +16,10 @@ import recorded
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runners import foreign, hpl, runner_named
+from runners import hpl, outputs, runner_named
 from runners.record import FalloffError
 
-IN_SUITE = 60
+IN_SUITE = 200
 CASES = int(os.environ.get("FALLOFF_FUZZ", IN_SUITE))
 TOOLS = sorted({case.split("/")[0] for case in recorded.cases()})
 LARGEST = (
@@ -106,8 +106,8 @@ def by_letters(draw, tool):
 
 def listed(tool, text):
     """The usable results of a text, empty when it is refused; raises whatever is not FalloffError."""
-    foreign.describe(text, tool)
-    foreign.complaint(text)
+    outputs.describe(text, tool)
+    outputs.complaint(text)
     try:
         found = runner_named(tool).results(text)
     except FalloffError:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from test_hpl_dat import DECK
 
 import falloff as cli
-from runners import foreign, hpl_dat
+from runners import hpl_dat, outputs
 
 HPL = recorded.FOLDER / "hpl"
 TITLE = "HPLinpack 2.3  --  High-Performance Linpack benchmark  --   December 2, 2018\n"
@@ -81,7 +81,7 @@ def test_a_file_without_results_is_named_for_what_it_is(
 
 def test_a_folder_a_missing_file_and_a_huge_one_end_in_a_line(tmp_path, capsys, monkeypatch):
     """What cannot be read at all is named with the reason."""
-    monkeypatch.setattr(foreign, "_LARGEST", 2**20)
+    monkeypatch.setattr(outputs, "_LARGEST", 2**20)
     huge = tmp_path / "huge"
     huge.write_bytes(b"." * (2**20 + 1))
     absent = tmp_path / "none"
