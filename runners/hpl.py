@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Iterator, List, Optional, Tuple
 
 from runners import hpl_dat, payload
-from runners.parsing import attempt, rate_agrees
+from runners.parsing import attempt, rate_agrees, simulator
 from runners.record import (
     Command,
     FalloffError,
@@ -88,7 +88,6 @@ _PHASES = {
 }
 # The table with which a simulated program ends.
 _SIMULATED = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", re.M | re.S)
-_SIMULATOR = re.compile(r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB$", re.M | re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -166,7 +165,13 @@ def parse(transcript: Transcript) -> List[Reading]:
         transcript.evidence != "simulated"
     )  # a simulation computes nothing that could be checked
     sent = payload.readings(tables[0]) if tables else []
-    return [*readings(row, is_checked), *phases(text), *sent, *simulator(text)]
+    table = _SIMULATED.search(text)
+    return [
+        *readings(row, is_checked),
+        *phases(text),
+        *sent,
+        *(simulator(table[0]) if table else []),
+    ]
 
 
 def phases(stdout: str) -> List[Reading]:
@@ -179,19 +184,6 @@ def phases(stdout: str) -> List[Reading]:
     found = dict(_TIMER.findall(stdout))
     return [
         Reading(ours, float(found[name]), "s") for name, ours in _PHASES.items() if name in found
-    ]
-
-
-def simulator(stdout: str) -> List[Reading]:
-    """simulator_cpu_time [s] and simulator_memory [B] of a simulation; none where it does not print them."""
-    table = _SIMULATED.search(stdout)
-    took = _SIMULATOR.search(table[0]) if table else None
-    if not took:
-        return []
-    memory = round(1e6 * float(took[2]))  # printed with one decimal in millions of bytes
-    return [
-        Reading("simulator_cpu_time", float(took[1]), "s"),
-        Reading("simulator_memory", memory, "B"),
     ]
 
 

@@ -21,6 +21,7 @@ LARGEST_MESSAGE = 2**22  # B; the last size of OSU's and Intel's tables unless a
 
 # What `mpirun --tag-output` (with or without the time) and `srun --label` put before a line.
 _LABEL = re.compile(r"^(?:[^\n]{0,40}\[\d+,\d+\]<std\w+>:|\d{1,6}: )", re.M)
+_SIMULATOR = re.compile(r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB$", re.M | re.ASCII)
 
 
 def parser(
@@ -80,6 +81,18 @@ def whole(tool: str, text: str, head: "re.Pattern[str]", end: "re.Pattern[str]")
         reason = "the run was stopped or its output cut off"
         raise Unreadable(f"{tool} did not print its first and last line: {reason}")
     return first
+
+
+def simulator(text: str) -> List[Reading]:
+    """simulator_cpu_time [s] and simulator_memory [B] that a simulation took; none where it does not print them."""
+    took = _SIMULATOR.search(text)
+    if not took:
+        return []
+    memory = round(1e6 * float(took[2]))  # printed with one decimal in millions of bytes
+    return [
+        Reading("simulator_cpu_time", float(took[1]), "s"),
+        Reading("simulator_memory", memory, "B"),
+    ]
 
 
 def not_understood(count: int, what: str = "line") -> str:
