@@ -23,7 +23,7 @@ def names() -> List[str]:
 
 
 def runner_named(name: str) -> Runner:
-    """The runner of that name; raises FalloffError with those that there are when there is none."""
+    """The runner of that name; raises FalloffError when there is none."""
     module = _ALIASES.get(name.lower(), name.lower())
     if module not in names():
         raise unknown("tool", name, names())

@@ -132,7 +132,9 @@ def _of_csv(text: str) -> Result:
 
 
 def _csv_readings(rows: List[Tuple[str, ...]]) -> List[Reading]:
-    whole = [row for row in rows if float(row[3]) == 0]
+    # With -i a stream's first interval begins at 0 too, and another one where it ends.
+    continued = {(row[2], float(row[3])) for row in rows if float(row[3])}
+    whole = [row for row in rows if not float(row[3]) and (row[2], float(row[4])) not in continued]
     chosen = [row for row in whole if row[2] == "-1"] or whole
     if len(chosen) != 1 or len(whole) < len(rows) and rows[-1] != chosen[0]:
         raise Unreadable(

@@ -14,7 +14,7 @@ _KINDS = (
     ("", r"\A\s*\Z", "empty"),
     ("", r"\A(?:\x1f\ufffd|\ufffd7zXZ|BZh\d|PK\x03\x04)", "compressed: unpack it first"),
     ("", r"\0|\ufffd{3}", "binary data"),
-    ("hpcc", r"HPC Challenge Benchmark version", "an output of HPCC"),
+    ("hpcc", r"HPC Challenge Benchmark version|^End of Summary section\.", "an output of HPCC"),
     ("hpl", r"HPLinpack \d", "an output of HPL"),
     ("payload", r"^Payload: messages that all ranks sent", "a table of messages by size"),
     ("", r"# of (?:problems? sizes|process grids)", "an HPL.dat input deck"),

@@ -62,6 +62,11 @@ def parse(capsys, monkeypatch, tool, file):
         ("hpl", "Dear all,\nWR is short for row-major.\n", "not an output of HPL 2.x"),
         ("hpcc", recorded.text("hpl/2.0-one-row"), "it is an output of HPL"),
         ("hpcc", "nothing\n", "not an output of HPCC"),
+        (
+            "hpcc",
+            recorded.text("hpcc/1.5.0-two-processes").replace("HPL_nprow=1", "HPL_nprow=0"),
+            "HPCC prints P = 0, which no run has",
+        ),
         ("iperf3", recorded.text("hpl/2.0-one-row"), "it is an output of HPL"),
         ("ping", recorded.text("iperf3/3.12-ok"), "it is an iperf3 JSON output"),
         ("payload", recorded.text("hpl/2.0-one-row"), "it is an output of HPL"),
