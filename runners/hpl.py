@@ -222,10 +222,9 @@ def results(text: str) -> List[Result]:
 
 def _result(row: Row, settings: Settings, off: float) -> Result:
     """A row as a result; a rate that is `off` by so little is used, with a note."""
-    work = operations(row.N) / 1e9
-    note = ""
-    if off and float(row.time_text) and not rate_agrees(work, row.time_text, row.rate_text):
-        part = float(row.rate_text) / (work / float(row.time_text)) - 1
+    work, seconds, note = operations(row.N) / 1e9, float(row.time_text), ""
+    if off and work and seconds and not rate_agrees(work, row.time_text, row.rate_text):
+        part = float(row.rate_text) / (work / seconds) - 1
         note = (
             f"the printed rate is {100 * part:+.2f} % off what N and time give, as NVIDIA's can be"
         )

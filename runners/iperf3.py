@@ -373,7 +373,8 @@ def _cpu(report: Report, reverse: bool) -> List[Reading]:
     used = part(report, "end", "cpu_utilization_percent")
     client, server = used.get("host_total"), used.get("remote_total")
     is_server = "accepted_connection" in part(report, "start")
-    if is_server or not (is_number(client) and is_number(server)):
+    # 0 is what an end prints that was not told.
+    if is_server or not all(is_number(used) and used > 0 for used in (client, server)):
         return []
     sender, receiver = (server, client) if reverse else (client, server)
     return [

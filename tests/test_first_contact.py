@@ -187,6 +187,7 @@ def test_nvidias_rate_may_be_a_little_off(rate, note):
     else:
         (result,) = hpl.results(text)
         assert result.readings and note in result.note and bool(note) == bool(result.note)
+    assert "N = 0" in refusals("hpl", text.replace("72000", "    0"))
     own = text.replace("HPL-NVIDIA 1.0.0  -- NVIDIA", "")
     assert bool(note == "") == (not refusals("hpl", own))
 
