@@ -163,7 +163,7 @@ def corrected(found: Sequence[Reproduction]) -> list[Reproduction]:
     correction over all that have a p, is too short to tell."""
     judged = [number for number, one in enumerate(found) if one.p is not None]
     told = list(found)
-    if not judged:
+    if not any(one.kind == NOT_REPRODUCED for one in found if one.p is not None):
         return told
     reason = f"It differs by itself, but not beyond chance among {len(judged)} findings (Holm)."
     adjusted = multipletests([found[number].p for number in judged], method="holm")[1]
