@@ -64,8 +64,8 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A published estimate on the log scale with its standard error `se`, 0 where nothing scatters and None where it is
-    not known, from `n` repeats."""
+    """A published estimate on the log scale (NaN: there is none) with its standard error `se`, 0 where nothing scatters and
+    None where it is not known, from `n` repeats."""
 
     log: float
     se: float | None
@@ -132,8 +132,8 @@ def of_estimates(
     return Reproduction(
         what=what,
         kind=kind,
-        today=math.exp(today.log) if today.n else None,
-        reference=math.exp(reference.log) if reference.n else None,
+        today=None if math.isnan(today.log) else math.exp(today.log),
+        reference=None if math.isnan(reference.log) else math.exp(reference.log),
         interval=None if interval is None else (math.exp(interval[0]), math.exp(interval[1])),
         confidence=CONFIDENCE,
         blocks=today.n,
@@ -146,12 +146,12 @@ def of_estimates(
 
 def _error(reference: Estimate, today: Estimate) -> tuple[float | None, float]:
     """The standard error of the difference, None where it cannot be known, and its degrees of freedom."""
-    if reference.se is None or not today.n:
+    if reference.se is None or math.isnan(today.log):
         return None, 1.0
     if reference.se == 0 and not today.se:
         return 0.0, 1.0
     if today.se is None:
-        return reference.se * math.sqrt(1 + reference.n / today.n), max(reference.n - 1, 1)
+        return reference.se * math.sqrt(1 + reference.n / max(today.n, 1)), max(reference.n - 1, 1)
     squares = np.array([reference.se, today.se]) ** 2
     # Welch and Satterthwaite's; one that does not scatter adds nothing.
     each = squares**2 / np.maximum([reference.n - 1, today.n - 1], 1)
