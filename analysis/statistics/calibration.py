@@ -20,13 +20,12 @@ from analysis.statistics.judgement import (
     DECIDED,
     FALLS_OFF,
     FLAT,
-    LEVEL,
     REFUSED,
     UNDECIDED,
     answers,
     half_width,
 )
-from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, corrected, reproduction
+from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, reproduction
 
 FOLDER = paths.DATA / "calibration"
 AT_MOST = 0.05  # the goal for each wrong claim
@@ -170,60 +169,28 @@ def simulate(settings: Mapping) -> pd.DataFrame:
 
 
 def simulate_reproduction(settings: Mapping) -> pd.DataFrame:
-    """How often `falloff reproduce` judges wrongly: by number of findings, today's blocks, scatter and truth, a row each.
-
-    The findings are falls, in turn of none, the margin and `large_fall` (a single one of the margin, where answers differ most
-    often); today all differ by `difference`: 0, the margin, or `large_difference`. `reproduced` and `not_reproduced` are
-    shares of the findings, `any_not_reproduced` is that of runs with at least one.
-    """
+    """How often a run of a few blocks reproduces a reference: by scatter, how much more today scatters, and the true
+    difference (0 or the margin)."""
     sizes, rows = settings["reproduction"], []
-    margin = settings["margin"]
-    true = {"none": 0.0, "margin": margin, "large": sizes["large_difference"]}
-    cells = itertools.product(
-        sizes["families"], sizes["today_blocks"], settings["run_sds"], sizes["today_scatters"], true
-    )
-    for (findings, campaigns), blocks, run_sd, factor, name in cells:
+    true = {"none": 0.0, "margin": np.log1p(-settings["margin"])}
+    for run_sd, factor, (name, difference) in itertools.product(
+        settings["run_sds"], sizes["today_scatters"], true.items()
+    ):
         random = np.random.default_rng([settings["seed"], 1, len(rows)])
         sd = 2 * run_sd  # D holds four runs
-        falls = np.resize([margin, 0.0, settings["large_fall"]], findings)[:, None]
-        shape = (campaigns, findings)
-        reference = random.normal(0, sd, (*shape, sizes["reference_blocks"])) + np.log1p(-falls)
-        today = random.normal(np.log1p(-true[name]), factor * sd, (*shape, blocks))
-        today += np.log1p(-falls)
-        told = [_answers(values, margin) for values in (reference, today)]
-        runs = zip(reference, today, *told)
-        kinds = np.array([_reproduced(*run, margin) for run in runs])
+        reference = random.normal(0, sd, (sizes["campaigns"], sizes["reference_blocks"]))
+        today = random.normal(difference, factor * sd, (sizes["campaigns"], sizes["today_blocks"]))
+        kinds = [reproduction("", *both, settings["margin"]).kind for both in zip(reference, today)]
         rows.append(
             {
-                "findings": findings,
-                "today_blocks": blocks,
                 "run_sd": run_sd,
                 "today_scatter": factor,
                 "difference": name,
-                "reproduced": (kinds == REPRODUCED).mean(),
-                "not_reproduced": (kinds == NOT_REPRODUCED).mean(),
-                "any_not_reproduced": (kinds == NOT_REPRODUCED).any(axis=1).mean(),
+                "reproduced": kinds.count(REPRODUCED) / len(kinds),
+                "not_reproduced": kinds.count(NOT_REPRODUCED) / len(kinds),
             }
         )
     return pd.DataFrame(rows)
-
-
-def _answers(differences: np.ndarray, margin: float) -> np.ndarray:
-    """The answers on D (..., blocks); a single block decides nothing."""
-    blocks = differences.shape[-1]
-    if blocks < 2:
-        return np.full(differences.shape[:-1], UNDECIDED)
-    half = half_width(differences.std(axis=-1, ddof=1), blocks, LEVEL)
-    return answers(differences.mean(axis=-1), half, margin)
-
-
-def _reproduced(reference, today, reference_answers, today_answers, margin: float) -> list[str]:
-    """The verdicts on the findings of one run: D (findings, blocks) and the answers (findings,) of both."""
-    found = [
-        reproduction("", *blocks, margin, told)
-        for *blocks, told in zip(reference, today, zip(reference_answers, today_answers))
-    ]
-    return [one.kind for one in corrected(found)]
 
 
 def simulate_comparison(settings: Mapping) -> pd.DataFrame:
