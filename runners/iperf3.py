@@ -374,7 +374,7 @@ def _cpu(report: Report, reverse: bool) -> List[Reading]:
     client, server = used.get("host_total"), used.get("remote_total")
     is_server = "accepted_connection" in part(report, "start")
     # 0 is what an end prints that was not told.
-    if is_server or not all(is_number(used) and used > 0 for used in (client, server)):
+    if is_server or not all(is_number(share) and share > 0 for share in (client, server)):
         return []
     sender, receiver = (server, client) if reverse else (client, server)
     return [
