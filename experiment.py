@@ -1,6 +1,7 @@
 """From names to a dataset: resolves a campaign for a testbed, runs what is missing of it, reads it."""
 
 import json
+import re
 import sys
 import time
 import tomllib
@@ -14,7 +15,18 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import attributes, contrasts, derive, designs, experiments, paths, store, wording
+from analysis import (
+    attributes,
+    contrasts,
+    derive,
+    designs,
+    experiments,
+    paths,
+    store,
+    twin,
+    twin_prediction,
+    wording,
+)
 from analysis.evidence import verify
 from analysis.statistics import design as designs_of_plans
 from analysis.statistics import planning
@@ -179,6 +191,48 @@ def stored_studies(folder: Path | None = None) -> experiments.Studies:
         return store.read(reference) if reference.exists() else None
 
     return experiments.Studies(read)
+
+
+def named(campaigns: Collection[str]) -> list[xr.Dataset]:
+    """Datasets of campaigns' folders, or of references by name; raises FalloffError for what is neither."""
+    found = []
+    for name in campaigns:
+        folder = next(
+            (each for each in (Path(name), paths.REFERENCE / name) if each.is_dir()), None
+        )
+        if folder is None:
+            known = [one.name for one in paths.REFERENCE.iterdir() if one.is_dir()]
+            raise unknown("campaign's folder or reference", name, known)
+        found.append(store.read(folder))
+    return found
+
+
+def write_twin(name: str, found: twin.Twin, nodes: int, datasets: Collection[xr.Dataset]) -> Path:
+    """Write a twin's description as a testbed; one of that name that says something else is never replaced."""
+    if not re.fullmatch(r"[A-Za-z0-9][\w-]*", name):
+        raise FalloffError(f"--name {name}: a name has letters, digits, _ and - alone")
+    shorts = {
+        key: value for each in datasets for key, value in attributes.short_names(each).items()
+    }
+    file, text = paths.TESTBEDS / f"{name}.toml", twin.description(found, name, nodes, shorts)
+    if file.exists() and file.read_text(encoding="utf-8") != text:
+        raise FalloffError(
+            f"{file} is there and says something else: give another --name, or move it away"
+        )
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def simulate_twin(
+    name: str, found: twin.Twin, points: xr.Dataset, out: Path = paths.RAW
+) -> list[xr.Dataset]:
+    """The campaigns of a twin, simulated: the held-out points and the what-ifs."""
+    machine, simulated = read_testbed(name), []
+    between = {key: {"name": key, "short": key, **own} for key, own in machine["networks"].items()}
+    for campaign in twin_prediction.campaigns(found, points, _described("hpl_scaling")["settings"]):
+        plan = resolve(for_testbed(campaign, machine), machine, between)
+        simulated.append(store.read(run_campaign(plan, out, listen=progress())))
+    return simulated
 
 
 def read_toml(file: Path, kind: str) -> dict[str, Any]:

@@ -29,6 +29,7 @@ TESTBED = {
 SWITCH = {"action": "store_true"}
 FOLDER = {"type": Path, "metavar": "FOLDER"}
 COMPARED = paths.ROOT / "build" / "compare.svg"
+TWIN = paths.ROOT / "build" / "twin.svg"
 MISTAKES = {
     "compare": 3
 }  # exit codes where 1 and 2 are answers; elsewhere a mistake is 1, or argparse's 2
@@ -202,6 +203,20 @@ def parser() -> argparse.ArgumentParser:
     shown = "instead print what the tools of row N printed on both sides"
     add("--transcripts", dest="row", type=positive, metavar="N", help=shown)
 
+    add = command(
+        "twin",
+        commands.make_twin,
+        "a simulated twin of your cluster, fitted to its micro-benchmarks, and what if",
+        "Fit latency and bandwidth by message size, and a node's compute rate, to campaigns of one cluster; write them as a "
+        "testbed for SimGrid; predict HPL where it was run (it is not read by the fit) and on networks that are not there.",
+    )
+    what = "a campaign's folder, or a name in data/reference: messages by size, DGEMM, HPL"
+    add("campaigns", nargs="+", metavar="CAMPAIGN", help=what)
+    add("--name", required=True, help="of the twin: data/testbeds/NAME.toml is written")
+    add("--fit-only", **SWITCH, help="write the description and simulate nothing")
+    drawn = {"type": Path, "default": TWIN, "metavar": "FILE.svg"}
+    add("--figure", **drawn, help="default: build/twin.svg")
+
     summary = "explore datasets in the browser: pick, leave out, click, ask what if"
     add = command("explore", commands.explore, summary)
     folder = "of datasets (*.nc) or campaigns (default: the reference and what was run here)"
@@ -247,7 +262,9 @@ def parser() -> argparse.ArgumentParser:
         "too short to tell, or cannot run here. Only campaigns and testbeds that are described here are run. Exit code: "
         "0 all reproduced, 1 one not reproduced, 2 neither (of some nothing can be told), 3 not judged.",
     )
-    archive = "a file of `falloff evidence archive`, a folder of campaigns, or a name in data/reference"
+    archive = (
+        "a file of `falloff evidence archive`, a folder of campaigns, or a name in data/reference"
+    )
     add("archive", type=Path, metavar="ARCHIVE", help=archive)
     add(
         "--minutes",

@@ -174,7 +174,8 @@ class Simulated:
         argv = [str(program.absolute()), *command.argv[1:]]
         files = {**command.files, "platform.xml": smpi.platform(command.ranks, network)}
         if tool != "flows":
-            argv = smpi.smpirun(command.ranks, Path(tools.find(_CLOCK, {})).absolute(), argv)
+            clock = Path(tools.find(_CLOCK, {})).absolute()
+            argv = smpi.smpirun(command.ranks, clock, argv, network.get("by_size", ()))
             files["hosts"] = smpi.hosts(order)
             files["rates.txt"] = "".join(f"{name} {value!r}\n" for name, value in rates.items())
         folder = Path(tempfile.mkdtemp(dir=self.folder))

@@ -42,6 +42,10 @@ _OPTIONS = {
     "smpi/display-timing": "no",
 }
 
+# What a network's table has beside numbers: a tree of switches, factors by the size of a message ([from bytes, of latency, of
+# bandwidth]), and factors of the latency by the number of nodes that exchange messages at once ([nodes, factor]).
+_NO_NUMBER = ("tree", "by_size", "load")
+
 
 def model(
     description: Mapping[str, Any], interconnect: str, vary: str = "none"
@@ -55,7 +59,7 @@ def model(
     rates, network = dict(description["rates"]), dict(description["network"][interconnect])
     if "tree" not in network:
         network.setdefault("backplane", {"value": math.inf})
-    known = [name for name in (*rates, *network) if name != "tree"]
+    known = [name for name in (*rates, *network) if name not in _NO_NUMBER]
     changes = [change.partition("=")[::2] for change in vary.split(",")] if vary != "none" else []
     if len(dict(changes)) < len(changes):
         raise FalloffError(f"vary {vary!r} names something twice")
@@ -75,8 +79,10 @@ def model(
 
 
 def plain(described: Mapping[str, Any]) -> Dict[str, Any]:
-    """The numbers of a table whose entries are {value, source ...}; a tree as it is."""
-    return {name: entry if name == "tree" else entry["value"] for name, entry in described.items()}
+    """The numbers of a table whose entries are {value, source ...}; what is no number as it is."""
+    return {
+        name: entry if name in _NO_NUMBER else entry["value"] for name, entry in described.items()
+    }
 
 
 def platform(nodes: int, network: Mapping[str, Any]) -> str:
@@ -102,6 +108,16 @@ def platform(nodes: int, network: Mapping[str, Any]) -> str:
         backplane="" if math.isinf(backplane) else _BACKPLANE.format(backplane),
     )
     return _FRAME.format(cluster)
+
+
+def _load(nodes: int, factors: Sequence[Sequence[float]]) -> float:
+    """The latency's factor on so many nodes, linear between those given, beyond them that of the nearest."""
+    fewer = [row for row in factors if row[0] <= nodes] or list(factors[:1])
+    more = [row for row in factors if row[0] >= nodes] or list(factors[-1:])
+    if not factors:
+        return 1.0
+    (low, of_low), (high, of_high) = fewer[-1], more[0]
+    return of_low if low == high else of_low + (of_high - of_low) * (nodes - low) / (high - low)
 
 
 def _tree(network: TwoLevel) -> List[str]:
@@ -175,16 +191,23 @@ def hosts(order: Iterable[int]) -> str:
     return "".join(f"node{node}\n" for node in order)
 
 
-def smpirun(ranks: int, clock: Path, program: Sequence[str]) -> List[str]:
+def smpirun(
+    ranks: int, clock: Path, program: Sequence[str], by_size: Sequence[Sequence[float]] = ()
+) -> List[str]:
     """The command line for one rank on each node, in a folder with `platform.xml` and `hosts`.
 
-    `clock` is noclock.so: with it SMPI does not ask the kernel for CPU times that it then ignores.
+    `clock` is noclock.so: with it SMPI does not ask the kernel for CPU times that it then ignores. `by_size` has the factors
+    of latency and bandwidth from some sizes of message on, from 0 bytes.
     """
+    factors = {}
+    for column, name in ((1, "smpi/lat-factor"), (2, "smpi/bw-factor")):
+        if by_size:
+            factors[name] = ";".join(f"{row[0]:.0f}:{row[column]}" for row in by_size)
     return [
         "smpirun",
         *("-wrapper", f"env LD_PRELOAD={clock}"),
         *("-np", str(ranks), "-hostfile", "hosts", "-platform", "platform.xml"),
-        *(f"--cfg={name}:{value}" for name, value in _OPTIONS.items()),
+        *(f"--cfg={name}:{value}" for name, value in {**_OPTIONS, **factors}.items()),
         "--log=root.thres:warning",
         *program,
     ]

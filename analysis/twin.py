@@ -1,0 +1,424 @@
+"""A twin of a cluster: a description for SimGrid whose numbers are fitted to the cluster's own micro-benchmarks.
+
+HPL on several nodes is never read by the fit: it is what the twin is to predict.
+"""
+
+import itertools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+from analysis import attributes
+from analysis.fitting.adequacy import follows
+from analysis.statistics.intervals import t_interval
+from analysis.wording import byte_size, estimate, listed, number, percent
+from runners.record import FalloffError
+
+# Decided before any fit.
+LEAST_SIZES = 4  # of messages, and two of each piece
+MOST_PIECES = 3
+MISFIT = 0.25  # of a mean time from the fitted one
+LATENCY_SHARE = 0.05  # of the longest message's time
+HALF_WIDTH = 0.10  # of the bandwidth's 95 % interval
+LOADED = 0.05  # by so much several pairs at once must slow down long messages, before load counts for short ones
+
+
+@dataclass(frozen=True)
+class Value:
+    """An estimate with the ends of its 95 % interval, in its unit; the ends are the value where one block was run."""
+
+    value: float
+    low: float
+    high: float
+
+    def times(self, factor: float) -> "Value":
+        """All three, multiplied."""
+        return Value(self.value * factor, self.low * factor, self.high * factor)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The time of messages from `start` bytes on: `offset` [s] + `per_byte` [s/B] times the size.
+
+    Beyond the first piece the offset may be below 0: what fits into a shaper's burst passes at once.
+    """
+
+    start: float
+    offset: float
+    per_byte: float
+
+
+@dataclass(frozen=True)
+class Link:
+    """A network as its messages show it: `latency` [s], `bandwidth` [B/s] of long messages, the pieces of the fitted curve.
+
+    `misfit` is the largest part by which a mean time differs from the fitted one; `sizes` [B] are those measured, over
+    `blocks`. `load` are the latency's factors by the number of nodes that exchange messages at once, empty where long
+    messages show none.
+    """
+
+    latency: Value
+    bandwidth: Value
+    pieces: tuple[Piece, ...]
+    misfit: float
+    sizes: tuple[int, ...]
+    blocks: int
+    load: Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class Twin:
+    """The compute rate of a node [flop/s] with what it is from, the fitted links, and why others are not."""
+
+    evidence: str
+    campaigns: tuple[str, ...]
+    rate: Value
+    rate_source: str
+    links: Mapping[str, Link]
+    refused: Mapping[str, str]
+
+
+def fit(datasets: Sequence[xr.Dataset]) -> Twin:
+    """Fit a twin to the micro-benchmarks among the datasets.
+
+    Raises FalloffError where they are of several kinds of evidence or several clusters, lack a compute rate, or no network can be
+    fitted.
+    """
+    evidence = sorted({kind for each in datasets for kind in each.evidence.values.tolist()})
+    if len(evidence) > 1:
+        raise FalloffError(
+            f"the campaigns mix evidence ({', '.join(evidence)}): name campaigns of one kind"
+        )
+    _require_one_cluster(datasets)
+    rate, source = _compute_rate(datasets)
+    links, refused = {}, {}
+    for network, times in _messages(datasets).items():
+        if not network:
+            raise FalloffError(
+                "of some messages the network is not known: import them with --set interconnect=NAME"
+            )
+        try:
+            links[network] = _link(times, _under_load(datasets, network))
+        except FalloffError as reason:
+            refused[network] = str(reason)
+    if not links:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
+        what = (
+            reasons or "no campaign has messages by size (`falloff run token_nodes` measures them)"
+        )
+        raise FalloffError(f"no network can be fitted. {what}")
+    names = tuple(dict.fromkeys(each.attrs["campaign"] for each in datasets))
+    return Twin(evidence[0], names, rate, source, links, refused)
+
+
+def _require_one_cluster(datasets: Sequence[xr.Dataset]) -> None:
+    """A testbed that extends another is the same cluster."""
+    testbeds = [attributes.testbed(each) for each in datasets]
+    names = [testbed.get("extends", testbed["name"]) for testbed in testbeds]
+    if len(set(names)) > 1:
+        raise FalloffError(
+            f"the campaigns are from several clusters ({', '.join(dict.fromkeys(names))}): name those of one"
+        )
+
+
+def _points(dataset: xr.Dataset, reading: str) -> xr.Dataset:
+    """The valid trials of the design that have this reading, over (trial)."""
+    values = dataset[reading].notnull()
+    there = values.any([dim for dim in values.dims if dim != "trial"]).values
+    return dataset.reset_coords().isel(
+        trial=np.flatnonzero(there & (dataset.role.values == "point"))
+    )
+
+
+def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
+    """A node's DGEMM, the median of all nodes, mean over blocks; else HPL on one node."""
+    for reading, what in (("dgemm_rate", "DGEMM, median node"), ("hpl_rate", "HPL on one node")):
+        for dataset in datasets:
+            trials = _points(dataset, reading)
+            rates = 1e9 * trials[reading]
+            if reading == "dgemm_rate":
+                rates = rates.median("node")
+            else:
+                rates = rates.isel(trial=np.flatnonzero(trials.nodes.values == 1))
+            if rates.size:
+                blocks = rates.groupby("block").mean() if "block" in rates.coords else rates
+                return _mean(blocks.values), f"{what}, campaign {dataset.attrs['campaign']}"
+    raise FalloffError("no campaign has a node's compute rate: add `suspects`, or HPL on one node")
+
+
+def _mean(values: np.ndarray) -> Value:
+    mean, _, low, high = map(float, t_interval(values))
+    return Value(mean, low, high) if math.isfinite(low) else Value(mean, mean, mean)
+
+
+def _messages(datasets: Sequence[xr.Dataset]) -> dict[str, dict[int, list[float]]]:
+    """Times of a message one way [s] with one pair at a time: a list of blocks by size, by network."""
+    found: dict[str, dict[int, list[float]]] = {}
+    for dataset in datasets:
+        for (network, size, pairs), times in _token_times(dataset).items():
+            if pairs == 1:
+                found.setdefault(network, {}).setdefault(size, []).extend(times)
+        trials = _points(dataset, "message_time")  # of OSU and IMB: each file is a block
+        for at in range(trials.sizes["trial"]):
+            trial = trials.isel(trial=at)
+            sizes = found.setdefault(trial.interconnect.item(), {})
+            for size, time in zip(trial.message_size.values, trial.message_time.values):
+                if np.isfinite(time) and time > 0:
+                    sizes.setdefault(int(size), []).append(float(time))
+    return found
+
+
+def _token_times(dataset: xr.Dataset) -> dict[tuple[str, int, int], list[float]]:
+    """Half of the median round trip [s], mean over pairs and runs of each block, by network, size and pairs at once."""
+    trials, found = _points(dataset, "token_round_trip"), {}
+    times = trials.token_round_trip.sel(quantile=0.5).mean(["pair", "run"]) / 2
+    networks, sizes, pairs = (
+        trials[name].values.tolist() for name in ("interconnect", "token_bytes", "pairs")
+    )
+    for network, size, count, time in zip(networks, sizes, pairs, times.values.tolist()):
+        found.setdefault((network, int(size), int(count)), []).append(time)
+    return found
+
+
+def _under_load(datasets: Sequence[xr.Dataset], network: str) -> dict[int, float]:
+    """The latency's factors by nodes at once, against one pair; empty unless long messages are slowed down, too.
+
+    Where a link spaces its messages out, they meet less often in what they share than a benchmark's short ones do.
+    """
+    for dataset in datasets:
+        times = {
+            (size, pairs): float(np.mean(blocks))
+            for (name, size, pairs), blocks in _token_times(dataset).items()
+            if name == network
+        }
+        counts = sorted({pairs for _, pairs in times})
+        sizes = sorted({size for size, _ in times})
+        if len(counts) < 2 or len(times) < len(counts) * len(sizes) or counts[0] != 1:
+            continue
+        factors = {
+            size: [times[size, pairs] / times[size, 1] for pairs in counts] for size in sizes
+        }
+        if max(factors[sizes[-1]]) > 1 + LOADED:
+            return {2 * pairs: factor for pairs, factor in zip(counts, factors[sizes[0]])}
+    return {}
+
+
+def _link(times: Mapping[int, Sequence[float]], load: Mapping[int, float]) -> Link:
+    """Fit pieces to times [s] by size [B]; raises FalloffError with the reason where the fit is no description."""
+    sizes = sorted(times)
+    if len(sizes) < LEAST_SIZES:
+        raise FalloffError(
+            f"messages of {len(sizes)} sizes, {LEAST_SIZES} are needed: measure more sizes"
+        )
+    parts, fits = _split(sizes, times)
+    fitted = {
+        size: line[0] + line[1] * size for part, (line, _) in zip(parts, fits) for size in part
+    }
+    misfit = max(abs(np.mean(times[size]) / fitted[size] - 1) for size in sizes)
+    latency, per_byte = _ends(fits[0], 0), _ends(fits[-1], 1)
+    longest = byte_size(sizes[-1])
+    if min(latency.value, per_byte.value) <= 0 or misfit > MISFIT:
+        raise FalloffError(
+            f"a line by size, also one of {MOST_PIECES} pieces, misses a mean time by {percent(misfit, 0)} "
+            f"({percent(MISFIT, 0)} is allowed): is the network shared, or a size measured wrongly?"
+        )
+    share = latency.value / fitted[sizes[-1]]
+    if share > LATENCY_SHARE:
+        raise FalloffError(
+            f"its longest message, {longest}, waits {percent(share, 0)} of its time for the latency: measure longer ones"
+        )
+    if (per_byte.high - per_byte.low) / 2 > HALF_WIDTH * per_byte.value:
+        known = percent((per_byte.high - per_byte.low) / 2 / per_byte.value, 0)
+        raise FalloffError(
+            f"its bandwidth is known to ±{known} only (±{percent(HALF_WIDTH, 0)} is allowed): run more blocks"
+        )
+    starts = [0.0] + [
+        math.sqrt(max(before[-1], 1) * behind[0]) for before, behind in itertools.pairwise(parts)
+    ]
+    return Link(
+        latency=latency,
+        bandwidth=Value(1 / per_byte.value, 1 / per_byte.high, 1 / per_byte.low),
+        pieces=tuple(Piece(start, *line) for start, (line, _) in zip(starts, fits)),
+        misfit=float(misfit),
+        sizes=tuple(sizes),
+        blocks=min(map(len, times.values())),
+        load=load,
+    )
+
+
+def _split(sizes: Sequence[int], times: Mapping[int, Sequence[float]]):
+    """The fewest pieces that follow the times, else the most that the sizes carry, and the lines of each."""
+    for count in range(1, min(MOST_PIECES, (len(sizes) - 1) // 2) + 1):
+        best = None
+        for breaks in itertools.combinations(range(1, len(sizes)), count - 1):
+            borders = [0, *breaks, len(sizes)]
+            parts = [sizes[start:end] for start, end in itertools.pairwise(borders)]
+            if min(map(len, parts)) < 2:
+                continue
+            fits = [_line(part, times) for part in parts]
+            squares = sum(fit_of[2] for fit_of in fits)
+            if best is None or squares < best[0]:
+                best = squares, parts, [fit_of[:2] for fit_of in fits]
+        _, parts, fits = best
+        most = max(map(len, times.values()))
+        ratios = np.full((most, len(sizes)), np.nan)
+        lines = [line for part, (line, _) in zip(parts, fits) for _ in part]
+        for at, (size, line) in enumerate(zip(sizes, lines)):
+            ratios[: len(times[size]), at] = np.array(times[size]) / (line[0] + line[1] * size)
+        if follows(ratios, np.ones(len(sizes)), 2 * count):
+            break
+    return parts, fits
+
+
+def _line(part: Sequence[int], times: Mapping[int, Sequence[float]]):
+    """Least squares of relative errors: (offset [s], per byte [s/B]), the half widths of both, the sum of squares."""
+    size = np.array([size for size in part for _ in times[size]], float)
+    time = np.concatenate([times[size] for size in part])
+    rows = np.column_stack([1 / time, size / time])
+    scale = np.abs(rows).max(axis=0)
+    inverse = np.linalg.pinv((rows / scale).T @ (rows / scale)) / np.outer(scale, scale)
+    line = inverse @ rows.sum(axis=0)
+    squares, free = float(((rows @ line - 1) ** 2).sum()), len(time) - 2
+    half = (
+        stats.t.ppf(0.975, free) * np.sqrt(np.diag(inverse) * squares / free)
+        if free
+        else np.zeros(2)
+    )
+    return tuple(line.tolist()), tuple(half.tolist()), squares
+
+
+def _ends(fitted, which: int) -> Value:
+    value, half = fitted[0][which], fitted[1][which]
+    return Value(value, max(value - half, value * 1e-3), value + half)
+
+
+def what_ifs(link: Link, name: str, short: str, nodes: int) -> dict[str, tuple[str, dict]]:
+    """Networks that are not there, by name: what is said of each, and what differs from the fitted one."""
+    port = max(2, nodes // 4)
+    tree = {
+        "nodes_per_edge": port,
+        "uplinks": max(1, port // 2),
+        "uplink_bandwidth": link.bandwidth.value,
+        "edges_per_card": 1000,
+    }
+    return {
+        f"{name}_twice_bandwidth": (
+            f"{short}, twice the bandwidth",
+            {"bandwidth": link.bandwidth.times(2)},
+        ),
+        f"{name}_half_latency": (
+            f"{short}, half the latency",
+            {"latency": link.latency.times(0.5)},
+        ),
+        f"{name}_tree": (
+            f"{short}, switches of {port} nodes, 2:1 oversubscribed",
+            {"tree": tree},
+        ),
+    }
+
+
+def description(twin: Twin, name: str, nodes: int, shorts: Mapping[str, str]) -> str:
+    """The twin as a file of data/testbeds, with the networks of `what_ifs`; `nodes` is how many the largest job has."""
+    networks = {}
+    for network, link in twin.links.items():
+        short = shorts.get(network, network)
+        networks[network] = short, link, {}
+        for other, (words, changed) in what_ifs(link, network, short, nodes // 2).items():
+            networks[other] = words, link, changed
+    lines = [
+        f"# A twin of a cluster, fitted by `falloff twin` to campaigns {listed(twin.campaigns)} ({twin.evidence} evidence).",
+        "# low and high are the ends of a 95 % interval over the blocks. HPL on several nodes was not read.",
+        f'name = "{name}"',
+        'kind = "simulated"',
+        f"nodes = {nodes}",
+        'runners = ["hpl"]',
+        "blocks = 1                      # a simulation repeats itself exactly",
+        f"interconnects = {json.dumps(list(networks))}",
+        "",
+        "[settings]",
+        "THRESHOLD = -1.0                # nothing is computed, so nothing can be checked",
+        "timeout_s = 1800",
+        "",
+        "[rates]",
+        _entry("dgemm_flop_s", twin.rate, "flop/s", f"fitted: {twin.rate_source}"),
+    ]
+    assumed = "assumed: one rate, whatever the shape; `falloff doctor --rates` measures it"
+    for rate, value, unit in (
+        ("dgemm_k_half", 0.0, "elements"),
+        ("dgemm_mn_half", 0.0, "elements"),
+        ("dtrsm_share", 1.0, "1"),
+        ("node_byte_s", math.inf, "B/s"),
+        ("core_byte_s", math.inf, "B/s"),
+        ("strided_s", 0.0, "s"),
+    ):
+        lines.append(_entry(rate, Value(value, value, value), unit, assumed))
+    for network, (words, link, changed) in networks.items():
+        source = f"what if: {words}" if changed else _source(link)
+        lines += ["", f"[networks.{network}]", f"short = {json.dumps(words, ensure_ascii=False)}"]
+        lines += [f"[network.{network}]"]
+        lines.append(_entry("bandwidth", changed.get("bandwidth", link.bandwidth), "B/s", source))
+        lines.append(_entry("latency", changed.get("latency", link.latency), "s", source))
+        rows = by_size(link)
+        if len(rows) > 1:
+            lines.append(
+                f"by_size = {json.dumps(rows)}    # from [B], factors of latency and bandwidth"
+            )
+        if link.load:
+            load = [[nodes, round(factor, 4)] for nodes, factor in link.load.items()]
+            lines.append(f"load = {json.dumps(load)}    # nodes at once, factor of the latency")
+        if "tree" in changed:
+            lines += [f"[network.{network}.tree]"]
+            lines += [f"{key} = {value!r}" for key, value in changed["tree"].items()]
+    return "\n".join(lines) + "\n"
+
+
+def by_size(link: Link) -> list[list[float]]:
+    """For each piece its first size [B] and the factors of latency and bandwidth, as the simulator can have them.
+
+    An offset below 0 is a burst that an idle link lets pass at once and no latency: the short messages' stays. No message is
+    faster than the link.
+    """
+    per_byte = 1 / link.bandwidth.value
+    return [
+        [
+            round(piece.start),
+            round(piece.offset / link.latency.value, 4) if piece.offset > 0 else 1.0,
+            round(min(1.0, per_byte / max(piece.per_byte, per_byte)), 4),
+        ]
+        for piece in link.pieces
+    ]
+
+
+def _source(link: Link) -> str:
+    sizes = f"{byte_size(link.sizes[0])} to {byte_size(link.sizes[-1])}".replace("\u00a0", " ")
+    return f"fitted: {len(link.sizes)} sizes of message, {sizes}, in {len(link.pieces)} pieces"
+
+
+def _entry(name: str, value: Value, unit: str, source: str) -> str:
+    numbers = ", ".join(f"{key} = {getattr(value, key):.6g}" for key in ("value", "low", "high"))
+    return f"{name} = {{ {numbers}, unit = {json.dumps(unit)}, source = {json.dumps(source, ensure_ascii=False)} }}"
+
+
+def text(twin: Twin) -> str:
+    """What was fitted, for a terminal."""
+    lines = [f"A node computes {_range(twin.rate.times(1e-9))} Gflop/s ({twin.rate_source})."]
+    for network, link in twin.links.items():
+        lines.append(
+            f"{network}: {_range(link.bandwidth.times(1e-6))} MB/s, {_range(link.latency.times(1e6))} µs; {len(link.sizes)} sizes "
+            f"of message in {len(link.pieces)} pieces, at most {percent(link.misfit)} off."
+        )
+        if link.load:
+            nodes, factor = max(link.load.items())
+            lines.append(
+                f"  On {nodes} nodes at once the latency is {number(factor)} times as long."
+            )
+    return "\n".join(lines)
+
+
+def _range(value: Value) -> str:
+    return estimate(value.value, value.low, value.high)
