@@ -91,9 +91,10 @@ def platform(nodes: int, network: Mapping[str, Any]) -> str:
     `network` has `bandwidth` [B/s of payload] and `latency` [s from one node to another], of which half is on each
     end's link, and may have a `backplane` [B/s] that all links share, unless it is infinite; or a `tree`, the table of
     `two_level.from_table`, whose rates hold between the switches and whose node count is that of a whole cluster, not
-    of this job. Raises FalloffError as `two_level.from_table` does.
+    of this job. With `load` the latency is that of so many nodes at once. Raises FalloffError as `two_level.from_table` does.
     """
-    bandwidth, latency = network["bandwidth"], network["latency"]
+    bandwidth = network["bandwidth"]
+    latency = network["latency"] * _load(nodes, network.get("load", []))
     if "tree" in network:
         job = {"nodes": nodes, "node_bandwidth": bandwidth, "latency": latency}
         return _FRAME.format("\n".join(_tree(from_table({**network["tree"], **job}))))
