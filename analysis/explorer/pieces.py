@@ -99,7 +99,7 @@ def _fits(shown: Shown) -> str:
             rows.append({**name, "parameter": parameter, **values, "n": str(fit.blocks)})
     response = f"{shown.view.x} times the share" if shown.fits_multiples else "the values"
     about = f"{model.title}, fitted to {response} of every block. {model.source}."
-    return under(about) + _table(pd.DataFrame(rows))
+    return f'<div class="fits">{under(about)}{_table(pd.DataFrame(rows))}</div>'
 
 
 def _table(rows: pd.DataFrame, header: bool = True) -> str:
