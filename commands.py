@@ -103,9 +103,9 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
     import reporting
     from analysis.explorer import static
 
-    made = reporting.make(preset, out, data)
+    page = reporting.make(preset, out, data)
     static.write(data, out / EXPLORER)
-    print(f"Report: {made.html} and {made.pdf}")
+    print(f"Report: {page} and {page.with_suffix('.pdf')}")
     return 0
 
 

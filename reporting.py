@@ -23,7 +23,7 @@ logging.getLogger("asyncio").addFilter(
 )
 
 
-def make(preset: str, out: Path, data: Path | None = None) -> report.Report:
+def make(preset: str, out: Path, data: Path | None = None) -> Path:
     """Run every notebook with the preset, and write the report of them; with `data` of the campaigns in that folder alone.
 
     Those that measure run alone, one after the other; the others side by side; the summary last, since it gathers what

@@ -114,9 +114,12 @@ def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: 
         FALLS_OFF: f"**{name} falls off**: against {against}, HPL {what} of its rate {span}{within}.",
         FLAT: f"**{name} stays flat** against {against} {span}: HPL {what}{within}.",
         RISES: f"**{name} gains on {against}** {span}: HPL {what}{within}.",
-        SIZE_OPEN: f"**{name} falls against {against}** {span}. Whether by more than the margin of "
+        SIZE_OPEN: f"**{name} falls against {against}** {span}{within}. Whether by more than the margin of "
         f"{percent(judged.margin, 0)} is open.",
-    }.get(judged.answer, f"Whether {name} falls against {against} {span} is open. {judged.reason}")
+    }.get(
+        judged.answer,
+        f"Whether {name} falls against {against} {span} is open{within}. {judged.reason}",
+    )
 
 
 def of_control(origin: dict, statement: str, found: Control) -> Finding:

@@ -98,7 +98,7 @@ def test_first_page_says_what_the_study_says(page):
     """Points, means and intervals are drawn; verdict, n, interval and evidence are read; the axes have units."""
     shown = first_of(data.experiments()["hpl_scaling"][0])
     assert sentence(page).inner_text() == shown.judgement.sentence
-    assert page.locator(".word:visible").inner_text() == shown.judgement.word
+    assert page.locator(".word:visible").inner_text() == f"GigE {shown.judgement.word}"
     assert len(column(page, "points", "trial_id")) == len(shown.points)
     assert len(column(page, "means", "low")) == len(shown.summary)
     titles = page.evaluate(f"[{VIEW}.left[0].axis_label, {VIEW}.below[0].axis_label]")
