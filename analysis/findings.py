@@ -95,31 +95,35 @@ def change(fall: float) -> str:
     return f"loses {percent(fall)}" if fall > 0 else f"gains {percent(-fall)}"
 
 
-def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: bool = True) -> str:
-    """What HPL loses on one network against another, in plain English (Markdown).
-
-    `span` says from where to where; `whole` adds the blocks, the margin and the evidence.
-    """
-    basis, what = [], "" if judged.fall is None else change(judged.fall)
+def basis_in_words(judged: Judgement, whole: bool = True) -> str:
+    """What a judgement rests on: its interval, and if `whole` the blocks, the margin and the evidence."""
+    parts = []
     if judged.interval:
         low, high = judged.interval
         # The interval of a gain has the gain's sign.
-        ends = (-high, -low) if what.startswith("gains") else (low, high)
-        basis.append(f"{100 * judged.confidence:g} % interval {percent_range(ends)}")
+        ends = (-high, -low) if change(judged.fall).startswith("gains") else (low, high)
+        parts.append(f"{100 * judged.confidence:g} % interval {percent_range(ends)}")
     if whole:
-        basis += [counted(judged.blocks, "block")] if judged.interval else []
-        basis += [f"margin {percent(judged.margin, 0)}", f"{judged.evidence} evidence"]
-    within = f" ({', '.join(basis)})" if basis else ""
+        parts += [counted(judged.blocks, "block")] if judged.interval else []
+        parts += [f"margin {percent(judged.margin, 0)}", f"{judged.evidence} evidence"]
+    return ", ".join(parts)
+
+
+def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: bool = True) -> str:
+    """What HPL loses on one network against another, in plain English (Markdown); what is open has no numbers.
+
+    `span` says from where to where; `whole` as in `basis_in_words`.
+    """
+    what = "" if judged.fall is None else change(judged.fall)
+    basis = basis_in_words(judged, whole)
+    within = f" ({basis})" if basis else ""
     return {
         FALLS_OFF: f"**{name} falls off**: against {against}, HPL {what} of its rate {span}{within}.",
         FLAT: f"**{name} stays flat** against {against} {span}: HPL {what}{within}.",
         RISES: f"**{name} gains on {against}** {span}: HPL {what}{within}.",
-        SIZE_OPEN: f"**{name} falls against {against}** {span}{within}. Whether by more than the margin of "
+        SIZE_OPEN: f"**{name} falls against {against}** {span}. Whether by more than the margin of "
         f"{percent(judged.margin, 0)} is open.",
-    }.get(
-        judged.answer,
-        f"Whether {name} falls against {against} {span} is open{within}. {judged.reason}",
-    )
+    }.get(judged.answer, f"Whether {name} falls against {against} {span} is open. {judged.reason}")
 
 
 def of_control(origin: dict, statement: str, found: Control) -> Finding:

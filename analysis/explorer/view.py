@@ -16,7 +16,7 @@ from analysis.contrasts import Contrast, contrasts
 from analysis.derive import points
 from analysis.explorer import data
 from analysis.explorer.data import PERCENT, Trials
-from analysis.findings import fall_in_words
+from analysis.findings import basis_in_words, change, fall_in_words
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.statistics.intervals import over_blocks, ratios
@@ -328,6 +328,9 @@ class Shown:
                 verdict = replace(verdict, answer=REFUSED, reason=planned.verdict.reason)
         called = (trials.called(view.series, level) for level in pair)
         sentence = fall_in_words(verdict, *called, f"from {start:g} to {end:g} nodes")
+        if not verdict.decided:
+            what = "" if verdict.fall is None else f"HPL {change(verdict.fall)}, "
+            sentence += f" ({what}{basis_in_words(verdict)})"
         return Judgement(sentence.replace("**", ""), notes, verdict.answer)
 
     def _ratio(self, names: str, log_ratio: xr.DataArray) -> str:
