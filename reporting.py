@@ -1,6 +1,5 @@
 """Runs the notebooks by papermill and makes the report of what they show."""
 
-import logging
 import re
 import sys
 import tempfile
@@ -16,11 +15,8 @@ from analysis import experiments, paths, report
 # A tour and a page: no sections of the report.
 NO_SECTIONS = ("00_start_here", "80_explore")
 SIDE_BY_SIDE = 2
-
-# Ctrl+C takes a kernel's sockets away from the tasks that listen to them; what these say of it is no news.
-logging.getLogger("asyncio").addFilter(
-    lambda record: "ZMQError" not in f"{record.getMessage()} {record.exc_info}"
-)
+# A kernel that Ctrl+C cuts off would log a traceback of its sockets; what fails in a cell comes by another way.
+QUIET = ["--IPKernelApp.log_level=50"]
 
 
 def make(preset: str, out: Path, data: Path | None = None) -> Path:
@@ -127,6 +123,7 @@ def _papermill(file: Path, preset: str, data: str, listener: TextIO | None) -> s
                 progress_bar=False,
                 cwd=paths.ROOT,
                 config=kernel,
+                extra_arguments=QUIET,
                 stdout_file=listener,
             )
         except PapermillExecutionError as error:
