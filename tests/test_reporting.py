@@ -104,9 +104,10 @@ def test_an_interrupted_notebook_says_nothing(tmp_path):
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     looks = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    looks["start_new_session"] = True  # as in a terminal, all its processes hear of Ctrl+C
     with subprocess.Popen([sys.executable, "-c", code], env=environment, **looks) as running:
         while "waits" not in running.stdout.readline():
             assert running.poll() is None
-        running.send_signal(signal.SIGINT)
+        os.killpg(running.pid, signal.SIGINT)
         rest = running.communicate(timeout=60)[0]
     assert running.returncode == 130 and not set(rest.split()) - {"waits"}, rest
