@@ -5,6 +5,7 @@ what it sends, and when on no clock, so that any network can be put under it. Fr
 makes the recording of another number of ranks, where that is sound.
 """
 
+import hashlib
 import lzma
 import math
 import re
@@ -136,6 +137,12 @@ def keep(text: str, program: str, store: Path = STORE) -> Path:
     file = store / f"{program}-{ranks}.txt.xz"
     file.write_bytes(lzma.compress(whole.encode()))
     return file
+
+
+def digest(program: str, store: Path = STORE) -> str:
+    """The checksum of all recordings of a program."""
+    files = sorted(store.glob(f"{program}-*.txt.xz"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def of(program: str, ranks: int, store: Path = STORE) -> Recording:
@@ -317,9 +324,10 @@ def _carried(of_class: Mapping[int, Tuple[Call, ...]], ranks: int, why: str) -> 
 
 
 def _distance(distances: Mapping[int, int], ranks: int, why: str) -> int:
-    """The distance of a partner: the same upwards on all numbers of ranks, or the same downwards."""
+    """The distance of a partner: the same upwards on all numbers of ranks, or the same downwards; the nearer where both fit."""
     largest = max(distances)
-    for found in (distances[largest], distances[largest] - largest):
+    upwards = distances[largest]
+    for found in sorted((upwards, upwards - largest), key=abs):
         if all(found % count == distance for count, distance in distances.items()):
             return found % ranks
     raise FalloffError(f"{why}, the distance of a partner changes with the number of ranks")
