@@ -4,7 +4,8 @@ import re
 from typing import List
 
 from runners import recording
-from runners.record import Command, Reading, Result, Runner, Settings, Unreadable, parser
+from runners.parsing import parser
+from runners.record import Command, Reading, Result, Runner, Settings, Unreadable
 
 # SMPI's trace replay prints it once, when the last rank has ended.
 _END = re.compile(r"Simulation time (\d{1,9}\.\d{6})$", re.M)

@@ -49,7 +49,7 @@ def analyse(programs: xr.Dataset) -> Programs:
     """Efficiencies and their falls; raises FalloffError without the ideal network."""
     laid = over_factors(programs, runner="replay", replay_time=programs.replay_time)
     time = at_only_level(laid.assign_attrs(programs.attrs), "block").replay_time
-    if IDEAL not in time.interconnect.values:
+    if IDEAL not in time.interconnect.values or time.sel(interconnect=IDEAL).isnull().all():
         remedy = f"add {IDEAL} to the campaign's interconnects"
         raise FalloffError(
             f"no program was replayed without a network, which tells what it computes: {remedy}"
