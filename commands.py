@@ -347,9 +347,9 @@ def doctor(testbed: str, rates: bool) -> int:
     if rates:
         return print_rates(testbed)
     if testbed:
-        import checkup
+        from runners import doctor as nodes_doctor
 
-        return checkup.report(experiment.read_testbed(testbed))
+        return nodes_doctor.report(experiment.read_testbed(testbed))
     from analysis import experiments
     from runners import session, tools
 
@@ -372,7 +372,9 @@ def doctor(testbed: str, rates: bool) -> int:
         )
     else:
         print("All is here: `make report` runs the experiments on this machine.")
-    print("Your own cluster: `falloff doctor --testbed NAME`, then `falloff run suspects --testbed NAME`.")
+    print(
+        "Your own cluster: `falloff doctor --testbed NAME`, then `falloff run suspects --testbed NAME`."
+    )
     return int(bool(missing))
 
 

@@ -201,8 +201,16 @@ def read_testbed(name: str) -> dict[str, Any]:
     `read_toml` does, and naming every fault in the description of a cluster or in the designs.
     """
     described = _extended(name)
-    if found := cluster_description.shape(described, session.kinds()):
+    is_cluster = described.get("kind") == "cluster"
+    found = (
+        cluster_description.faults(described)
+        if is_cluster
+        else cluster_description.shape(described, session.kinds())
+    )
+    if found:
         raise faulty(f"testbed {name}", found)
+    if is_cluster:
+        return cluster_description.complete(described)
     if "designs" in described:
         designed = read_designs(paths.DESIGNS / f"{described['designs']}.toml")
         return {
@@ -210,9 +218,7 @@ def read_testbed(name: str) -> dict[str, Any]:
             "network": designs.networks(designed),
             "networks": designs.names(designed),
         }
-    return (
-        cluster_description.complete(described) if described.get("kind") == "cluster" else described
-    )
+    return described
 
 
 def read_designs(file: Path) -> designs.Designs:

@@ -282,10 +282,10 @@ def test_no_reading_is_infinite():
 
 def test_an_unknown_tool_gets_a_suggestion():
     """What there is, and the nearest; no module has to be written."""
-    done = run("parse", "ipref3", "README.md")
+    done = run("import", "ipref3", "README.md", "--print")
     assert (
         done.returncode == 1
-        and "do you mean iperf3?" in done.stderr
+        and "did you mean 'iperf3'?" in done.stderr
         and "RUNNER" not in done.stderr
     )
     assert runner_named("iperf").name == "iperf2"
