@@ -239,7 +239,10 @@ def listed() -> list[str]:
     """A line for each campaign in data/campaigns: its name, the testbed that it is for, and its title."""
     lines = []
     for file in sorted(paths.CAMPAIGNS.glob("*.toml")):
-        campaign = _described(file.stem)
+        try:
+            campaign = _described(file.stem)
+        except FalloffError as error:  # the others are there all the same
+            campaign = {"testbed": "?", "title": str(error)}
         testbed = campaign.get("testbed", "emulated")
         lines.append(f"{file.stem:16} {testbed:22} {campaign.get('title', '')}")
     return lines
