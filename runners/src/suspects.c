@@ -11,7 +11,7 @@
  * rounds every pair has met once. Which nodes meet when is drawn anew in each run, so that no pair always meets at the
  * same moment. In a round all pairs at once exchange messages of 8 bytes for LATENCY_S (half the median round trip is
  * the latency), then send messages of BYTES one way for BANDWIDTH_S, and then the other way. The receiver divides the
- * bytes after the first message by the time after it. Two messages are always under way.
+ * bytes after the first message by the time after it, in parts of the window. Two messages are always under way.
  */
 #include <cblas.h>
 #include <mpi.h>
@@ -21,7 +21,7 @@
 #include <string.h>
 
 enum { TAG = 1, SMALL = 8, MOST_TRIPS = 1 << 18, LEAST_ORDER = 64, MOST_ORDER = 8192, HOST = 64 };
-enum { UNDER_WAY = 2, TRIAD_BYTES = 3 * 8 };
+enum { UNDER_WAY = 2, TRIAD_BYTES = 3 * 8, SLICES = 5 };
 
 static int rank, ranks;
 
@@ -173,24 +173,34 @@ static void send(int peer, int bytes, char *buffers[UNDER_WAY], double window)
     MPI_Waitall(UNDER_WAY, sent, MPI_STATUSES_IGNORE);
 }
 
-/* [B/s] */
-static double receive(int peer, int bytes, char *buffers[UNDER_WAY])
+/* [B/s]: the median of the rates in SLICES parts of the window, so that a moment in which the node did something else
+ * does not count as a slow path. */
+static double receive(int peer, int bytes, char *buffers[UNDER_WAY], double window)
 {
     MPI_Request received[UNDER_WAY];
     for (int i = 0; i < UNDER_WAY; i++)
         MPI_Irecv(buffers[i], bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &received[i]);
-    double first = 0.0, last = 0.0, count = 0.0;
+    double begin = 0.0, since = 0.0, count = 0.0, rates[SLICES];
+    int slices = 0;
     for (int i = 0, left = UNDER_WAY; left; i = (i + 1) % UNDER_WAY) {
         MPI_Wait(&received[i], MPI_STATUS_IGNORE);
-        last = MPI_Wtime();
-        if (count++ == 0.0)
-            first = last;
+        double now = MPI_Wtime();
+        if (begin == 0.0)
+            begin = since = now;
+        else
+            count++;
         if (buffers[i][0])
             left--;
         else
             MPI_Irecv(buffers[i], bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &received[i]);
+        int is_over = now - begin >= window * (slices + 1) / SLICES || !left;
+        if (is_over && count > 0.0 && now > since && slices < SLICES) {
+            rates[slices++] = count * bytes / (now - since);
+            since = now, count = 0.0;
+        }
     }
-    return (count - 1) * bytes / (last - first);
+    qsort(rates, (size_t)slices, sizeof *rates, ascending);
+    return slices ? (rates[(slices - 1) / 2] + rates[slices / 2]) / 2 : 0.0;
 }
 
 static void one_way(int from, int to, int bytes, char *buffers[UNDER_WAY], double window, double *rate)
@@ -200,7 +210,7 @@ static void one_way(int from, int to, int bytes, char *buffers[UNDER_WAY], doubl
         if (rate)
             MPI_Recv(rate, 1, MPI_DOUBLE, to, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else {
-        double measured = receive(from, bytes, buffers);
+        double measured = receive(from, bytes, buffers, window);
         if (rate)
             *rate = measured;
         else
