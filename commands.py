@@ -6,10 +6,11 @@ import shlex
 import sys
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from analysis import paths
-from runners import foreign, runner_named
+from runners import outputs, runner_named
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError, Transcript, Unreadable, to_json, unknown
 
@@ -103,19 +104,19 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
     import reporting
     from analysis.explorer import static
 
-    made = reporting.make(preset, out, data)
+    page = reporting.make(preset, out, data)
     static.write(data, out / EXPLORER)
-    print(f"Report: {made.html} and {made.pdf}")
+    print(f"Report: {page} and {page.with_suffix('.pdf')}")
     return 0
 
 
 def print_readings(tool: str, file: Path) -> None:
     """Print the readings of any existing output of a tool as JSON."""
-    runner, text = runner_named(tool), foreign.read(file)
+    runner, text = runner_named(tool), outputs.read(file)
     try:
         results = [to_json(result) for result in runner.results(text)]
     except Unreadable as reason:
-        what, complaint = foreign.describe(text, tool) or str(reason), foreign.complaint(text)
+        what, complaint = outputs.describe(text, tool) or str(reason), outputs.complaint(text)
         quote = f"; it says: {complaint}" if complaint else ""
         raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
     print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
@@ -324,8 +325,22 @@ def print_rates(testbed: str) -> int:
     return 0
 
 
-def profile_program(argv: list[str]) -> int:
-    """Run an MPI program and print what it sent, by call and size; its exit code, or 1 when nothing was counted."""
+def profile_program(
+    argv: list[str], name: str, replayed: str, testbed: str, nodes: list[int]
+) -> int:
+    """Count what an MPI program sends, record it under a name, or replay a recorded one; the program's exit code."""
+    if replayed:
+        if argv or name:
+            raise FalloffError("--replay takes a recorded program's name and runs no other")
+        return _replay(replayed, testbed, nodes)
+    if not argv:
+        raise FalloffError(
+            "say after `--` what to run: `falloff profile -- mpirun -np 4 ./program`"
+        )
+    return _record(argv, name) if name else _count(argv)
+
+
+def _count(argv: list[str]) -> int:
     from runners import payload, tools
 
     exit_code, printed = payload.run(argv, Path(tools.find("payload.so", {})))
@@ -335,6 +350,48 @@ def profile_program(argv: list[str]) -> int:
         return exit_code or 1
     print(printed)
     return exit_code
+
+
+def _record(argv: list[str], name: str) -> int:
+    from runners import payload, recording, tools
+
+    library = Path(tools.find("record.so", {}))
+    exit_code, printed = payload.run(argv, library, "FALLOFF_RECORD")
+    if not printed:
+        reason = "it ended before MPI_Finalize, or is no MPI program that record.so can see (--help says which)"
+        raise FalloffError(f"nothing of {argv[0]} was recorded: {reason}")
+    file = recording.keep(printed, name)
+    found = recording.kept(name)
+    calls = sum(map(len, recording.read(printed)))
+    print(f"{calls} calls of {len(recording.read(printed))} ranks are in {file}")
+    print(
+        f"`falloff profile --replay {name}` replays it; there are recordings of {', '.join(map(str, found))} ranks"
+    )
+    return exit_code
+
+
+def _replay(name: str, testbed: str, nodes: list[int]) -> int:
+    """Replay a program on a described network; print the times, and what its efficiency does."""
+    import experiment
+    from analysis import store
+    from analysis.experiments import programs
+    from runners import recording
+
+    kept = recording.kept(name)
+    wanted = sorted({*kept, *nodes})
+    for count in wanted:
+        recording.of(name, count)  # says now why it cannot be carried on
+    plan = experiment.plan_replay(name, wanted, testbed, recording.digest(name))
+    study = programs.analyse(
+        store.read(experiment.run_campaign(plan, listen=experiment.progress()))
+    )
+    print(programs.table(study).body, programs.finding(study).replace("**", ""), sep="\n\n")
+    carried = [count for count in wanted if count not in kept]
+    if carried:
+        print(
+            f"Carried on from recordings of {', '.join(map(str, kept))} ranks: {', '.join(map(str, carried))} nodes."
+        )
+    return 0
 
 
 def doctor(testbed: str, rates: bool) -> int:
@@ -455,16 +512,16 @@ def reproduce(archive: Path, minutes: float, fresh: bool) -> int:
     """Run an archive's findings again and print a verdict on each; 0, 1 or 2 as `reproducing.exit_code`, 3 if none can be
     judged."""
     import experiment
-    import reproduce as rerunning
-    from analysis import reproducing
+    from analysis import reproducing, rerunning
 
+    run = partial(experiment.run_within, fresh=fresh, listen=experiment.progress())
     try:
-        found = rerunning.run(archive, minutes, fresh, experiment.progress())
+        verdicts, file = rerunning.reproduce(archive, minutes, experiment.runnable, run)
     except FalloffError as error:  # 1 would say that a finding is not reproduced
         print(f"falloff: {error}", file=sys.stderr)
         return 3
-    print(f"\n{reproducing.text(found.verdicts)}\nVerdicts: {found.file}")
-    return reproducing.exit_code(found.verdicts)
+    print(f"\n{reproducing.text(verdicts)}\nVerdicts: {file}")
+    return reproducing.exit_code(verdicts)
 
 
 def archive(file: Path) -> int:
