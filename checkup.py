@@ -15,9 +15,7 @@ from runners.record import FalloffError, Trial, judge
 from runners.testbeds import cluster as cluster_testbed
 from runners.testbeds import cluster_launch, fabric, remote
 
-_STATE, _FACTS, _REACH, _NOISE = (
-    tools.PROBES / f"node_{what}.py" for what in ("state", "facts", "reach", "noise")
-)
+_STATE, _REACH, _NOISE = (tools.PROBES / f"node_{what}.py" for what in ("state", "reach", "noise"))
 _TOOLS = ("xhpl", "dgemm", "iperf3", "ping")
 # The servers' own, and one among those that MPI takes as they come.
 _PORTS = (iperf3.PORT, netperf.PORT, 50505)
@@ -89,34 +87,28 @@ def _facts(cluster: remote.Cluster, description: Mapping[str, Any]) -> dict[str,
     ):  # it is among the testbed's obstacles; elsewhere it has to be where it is here
         places["mpirun"] = [cluster_launch.find_mpirun(cluster, configured)]
     questions = json.dumps(places)
-    facts = remote.ask(cluster, _FACTS, [questions], _LIMIT_S)
-    states = remote.ask(cluster, _STATE, [], _LIMIT_S)
+    states = remote.ask(cluster, _STATE, [questions], _LIMIT_S)
     if cluster.modules:  # is it they that cannot be loaded?
-        silent = tuple(host for host in facts if "error" in facts[host])
+        silent = tuple(host for host in states if "error" in states[host])
         modules = f"modules {', '.join(cluster.modules)}"
-        again = remote.ask(replace(cluster, hosts=silent, modules=()), _STATE, [], _LIMIT_S)
+        again = remote.ask(replace(cluster, hosts=silent, modules=()), _STATE, ["{}"], _LIMIT_S)
         for host, answer in again.items():
             if "error" not in answer:
-                facts[host] = {"error": f"{modules}: {facts[host]['error']}"}
+                states[host] = {"error": f"{modules}: {states[host]['error']}"}
     networks = description["networks"]
-    return {host: _together(networks, states[host], facts[host]) for host in cluster.hosts}
+    return {host: _described(networks, state) for host, state in states.items()}
 
 
-def _together(
-    networks: Mapping[str, Any], state: Mapping[str, Any], facts: Mapping[str, Any]
-) -> dict[str, Any]:
-    if "error" in facts or set(facts) == {"python"}:
-        return dict(facts)
-    if "error" in state:
+def _described(networks: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
+    """A node's state with its TCP settings as a text, and its place on each network."""
+    if "kernel" not in state:  # it did not answer, or has too old a Python
         return dict(state)
     tcp = "; ".join(f"{name} {value or 'unknown'}" for name, value in state["tcp"].items())
-    interfaces = {name: _network(asked, state, facts) for name, asked in networks.items()}
-    return {**state, **facts, "tcp": tcp, "networks": interfaces}
+    places = {name: _network(asked, state) for name, asked in networks.items()}
+    return {**state, "tcp": tcp, "networks": places}
 
 
-def _network(
-    asked: Mapping[str, Any], state: Mapping[str, Any], facts: Mapping[str, Any]
-) -> dict[str, Any] | None:
+def _network(asked: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any] | None:
     try:
         place = fabric.place(state, asked)
     except FalloffError:
@@ -125,8 +117,8 @@ def _network(
         "interface": place.interface,
         "address": place.address,
         "mtu": state["interfaces"][place.interface]["mtu"],
-        "rate_bit_s": facts["link_bit_s"].get(place.interface),
-        "rdma_state": facts["rdma_state"].get(asked.get("rdma")),
+        "rate_bit_s": state["link_bit_s"].get(place.interface),
+        "rdma_state": state["rdma_state"].get(asked.get("rdma")),
     }
 
 

@@ -1,7 +1,6 @@
 """A cluster's nodes held against the testbed's description and against each other, and what was measured of them.
 
-`Facts` are, by host, what node_state.py and node_facts.py of runners/probes print, with `tcp` as a text, and
-`networks`: for each of the description's `interface`, `mtu`, `rate_bit_s` and `rdma_state` there, or None.
+`Facts` are, by host, what node_state.py of runners/probes prints, with `tcp` as a text, and `networks`: for each of the description's `interface`, `mtu`, `rate_bit_s` and `rdma_state` there, or None.
 `Answers` are what another script there prints, by host. A host that did not answer has {"error": the reason}.
 Nothing here asks a node.
 """
