@@ -42,7 +42,8 @@ def main(tools: str, folders: List[str]) -> None:
 def state(candidates: Mapping[str, Sequence[str]]) -> Dict[str, Any]:
     """All that is asked of this node; `candidates` are of the tools, by their names."""
     memory = dict(re.findall(r"^(\w+):\s*(\d+) kB$", (_PROC / "meminfo").read_text(), re.M))
-    system = re.search(r'PRETTY_NAME="?([^"]+)', read(_RELEASE) or "")
+    release = _RELEASE.read_text(errors="replace") if _RELEASE.exists() else ""
+    system = re.search(r'PRETTY_NAME="?([^"\n]+)', release)
     links, ports = _SYS.glob("class/net/*/speed"), _SYS.glob("class/infiniband/*/ports/*/state")
     tcp = ("congestion_control", "rmem", "wmem")
     return {
