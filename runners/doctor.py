@@ -1,7 +1,7 @@
 """Ask the nodes of a user's cluster what they are, measure them, and hold both against the testbed's description.
 
 `Answers` are what a script of runners/probes prints, by host; a host that did not answer has {"error": the reason}.
-`Facts` are, by host, what node_state.py and node_facts.py there print, with `tcp` as a text, and `networks`: for each
+`Facts` are, by host, what node_state.py there prints, with `tcp` as a text, and `networks`: for each
 of the description's `interface`, `address`, `mtu`, `rate_bit_s` and `rdma_state`, or None.
 """
 
@@ -24,9 +24,7 @@ HERE, UNKNOWN, DIFFERS, MISSING = "here", "unknown", "DIFFERS", "MISSING"
 Answers = Mapping[str, Mapping[str, Any]]
 Facts = Answers
 
-_STATE, _FACTS, _REACH, _NOISE = (
-    tools.PROBES / f"node_{what}.py" for what in ("state", "facts", "reach", "noise")
-)
+_STATE, _REACH, _NOISE = (tools.PROBES / f"node_{what}.py" for what in ("state", "reach", "noise"))
 _TOOLS = ("xhpl", "dgemm", "iperf3", "ping")
 # The servers' own, and one among those that MPI takes as they come.
 _PORTS = (iperf3.PORT, netperf.PORT, 50505)
@@ -130,25 +128,21 @@ def _facts(cluster: remote.Cluster, description: Mapping[str, Any]) -> Facts:
     places.update({name: [path] for name, path in configured.items()})
     with suppress(FalloffError):  # is among the obstacles; elsewhere it has to be where it is here
         places["mpirun"] = [cluster_launch.find_mpirun(cluster, configured)]
-    facts = remote.ask(cluster, _FACTS, [json.dumps(places)], _LIMIT_S)
-    states = remote.ask(cluster, _STATE, [], _LIMIT_S)
+    states = remote.ask(cluster, _STATE, [json.dumps(places)], _LIMIT_S)
     if cluster.modules:  # is it they that cannot be loaded?
-        silent = tuple(host for host in facts if "error" in facts[host])
+        silent = tuple(host for host in states if "error" in states[host])
         modules = f"modules {', '.join(cluster.modules)}"
-        again = remote.ask(replace(cluster, hosts=silent, modules=()), _STATE, [], _LIMIT_S)
+        again = remote.ask(replace(cluster, hosts=silent, modules=()), _STATE, ["{}"], _LIMIT_S)
         for host, answer in again.items():
             if "error" not in answer:
-                facts[host] = {"error": f"{modules}: {facts[host]['error']}"}
+                states[host] = {"error": f"{modules}: {states[host]['error']}"}
     networks = description["networks"]
-    return {host: _together(networks, states[host], facts[host]) for host in cluster.hosts}
+    return {host: _described(networks, state) for host, state in states.items()}
 
 
-def _together(
-    networks: Mapping[str, Any], state: Mapping[str, Any], facts: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    if "error" in facts or set(facts) == {"python"}:
-        return facts
-    if "error" in state:
+def _described(networks: Mapping[str, Any], state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A node's state with its TCP settings as a text, and its place on each network."""
+    if "kernel" not in state:  # it did not answer, or has too old a Python
         return state
     tcp = "; ".join(f"{name} {value or 'unknown'}" for name, value in state["tcp"].items())
     ports = {}
@@ -160,10 +154,10 @@ def _together(
                 "interface": place.interface,
                 "address": place.address,
                 "mtu": state["interfaces"][place.interface]["mtu"],
-                "rate_bit_s": facts["link_bit_s"].get(place.interface),
-                "rdma_state": facts["rdma_state"].get(asked.get("rdma")),
+                "rate_bit_s": state["link_bit_s"].get(place.interface),
+                "rdma_state": state["rdma_state"].get(asked.get("rdma")),
             }
-    return {**state, **facts, "tcp": tcp, "networks": ports}
+    return {**state, "tcp": tcp, "networks": ports}
 
 
 def whole(facts: Facts) -> Facts:
