@@ -285,7 +285,7 @@ def _aggregate(axes: Axes, fan: Fan) -> None:
     shared = fan.limits[int(receivers.max())].shared / GBIT
     line = {"color": style.INK, "linewidth": 0.9}
     label = "limit of the flows' own links"
-    axes.plot(receivers, links, "--", label=label, gid=drawing.BOUND, **line)
+    axes.plot(receivers, links, "--", label=label, **line)
     axes.axhline(shared, linestyle=":", label="limit of the link that all share", **line)
     look, values = style.look(fan.direction), fan.goodput.values / GBIT
     every = np.broadcast_to(receivers, values.shape).ravel()

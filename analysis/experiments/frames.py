@@ -288,7 +288,7 @@ def datagrams_over_size(study: PacketSizes) -> Figure:
     with style.styled():
         figure, (sent, loss) = drawing.new_figures(3.2, 2)
         limit = points.limit.sel(path=study.reference)
-        sent.plot(steps, limit, "_", color=style.INK, ms=16, label="wire limit", gid=drawing.BOUND)
+        sent.plot(steps, limit, "_", color=style.INK, ms=16, label="wire limit")
         for place, path in ((-SIDESTEP, study.reference), (SIDESTEP, study.compared)):
             x, at = steps + place, points.sel(path=path)
             drawing.runs(sent, path, x, at.sent, names[path])

@@ -13,7 +13,7 @@ from analysis import drawing, published, style
 from analysis.attributes import design, interconnects
 from analysis.contrasts import log_ratios
 from analysis.derive import at_only_level, over_factors
-from analysis.exhibit import Basis, Exhibit, Table
+from analysis.exhibit import Basis, Exhibit
 from analysis.findings import (
     T_INTERVAL,
     Finding,
@@ -39,9 +39,7 @@ from analysis.statistics.judgement import (
 from analysis.statistics.reproduction import prediction_interval
 from analysis.wire import wire_limit
 from analysis.wording import (
-    UNKNOWN,
     counted,
-    estimate,
     fixed,
     listed,
     percent,
@@ -435,7 +433,7 @@ def gains_over_nodes(hpl: Hpl) -> Figure:
                 drawing.interval(axes, name, places * 2**APART, *ends)
             places = drawing.beside(blog.index.values, len(ways), len(ways) + 1)
             cross = {"color": style.INK, "markersize": 6, "label": "published (blog)"}
-            axes.plot(places, 100 * blog.values, style.PUBLISHED_MARKERS["gige"], **cross)
+            axes.plot(places, 100 * blog.values, style.PUBLISHED_MARKER, **cross)
             axes.set_title(f"{_processes(ranks)} a node", loc="left")
             axes.set_ylabel("gain over one link [%]")
         # By the blocks: intervals of two or three of them may be wider than all gains together.
@@ -446,36 +444,6 @@ def gains_over_nodes(hpl: Hpl) -> Figure:
         drawing.node_axis(panels[-1], hpl.points.nodes.values)
         drawing.legend_below(figure, panels, 3)
         return figure
-
-
-def growth_table(study: LinkBonding) -> Table:
-    """Every way's gain on the fewest and the most nodes, whether it grows, and its check on one node."""
-    hpl = study.hpl
-    columns = (
-        "Way, processes a node",
-        f"On {hpl.fewest} nodes ({percent(0.95, 0)})",
-        f"On {hpl.most} nodes ({percent(0.95, 0)})",
-        f"Rise ({percent(0.9, 0)})",
-        "The gain",
-        "Blocks",
-        f"On 1 node ({percent(0.95, 0)})",
-    )
-    caption = (
-        f"HPL's gain from a second link, and whether it rises from {hpl.fewest} to {hpl.most} nodes beyond a margin of "
-        f"{percent(hpl.margin, 0)}, by Holm's procedure over all rows. One node uses no link, so that its gain should be none."
-    )
-    rows = [_growth_row(hpl, way) for way in hpl.ways]
-    basis = Basis(hpl.evidence, hpl.points.sizes["block"], "t intervals")
-    return Table("link-bonding", columns, "lrrrlrr", rows, caption, basis)
-
-
-def _growth_row(hpl: Hpl, way: Way) -> tuple[str, ...]:
-    few, most, alone = (estimate(*way.gain(nodes), percent) for nodes in (hpl.fewest, hpl.most, 1))
-    cells = (UNKNOWN, UNKNOWN, UNKNOWN)
-    if growth := way.growth:
-        answer = GROWTH.get(growth.answer, growth.answer)
-        cells = estimate(*_rise(growth), percent), answer, str(growth.blocks)
-    return f"{NAMES[way.aggregation]}, {way.ranks_per_node}", few, most, *cells, alone
 
 
 def published_gains() -> pd.Series:

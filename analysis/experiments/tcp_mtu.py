@@ -393,7 +393,7 @@ def goodput_over_mtu(study: TcpMtu) -> Figure:
             limit = study.points.limit.sel(path=path).transpose("mtu", "direction") / GIGA
             for ways in np.unique(limit, axis=1).T:
                 line = {"color": style.INK, "lw": 0.8, "label": "wire limit"}
-                axes.plot(mtus, ways, gid=drawing.BOUND, **line)
+                axes.plot(mtus, ways, **line)
             for rank, direction in enumerate(directions):
                 x = mtus * 2 ** (SIDESTEP * (rank - (len(directions) - 1) / 2))
                 values = study.points.total.sel(path=path, direction=direction) / GIGA
