@@ -112,9 +112,7 @@ def log_ratios(points: xr.Dataset, level, reference, along: str = "interconnect"
     """
     log_rate = np.log(points.rate)
     ratio = log_rate.sel({along: level}, drop=True) - log_rate.sel({along: reference}, drop=True)
-    return ratio.rename("log_ratio").assign_attrs(
-        units="1", long_name=f"log-ratio {level} / {reference}"
-    )
+    return ratio.rename("log_ratio")
 
 
 def differences(log_ratio: xr.DataArray, start: int, end: int | None = None) -> xr.DataArray:

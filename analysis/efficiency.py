@@ -20,8 +20,7 @@ def efficiency(derived: xr.Dataset) -> xr.DataArray:
 
     `derived` is from `derive.points`; all is NaN where its testbed's Rpeak is not known.
     """
-    reached = 1e9 * derived.rate / (derived.nodes * rpeak(derived))
-    return reached.rename("efficiency").assign_attrs(units="1", long_name="Rmax / Rpeak")
+    return 1e9 * derived.rate / (derived.nodes * rpeak(derived))
 
 
 def shape(efficiency: xr.DataArray) -> xr.Dataset:

@@ -19,7 +19,7 @@ from analysis import experiments, paths
 from analysis.evidence import chain, verify
 from analysis.evidence.chain import Chain
 from analysis.wording import UNKNOWN, counted, moment, number, plain
-from runners import provenance
+from runners import manifest, provenance
 from runners.record import FalloffError
 
 DESCRIPTION = "ARTIFACT-DESCRIPTION.md"

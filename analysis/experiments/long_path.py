@@ -18,6 +18,7 @@ from analysis.exhibit import Basis, Exhibit
 from analysis.findings import (
     T_INTERVAL,
     Finding,
+    evidence_of,
     of_control,
     of_estimate,
     origin,
@@ -126,11 +127,6 @@ class LongPath:
     curves: tuple[Curve, ...]
     contrasts: dict[tuple[str, str, str], Control]
     repeats: Repeats | None = None
-
-    @property
-    def evidence(self) -> str:
-        """The kind of evidence."""
-        return origin("long_path", self.dataset)["evidence"]
 
     @property
     def blocks(self) -> int:
@@ -276,7 +272,7 @@ def finding(study: LongPath) -> str:
 
 def _of_buffers(study: LongPath) -> Iterator[str]:
     quoted = [curve for curve in study.curves if curve.follows]
-    basis = f"{counted(study.blocks, 'block')}, {study.evidence} evidence"
+    basis = f"{counted(study.blocks, 'block')}, {evidence_of(study.dataset)} evidence"
     if not quoted:
         reason = next((curve.refused for curve in study.curves if curve.refused), MISSES)
         yield f"**From which buffer on TCP fills these paths cannot be said** ({basis}): {reason}"
@@ -324,7 +320,7 @@ def _of_repeats(study: Repeats) -> Iterator[str]:
     kinds = [series.judged.kind for series in study.series]
     again, differs = kinds.count("reproducible"), kinds.count("not reproducible")
     series = f"{len(study.series)} combinations of path, direction and congestion control"
-    evidence = origin("long_path", study.dataset)["evidence"]
+    evidence = evidence_of(study.dataset)
     basis = f"buffer {byte_size(study.buffer)}, {counted(study.blocks, 'transfer')} each, {evidence} evidence"
     if again:
         others = f", and not for {differs}" if differs else ""
@@ -354,7 +350,7 @@ def figures(study: LongPath) -> dict[str, Exhibit]:
             "long_path",
             goodput_over_buffer(study),
             "TCP's goodput over the socket buffer, both as shares of what the path allows",
-            Basis(study.evidence, study.blocks, "every run is drawn"),
+            Basis(evidence_of(study.dataset), study.blocks, "every run is drawn"),
             "Goodput as a share of the wire limit over the socket buffer as a multiple of rate times round trip, a panel "
             "for each direction and congestion control",
             "Marks are single runs. The grey line is theory: one buffer in each round trip, up to the wire limit. A path is "
@@ -363,7 +359,7 @@ def figures(study: LongPath) -> dict[str, Exhibit]:
         )
     }
     if study.repeats is not None:
-        evidence = origin("long_path", study.repeats.dataset)["evidence"]
+        evidence = evidence_of(study.repeats.dataset)
         shown["long_path_repeats"] = Exhibit(
             "long_path_repeats",
             all_repeats(study.repeats),

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from analysis import drawing, published, style
 from analysis.attributes import design
 from analysis.exhibit import Basis, Exhibit
-from analysis.findings import T_INTERVAL, Finding, known, of_estimate, origin
+from analysis.findings import T_INTERVAL, Finding, evidence_of, known, of_estimate, origin
 from analysis.statistics.intervals import mean_over
 from analysis.statistics.judgement import (
     CONTRADICTED,
@@ -111,11 +111,6 @@ class TokenExchange:
     places: tuple[Place, ...]
     passage: xr.Dataset
     claims: tuple[Claim, ...]
-
-    @property
-    def evidence(self) -> str:
-        """The kind of evidence."""
-        return origin("token_exchange", self.dataset)["evidence"]
 
     @property
     def crowded(self) -> xr.Dataset:
@@ -239,10 +234,10 @@ def finding(study: TokenExchange) -> str:
 def _of_first(study: TokenExchange, decided: Sequence[Claim]) -> Iterator[str]:
     if not decided:
         blocks = counted(study.points.sizes["block"], "block")
-        yield f"**Whether the study's ratios are found again is open** ({blocks}, {study.evidence} evidence)."
+        yield f"**Whether the study's ratios are found again is open** ({blocks}, {evidence_of(study.dataset)} evidence)."
         return
     claim = decided[0]
-    yield f"**At {_mbit(study.rate)} the {_ratio(claim)}** ({_basis_of(claim)}, {study.evidence} evidence)."
+    yield f"**At {_mbit(study.rate)} the {_ratio(claim)}** ({_basis_of(claim)}, {evidence_of(study.dataset)} evidence)."
     yield f"The study says: {_quote(claim)}. The wires alone would give {fixed(claim.of_wires, 2)}."
     filled = [study.crowded.sel(path=study.paths[name]) for name in (claim.of, claim.against)]
     of, against = (percent(known((at.runs / at.limit).median()), 0) for at in filled)
@@ -374,7 +369,7 @@ def _mbit(rate: float) -> str:
 
 
 def _basis(study: TokenExchange, intervals: str) -> Basis:
-    return Basis(study.evidence, study.points.sizes["block"], intervals)
+    return Basis(evidence_of(study.dataset), study.points.sizes["block"], intervals)
 
 
 def _printed(design: Mapping) -> pd.DataFrame:
