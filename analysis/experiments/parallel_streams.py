@@ -11,12 +11,12 @@ from analysis import drawing, style
 from analysis.attributes import interconnects, short_names
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit
-from analysis.findings import Finding, of_fall, origin
+from analysis.findings import Finding, change, of_fall, origin
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import rates
 from analysis.statistics.judgement import FALLS_OFF, FLAT, Judgement, judge
 from analysis.wire import wire_limit
-from analysis.wording import counted, percent, percent_range
+from analysis.wording import counted, percent_range
 
 GBIT = 1e9
 # The campaigns that each figure rests on.
@@ -57,7 +57,7 @@ def analyse(parallel_streams: xr.Dataset) -> Streams:
     points = over_factors(parallel_streams, runner="iperf3", goodput=parallel_streams.goodput)
     points = points.transpose(..., "block")
     by_streams = np.log(points.goodput).sortby("streams")
-    change = by_streams.isel(streams=-1) - by_streams.isel(streams=0)
+    growth = by_streams.isel(streams=-1) - by_streams.isel(streams=0)
     margin = designs.read(parallel_streams).margin
     evidence = parallel_streams.evidence.values[0].item()
     return Streams(
@@ -70,7 +70,7 @@ def analyse(parallel_streams: xr.Dataset) -> Streams:
             if "rate_bit_s" in described
         },
         falls={
-            name: judge(change.sel(interconnect=name).values, margin, evidence)
+            name: judge(growth.sel(interconnect=name).values, margin, evidence)
             for name in points.interconnect.values.tolist()
         },
     )
@@ -94,12 +94,8 @@ def _of_network(name: str, fall: Judgement, few: int, many: int) -> str:
     if fall.answer not in (FALLS_OFF, FLAT):
         return f"**Whether {name} falls off with streams is open.**"
     verb = "falls off" if fall.answer == FALLS_OFF else "stays flat"
-    if abs(fall.fall) < 0.0005:
-        change = "loses nothing"
-    else:
-        change = f"loses {percent(fall.fall)}" if fall.fall > 0 else f"gains {percent(-fall.fall)}"
     interval = f"{100 * fall.confidence:g} % interval of the fall {percent_range(fall.interval)}"
-    return f"**{name} {verb}** from {counted(few, 'stream')} to {many}: the sum of all streams {change} ({interval})."
+    return f"**{name} {verb}** from {counted(few, 'stream')} to {many}: the sum of all streams {change(fall.fall)} ({interval})."
 
 
 def findings(study: Streams) -> Iterator[Finding]:
