@@ -270,7 +270,9 @@ def parser() -> argparse.ArgumentParser:
         "too short to tell, or cannot run here. Only campaigns and testbeds that are described here are run. Exit code: "
         "0 all reproduced, 1 one not reproduced, 2 neither (of some nothing can be told), 3 not judged.",
     )
-    archive = "a file of `falloff evidence archive`, a folder of campaigns, or a name in data/reference"
+    archive = (
+        "a file of `falloff evidence archive`, a folder of campaigns, or a name in data/reference"
+    )
     add("archive", type=Path, metavar="ARCHIVE", help=archive)
     add(
         "--minutes",
@@ -286,8 +288,8 @@ def parser() -> argparse.ArgumentParser:
         commands.archive,
         "code, data and report in one file that describes itself",
         "Write one zip file with this code and its commit, all campaigns with their transcripts, the "
-        "datasets, the report (built from the stored data when there is none), an artifact description and RO-Crate "
-        "metadata. What is unpacked verifies itself.",
+        "datasets, the report (built from the stored data when there is none), and an artifact description. "
+        "What is unpacked verifies itself.",
         checks,
     )
     add("file", type=Path, metavar="FILE.zip")
