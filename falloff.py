@@ -46,6 +46,13 @@ class Parser(argparse.ArgumentParser):
         """Say what was not understood, and end with exit code 2."""
         self.exit(2, f"falloff: {message}\n`{self.prog} --help` shows what there is\n")
 
+    def parse_known_args(self, args=None, namespace=None):
+        """As argparse's, but an option that is not known is refused by the command that does not know it."""
+        known, rest = super().parse_known_args(args, namespace)
+        for option in (word for word in rest if word.startswith("--")):
+            self.error(str(unknown("option", option, self._option_string_actions)))
+        return known, rest
+
     def _check_value(self, action: argparse.Action, value: str) -> None:
         if action.choices is not None and value not in action.choices:
             kind = "command" if isinstance(action, argparse._SubParsersAction) else action.dest
@@ -263,7 +270,9 @@ def parser() -> argparse.ArgumentParser:
         "too short to tell, or cannot run here. Only campaigns and testbeds that are described here are run. Exit code: "
         "0 all reproduced, 1 one not reproduced, 2 neither (of some nothing can be told), 3 not judged.",
     )
-    archive = "a file of `falloff evidence archive`, a folder of campaigns, or a name in data/reference"
+    archive = (
+        "a file of `falloff evidence archive`, a folder of campaigns, or a name in data/reference"
+    )
     add("archive", type=Path, metavar="ARCHIVE", help=archive)
     add(
         "--minutes",
@@ -279,8 +288,8 @@ def parser() -> argparse.ArgumentParser:
         commands.archive,
         "code, data and report in one file that describes itself",
         "Write one zip file with this code and its commit, all campaigns with their transcripts, the "
-        "datasets, the report (built from the stored data when there is none), an artifact description and RO-Crate "
-        "metadata. What is unpacked verifies itself.",
+        "datasets, the report (built from the stored data when there is none), and an artifact description. "
+        "What is unpacked verifies itself.",
         checks,
     )
     add("file", type=Path, metavar="FILE.zip")

@@ -58,10 +58,15 @@ def origin(experiment: str, dataset: xr.Dataset) -> dict:
     """Where the trials are from: what every finding of a dataset has in common."""
     return {
         "experiment": experiment,
-        "evidence": dataset.evidence.values.ravel()[0].item(),
+        "evidence": evidence_of(dataset),
         "campaign": dataset.attrs["campaign"],
         "digest": dataset.attrs["campaign_hash"],
     }
+
+
+def evidence_of(dataset: xr.Dataset) -> str:
+    """The kind of a dataset's evidence."""
+    return dataset.evidence.values.ravel()[0].item()
 
 
 def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:

@@ -11,7 +11,6 @@ TO = f"{HARD_SPACE}to{HARD_SPACE}"
 MINUS = "\u2212"
 TINY = 1e-5
 BYTE_UNITS = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "B": 1}
-TIME_UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 
 
 def number(value: float | None, digits: int = 3) -> str:

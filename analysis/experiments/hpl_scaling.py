@@ -12,19 +12,15 @@ from analysis import drawing, style, todays_run
 from analysis.attributes import short_names, testbed
 from analysis.contrasts import Contrast, contrasts, differences, log_ratios
 from analysis.derive import PACED, points
-from analysis.exhibit import Basis, Exhibit, Table
+from analysis.exhibit import Basis, Exhibit
 from analysis.findings import Finding, fall_in_words, of_control, of_fall, origin, today_of
-from analysis.fitting.adequacy import CLOSE
-from analysis.fitting.compare import Law, laws
 from analysis.links import networks
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import REFUSED
 from analysis.statistics.reproduction import Reproduction, reproduction
 from analysis.wording import (
-    UNKNOWN,
     counted,
-    estimate,
     fixed,
     listed,
     number,
@@ -33,7 +29,7 @@ from analysis.wording import (
 )
 
 FIGURES = {"share": ("hpl_scaling",), "falls": ("hpl_scaling",)}  # what each rests on
-MODEL = "universal_scalability"  # of n times the share, as `fitting.compare.laws` has it
+MODEL = "universal_scalability"  # of n times the share
 # Of a doubling: between two networks, and from a mean to its runs.
 SIDESTEP, RUNS_ASIDE = 0.13, 0.06
 
@@ -50,7 +46,6 @@ class Scaling:
     dataset: xr.Dataset
     points: xr.Dataset
     contrasts: tuple[Contrast, ...]
-    laws: tuple[Law, ...]
     networks: pd.DataFrame
     today: dict[str, Reproduction]
     today_run: xr.Dataset | None
@@ -67,14 +62,13 @@ class Scaling:
 
 
 def analyse(hpl_scaling: xr.Dataset, today: xr.Dataset | None = None) -> Scaling:
-    """Derive points, statements and laws; raises FalloffError when there is no HPL trial."""
+    """Derive points and statements; raises FalloffError when there is no HPL trial."""
     derived = points(hpl_scaling)
     judged = contrasts(derived)
     return Scaling(
         dataset=hpl_scaling,
         points=derived,
         contrasts=judged,
-        laws=tuple(laws(derived)),
         networks=networks(hpl_scaling),
         today={} if today is None else _reproductions(judged, contrasts(points(today))),
         today_run=today,
@@ -255,9 +249,6 @@ def findings(study: Scaling) -> Iterator[Finding]:
 def figures(study: Scaling) -> dict[str, Exhibit]:
     """Shares over nodes, and the falls against their margin."""
     names, interconnects = short_names(study.dataset), study.points.interconnect.values
-    followed = {law.interconnect for law in study.laws if law.follows}
-    missed = [names[name] for name in interconnects if name not in followed]
-    no_curve = f" No curve is drawn: no law of scalability follows {listed(missed)}."
     orders = study.points.N.max(["block", "interconnect"]).dropna("nodes").values
     order = f" N goes from {orders[0]:.0f} to {orders[-1]:.0f}." if orders.size else ""
     diamonds = " Diamonds are today's run."
@@ -272,7 +263,7 @@ def figures(study: Scaling) -> dict[str, Exhibit]:
             "Share of the nodes' known rate over the number of nodes, a series for each of "
             + ", ".join(names[name] for name in interconnects),
             "Small marks are single runs; open marks and bars are geometric means with their intervals. Networks stand "
-            f"side by side at each node count.{order}{no_curve if missed else ''}",
+            f"side by side at each node count.{order}",
             rests_on=FIGURES["share"],
         ),
         "falls": Exhibit(
@@ -336,31 +327,3 @@ def falls(study: Scaling) -> Figure:
         axes.set_xlabel("fall [%]")
         drawing.legend_below(figure, axes, 4)
         return figure
-
-
-def laws_table(study: Scaling) -> Table:
-    """Every law that the data can carry, and whether it follows them."""
-    names, most = short_names(study.dataset), int(study.points.nodes.max())
-    rows = []
-    for law in study.laws:
-        if law.comparison.pooled:
-            held_out, error = law.comparison.held_out, UNKNOWN
-            if held_out is not None:
-                error = estimate(100 * held_out.error, *(100 * end for end in held_out.interval))
-            follows, miss = "yes" if law.follows else "no", number(100 * law.miss)
-            title = law.comparison.model.title
-            rows.append((names[law.interconnect], title, miss, follows, error))
-    columns = (
-        "Network",
-        "Model",
-        "Largest miss [%]",
-        "Follows",
-        f"Error at {most} nodes [%] (95 % interval)",
-    )
-    caption = (
-        "Models of the share over nodes. A model follows its data if it misses no mean by more than "
-        f"{percent(CLOSE, 0)}, or no lack of fit can be shown; only then may its curve be drawn. The last column: what "
-        "the model predicts for the most nodes from the fewer ones, less what was measured."
-    )
-    basis = _basis(study, study.points.sizes["block"], "95 % t intervals")
-    return Table("scaling-laws", columns, "llrll", rows, caption, basis)

@@ -52,9 +52,8 @@ _WHY = {
 class Judgement:
     """The `answer` on a fall, and what it rests on.
 
-    `fall`, its `interval` (low, high; two-sided, of this `confidence`) and `margin` are relative; `sd` is the blocks'
-    standard deviation of D on the log scale. What cannot be known is None: all of these without a block, interval and
-    sd from one block. `reason` is one sentence, `evidence` the kind of data. `p` is that of the answer, or of the
+    `fall`, its `interval` (low, high; two-sided, of this `confidence`) and `margin` are relative. What cannot be known is
+    None: all of these without a block, the interval from one block. `reason` is one sentence, `evidence` the kind of data. `p` is that of the answer, or of the
     nearest decision (None without an interval); `p_holm` is p corrected for the statements judged together, if any.
     """
 
@@ -64,7 +63,6 @@ class Judgement:
     confidence: float | None
     blocks: int
     margin: float
-    sd: float | None
     reason: str
     evidence: str
     p: float | None = None
@@ -155,7 +153,7 @@ def judge(differences, margin: float, evidence: str, one_sided: float = LEVEL) -
     values = _finite(differences)
     n = len(values)
     known = {"blocks": n, "margin": margin, "evidence": evidence}
-    unknown = {"interval": None, "confidence": None, "sd": None}
+    unknown = {"interval": None, "confidence": None}
     if n and evidence == "simulated":
         difference = float(values[0])
         answer = answers(difference, 0.0, margin).item()
@@ -176,7 +174,6 @@ def judge(differences, margin: float, evidence: str, one_sided: float = LEVEL) -
         fall=-math.expm1(mean),
         interval=(-math.expm1(mean + half), -math.expm1(mean - half)),
         confidence=confidence,
-        sd=sd,
         reason=f"The {100 * confidence:g} % interval of the fall {_WHY[answer].format(100 * margin)}.",
         p=_p(answer, mean, sd, n, margin),
         **known,
