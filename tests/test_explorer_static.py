@@ -9,11 +9,16 @@ from analysis.explorer import static
 pytestmark = pytest.mark.skipif(not browser.CHROMIUM, reason=browser.MISSING)
 
 
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    made = tmp_path_factory.mktemp("static") / "explorer.html"
+    static.write(None, made)
+    return made
+
+
 @pytest.mark.parametrize("phone", [False, True], ids=["desktop, light", "phone, dark"])
-def test_the_static_page_works_from_a_file(phone, tmp_path):
+def test_the_static_page_works_from_a_file(phone, file):
     """At most 10 MB, nothing requested: every experiment is offered, a tap tells all, a curve can be hidden."""
-    file = tmp_path / "explorer.html"
-    static.write(None, file)
     assert file.stat().st_size <= static.MOST
     with browser.chromium() as chromium:
         page = opened(chromium, file.as_uri(), dark=phone, phone=phone)
