@@ -44,11 +44,8 @@ def page(served, chromium):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Datasets of a reader's own: many trials, one point, and a file that is none."""
+    """Datasets of a reader's own: one point, and a file that is none."""
     place = tmp_path_factory.mktemp("mine")
-    many = synthetic.campaign(blocks=MANY)
-    many.attrs.update(campaign="many", title="Ten thousand trials")
-    store.save(many, place / "many.nc")
     one = synthetic.campaign(blocks=1)
     one.attrs.update(campaign="one", title="A single point")
     keep = ((one.interconnect == "gige") & (one.nodes == 1) & (one.role == "point")).values
@@ -309,8 +306,8 @@ def test_a_large_screen_is_used(chromium, served):
     page.context.close()
 
 
-def test_broken_single_and_very_many(chromium, folder):
-    """A broken file: what and the remedy. A single point: nothing to compare. Ten thousand trials: they answer."""
+def test_broken_and_single(chromium, folder):
+    """A broken file: what and the remedy. A single point: nothing to compare."""
     with server.serve(folder) as served:
         page = opened(chromium, served.address)
         choose(page, "A file that cannot be read")
@@ -319,6 +316,18 @@ def test_broken_single_and_very_many(chromium, folder):
         assert not page.locator("aside").is_visible()
         choose(page, "A single point")
         says(page, "nothing to compare")
+        assert not page.complaints
+        page.context.close()
+
+
+@pytest.mark.long
+def test_very_many(chromium, tmp_path):
+    """Ten thousand trials: they answer."""
+    many = synthetic.campaign(blocks=MANY)
+    many.attrs.update(campaign="many", title="Ten thousand trials")
+    store.save(many, tmp_path / "many.nc")
+    with server.serve(tmp_path) as served:
+        page = opened(chromium, served.address)
         choose(page, "Ten thousand trials")
         point(page, "points", "block", MANY)
         assert len(column(page, "points", "trial_id")) == 12 * MANY
