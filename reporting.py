@@ -1,13 +1,19 @@
 """Runs the notebooks by papermill and makes the report of what they show."""
 
+import multiprocessing
+import os
 import re
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from threading import Thread
 from typing import TextIO
+
+from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
 import experiment
 from analysis import experiments, paths, report
@@ -15,6 +21,7 @@ from analysis import experiments, paths, report
 # A tour and a page: no sections of the report.
 NO_SECTIONS = ("00_start_here", "80_explore")
 SIDE_BY_SIDE = 2
+FORKED = "falloff-forked"  # Jupyter's name for how we start kernels
 
 
 def make(preset: str, out: Path, data: Path | None = None) -> report.Report:
@@ -31,6 +38,7 @@ def make(preset: str, out: Path, data: Path | None = None) -> report.Report:
         [] if data or preset == "stored" else [file for file in sections if _measures(file, preset)]
     )
     others = [file for file in sections if file not in measuring]
+    fork_kernels()
     run = _Run(preset, str(data.resolve()) if data else "", len(notebooks))
     for file in measuring:
         run.execute(file, sys.stdout)  # each trial's line as it ends
@@ -62,6 +70,71 @@ def _measures(file: Path, preset: str) -> bool:
         experiment.read_toml(paths.CAMPAIGNS / f"{name}.toml", "campaign") for name in names
     )
     return any(preset in campaign["presets"] for campaign in described)
+
+
+def fork_kernels() -> None:
+    """Let the kernels that this process starts be forked from one that has imported what notebooks import.
+
+    Most of a notebook's time goes into those imports.
+    """
+    provisioner = EntryPoint(
+        FORKED, f"{__name__}:_Provisioner", KernelProvisionerFactory.GROUP_NAME
+    )
+    factory = KernelProvisionerFactory.instance()
+    factory.provisioners[FORKED] = provisioner
+    factory.default_provisioner_name = FORKED
+    modules = [module.__name__ for module in experiments.modules()]
+    forking.set_forkserver_preload([__name__, "ipykernel.kernelapp", *modules])
+
+
+forking = multiprocessing.get_context("forkserver")
+
+
+class _Kernel(forking.Process):
+    """A kernel's process, with what Jupyter asks of a `subprocess.Popen`."""
+
+    stdin = stdout = stderr = None
+
+    def poll(self) -> int | None:
+        return self.exitcode
+
+    def wait(self) -> int | None:
+        self.join()
+        return self.exitcode
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+
+class _Provisioner(LocalProvisioner):
+    """Forks a kernel instead of starting an interpreter for it."""
+
+    async def launch_kernel(self, cmd: list[str], **given) -> dict:
+        arguments = cmd[cmd.index("-m") + 2 :]
+        self.process = _Kernel(
+            target=_serve, args=(arguments, str(given["cwd"]), dict(given["env"])), daemon=True
+        )
+        self.process.start()
+        self.pid = self.pgid = self.process.pid
+        self.cwd = given["cwd"]
+        return self.connection_info
+
+
+def _serve(arguments: list[str], folder: str, environment: dict[str, str]) -> None:
+    """A kernel's life, in a group of its own; it ends with the process that asked for it, however that ends."""
+    os.setsid()
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    Thread(target=_end_with_parent, daemon=True).start()
+    from ipykernel.kernelapp import launch_new_instance
+
+    launch_new_instance(argv=arguments)
+
+
+def _end_with_parent() -> None:
+    multiprocessing.parent_process().join()
+    os._exit(1)
 
 
 class _Run:
