@@ -6,6 +6,7 @@ import shlex
 import sys
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from analysis import paths
@@ -372,7 +373,9 @@ def doctor(testbed: str, rates: bool) -> int:
         )
     else:
         print("All is here: `make report` runs the experiments on this machine.")
-    print("Your own cluster: `falloff doctor --testbed NAME`, then `falloff run suspects --testbed NAME`.")
+    print(
+        "Your own cluster: `falloff doctor --testbed NAME`, then `falloff run suspects --testbed NAME`."
+    )
     return int(bool(missing))
 
 
@@ -453,16 +456,16 @@ def reproduce(archive: Path, minutes: float, fresh: bool) -> int:
     """Run an archive's findings again and print a verdict on each; 0, 1 or 2 as `reproducing.exit_code`, 3 if none can be
     judged."""
     import experiment
-    import reproduce as rerunning
-    from analysis import reproducing
+    from analysis import reproducing, rerunning
 
+    run = partial(experiment.run_within, fresh=fresh, listen=experiment.progress())
     try:
-        found = rerunning.run(archive, minutes, fresh, experiment.progress())
+        verdicts, file = rerunning.reproduce(archive, minutes, experiment.runnable, run)
     except FalloffError as error:  # 1 would say that a finding is not reproduced
         print(f"falloff: {error}", file=sys.stderr)
         return 3
-    print(f"\n{reproducing.text(found.verdicts)}\nVerdicts: {found.file}")
-    return reproducing.exit_code(found.verdicts)
+    print(f"\n{reproducing.text(verdicts)}\nVerdicts: {file}")
+    return reproducing.exit_code(verdicts)
 
 
 def archive(file: Path) -> int:

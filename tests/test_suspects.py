@@ -240,7 +240,7 @@ def test_the_emulated_cluster_is_found_out(tmp_path, monkeypatch):
         **whole,
         "nodes": 6,
         "slow": {"links": {"2": 0.95}, "nodes": {"5": 0.95}},
-        "settings": {"array_mib": 8, "latency_s": 0.02},
+        "settings": {"array_mib": 8, "latency_s": 0.02, "node_s": 0.3, "bandwidth_s": 0.3},
     }
     if reasons := emulated.unavailable(smaller):
         pytest.skip(reasons[0])
