@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from analysis import paths
-from runners import foreign, runner_named
+from runners import outputs, runner_named
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError, Transcript, Unreadable, to_json, unknown
 
@@ -112,11 +112,11 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
 
 def print_readings(tool: str, file: Path) -> None:
     """Print the readings of any existing output of a tool as JSON."""
-    runner, text = runner_named(tool), foreign.read(file)
+    runner, text = runner_named(tool), outputs.read(file)
     try:
         results = [to_json(result) for result in runner.results(text)]
     except Unreadable as reason:
-        what, complaint = foreign.describe(text, tool) or str(reason), foreign.complaint(text)
+        what, complaint = outputs.describe(text, tool) or str(reason), outputs.complaint(text)
         quote = f"; it says: {complaint}" if complaint else ""
         raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
     print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
