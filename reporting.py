@@ -111,12 +111,12 @@ class _Provisioner(LocalProvisioner):
 
     async def launch_kernel(self, cmd: list[str], **given) -> dict:
         arguments = cmd[cmd.index("-m") + 2 :]
+        self.cwd = str(given.get("cwd") or Path.cwd())
         self.process = _Kernel(
-            target=_serve, args=(arguments, str(given["cwd"]), dict(given["env"])), daemon=True
+            target=_serve, args=(arguments, self.cwd, dict(given["env"])), daemon=True
         )
         self.process.start()
         self.pid = self.pgid = self.process.pid
-        self.cwd = given["cwd"]
         return self.connection_info
 
 
