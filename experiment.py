@@ -257,6 +257,23 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     return with_blocks(plan, description, blocks) if blocks else plan
 
 
+def plan_replay(program: str, nodes: list[int], testbed: str, recording: str) -> Plan:
+    """The campaign `programs` for one recorded program on so many nodes; `recording` is its checksum."""
+    described = _described("programs")
+    machine = read_testbed(testbed or described["testbed"])
+    if machine.get("kind") != "simulated":
+        raise FalloffError(
+            f"testbed {machine['name']} is not simulated, and only a simulation can replay: name smith"
+        )
+    networks = [name for name in described["factors"]["interconnect"] if name in machine["network"]]
+    factors = {"interconnect": networks, "nodes": nodes, "program": [program]}
+    settings = {**described["settings"], "recording": recording}
+    design = {**described["design"], "baseline_nodes": nodes[0]}
+    description = {**described, "factors": factors, "settings": settings, "design": design}
+    between = read_toml(paths.INTERCONNECTS, "interconnects")
+    return resolve(for_testbed(for_preset(description, "full"), machine), machine, between)
+
+
 def runnable(campaign: str, testbed: str, preset: str) -> Plan:
     """`plan_campaign`; raises FalloffError where the plan cannot run here."""
     plan = plan_campaign(campaign, testbed, preset)

@@ -153,15 +153,31 @@ def parser() -> argparse.ArgumentParser:
     add = command(
         "profile",
         commands.profile_program,
-        "run an MPI program and count its messages by size",
+        "run an MPI program and count its messages by size, or record it and replay it on another network",
         "Run an MPI program and count its messages by call and size: "
         "falloff profile -- mpirun -np 4 ./program. It needs no change, but has to call MPI's C functions (Fortran "
         "programs under Open MPI are not seen), with the MPI that `make setup` found, and to reach MPI_Finalize. "
         "With Open MPI's mpirun ranks on other hosts are counted too; under srun and MPICH's mpiexec they inherit "
         "LD_PRELOAD and FALLOFF_PAYLOAD from here. Rank 0 writes below the working folder, which has to be shared. "
-        "Not counted: persistent and one-sided communication, non-blocking collectives.",
+        "Not counted: persistent and one-sided communication, non-blocking collectives. With --keep the calls are recorded "
+        "in their order instead, and --replay lets SimGrid replay them on a described network, also on more nodes.",
     )
-    add("argv", nargs="+", metavar="PROGRAM", help="after `--`: the command line to run")
+    add("argv", nargs="*", metavar="PROGRAM", help="after `--`: the command line to run")
+    add("--keep", default="", dest="name", metavar="NAME", help="record the calls under this name")
+    add(
+        "--replay",
+        default="",
+        dest="replayed",
+        metavar="NAME",
+        help="replay what was recorded under this name",
+    )
+    add(
+        "--testbed",
+        default="smith",
+        help="a simulated one in data/testbeds, for --replay (default: smith)",
+    )
+    more = "also on so many nodes, carried on from the recordings"
+    add("--nodes", type=positive, nargs="+", default=[], metavar="N", help=more)
 
     summary = "fit a model, or all models, to columns of a CSV file, as JSON"
     add = command(

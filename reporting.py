@@ -1,19 +1,13 @@
 """Runs the notebooks by papermill and makes the report of what they show."""
 
-import multiprocessing
-import os
 import re
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from importlib.metadata import EntryPoint
 from pathlib import Path
-from threading import Thread
 from typing import TextIO
-
-from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
 import experiment
 from analysis import experiments, paths, report
@@ -21,10 +15,11 @@ from analysis import experiments, paths, report
 # A tour and a page: no sections of the report.
 NO_SECTIONS = ("00_start_here", "80_explore")
 SIDE_BY_SIDE = 2
-FORKED = "falloff-forked"  # Jupyter's name for how we start kernels
+# A kernel that Ctrl+C cuts off would log a traceback of its sockets; what fails in a cell comes by another way.
+QUIET = ["--IPKernelApp.log_level=50"]
 
 
-def make(preset: str, out: Path, data: Path | None = None) -> report.Report:
+def make(preset: str, out: Path, data: Path | None = None) -> Path:
     """Run every notebook with the preset, and write the report of them; with `data` of the campaigns in that folder alone.
 
     Those that measure run alone, one after the other; the others side by side; the summary last, since it gathers what
@@ -38,8 +33,7 @@ def make(preset: str, out: Path, data: Path | None = None) -> report.Report:
         [] if data or preset == "stored" else [file for file in sections if _measures(file, preset)]
     )
     others = [file for file in sections if file not in measuring]
-    fork_kernels()
-    run = _Run(preset, str(data.resolve()) if data else "", len(notebooks))
+    run = _Run(preset, str(data.resolve()) if data else "", len(measuring), len(notebooks))
     for file in measuring:
         run.execute(file, sys.stdout)  # each trial's line as it ends
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
@@ -72,80 +66,17 @@ def _measures(file: Path, preset: str) -> bool:
     return any(preset in campaign["presets"] for campaign in described)
 
 
-def fork_kernels() -> None:
-    """Let the kernels that this process starts be forked from one that has imported what notebooks import.
-
-    Most of a notebook's time goes into those imports.
-    """
-    provisioner = EntryPoint(
-        FORKED, f"{__name__}:_Provisioner", KernelProvisionerFactory.GROUP_NAME
-    )
-    factory = KernelProvisionerFactory.instance()
-    factory.provisioners[FORKED] = provisioner
-    factory.default_provisioner_name = FORKED
-    modules = [module.__name__ for module in experiments.modules()]
-    forking.set_forkserver_preload([__name__, "ipykernel.kernelapp", *modules])
-
-
-forking = multiprocessing.get_context("forkserver")
-
-
-class _Kernel(forking.Process):
-    """A kernel's process, with what Jupyter asks of a `subprocess.Popen`."""
-
-    stdin = stdout = stderr = None
-
-    def poll(self) -> int | None:
-        return self.exitcode
-
-    def wait(self) -> int | None:
-        self.join()
-        return self.exitcode
-
-    def send_signal(self, number: int) -> None:
-        os.kill(self.pid, number)
-
-
-class _Provisioner(LocalProvisioner):
-    """Forks a kernel instead of starting an interpreter for it."""
-
-    async def launch_kernel(self, cmd: list[str], **given) -> dict:
-        arguments = cmd[cmd.index("-m") + 2 :]
-        self.cwd = str(given.get("cwd") or Path.cwd())
-        self.process = _Kernel(
-            target=_serve, args=(arguments, self.cwd, dict(given["env"])), daemon=True
-        )
-        self.process.start()
-        self.pid = self.pgid = self.process.pid
-        return self.connection_info
-
-
-def _serve(arguments: list[str], folder: str, environment: dict[str, str]) -> None:
-    """A kernel's life, in a group of its own; it ends with the process that asked for it, however that ends."""
-    os.setsid()
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(environment)
-    Thread(target=_end_with_parent, daemon=True).start()
-    from ipykernel.kernelapp import launch_new_instance
-
-    launch_new_instance(argv=arguments)
-
-
-def _end_with_parent() -> None:
-    multiprocessing.parent_process().join()
-    os._exit(1)
-
-
 class _Run:
-    """The notebooks of one report as they are executed: what came of them, and how long it will take."""
+    """The notebooks of one report as they are executed: what came of them, and how long it will take.
 
-    def __init__(self, preset: str, data: str, count: int) -> None:
-        self.preset, self.data, self.count = preset, data, count
+    The first so many `measure`, before all others of `count`.
+    """
+
+    def __init__(self, preset: str, data: str, measure: int, count: int) -> None:
+        self.preset, self.data, self.measure, self.count = preset, data, measure, count
         self.executed: list[Path] = []
         self.left_out: list[str] = []
-        self.begun = time.monotonic()
-        self.done = 0
+        self.ends = [time.monotonic()]
 
     def execute(self, file: Path, listener: TextIO | None = None) -> None:
         for preset in dict.fromkeys((self.preset, "stored")):
@@ -156,13 +87,18 @@ class _Run:
             self.left_out += [f"{file.stem}: {line}" for line in error.splitlines()]
             if self.data:
                 break
-        self.done += 1
-        print(f"[{self.done}/{self.count}] {file.stem}: done, {self._left()}", flush=True)
+        self.ends.append(time.monotonic())
+        done = len(self.ends) - 1
+        print(f"[{done}/{self.count}] {file.stem}: done{self._left(done)}", flush=True)
 
-    def _left(self) -> str:
-        """The time left, as if each notebook took as long as those before."""
-        seconds = (time.monotonic() - self.begun) / self.done * (self.count - self.done)
-        return f"about {seconds / 60:.1f} min left"
+    def _left(self, done: int) -> str:
+        """The time left, as if each notebook took as long as those of its kind; nothing before one of these has ended."""
+        begun, end = (0, self.measure) if done < self.measure else (self.measure, self.count)
+        if done in (begun, end):
+            return ""
+        each = (self.ends[done] - self.ends[begun]) / (done - begun)
+        kind = "measuring " if end < self.count else ""
+        return f", about {each * (end - done) / 60:.1f} min of {kind}notebooks left"
 
 
 def _papermill(file: Path, preset: str, data: str, listener: TextIO | None) -> str:
@@ -187,6 +123,7 @@ def _papermill(file: Path, preset: str, data: str, listener: TextIO | None) -> s
                 progress_bar=False,
                 cwd=paths.ROOT,
                 config=kernel,
+                extra_arguments=QUIET,
                 stdout_file=listener,
             )
         except PapermillExecutionError as error:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -32,22 +31,12 @@ BESIDE = (
 UNDATED = 0  # s since 1970: where nothing ran there is no date
 
 
-@dataclass(frozen=True)
-class Report:
-    """Where the report and its supplement lie, each in two forms."""
-
-    html: Path
-    pdf: Path
-    supplement_html: Path
-    supplement_pdf: Path
-
-
-def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Report:
+def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Path:
     """Write the report (`falloff`) and its supplement (`supplement`) of executed notebooks into the folder `out`, as HTML and
     PDF, with their figures and every finding as data in `summary.json`.
 
     Beside each notebook are the datasets that it read (*.nc). `left_out` says, in a line each, what is missing and the
-    remedy. The same notebooks give the same bytes.
+    remedy. The same notebooks give the same bytes. Returns the report's page.
     """
     datasets = {
         file.stem: store.load(file)
@@ -67,9 +56,7 @@ def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Repo
         text = markdown(sections, datasets, left_out)
         write_whole(out / f"{name}.html", publish.to_html(text, out))
         write_whole(out / f"{name}.pdf", publish.to_pdf(text, out, dated))
-    return Report(
-        *(out / f"{name}.{form}" for name in ("falloff", "supplement") for form in ("html", "pdf"))
-    )
+    return out / "falloff.html"
 
 
 def in_order(notebooks: Iterable[Path]) -> list[Path]:

@@ -77,7 +77,9 @@ def test_without_the_reference_blas_only_its_binary_is_left_out(tmp_path, monkey
             "node_rates",
             "pace.so",
             "payload.so",
+            "record.so",
             "shared_wire",
+            "suspects",
         ),
         *("stamp", "token", "token_mpi", "xhpl", "xhpl_payload"),
     }

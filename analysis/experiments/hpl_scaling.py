@@ -13,13 +13,13 @@ from analysis.attributes import short_names, testbed
 from analysis.contrasts import Contrast, contrasts, differences, log_ratios
 from analysis.derive import PACED, points
 from analysis.exhibit import Basis, Exhibit, Table
-from analysis.findings import Finding, of_control, of_fall, origin, today_of
+from analysis.findings import Finding, fall_in_words, of_control, of_fall, origin, today_of
 from analysis.fitting.adequacy import CLOSE
 from analysis.fitting.compare import Law, laws
 from analysis.links import networks
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import ratios
-from analysis.statistics.judgement import FALLS_OFF, FLAT, REFUSED, RISES, SIZE_OPEN
+from analysis.statistics.judgement import REFUSED
 from analysis.statistics.reproduction import Reproduction, reproduction
 from analysis.wording import (
     UNKNOWN,
@@ -29,13 +29,11 @@ from analysis.wording import (
     listed,
     number,
     percent,
-    percent_range,
     plain,
 )
 
 FIGURES = {"share": ("hpl_scaling",), "falls": ("hpl_scaling",)}  # what each rests on
 MODEL = "universal_scalability"  # of n times the share, as `fitting.compare.laws` has it
-NOTHING = 0.0005  # a smaller loss is called nothing
 # Of a doubling: between two networks, and from a mean to its runs.
 SIDESTEP, RUNS_ASIDE = 0.13, 0.06
 
@@ -147,30 +145,9 @@ def finding(study: Scaling) -> str:
 
 def _verdict(study: Scaling, contrast: Contrast) -> str:
     """One statement's answer; the first also has the blocks, the margin and the evidence."""
-    judged, (name, against) = contrast.verdict, _in_a_sentence(study, contrast)
-    nodes, fall, basis = f"from {contrast.start} to {contrast.end} nodes", judged.fall, []
-    change = "loses nothing"
-    if fall is not None and abs(fall) >= NOTHING:
-        change = f"loses {percent(fall)}" if fall > 0 else f"gains {percent(-fall)}"
-    if judged.interval:
-        low, high = judged.interval
-        # The interval of a gain has the gain's sign.
-        ends = (-high, -low) if change.startswith("gains") else (low, high)
-        basis.append(f"{100 * judged.confidence:g} % interval {percent_range(ends)}")
-    if contrast is study.primary[0]:
-        basis += [counted(judged.blocks, "block")] if judged.interval else []
-        basis += [f"margin {percent(judged.margin, 0)}", f"{judged.evidence} evidence"]
-    within = f" ({', '.join(basis)})" if basis else ""
-    return {
-        FALLS_OFF: f"**{name} falls off**: against {against}, HPL {change} of its rate {nodes}{within}.",
-        FLAT: f"**{name} stays flat** against {against} {nodes}: HPL {change}{within}.",
-        RISES: f"**{name} gains on {against}** {nodes}: HPL {change}{within}.",
-        SIZE_OPEN: f"**{name} falls against {against}** {nodes}. Whether by more than the margin of "
-        f"{percent(judged.margin, 0)} is open.",
-    }.get(
-        judged.answer,
-        f"Whether {name} falls against {against} {nodes} is open. {plain(judged.reason)}",
-    )
+    span = f"from {contrast.start} to {contrast.end} nodes"
+    is_first = contrast is study.primary[0]
+    return fall_in_words(contrast.verdict, *_in_a_sentence(study, contrast), span, is_first)
 
 
 def _in_a_sentence(study: Scaling, contrast: Contrast) -> tuple[str, str]:

@@ -11,12 +11,12 @@ from analysis import drawing, style
 from analysis.attributes import interconnects, short_names
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit, Table
-from analysis.findings import Finding, known, of_fall, origin
+from analysis.findings import Finding, change, known, of_fall, origin
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import rates
 from analysis.statistics.judgement import FALLS_OFF, FLAT, Judgement, judge
 from analysis.wire import wire_limit
-from analysis.wording import counted, estimate, fixed, number, percent, percent_range
+from analysis.wording import counted, estimate, fixed, number, percent_range
 
 GBIT = 1e9
 # The campaigns that each figure rests on.
@@ -98,12 +98,8 @@ def _of_network(name: str, fall: Judgement, few: int, many: int) -> str:
     if fall.answer not in (FALLS_OFF, FLAT):
         return f"**Whether {name} falls off with streams is open.**"
     verb = "falls off" if fall.answer == FALLS_OFF else "stays flat"
-    if abs(fall.fall) < 0.0005:
-        change = "loses nothing"
-    else:
-        change = f"loses {percent(fall.fall)}" if fall.fall > 0 else f"gains {percent(-fall.fall)}"
     interval = f"{100 * fall.confidence:g} % interval of the fall {percent_range(fall.interval)}"
-    return f"**{name} {verb}** from {counted(few, 'stream')} to {many}: the sum of all streams {change} ({interval})."
+    return f"**{name} {verb}** from {counted(few, 'stream')} to {many}: the sum of all streams {change(fall.fall)} ({interval})."
 
 
 def findings(study: Streams) -> Iterator[Finding]:
