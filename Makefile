@@ -1,6 +1,6 @@
 # make report   set up what is missing, run the experiments, write build/report/falloff.{html,pdf}
 # make test     the tests, some minutes  make lab        JupyterLab in the environment
-# make test-all those, too, that need the machine to themselves or long
+# make test-all also whole campaigns, and what needs the machine to itself
 # make test-processors   what computes, as another processor rounds it
 # make fuzz     every parser on damaged outputs
 # make bench    how fast the parts are   make reference  run and pack the reference campaigns anew
