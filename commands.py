@@ -404,9 +404,9 @@ def doctor(testbed: str, rates: bool) -> int:
     if rates:
         return print_rates(testbed)
     if testbed:
-        import checkup
+        from runners import doctor as nodes_doctor
 
-        return checkup.report(experiment.read_testbed(testbed))
+        return nodes_doctor.report(experiment.read_testbed(testbed))
     from analysis import experiments
     from runners import session, tools
 

@@ -201,8 +201,16 @@ def read_testbed(name: str) -> dict[str, Any]:
     `read_toml` does, and naming every fault in the description of a cluster or in the designs.
     """
     described = _extended(name)
-    if found := cluster_description.shape(described, session.kinds()):
+    is_cluster = described.get("kind") == "cluster"
+    found = (
+        cluster_description.faults(described)
+        if is_cluster
+        else cluster_description.shape(described, session.kinds())
+    )
+    if found:
         raise faulty(f"testbed {name}", found)
+    if is_cluster:
+        return cluster_description.complete(described)
     if "designs" in described:
         designed = read_designs(paths.DESIGNS / f"{described['designs']}.toml")
         return {
@@ -210,9 +218,7 @@ def read_testbed(name: str) -> dict[str, Any]:
             "network": designs.networks(designed),
             "networks": designs.names(designed),
         }
-    return (
-        cluster_description.complete(described) if described.get("kind") == "cluster" else described
-    )
+    return described
 
 
 def read_designs(file: Path) -> designs.Designs:
@@ -233,7 +239,10 @@ def listed() -> list[str]:
     """A line for each campaign in data/campaigns: its name, the testbed that it is for, and its title."""
     lines = []
     for file in sorted(paths.CAMPAIGNS.glob("*.toml")):
-        campaign = _described(file.stem)
+        try:
+            campaign = _described(file.stem)
+        except FalloffError as error:  # the others are there all the same
+            campaign = {"testbed": "?", "title": str(error)}
         testbed = campaign.get("testbed", "emulated")
         lines.append(f"{file.stem:16} {testbed:22} {campaign.get('title', '')}")
     return lines

@@ -46,6 +46,13 @@ class Parser(argparse.ArgumentParser):
         """Say what was not understood, and end with exit code 2."""
         self.exit(2, f"falloff: {message}\n`{self.prog} --help` shows what there is\n")
 
+    def parse_known_args(self, args=None, namespace=None):
+        """As argparse's, but an option that is not known is refused by the command that does not know it."""
+        known, rest = super().parse_known_args(args, namespace)
+        for option in (word for word in rest if word.startswith("--")):
+            self.error(str(unknown("option", option, self._option_string_actions)))
+        return known, rest
+
     def _check_value(self, action: argparse.Action, value: str) -> None:
         if action.choices is not None and value not in action.choices:
             kind = "command" if isinstance(action, argparse._SubParsersAction) else action.dest

@@ -152,7 +152,7 @@ def test_prices_can_be_given():
 )
 def test_a_fault_is_named_with_its_place(place, value, said):
     """What is missing, unknown, in another unit or does not fit is said where it is."""
-    with pytest.raises(FalloffError, match="design file nemo: ") as refusal:
+    with pytest.raises(FalloffError, match="design file nemo") as refusal:
         designs.check(changed(**{place.replace(".", "__"): value}))
     assert said in str(refusal.value)
 

@@ -126,7 +126,7 @@ def falloff(place, *arguments):
 def test_what_is_unpacked_verifies_itself(archived):
     """With its own code, from its own folder; what belongs to the machine stays out."""
     folder, _ = archived
-    lines = [line.split(":")[0] for line in falloff(folder, "verify").splitlines()]
+    lines = [line.split(":")[0] for line in falloff(folder, "evidence", "verify").splitlines()]
     assert lines == [f"ok       data/reference/{name}" for name in FOLDERS]
     assert (folder / "build/report/falloff.html").exists() and (
         folder / "data/datasets/own.nc"
