@@ -1,7 +1,7 @@
 """The report: executed notebooks become one document, as HTML and PDF, beside a supplement of all of them whole."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -25,7 +25,6 @@ DIGITS = 8  # of a digest that are shown: enough to tell it from all others here
 FLOATING = "```{=typst}\n#show figure.where(kind: image): set figure(placement: auto)\n```"
 # In the report they are as wide as one of two columns, and tables as both; what opens it stands above the columns.
 IN_COLUMNS = """```{=typst}
-#set page(columns: 2)
 #show figure.where(kind: table): set figure(placement: auto, scope: "parent")
 #show figure.where(kind: table): set text(8pt)
 #set table(inset: (x: 5pt, y: 2pt))
@@ -96,7 +95,7 @@ def markdown(
     )
     opening = opening.removeprefix(f"# {TITLE}").lstrip()
     parts = [
-        _front(datasets.values()),
+        _front(datasets.values(), 2 if columns else 1),
         *(_in_columns(opening) if columns else [opening]),
         _missing(left_out),
         BESIDE,
@@ -119,7 +118,7 @@ def _in_columns(opening: str) -> Iterator[str]:
     )
 
 
-def _front(datasets: Iterable[xr.Dataset]) -> str:
+def _front(datasets: Iterable[xr.Dataset], columns: int) -> str:
     started = [dataset.attrs["started"] for dataset in datasets if dataset.attrs["started"]]
     ended = [dataset.attrs["ended"] for dataset in datasets if dataset.attrs["ended"]]
     ran = (
@@ -129,7 +128,7 @@ def _front(datasets: Iterable[xr.Dataset]) -> str:
     )
     return (
         f"---\ntitle: {TITLE}\nsubtitle: {SUBTITLE}\nlang: en\ncampaign: Falloff\ndate: >-\n  {ran}\n"
-        "link-citations: true\n---"
+        f"link-citations: true\ncolumns: {columns}\n---"
     )
 
 
