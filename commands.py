@@ -6,10 +6,11 @@ import shlex
 import sys
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from analysis import paths
-from runners import foreign, runner_named
+from runners import outputs, runner_named
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError, Transcript, Unreadable, to_json, unknown
 
@@ -111,11 +112,11 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
 
 def print_readings(tool: str, file: Path) -> None:
     """Print the readings of any existing output of a tool as JSON."""
-    runner, text = runner_named(tool), foreign.read(file)
+    runner, text = runner_named(tool), outputs.read(file)
     try:
         results = [to_json(result) for result in runner.results(text)]
     except Unreadable as reason:
-        what, complaint = foreign.describe(text, tool) or str(reason), foreign.complaint(text)
+        what, complaint = outputs.describe(text, tool) or str(reason), outputs.complaint(text)
         quote = f"; it says: {complaint}" if complaint else ""
         raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
     print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
@@ -446,16 +447,16 @@ def reproduce(archive: Path, minutes: float, fresh: bool) -> int:
     """Run an archive's findings again and print a verdict on each; 0, 1 or 2 as `reproducing.exit_code`, 3 if none can be
     judged."""
     import experiment
-    import reproduce as rerunning
-    from analysis import reproducing
+    from analysis import reproducing, rerunning
 
+    run = partial(experiment.run_within, fresh=fresh, listen=experiment.progress())
     try:
-        found = rerunning.run(archive, minutes, fresh, experiment.progress())
+        verdicts, file = rerunning.reproduce(archive, minutes, experiment.runnable, run)
     except FalloffError as error:  # 1 would say that a finding is not reproduced
         print(f"falloff: {error}", file=sys.stderr)
         return 3
-    print(f"\n{reproducing.text(found.verdicts)}\nVerdicts: {found.file}")
-    return reproducing.exit_code(found.verdicts)
+    print(f"\n{reproducing.text(verdicts)}\nVerdicts: {file}")
+    return reproducing.exit_code(verdicts)
 
 
 def archive(file: Path) -> int:

@@ -257,6 +257,14 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     return with_blocks(plan, description, blocks) if blocks else plan
 
 
+def runnable(campaign: str, testbed: str, preset: str) -> Plan:
+    """`plan_campaign`; raises FalloffError where the plan cannot run here."""
+    plan = plan_campaign(campaign, testbed, preset)
+    if missing := obstacles(plan):
+        raise FalloffError("; ".join(missing))
+    return plan
+
+
 def folder_of(plan: Plan, out: Path = paths.RAW) -> Folder:
     """Where a plan's transcripts are kept: the name carries the digest, so versions never mix."""
     return Folder(out / f"{plan.name}-{plan.testbed['name']}-{plan.digest[:8]}")
@@ -277,6 +285,22 @@ def run_campaign(
             raise FalloffError("\n".join(missing))
         session.run(plan, folder, listen, decided)
     return folder.path
+
+
+def run_within(
+    plan: Plan,
+    seconds: float,
+    out: Path = paths.RAW,
+    fresh: bool = False,
+    listen: Listener = engine.ignore,
+) -> Path:
+    """As `run_campaign`, for so many seconds from now on; the first block always ends."""
+    folder = folder_of(plan, out)
+    notes = folder.notes() if folder.path.exists() and not fresh else []
+    # The engine's budget counts from a campaign's first trial on.
+    spent = sum(note["seconds"] for note in notes if note["event"] == "trial")
+    stopping = replace(plan.stopping, time_budget_s=spent + max(seconds, 1.0))
+    return run_campaign(replace(plan, stopping=stopping), out, fresh, listen)
 
 
 def submit_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False) -> str:

@@ -247,7 +247,7 @@ def parser() -> argparse.ArgumentParser:
         "too short to tell, or cannot run here. Only campaigns and testbeds that are described here are run. Exit code: "
         "0 all reproduced, 1 one not reproduced, 2 neither (of some nothing can be told), 3 not judged.",
     )
-    archive = "a file of `falloff archive`, a folder of campaigns, or a name in data/reference"
+    archive = "a file of `falloff evidence archive`, a folder of campaigns, or a name in data/reference"
     add("archive", type=Path, metavar="ARCHIVE", help=archive)
     add(
         "--minutes",

@@ -159,7 +159,8 @@ def text(study: Imported) -> str:
     lines += [f"note: {note}" for note in study.notes]
     least, most = int(study.best.runs.min()), int(study.best.runs.max())
     runs = counted(least, "run") if least == most else f"{least} to {most} runs"
-    with_ = "with" if study.best.low.notna().all() else "not all with"
+    known = study.best.low.notna()
+    with_ = "with" if known.all() else "not all with" if known.any() else "without"
     lines.append(
         f"Caption: HPL's {study.ordinate} (measured evidence, imported; n = {runs} a point): harmonic means of the best "
         f"settings, {with_} 95 % t intervals over the runs."

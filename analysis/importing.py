@@ -17,7 +17,7 @@ from analysis.given_settings import Settings
 from analysis.imported import TESTBED
 from analysis.schema import schema
 from analysis.wording import HARD_SPACE, counted
-from runners import foreign, manifest, runner_named
+from runners import manifest, outputs, runner_named
 from runners.description import Stopping
 from runners.journal import Folder
 from runners.plan import Plan
@@ -158,7 +158,7 @@ def _sources(runner: Runner, files: Sequence[Path]) -> tuple[list[Source], list[
     sources, left_out = [], []
     for file in files:
         try:
-            text = foreign.read(file)
+            text = outputs.read(file)
             notes, reason = _notes(runner, text)
         except FalloffError as error:
             text, notes, reason = "", (), str(error)
@@ -175,8 +175,8 @@ def _notes(runner: Runner, text: str) -> tuple[tuple[str, ...], str]:
     try:
         return tuple(dict.fromkeys(one.note for one in runner.results(text) if one.note)), ""
     except Unreadable as reason:
-        if not foreign.is_output_of(runner.name, text):
-            return (), foreign.describe(text, runner.name) or str(reason)
+        if not outputs.is_output_of(runner.name, text):
+            return (), outputs.describe(text, runner.name) or str(reason)
     return (), ""
 
 

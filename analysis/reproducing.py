@@ -3,8 +3,8 @@
 Like is compared with like: the archive's dataset is first cut to the points that were run again, and judged anew. A finding
 that this cut does not give again rests on more points, and the run is too short to tell. What is compared is a ratio on the
 log scale (of a fall, loss or gain: what is left), with the rules of `analysis.statistics.reproduction`; the margin is that of
-the campaign's design, else 5 %. Where hundreds of findings are compared some differ by chance: Holm's correction over all
-keeps the probability of one false "not reproduced" at 5 %.
+the campaign's design, else 5 %. Where hundreds of findings are compared some differ by chance: Holm's correction over all that
+scatter keeps the probability of one false "not reproduced" at 5 %.
 """
 
 import json
@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -35,7 +35,6 @@ from analysis.statistics.reproduction import (
 )
 from analysis.wording import between, counted, day, exact, fixed, listed, number, percent, plain
 from runners import manifest
-from runners.plan import Plan
 from runners.record import FalloffError
 
 CANNOT = "cannot run here"
@@ -48,6 +47,8 @@ RECORD = "reproduction.json"
 _WIDTH = 2 + max(map(len, KINDS))
 _LEFT = ("fall", "loss")  # quantities of which 1 - value is a ratio
 _MORE = ("gain", "error")  # and 1 + value
+# An interval without an end is told in a statement's words, and differs from run to run.
+_IN_WORDS = re.compile(r" \(\d+ % range [^()]*\)$")
 _CONFIDENCE = re.compile(r"([\d.]+) % (t )?")
 
 
@@ -63,31 +64,6 @@ class Verdict:
     reason: str
     today: Finding | None = None
     compared: Reproduction | None = None
-
-
-def levels(point: Mapping, factors: Sequence[str]) -> str:
-    """The levels of the factors at a trial's point, as text to be compared."""
-    return json.dumps([point.get(factor) for factor in factors])
-
-
-def cut(dataset: xr.Dataset, archived: Plan, plan: Plan) -> xr.Dataset:
-    """The archive's dataset at the points that a plan runs, with that plan's design and the archive's looks.
-
-    A point is the same where the levels of all factors are; trials that are no points, such as surveys, stay.
-    """
-    factors = list(plan.design["factors"])
-    wanted = {levels(trial.point, factors) for trial in plan.blocks[0]}
-    ids = [
-        trial.id
-        for trial in archived.trials()
-        if trial.role != "point" or levels(trial.point, factors) in wanted
-    ]
-    looks = {"looks", "one_sided"}
-    design = {name: value for name, value in plan.design.items() if name not in looks}
-    design |= {name: archived.design[name] for name in looks & archived.design.keys()}
-    return dataset.isel(trial=dataset.trial_id.isin(ids).values).assign_attrs(
-        design=json.dumps(design)
-    )
 
 
 def findings(module: ModuleType, datasets: Mapping[str, xr.Dataset]) -> tuple[list[Finding], str]:
@@ -121,36 +97,37 @@ def verdicts(
     """
     told = []
     for module in experiments.modules():
-        found, _ = findings(module, published)
-        if not found:
-            continue
         needed = experiments.campaigns(module)
-        reasons = [not_run[name] for name in needed if needed[name] and name in not_run]
-        short, _ = findings(module, again)
-        new, why = findings(module, today)
-        lookup = [{one.statement: one for one in each} for each in (short, new)]
-        for finding in found:
-            margin = _margin(published.get(finding.campaign))
-            told.append(_verdict(finding, *lookup, margin, reasons, not_run, why))
+        lacking = [not_run[name] for name in needed if needed[name] and name in not_run]
+        same = _by_statement(findings(module, again)[0])
+        run, why = findings(module, today)
+        new = _by_statement(run)
+        for finding in findings(module, published)[0]:
+            if finding.campaign in not_run:
+                told.append(Verdict(finding, *not_run[finding.campaign]))
+            elif lacking and _stated(finding) not in new:
+                told.append(Verdict(finding, *lacking[0]))
+            else:
+                margin = _margin(published.get(finding.campaign))
+                both = same.get(_stated(finding)), new.get(_stated(finding))
+                told.append(_verdict(finding, *both, margin, why))
     compared = iter(corrected([one.compared for one in told if one.compared]))
-    return [_with(one, next(compared)) if one.compared else one for one in told]
+    return [_of(one.finding, one.today, next(compared)) if one.compared else one for one in told]
+
+
+def _by_statement(found: Iterable[Finding]) -> dict[str, Finding]:
+    return {_stated(one): one for one in found}
+
+
+def _stated(finding: Finding) -> str:
+    """What a finding states, without its result."""
+    return _IN_WORDS.sub("", finding.statement)
 
 
 def _verdict(
-    finding: Finding,
-    again: Mapping[str, Finding],
-    today: Mapping[str, Finding],
-    margin: float,
-    reasons: Sequence[tuple[str, str]],
-    not_run: Mapping[str, tuple[str, str]],
-    why: str,
+    finding: Finding, same: Finding | None, new: Finding | None, margin: float, why: str
 ) -> Verdict:
-    """The verdict on one finding, by itself."""
-    if finding.campaign in not_run:
-        return Verdict(finding, *not_run[finding.campaign])
-    new, same = today.get(finding.statement), again.get(finding.statement)
-    if new is None and reasons:
-        return Verdict(finding, *reasons[0])
+    """The verdict on one finding by itself: `same` is the archive's at the points that ran again, `new` the new run's."""
     if same is None or not _agree(finding, same, margin):
         return Verdict(finding, TOO_SHORT, _LEAVES_OUT, new)
     if new is None:
@@ -159,10 +136,17 @@ def _verdict(
         reason = f"Published is {finding.evidence} evidence, this is {new.evidence}."
         return Verdict(finding, CANNOT, reason, new)
     if finding.estimate is None or new.estimate is None:
-        return _by_answer(finding, new)
+        if finding.answer and finding.answer == new.answer:
+            reason = "The answer is the same; there is no estimate."
+            return Verdict(finding, REPRODUCED, reason, new)
+        return Verdict(finding, TOO_SHORT, "One of the two has no estimate.", new)
     compared = compare(same, new, margin)
     if compared is None:
         return Verdict(finding, TOO_SHORT, "One of the two is no positive ratio.", new)
+    return _of(finding, new, compared)
+
+
+def _of(finding: Finding, new: Finding, compared: Reproduction) -> Verdict:
     return Verdict(finding, compared.kind, compared.reason, new, compared)
 
 
@@ -176,15 +160,15 @@ def compare(published: Finding, today: Finding, margin: float) -> Reproduction |
     estimates = _estimate(published), _estimate(today)
     if None in estimates:
         return None
-    if published.interval is None or published.evidence in WITHOUT_SCATTER:
-        exact = [Estimate(one.log, 0.0, one.n) for one in estimates]
-        found = of_estimates(published.statement, *exact, margin, answers)
-        unknown = published.evidence not in WITHOUT_SCATTER and not are_excluding(answers)
-        if found.kind == NOT_REPRODUCED and unknown:
-            reason = "It differs beyond the margin, and was published without an interval."
-            return Reproduction(**{**vars(found), "kind": TOO_SHORT, "reason": reason, "p": None})
-        return found
-    return of_estimates(published.statement, *estimates, margin, answers)
+    is_exact = published.evidence in WITHOUT_SCATTER
+    is_bare = published.interval is None and not is_exact
+    if is_exact or is_bare:
+        estimates = tuple(replace(one, se=0.0) for one in estimates)
+    found = of_estimates(published.statement, *estimates, margin, answers)
+    if found.kind == NOT_REPRODUCED and is_bare and not are_excluding(answers):
+        reason = "It differs beyond the margin, and was published without an interval."
+        return replace(found, kind=TOO_SHORT, reason=reason)
+    return found
 
 
 def _estimate(finding: Finding) -> Estimate | None:
@@ -210,23 +194,12 @@ def _standard_error(finding: Finding, offset: int, sign: int, value: float) -> f
     return width / 2 / float(law.ppf((1 + level) / 2))
 
 
-def _by_answer(finding: Finding, new: Finding) -> Verdict:
-    """The verdict where an estimate is lacking: on the answers alone."""
-    if finding.answer and finding.answer == new.answer:
-        return Verdict(finding, REPRODUCED, "The answer is the same; there is no estimate.", new)
-    return Verdict(finding, TOO_SHORT, "One of the two has no estimate.", new)
-
-
 def _agree(finding: Finding, same: Finding, margin: float) -> bool:
     if None in (finding.estimate, same.estimate):
         return finding.estimate is same.estimate and finding.answer == same.answer
     return math.isclose(
         finding.estimate, same.estimate, rel_tol=_SAME * margin, abs_tol=_SAME * margin
     )
-
-
-def _with(told: Verdict, compared: Reproduction) -> Verdict:
-    return Verdict(told.finding, compared.kind, compared.reason, told.today, compared)
 
 
 def _margin(dataset: xr.Dataset | None) -> float:

@@ -3,25 +3,13 @@
 Standard library only and Python 3.9, so that this folder can be copied to a head node.
 """
 
-import difflib
 import importlib
 import re
 from functools import lru_cache
 from pathlib import Path
 from typing import List
 
-from runners.record import FalloffError, Runner
-
-# What people call a tool, and its module.
-_ALIASES = {"iperf": "iperf2", "xhpl": "hpl", "linpack": "hpl", "omb": "osu"}
-
-
-@lru_cache(maxsize=None)
-def names() -> List[str]:
-    """The names of all tools: the modules of this folder that define a RUNNER."""
-    modules = sorted(Path(__file__).parent.glob("[!_]*.py"))
-    return [file.stem for file in modules if re.search("^RUNNER = ", file.read_text("utf-8"), re.M)]
-
+from runners.record import Runner, unknown
 
 # What people call a tool, and its module.
 _ALIASES = {"iperf": "iperf2", "xhpl": "hpl", "linpack": "hpl", "omb": "osu"}
@@ -35,11 +23,8 @@ def names() -> List[str]:
 
 
 def runner_named(name: str) -> Runner:
-    """The runner of that name; raises FalloffError with those that there are when there is none."""
+    """The runner of that name; raises FalloffError when there is none."""
     module = _ALIASES.get(name.lower(), name.lower())
-    known = names()
-    if module not in known:
-        near = difflib.get_close_matches(module, known, 1)
-        hint = f" (do you mean {near[0]}?)" if near else ""
-        raise FalloffError(f"there is no tool {name!r}{hint}; there are {', '.join(known)}")
+    if module not in names():
+        raise unknown("tool", name, names())
     return importlib.import_module(f"{__name__}.{module}").RUNNER

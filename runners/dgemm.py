@@ -3,7 +3,8 @@
 import re
 from typing import List
 
-from runners.record import Command, Reading, Result, Runner, Settings, Unreadable, parser, whole
+from runners.parsing import parser, whole
+from runners.record import Command, Reading, Result, Runner, Settings, Unreadable
 
 # Order of the updated matrix: 32 MiB, far beyond the caches, as HPL's trailing matrix is.
 ORDER = 2048

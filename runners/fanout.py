@@ -13,6 +13,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 from runners import iperf3
 from runners.iperf3 import PORT
+from runners.parsing import whole
 from runners.record import (
     Command,
     FalloffError,
@@ -24,7 +25,6 @@ from runners.record import (
     Transcript,
     Unreadable,
     mismatch,
-    whole,
 )
 
 # As fine as the common window's ends are placed inside an interval of the receiver's report.
@@ -164,7 +164,7 @@ def _flow(address: str, started: float, report: str, asked: Settings) -> Flow:
         counted = {float(each["end"]): float(each["bytes"]) for each in sums if not each["omitted"]}
         start = started + float(made["omit_s"])
         return Flow(address, start, *_cumulative(counted))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, OverflowError, TypeError, ValueError):
         lacking = "iperf3's report lacks its receiver's intervals"
         raise Unreadable(f"for {address}: {lacking}") from None
     except Unreadable as error:

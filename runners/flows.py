@@ -5,26 +5,15 @@ import re
 from typing import Callable, Dict, List, Tuple
 
 from runners import placement
-from runners.record import (
-    Command,
-    FalloffError,
-    Reading,
-    Result,
-    Runner,
-    Settings,
-    Unreadable,
-    parser,
-    whole,
-)
+from runners.parsing import parser, simulator, whole
+from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Unreadable
 
 _NUMBER = r"\d\.\d{15}e[+-]\d\d"
 _HEAD = re.compile(
     r"^flows: (\d{1,6}) nodes, (\d{1,6}) runs, (\d{1,15}) bytes each, by SimGrid [\d.]+$", re.M
 )
 _ROW = re.compile(rf"^ *(\d{{1,6}}) +(\d{{1,9}}) +({_NUMBER}) +({_NUMBER})$", re.M)
-_SIMULATOR = re.compile(
-    r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB\nend of flows$", re.M
-)
+_END = re.compile(r"^simulator: [\d.]+ CPU s, [\d.]+ MB\nend of flows$", re.M)
 
 # The mean of flows that take the same time may be above the longest by a rounding.
 _ROUNDING = 1e-12
@@ -105,8 +94,7 @@ def results(text: str) -> List[Result]:
     flow_makespan [s] has for each run the time in which all of its flows arrived, flow_mean [s] their mean time;
     simulator_cpu_time [s] and simulator_memory [B] are what the simulation itself took.
     """
-    nodes, runs, size = map(int, whole("flows", text, _HEAD, _SIMULATOR).groups())
-    took = _SIMULATOR.search(text)
+    nodes, runs, size = map(int, whole("flows", text, _HEAD, _END).groups())
     rows = [(int(run), float(longest), float(mean)) for run, _, longest, mean in _ROW.findall(text)]
     if [run for run, _, _ in rows] != list(range(1, runs + 1)):
         raise Unreadable(f"flows reports {len(rows)} rows that are not those of {runs} runs")
@@ -115,9 +103,7 @@ def results(text: str) -> List[Result]:
     readings = (
         Reading("flow_makespan", [longest for _, longest, _ in rows], "s"),
         Reading("flow_mean", [mean for _, _, mean in rows], "s"),
-        Reading("simulator_cpu_time", float(took[1]), "s"),
-        # Printed with one decimal in millions of bytes.
-        Reading("simulator_memory", round(1e6 * float(took[2])), "B"),
+        *simulator(text),
     )
     return [Result(readings, {"nodes": nodes, "runs": runs, "flow_bytes": size})]
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import List
 
 from runners.iperf3 import PORT
+from runners.parsing import whole
 from runners.record import (
     Command,
     FalloffError,
@@ -20,7 +21,6 @@ from runners.record import (
     Settings,
     Transcript,
     Unreadable,
-    whole,
 )
 
 # Payloads [B] of the least packet that every path must carry (RFC 791: 68 bytes) and of the largest one.

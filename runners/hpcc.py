@@ -10,17 +10,8 @@ from decimal import Decimal
 from typing import Dict, List
 
 from runners import hpl
-from runners.record import (
-    Reading,
-    Result,
-    Runner,
-    Unreadable,
-    not_understood,
-    only_read,
-    parser,
-    rate_agrees,
-    usable,
-)
+from runners.parsing import not_understood, only_read, parser, rate_agrees, usable
+from runners.record import Reading, Result, Runner, Unreadable
 
 _TITLE = re.compile(r"^(?=This is the DARPA/DOE HPC Challenge Benchmark version )", re.M)
 _VALUE = re.compile(r"^(\w+)=(\S+)$", re.M)

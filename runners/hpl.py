@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Iterator, List, Optional, Tuple
 
 from runners import hpl_dat, payload
+from runners.parsing import attempt, rate_agrees, simulator
 from runners.record import (
     Command,
     FalloffError,
@@ -24,8 +25,6 @@ from runners.record import (
     Settings,
     Transcript,
     Unreadable,
-    attempt,
-    rate_agrees,
 )
 
 # By BLAS, and whether the payload is counted.
@@ -89,7 +88,6 @@ _PHASES = {
 }
 # The table with which a simulated program ends.
 _SIMULATED = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", re.M | re.S)
-_SIMULATOR = re.compile(r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB$", re.M | re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -167,7 +165,13 @@ def parse(transcript: Transcript) -> List[Reading]:
         transcript.evidence != "simulated"
     )  # a simulation computes nothing that could be checked
     sent = payload.readings(tables[0]) if tables else []
-    return [*readings(row, is_checked), *phases(text), *sent, *simulator(text)]
+    table = _SIMULATED.search(text)
+    return [
+        *readings(row, is_checked),
+        *phases(text),
+        *sent,
+        *(simulator(table[0]) if table else []),
+    ]
 
 
 def phases(stdout: str) -> List[Reading]:
@@ -180,19 +184,6 @@ def phases(stdout: str) -> List[Reading]:
     found = dict(_TIMER.findall(stdout))
     return [
         Reading(ours, float(found[name]), "s") for name, ours in _PHASES.items() if name in found
-    ]
-
-
-def simulator(stdout: str) -> List[Reading]:
-    """simulator_cpu_time [s] and simulator_memory [B] of a simulation; none where it does not print them."""
-    table = _SIMULATED.search(stdout)
-    took = _SIMULATOR.search(table[0]) if table else None
-    if not took:
-        return []
-    memory = round(1e6 * float(took[2]))  # printed with one decimal in millions of bytes
-    return [
-        Reading("simulator_cpu_time", float(took[1]), "s"),
-        Reading("simulator_memory", memory, "B"),
     ]
 
 
@@ -221,7 +212,8 @@ def results(text: str) -> List[Result]:
             if run.only_rows:
                 listed.append(Result((), {**origin, **sizes}, _ONLY_ROWS))
             else:
-                off = _VENDOR_OFF if run.version.startswith("NVIDIA") else 0.0
+                may_be_nvidias = not run.version or run.version.startswith("NVIDIA")
+                off = _VENDOR_OFF if may_be_nvidias else 0.0
                 listed.append(_result(row, {**origin, **sizes}, off))
         if run.fault:
             listed.append(Result((), origin, run.fault))
@@ -230,11 +222,12 @@ def results(text: str) -> List[Result]:
 
 def _result(row: Row, settings: Settings, off: float) -> Result:
     """A row as a result; a rate that is `off` by so little is used, with a note."""
-    work = operations(row.N) / 1e9
-    note = ""
-    if off and float(row.time_text) and not rate_agrees(work, row.time_text, row.rate_text):
-        part = float(row.rate_text) / (work / float(row.time_text)) - 1
-        note = f"the printed rate is {100 * part:+.2f} % off what N and time give, as NVIDIA's is"
+    work, seconds, note = operations(row.N) / 1e9, float(row.time_text), ""
+    if off and work and seconds and not rate_agrees(work, row.time_text, row.rate_text):
+        part = float(row.rate_text) / (work / seconds) - 1
+        note = (
+            f"the printed rate is {100 * part:+.2f} % off what N and time give, as NVIDIA's can be"
+        )
     return attempt(lambda: readings(row, off=off), settings, note)
 
 

@@ -6,19 +6,13 @@ without a word (an unknown broadcast, say) is refused here.
 """
 
 import math
-import re
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping
+from typing import Any, List, Mapping
 
 from runners.record import FalloffError
 
 # HPL_MAX_PARAM of HPL's own reader.
 MOST_VALUES = 20
-
-# Longer than any number that means something here, shorter than Python's limit.
-_NUMBER = re.compile(
-    r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?", re.ASCII
-)
 
 _HEADER = (
     "HPLinpack benchmark input file",
@@ -90,7 +84,7 @@ def render(settings: Mapping[str, Any]) -> str:
             raise FalloffError(f"HPL.dat takes one {line.field}, not {len(values)}")
         for part, numbers in ((line.count(), [len(values)]), (line, values)):
             if part is line or line.counted:
-                _require_in_range(part, numbers, "HPL.dat")
+                _require_in_range(part, numbers)
                 # HPL's reader steps over exactly one blank between the values of a line.
                 rows.append(f"{' '.join(map(str, numbers)):<12} {part.label}")
     if grids[0] != grids[1]:
@@ -98,50 +92,11 @@ def render(settings: Mapping[str, Any]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def read(text: str) -> Dict[str, Any]:
-    """The fields of an HPL.dat: the inverse of `render`.
-
-    A line's values come first, parted by blanks or tabs; as in HPL, those beyond the count, the comment
-    after them and all lines after the 31st (HPCC's, say) have no meaning. The first four lines say where
-    output goes and are not read: a run prints to stdout.
-    Raises FalloffError with the number of the line that cannot be read.
-    """
-    rows = text.splitlines()
-    deck: Dict[str, Any] = {}
-    number, count = len(_HEADER), 1
-    for line in _LINES:
-        if line.counted:
-            number += 1
-            (count,) = _values(rows, number, line.count(), 1)
-        number += 1
-        values = _values(rows, number, line, count if line.is_list else 1)
-        deck[line.field] = values[0] if len(values) == 1 else values
-    return deck
-
-
-def _values(rows: List[str], number: int, line: _Line, wanted: int) -> List[Any]:
-    """So many values at the begin of a row, which counts from 1."""
-    where = f"HPL.dat, line {number}"
-    words = rows[number - 1].split()[:wanted] if number <= len(rows) else []
-    if not words and number <= len(rows):
-        raise FalloffError(f"{where} is blank: HPL would misread all that follow")
-    for word in words:
-        if not _NUMBER.fullmatch(word):
-            raise FalloffError(f"{where}: '{word[:40]}' where a number for {line.field} belongs")
-    if len(words) < wanted:
-        raise FalloffError(f"{where}: {len(words)} of {wanted} values for {line.field}")
-    is_real = line.field == "THRESHOLD"
-    whole = [word.lstrip("+-").isdecimal() and not is_real for word in words]
-    values = [int(word) if is_whole else float(word) for word, is_whole in zip(words, whole)]
-    _require_in_range(line, values, where)
-    return values
-
-
-def _require_in_range(line: _Line, values: List[Any], where: str) -> None:
+def _require_in_range(line: _Line, values: List[Any]) -> None:
     for value in values:
         is_whole = isinstance(value, int) and not isinstance(value, bool)
         if not is_whole and line.field != "THRESHOLD":
-            raise FalloffError(f"{where}: {line.field} is {value!r}, which is not a whole number")
+            raise FalloffError(f"HPL.dat: {line.field} is {value!r}, which is not a whole number")
         if not (math.isfinite(value) and line.least <= value <= line.most):
             takes = f"{line.least:g} to {line.most:g}"
-            raise FalloffError(f"{where}: {line.field} is {value}; HPL takes {takes}")
+            raise FalloffError(f"HPL.dat: {line.field} is {value}; HPL takes {takes}")

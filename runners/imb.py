@@ -8,20 +8,20 @@ import re
 from decimal import Decimal
 from typing import List, Sequence, Tuple
 
-from runners import foreign
-from runners.osu import LARGEST, require_ascending, scaled, strange
-from runners.record import (
-    Reading,
-    Result,
-    Runner,
-    Unreadable,
+from runners.parsing import (
+    LARGEST_MESSAGE,
     attempt,
     not_understood,
     only_read,
     parser,
     rate_agrees,
+    require_ascending,
+    scaled,
+    strange_lines,
     usable,
+    without_labels,
 )
+from runners.record import Reading, Result, Runner, Unreadable
 
 _TITLE = re.compile(
     r"^[ \t]*# *Intel ?\(R\) MPI Benchmarks? (?:Suite )?V?(.{1,60}?), \S+ part", re.M
@@ -49,7 +49,7 @@ def results(text: str) -> List[Result]:
     message_bandwidth [B/s], which is left out where the rows do not tell its unit; what was too small to be
     printed is None. Other benchmarks are passed over. Raises Unreadable when no PingPong can be used.
     """
-    text = foreign.without_labels(text)
+    text = without_labels(text)
     titles = list(_TITLE.finditer(text))
     sections = list(_SECTION.finditer(text))
     if not titles and not sections:
@@ -83,7 +83,7 @@ def _result(version: str, head: str, body: str) -> Result:
         return Result(
             (), settings, f"IMB stopped at {rows[-1][0]} bytes, {announced[1]} were to come"
         )
-    note = not_understood(strange(body[columns.end() :], _ROW))
+    note = not_understood(strange_lines(body[columns.end() :], _ROW))
     return attempt(lambda: _readings(rows), {**settings, "largest_bytes": rows[-1][0]}, note)
 
 
@@ -109,5 +109,5 @@ def _readings(rows: Sequence[Row]) -> List[Reading]:
     ]
 
 
-parse = parser("imb", results, largest_bytes=LARGEST)
+parse = parser("imb", results, largest_bytes=LARGEST_MESSAGE)
 RUNNER = Runner("imb", only_read("imb"), parse, results)

@@ -5,22 +5,13 @@ what arrived, the goodput.
 """
 
 import re
+from dataclasses import replace
 from typing import Dict, List, Tuple
 
 from runners import iperf_text
 from runners.iperf_text import Row
-from runners.record import (
-    Reading,
-    Result,
-    Runner,
-    Settings,
-    Unreadable,
-    attempt,
-    only_read,
-    parser,
-    rate_agrees,
-    usable,
-)
+from runners.parsing import attempt, only_read, parser, rate_agrees, usable
+from runners.record import Reading, Result, Runner, Settings, Unreadable
 
 _BEGIN = re.compile(r"^(?:Client connecting to|Server listening on (?:TCP|UDP) port)\b.*$", re.M)
 _COMPLAINT = re.compile(r"^[a-z][\w ]{0,40} failed: .*$", re.M)
@@ -32,7 +23,10 @@ _CSV = re.compile(
     r"(\d{1,15}),(\d{1,15})\n",
     re.M,
 )
+_CSV_UDP = re.compile(r"^\d{14}[\d.]*,(?:[^,\n]{1,80},){6}\d+,\d+,[\d.]+,", re.M)
 _SENT = "sent_rate"
+_USE_TEXT = "use iperf's text output"
+_EITHER_END = "iperf 2.1 prints the same row for a server, which counts what arrived"
 _CUT = "the last row of each stream is missing: stopped or cut off"
 
 
@@ -127,23 +121,31 @@ def _ends(listed: List[Row]) -> Tuple[int, List[Row]]:
 def _of_csv(text: str) -> Result:
     """The result of an output of -y C."""
     rows = _CSV.findall(text)
+    if not rows and _CSV_UDP.search(text):
+        raise Unreadable(f"the CSV of UDP is not read: {_USE_TEXT}")
     if not rows:
         complaint = _COMPLAINT.search(text)
         raise Unreadable(f"iperf says: {complaint[0]}" if complaint else "not an output of iperf 2")
-    return attempt(lambda: _csv_readings(rows), {})
+    result = attempt(lambda: _csv_readings(rows), {})
+    is_sent = any(reading.name == _SENT for reading in result.readings)
+    return replace(result, note=_EITHER_END) if is_sent else result
 
 
 def _csv_readings(rows: List[Tuple[str, ...]]) -> List[Reading]:
-    whole = [row for row in rows if float(row[3]) == 0]
+    # With -i a stream's first interval begins at 0 too, and another one where it ends.
+    continued = {(row[2], float(row[3])) for row in rows if float(row[3])}
+    whole = [row for row in rows if not float(row[3]) and (row[2], float(row[4])) not in continued]
     chosen = [row for row in whole if row[2] == "-1"] or whole
     if len(chosen) != 1 or len(whole) < len(rows) and rows[-1] != chosen[0]:
-        raise Unreadable("the CSV is not of one run: runs are mixed, or its last row is missing")
+        raise Unreadable(
+            f"several runs or streams in one CSV, or its last row is missing: {_USE_TEXT}"
+        )
     own, other, _, _, end, size, rate = chosen[0]
     if not rate_agrees(8 * int(size), end, rate, 1e-3):
         raise Unreadable("iperf's CSV contradicts itself: bytes, time and rate")
     if int(rate) == 0:
         raise Unreadable("iperf counted no data")
-    # A server's port is the lower one: those of clients are given by the kernel.
+    # A server of 2.0 puts itself first. Its port is the lower one: those of clients are given by the kernel.
     return [Reading("goodput" if int(own) < int(other) else _SENT, float(rate), "bit/s")]
 
 

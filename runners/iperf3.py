@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from runners import iperf_text
+from runners.parsing import attempt, usable
 from runners.record import (
     Command,
     Execution,
@@ -17,9 +18,7 @@ from runners.record import (
     Settings,
     Transcript,
     Unreadable,
-    attempt,
     mismatch,
-    usable,
 )
 
 PORT = 5201
@@ -52,6 +51,8 @@ _RUN = re.compile(r"^(?:Connecting to host|Accepted connection from) .*$", re.M)
 _CONNECTED = re.compile(r"^\[ *(\d{1,6})\](?:\[\w\w-\w\])? local ", re.M)
 _ERROR = re.compile(r"^iperf3: (?:error - |interrupt - )(.{1,150})", re.M)
 _END = re.compile(r"[ \t](sender|receiver)[ \t]*$")
+# What 3.12 writes once for each stream, into one object.
+_OF_EACH_STREAM = ("sock_bufsize", "sndbuf_actual", "rcvbuf_actual", "target_bitrate")
 _LARGEST = 2**63  # integers of a report; a damaged one may be beyond any float
 _LATE_S = 0.5  # by which the sender's last interval may end after the receiver's summary
 _ROUNDING = 1e-3  # of a rate against its own bytes and seconds: iperf 3.0 printed six digits
@@ -245,9 +246,10 @@ def _unique(pairs: Sequence[Tuple[str, Any]]) -> Report:
     if len(set(sums)) < len(sums):
         remedy = "for both ways at once use iperf3 3.12"
         raise Unreadable(f"iperf3's report gives both directions one name: {remedy}")
-    if len(dict(pairs)) < len(pairs):
+    found = dict(pairs)
+    if any(value != found[name] for name, value in pairs if name not in _OF_EACH_STREAM):
         raise Unreadable("iperf3's report has two values for one name: reports are mixed")
-    return dict(pairs)
+    return found
 
 
 def settings(report: Report) -> Dict[str, Any]:
@@ -371,7 +373,8 @@ def _cpu(report: Report, reverse: bool) -> List[Reading]:
     used = part(report, "end", "cpu_utilization_percent")
     client, server = used.get("host_total"), used.get("remote_total")
     is_server = "accepted_connection" in part(report, "start")
-    if is_server or not (is_number(client) and is_number(server)):
+    # 0 is what an end prints that was not told.
+    if is_server or not all(is_number(share) and share > 0 for share in (client, server)):
         return []
     sender, receiver = (server, client) if reverse else (client, server)
     return [

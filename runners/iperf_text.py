@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Iterable, List
 
-from runners.record import Reading, Unreadable, half_digit
+from runners.parsing import half_digit
+from runners.record import Reading, Unreadable
 
 NOTE = "rates of a text output have three digits"
 

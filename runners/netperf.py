@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Dict, List
 
+from runners.parsing import attempt, usable
 from runners.record import (
     Command,
     FalloffError,
@@ -20,8 +21,6 @@ from runners.record import (
     Settings,
     Transcript,
     Unreadable,
-    attempt,
-    usable,
 )
 
 PORT = 12865

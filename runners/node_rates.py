@@ -13,6 +13,7 @@ from statistics import mean, median
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from runners import provenance, tools
+from runners.parsing import parser, whole
 from runners.record import (
     Command,
     FalloffError,
@@ -23,8 +24,6 @@ from runners.record import (
     Trial,
     Unreadable,
     judge,
-    parser,
-    whole,
 )
 
 UNITS = {

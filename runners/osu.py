@@ -6,22 +6,21 @@ were changed to 2^20 say so above their table.
 
 import re
 from decimal import Decimal
-from typing import List, Match, Optional, Sequence
+from typing import List, Match
 
-from runners import foreign
-from runners.record import (
-    Reading,
-    Result,
-    Runner,
-    Unreadable,
+from runners.parsing import (
+    LARGEST_MESSAGE,
     attempt,
     not_understood,
     only_read,
     parser,
+    require_ascending,
+    scaled,
+    strange_lines,
     usable,
+    without_labels,
 )
-
-LARGEST = 2**22  # the last size unless another was asked for
+from runners.record import Reading, Result, Runner, Unreadable
 
 _TITLE = re.compile(
     r"^[ \t]*# OSU (\S+) (.{1,80}?) Test(?: \(?v(?:ersion )?([\w.]+)\)?)?[ \t]*\r?$", re.M | re.I
@@ -42,7 +41,7 @@ def results(text: str) -> List[Result]:
     message_bandwidth [B/s] of the test `bandwidth`; what was too small to be printed is None. A table may end
     early and nothing says so: its `largest_bytes` tells. Raises Unreadable when no table can be used.
     """
-    text = foreign.without_labels(text)
+    text = without_labels(text)
     titles = list(_TITLE.finditer(text))
     if not titles:
         raise Unreadable("not an output of the OSU Micro-Benchmarks: it has no title")
@@ -55,33 +54,11 @@ def _result(title: Match, body: str) -> Result:
     test = title[2] if _TWO_SIDED.fullmatch(title[1]) else f"{title[1]} {title[2]}"
     settings = {"test": test.lower(), "version": title[3] or "unknown"}
     columns = _COLUMNS.search(body)
-    note = not_understood(strange(body[columns.end() :], _ROW)) if columns else ""
+    note = not_understood(strange_lines(body[columns.end() :], _ROW)) if columns else ""
     result = attempt(lambda: _readings(settings["test"], body), settings, note)
     if result.readings:
         settings["largest_bytes"] = result.readings[0].value[-1]
     return result
-
-
-def strange(table: str, row: "re.Pattern[str]") -> int:
-    """How many lines between a table's first and last row, or that begin with a number, are no row of it.
-
-    What launchers and other programs print after a table is none of its rows.
-    """
-    lines = table.splitlines(keepends=True)
-    is_row = [bool(row.fullmatch(line)) for line in lines]
-    last = max((place for place, whole in enumerate(is_row) if whole), default=-1)
-    return sum(
-        not whole
-        and not line.lstrip().startswith("#")
-        and (bool(line.strip()) and place < last or line.lstrip()[:1].isdigit())
-        for place, (line, whole) in enumerate(zip(lines, is_row))
-    )
-
-
-def require_ascending(sizes: Sequence[int]) -> None:
-    """Raises Unreadable unless each size is above the one before."""
-    if any(later <= earlier for earlier, later in zip(sizes, sizes[1:])):
-        raise Unreadable("the sizes do not ascend: several outputs are mixed")
 
 
 def _readings(test: str, body: str) -> List[Reading]:
@@ -107,10 +84,5 @@ def _readings(test: str, body: str) -> List[Reading]:
     return [Reading("message_size", sizes, "B"), measured]
 
 
-def scaled(printed: str, unit: Decimal) -> Optional[float]:
-    """A printed number in our unit, or None where its digits were too few to print anything but zeros."""
-    return float(Decimal(printed) * unit) or None
-
-
-parse = parser("osu", results, largest_bytes=LARGEST)
+parse = parser("osu", results, largest_bytes=LARGEST_MESSAGE)
 RUNNER = Runner("osu", only_read("osu"), parse, results)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from runners.record import FalloffError, Reading, Result, Runner, Transcript, Unreadable, only_read
+from runners.parsing import only_read
+from runners.record import FalloffError, Reading, Result, Runner, Transcript, Unreadable
 
 # Least bytes of each class of sizes: nothing, then from each power of two up to the next; the last is open.
 LEAST = (0, *(2**power for power in range(32)))

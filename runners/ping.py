@@ -8,18 +8,8 @@ import re
 from statistics import median
 from typing import List
 
-from runners.record import (
-    Command,
-    Reading,
-    Result,
-    Runner,
-    Settings,
-    Unreadable,
-    attempt,
-    half_digit,
-    parser,
-    usable,
-)
+from runners.parsing import attempt, half_digit, parser, usable
+from runners.record import Command, Reading, Result, Runner, Settings, Unreadable
 
 # Spaced so that one reply is back before the next request leaves.
 INTERVAL_S = 0.02

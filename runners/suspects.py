@@ -6,8 +6,8 @@ Pairs meet in a round-robin tournament: in each round a node is in one pair at m
 import re
 from typing import Any, List
 
+from runners.parsing import parser, whole
 from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Unreadable
-from runners.record import parser, whole
 
 LEAST_NODES = 4  # with fewer a slow link cannot be told from a slow node
 

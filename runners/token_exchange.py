@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import List, Sequence, Tuple
 
+from runners.parsing import parser, whole
 from runners.record import (
     Command,
     FalloffError,
@@ -17,8 +18,6 @@ from runners.record import (
     Runner,
     Settings,
     Unreadable,
-    parser,
-    whole,
 )
 
 PORT = 5310

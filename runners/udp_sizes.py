@@ -51,23 +51,9 @@ def commands(point: Settings) -> List[Command]:
     limit = duration + omit + _MARGIN_S
     reporting = ("--json", "--port", str(PORT))
     server = ("iperf3", "--server", "--one-off", *reporting)
-    client = (
-        "iperf3",
-        "--client",
-        f"{{node{point['receiver']}}}",
-        *reporting,
-        "--udp",
-        "--length",
-        str(payload),
-    )
-    client += (
-        "--bitrate",
-        str(point.get("bitrate_bit_s", 0)),
-        "--time",
-        str(duration),
-        "--omit",
-        str(omit),
-    )
+    client = ("iperf3", "--client", f"{{node{point['receiver']}}}", *reporting, "--udp")
+    client += ("--length", str(payload), "--bitrate", str(point.get("bitrate_bit_s", 0)))
+    client += ("--time", str(duration), "--omit", str(omit))
     return [
         Command(server, node=point["receiver"], timeout_s=limit, background=True, listens=PORT),
         Command(client, node=point["sender"], timeout_s=limit),

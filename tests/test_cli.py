@@ -80,7 +80,7 @@ def test_plan_says_minutes_and_probabilities():
     [
         (("import", "hpl", "README.md", "--print"), "not an output of HPL"),
         (("import", "hpl", "no-such-file", "--print"), "cannot read no-such-file"),
-        (("import", "iperf33", "README.md", "--print"), "there is no tool 'iperf33' (do you mean iperf3?)"),
+        (("import", "iperf33", "README.md", "--print"), "there is no tool 'iperf33' (did you mean 'iperf3'?)"),
         (("status", "nosuch"), "there is no campaign 'nosuch'; there are: "),
         (("run",), "falloff run --list"),
         (("run", "hpl_scalling"), "(did you mean 'hpl_scaling'?)"),
@@ -91,7 +91,7 @@ def test_plan_says_minutes_and_probabilities():
         (("run", "hpl_scaling", "--testbed", "mars"), "there is no testbed 'mars'"),
         (("run", "hpl_scaling", "--preset", "huge"), "preset 'huge' is unknown"),
         (("doctor", "--testbed", "emulated"), "testbed emulated is no cluster"),
-        (("fit", "parabola", "README.md", "--x", "a", "--y", "b"), "README.md"),
+        (("fit", "parabola", "README.md", "--x", "a", "--y", "b"), "there is no model 'parabola'"),
         (("fit", "constant", "data/published/smith_table1.csv", "--x", "P", "--y", "q"), "no column 'q'"),
         (("fit", "README.md", "--x", "a", "--y", "b"), "say what was measured together by --block"),
         (("report", "--design", "data"), "cannot read data"),
@@ -156,7 +156,7 @@ def test_every_help_says_the_exit_codes(capsys):
         ("falloff run hpl_sc", {"hpl_scaling"}),
         ("falloff run hpl_size --testbed smith_", {"smith_gige"}),
         ("falloff evidence v", {"verify"}),
-        ("falloff import iper", {"iperf3"}),
+        ("falloff import iperf", {"iperf2", "iperf3"}),
     ],
 )
 def test_tab_completes(typed, among, tmp_path):

@@ -58,7 +58,7 @@ def test_what_the_data_cannot_carry_is_last_with_its_reason():
 def test_error_and_intervals_are_those_over_the_blocks():
     """Of the constant: the smaller configurations' mean against the largest, geometric over the blocks; t intervals.
     An incomplete block counts for the pooled fit only."""
-    values = table(USL, 7)
+    values = table(CONSTANT, 7)
     values[6, 1] = np.nan
     (found,) = compare([CONSTANT], NODES, values)
     whole = values[:6]

@@ -12,7 +12,7 @@ from command_line import run
 import runners
 from analysis import models, tables
 from analysis.fitting import compare
-from runners import foreign, hpcc, hpl, imb, iperf3, osu, runner_named
+from runners import hpcc, hpl, imb, iperf3, osu, outputs, runner_named
 from runners.record import FalloffError, Reading, Unreadable
 
 PING = recorded.text("ping/20221126-ok")
@@ -173,7 +173,7 @@ def test_rows_alone_are_named_for_what_they_are():
     found = hpl.results(alone)
     assert len(found) > 2 and {result.readings for result in found} == {()}
     assert all("residual check is not in this file" in result.refused for result in found)
-    assert foreign.is_output_of("hpl", alone)
+    assert outputs.is_output_of("hpl", alone)
 
 
 @pytest.mark.parametrize(
@@ -187,6 +187,7 @@ def test_nvidias_rate_may_be_a_little_off(rate, note):
     else:
         (result,) = hpl.results(text)
         assert result.readings and note in result.note and bool(note) == bool(result.note)
+    assert "N = 0" in refusals("hpl", text.replace("72000", "    0"))
     own = text.replace("HPL-NVIDIA 1.0.0  -- NVIDIA", "")
     assert bool(note == "") == (not refusals("hpl", own))
 
@@ -204,7 +205,7 @@ def test_nvidias_rate_may_be_a_little_off(rate, note):
 def test_iperf3s_own_words_are_shown(text, said, tmp_path):
     """The command's one line says what iperf3 said, whatever form it has."""
     (tmp_path / "out").write_text(text)
-    done = run("parse", "iperf3", str(tmp_path / "out"))
+    done = run("import", "iperf3", str(tmp_path / "out"), "--print")
     assert said in done.stderr and bool(said) == bool(done.returncode)
 
 
@@ -212,7 +213,7 @@ def test_an_interrupted_shell_may_precede_json():
     """A terminal's ^C before the report is not part of it."""
     text = recorded.text("iperf3/3.12-ok")
     assert value("iperf3", "^C" + text, "goodput") == value("iperf3", text, "goodput")
-    assert foreign.is_output_of("iperf3", "^C" + text)
+    assert outputs.is_output_of("iperf3", "^C" + text)
 
 
 @pytest.mark.parametrize("case", ["3.12-text", "3.12-text-reverse", "3.12-text-parallel"])
@@ -238,6 +239,20 @@ def test_a_text_row_that_contradicts_itself_is_refused(tool):
     assert changed != text and "contradicts itself" in refusals(tool, changed)
 
 
+def test_a_server_of_iperf_2_counts_what_arrived():
+    """In the CSV of 2.0 a server names itself first, a client likewise; -r gives both, and neither is taken for the other."""
+    sent = "20140114124826,127.0.0.1,54402,127.0.0.1,5001,5,0.0-10.0,52551090176,42041052917\n"
+    arrived = "20140114124826,127.0.0.1,5001,127.0.0.1,54402,4,0.0-10.0,52551090200,41999020136\n"
+    assert value("iperf2", sent, "sent_rate") == [42041052917.0]
+    assert value("iperf2", arrived, "goodput") == [41999020136.0]
+    assert "several runs or streams" in refusals("iperf2", sent + arrived)
+    assert "contradicts itself" in refusals("iperf2", sent.replace(",42041", ",32041"))
+    assert "not an output" in refusals("iperf2", sent.rstrip())
+    first, second = sent.replace("0.0-10.0,52", "0.0-5.0,26"), sent.replace("0.0-10.0", "5.0-10.0")
+    assert value("iperf2", first + second + sent, "sent_rate") == [42041052917.0]
+    assert "its last row is missing" in refusals("iperf2", first + second)
+
+
 NOTHING = {
     "a line of 200 000 letters": "x" * 200_000 + "\n",
     "numbers beyond all": f"THROUGHPUT={'9' * 400}\nTHROUGHPUT_UNITS=10^6bits/s\n",
@@ -253,7 +268,7 @@ def test_blank_lines_take_no_time(tool, blank):
         text, start = blank * size + "x\n", process_time()
         with pytest.raises(FalloffError):
             runner_named(tool).results(text)
-        foreign.describe(text, tool)
+        outputs.describe(text, tool)
         return process_time() - start
 
     seconds(100)
@@ -282,10 +297,10 @@ def test_no_reading_is_infinite():
 
 def test_an_unknown_tool_gets_a_suggestion():
     """What there is, and the nearest; no module has to be written."""
-    done = run("parse", "ipref3", "README.md")
+    done = run("import", "ipref3", "README.md", "--print")
     assert (
         done.returncode == 1
-        and "do you mean iperf3?" in done.stderr
+        and "did you mean 'iperf3'?" in done.stderr
         and "RUNNER" not in done.stderr
     )
     assert runner_named("iperf").name == "iperf2"

@@ -66,7 +66,7 @@ def test_commands_run_one_process_a_node_on_the_deck_of_the_point():
         {**DECK, "P": 1, "Q": 4, "nodes": 4, "interconnect": "gige", "timeout_s": 90.0}
     )
     assert (command.argv, command.ranks, command.timeout_s) == (("xhpl",), 4, 90.0)
-    assert hpl_dat.read(command.files["HPL.dat"]) == {**DECK, "P": 1, "Q": 4}
+    assert command.files["HPL.dat"] == hpl_dat.render({**DECK, "P": 1, "Q": 4})
 
 
 def test_the_phases_are_hpls_own_timers():

@@ -61,7 +61,7 @@ def test_each_setting_is_an_option_of_the_client(point, options):
         ('{"start": {}, "end": {}}', "end.sum_received"),
         ('{"end": []}', "end.sum_received"),
         ("[1]", "not a JSON object"),
-        ("iperf3: error - unable to connect to server: Connection refused\n", "not a JSON object"),
+        ("iperf3: error - unable to connect to server: Connection refused\n", "Connection refused"),
         (OK[: len(OK) // 2], "not whole JSON"),
         (OK[len(OK) // 2 :], "not a JSON object"),
         (OK + OK, "more than one"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from test_hpl_dat import DECK
 
 import falloff as cli
-from runners import foreign, hpl_dat
+from runners import hpl_dat, outputs
 
 HPL = recorded.FOLDER / "hpl"
 TITLE = "HPLinpack 2.3  --  High-Performance Linpack benchmark  --   December 2, 2018\n"
@@ -62,6 +62,11 @@ def parse(capsys, monkeypatch, tool, file):
         ("hpl", "Dear all,\nWR is short for row-major.\n", "not an output of HPL 2.x"),
         ("hpcc", recorded.text("hpl/2.0-one-row"), "it is an output of HPL"),
         ("hpcc", "nothing\n", "not an output of HPCC"),
+        (
+            "hpcc",
+            recorded.text("hpcc/1.5.0-two-processes").replace("HPL_nprow=1", "HPL_nprow=0"),
+            "HPCC prints P = 0, which no run has",
+        ),
         ("iperf3", recorded.text("hpl/2.0-one-row"), "it is an output of HPL"),
         ("ping", recorded.text("iperf3/3.12-ok"), "it is an iperf3 JSON output"),
         ("payload", recorded.text("hpl/2.0-one-row"), "it is an output of HPL"),
@@ -81,7 +86,7 @@ def test_a_file_without_results_is_named_for_what_it_is(
 
 def test_a_folder_a_missing_file_and_a_huge_one_end_in_a_line(tmp_path, capsys, monkeypatch):
     """What cannot be read at all is named with the reason."""
-    monkeypatch.setattr(foreign, "_LARGEST", 2**20)
+    monkeypatch.setattr(outputs, "_LARGEST", 2**20)
     huge = tmp_path / "huge"
     huge.write_bytes(b"." * (2**20 + 1))
     absent = tmp_path / "none"

@@ -14,8 +14,7 @@ import pytest
 from synthetic_scale_model import scaling_campaign
 
 import experiment
-import reproduce
-from analysis import paths, reproducing, summary
+from analysis import paths, reproducing, rerunning, summary
 from analysis.findings import T_INTERVAL, Finding
 from analysis.statistics.reproduction import Reproduction, corrected, reproduction
 from runners import archive, manifest
@@ -23,7 +22,7 @@ from runners.record import FalloffError
 
 ORIGIN = {"experiment": "x", "evidence": "emulated", "campaign": "hpl_scaling", "digest": "0"}
 REFERENCE = paths.REFERENCE / "hpl_agreement-scale_model_simulated"
-FALL = "GigE falls against 10GE from 2 to 8 nodes"
+FALL = "GigE loses rate against 10GE from 2 to 8 nodes"
 
 
 def finding(quantity="ratio", estimate=0.9, interval=(0.89, 0.91), n=6, **further):
@@ -113,7 +112,7 @@ def judged(today):
     """The verdicts on the scaling experiment's findings, by statement, for a quick run."""
     quick = experiment.plan_campaign("hpl_scaling")
     published = {"hpl_scaling": planted()}
-    again = reproducing.cut(
+    again = rerunning.cut(
         published["hpl_scaling"], experiment.plan_campaign("hpl_scaling", preset="full"), quick
     )
     told = reproducing.verdicts(published, {"hpl_scaling": again}, {"hpl_scaling": today}, {})
@@ -147,7 +146,7 @@ def test_the_shortest_run_first_then_whole_ones():
     """Campaigns with a primary finding first; what time is left makes them whole; nothing exceeds it."""
 
     def of(**seconds):
-        return {name: reproduce.Rerun(name, None, None, took) for name, took in seconds.items()}
+        return {name: rerunning.Rerun(None, None, took) for name, took in seconds.items()}
 
     short, whole = of(main=50.0, long=500.0, side=10.0), of(main=300.0, long=900.0, side=20.0)
     for seconds, expected in {
@@ -157,7 +156,7 @@ def test_the_shortest_run_first_then_whole_ones():
         70: {"main": 50.0, "side": 20.0},
         320: {"main": 300.0, "side": 20.0},
     }.items():
-        chosen = reproduce.choose(short, whole, {"main"}, seconds)
+        chosen = rerunning.choose(short, whole, {"main"}, seconds)
         assert {name: one.seconds for name, one in chosen.items()} == expected
 
 
@@ -169,7 +168,7 @@ def own(tmp_path, monkeypatch):
 
 
 def packed(folder, *sources, change=lambda text: text):
-    """A zip file as `falloff archive` writes it, with campaigns whose transcripts are changed and recorded so, and its
+    """A zip file as `falloff evidence archive` writes it, with campaigns whose transcripts are changed and recorded so, and its
     content."""
     content = folder / "content"
     for source in sources:

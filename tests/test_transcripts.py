@@ -1,17 +1,12 @@
 """Every recorded output is read, or refused, as the file beside it says; a new pair tests itself."""
 
-from functools import cache
-
 import pytest
 import recorded
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from runners import runner_named
 from runners.record import FalloffError, Unreadable
 
 CASES = recorded.cases()
-TOOLS = sorted({case.split("/")[0] for case in CASES})
 ONLY_READ = ("hpcc", "imb", "iperf2", "osu")
 OF_UNKNOWN_ORIGIN = [
     case for case in CASES if {"results", "no_result"} & set(recorded.expected(case))
@@ -84,46 +79,6 @@ def test_a_result_of_other_settings_than_asked_for_is_invalid(case):
             other = "reverse" if value == "forward" else "forward"
         outcome = recorded.judged(tool(case), text, {**point, name: other})
         assert outcome.status == "invalid" and name in outcome.reason
-
-
-DAMAGE = st.tuples(
-    st.floats(0, 1),
-    st.integers(0, 200),
-    st.text(max_size=12) | st.sampled_from(["9" * 5000, "=1e+999", "nan", "\x00"]),
-)
-
-
-@pytest.mark.parametrize("tool", TOOLS)
-@settings(suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-def test_whatever_it_is_it_is_read_or_refused(tool, data):
-    """An output with text overwritten, lost and inserted anywhere, or mere letters of one, raises nothing from inside."""
-    text = recorded.text(data.draw(st.sampled_from(recorded.cases(tool))))
-    for place, length, inserted in data.draw(st.lists(DAMAGE, min_size=1, max_size=5)):
-        start = int(place * len(text))
-        text = text[:start] + inserted + text[start + length :]
-    for damaged in (
-        text,
-        data.draw(st.text(letters(tool), max_size=300)),
-        text[:99] + data.draw(st.text(max_size=99)),
-    ):
-        try:
-            found = runner_named(tool).results(damaged)
-        except FalloffError:
-            continue
-        readings = [
-            reading
-            for result in found
-            for reading in result.readings
-            if reading.name != "hpl_residual"
-        ]
-        assert tool not in ("hpl", "hpcc") or all(reading.value > 0 for reading in readings)
-
-
-@cache
-def letters(tool):
-    """The characters of a tool's outputs."""
-    return sorted(set("".join(map(recorded.text, recorded.cases(tool)))))
 
 
 @pytest.mark.parametrize("tool", ONLY_READ)

@@ -1,4 +1,4 @@
-"""Code, data and report of this place in one zip file that describes itself.
+"""Code, data and report of this place in one zip file that describes itself, and the campaigns of such a file.
 
 It has an artifact description after the form of the SC conference, and is an RO-Crate 1.1
 (https://w3id.org/ro/crate/1.1) with the profile Process Run Crate 0.5 (https://w3id.org/ro/wfrun/process/0.5): each
@@ -7,11 +7,14 @@ campaign is a CreateAction with instrument, object and result.
 
 import json
 import os
+import tempfile
 import tomllib
 import zipfile
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
@@ -30,6 +33,8 @@ PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
 SHA256 = "https://w3id.org/ro/terms/workflow-run#sha256"
 # The earliest moment that zip knows: the archive's bytes depend on its content alone.
 UNDATED = (1980, 1, 1, 0, 0, 0)
+# What an archive that is read may unpack to; the reference takes some 30 MB.
+MOST_BYTES = 4e9
 # Of a copy without git: what `make clean` removes, what Python leaves, and what an editor does.
 MADE_HERE = {".venv", "build", ".git", "__pycache__", ".pytest_cache", ".hypothesis"}
 
@@ -74,6 +79,61 @@ def write(file: Path) -> Archive:
             packed.writestr(entry, _bytes(content))
     os.replace(part, file)
     return Archive(file, len(contents), tuple(left_out))
+
+
+@contextmanager
+def opened(archive: Path) -> Iterator[list[Path]]:
+    """The campaigns' folders of an archive: a file that `write` made, a folder, or a reference's name.
+
+    Of a whole archive they are its reference's, else its runs. Raises FalloffError where there is none, or one was changed
+    since it was recorded.
+    """
+    named = paths.REFERENCE / archive
+    if archive.is_file():
+        with tempfile.TemporaryDirectory(prefix="falloff-") as unpacked:
+            _unpack(archive, Path(unpacked))
+            yield _campaigns(archive, Path(unpacked))
+    elif archive.is_dir() or named.is_dir():
+        yield _campaigns(archive, archive if archive.is_dir() else named)
+    else:
+        raise FalloffError(
+            f"there is no {archive}: name a file of `falloff evidence archive`, a folder of campaigns, or a folder in "
+            "data/reference"
+        )
+
+
+def _unpack(archive: Path, target: Path) -> None:
+    """Unpack what an archive has in data/reference and data/raw."""
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            wanted = [
+                entry
+                for entry in packed.infolist()
+                if {"reference", "raw"} & set(PurePosixPath(entry.filename).parts)
+            ]
+            if (size := sum(entry.file_size for entry in wanted)) > MOST_BYTES:
+                raise FalloffError(
+                    f"{archive} unpacks to {size / 1e9:.0f} GB: unpack it yourself, and name one of its folders"
+                )
+            packed.extractall(target, wanted)
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+        raise FalloffError(f"{archive} is no readable zip file ({error}): fetch it again") from None
+
+
+def _campaigns(archive: Path, top: Path) -> list[Path]:
+    """The campaigns' folders in a folder, none of them changed."""
+    within = {top} if (top / "trials.json").exists() else set()
+    within = within or {file.parent.parent for file in top.rglob("trials.json")}
+    references = {folder for folder in within if folder.name == paths.REFERENCE.name}
+    if not within:
+        raise FalloffError(f"{archive} holds no campaign's folder (with a trials.json)")
+    found = verify.folders(sorted(references or within))
+    changed = [f"{one.name}: {line}" for one in found for line in manifest.differences(one)]
+    if changed:
+        raise FalloffError(
+            f"{archive} is not as it was recorded: {changed[0]}. `falloff evidence verify` names all; fetch it again"
+        )
+    return found
 
 
 def cited(file: Path = paths.ROOT / "CITATION.cff") -> dict[str, Any]:

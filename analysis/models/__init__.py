@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from runners.record import FalloffError
+from runners.record import unknown
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,7 @@ def names() -> list[str]:
 
 def find(name: str) -> Model:
     """The model called `name`, or by one of ALIASES; raises FalloffError naming the ones that exist."""
-    name = ALIASES.get(name.lower(), name.lower())
-    if name not in names():
-        known = ", ".join([*names(), *ALIASES])
-        raise FalloffError(f"There is no model {name!r}; there are {known}.")
-    return import_module(f"{__name__}.{name}").MODEL
+    module = ALIASES.get(name.lower(), name.lower())
+    if module not in names():
+        raise unknown("model", name, [*names(), *ALIASES])
+    return import_module(f"{__name__}.{module}").MODEL

@@ -46,7 +46,7 @@ class Reproduction:
     `today` and `reference` are ratios (geometric means; of a fall 1 - fall), `interval` is that of their ratio, of
     this `confidence`; what cannot be known is None. `blocks` counts today's, `answers` are the reference's and today's,
     empty where nothing is judged. `p` is one-sided: of a difference that is no larger than the margin, or, where the
-    answers exclude each other, of none at all.
+    answers exclude each other, of none at all; None where nothing scatters.
     """
 
     what: str
@@ -64,8 +64,8 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A published estimate on the log scale with its standard error `se`, 0 where nothing scatters and None where it is
-    not known, from `n` repeats."""
+    """A published estimate on the log scale (NaN: there is none) with its standard error `se`, 0 where nothing scatters and
+    None where it is not known, from `n` repeats."""
 
     log: float
     se: float | None
@@ -84,22 +84,17 @@ def reproduction(
 
     `answers` are those that were given on each, `exact` says that neither scatters, as in a simulation.
     """
-    reference, today = (np.asarray(values, float) for values in (reference, today))
-    reference, today = reference[np.isfinite(reference)], today[np.isfinite(today)]
-    interval = _interval(reference, today, exact)
-    kind, reason = _kind(interval, answers, margin)
-    return Reproduction(
-        what=what,
-        kind=kind,
-        today=math.exp(today.mean()) if len(today) else None,
-        reference=math.exp(reference.mean()) if len(reference) else None,
-        interval=None if interval is None else (math.exp(interval[0]), math.exp(interval[1])),
-        confidence=CONFIDENCE,
-        blocks=len(today),
-        margin=margin,
-        reason=reason,
-        answers=answers,
-    )
+    both = (_of_blocks(np.asarray(values, float), exact) for values in (reference, today))
+    return of_estimates(what, *both, margin, answers)
+
+
+def _of_blocks(values: np.ndarray, exact: bool) -> Estimate:
+    values = values[np.isfinite(values)]
+    n = len(values)
+    if not n:
+        return Estimate(math.nan, None, 0)
+    scatter = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else None
+    return Estimate(float(values.mean()), 0.0 if exact else scatter, n)
 
 
 def prediction_interval(log_values, k: int) -> Interval:
@@ -124,33 +119,21 @@ def of_estimates(
 
     Where today's is not known, as of a single repeat, its repeats are taken to scatter as the reference's do.
     """
-    difference, error, freedom = today.log - reference.log, None, 1.0
-    if reference.se == 0 and not today.se:
-        error = 0.0
-    elif reference.se is not None and today.se is None and reference.n > 1:
-        error = reference.se * math.sqrt(1 + reference.n / today.n)
-        freedom = reference.n - 1
-    elif None not in (reference.se, today.se):
-        squares = np.array([reference.se, today.se]) ** 2
-        error = math.sqrt(squares.sum())
-        # Welch and Satterthwaite's; one that does not scatter adds nothing.
-        each = squares**2 / np.maximum([reference.n - 1, today.n - 1], 1)
-        freedom = squares.sum() ** 2 / each.sum()
-    interval = None
+    difference = today.log - reference.log
+    error, freedom = _error(reference, today)
+    interval = p = None
     if error is not None:
         half = float(stats.t.ppf(1 - LEVEL, freedom)) * error
         interval = (difference - half, difference + half)
-    kind, reason = _kind(interval, answers, margin)
-    p = None
-    if interval is not None:
+    if error:
         limit = 0.0 if are_excluding(answers) else log_margin(margin)
-        beyond = abs(difference) - limit
-        p = float(stats.t.sf(beyond / error, freedom)) if error else float(beyond <= 0)
+        p = float(stats.t.sf((abs(difference) - limit) / error, freedom))
+    kind, reason = _kind(interval, answers, margin)
     return Reproduction(
         what=what,
         kind=kind,
-        today=math.exp(today.log),
-        reference=math.exp(reference.log),
+        today=None if math.isnan(today.log) else math.exp(today.log),
+        reference=None if math.isnan(reference.log) else math.exp(reference.log),
         interval=None if interval is None else (math.exp(interval[0]), math.exp(interval[1])),
         confidence=CONFIDENCE,
         blocks=today.n,
@@ -161,23 +144,32 @@ def of_estimates(
     )
 
 
+def _error(reference: Estimate, today: Estimate) -> tuple[float | None, float]:
+    """The standard error of the difference, None where it cannot be known, and its degrees of freedom."""
+    if reference.se is None or math.isnan(today.log):
+        return None, 1.0
+    if reference.se == 0 and not today.se:
+        return 0.0, 1.0
+    if today.se is None:
+        return reference.se * math.sqrt(1 + reference.n / max(today.n, 1)), max(reference.n - 1, 1)
+    squares = np.array([reference.se, today.se]) ** 2
+    # Welch and Satterthwaite's; one that does not scatter adds nothing.
+    each = squares**2 / np.maximum([reference.n - 1, today.n - 1], 1)
+    return math.sqrt(squares.sum()), float(squares.sum() ** 2 / each.sum())
+
+
 def corrected(found: Sequence[Reproduction]) -> list[Reproduction]:
     """The same, where all are told together: one that is not reproduced by itself, but not at the level by Holm's
     correction over all that have a p, is too short to tell."""
     judged = [number for number, one in enumerate(found) if one.p is not None]
-    adjusted = (
-        dict(zip(judged, multipletests([found[number].p for number in judged], method="holm")[1]))
-        if judged
-        else {}
-    )
-    told = []
-    for number, one in enumerate(found):
-        if one.kind == NOT_REPRODUCED and adjusted.get(number, 0.0) >= LEVEL:
-            reason = (
-                f"It differs by itself, but not beyond chance among {len(judged)} findings (Holm)."
-            )
-            one = replace(one, kind=TOO_SHORT, reason=reason)
-        told.append(one)
+    told = list(found)
+    if not any(one.kind == NOT_REPRODUCED for one in found if one.p is not None):
+        return told
+    reason = f"It differs by itself, but not beyond chance among {len(judged)} findings (Holm)."
+    adjusted = multipletests([found[number].p for number in judged], method="holm")[1]
+    for number, p in zip(judged, adjusted):
+        if found[number].kind == NOT_REPRODUCED and p >= LEVEL:
+            told[number] = replace(found[number], kind=TOO_SHORT, reason=reason)
     return told
 
 
@@ -189,19 +181,6 @@ def are_excluding(answers: tuple[str, str]) -> bool:
     if set(answers) & _FALLS:
         return set(answers) in _EXCLUDE
     return not set(answers) & _OPEN and answers[0] != answers[1]
-
-
-def _interval(reference: np.ndarray, today: np.ndarray, exact: bool) -> Interval | None:
-    n, k = len(reference), len(today)
-    if not n or not k or (n < 2 and not exact):
-        return None
-    difference = float(today.mean() - reference.mean())
-    if exact or not (np.ptp(today) or np.ptp(reference)):
-        return difference, difference
-    # The pooled variance of a single block and a sample is the sample's.
-    test = stats.ttest_ind(today, reference, equal_var=k == 1)
-    low, high = test.confidence_interval(CONFIDENCE)
-    return float(low), float(high)
 
 
 def _kind(interval: Interval | None, answers: tuple[str, str], margin: float) -> tuple[str, str]:

@@ -14,7 +14,7 @@ _KINDS = (
     ("", r"\A\s*\Z", "empty"),
     ("", r"\A(?:\x1f\ufffd|\ufffd7zXZ|BZh\d|PK\x03\x04)", "compressed: unpack it first"),
     ("", r"\0|\ufffd{3}", "binary data"),
-    ("hpcc", r"HPC Challenge Benchmark version", "an output of HPCC"),
+    ("hpcc", r"HPC Challenge Benchmark version|^End of Summary section\.", "an output of HPCC"),
     ("hpl", r"HPLinpack \d", "an output of HPL"),
     ("payload", r"^Payload: messages that all ranks sent", "a table of messages by size"),
     ("", r"# of (?:problems? sizes|process grids)", "an HPL.dat input deck"),
@@ -68,9 +68,6 @@ _COMPLAINT = re.compile(
 )
 _LONGEST_QUOTE = 150
 
-# What `mpirun --tag-output` (with or without the time) and `srun --label` put before a line.
-_LABEL = re.compile(r"^(?:[^\n]{0,40}\[\d+,\d+\]<std\w+>:|\d{1,6}: )", re.M)
-
 
 def read(file: Path) -> str:
     """The text of a file, in UTF-8 or, as PowerShell redirects, UTF-16; bytes that are no text become U+FFFD.
@@ -98,11 +95,6 @@ def describe(text: str, tool: str) -> str:
 def is_output_of(tool: str, text: str) -> bool:
     """Whether a file is an output of `tool`, even one without a result."""
     return _kind(text)[0] == tool
-
-
-def without_labels(text: str) -> str:
-    """The text without what launchers put before each line to name the process that printed it."""
-    return _LABEL.sub("", text)
 
 
 def complaint(text: str) -> str:

@@ -1,0 +1,225 @@
+"""Reproduces an archive: what its findings rest on runs again, as much of it as a time allows, and is compared.
+
+The rule is fixed: first the short form (preset quick) of each campaign with a primary finding, then of the others, the
+shortest first; what time is then left makes them whole, in the same order. Nothing is executed here: how a campaign is planned
+and run is handed in. Only what data/campaigns and data/testbeds describe here is planned; what an archive says is read and
+compared, never executed.
+"""
+
+import json
+import os
+import time
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from types import ModuleType
+
+import xarray as xr
+
+from analysis import experiments, paths, reproducing, store
+from analysis.evidence import archive as archives
+from analysis.findings import Finding
+from analysis.reproducing import CANNOT, Verdict
+from analysis.statistics.reproduction import TOO_SHORT
+from analysis.wording import listed, number
+from runners import provenance
+from runners.journal import Folder, write_whole
+from runners.plan import Plan
+from runners.record import FalloffError, Trial
+
+# A plan by campaign, testbed and preset; raises FalloffError where it cannot run here.
+Planner = Callable[[str, str, str], Plan]
+# Runs a plan for so many seconds in a folder of this folder, and returns that.
+Runner = Callable[[Plan, float, Path], Path]
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """A campaign as it was `archived`, and the `plan` to run it here; its trials took so many `seconds`."""
+
+    archived: Plan
+    plan: Plan
+    seconds: float
+
+
+def reproduce(
+    archive: Path, minutes: float, plan: Planner, run: Runner
+) -> tuple[list[Verdict], Path]:
+    """Run what fits into so many minutes: the verdict on every finding of an archive, and the file that keeps them.
+
+    Raises FalloffError as `archives.opened` does, or when no experiment here reads what is in it.
+    """
+    with archives.opened(archive) as found:
+        digest = reproducing.digest(found)
+        folders = _of_experiments(found)
+        published = {name: store.read(folder) for name, folder in folders.items()}
+        short, whole, not_run = {}, {}, {}
+        findings = {
+            module: reproducing.findings(module, published)[0] for module in experiments.modules()
+        }
+        if not any(findings.values()):
+            names = listed([folder.name for folder in found])
+            raise FalloffError(
+                f"no experiment here finds anything in {names}: nothing to reproduce"
+            )
+        for name, folder in folders.items():
+            try:
+                short[name], whole[name] = (
+                    _rerun(Folder(folder), plan, form) for form in ("quick", "full")
+                )
+            except FalloffError as error:
+                not_run[name] = CANNOT, f"{error}."
+        chosen = choose(short, whole, _primary(findings), 60 * minutes)
+        for name in short.keys() - chosen.keys():
+            takes = number(short[name].seconds / 60, 2)
+            not_run[name] = TOO_SHORT, f"There was no time for {name}, about {takes} minutes."
+        out = paths.REPRODUCED / digest[:8]
+        again, today = {}, {}
+        begun = time.monotonic()
+        for name, rerun in chosen.items():
+            left = 60 * minutes - (time.monotonic() - begun)
+            if left <= 0:
+                not_run[name] = TOO_SHORT, f"The time was over before {name} began."
+                continue
+            takes, where = number(rerun.seconds / 60, 2), rerun.plan.testbed["name"]
+            print(f"{name} on {where}, about {takes} minutes", flush=True)
+            try:
+                today[name] = store.read(run(rerun.plan, left, out))
+                again[name] = cut(published[name], rerun.archived, rerun.plan)
+            except FalloffError as error:
+                not_run[name] = CANNOT, f"{error}."
+        took = time.monotonic() - begun
+    verdicts = reproducing.verdicts(published, again, today, not_run)
+    host = provenance.host()
+    about = {
+        "archive": str(archive),
+        "archive_sha256": digest,
+        "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "machine": f"{host['hostname']} ({host['cpu_model'] or host['architecture']}, kernel {host['kernel']})",
+        "minutes": took / 60,
+        "described_otherwise": {name: differences(rerun) for name, rerun in chosen.items()},
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    write_whole(out / reproducing.RECORD, reproducing.as_json(verdicts, about))
+    return verdicts, out / reproducing.RECORD
+
+
+def _of_experiments(found: Sequence[Path]) -> dict[str, Path]:
+    """Of each campaign that an experiment reads the folder on the campaign's own testbed, else the first."""
+    folders: dict[str, Path] = {}
+    for folder in found:
+        plan = Folder(folder).plan()
+        if plan.name in experiments.all_campaigns():
+            file = paths.CAMPAIGNS / f"{plan.name}.toml"
+            own = tomllib.loads(file.read_text(encoding="utf-8")).get("testbed", "emulated")
+            if plan.name not in folders or plan.testbed["name"] == own:
+                folders[plan.name] = folder
+    return folders
+
+
+def _primary(findings: Mapping[ModuleType, Sequence[Finding]]) -> set[str]:
+    """The campaigns that the experiments with a primary finding cannot do without."""
+    names = set()
+    for module, found in findings.items():
+        if any(one.primary for one in found):
+            needed = experiments.campaigns(module)
+            names |= {name for name in needed if needed[name]}
+    return names
+
+
+def _rerun(folder: Folder, plan: Planner, preset: str) -> Rerun:
+    """How an archived campaign is run here; raises FalloffError where it cannot be."""
+    archived = folder.plan()
+    testbed = archived.testbed["name"]
+    # A name from an archive is no path: only what is described here is opened.
+    if testbed not in {file.stem for file in paths.TESTBEDS.glob("*.toml")}:
+        raise FalloffError(
+            f"It ran on testbed {testbed!r}, which is not described here, in data/testbeds"
+        )
+    planned = plan(archived.name, testbed, preset)
+    return Rerun(archived, planned, _seconds(folder, archived, planned))
+
+
+def _seconds(folder: Folder, archived: Plan, plan: Plan) -> float:
+    """What a plan's trials take, from the archive's journal; a point that is not there takes as long as the mean."""
+    took = {note["id"]: note["seconds"] for note in folder.notes() if note["event"] == "trial"}
+    of_points: dict[str, list[float]] = {}
+    for trial in archived.trials():
+        if trial.id in took and trial.role == "point":
+            of_points.setdefault(levels(trial, plan), []).append(took[trial.id])
+    mean = sum(took.values()) / len(took) if took else 0.0
+    total = sum(took.get(trial.id, mean) for trial in plan.preamble)
+    # Of more blocks than the last look only the invalid ones are made up for.
+    last = plan.stopping.looks[-1] if plan.stopping.looks else None
+    for block in plan.blocks[:last]:
+        for trial in block:
+            seconds = of_points.get(levels(trial, plan), [mean])
+            total += sum(seconds) / len(seconds)
+    return total / ((os.cpu_count() or 1) if plan.testbed["kind"] == "simulated" else 1)
+
+
+def choose(
+    short: Mapping[str, Rerun], whole: Mapping[str, Rerun], primary: set[str], seconds: float
+) -> dict[str, Rerun]:
+    """What is run in so many seconds, in order; `primary` are the campaigns with a primary finding."""
+    order = sorted(short, key=lambda name: (name not in primary, short[name].seconds, name))
+    chosen = {}
+    for name in order:
+        if short[name].seconds <= seconds:
+            chosen[name] = short[name]
+            seconds -= short[name].seconds
+    for name, rerun in chosen.items():
+        more = whole[name].seconds - rerun.seconds
+        if more <= seconds:
+            chosen[name] = whole[name]
+            seconds -= max(more, 0.0)
+    return chosen
+
+
+def levels(trial: Trial, plan: Plan) -> str:
+    """The levels of a plan's factors at a trial's point, as text to be compared."""
+    return json.dumps([trial.point.get(factor) for factor in plan.design["factors"]])
+
+
+def cut(dataset: xr.Dataset, archived: Plan, plan: Plan) -> xr.Dataset:
+    """The archive's dataset at the points that a plan runs, with that plan's design and the archive's looks.
+
+    A point is the same where the levels of all factors are; trials that are no points, such as surveys, stay.
+    """
+    wanted = {levels(trial, plan) for trial in plan.blocks[0]}
+    ids = [
+        trial.id
+        for trial in archived.trials()
+        if trial.role != "point" or levels(trial, plan) in wanted
+    ]
+    looks = {"looks", "one_sided"}
+    design = {name: value for name, value in plan.design.items() if name not in looks}
+    design |= {name: archived.design[name] for name in looks & archived.design.keys()}
+    return dataset.isel(trial=dataset.trial_id.isin(ids).values).assign_attrs(
+        design=json.dumps(design)
+    )
+
+
+def differences(rerun: Rerun) -> str:
+    """What of a campaign is described otherwise here than in the archive; empty where nothing is."""
+    archived, plan = rerun.archived, rerun.plan
+    points = {levels(trial, plan): trial for trial in archived.trials() if trial.role == "point"}
+    settings = [
+        key
+        for trial in plan.blocks[0]
+        for key in _apart(points.get(levels(trial, plan), trial).point, trial.point)
+    ]
+    found = {
+        f"testbed {plan.testbed['name']} in": _apart(archived.testbed, plan.testbed),
+        "settings": settings,
+    }
+    return "; ".join(
+        f"{what} {listed([*dict.fromkeys(keys)])}" for what, keys in found.items() if keys
+    )
+
+
+def _apart(was: Mapping, now: Mapping) -> Iterable[str]:
+    """The keys whose values differ."""
+    return [key for key in {**was, **now} if was.get(key) != now.get(key)]

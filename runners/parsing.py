@@ -1,0 +1,157 @@
+"""What the parsers of several tools share: results with their reasons and notes, and printed numbers."""
+
+import math
+import re
+from decimal import Decimal
+from typing import Callable, List, Optional, Sequence
+
+from runners.record import (
+    Command,
+    FalloffError,
+    InvalidRun,
+    Reading,
+    Result,
+    Scalar,
+    Settings,
+    Transcript,
+    Unreadable,
+)
+
+LARGEST_MESSAGE = 2**22  # B; the last size of OSU's and Intel's tables unless another was asked for
+
+# What `mpirun --tag-output` (with or without the time) and `srun --label` put before a line.
+_LABEL = re.compile(r"^(?:[^\n]{0,40}\[\d+,\d+\]<std\w+>:|\d{1,6}: )", re.M)
+_SIMULATOR = re.compile(r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB$", re.M | re.ASCII)
+
+
+def parser(
+    tool: str, results: Callable[[str], List[Result]], **defaults: Scalar
+) -> Callable[[Transcript], List[Reading]]:
+    """A runner's `parse` for outputs of one result each, whose settings have to be those of the point.
+
+    `defaults` are settings that a point without them asks for. It raises Unreadable as `results` does
+    or when there are several results, and InvalidRun when the output is one of other settings.
+    """
+
+    def parse(transcript: Transcript) -> List[Reading]:
+        found = results(transcript.executions[-1].stdout)
+        if len(found) != 1:
+            raise Unreadable(f"{len(found)} results of {tool} in one output")
+        (result,) = found
+        if result.refused:
+            raise Unreadable(result.refused)
+        point = {**defaults, **transcript.trial.point}
+        for name, value in result.settings.items():
+            if value != point.get(name, value):
+                raise InvalidRun(f"{tool} ran with {name} {value}, {point[name]} was asked for")
+        return list(result.readings)
+
+    return parse
+
+
+def only_read(tool: str, option: str = "") -> Callable[[Settings], List[Command]]:
+    """The `commands` of a tool that is never run from here: they raise FalloffError."""
+
+    def commands(point: Settings) -> List[Command]:
+        remedy = f"run it yourself, then `falloff import {tool} FILE{option}`"
+        raise FalloffError(f"{tool} is only read: {remedy}")
+
+    return commands
+
+
+def attempt(read: Callable[[], Sequence[Reading]], settings: Settings, note: str = "") -> Result:
+    """The result of these settings, refused with the reason when reading it raises Unreadable."""
+    try:
+        return Result(tuple(read()), settings, note=note)
+    except Unreadable as refusal:
+        return Result((), settings, str(refusal))
+
+
+def usable(found: List[Result], what: str = "") -> List[Result]:
+    """The results, if any is not refused; else raises Unreadable with the first reason, after `what`."""
+    if all(result.refused for result in found):
+        raise Unreadable(what + found[0].refused)
+    return found
+
+
+def whole(tool: str, text: str, head: "re.Pattern[str]", end: "re.Pattern[str]") -> "re.Match[str]":
+    """The first line of a table that one of our own programs prints; raises Unreadable if it is cut."""
+    first = head.search(text)
+    if not first or not end.search(text):
+        reason = "the run was stopped or its output cut off"
+        raise Unreadable(f"{tool} did not print its first and last line: {reason}")
+    return first
+
+
+def simulator(text: str) -> List[Reading]:
+    """simulator_cpu_time [s] and simulator_memory [B] that a simulation took; none where it does not print them."""
+    took = _SIMULATOR.search(text)
+    if not took:
+        return []
+    memory = round(1e6 * float(took[2]))  # printed with one decimal in millions of bytes
+    return [
+        Reading("simulator_cpu_time", float(took[1]), "s"),
+        Reading("simulator_memory", memory, "B"),
+    ]
+
+
+def not_understood(count: int, what: str = "line") -> str:
+    """A note on so many lines of a table that are not understood, empty when there are none."""
+    if not count:
+        return ""
+    noun, _, of = what.partition(" ")
+    several = f"{noun}s {of}".strip()
+    return (
+        f"1 {what} was not understood" if count == 1 else f"{count} {several} were not understood"
+    )
+
+
+def rate_agrees(work: float, time: str, rate: str, off: float = 0.0) -> bool:
+    """Whether a printed rate is `work` over a printed time, within what rounding both may hide.
+
+    It may be `off` by this part of itself besides.
+    """
+    time_slack, rate_slack = half_digit(time), half_digit(rate)
+    slowest = work / (float(time) + time_slack)
+    fastest = work / (float(time) - time_slack) if float(time) > time_slack else math.inf
+    off = max(off, 1e-9)  # the least is for the arithmetic here
+    above = slowest * (1 - off) <= float(rate) + rate_slack
+    return above and float(rate) - rate_slack <= fastest * (1 + off)
+
+
+def half_digit(printed: str) -> float:
+    """Half a unit of the last printed digit of a number such as 12.34 or 1.234e+01."""
+    mantissa, _, exponent = printed.partition("e")
+    return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+
+
+def without_labels(text: str) -> str:
+    """The text without what launchers put before each line to name the process that printed it."""
+    return _LABEL.sub("", text)
+
+
+def strange_lines(table: str, row: "re.Pattern[str]") -> int:
+    """How many lines between a table's first and last row, or that begin with a number, are no row of it.
+
+    What launchers and other programs print after a table is none of its rows.
+    """
+    lines = table.splitlines(keepends=True)
+    is_row = [bool(row.fullmatch(line)) for line in lines]
+    last = max((place for place, whole in enumerate(is_row) if whole), default=-1)
+    return sum(
+        not whole
+        and not line.lstrip().startswith("#")
+        and (bool(line.strip()) and place < last or line.lstrip()[:1].isdigit())
+        for place, (line, whole) in enumerate(zip(lines, is_row))
+    )
+
+
+def require_ascending(sizes: Sequence[int]) -> None:
+    """Raises Unreadable unless each size is above the one before."""
+    if any(later <= earlier for earlier, later in zip(sizes, sizes[1:])):
+        raise Unreadable("the sizes do not ascend: several outputs are mixed")
+
+
+def scaled(printed: str, unit: Decimal) -> Optional[float]:
+    """A printed number in our unit, or None where its digits were too few to print anything but zeros."""
+    return float(Decimal(printed) * unit) or None
