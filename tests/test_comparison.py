@@ -257,7 +257,7 @@ def test_planted_changes_are_found_in_stored_runs():
     assert sum(one.answer == SAME for one in node.statements(False)) >= 6
     for scenario in (node, link):
         assert SLOWER not in {one.answer for one in scenario.statements(False)}
-    single = next(one for one in link.found.changes if one.what == "one link")
+    single = next(one for one in link.found.changes if one.what == "1 stream, one link")
     assert single.answer == SLOWER and single.low < 0.97 < single.high
     assert {one.answer for one in study.scenarios["unchanged"].found.changes} <= {SAME, UNDECIDED}
 
