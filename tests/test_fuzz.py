@@ -8,6 +8,7 @@ FALLOFF_FUZZ is the number of cases for each parser; without it there are as man
 """
 
 import os
+import json
 import re
 from functools import cache
 
@@ -166,4 +167,4 @@ def test_whatever_is_damaged_is_read_or_refused_in_words(tool, data):
     """No exception but ours, and no number that JSON cannot hold."""
     for result in listed(tool, data.draw(by_letters(tool))):
         for reading in result.readings:
-            assert "inf" not in repr(reading.value) and "nan" not in repr(reading.value)
+            json.dumps(reading.value, allow_nan=False)
