@@ -1,6 +1,6 @@
 # make report   set up what is missing, run the experiments, write build/report/falloff.{html,pdf}
 # make test     the tests                make lab        JupyterLab in the environment
-# make fuzz     every parser on damaged outputs
+# make fuzz     every parser on damaged outputs       make lint     format, unused names, types
 # make bench    how fast the parts are   make reference  run and pack the reference campaigns anew
 # make explore  the explorer in the browser
 # make setup    only set up              make lock       renew the lock files from pyproject.toml
@@ -22,7 +22,7 @@ LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-in
                 --no-emit-find-links --no-annotate --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help report test test-cluster fuzz bench explore lab reference calibrate setup packages tools lock clean
+.PHONY: help report test lint test-cluster fuzz bench explore lab reference calibrate setup packages tools lock clean
 .DELETE_ON_ERROR:
 
 # The lines above, without their marks.
@@ -35,6 +35,12 @@ report: setup
 test: setup
 	@./install-packages debian-packages-browser.txt build/apt-browser.log
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2
+
+# By the rules of pyproject.toml.
+lint: $(VENV)/.installed
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
 
 test-cluster: setup
 	@tests/cluster/without-services ./install-packages debian-packages-cluster.txt build/apt-cluster.log
