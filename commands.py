@@ -233,33 +233,24 @@ def compare_samples(
     """
     from analysis import comparison, comparison_exhibits, samples, style
 
-    columns = {"x": x, "y": y, "block": block}
-    both = {source: samples.read(source, columns, better) for source in (old, new)}
-    found = comparison.compare(both[old], both[new], margin / 100)
+    both = [samples.read(source, x, y, block, better) for source in (old, new)]
+    found = comparison.compare(*both, margin / 100)
     if row:
         if row > len(found.changes):
             raise FalloffError(f"there is no row {row}: the comparison has {len(found.changes)}")
-        for name, source in (("OLD", old), ("NEW", new)):
-            points = found.changes[row - 1].points
-            for trial, printed in samples.printed(source, both[source], points):
+        for name, sample in zip(("OLD", "NEW"), both):
+            for trial, printed in samples.printed(sample, found.changes[row - 1].points):
                 print(f"{name} {trial}\n{printed}\n")
         return 0
+    drawn = comparison_exhibits.figure(found, figure.stem).figure
+    figure.parent.mkdir(parents=True, exist_ok=True)
+    style.save(drawn, figure)
     if as_json:
         print(json.dumps(comparison_exhibits.as_data(found), indent=2))
     else:
-        print(comparison_exhibits.text(found))
-    try:
-        figure.parent.mkdir(parents=True, exist_ok=True)
-        style.save(comparison_exhibits.estimation_plot(found), figure)
-    except OSError as error:
-        raise FalloffError(
-            f"cannot write the figure {figure}: {error.strerror}; name another by --figure"
-        ) from None
-    if not as_json:
-        print(f"\nFigure: {figure}")
-        print(
-            f"What the tools of a row printed: falloff compare {shlex.join([str(old), str(new)])} --transcripts N"
-        )
+        transcripts = f"falloff compare {shlex.join([str(old), str(new)])} --transcripts N"
+        print(f"{comparison_exhibits.text(found)}\n\nFigure: {figure}")
+        print(f"What the tools of row N printed: {transcripts}")
     return comparison.EXIT_CODES[found.answer]
 
 

@@ -445,7 +445,7 @@ def _seconds(folder: Folder, plan: Plan, blocks: int) -> tuple[float | None, flo
 
 
 def finding(campaign: str, dataset: xr.Dataset) -> str:
-    """What the experiment of a campaign finds in a dataset of it: its first sentence, as plain text.
+    """What the experiment of a campaign finds in a dataset of it: its main sentences, as plain text.
 
     Other campaigns that the experiment cannot do without are the stored ones of the same testbed, which are named.
     Raises FalloffError when the campaign is only read beside another, or the dataset is not enough.
@@ -463,7 +463,7 @@ def finding(campaign: str, dataset: xr.Dataset) -> str:
     others = {other: stored(other, testbed) for other in needed}
     try:
         study = names[name].analyse(**others, **{campaign: dataset})
-        sentence = wording.first_sentence(names[name].finding(study))
+        sentence = wording.main_sentences(names[name].finding(study))
     except (ArithmeticError, LookupError, ValueError) as error:
         raise FalloffError(f"the dataset is not enough for one ({error})") from error
     beside = f" Beside the stored {', '.join(needed)}." if needed else ""

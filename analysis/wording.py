@@ -111,10 +111,13 @@ def moment(instant: str) -> str:
     )
 
 
-def first_sentence(markdown: str) -> str:
-    """The first sentence of a text in Markdown as a terminal shows it: without emphasis, citations and hard spaces."""
-    bare = re.sub(r"\s*\[@[^\]]*\]|\*\*", "", markdown.strip().split("\n\n")[0])
-    return re.split(r"(?<=[.!?])\s+(?=[A-Z\d])", " ".join(bare.split()))[0]
+def main_sentences(markdown: str) -> str:
+    """The first sentence of each paragraph and list item that begins in bold, else of the text: as a terminal shows it,
+    without emphasis, citations and hard spaces."""
+    parts = [part.removeprefix("- ") for part in re.split(r"\n\n|\n(?=- )", markdown.strip())]
+    chosen = [part for part in parts if part.startswith("**")] or parts[:1]
+    bare = (" ".join(re.sub(r"\s*\[@[^\]]*\]|\*\*|`", "", part).split()) for part in chosen)
+    return " ".join(re.split(r"(?<=[.!?])\s+(?=[A-Z\d])", part)[0] for part in bare)
 
 
 def plain(text) -> str:

@@ -96,6 +96,10 @@ def test_plan_says_minutes_and_probabilities():
         (("fit", "constant", "data/published/smith_table1.csv", "--x", "P", "--y", "q"), "no column 'q'"),
         (("fit", "README.md", "--x", "a", "--y", "b"), "say what was measured together by --block"),
         (("report", "--design", "data"), "cannot read data"),
+        (("profile",), "say after `--` what to run"),
+        (("profile", "--replay", "stencill"), "did you mean 'stencil'"),
+        (("profile", "--replay", "stencil", "--testbed", "emulated"), "is not simulated"),
+        (("profile", "--replay", "stencil", "--nodes", "2"), "the smallest recording has 4"),
     ],
 )  # fmt: skip
 def test_mistakes_are_answered_in_a_line_or_two(arguments, answer):

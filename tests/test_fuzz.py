@@ -21,6 +21,7 @@ from runners.record import FalloffError
 
 IN_SUITE = 200
 CASES = int(os.environ.get("FALLOFF_FUZZ", IN_SUITE))
+SAME_CASES = "FALLOFF_FUZZ" not in os.environ
 TOOLS = sorted({case.split("/")[0] for case in recorded.cases()})
 LARGEST = (
     60_000  # characters of an output that is damaged; what is longer takes too long for many cases
@@ -137,7 +138,12 @@ def shown(value):
 
 
 @pytest.mark.parametrize("tool", [tool for tool in TOOLS if single_runs(tool)])
-@settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=CASES,
+    deadline=None,
+    derandomize=SAME_CASES,
+    suppress_health_check=list(HealthCheck),
+)
 @given(data=st.data())
 def test_digits_that_were_not_touched_give_no_other_number(tool, data):
     """Each row of a damaged output is a part of a row of a whole one."""
@@ -149,7 +155,12 @@ def test_digits_that_were_not_touched_give_no_other_number(tool, data):
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=CASES,
+    deadline=None,
+    derandomize=SAME_CASES,
+    suppress_health_check=list(HealthCheck),
+)
 @given(data=st.data())
 def test_whatever_is_damaged_is_read_or_refused_in_words(tool, data):
     """No exception but ours, and no number that JSON cannot hold."""
