@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from command_line import run
 
 import falloff
 from analysis.paths import ROOT
@@ -70,6 +71,18 @@ def test_experiments_are_listed_as_they_are():
     for notebook, *campaigns in rows:
         assert (ROOT / f"notebooks/{notebook}.ipynb").exists()
         assert all((ROOT / f"data/campaigns/{name}.toml").exists() for name in campaigns)
+
+
+def test_readmes_examples_print_what_it_shows():
+    """Each shown line is printed, in that order; `...` stands for lines that are left out."""
+    examples = re.findall(
+        r"^ {4}\$ falloff (.+)\n((?: {4}(?!\$).+\n)+)", PAGES[0].read_text(), re.M
+    )
+    assert len(examples) == 2
+    for command, shown in examples:
+        printed = iter(run(*command.split()).stdout.splitlines())
+        for line in shown.splitlines():
+            assert line == "    ..." or any(one.strip() == line.strip() for one in printed), line
 
 
 def test_readme_can_be_read():
