@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import yaml
 from command_line import run
 
 import falloff
@@ -93,3 +94,29 @@ def test_readme_can_be_read():
 def code(text):
     """What stands in backticks or is indented."""
     return re.findall(r"`([^`]+)`", text) + re.findall(r"^ {4}(.+)$", text, re.M)
+
+
+def test_the_paper_has_what_its_journal_asks_for():
+    """JOSS: the authors' affiliations, these sections, 750 to 1,750 words, and a source for each citation."""
+    paper = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
+    _, front, body = paper.split("---\n", 2)
+    asked = {"title", "tags", "authors", "affiliations", "date", "bibliography"}
+    about = yaml.safe_load(front)
+    assert asked <= about.keys()
+    assert {one["affiliation"] for one in about["authors"]} == {
+        one["index"] for one in about["affiliations"]
+    }
+    sections = re.findall(r"^# (.+)$", body, re.M)
+    for section in (
+        "Summary",
+        "Statement of need",
+        "State of the field",
+        "Software design",
+        "Research impact statement",
+        "References",
+    ):
+        assert section in sections
+    assert 750 <= len(body.split()) <= 1750
+    sources = (ROOT / "paper" / about["bibliography"]).read_text(encoding="utf-8")
+    cited = set(re.findall(r"@([a-z0-9]+)", body))
+    assert cited and not [key for key in cited if f"{{{key}," not in sources]
