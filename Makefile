@@ -2,7 +2,7 @@
 # make test     the tests, some minutes  make lab        JupyterLab in the environment
 # make test-all also whole campaigns, and what needs the machine to itself
 # make test-processors   what computes, as another processor rounds it
-# make fuzz     every parser on damaged outputs
+# make fuzz     every parser on damaged outputs          make lint     format, unused names, types
 # make bench    how fast the parts are   make reference  run and pack the reference campaigns anew
 # make explore  the explorer in the browser
 # make setup    only set up              make lock       renew the lock files from pyproject.toml
@@ -28,7 +28,7 @@ LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-in
                 --no-emit-find-links --no-annotate --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help report test test-all test-processors test-cluster fuzz bench explore lab reference calibrate setup packages tools lock clean
+.PHONY: help report test test-all test-processors lint test-cluster fuzz bench explore lab reference calibrate setup packages tools lock clean
 .DELETE_ON_ERROR:
 
 # The lines above, without their marks.
@@ -45,6 +45,12 @@ test: setup
 test-all: setup
 	@./install-packages debian-packages-browser.txt build/apt-browser.log
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2
+
+# By the rules of pyproject.toml.
+lint: $(VENV)/.installed
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
 
 # The last digits of sums and products are other ones there: vectors are shorter, and sums run in another order.
 test-processors: setup

@@ -114,7 +114,10 @@ def test_mistakes_are_answered_in_a_line_or_two(arguments, answer):
     [
         (("rn",), "there is no command 'rn' (did you mean 'run'?)"),
         (("evidence", "verfy"), "there is no command 'verfy' (did you mean 'verify'?)"),
-        (("run", "hpl_size", "--presett", "quick"), "there is no option '--presett' (did you mean '--preset'?)"),
+        (
+            ("run", "hpl_size", "--presett", "quick"),
+            "there is no option '--presett' (did you mean '--preset'?)",
+        ),
         (("explore", "--port", "99999"), "'99999' is not a whole number from 0 to 65535"),
         (("run", "hpl_size", "--repeats", "0"), "'0' is not a whole number from 1"),
         ((), "COMMAND"),

@@ -152,7 +152,10 @@ def test_other_columns_times_and_the_lines_of_a_row(tmp_path):
 @pytest.mark.parametrize(
     ("content", "answer"),
     [
-        ("nodes,time,block\n1,2,3\n", "no column 'rate'; it has: nodes, time, block. Name columns by --x"),
+        (
+            "nodes,time,block\n1,2,3\n",
+            "no column 'rate'; it has: nodes, time, block. Name columns by --x",
+        ),
         ("nodes,rate,block\n1,fast,1\n", "numbers belong: 'fast' in line 2"),
         ("nodes,rate,block\n1,3,1\n\n2,0,1\n", "column 'rate' has to be above 0 in line 4"),
         ("nodes,rate,block\n1,3,1\n1,4,1\n", "block 1 has two rows at nodes = 1"),

@@ -167,6 +167,7 @@ def test_the_description_follows_the_campaigns(archived):
         artifact = text[text.index(f"### A{number}:") :].partition("\n### ")[0]
         for part in (one.dataset_sha256, one.transcripts_sha256, one.command, f"`{figure}`"):
             assert part in artifact
+        assert "**Substantiates**: the findings of `" in artifact
         (minutes,) = re.findall(r"took ([\d.]+)\s+minutes", artifact)
         assert float(minutes) == pytest.approx(one.busy_s / 60, rel=0.01)
     assert chains[1].sessions[0]["cpu_model"] in text and "mpirun (Open MPI)" in text

@@ -12,7 +12,6 @@ from analysis.models import Model
 from analysis.statistics.intervals import average
 from runners.record import FalloffError
 
-
 ROUNDING = 1e-6  # of an estimate or an interval's end, by which blocks without scatter may miss it
 
 

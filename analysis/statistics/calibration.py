@@ -59,7 +59,8 @@ def draw(
     """
     primary, control = design.primary, design.negative_control
     levels = list(dict.fromkeys(level for one in primary for level in (one.of, one.against)))
-    nodes = sorted({n for one in primary for n in (one.start, one.end)} | {control} - {None})
+    counts = {n for one in primary for n in (one.start, one.end)}
+    nodes = sorted(counts if control is None else counts | {control})
     noise = random.normal(0, run_sd, (campaigns, max(design.looks), len(levels), len(nodes)))
 
     def ratio(one: Statement, n: int) -> np.ndarray:
@@ -79,6 +80,7 @@ def judge_all(
     differences: np.ndarray, controls: np.ndarray, design: Design, falls: Sequence[float]
 ) -> Judged:
     """The procedure of `judgement.in_sequence` on many campaigns at once, with D and controls as `draw` gives them."""
+    assert design.margin is not None  # as of every design with a primary statement
     campaigns, _, statements = differences.shape
     final = np.full((campaigns, statements), UNDECIDED, dtype="U20")
     blocks, running = np.zeros(campaigns, int), np.ones(campaigns, bool)
@@ -154,7 +156,7 @@ def designed(procedure: Mapping) -> Design:
 def simulate(settings: Mapping) -> pd.DataFrame:
     """The error rates of every procedure, scatter and combination of true falls: a row each."""
     falls = (0.0, settings["margin"], settings["large_fall"])
-    rows = []
+    rows = list[dict]()
     for name, design in settings["procedures"].items():
         truths = itertools.product(falls, repeat=len(design.primary))
         for run_sd, true in itertools.product(settings["run_sds"], truths):
@@ -171,7 +173,7 @@ def simulate(settings: Mapping) -> pd.DataFrame:
 def simulate_reproduction(settings: Mapping) -> pd.DataFrame:
     """How often a run of a few blocks reproduces a reference: by scatter, how much more today scatters, and the true
     difference (0 or the margin)."""
-    sizes, rows = settings["reproduction"], []
+    sizes, rows = settings["reproduction"], list[dict]()
     true = {"none": 0.0, "margin": np.log1p(-settings["margin"])}
     for run_sd, factor, (name, difference) in itertools.product(
         settings["run_sds"], sizes["today_scatters"], true.items()
@@ -198,7 +200,7 @@ def simulate_comparison(settings: Mapping) -> pd.DataFrame:
 
     Truths: `none` changed, `all` points are slower by exactly the margin, or `one` of them, the last, by `slower`.
     """
-    sizes, rows = settings["comparison"], []
+    sizes, rows = settings["comparison"], list[dict]()
     varied = ("points", "blocks", "run_sds", "new_scatters")
     for points, blocks, run_sd, scatter, truth in itertools.product(
         *(sizes[name] for name in varied), ("none", "all", "one")
