@@ -7,8 +7,8 @@ is what no reader could tell: whether the rest of two runs is one, or one of sev
 FALLOFF_FUZZ is the number of cases for each parser; without it there are as many as a test suite can afford.
 """
 
-import os
 import json
+import os
 import re
 from functools import cache
 
