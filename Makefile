@@ -1,6 +1,8 @@
 # make report   set up what is missing, run the experiments, write build/report/falloff.{html,pdf}
-# make test     the tests                make lab        JupyterLab in the environment
-# make fuzz     every parser on damaged outputs
+# make test     the tests, some minutes  make lab        JupyterLab in the environment
+# make test-all also whole campaigns, and what needs the machine to itself
+# make test-processors   what computes, as another processor rounds it
+# make fuzz     every parser on damaged outputs          make lint     format, unused names, types
 # make bench    how fast the parts are   make reference  run and pack the reference campaigns anew
 # make explore  the explorer in the browser
 # make setup    only set up              make lock       renew the lock files from pyproject.toml
@@ -18,11 +20,15 @@ UV := $(BIN)/uv pip
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder
 # Where it is set, each of the many processes that begin here would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
+# What NumPy and OpenBLAS do without on an older processor, and the tests that could hang on it.
+NEWER_INSTRUCTIONS := X86_V4 AVX512_ICL AVX512_SPR
+COMPUTING := $(addprefix tests/test_,$(addsuffix .py,fit batch models turns judgement intervals calibration \
+             experiments claims_verdicts comparison designs verify evidence))
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
                 --no-emit-find-links --no-annotate --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help report test test-cluster fuzz bench explore lab reference calibrate setup packages tools lock clean
+.PHONY: help report test test-all test-processors lint test-cluster fuzz bench explore lab reference calibrate setup packages tools lock clean
 .DELETE_ON_ERROR:
 
 # The lines above, without their marks.
@@ -34,7 +40,22 @@ report: setup
 
 test: setup
 	@./install-packages debian-packages-browser.txt build/apt-browser.log
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2 -m "not alone and not long"
+
+test-all: setup
+	@./install-packages debian-packages-browser.txt build/apt-browser.log
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2
+
+# By the rules of pyproject.toml.
+lint: $(VENV)/.installed
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+
+# The last digits of sums and products are other ones there: vectors are shorter, and sums run in another order.
+test-processors: setup
+	@OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU_FEATURES="$(NEWER_INSTRUCTIONS)" \
+	  $(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2 $(COMPUTING)
 
 test-cluster: setup
 	@tests/cluster/without-services ./install-packages debian-packages-cluster.txt build/apt-cluster.log

@@ -104,9 +104,9 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
     import reporting
     from analysis.explorer import static
 
-    made = reporting.make(preset, out, data)
+    page = reporting.make(preset, out, data)
     static.write(data, out / EXPLORER)
-    print(f"Report: {made.html} and {made.pdf}")
+    print(f"Report: {page} and {page.with_suffix('.pdf')}")
     return 0
 
 
@@ -233,33 +233,24 @@ def compare_samples(
     """
     from analysis import comparison, comparison_exhibits, samples, style
 
-    columns = {"x": x, "y": y, "block": block}
-    both = {source: samples.read(source, columns, better) for source in (old, new)}
-    found = comparison.compare(both[old], both[new], margin / 100)
+    both = [samples.read(source, x, y, block, better) for source in (old, new)]
+    found = comparison.compare(*both, margin / 100)
     if row:
         if row > len(found.changes):
             raise FalloffError(f"there is no row {row}: the comparison has {len(found.changes)}")
-        for name, source in (("OLD", old), ("NEW", new)):
-            points = found.changes[row - 1].points
-            for trial, printed in samples.printed(source, both[source], points):
+        for name, sample in zip(("OLD", "NEW"), both):
+            for trial, printed in samples.printed(sample, found.changes[row - 1].points):
                 print(f"{name} {trial}\n{printed}\n")
         return 0
+    drawn = comparison_exhibits.figure(found, figure.stem).figure
+    figure.parent.mkdir(parents=True, exist_ok=True)
+    style.save(drawn, figure)
     if as_json:
         print(json.dumps(comparison_exhibits.as_data(found), indent=2))
     else:
-        print(comparison_exhibits.text(found))
-    try:
-        figure.parent.mkdir(parents=True, exist_ok=True)
-        style.save(comparison_exhibits.estimation_plot(found), figure)
-    except OSError as error:
-        raise FalloffError(
-            f"cannot write the figure {figure}: {error.strerror}; name another by --figure"
-        ) from None
-    if not as_json:
-        print(f"\nFigure: {figure}")
-        print(
-            f"What the tools of a row printed: falloff compare {shlex.join([str(old), str(new)])} --transcripts N"
-        )
+        transcripts = f"falloff compare {shlex.join([str(old), str(new)])} --transcripts N"
+        print(f"{comparison_exhibits.text(found)}\n\nFigure: {figure}")
+        print(f"What the tools of row N printed: {transcripts}")
     return comparison.EXIT_CODES[found.answer]
 
 
@@ -350,8 +341,22 @@ def print_rates(testbed: str) -> int:
     return 0
 
 
-def profile_program(argv: list[str]) -> int:
-    """Run an MPI program and print what it sent, by call and size; its exit code, or 1 when nothing was counted."""
+def profile_program(
+    argv: list[str], name: str, replayed: str, testbed: str, nodes: list[int]
+) -> int:
+    """Count what an MPI program sends, record it under a name, or replay a recorded one; the program's exit code."""
+    if replayed:
+        if argv or name:
+            raise FalloffError("--replay takes a recorded program's name and runs no other")
+        return _replay(replayed, testbed, nodes)
+    if not argv:
+        raise FalloffError(
+            "say after `--` what to run: `falloff profile -- mpirun -np 4 ./program`"
+        )
+    return _record(argv, name) if name else _count(argv)
+
+
+def _count(argv: list[str]) -> int:
     from runners import payload, tools
 
     exit_code, printed = payload.run(argv, Path(tools.find("payload.so", {})))
@@ -361,6 +366,48 @@ def profile_program(argv: list[str]) -> int:
         return exit_code or 1
     print(printed)
     return exit_code
+
+
+def _record(argv: list[str], name: str) -> int:
+    from runners import payload, recording, tools
+
+    library = Path(tools.find("record.so", {}))
+    exit_code, printed = payload.run(argv, library, "FALLOFF_RECORD")
+    if not printed:
+        reason = "it ended before MPI_Finalize, or is no MPI program that record.so can see (--help says which)"
+        raise FalloffError(f"nothing of {argv[0]} was recorded: {reason}")
+    file = recording.keep(printed, name)
+    found = recording.kept(name)
+    calls = sum(map(len, recording.read(printed)))
+    print(f"{calls} calls of {len(recording.read(printed))} ranks are in {file}")
+    print(
+        f"`falloff profile --replay {name}` replays it; there are recordings of {', '.join(map(str, found))} ranks"
+    )
+    return exit_code
+
+
+def _replay(name: str, testbed: str, nodes: list[int]) -> int:
+    """Replay a program on a described network; print the times, and what its efficiency does."""
+    import experiment
+    from analysis import store
+    from analysis.experiments import programs
+    from runners import recording
+
+    kept = recording.kept(name)
+    wanted = sorted({*kept, *nodes})
+    for count in wanted:
+        recording.of(name, count)  # says now why it cannot be carried on
+    plan = experiment.plan_replay(name, wanted, testbed, recording.digest(name))
+    study = programs.analyse(
+        store.read(experiment.run_campaign(plan, listen=experiment.progress()))
+    )
+    print(programs.table(study).body, programs.finding(study).replace("**", ""), sep="\n\n")
+    carried = [count for count in wanted if count not in kept]
+    if carried:
+        print(
+            f"Carried on from recordings of {', '.join(map(str, kept))} ranks: {', '.join(map(str, carried))} nodes."
+        )
+    return 0
 
 
 def doctor(testbed: str, rates: bool) -> int:
@@ -373,9 +420,9 @@ def doctor(testbed: str, rates: bool) -> int:
     if rates:
         return print_rates(testbed)
     if testbed:
-        import checkup
+        from runners import doctor as nodes_doctor
 
-        return checkup.report(experiment.read_testbed(testbed))
+        return nodes_doctor.report(experiment.read_testbed(testbed))
     from analysis import experiments
     from runners import session, tools
 

@@ -255,8 +255,16 @@ def read_testbed(name: str) -> dict[str, Any]:
     `read_toml` does, and naming every fault in the description of a cluster or in the designs.
     """
     described = _extended(name)
-    if found := cluster_description.shape(described, session.kinds()):
+    is_cluster = described.get("kind") == "cluster"
+    found = (
+        cluster_description.faults(described)
+        if is_cluster
+        else cluster_description.shape(described, session.kinds())
+    )
+    if found:
         raise faulty(f"testbed {name}", found)
+    if is_cluster:
+        return cluster_description.complete(described)
     if "designs" in described:
         designed = read_designs(paths.DESIGNS / f"{described['designs']}.toml")
         return {
@@ -264,9 +272,7 @@ def read_testbed(name: str) -> dict[str, Any]:
             "network": designs.networks(designed),
             "networks": designs.names(designed),
         }
-    return (
-        cluster_description.complete(described) if described.get("kind") == "cluster" else described
-    )
+    return described
 
 
 def read_designs(file: Path) -> designs.Designs:
@@ -287,7 +293,10 @@ def listed() -> list[str]:
     """A line for each campaign in data/campaigns: its name, the testbed that it is for, and its title."""
     lines = []
     for file in sorted(paths.CAMPAIGNS.glob("*.toml")):
-        campaign = _described(file.stem)
+        try:
+            campaign = _described(file.stem)
+        except FalloffError as error:  # the others are there all the same
+            campaign = {"testbed": "?", "title": str(error)}
         testbed = campaign.get("testbed", "emulated")
         lines.append(f"{file.stem:16} {testbed:22} {campaign.get('title', '')}")
     return lines
@@ -309,6 +318,23 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     description = for_testbed(for_preset(described, preset), machine)
     plan = resolve(description, machine, between)
     return with_blocks(plan, description, blocks) if blocks else plan
+
+
+def plan_replay(program: str, nodes: list[int], testbed: str, recording: str) -> Plan:
+    """The campaign `programs` for one recorded program on so many nodes; `recording` is its checksum."""
+    described = _described("programs")
+    machine = read_testbed(testbed or described["testbed"])
+    if machine.get("kind") != "simulated":
+        raise FalloffError(
+            f"testbed {machine['name']} is not simulated, and only a simulation can replay: name smith"
+        )
+    networks = [name for name in described["factors"]["interconnect"] if name in machine["network"]]
+    factors = {"interconnect": networks, "nodes": nodes, "program": [program]}
+    settings = {**described["settings"], "recording": recording}
+    design = {**described["design"], "baseline_nodes": nodes[0]}
+    description = {**described, "factors": factors, "settings": settings, "design": design}
+    between = read_toml(paths.INTERCONNECTS, "interconnects")
+    return resolve(for_testbed(for_preset(description, "full"), machine), machine, between)
 
 
 def runnable(campaign: str, testbed: str, preset: str) -> Plan:
@@ -473,7 +499,7 @@ def _seconds(folder: Folder, plan: Plan, blocks: int) -> tuple[float | None, flo
 
 
 def finding(campaign: str, dataset: xr.Dataset) -> str:
-    """What the experiment of a campaign finds in a dataset of it: its first sentence, as plain text.
+    """What the experiment of a campaign finds in a dataset of it: its main sentences, as plain text.
 
     Other campaigns that the experiment cannot do without are the stored ones of the same testbed, which are named.
     Raises FalloffError when the campaign is only read beside another, or the dataset is not enough.
@@ -491,7 +517,7 @@ def finding(campaign: str, dataset: xr.Dataset) -> str:
     others = {other: stored(other, testbed) for other in needed}
     try:
         study = names[name].analyse(**others, **{campaign: dataset})
-        sentence = wording.first_sentence(names[name].finding(study))
+        sentence = wording.main_sentences(names[name].finding(study))
     except (ArithmeticError, LookupError, ValueError) as error:
         raise FalloffError(f"the dataset is not enough for one ({error})") from error
     beside = f" Beside the stored {', '.join(needed)}." if needed else ""

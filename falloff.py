@@ -47,6 +47,13 @@ class Parser(argparse.ArgumentParser):
         """Say what was not understood, and end with exit code 2."""
         self.exit(2, f"falloff: {message}\n`{self.prog} --help` shows what there is\n")
 
+    def parse_known_args(self, args=None, namespace=None):
+        """As argparse's, but an option that is not known is refused by the command that does not know it."""
+        known, rest = super().parse_known_args(args, namespace)
+        for option in (word for word in rest if word.startswith("--")):
+            self.error(str(unknown("option", option, self._option_string_actions)))
+        return known, rest
+
     def _check_value(self, action: argparse.Action, value: str) -> None:
         if action.choices is not None and value not in action.choices:
             kind = "command" if isinstance(action, argparse._SubParsersAction) else action.dest
@@ -154,15 +161,31 @@ def parser() -> argparse.ArgumentParser:
     add = command(
         "profile",
         commands.profile_program,
-        "run an MPI program and count its messages by size",
+        "run an MPI program and count its messages by size, or record it and replay it on another network",
         "Run an MPI program and count its messages by call and size: "
         "falloff profile -- mpirun -np 4 ./program. It needs no change, but has to call MPI's C functions (Fortran "
         "programs under Open MPI are not seen), with the MPI that `make setup` found, and to reach MPI_Finalize. "
         "With Open MPI's mpirun ranks on other hosts are counted too; under srun and MPICH's mpiexec they inherit "
         "LD_PRELOAD and FALLOFF_PAYLOAD from here. Rank 0 writes below the working folder, which has to be shared. "
-        "Not counted: persistent and one-sided communication, non-blocking collectives.",
+        "Not counted: persistent and one-sided communication, non-blocking collectives. With --keep the calls are recorded "
+        "in their order instead, and --replay lets SimGrid replay them on a described network, also on more nodes.",
     )
-    add("argv", nargs="+", metavar="PROGRAM", help="after `--`: the command line to run")
+    add("argv", nargs="*", metavar="PROGRAM", help="after `--`: the command line to run")
+    add("--keep", default="", dest="name", metavar="NAME", help="record the calls under this name")
+    add(
+        "--replay",
+        default="",
+        dest="replayed",
+        metavar="NAME",
+        help="replay what was recorded under this name",
+    )
+    add(
+        "--testbed",
+        default="smith",
+        help="a simulated one in data/testbeds, for --replay (default: smith)",
+    )
+    more = "also on so many nodes, carried on from the recordings"
+    add("--nodes", type=positive, nargs="+", default=[], metavar="N", help=more)
 
     summary = "fit a model, or all models, to columns of a CSV file, as JSON"
     add = command(
@@ -280,8 +303,8 @@ def parser() -> argparse.ArgumentParser:
         commands.archive,
         "code, data and report in one file that describes itself",
         "Write one zip file with this code and its commit, all campaigns with their transcripts, the "
-        "datasets, the report (built from the stored data when there is none), an artifact description and RO-Crate "
-        "metadata. What is unpacked verifies itself.",
+        "datasets, the report (built from the stored data when there is none), and an artifact description. "
+        "What is unpacked verifies itself.",
         checks,
     )
     add("file", type=Path, metavar="FILE.zip")

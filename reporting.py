@@ -15,9 +15,11 @@ from analysis import experiments, paths, report
 # A tour and a page: no sections of the report.
 NO_SECTIONS = ("00_start_here", "80_explore")
 SIDE_BY_SIDE = 2
+# A kernel that Ctrl+C cuts off would log a traceback of its sockets; what fails in a cell comes by another way.
+QUIET = ["--IPKernelApp.log_level=50"]
 
 
-def make(preset: str, out: Path, data: Path | None = None) -> report.Report:
+def make(preset: str, out: Path, data: Path | None = None) -> Path:
     """Run every notebook with the preset, and write the report of them; with `data` of the campaigns in that folder alone.
 
     Those that measure run alone, one after the other; the others side by side; the summary last, since it gathers what
@@ -31,7 +33,7 @@ def make(preset: str, out: Path, data: Path | None = None) -> report.Report:
         [] if data or preset == "stored" else [file for file in sections if _measures(file, preset)]
     )
     others = [file for file in sections if file not in measuring]
-    run = _Run(preset, str(data.resolve()) if data else "", len(notebooks))
+    run = _Run(preset, str(data.resolve()) if data else "", len(measuring), len(notebooks))
     for file in measuring:
         run.execute(file, sys.stdout)  # each trial's line as it ends
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
@@ -65,14 +67,16 @@ def _measures(file: Path, preset: str) -> bool:
 
 
 class _Run:
-    """The notebooks of one report as they are executed: what came of them, and how long it will take."""
+    """The notebooks of one report as they are executed: what came of them, and how long it will take.
 
-    def __init__(self, preset: str, data: str, count: int) -> None:
-        self.preset, self.data, self.count = preset, data, count
+    The first so many `measure`, before all others of `count`.
+    """
+
+    def __init__(self, preset: str, data: str, measure: int, count: int) -> None:
+        self.preset, self.data, self.measure, self.count = preset, data, measure, count
         self.executed: list[Path] = []
         self.left_out: list[str] = []
-        self.begun = time.monotonic()
-        self.done = 0
+        self.ends = [time.monotonic()]
 
     def execute(self, file: Path, listener: TextIO | None = None) -> None:
         for preset in dict.fromkeys((self.preset, "stored")):
@@ -83,13 +87,18 @@ class _Run:
             self.left_out += [f"{file.stem}: {line}" for line in error.splitlines()]
             if self.data:
                 break
-        self.done += 1
-        print(f"[{self.done}/{self.count}] {file.stem}: done, {self._left()}", flush=True)
+        self.ends.append(time.monotonic())
+        done = len(self.ends) - 1
+        print(f"[{done}/{self.count}] {file.stem}: done{self._left(done)}", flush=True)
 
-    def _left(self) -> str:
-        """The time left, as if each notebook took as long as those before."""
-        seconds = (time.monotonic() - self.begun) / self.done * (self.count - self.done)
-        return f"about {seconds / 60:.1f} min left"
+    def _left(self, done: int) -> str:
+        """The time left, as if each notebook took as long as those of its kind; nothing before one of these has ended."""
+        begun, end = (0, self.measure) if done < self.measure else (self.measure, self.count)
+        if done in (begun, end):
+            return ""
+        each = (self.ends[done] - self.ends[begun]) / (done - begun)
+        kind = "measuring " if end < self.count else ""
+        return f", about {each * (end - done) / 60:.1f} min of {kind}notebooks left"
 
 
 def _papermill(file: Path, preset: str, data: str, listener: TextIO | None) -> str:
@@ -114,6 +123,7 @@ def _papermill(file: Path, preset: str, data: str, listener: TextIO | None) -> s
                 progress_bar=False,
                 cwd=paths.ROOT,
                 config=kernel,
+                extra_arguments=QUIET,
                 stdout_file=listener,
             )
         except PapermillExecutionError as error:

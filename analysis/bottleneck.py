@@ -38,7 +38,6 @@ class Response:
     ratio: float
     low: float
     high: float
-    repeats: int
     says: str
 
 
@@ -93,7 +92,7 @@ def _response(baseline: np.ndarray, goodput: np.ndarray) -> Response:
     ratios = np.asarray(goodput, float) / np.asarray(baseline, float)
     ratios = ratios[np.isfinite(ratios) & (ratios > 0)]
     if not len(ratios):
-        return Response(np.nan, np.nan, np.nan, 0, "unclear")
+        return Response(np.nan, np.nan, np.nan, "unclear")
     ratio, low, high = (float(value) for value in average(ratios, "ratio", CONFIDENCE))
     says = "grows" if low > 1 + LEAST_GROWTH else "stays" if high < 1 + LEAST_GROWTH else "unclear"
-    return Response(ratio, low, high, len(ratios), says)
+    return Response(ratio, low, high, says)

@@ -8,7 +8,6 @@ import xarray as xr
 from analysis.derive import at_only_level
 from analysis.statistics import design as designs
 from analysis.statistics.design import Design, Statement
-from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import (
     REFUSED,
     Control,
@@ -27,9 +26,8 @@ class Contrast:
     """One network against a reference: the verdict on its fall, the negative control and the ratios.
 
     `primary` are the statements that the campaign was planned for, in their order; the verdicts of the others are
-    corrected for each other. `control` is None when the campaign has no point without a network. `ratios` is over
-    (nodes): `ratio` (geometric mean), `low`, `high` (95 %), `blocks`; `differences` is D over (block). All rest on the
-    blocks that were judged, those of the last look.
+    corrected for each other. `control` is None when the campaign has no point without a network. `differences` is
+    D over (block). All rest on the blocks that were judged, those of the last look.
     """
 
     network: str
@@ -39,18 +37,12 @@ class Contrast:
     primary: bool
     verdict: Judgement
     control: Control | None
-    ratios: xr.Dataset
     differences: xr.DataArray
 
     @property
     def what(self) -> str:
         """The place in words."""
         return f"{self.network} / {self.reference} from {self.start} to {self.end} nodes"
-
-    @property
-    def place(self) -> tuple[str, str, int, int]:
-        """What is compared, from how many nodes to how many."""
-        return self.network, self.reference, self.start, self.end
 
 
 def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
@@ -85,7 +77,6 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
             primary=number < len(design.primary),
             verdict=verdicts[number],
             control=controls[number],
-            ratios=ratios(log_ratios(judged, one.of, one.against)),
             differences=_fall(judged, one),
         )
         for number, one in enumerate(statements)
@@ -121,9 +112,7 @@ def log_ratios(points: xr.Dataset, level, reference, along: str = "interconnect"
     """
     log_rate = np.log(points.rate)
     ratio = log_rate.sel({along: level}, drop=True) - log_rate.sel({along: reference}, drop=True)
-    return ratio.rename("log_ratio").assign_attrs(
-        units="1", long_name=f"log-ratio {level} / {reference}"
-    )
+    return ratio.rename("log_ratio")
 
 
 def differences(log_ratio: xr.DataArray, start: int, end: int | None = None) -> xr.DataArray:

@@ -15,21 +15,13 @@ PACED = "the nodes' paced rate"
 MODELLED = "the modelled nodes' DGEMM rate"
 PEAK = "Rpeak"
 ONE_NODE = "n times the rate on one node"
-LABELS = {
-    "rate": ("Gflop/s", "HPL rate"),
-    "known_rate": ("Gflop/s", "rate that the nodes are known to have together"),
-    "share": ("1", "share of the nodes' known rate"),
-    "bytes_sent": ("B", "bytes sent by all nodes' interfaces"),
-    "broadcast_bytes": ("B", "least traffic of HPL's panel broadcasts"),
-}
-SETTINGS = ("N", "NB", "P", "Q", "ranks_per_node")
 
 
 def points(dataset: xr.Dataset) -> xr.Dataset:
     """Lay a campaign's HPL trials out over dims (block, *factors), the factors as in its design.
 
     Factors are always `interconnect` and `nodes`, in some campaigns also `N`, `daemon` or `blas`.
-    Variables: `rate` [Gflop/s], `share` [1] of `known_rate`, `bytes_sent` and `broadcast_bytes` [B], the
+    Variables: `rate` [Gflop/s], `share` [1] of `known_rate`, the
     settings `N`, `NB`, `P`, `Q`, `ranks_per_node` as far as they are no factors, and `reason`, which is
     empty where `rate` is valid and says otherwise why it is NaN; over (block, nodes) `known_rate` [Gflop/s], as
     `known_rate` says, whose attribute `of` says what it is. The attributes are the dataset's; `evidence` is a scalar
@@ -58,15 +50,9 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     known = known_rate(
         attributes.testbed(dataset), rate, attributes.settings(dataset).get("dilation")
     )
-    result = result.assign(
-        rate=rate, known_rate=known, share=rate / known, reason=reason, broadcast_bytes=least
-    )
-    for name, (units, long_name) in LABELS.items():
-        result[name].attrs = {"units": units, "long_name": long_name}
-    for name in SETTINGS:
-        result[name].attrs = dataset[name].attrs
+    result = result.assign(rate=rate, known_rate=known, share=rate / known, reason=reason)
     for name in ("known_rate", "share"):
-        result[name].attrs["of"] = known.attrs["of"]
+        result[name].attrs = known.attrs
     return result.assign_coords(evidence=kinds[0]).assign_attrs(dataset.attrs)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from runners.record import FalloffError, faulty
+from runners.record import faulty
 from runners.two_level import TwoLevel, from_table
 
 CROSSBAR = "crossbar"  # the network without oversubscription, beside the designs
@@ -211,38 +211,27 @@ def names(designs: Designs) -> dict[str, dict[str, str]]:
     return called
 
 
-def table(designs: Designs, prices: Mapping[str, float] | None = None) -> pd.DataFrame:
+def table(designs: Designs) -> pd.DataFrame:
     """A row for each design, indexed by `design`.
 
     Columns: `edges`, `cards` (those in the core's price, or as many as are needed), `edge_oversubscription`,
     `core_oversubscription` (1: none), `bisection` [B/s each way], `cost` [USD, of all switches], `cost_per_node` [USD],
     `largest_cluster` [nodes, with all slots filled], `free_ports` and `free_slots` (with the cards that are there).
     Costs are NaN where a price is unknown; they and what is free are NaN where the core has too few slots.
-    `prices` replaces prices [USD] by the names of parts; raises FalloffError when there is no such part, or a price
-    is no number above 0.
     """
-    prices, parts = prices or {}, (*designs.edges, *designs.cores)
-    strange = [
-        name for name, price in prices.items() if name not in parts or not 0 < price < math.inf
-    ]
-    if strange:
-        raise FalloffError(
-            f"prices: {', '.join(strange)}: give a price above 0 to some of {', '.join(parts)}"
-        )
-    rows = {design: _row(designs, design, prices) for design in designs.designs}
+    rows = {design: _row(designs, design) for design in designs.designs}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("design")
 
 
-def _row(designs: Designs, design: str, prices: Mapping[str, float]) -> dict[str, float]:
-    chosen, network = designs.designs[design], designs.network(design)
+def _row(designs: Designs, design: str) -> dict[str, float]:
+    network = designs.network(design)
     edge, core = designs.parts(design)
     edges_per_card = core["ports"] // edge["uplinks"]
     card_slots = core["slots"] - core["supervisor_slots"]
     cards = max(core["cards"], math.ceil(network.edges / edges_per_card))
     known = 1 if cards <= card_slots else math.nan
     further = cards - core["cards"]
-    cost = network.edges * prices.get(chosen["edge"], edge["price"])
-    cost += prices.get(chosen["core"], core["price"])
+    cost = network.edges * edge["price"] + core["price"]
     cost += further * core["card_price"] if further else 0
     return {
         "edges": network.edges,

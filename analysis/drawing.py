@@ -1,6 +1,6 @@
 """The marks that figures are made of: points, intervals, curves, verdicts and axes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import xarray as xr
@@ -12,12 +12,10 @@ from matplotlib.figure import Figure
 from analysis import style
 from analysis.attributes import short_names
 from analysis.contrasts import Contrast
-from analysis.fitting.block_fit import BlockFit
 from analysis.statistics.intervals import Kind, average
 from analysis.statistics.reproduction import Reproduction
 
-# What a line is, told by the gid of its artist; the check of the twelve rules reads it. No other line joins points.
-MODEL, BOUND, COMPUTED = "model", "bound", "computed"
+MODEL = "model"  # the gid of a fitted curve; no other line joins points
 
 
 def new_figures(height: float, columns: int) -> tuple[Figure, np.ndarray]:
@@ -88,27 +86,6 @@ def interval_across(axes: Axes, look: style.Look, row: float, mean, low, high, l
     )
 
 
-def shares(axes: Axes, points: xr.Dataset) -> None:
-    """Share of the known rate [%] of every block over nodes, with block means and 95 % t intervals.
-
-    `points` is from `derive.points`.
-    """
-    for interconnect, sidestep, short in series(points):
-        x = points.nodes.values * 2 ** (0.035 * sidestep)
-        share = 100 * points.share.sel(interconnect=interconnect)
-        runs(axes, interconnect, x, share, short)
-        intervals(axes, interconnect, x, share, "ratio")
-    node_axis(axes, points.nodes.values)
-
-
-def curve(
-    axes: Axes, series: str, fit: BlockFit, nodes: xr.DataArray, kind: Kind, scale: Callable
-) -> None:
-    """The fitted curve and its 95 % band of the kind's means; `scale(n, y)` turns the model's y into the axis's."""
-    n = np.geomspace(float(nodes.min()), float(nodes.max()), 80)
-    band(axes, series, n, *fit.band(n, kind, scale))
-
-
 def band(
     axes: Axes, series: str, x: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> None:
@@ -175,7 +152,7 @@ def log_ticks(axis: Axis) -> None:
 def rows(axes: Axes, names: Sequence[str]) -> None:
     """A vertical axis of named rows, the first on top."""
     axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
     axes.grid(False, axis="y")
 
 

@@ -20,21 +20,14 @@ def efficiency(derived: xr.Dataset) -> xr.DataArray:
 
     `derived` is from `derive.points`; all is NaN where its testbed's Rpeak is not known.
     """
-    reached = 1e9 * derived.rate / (derived.nodes * rpeak(derived))
-    return reached.rename("efficiency").assign_attrs(units="1", long_name="Rmax / Rpeak")
+    return 1e9 * derived.rate / (derived.nodes * rpeak(derived))
 
 
 def shape(efficiency: xr.DataArray) -> xr.Dataset:
-    """The curve over dim nodes in numbers, over the other dims; all are differences of efficiency [1].
-
-    `fall` is from the least to the most nodes, `early_fall` from the least to PLATEAU, `late_fall` from there to the
-    most; `spread` is the largest difference of any two cases from PLATEAU on. NaN where a case is missing.
-    """
-    least, most = efficiency.isel(nodes=0, drop=True), efficiency.isel(nodes=-1, drop=True)
-    middle = efficiency.reindex(nodes=[PLATEAU]).isel(nodes=0, drop=True)
-    late = efficiency.sel(nodes=efficiency.nodes >= PLATEAU)
-    spread = np.nan * least
+    """`fall` of the efficiency [1] from the least to the most nodes and `spread`, the largest difference of any two cases
+    from PLATEAU nodes on, over the dims but nodes; NaN where a case is missing."""
+    fall = efficiency.isel(nodes=0, drop=True) - efficiency.isel(nodes=-1, drop=True)
+    late, spread = efficiency.sel(nodes=efficiency.nodes >= PLATEAU), np.nan * fall
     if late.sizes["nodes"] > 1:
         spread = late.max("nodes", skipna=False) - late.min("nodes", skipna=False)
-    falls = {"fall": least - most, "early_fall": least - middle, "late_fall": middle - most}
-    return xr.Dataset({**falls, "spread": spread})
+    return xr.Dataset({"fall": fall, "spread": spread})

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import xarray as xr
 
-from analysis.statistics.judgement import Control, Judgement
+from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, SIZE_OPEN, Control, Judgement
 from analysis.statistics.reproduction import Reproduction
-from analysis.wording import counted
+from analysis.wording import counted, percent, percent_range
 
 VERSION = 1
 T_INTERVAL = "95 % t interval over the blocks"
 PERCENTILE = "95 % percentile interval over draws"
+NOTHING = 0.0005  # a smaller loss is called nothing
 CONTROL_ANSWERS = {"holds": "the same", "violated": "different", "undecided": "undecided"}
 
 
@@ -57,10 +58,15 @@ def origin(experiment: str, dataset: xr.Dataset) -> dict:
     """Where the trials are from: what every finding of a dataset has in common."""
     return {
         "experiment": experiment,
-        "evidence": dataset.evidence.values.ravel()[0].item(),
+        "evidence": evidence_of(dataset),
         "campaign": dataset.attrs["campaign"],
         "digest": dataset.attrs["campaign_hash"],
     }
+
+
+def evidence_of(dataset: xr.Dataset) -> str:
+    """The kind of a dataset's evidence."""
+    return dataset.evidence.values.ravel()[0].item()
 
 
 def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
@@ -85,6 +91,44 @@ def of_fall(origin: dict, statement: str, found: Judgement, **further) -> Findin
     return Finding(
         **origin, **values, **judged, statement=statement, quantity="fall", unit="1", **further
     )
+
+
+def change(fall: float) -> str:
+    """A fall [1] as what is lost or gained."""
+    if abs(fall) < NOTHING:
+        return "loses nothing"
+    return f"loses {percent(fall)}" if fall > 0 else f"gains {percent(-fall)}"
+
+
+def basis_in_words(judged: Judgement, whole: bool = True) -> str:
+    """What a judgement rests on: its interval, and if `whole` the blocks, the margin and the evidence."""
+    parts = []
+    if judged.interval:
+        low, high = judged.interval
+        # The interval of a gain has the gain's sign.
+        ends = (-high, -low) if change(judged.fall).startswith("gains") else (low, high)
+        parts.append(f"{100 * judged.confidence:g} % interval {percent_range(ends)}")
+    if whole:
+        parts += [counted(judged.blocks, "block")] if judged.interval else []
+        parts += [f"margin {percent(judged.margin, 0)}", f"{judged.evidence} evidence"]
+    return ", ".join(parts)
+
+
+def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: bool = True) -> str:
+    """What HPL loses on one network against another, in plain English (Markdown); what is open has no numbers.
+
+    `span` says from where to where; `whole` as in `basis_in_words`.
+    """
+    what = "" if judged.fall is None else change(judged.fall)
+    basis = basis_in_words(judged, whole)
+    within = f" ({basis})" if basis else ""
+    return {
+        FALLS_OFF: f"**{name} falls off**: against {against}, HPL {what} of its rate {span}{within}.",
+        FLAT: f"**{name} stays flat** against {against} {span}: HPL {what}{within}.",
+        RISES: f"**{name} gains on {against}** {span}: HPL {what}{within}.",
+        SIZE_OPEN: f"**{name} falls against {against}** {span}. Whether by more than the margin of "
+        f"{percent(judged.margin, 0)} is open.",
+    }.get(judged.answer, f"Whether {name} falls against {against} {span} is open. {judged.reason}")
 
 
 def of_control(origin: dict, statement: str, found: Control) -> Finding:

@@ -51,24 +51,14 @@ def nemo_netperf() -> pd.DataFrame:
 def nemo_points(like: dict[str, list[str]]) -> pd.DataFrame:
     """The Nemo switch tests' netperf lines on the devices that are `like` a path, which maps a path to their names.
 
-    Columns: path, device, mtu [B], direction, `total` [bit/s] of both ways, `share` of the wire limit [1],
-    `cpu_local` and `cpu_remote` (shares of all of a machine's processors), `cost_local` and `cost_remote`
-    [seconds of a whole machine per byte].
+    Columns: path, device, mtu [B], direction, `total` [bit/s] of both ways, `share` of the wire limit [1].
     """
     rate = nemo()["netperf"]["line_rate"]["value"]
     tests = nemo_netperf().groupby(["path", "mtu", "direction"], sort=False)
-    table = tests.agg(
-        goodput_kib_s=("goodput_kib_s", "sum"),
-        flows=("flow", "size"),
-        # Both ways, each machine is read twice, within 0.3 % of it.
-        cpu_local=("cpu_local_percent", "first"),
-        cpu_remote=("cpu_remote_percent", "first"),
-    ).reset_index(names=["device", "mtu", "direction"])
+    table = tests.agg(goodput_kib_s=("goodput_kib_s", "sum"), flows=("flow", "size"))
+    table = table.reset_index(names=["device", "mtu", "direction"])
     table["total"] = 8 * KIBIBYTE * table.pop("goodput_kib_s")
     table["share"] = table.total / (table.pop("flows") * wire_limit(rate, table.mtu))
-    for end in ("local", "remote"):
-        table[f"cpu_{end}"] /= 100
-        table[f"cost_{end}"] = table[f"cpu_{end}"] / (table.total / 8)
     path_of = {device: path for path, devices in like.items() for device in devices}
     table.insert(0, "path", table.device.map(path_of))
     return table.dropna(subset="path").reset_index(drop=True)

@@ -1,8 +1,7 @@
 """The report: executed notebooks become one document, as HTML and PDF, beside a supplement of all of them whole."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -22,8 +21,19 @@ TITLE = "Does a cluster's efficiency fall off with its interconnect?"
 SUBTITLE = "Published experiments on interconnects, made rerunnable"
 LAST = ("95_methods",)  # these close it
 DIGITS = 8  # of a digest that are shown: enough to tell it from all others here
-# After the first page, whose figure stays where it is, figures of the PDF go where there is room.
+# Figures of the PDF go where there is room.
 FLOATING = "```{=typst}\n#show figure.where(kind: image): set figure(placement: auto)\n```"
+# In the report they are as wide as one of two columns, and tables as both; what opens it stands above the columns.
+IN_COLUMNS = """```{=typst}
+#show figure.where(kind: table): set figure(placement: auto, scope: "parent")
+#show figure.where(kind: table): set text(8pt)
+#set table(inset: (x: 5pt, y: 2pt))
+#place(top, scope: "parent", float: true)[
+```"""
+END_OF_OPENING = """```{=typst}
+]
+#set image(width: 100%)
+```"""
 # Files of the same folder; the PDF, which may be anywhere, has no such line.
 BESIDE = (
     '```{=html}\n<p>Beside this page: <a href="explorer.html">the explorer</a>, with every trial, and '
@@ -32,22 +42,12 @@ BESIDE = (
 UNDATED = 0  # s since 1970: where nothing ran there is no date
 
 
-@dataclass(frozen=True)
-class Report:
-    """Where the report and its supplement lie, each in two forms."""
-
-    html: Path
-    pdf: Path
-    supplement_html: Path
-    supplement_pdf: Path
-
-
-def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Report:
+def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Path:
     """Write the report (`falloff`) and its supplement (`supplement`) of executed notebooks into the folder `out`, as HTML and
     PDF, with their figures and every finding as data in `summary.json`.
 
     Beside each notebook are the datasets that it read (*.nc). `left_out` says, in a line each, what is missing and the
-    remedy. The same notebooks give the same bytes.
+    remedy. The same notebooks give the same bytes. Returns the report's page.
     """
     datasets = {
         file.stem: store.load(file)
@@ -64,12 +64,10 @@ def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Repo
     write_whole(out / "summary.json", findings.text(stated))
     dated = _timestamp(datasets.values())
     for name, sections in (("falloff", brief), ("supplement", whole)):
-        text = markdown(sections, datasets, left_out)
+        text = markdown(sections, datasets, left_out, columns=sections is brief)
         write_whole(out / f"{name}.html", publish.to_html(text, out))
         write_whole(out / f"{name}.pdf", publish.to_pdf(text, out, dated))
-    return Report(
-        *(out / f"{name}.{form}" for name in ("falloff", "supplement") for form in ("html", "pdf"))
-    )
+    return out / "falloff.html"
 
 
 def in_order(notebooks: Iterable[Path]) -> list[Path]:
@@ -78,9 +76,12 @@ def in_order(notebooks: Iterable[Path]) -> list[Path]:
 
 
 def markdown(
-    sections: Sequence[Section], datasets: Mapping[str, xr.Dataset], left_out: Sequence[str]
+    sections: Sequence[Section],
+    datasets: Mapping[str, xr.Dataset],
+    left_out: Sequence[str],
+    columns: bool = False,
 ) -> str:
-    """The whole document, from its sections and the datasets that they rest on."""
+    """The whole document, from its sections and the datasets that they rest on; as PDF it may have two `columns`."""
     opening, *others = _each_figure_once(
         [_with_evidence(section, datasets) for section in sections]
     )
@@ -92,9 +93,10 @@ def markdown(
         if label in shown
         for name in section.rests_on[label]
     )
+    opening = opening.removeprefix(f"# {TITLE}").lstrip()
     parts = [
-        _front(datasets.values()),
-        opening.removeprefix(f"# {TITLE}").lstrip(),
+        _front(datasets.values(), 2 if columns else 1),
+        *(_in_columns(opening) if columns else [opening]),
         _missing(left_out),
         BESIDE,
         FLOATING,
@@ -105,7 +107,18 @@ def markdown(
     return "\n\n".join(filter(None, parts))
 
 
-def _front(datasets: Iterable[xr.Dataset]) -> str:
+def _in_columns(opening: str) -> Iterator[str]:
+    """The first section above two columns, all but its table, which goes where there is room."""
+    text, _, table = opening.partition("::: long\n")
+    yield from (
+        IN_COLUMNS,
+        text,
+        END_OF_OPENING,
+        table.replace("\n:::\n", "\n", 1).removesuffix(":::"),
+    )
+
+
+def _front(datasets: Iterable[xr.Dataset], columns: int) -> str:
     started = [dataset.attrs["started"] for dataset in datasets if dataset.attrs["started"]]
     ended = [dataset.attrs["ended"] for dataset in datasets if dataset.attrs["ended"]]
     ran = (
@@ -115,7 +128,7 @@ def _front(datasets: Iterable[xr.Dataset]) -> str:
     )
     return (
         f"---\ntitle: {TITLE}\nsubtitle: {SUBTITLE}\nlang: en\ncampaign: Falloff\ndate: >-\n  {ran}\n"
-        "link-citations: true\n---"
+        f"link-citations: true\ncolumns: {columns}\n---"
     )
 
 

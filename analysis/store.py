@@ -3,7 +3,7 @@
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from functools import lru_cache
@@ -206,7 +206,7 @@ def _shared_settings(transcripts: list[Transcript]) -> dict:
     }
 
 
-def _caveat(testbed: dict, factors: dict) -> str:
+def _caveat(testbed: Mapping, factors: Mapping) -> str:
     """With what every number from a testbed has to be read, in a sentence; empty when there is nothing to say."""
     # Older campaigns had a quota, a share of the processors.
     own_pace = "share" in testbed.get("cpu", {}) or "flop_s" in testbed.get("node", {})

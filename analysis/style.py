@@ -78,9 +78,6 @@ LOOKS = {
     "analytic": Look("#56B4E9", "P", (0, (6, 1, 1, 1, 1, 1))),
     "by blocks": Look("#CC79A7", "X", (0, (8, 2))),
     "simulated": Look("#009E73", "D", "-"),
-    # What is uncertain where a network pays for itself.
-    "prices": Look("#E69F00", "v", "--"),
-    "efficiency": Look("#009E73", "D", "-."),
     # Patterns of traffic.
     "nearest_neighbour": Look("#009E73", "D", "-"),
     "permutation": Look("#0072B2", "s", "--"),
@@ -96,35 +93,13 @@ LOOKS = {
     "e600_4to1": Look("#009E73", "P", (0, (6, 1, 1, 1, 1, 1))),
     "cisco_7to1": Look("#D55E00", "X", (0, (8, 2))),
     "e600_7to1": Look("#009E73", "p", (0, (1, 2))),
-    # Families of interconnects, beside gige and 10gige.
-    "faster_ethernet": Look("#009E73", "X", (0, (8, 2))),
-    "fast_ethernet": Look("#8C96C6", "h", (0, (1, 2))),
-    "infiniband": Look("#CC79A7", "D", "-"),
-    "omni_path": Look("#4D004B", "p", (0, (2, 1))),
-    "myrinet": Look("#E69F00", "v", "-."),
-    "quadrics": Look("#88419D", "<", ":"),
-    "numalink": Look("#74C476", ">", ":"),
-    "sp_switch": Look("#08306B", "d", (0, (2, 1))),
-    "cray": Look("#56B4E9", "P", (0, (6, 1, 1, 1, 1, 1))),
-    "slingshot": Look("#00441B", "8", "-."),
-    "fat_tree": Look("#6BAED6", "1", ":"),
-    "custom": Look("#6E6E6E", "^", ":"),
-    "mixed": Look("#2171B5", "2", (0, (1, 2))),
-    "other": Look("#B0B0B0", ".", ":"),
-    "not_stated": Look("#222222", "3", (0, (1, 2))),
 }
 # For interconnects of the user's own: looks of what does not stand beside them.
 _spare = cycle(["bond_8023ad", "mpi_striping", "bond_balance_rr", "ecmp_layer2", "one_link"])
-PUBLISHED_MARKERS = {"gige": "x", "10gige": "+"}
+PUBLISHED_MARKER = "x"
 PUBLISHED_DEVICES = (
     "x+1"  # marks of a source's devices, in ink, in the order in which it names them
 )
-FAULTS = {
-    "local": "o",
-    "router": "^",
-    "silent": "X",
-    "none": "s",
-}  # marks: why larger frames were not carried
 TODAY = Look("#CC79A7", "D", ":")
 INK, FAINT, MARGIN = "#222222", "#B0B0B0", "#E4EEE4"
 

@@ -14,12 +14,12 @@ def read(file: Path, *columns: str) -> pd.DataFrame:
         # A row's number stays that of its line, less the heading's.
         table = pd.read_csv(file, skip_blank_lines=False).dropna(how="all")
     except (OSError, ValueError) as error:
-        raise FalloffError(f"cannot read {file} as CSV: {error}") from None
+        raise FalloffError(f"cannot read {file} as CSV: {str(error).strip()}") from None
     for column in columns:
         if column not in table:
-            raise FalloffError(
-                f"{file} has no column {column!r}; it has: {', '.join(map(str, table.columns))}"
-            )
+            there = f"it has: {', '.join(map(str, table.columns))}"
+            remedy = "Name columns by --x, --y and --block"
+            raise FalloffError(f"{file} has no column {column!r}; {there}. {remedy}")
     return table[list(columns)]
 
 
@@ -32,10 +32,16 @@ def require_numbers(table: pd.DataFrame, *columns: str) -> None:
             row = int(np.flatnonzero(wrong)[0])
             text = str(table[column].iloc[row])[:40]
             raise FalloffError(
-                f"column {column!r} holds text where numbers belong: {text!r} in line {row + 2}"
+                f"column {column!r} holds text where numbers belong: {text!r} in line {table.index[row] + 2}"
             )
         if not pd.api.types.is_numeric_dtype(table[column]):
             raise FalloffError(f"column {column!r} holds text where numbers belong")
+
+
+def refuse(table: pd.DataFrame, is_wrong: pd.Series, reason: str) -> None:
+    """Raises FalloffError, with the reason and the first line that is wrong, where any is."""
+    if is_wrong.any():
+        raise FalloffError(f"{reason} in line {table.index[is_wrong][0] + 2}")
 
 
 def blocks(table: pd.DataFrame, x: str, y: str, block: str) -> tuple[np.ndarray, np.ndarray]:

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from analysis.exhibit import Basis, Table
 from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, TOO_SHORT, Reproduction
-from analysis.wording import UNKNOWN, between, counted, fixed, listed, percent
+from analysis.wording import counted, listed
 
 HEADS = {
     REPRODUCED: "**Today's run agrees** on",
@@ -30,33 +29,3 @@ def in_words(compared: Compared) -> str:
     if absent:
         sentences.append(f"It has no runs for {listed(absent)}.")
     return " ".join(sentences)
-
-
-def table(label: str, compared: Compared, what: str, basis: Basis) -> Table:
-    """Each statement with the loss today and in the reference [%]; `what` is lost, such as "Fall"."""
-    columns = (
-        "Statement",
-        "Today",
-        "Blocks",
-        f"{what} today",
-        f"{what} in the reference",
-        "What is left, today / reference (90 % interval)",
-    )
-    caption = (
-        "Today's run against the reference. Reproduced: the interval of the last column lies inside the margin; not reproduced: it "
-        "lies beyond, or the answers exclude each other"
-    )
-    rows = [(statement, *_cells(each)) for statement, each in compared.items()]
-    return Table(label, columns, "llrrrl", rows, caption, basis)
-
-
-def _cells(found: Reproduction | None) -> tuple[str, ...]:
-    if found is None:
-        return "not run", *4 * (UNKNOWN,)
-    lost = [percent(None if left is None else 1 - left) for left in (found.today, found.reference)]
-    ratio = UNKNOWN
-    if None not in (found.today, found.reference):
-        ratio = fixed(found.today / found.reference, 3)
-    if found.interval and found.interval[0] < found.interval[1]:
-        ratio += f" ({between(found.interval, 3)})"
-    return found.kind, str(found.blocks), *lost, ratio

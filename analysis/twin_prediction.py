@@ -249,7 +249,7 @@ def draw(found: Prediction) -> Figure:
             drawing.node_axis(axes, drawing.apart(every, 1.9))
             axes.set_title(points[0].predicted.words)
         panels[0].set_ylabel("HPL's rate a node [Gflop/s]")
-        drawing.legend_below(figure, panels, 3)
+        drawing.legend_below(figure, panels, 2)
         return figure
 
 

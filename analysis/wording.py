@@ -11,7 +11,6 @@ TO = f"{HARD_SPACE}to{HARD_SPACE}"
 MINUS = "\u2212"
 TINY = 1e-5
 BYTE_UNITS = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "B": 1}
-TIME_UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -112,10 +111,13 @@ def moment(instant: str) -> str:
     )
 
 
-def first_sentence(markdown: str) -> str:
-    """The first sentence of a text in Markdown as a terminal shows it: without emphasis, citations and hard spaces."""
-    bare = re.sub(r"\s*\[@[^\]]*\]|\*\*", "", markdown.strip().split("\n\n")[0])
-    return re.split(r"(?<=[.!?])\s+(?=[A-Z\d])", " ".join(bare.split()))[0]
+def main_sentences(markdown: str) -> str:
+    """The first sentence of each paragraph and list item that begins in bold, else of the text: as a terminal shows it,
+    without emphasis, citations and hard spaces."""
+    parts = [part.removeprefix("- ") for part in re.split(r"\n\n|\n(?=- )", markdown.strip())]
+    chosen = [part for part in parts if part.startswith("**")] or parts[:1]
+    bare = (" ".join(re.sub(r"\s*\[@[^\]]*\]|\*\*|`", "", part).split()) for part in chosen)
+    return " ".join(re.split(r"(?<=[.!?])\s+(?=[A-Z\d])", part)[0] for part in bare)
 
 
 def plain(text) -> str:

@@ -5,8 +5,9 @@
     dgemm, node_rates, token    what a node delivers to DGEMM and STREAM, and exchanges of tokens
     suspects                    all nodes and pairs of nodes of a cluster
     delay_line, shared_wire, channel_bond   what lies between emulated nodes
-    payload.so, mptcp.so, pace.so   for any program: counts its messages, gives it MPTCP, paces its ranks
-    xhpl_simulated, dgemm_simulated, xhpl_unmocked, noclock.so   for SimGrid's SMPI, where it is installed
+    payload.so, record.so   for any MPI program: counts its messages, records its calls
+    mptcp.so, pace.so       for any program: gives it MPTCP, paces its ranks
+    xhpl_simulated, xhpl_recorded, dgemm_simulated, xhpl_unmocked, noclock.so   for SimGrid's SMPI, where it is installed
 
 The simulated HPL is HPL's own code. Functions of the same name in simulated_hpl.c come first, so that the
 linker leaves the archive's out; four others are wrapped. xhpl_unmocked is the same archive with a real BLAS,
@@ -62,6 +63,7 @@ _PROGRAMS = {
     "token": (("token.c", *_TOKEN["token"]), _LEAN, ("-lm",)),
     "token_mpi": (("token.c", *_TOKEN["token_mpi"]), _LEAN, ("-lm",)),
     "payload.so": (("payload.c",), ("-O2", "-shared", "-fPIC"), ()),
+    "record.so": (("record.c",), ("-O2", "-shared", "-fPIC"), ()),
     "mptcp.so": (("mptcp.c",), (*_LEAN, "-shared", "-fPIC"), ("-ldl", "-lm")),
     "pace.so": (("pace.c",), (*_LEAN, "-shared", "-fPIC"), ("-ldl", "-lm")),
 }
@@ -70,11 +72,13 @@ _PROGRAMS = {
 # run time the BLAS that the machine's alternatives point to, which is OpenBLAS.
 _REFERENCE_BLAS = "blas/libblas.a"
 
-SIMULATED = ("xhpl_simulated", "dgemm_simulated", "noclock.so", "xhpl_unmocked")
+SIMULATED = ("xhpl_simulated", "xhpl_recorded", "dgemm_simulated", "noclock.so", "xhpl_unmocked")
 SIMGRID_REMEDY = "SimGrid is missing: `apt-get install libsimgrid-dev`"
 # SMPI's headers would make every malloc its own. HPL sends rows that it has copied together, since a
 # datatype of a matrix that does not exist cannot be packed.
 _SIMULATED_FLAGS = ("-DSMPI_NO_OVERRIDE_MALLOC", "-DHPL_NO_MPI_DATATYPE", "-DHPL_COPY_L")
+# What simulated.c does before MPI's own function of that name.
+_OF_A_NODE = ("Init", "Finalize", "Send", "Ssend", "Issend", "Recv", "Irecv", "Wait", "Iprobe")
 _WRAPPED = ("malloc", "free", "HPL_pdpanel_init", "HPL_pdpanel_free")
 
 # A small system for one process.
@@ -132,6 +136,17 @@ def build_simulated(folder: Path = BUILT) -> bool:
         wrap = "-Wl," + ",".join(f"--wrap={name}" for name in _WRAPPED)
         own = [*flags, *files("simulated.c", "simulated_hpl.c"), wrap, "libhpl.a", "-lm"]
         run_compiler(compiler, [main, *own, "-o", "xhpl_simulated"], work)
+        # HPL calls the recorder, which calls the simulated node in MPI's place.
+        for source, prefix in (("record.c", "PMPI_"), ("simulated.c", "MPI_")):
+            renamed = [f"-D{prefix}{name}=node_{name}" for name in _OF_A_NODE]
+            if source == "record.c":  # what is recorded is kept, unlike the matrix
+                renamed += ["-Dmalloc=__real_malloc", "-Dfree=__real_free"]
+            to = ["-c", *files(source), "-o", f"under_{source}.o"]
+            run_compiler(compiler, [*flags, *renamed, *to], work)
+        under = ["under_record.c.o", "under_simulated.c.o", *files("simulated_hpl.c")]
+        run_compiler(
+            compiler, [main, *flags, *under, wrap, "libhpl.a", "-lm", "-o", "xhpl_recorded"], work
+        )
         run_compiler(compiler, [*files("dgemm.c"), *own, "-o", "dgemm_simulated"], work)
         noclock = ["-O2", "-shared", "-fPIC", *files("noclock.c"), "-o", "noclock.so"]
         run_compiler("cc", noclock, work)

@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Collection, Dict, List, Mapping, Tuple
 
-from runners.record import FalloffError, Settings, faulty, unknown_key
+from runners.record import FalloffError, Settings, faulty, nearest, unknown_key
 
 LEAST_BLOCKS = 2  # that have an interval
 ALL_NODES = "all"  # a level of `nodes`: as many as the testbed has
@@ -27,6 +27,12 @@ EXPECTED = ("falls off", "flat", "rises")  # what a primary statement may be exp
 # The keys of a campaign's description.
 _WANTED = ("name", "title", "runner", "seed", "factors", "settings", "design", "stopping")
 _OPTIONAL = ("testbed", "grouped_by", "levels", "survey", "warm_up", "presets")
+
+# Keys of a design that this package reads; an experiment may read further ones.
+_OF_DESIGN = (
+    *("baseline", "baseline_nodes", "compared", "control", "margin", "negative_control"),
+    *("primary", "secondary", "tolerance", "topologies"),
+)
 
 _BYTES_OF_A_NUMBER = 8
 
@@ -270,7 +276,7 @@ def file_faults(campaign: Description, preset: str, runners: Collection[str] = (
     if not isinstance(presets, dict) or not all(isinstance(one, dict) for one in presets.values()):
         found.append("presets must be tables: [presets.quick]")
     elif preset and preset not in presets:
-        found.append(f"preset {preset!r} is unknown; there are {', '.join(presets) or 'none'}")
+        found.append(unknown_key("preset ", preset, presets))
     elif preset:
         rules = {key: value for key, value in presets[preset].items() if key != "factors"}
     if isinstance(campaign.get("stopping"), dict):
@@ -356,10 +362,16 @@ def _faulty_stopping(rules: Mapping[str, Any]) -> List[str]:
 
 
 def _faulty_design(design: Mapping[str, Any]) -> List[str]:
-    """What is wrong with the primary statements, if the design has such."""
+    """Keys that are probably misspelt, and what is wrong with the primary statements, if the design has such."""
+    found = [
+        unknown_key("design.", key, _OF_DESIGN)
+        for key in design
+        if key not in _OF_DESIGN and nearest(key, _OF_DESIGN)
+    ]
     if not has_statements(design):
-        return []
-    found = [] if "margin" in design else ["design.margin is missing: primary statements need one"]
+        return found
+    if "margin" not in design:
+        found.append("design.margin is missing: primary statements need one")
     for number, one in enumerate(design["primary"], start=1):
         which = f"design.primary, statement {number},"
         missing = [key for key in ("networks", "from", "to") if key not in one]

@@ -1,8 +1,6 @@
 """HPL's source: a tarball that the user names, or Debian's hpcc package, whose hpl/ is stock HPL 2.0."""
 
 import hashlib
-import re
-import shutil
 import subprocess
 import tarfile
 from dataclasses import dataclass
@@ -10,6 +8,10 @@ from pathlib import Path
 from typing import List, Mapping, Optional, Tuple
 
 from runners.record import FalloffError
+
+_HELPER = Path("/usr/lib/apt/apt-helper")
+_DEBIAN = "http://deb.debian.org/debian"
+_POOL = "pool/main/h/hpcc/hpcc_1.5.0.orig.tar.gz"
 
 REMEDY = (
     "download hpl-2.3.tar.gz from netlib and run `HPL_SOURCE=/path/to/hpl-2.3.tar.gz make setup`"
@@ -107,62 +109,31 @@ def edit(source: Path, changes: Tuple[Tuple[str, str], ...]) -> None:
     source.write_text(text, encoding="latin-1")
 
 
-def fetch(folder: Path, etc: Path = Path("/etc/apt")) -> Path:
-    """Download the hpcc source package with apt into `folder`; the machine's own apt stays as it is.
+def fetch(folder: Path) -> Path:
+    """Download the source of Debian's hpcc package into `folder`, from apt's own mirror or else Debian's.
 
-    Raises FalloffError when apt is not here or does not find the package.
+    apt itself refuses what has another checksum than `PACKAGED`. Raises FalloffError when apt is not
+    here, or no mirror brings the file.
     """
-    if not shutil.which("apt-get"):
+    if not _HELPER.exists():
         raise FalloffError(f"HPL's source: there is no apt on this machine; {REMEDY}")
-    parts, lists, cache = folder / "sources.list.d", folder / "lists", folder / "cache"
-    for needed in (parts, lists / "partial", cache / "archives" / "partial"):
-        needed.mkdir(parents=True)
-    for name, text in source_lists(etc).items():
-        (parts / name).write_text(text)
-    settings = {
-        "Dir::Etc::SourceList": "/dev/null",
-        "Dir::Etc::SourceParts": parts,
-        "Dir::State::Lists": lists,
-        "Dir::Cache": cache,
-        "Acquire::Retries": 2,
-        "Acquire::http::Timeout": 20,
-    }
-    options = [f"-o{key}={value}" for key, value in settings.items()]
-    complaints: List[str] = []
-    # --tar-only: the other parts of the package are Debian's packaging, which is not used.
-    for action in (["update"], ["source", "--download-only", "--tar-only", "hpcc"]):
-        argv = ["apt-get", "-q", *options, *action]
-        done = subprocess.run(argv, cwd=folder, capture_output=True, text=True)
-        lines = done.stderr.splitlines()
-        complaints += [line[3:] for line in lines if line.startswith(("E:", "W: Failed"))]
-    found = sorted(folder.glob("hpcc_*.orig.tar.*"))
-    if not found:
-        reason = complaints[0] if complaints else "no such source package"
-        raise FalloffError(f"HPL's source: apt does not bring hpcc ({reason}); {REMEDY}")
-    return found[0]
+    folder.mkdir()
+    tarball, reasons = folder / Path(_POOL).name, []
+    settings = ("-oAcquire::Retries=2", "-oAcquire::http::Timeout=20")
+    for mirror in mirrors():
+        wanted = (f"{mirror}/{_POOL}", str(tarball), f"SHA256:{PACKAGED.sha256}")
+        done = subprocess.run(
+            [str(_HELPER), *settings, "download-file", *wanted], capture_output=True, text=True
+        )
+        if done.returncode == 0:
+            return tarball
+        complaints = [line[3:] for line in done.stderr.splitlines() if line.startswith("E:")]
+        reasons.append(complaints[0] if complaints else f"{mirror}: exit code {done.returncode}")
+    raise FalloffError(f"HPL's source: apt does not bring hpcc ({'; '.join(reasons)}); {REMEDY}")
 
 
-def source_lists(etc: Path) -> Mapping[str, str]:
-    """The package sources configured under `etc`, turned from binary to source packages.
-
-    Keeps only the distribution's own release, so that third parties' sources need not be reached.
-    """
-    names, lists = {_codename(), "stable", "testing", "unstable", "sid"}, {}
-    for file in sorted([etc / "sources.list", *(etc / "sources.list.d").glob("*")]):
-        text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
-        if file.suffix == ".sources":
-            kept = [part for part in re.split(r"\n\s*\n", text) if names & set(part.split())]
-            types = [re.sub(r"^Types:.*$", "Types: deb-src", part, flags=re.M) for part in kept]
-            lists[file.name] = "\n\n".join(types) + "\n"
-        elif file.suffix == ".list":
-            kept = [line for line in text.splitlines() if names & set(line.split())]
-            lines = [f"deb-src {line[4:]}\n" for line in kept if line.startswith("deb ")]
-            lists[file.name] = "".join(lines)
-    return lists
-
-
-def _codename() -> str:
-    file = Path("/etc/os-release")
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
-    found = re.search(r"^VERSION_CODENAME=\"?([\w.-]+)", text, re.M)
-    return found[1] if found else ""
+def mirrors() -> List[str]:
+    """Where apt finds Debian's packages on this machine, and last Debian's own mirror; each once."""
+    question = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Origin: Debian"]
+    answer = subprocess.run(question, capture_output=True, text=True).stdout
+    return list(dict.fromkeys(uri.rstrip("/") for uri in [*answer.split(), _DEBIAN]))

@@ -109,9 +109,9 @@ def _sent(line: str) -> Sent:
 RUNNER = Runner("payload", only_read("payload", " --print"), parse, results)
 
 
-def run(argv: Sequence[str], library: Path) -> Tuple[int, str]:
+def run(argv: Sequence[str], library: Path, variable: str = "FALLOFF_PAYLOAD") -> Tuple[int, str]:
     """Run a command line with `library` (payload.so) loaded into the program: its exit code, and its
-    payload table as it was printed, empty without one.
+    payload table as it was printed, empty without one. Another library prints to the file that `variable` names.
 
     Open MPI's mpirun is told to hand the library to all ranks, also on other hosts; of any other launcher
     it is taken that the ranks inherit its environment, as with srun and MPICH. Rank 0 writes its table
@@ -122,7 +122,7 @@ def run(argv: Sequence[str], library: Path) -> Tuple[int, str]:
     try:
         with tempfile.TemporaryDirectory(prefix=".falloff-", dir=Path.cwd()) as folder:
             table = Path(folder) / "payload.txt"
-            exit_code = _executed(*_with_library(argv, library, table))
+            exit_code = _executed(*_with_library(argv, library, variable, table))
             printed = table.read_text(encoding="utf-8").strip() if table.exists() else ""
     except OSError as error:
         raise FalloffError(f"cannot write to {Path.cwd()}: {error.strerror}") from None
@@ -130,11 +130,11 @@ def run(argv: Sequence[str], library: Path) -> Tuple[int, str]:
 
 
 def _with_library(
-    argv: Sequence[str], library: Path, table: Path
+    argv: Sequence[str], library: Path, variable: str, table: Path
 ) -> Tuple[List[str], Dict[str, str]]:
     """The command line and the environment with which the ranks load `library` and write to `table`."""
     preload = ":".join(filter(None, (str(library), os.environ.get("LD_PRELOAD"))))
-    variables = {"LD_PRELOAD": preload, "FALLOFF_PAYLOAD": str(table)}
+    variables = {"LD_PRELOAD": preload, variable: str(table)}
     if not _is_open_mpi(argv[0]):
         return list(argv), {**os.environ, **variables}
     exports = [word for name in variables for word in ("-x", f"{name}={variables[name]}")]

@@ -61,9 +61,13 @@ def line(event: Event, columns: int) -> str:
 def words(trial: Trial) -> str:
     """A trial's id, by which its transcript is shown, with its network or path and how many nodes it has."""
     point = trial.point
-    nodes = f", {point['nodes']} nodes" if "nodes" in point else ""
+    count = point.get("nodes")
+    nodes = f", {count} node{'s' * (count != 1)}" if count else ""
     return f"{trial.id} on {point.get('interconnect', point.get('path', '?'))}{nodes}"
 
 
 def _left(event: Event) -> str:
-    return "time left unknown" if event.eta_s is None else f"about {event.eta_s / 60:.1f} min left"
+    if event.eta_s is None:
+        return "time left unknown"
+    minutes = event.eta_s / 60
+    return f"about {minutes:.1f} min left" if minutes >= 2 else f"about {event.eta_s:.0f} s left"

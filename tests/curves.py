@@ -16,7 +16,6 @@ TRUTHS = {
     "hockney": (2.0, 0.5),
     "hpl": (5e3, 20.0, 0.23),
     "power_law": (4.0, 0.9),
-    "proportional": (4.0,),
     "segmented": (0.9, 4.0, 0.1),
     "shared_capacity": (4.0, 0.2),
     "universal_scalability": (4.0, 0.03, 0.001),

@@ -89,5 +89,5 @@ def test_a_single_repeat_decides_nothing():
 def test_failed_repeats_are_left_out_in_pairs():
     """NaN in either of a pair removes the pair; nothing left is unclear."""
     found = bottleneck([1e9, math.nan, 1e9, 1e9], {"port": [2e9, 9e9, math.nan, 2e9]})
-    assert (found.limit, found.responses["port"].repeats) == ("link", 2)
+    assert found.limit == "link" and found.responses["port"].ratio == pytest.approx(2)
     assert bottleneck([math.nan], {"port": [1e9]}).responses["port"].says == "unclear"

@@ -68,19 +68,7 @@ def test_without_the_reference_blas_only_its_binary_is_left_out(tmp_path, monkey
     (tmp_path / "xhpl_reference").touch()
     assert build.build(tmp_path) is True
     left = {file.name for file in tmp_path.iterdir()}
-    assert left == {
-        *(
-            "channel_bond",
-            "delay_line",
-            "dgemm",
-            "mptcp.so",
-            "node_rates",
-            "pace.so",
-            "payload.so",
-            "shared_wire",
-        ),
-        *("stamp", "token", "token_mpi", "xhpl", "xhpl_payload"),
-    }
+    assert left == {*build._PROGRAMS, "stamp", "xhpl", "xhpl_payload"}
 
     monkeypatch.setattr(build, "build", lambda: True)
     monkeypatch.setattr(build, "BUILT", tmp_path)
@@ -108,24 +96,22 @@ def test_an_edit_whose_text_is_absent_fails_loudly(tmp_path):
         hpl_source.edit(source, (("MPI_Address(", "MPI_Get_address("),))
 
 
-def test_source_packages_are_sought_where_the_machine_finds_its_packages(tmp_path, monkeypatch):
-    """Both notations of apt's sources are turned to source packages; other suites stay out."""
-    monkeypatch.setattr(hpl_source, "_codename", lambda: "bookworm")
-    parts = tmp_path / "sources.list.d"
-    parts.mkdir()
-    (tmp_path / "sources.list").write_text(
-        "# a comment\ndeb [signed-by=/k.gpg] http://a.invalid/debian bookworm main\n"
-        "deb http://b.invalid other main\n"
+def test_the_source_is_pinned_whichever_mirror_brings_it(tmp_path, monkeypatch):
+    """Apt is asked for one file of one checksum at each mirror in turn; without any, its words and the remedy."""
+    helper = tmp_path / "helper"
+    helper.write_text(
+        '#!/bin/sh\nshift 3\necho "$1 $3" >> "${0%/*}/asked"\n'
+        'case $1 in http://good.*) echo tarball > "$2" ;; *) echo "E: 404 of $1" >&2; exit 100 ;; esac\n'
     )
-    (parts / "debian.sources").write_text(
-        "Types: deb\nURIs: http://a.invalid/debian\nSuites: bookworm bookworm-updates\nComponents: main\n\n"
-        "Types: deb\nURIs: http://c.invalid\nSuites: nodistro\nComponents: main\n"
+    helper.chmod(0o755)
+    monkeypatch.setattr(hpl_source, "_HELPER", helper)
+    monkeypatch.setattr(
+        hpl_source, "mirrors", lambda: ["http://bad.invalid", "http://good.invalid"]
     )
-    lists = hpl_source.source_lists(tmp_path)
-    assert (
-        lists["sources.list"]
-        == "deb-src [signed-by=/k.gpg] http://a.invalid/debian bookworm main\n"
-    )
-    assert (
-        "Types: deb-src\n" in lists["debian.sources"] and "c.invalid" not in lists["debian.sources"]
-    )
+    assert hpl_source.fetch(tmp_path / "first").read_text() == "tarball\n"
+    pinned = f"pool/main/h/hpcc/hpcc_1.5.0.orig.tar.gz SHA256:{hpl_source.PACKAGED.sha256}"
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked == [f"http://{name}.invalid/{pinned}" for name in ("bad", "good")]
+    monkeypatch.setattr(hpl_source, "mirrors", lambda: ["http://bad.invalid"])
+    with pytest.raises(FalloffError, match="404 of http://bad.invalid/pool.*HPL_SOURCE="):
+        hpl_source.fetch(tmp_path / "second")

@@ -89,12 +89,17 @@ def test_plan_says_minutes_and_probabilities():
         (("report", "--claims", "nemo", "--out", "/proc/x.nc"), "/proc/x.nc cannot be written"),
         (("run", "nothing"), "there are: fan_out, frame_limits, hpl_"),
         (("run", "hpl_scaling", "--testbed", "mars"), "there is no testbed 'mars'"),
-        (("run", "hpl_scaling", "--preset", "huge"), "preset 'huge' is unknown"),
+        (("run", "hpl_scaling", "--preset", "huge"), "preset huge is unknown; there are quick, full"),
+        (("run", "hpl_scaling", "--preset", "quck"), "did you mean quick?"),
         (("doctor", "--testbed", "emulated"), "testbed emulated is no cluster"),
         (("fit", "parabola", "README.md", "--x", "a", "--y", "b"), "there is no model 'parabola'"),
         (("fit", "constant", "data/published/smith_table1.csv", "--x", "P", "--y", "q"), "no column 'q'"),
         (("fit", "README.md", "--x", "a", "--y", "b"), "say what was measured together by --block"),
         (("report", "--design", "data"), "cannot read data"),
+        (("profile",), "say after `--` what to run"),
+        (("profile", "--replay", "stencill"), "did you mean 'stencil'"),
+        (("profile", "--replay", "stencil", "--testbed", "emulated"), "is not simulated"),
+        (("profile", "--replay", "stencil", "--nodes", "2"), "the smallest recording has 4"),
     ],
 )  # fmt: skip
 def test_mistakes_are_answered_in_a_line_or_two(arguments, answer):
@@ -109,6 +114,10 @@ def test_mistakes_are_answered_in_a_line_or_two(arguments, answer):
     [
         (("rn",), "there is no command 'rn' (did you mean 'run'?)"),
         (("evidence", "verfy"), "there is no command 'verfy' (did you mean 'verify'?)"),
+        (
+            ("run", "hpl_size", "--presett", "quick"),
+            "there is no option '--presett' (did you mean '--preset'?)",
+        ),
         (("explore", "--port", "99999"), "'99999' is not a whole number from 0 to 65535"),
         (("run", "hpl_size", "--repeats", "0"), "'0' is not a whole number from 1"),
         ((), "COMMAND"),

@@ -36,7 +36,7 @@ def refused(*arguments):
     return done.stderr.splitlines()
 
 
-def test_three_faults_of_a_campaign_are_three_lines(edited):
+def test_six_faults_of_a_campaign_are_six_lines(edited):
     """Each with its key and what was probably meant; also those that only a preset or a testbed would meet."""
     edited(
         CAMPAIGN,
@@ -44,15 +44,17 @@ def test_three_faults_of_a_campaign_are_three_lines(edited):
         "seed = 20261125", "sed = 20261125",
         "blocks = 4", 'blocks = "four"',
         "[presets.full]", "[presets.full]\nbloks = 2",
+        "margin = ", "margn = ",
     )  # fmt: skip
     first, *lines = refused("run", "mine")
-    assert first == "falloff: campaign mine has 5 faults:"
+    assert first == "falloff: campaign mine has 6 faults:"
     assert [line.strip() for line in lines] == [
         "seed is missing",
         "sed is unknown; did you mean seed?",
         "runner = hpll is unknown; did you mean hpl?",
         "stopping.bloks is unknown; did you mean blocks?",
         "stopping.blocks = 'four' must be a whole number from 1",
+        "design.margn is unknown; did you mean margin?",
     ]
 
 

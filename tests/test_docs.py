@@ -3,6 +3,8 @@
 import re
 
 import pytest
+import yaml
+from command_line import run
 
 import falloff
 from analysis.paths import ROOT
@@ -15,6 +17,7 @@ MADE = (
     "data/reproduced",
     "data/raw",
     "data/testbeds/mycluster.toml",
+    "data/testbeds/mytwin.toml",
     ".venv/bin/falloff",
     "runners/mytool.py",
 )
@@ -72,6 +75,18 @@ def test_experiments_are_listed_as_they_are():
         assert all((ROOT / f"data/campaigns/{name}.toml").exists() for name in campaigns)
 
 
+def test_readmes_examples_print_what_it_shows():
+    """Each shown line is printed, in that order; `...` stands for lines that are left out."""
+    examples = re.findall(
+        r"^ {4}\$ falloff (.+)\n((?: {4}(?!\$).+\n)+)", PAGES[0].read_text(), re.M
+    )
+    assert len(examples) == 2
+    for command, shown in examples:
+        printed = iter(run(*command.split()).stdout.splitlines())
+        for line in shown.splitlines():
+            assert line == "    ..." or any(one.strip() == line.strip() for one in printed), line
+
+
 def test_readme_can_be_read():
     """In a few minutes."""
     assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= MOST_WORDS
@@ -80,3 +95,29 @@ def test_readme_can_be_read():
 def code(text):
     """What stands in backticks or is indented."""
     return re.findall(r"`([^`]+)`", text) + re.findall(r"^ {4}(.+)$", text, re.M)
+
+
+def test_the_paper_has_what_its_journal_asks_for():
+    """JOSS: the authors' affiliations, these sections, 750 to 1,750 words, and a source for each citation."""
+    paper = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
+    _, front, body = paper.split("---\n", 2)
+    asked = {"title", "tags", "authors", "affiliations", "date", "bibliography"}
+    about = yaml.safe_load(front)
+    assert asked <= about.keys()
+    assert {one["affiliation"] for one in about["authors"]} == {
+        one["index"] for one in about["affiliations"]
+    }
+    sections = re.findall(r"^# (.+)$", body, re.M)
+    for section in (
+        "Summary",
+        "Statement of need",
+        "State of the field",
+        "Software design",
+        "Research impact statement",
+        "References",
+    ):
+        assert section in sections
+    assert 750 <= len(body.split()) <= 1750
+    sources = (ROOT / "paper" / about["bibliography"]).read_text(encoding="utf-8")
+    cited = set(re.findall(r"@([a-z0-9]+)", body))
+    assert cited and not [key for key in cited if f"{{{key}," not in sources]

@@ -61,12 +61,31 @@ def test_every_reference_campaign_is_listed_and_can_be_drawn():
         layers = {renderer.data_source.name for renderer in drawn.renderers}
         assert np.isfinite(shown.summary["median"]).any() and "points" in layers, name
         assert f"{shown.trials.evidence} evidence" in sentence or "nothing to compare" in sentence
+        series = [item.label.value for item in drawn.legend[0].items]
         labels = [
+            *series,
             *drawn.xaxis[0].major_label_overrides.values(),
             drawn.xaxis[0].axis_label,
             drawn.yaxis[0].axis_label,
         ]
         assert not [label for label in labels if "_" in label or "=" in label], name
+
+
+@pytest.mark.parametrize(
+    ("name", "y", "x"),
+    [
+        ("hpl_payload", "messages that all ranks sent, by size", "message size [B]"),
+        ("tcp_cost", "CPU time of all nodes [s]", "MTU [B]"),
+        ("token_exchange", "tokens written by all pairs", "pairs of nodes"),
+        ("topology", "time until all flows had arrived", "which nodes send to which"),
+        ("hpl_surface", "HPL rate [Gflop/s]", "bandwidth [MB/s]"),
+        ("hpl_sensitivity", "efficiency, Rmax / Rpeak [%]", "change to the model"),
+    ],
+)
+def test_an_opening_view_answers_its_title(name, y, x):
+    """The axes are what the title speaks of."""
+    drawn = plot.draw(stored(name))
+    assert drawn.yaxis[0].axis_label.startswith(y) and drawn.xaxis[0].axis_label.startswith(x)
 
 
 def test_the_verdict_is_the_studys_own():
@@ -117,7 +136,7 @@ def test_leaving_out_changes_the_judgement_and_says_so():
     """Without a block n is one less; without an end of the fall there is a ratio, and no verdict."""
     trials, whole = stored("hpl_scaling").trials, stored("hpl_scaling").judgement
     less = of(trials, without_blocks=(2,)).judgement
-    assert "n = 4" in whole.sentence and "n = 3" in less.sentence and less.word
+    assert "4\u00a0blocks" in whole.sentence and "3\u00a0blocks" in less.sentence and less.word
     assert "Left out by hand: 1" in less.notes[-1] and not whole.notes
     for nodes in (8, 2):
         other = of(trials, without_levels=(nodes,)).judgement

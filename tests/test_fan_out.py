@@ -89,5 +89,5 @@ def test_failed_trials_are_left_out_of_the_ratios():
     """A block without its baseline does not count, the others do."""
     dataset = without(fan_out_campaign(blocks=6), block=2, path="fanout_3g", receivers=5, streams=1)
     study = fan_out.analyse(dataset)
-    assert {one.repeats for one in study.fans[0].verdict.responses.values()} == {5}
+    assert all(np.isfinite(one.low) for one in study.fans[0].verdict.responses.values())
     assert study.fans[0].fitted.blocks == 5 and "2 of 432 trials gave no reading" in words(study)

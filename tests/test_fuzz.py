@@ -7,6 +7,7 @@ is what no reader could tell: whether the rest of two runs is one, or one of sev
 FALLOFF_FUZZ is the number of cases for each parser; without it there are as many as a test suite can afford.
 """
 
+import json
 import os
 import re
 from functools import cache
@@ -21,6 +22,7 @@ from runners.record import FalloffError
 
 IN_SUITE = 200
 CASES = int(os.environ.get("FALLOFF_FUZZ", IN_SUITE))
+SAME_CASES = "FALLOFF_FUZZ" not in os.environ
 TOOLS = sorted({case.split("/")[0] for case in recorded.cases()})
 LARGEST = (
     60_000  # characters of an output that is damaged; what is longer takes too long for many cases
@@ -137,7 +139,12 @@ def shown(value):
 
 
 @pytest.mark.parametrize("tool", [tool for tool in TOOLS if single_runs(tool)])
-@settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=CASES,
+    deadline=None,
+    derandomize=SAME_CASES,
+    suppress_health_check=list(HealthCheck),
+)
 @given(data=st.data())
 def test_digits_that_were_not_touched_give_no_other_number(tool, data):
     """Each row of a damaged output is a part of a row of a whole one."""
@@ -149,10 +156,15 @@ def test_digits_that_were_not_touched_give_no_other_number(tool, data):
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=CASES,
+    deadline=None,
+    derandomize=SAME_CASES,
+    suppress_health_check=list(HealthCheck),
+)
 @given(data=st.data())
 def test_whatever_is_damaged_is_read_or_refused_in_words(tool, data):
     """No exception but ours, and no number that JSON cannot hold."""
     for result in listed(tool, data.draw(by_letters(tool))):
         for reading in result.readings:
-            assert "inf" not in repr(reading.value) and "nan" not in repr(reading.value)
+            json.dumps(reading.value, allow_nan=False)

@@ -50,8 +50,7 @@ def alone():
 
 
 def said(study):
-    table = hpl_table1.shares_table(study)
-    return text(hpl_table1.finding(study), *hpl_table1.figures(study).values(), table)
+    return text(hpl_table1.finding(study), *hpl_table1.figures(study).values())
 
 
 def words(study):

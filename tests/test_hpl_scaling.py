@@ -10,7 +10,6 @@ from synthetic import campaign, sequential_campaign
 
 from analysis.exhibit import without_result
 from analysis.experiments import hpl_scaling
-from analysis.fitting.compare import laws
 
 SHORT = {"blocks": 3, "looks": (3,), "one_sided": 0.04}
 
@@ -136,23 +135,3 @@ def test_the_figures_show_every_run_and_block():
             assert all(np.isclose(marks, value, rtol=1e-9).any() for value in wanted)
         labels = [line.get_label() for line in falls.lines]
         assert labels.count("today") == len(study.today)
-
-
-def test_a_law_that_made_the_data_follows_them():
-    """A power law of the share follows; a constant share does not. The caption names who has no law."""
-    study = with_a_failure()
-    exact = study.points.share.copy()
-    exact[:] = study.points.nodes**-0.2
-    found = {
-        law.comparison.model.name: law
-        for law in laws(study.points.assign(share=exact))
-        if law.interconnect == "gige"
-    }
-    assert found["power_law"].follows and found["power_law"].miss < 1e-6
-    assert not found["constant"].follows and found["constant"].miss > 0.1
-    without = {law.interconnect for law in planted().laws if law.follows} != {
-        "gige",
-        "10gige",
-        "unshaped",
-    }
-    assert ("No curve is drawn" in hpl_scaling.figures(planted())["share"].caption) == without

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -26,84 +24,83 @@ def imported(file: Path) -> set[str]:
     return names
 
 
-def tops(file: Path) -> set[str]:
-    return {name.split(".")[0] for name in imported(file)}
+def offending(folder: str, allowed) -> dict[str, set[str]]:
+    """By file of a folder the imports that `allowed(file, name)` does not allow."""
+    faults = {}
+    for file in modules(folder):
+        strange = {name for name in imported(file) if not allowed(file, name)}
+        if strange:
+            faults[str(file.relative_to(ROOT))] = strange
+    return faults
 
 
-@pytest.mark.parametrize("file", modules("runners"), ids=lambda f: str(f.relative_to(ROOT)))
-def test_runners_use_the_standard_library_only(file):
+def is_testbed(name: str) -> bool:
+    return name.startswith("runners.testbeds")
+
+
+def test_runners_use_the_standard_library_only():
     """`runners` can be copied to a head node as it is; only what SimGrid's own Python runs imports that."""
-    simgrid = {"simgrid"} if file == ROOT / "runners/probes/flows.py" else set()
-    assert tops(file) <= set(sys.stdlib_module_names) | {"runners"} | simgrid
+    simgrid = ROOT / "runners/probes/flows.py"
+    library = set(sys.stdlib_module_names) | {"runners"}
+
+    def allowed(file, name):
+        top = name.split(".")[0]
+        return top in library or (file == simgrid and top == "simgrid")
+
+    assert modules("runners") and not offending("runners", allowed)
 
 
 def test_runners_run_on_python_3_9():
     """No syntax and no library call that Python 3.9 lacks."""
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).with_name("vermin")),
-            "--target=3.9-",
-            "--violations",
-            "--eval-annotations",
-            "--no-tips",
-            str(ROOT / "runners"),
-        ],
-        capture_output=True,
-        text=True,
-    )
+    options = ["--target=3.9-", "--violations", "--eval-annotations", "--no-tips"]
+    vermin = str(Path(sys.executable).with_name("vermin"))
+    done = subprocess.run([vermin, *options, ROOT / "runners"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
-# trust.py is no testbed: it holds the simulation against HPL's own output.
-TESTBEDS = [file for file in modules("runners/testbeds") if file.name != "trust.py"]
+def test_testbeds_do_not_know_the_runners():
+    """A testbed executes commands; it never imports the tool that they belong to.
 
-
-@pytest.mark.parametrize("file", TESTBEDS, ids=lambda f: f.name)
-def test_testbeds_do_not_know_the_runners(file):
-    """A testbed executes commands; it never imports the tool that they belong to."""
-    tools = {
-        f"runners.{path.stem}"
-        for path in (ROOT / "runners").glob("*.py")
-        if "RUNNER =" in path.read_text()
-    }
-    assert tools and not imported(file) & (
-        tools | {"runners.campaign", "runners.plan", "runners.journal"}
+    trust.py is no testbed: it holds the simulation against HPL's own output.
+    """
+    files = (ROOT / "runners").glob("*.py")
+    tools = {f"runners.{file.stem}" for file in files if "RUNNER =" in file.read_text()}
+    above = tools | {"runners.campaign", "runners.plan", "runners.journal"}
+    faults = offending(
+        "runners/testbeds", lambda file, name: name not in above or file.name == "trust.py"
     )
+    assert tools and not faults
 
 
-@pytest.mark.parametrize("file", modules("runners"), ids=lambda f: str(f.relative_to(ROOT)))
-def test_only_nobody_in_runners_imports_a_testbed(file):
-    """Testbeds are handed to the engine opened; no runner and not the engine imports one, only sessions and jobs do."""
-    if file.parent.name != "testbeds" and file.name not in ("job.py", "session.py"):
-        assert not {name for name in imported(file) if name.startswith("runners.testbeds")}
+def test_only_sessions_jobs_and_the_doctor_import_a_testbed():
+    """Testbeds are handed to the engine opened; no runner and not the engine imports one."""
+
+    def allowed(file, name):
+        opens = file.parent.name == "testbeds" or file.name in ("doctor.py", "job.py", "session.py")
+        return opens or not is_testbed(name)
+
+    assert not offending("runners", allowed)
 
 
-@pytest.mark.parametrize("file", modules("analysis"), ids=lambda f: str(f.relative_to(ROOT)))
-def test_analysis_executes_nothing(file):
+def test_analysis_executes_nothing():
     """Analysis reads records and transcripts; it runs no campaign, no testbed and no command line."""
-    assert not imported(file) & {"runners.campaign", "falloff", "subprocess"}
-    assert not {name for name in imported(file) if name.startswith("runners.testbeds")}
+    executing = {"runners.campaign", "falloff", "subprocess"}
+    faults = offending(
+        "analysis", lambda file, name: name not in executing and not is_testbed(name)
+    )
+    assert modules("analysis") and not faults
 
 
-@pytest.mark.parametrize("file", modules("analysis/models"), ids=lambda f: f.name)
-def test_models_are_plain_functions(file):
+def test_models_are_plain_functions():
     """A model needs numpy and the record that describes it."""
-    assert tops(file) <= {
-        "numpy",
-        "analysis",
-        "importlib",
-        "collections",
-        "dataclasses",
-        "inspect",
-        "pathlib",
-        "pkgutil",
-        "runners",
-    }
-    assert not {
-        n
-        for n in imported(file)
-        if n.startswith("analysis.") and not n.startswith("analysis.models")
-    }
+    tops = {"numpy", "analysis", "importlib", "collections", "dataclasses", "inspect"}
+    tops |= {"pathlib", "pkgutil", "runners"}
+
+    def allowed(file, name):
+        ours = name.startswith("analysis.") and not name.startswith("analysis.models")
+        return name.split(".")[0] in tops and not ours
+
+    assert not offending("analysis/models", allowed)
 
 
 def test_no_path_tricks():

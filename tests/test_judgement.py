@@ -213,7 +213,7 @@ def test_a_planted_campaign_is_decided_in_order():
     """13 % on GigE up to 8 nodes and nothing beyond, from the dataset on."""
     found = contrasts(points(sequential_campaign(noise=0.004)))
     places = [("gige", "10gige", 2, 8), ("10gige", "unshaped", 2, 8), ("gige", "10gige", 8, 16)]
-    assert [one.place for one in found[:3]] == places
+    assert [(one.network, one.reference, one.start, one.end) for one in found[:3]] == places
     assert [one.verdict.answer for one in found[:3]] == ["falls off", "flat", "flat"]
     assert all(one.primary for one in found[:3]) and not found[3].primary
     assert found[0].verdict.blocks == 9 and found[0].verdict.confidence == 0.96
@@ -229,7 +229,7 @@ def test_a_planted_difference_on_one_node_refuses_and_a_failed_run_costs_its_blo
     assert {one.verdict.answer for one in found} == {"refused"}
     assert found[0].control.kind == "violated"
     found = contrasts(points(sequential_campaign(noise=0.004, failed={(2, "gige", 8)})))
-    assert {one.verdict.blocks for one in found[:3]} == {6} and found[0].ratios.blocks.max() == 6
+    assert {one.verdict.blocks for one in found[:3]} == {6}
 
 
 def test_a_campaign_without_statements_judges_its_pair():

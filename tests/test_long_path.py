@@ -31,7 +31,8 @@ def words(study):
 
 def curve_of(study, path, direction="forward", congestion_control="cubic"):
     wanted = (path, congestion_control, direction)
-    return next(curve for curve in study.curves if curve.key == wanted)
+    curves = {(each.path, each.congestion_control, each.direction): each for each in study.curves}
+    return curves[wanted]
 
 
 @pytest.mark.parametrize("window_share", [0.6, 1.0, 1.3])
@@ -52,7 +53,7 @@ def test_directions_have_their_own_limits():
     forth, back = (
         curve_of(noisy_study(), "asymmetric", direction) for direction in ("forward", "reverse")
     )
-    assert back.wire_limit / forth.wire_limit == back.rate / forth.rate == pytest.approx(470 / 320)
+    assert back.wire_limit / forth.wire_limit == pytest.approx(470 / 320)
     assert back.round_trip == forth.round_trip == pytest.approx(0.01)
     assert back.knee[0] > forth.knee[0]
 
@@ -66,8 +67,6 @@ def test_a_model_that_misses_its_data_gives_no_estimate():
     )
     study = long_path.analyse(step)
     assert not curve_of(study, "long_5ms").follows
-    rows = {row[0]: row for row in long_path.buffers_table(study).rows}
-    assert rows["5 ms, forward"][4:6] == ("—", "—")
     named = "path 5 ms from this buffer on: forward, cubic"
     reasons = [one.reason for one in long_path.findings(study) if named in one.statement]
     assert reasons[0] == long_path.MISSES

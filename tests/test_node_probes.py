@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runners import tools
-from runners.probes import node_facts, node_noise, node_state
+from runners.probes import node_noise, node_state
 from runners.testbeds import netns, network
 from runners.testbeds.graph import address, name, star
 
@@ -32,7 +32,7 @@ def test_facts_of_this_machine():
         "python": ["/nowhere/python", sys.executable],
         "absent": ["/nowhere/xhpl", "no-such-program"],
     }
-    facts = answer("node_facts.py", json.dumps(candidates))
+    facts = answer("node_state.py", json.dumps(candidates))
     assert facts["python"] == platform.python_version()
     assert facts["processors"] == len(os.sched_getaffinity(0))
     assert 0 < facts["available_bytes"] <= facts["memory_bytes"]
@@ -40,16 +40,25 @@ def test_facts_of_this_machine():
     assert facts["tools"] == {"python": {"path": sys.executable, "digest": digest}, "absent": None}
 
 
+def test_an_old_python_only_tells_its_version(tmp_path, monkeypatch, capsys):
+    """The doctor names it; a campaign, whose probes have a folder, loses that node with the reason."""
+    monkeypatch.setattr(sys, "version_info", (3, 8))
+    node_state.main("{}", [])
+    assert json.loads(capsys.readouterr().out) == {"python": platform.python_version()}
+    with pytest.raises(SystemExit, match="Python 3.9 or newer is needed"):
+        node_state.main("{}", [str(tmp_path)])
+
+
 def test_links_and_rdma_ports_tell_their_state(tmp_path, monkeypatch):
     """Rates in bit/s; a link that is down, a virtual one, and one that refuses an answer have none."""
     for interface, speed in {"eth0": "10000\n", "eth1": "-1\n", "veth0": ""}.items():
-        (tmp_path / "net" / interface).mkdir(parents=True)
-        (tmp_path / "net" / interface / "speed").write_text(speed)
-    port = tmp_path / "infiniband/mlx5_0/ports/1"
+        (tmp_path / "class/net" / interface).mkdir(parents=True)
+        (tmp_path / "class/net" / interface / "speed").write_text(speed)
+    port = tmp_path / "class/infiniband/mlx5_0/ports/1"
     port.mkdir(parents=True)
     (port / "state").write_text("4: ACTIVE\n")
-    monkeypatch.setattr(node_facts, "_SYS", tmp_path)
-    facts = node_facts.facts({})
+    monkeypatch.setattr(node_state, "_SYS", tmp_path)
+    facts = node_state.state({})
     assert facts["link_bit_s"] == {"eth0": 10**10, "eth1": None, "veth0": None}
     assert facts["rdma_state"] == {"mlx5_0:1": "4: ACTIVE"}
 

@@ -53,14 +53,16 @@ def test_a_measured_campaign_makes_no_claim_about_others(made):
 
 def test_only_what_is_there_is_in_the_report(made):
     """Both forms, with the campaign's own provenance; what has no data is named, and has no section."""
-    report, _ = made
-    page = report.html.read_text()
+    page_file, _ = made
+    page = page_file.read_text()
     provenance = page[page.index("Appendix: provenance</h1>") :]
     cells = re.findall(r"<td[^>]*>(.*?)</td>", provenance, re.S)
-    assert cells[1:3] == ["mine", "measured"] and report.pdf.read_bytes().startswith(b"%PDF")
+    assert cells[1:3] == ["mine", "measured"] and page_file.with_suffix(
+        ".pdf"
+    ).read_bytes().startswith(b"%PDF")
     heads = " ".join(re.findall(r"<h1.*?</h1>", page, re.S))
     assert "HPL over nodes" in heads and "daemon" not in heads.lower()
     text = re.sub(r"<[^>]+>|\s+", " ", page).replace("\\", "")
     assert re.search(r"42_hpl_noise: .* holds no campaign hpl_noise", text)
-    stated = json.loads((report.html.parent / "summary.json").read_text())["findings"]
+    stated = json.loads((page_file.parent / "summary.json").read_text())["findings"]
     assert {finding["experiment"] for finding in stated} == {"hpl_scaling"}

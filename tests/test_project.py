@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -36,6 +37,35 @@ def test_conda_lists_the_same_packages(file, wanted):
     listed = names(re.findall(r"^ +- ([^#\n:]+?) *(?:#.*)?$", text, re.M))
     conda = {"pypandoc-binary": "pypandoc", "matplotlib": "matplotlib-base"}
     assert {conda.get(name, name) for name in names(wanted)} <= listed
+
+
+@pytest.mark.parametrize("file", ["environment.yml", "environment-test.yml"])
+def test_conda_finds_versions_that_go_together(file, tmp_path):
+    """A real solver says so, where there is one and its channel answers; nothing is installed."""
+    solver = shutil.which("micromamba") or shutil.which("conda")
+    if not solver:
+        pytest.skip(f"{file} is not solved: there is no micromamba and no conda here")
+    verbs = ["create"] if solver.endswith("micromamba") else ["env", "create"]
+    done = subprocess.run(
+        [solver, *verbs, "--dry-run", "--prefix", str(tmp_path / "new"), "--file", ROOT / file],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    said = done.stdout + done.stderr
+    if re.search(r"resolve host|ConnectionError|HTTPError|onnection failed|Download error", said):
+        pytest.skip(f"{file} is not solved: its channel does not answer")
+    assert not done.returncode, said
+
+
+def test_binder_and_container_have_what_the_makefile_installs():
+    """Binder reads the same lists; the container's user is an ordinary one when `make setup` runs."""
+    binder = ROOT / "binder"
+    assert (binder / "apt.txt").read_text() == (ROOT / "debian-packages.txt").read_text()
+    (line,) = (binder / "requirements.txt").read_text().split("\n")[:-1]
+    assert (binder / line.removeprefix("-r ")).resolve() == ROOT / "requirements.lock"
+    steps = (ROOT / "Containerfile").read_text()
+    assert steps.index("USER reader") < steps.index("RUN make setup")
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-uv.lock"])

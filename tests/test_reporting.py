@@ -1,9 +1,15 @@
 """`make report`: in which order notebooks are run, and what becomes of those that cannot be."""
 
+import os
+import signal
+import subprocess
+import sys
 import threading
 from types import SimpleNamespace
 
+import nbformat
 import pytest
+from command_line import ROOT
 
 import reporting
 from analysis import paths, report
@@ -78,3 +84,30 @@ def test_ones_own_data_are_not_filled_up(make, tmp_path):
         found.books == SECTIONS - {"40_hpl_scaling"}
         and ("40_hpl_scaling", "stored") not in found.run
     )
+
+
+def test_an_interrupted_notebook_says_nothing(tmp_path):
+    """Ctrl+C while a cell runs: no traceback, neither of the kernel's nor of ours."""
+    book = tmp_path / "slow.ipynb"
+    cells = [nbformat.v4.new_code_cell("preset = out = ''", metadata={"tags": ["parameters"]})]
+    slow = (
+        "import time\nfor second in range(60):\n    print('waits', flush=True)\n    time.sleep(1)"
+    )
+    cells.append(nbformat.v4.new_code_cell(slow))
+    kernel = {"name": "python3", "display_name": "Python", "language": "python"}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), book)
+    code = (
+        "import sys, reporting; from pathlib import Path\n"
+        f"from analysis import paths; paths.EXECUTED = Path({str(tmp_path)!r})\n"
+        f"try: reporting._papermill(Path({str(book)!r}), 'stored', '', sys.stdout)\n"
+        "except KeyboardInterrupt: sys.exit(130)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    looks = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    looks["start_new_session"] = True  # as in a terminal, all its processes hear of Ctrl+C
+    with subprocess.Popen([sys.executable, "-c", code], env=environment, **looks) as running:
+        while "waits" not in running.stdout.readline():
+            assert running.poll() is None
+        os.killpg(running.pid, signal.SIGINT)
+        rest = running.communicate(timeout=60)[0]
+    assert running.returncode == 130 and not set(rest.split()) - {"waits"}, rest

@@ -232,6 +232,7 @@ def test_losses_planted_in_the_emulated_campaign_are_found():
     assert found >= 0.9 * planted and strange <= 0.05 * planted
 
 
+@pytest.mark.long
 def test_the_emulated_cluster_is_found_out(tmp_path, monkeypatch):
     """Real MPI between 6 paced nodes: the node and the link that the testbed's description makes slower are named."""
     whole = experiment.read_testbed("suspect_model")

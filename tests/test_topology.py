@@ -1,4 +1,4 @@
-"""Network designs: planted slowdowns come back, the page's belief is judged, prices move what has them."""
+"""Network designs: planted slowdowns come back, and the page's belief is judged."""
 
 import math
 from functools import cache
@@ -118,19 +118,6 @@ def test_at_the_break_even_price_a_budget_buys_as_much_either_way(slow, saved, m
     assert topology.break_even(1.0, saved) == math.inf
     part = topology.bearable(slow, margin)
     assert part == 1 or 1 - part + part * slow == pytest.approx(1 / (1 - margin))
-
-
-def test_prices_move_the_designs_that_have_them():
-    """A part's price is that of its designs; what is no part is refused."""
-    study = planted_study()
-    typed = topology.at_prices(study, {"cisco_6509e": 200e3})
-    moved = typed.costs.cost - study.costs.cost
-    assert moved["cisco_2to1"] == pytest.approx(200e3 - 94e3) and moved["e600_2to1"] == 0
-    costs = [row[4] for row in topology.designs_table(study).rows]
-    cheapest = study.costs.cost_per_node[list(study.proposed)].min()
-    assert costs[-1] == f"{cheapest + study.saved:.0f}" == f"{227 + 250}"
-    with pytest.raises(FalloffError, match="prices: cisco"):
-        topology.at_prices(study, {"cisco": 1.0})
 
 
 def test_lost_trials_are_left_out():

@@ -32,7 +32,6 @@ from analysis.statistics.judgement import (
 PUBLISHED = "published"
 NOT_TESTABLE = "not testable"
 PRINTED, CONSISTENT, INCONSISTENT = "printed", "consistent", "inconsistent"
-VERDICTS = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTABLE, PRINTED, CONSISTENT, INCONSISTENT)
 NO_NUMBER = "the source prints no number of it"
 NO_CAMPAIGN = "no campaign has what it is about"
 RULE = (

@@ -24,7 +24,7 @@ from analysis.bottleneck import (
 from analysis.capacity import Limits, limits
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit
-from analysis.findings import T_INTERVAL, Finding, of_estimate, origin, without_reading
+from analysis.findings import T_INTERVAL, Finding, evidence_of, of_estimate, origin, without_reading
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.models import segmented
@@ -98,11 +98,6 @@ class FanOut:
     dataset: xr.Dataset
     baseline: Mapping[str, Any]
     fans: tuple[Fan, ...]
-
-    @property
-    def evidence(self) -> str:
-        """The kind of evidence."""
-        return origin("fan_out", self.dataset)["evidence"]
 
     @property
     def blocks(self) -> int:
@@ -189,7 +184,7 @@ def finding(study: FanOut) -> str:
     """What limits the flows in each direction, and where they stop to gain, in plain English (Markdown)."""
     paragraphs = [_of_fan(study, fan) for fan in study.fans]
     paragraphs += [_untried(study), without_reading(study.dataset)]
-    if study.evidence == "emulated":
+    if evidence_of(study.dataset) == "emulated":
         paragraphs.append(
             "This emulation sets the rates of bridge and ports. So it tests whether the method finds a known limit. It "
             "does not say what limited the source."
@@ -200,7 +195,7 @@ def finding(study: FanOut) -> str:
 def _of_fan(study: FanOut, fan: Fan) -> str:
     verdict = fan.verdict
     flows = f"{study.baseline['receivers']} {fan.flows}"
-    basis = f"{counted(study.blocks, 'block')}, {study.evidence} evidence"
+    basis = f"{counted(study.blocks, 'block')}, {evidence_of(study.dataset)} evidence"
     if verdict.limit == UNDECIDED:
         answer = f"**What limits {flows} is undecided** ({basis}): {verdict.reason}."
     else:
@@ -253,7 +248,7 @@ def figures(study: FanOut) -> dict[str, Exhibit]:
         "fan_out",
         aggregate_and_changes(study),
         "Goodput of all flows over their number, and below it what one change at a time does",
-        Basis(study.evidence, study.blocks, "every run above, 90 % t intervals below"),
+        Basis(evidence_of(study.dataset), study.blocks, "every run above, 90 % t intervals below"),
         "Above, goodput of all flows over their number for both directions, with the links' limits; below, the ratio of "
         "goodputs after and before each change",
         f"Marks above are single runs, marks below are geometric means. The dotted line below is the least change that counts, {percent(LEAST_GROWTH, 0)}.",
@@ -285,7 +280,7 @@ def _aggregate(axes: Axes, fan: Fan) -> None:
     shared = fan.limits[int(receivers.max())].shared / GBIT
     line = {"color": style.INK, "linewidth": 0.9}
     label = "limit of the flows' own links"
-    axes.plot(receivers, links, "--", label=label, gid=drawing.BOUND, **line)
+    axes.plot(receivers, links, "--", label=label, **line)
     axes.axhline(shared, linestyle=":", label="limit of the link that all share", **line)
     look, values = style.look(fan.direction), fan.goodput.values / GBIT
     every = np.broadcast_to(receivers, values.shape).ravel()

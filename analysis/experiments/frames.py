@@ -13,7 +13,7 @@ from analysis import drawing, published, style
 from analysis.attributes import interconnects, settings, short_names
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit
-from analysis.findings import Finding, known, of_control, of_estimate, origin
+from analysis.findings import Finding, evidence_of, known, of_control, of_estimate, origin
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import mean_over
 from analysis.statistics.judgement import Control, judge_control
@@ -273,7 +273,7 @@ def figures(study: Frames) -> dict[str, Exhibit]:
             "packet_sizes",
             datagrams_over_size(study.sizes),
             "Datagrams that the sender offers each path, and those that do not reach the receiver's socket, over the frame",
-            Basis(origin("frames", study.sizes.dataset)["evidence"], n, intervals),
+            Basis(evidence_of(study.sizes.dataset), n, intervals),
             "Datagrams sent per second and their loss over the frame size, for a cable and a switch",
             "Small marks are single blocks. An interval may end outside of the axes. Loss is that on the path and at the socket.",
             rests_on=FIGURES["packet_sizes"],
@@ -288,7 +288,7 @@ def datagrams_over_size(study: PacketSizes) -> Figure:
     with style.styled():
         figure, (sent, loss) = drawing.new_figures(3.2, 2)
         limit = points.limit.sel(path=study.reference)
-        sent.plot(steps, limit, "_", color=style.INK, ms=16, label="wire limit", gid=drawing.BOUND)
+        sent.plot(steps, limit, "_", color=style.INK, ms=16, label="wire limit")
         for place, path in ((-SIDESTEP, study.reference), (SIDESTEP, study.compared)):
             x, at = steps + place, points.sel(path=path)
             drawing.runs(sent, path, x, at.sent, names[path])

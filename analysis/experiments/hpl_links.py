@@ -11,7 +11,7 @@ from analysis import drawing, style
 from analysis.attributes import interconnects, short_names
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit, Table
-from analysis.findings import known
+from analysis.findings import evidence_of, known
 from analysis.fitting.adequacy import follows
 from analysis.fitting.batch import refit
 from analysis.models import hockney
@@ -46,11 +46,6 @@ class Links:
     misfit: xr.DataArray
     straight: xr.DataArray
     load: xr.DataArray | None = None
-
-    @property
-    def evidence(self) -> str:
-        """The kind of the data."""
-        return self.dataset.evidence.values.ravel()[0].item()
 
     @property
     def shortest(self) -> xr.DataArray:
@@ -158,7 +153,11 @@ def figures(study: Links) -> dict[str, Exhibit]:
             "token_load",
             times_under_load(study),
             "Time of a message one way when several pairs of nodes exchange messages at once",
-            Basis(study.evidence, study.load.sizes["block"], "every block shown, no intervals"),
+            Basis(
+                evidence_of(study.dataset),
+                study.load.sizes["block"],
+                "every block shown, no intervals",
+            ),
             "Time of a message over the number of pairs, a panel a size, a series a network",
             "A mark is the mean over a block's pairs and runs. All nodes share one machine's processors.",
             rests_on=FIGURES["token_load"],
@@ -202,7 +201,11 @@ def links_table(study: Links) -> Table:
         "a mean time from α + β s, for messages of size s. A bandwidth may exceed the link's rate: what fits into a shaper's "
         "burst passes at once"
     )
-    basis = Basis(study.evidence, study.time.sizes["block"], "95 % percentile intervals over draws")
+    basis = Basis(
+        evidence_of(study.dataset),
+        study.time.sizes["block"],
+        "95 % percentile intervals over draws",
+    )
     return Table("prediction-links", columns, "llrlrr", rows, caption, basis)
 
 

@@ -218,37 +218,29 @@ def shares_by_size(study: Payload) -> Figure:
         return figure
 
 
-@dataclass(frozen=True)
-class Trust:
+def trust(file: Path = TRUST) -> pd.DataFrame:
     """The simulation beside HPL itself on modelled networks, where nothing but messages takes time.
 
-    `cases` has a row for each: network, P, Q, N, NB, BCAST and DEPTH as in HPL.dat, the times `unmocked_s` of HPL itself
-    and `simulated_s`, and `difference` [1], the latter over the former less one. `largest` [1] is without its sign.
+    A row for each case of the file that runners/testbeds/trust.py writes: network, P, Q, N, NB, BCAST and DEPTH as in
+    HPL.dat, the times `unmocked_s` of HPL itself and `simulated_s`, and `difference` [1], the latter over the former
+    less one.
     """
-
-    cases: pd.DataFrame
-    largest: float
-
-
-def trust(file: Path = TRUST) -> Trust:
-    """The cases of the file that runners/testbeds/trust.py writes."""
     described = tomllib.loads(paths.INTERCONNECTS.read_text(encoding="utf-8"))
     cases = pd.read_csv(file)
-    cases["network"] = [described[name]["short"] for name in cases.network]
-    cases["difference"] = cases.simulated_s / cases.unmocked_s - 1
-    return Trust(cases, float(cases.difference.abs().max()))
+    names = [described[name]["short"] for name in cases.network]
+    return cases.assign(network=names, difference=cases.simulated_s / cases.unmocked_s - 1)
 
 
-def trust_finding(study: Trust) -> str:
+def trust_finding(cases: pd.DataFrame) -> str:
     """How far the simulation's time is off HPL's own where only messages take time, in plain English (Markdown)."""
-    cases = study.cases
     worst = cases.loc[cases.difference.abs().idxmax()]
+    largest = percent(abs(worst.difference), 2)
     sentences = [
-        f"**With computation switched off, the simulation and HPL itself differ by at most {percent(study.largest, 2)}**",
+        f"**With computation switched off, the simulation and HPL itself differ by at most {largest}**",
         f"({counted(len(cases), 'case')}, simulated evidence).",
         f"In {int((cases.difference == 0).sum())} of them both print the same rate, to its last digit.",
     ]
-    if study.largest:
+    if worst.difference:
         sentences.append(
             f"The simulation takes {'less' if worst.difference < 0 else 'more'} time in the worst case: {worst.P} × "
             f"{worst.Q} nodes on {worst.network}, NB = {worst.NB}, BCAST = {worst.BCAST}, DEPTH = {worst.DEPTH}."

@@ -12,30 +12,24 @@ from analysis import drawing, style, todays_run
 from analysis.attributes import short_names, testbed
 from analysis.contrasts import Contrast, contrasts, differences, log_ratios
 from analysis.derive import PACED, points
-from analysis.exhibit import Basis, Exhibit, Table
-from analysis.findings import Finding, of_control, of_fall, origin, today_of
-from analysis.fitting.adequacy import CLOSE
-from analysis.fitting.compare import Law, laws
+from analysis.exhibit import Basis, Exhibit
+from analysis.findings import Finding, fall_in_words, of_control, of_fall, origin, today_of
 from analysis.links import networks
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import ratios
-from analysis.statistics.judgement import FALLS_OFF, FLAT, REFUSED, RISES, SIZE_OPEN
+from analysis.statistics.judgement import REFUSED
 from analysis.statistics.reproduction import Reproduction, reproduction
 from analysis.wording import (
-    UNKNOWN,
     counted,
-    estimate,
     fixed,
     listed,
     number,
     percent,
-    percent_range,
     plain,
 )
 
 FIGURES = {"share": ("hpl_scaling",), "falls": ("hpl_scaling",)}  # what each rests on
-MODEL = "universal_scalability"  # of n times the share, as `fitting.compare.laws` has it
-NOTHING = 0.0005  # a smaller loss is called nothing
+MODEL = "universal_scalability"  # of n times the share
 # Of a doubling: between two networks, and from a mean to its runs.
 SIDESTEP, RUNS_ASIDE = 0.13, 0.06
 
@@ -52,7 +46,6 @@ class Scaling:
     dataset: xr.Dataset
     points: xr.Dataset
     contrasts: tuple[Contrast, ...]
-    laws: tuple[Law, ...]
     networks: pd.DataFrame
     today: dict[str, Reproduction]
     today_run: xr.Dataset | None
@@ -69,14 +62,13 @@ class Scaling:
 
 
 def analyse(hpl_scaling: xr.Dataset, today: xr.Dataset | None = None) -> Scaling:
-    """Derive points, statements and laws; raises FalloffError when there is no HPL trial."""
+    """Derive points and statements; raises FalloffError when there is no HPL trial."""
     derived = points(hpl_scaling)
     judged = contrasts(derived)
     return Scaling(
         dataset=hpl_scaling,
         points=derived,
         contrasts=judged,
-        laws=tuple(laws(derived)),
         networks=networks(hpl_scaling),
         today={} if today is None else _reproductions(judged, contrasts(points(today))),
         today_run=today,
@@ -147,30 +139,9 @@ def finding(study: Scaling) -> str:
 
 def _verdict(study: Scaling, contrast: Contrast) -> str:
     """One statement's answer; the first also has the blocks, the margin and the evidence."""
-    judged, (name, against) = contrast.verdict, _in_a_sentence(study, contrast)
-    nodes, fall, basis = f"from {contrast.start} to {contrast.end} nodes", judged.fall, []
-    change = "loses nothing"
-    if fall is not None and abs(fall) >= NOTHING:
-        change = f"loses {percent(fall)}" if fall > 0 else f"gains {percent(-fall)}"
-    if judged.interval:
-        low, high = judged.interval
-        # The interval of a gain has the gain's sign.
-        ends = (-high, -low) if change.startswith("gains") else (low, high)
-        basis.append(f"{100 * judged.confidence:g} % interval {percent_range(ends)}")
-    if contrast is study.primary[0]:
-        basis += [counted(judged.blocks, "block")] if judged.interval else []
-        basis += [f"margin {percent(judged.margin, 0)}", f"{judged.evidence} evidence"]
-    within = f" ({', '.join(basis)})" if basis else ""
-    return {
-        FALLS_OFF: f"**{name} falls off**: against {against}, HPL {change} of its rate {nodes}{within}.",
-        FLAT: f"**{name} stays flat** against {against} {nodes}: HPL {change}{within}.",
-        RISES: f"**{name} gains on {against}** {nodes}: HPL {change}{within}.",
-        SIZE_OPEN: f"**{name} falls against {against}** {nodes}. Whether by more than the margin of "
-        f"{percent(judged.margin, 0)} is open.",
-    }.get(
-        judged.answer,
-        f"Whether {name} falls against {against} {nodes} is open. {plain(judged.reason)}",
-    )
+    span = f"from {contrast.start} to {contrast.end} nodes"
+    is_first = contrast is study.primary[0]
+    return fall_in_words(contrast.verdict, *_in_a_sentence(study, contrast), span, is_first)
 
 
 def _in_a_sentence(study: Scaling, contrast: Contrast) -> tuple[str, str]:
@@ -278,9 +249,6 @@ def findings(study: Scaling) -> Iterator[Finding]:
 def figures(study: Scaling) -> dict[str, Exhibit]:
     """Shares over nodes, and the falls against their margin."""
     names, interconnects = short_names(study.dataset), study.points.interconnect.values
-    followed = {law.interconnect for law in study.laws if law.follows}
-    missed = [names[name] for name in interconnects if name not in followed]
-    no_curve = f" No curve is drawn: no law of scalability follows {listed(missed)}."
     orders = study.points.N.max(["block", "interconnect"]).dropna("nodes").values
     order = f" N goes from {orders[0]:.0f} to {orders[-1]:.0f}." if orders.size else ""
     diamonds = " Diamonds are today's run."
@@ -295,7 +263,7 @@ def figures(study: Scaling) -> dict[str, Exhibit]:
             "Share of the nodes' known rate over the number of nodes, a series for each of "
             + ", ".join(names[name] for name in interconnects),
             "Small marks are single runs; open marks and bars are geometric means with their intervals. Networks stand "
-            f"side by side at each node count.{order}{no_curve if missed else ''}",
+            f"side by side at each node count.{order}",
             rests_on=FIGURES["share"],
         ),
         "falls": Exhibit(
@@ -359,31 +327,3 @@ def falls(study: Scaling) -> Figure:
         axes.set_xlabel("fall [%]")
         drawing.legend_below(figure, axes, 4)
         return figure
-
-
-def laws_table(study: Scaling) -> Table:
-    """Every law that the data can carry, and whether it follows them."""
-    names, most = short_names(study.dataset), int(study.points.nodes.max())
-    rows = []
-    for law in study.laws:
-        if law.comparison.pooled:
-            held_out, error = law.comparison.held_out, UNKNOWN
-            if held_out is not None:
-                error = estimate(100 * held_out.error, *(100 * end for end in held_out.interval))
-            follows, miss = "yes" if law.follows else "no", number(100 * law.miss)
-            title = law.comparison.model.title
-            rows.append((names[law.interconnect], title, miss, follows, error))
-    columns = (
-        "Network",
-        "Model",
-        "Largest miss [%]",
-        "Follows",
-        f"Error at {most} nodes [%] (95 % interval)",
-    )
-    caption = (
-        "Models of the share over nodes. A model follows its data if it misses no mean by more than "
-        f"{percent(CLOSE, 0)}, or no lack of fit can be shown; only then may its curve be drawn. The last column: what "
-        "the model predicts for the most nodes from the fewer ones, less what was measured."
-    )
-    basis = _basis(study, study.points.sizes["block"], "95 % t intervals")
-    return Table("scaling-laws", columns, "llrll", rows, caption, basis)

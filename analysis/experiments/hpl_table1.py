@@ -16,12 +16,12 @@ from analysis.attributes import short_names
 from analysis.contrasts import differences, log_ratios
 from analysis.derive import at_only_level, over_factors, points
 from analysis.efficiency import PLATEAU, rpeak
-from analysis.exhibit import Basis, Exhibit, Table
+from analysis.exhibit import Basis, Exhibit
 from analysis.findings import Finding, known, of_fall, origin
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, SIZE_OPEN, Judgement, judge
-from analysis.wording import counted, estimate, fixed, listed, percent, percent_range
+from analysis.wording import counted, fixed, listed, percent, percent_range
 
 TICKS = (2, 4, 8, 12, 16, 20, 24, 28, 32, 36)  # nodes
 SIDESTEP = 0.4  # nodes, by which single runs stand left of their mean
@@ -264,31 +264,3 @@ def over_nodes(study: Table1) -> Figure:
             axes.secondary_yaxis("right", functions=scales).set_ylabel("Rmax / Rpeak [%]")
         drawing.legend_below(figure, axes, 3)
         return figure
-
-
-def shares_table(study: Table1) -> Table:
-    """The share of every case, emulated and simulated."""
-    names, networks = short_names(study.dataset), study.shares.interconnect.values.tolist()
-    columns, align = ["Nodes", "Grid"], "rl"
-    for network in networks:
-        columns += [f"{names[network]}, emulated [%]", *["simulated [%]"] * study.has_simulation]
-        align += "l" + "r" * study.has_simulation
-    rows = []
-    for n in study.cases:
-        grid = study.points[["P", "Q"]].sel(nodes=n).max()
-        row = [str(n), f"{int(grid.P)} × {int(grid.Q)}"]
-        for network in networks:
-            at = 100 * study.shares.sel(interconnect=network, nodes=n)
-            row.append(estimate(at.emulated, at.low, at.high, _one_decimal))
-            if study.has_simulation:
-                row.append(_one_decimal(known(at.simulated)))
-        rows.append((*row, str(int(study.shares.blocks.sel(nodes=n).min()))))
-    caption = (
-        "HPL's rate as a share of what the nodes compute together, in every case. Emulated: geometric means. Simulated: at "
-        "the paper's own scale, without scatter. The last column counts the valid blocks of the network that has fewer."
-    )
-    return Table("table1-shares", (*columns, "Blocks"), align + "r", rows, caption, _basis(study))
-
-
-def _one_decimal(value: float | None) -> str:
-    return fixed(value, 1)

@@ -13,10 +13,11 @@ from analysis import drawing, published, style
 from analysis.attributes import design, interconnects
 from analysis.contrasts import log_ratios
 from analysis.derive import at_only_level, over_factors
-from analysis.exhibit import Basis, Exhibit, Table
+from analysis.exhibit import Basis, Exhibit
 from analysis.findings import (
     T_INTERVAL,
     Finding,
+    evidence_of,
     of_estimate,
     of_fall,
     origin,
@@ -39,9 +40,7 @@ from analysis.statistics.judgement import (
 from analysis.statistics.reproduction import prediction_interval
 from analysis.wire import wire_limit
 from analysis.wording import (
-    UNKNOWN,
     counted,
-    estimate,
     fixed,
     listed,
     percent,
@@ -109,7 +108,6 @@ class Hpl:
     dataset: xr.Dataset
     points: xr.Dataset
     baseline: str
-    margin: float
     fewest: int
     ways: tuple[Way, ...]
 
@@ -117,11 +115,6 @@ class Hpl:
     def most(self) -> int:
         """The most nodes."""
         return int(self.points.nodes.max())
-
-    @property
-    def evidence(self) -> str:
-        """The kind of the data."""
-        return origin("link_bonding", self.dataset)["evidence"]
 
 
 @dataclass(frozen=True)
@@ -178,15 +171,14 @@ def sent_by_lesser(dataset: xr.Dataset) -> xr.DataArray:
 def _hpl(dataset: xr.Dataset) -> Hpl:
     points = over_factors(dataset, rate=dataset.hpl_rate, lesser=sent_by_lesser(dataset))
     points = at_only_level(points, "interconnect").drop_vars("interconnect")
-    planned, evidence = design(dataset), origin("link_bonding", dataset)["evidence"]
+    planned, evidence = design(dataset), evidence_of(dataset)
     others = [way for way in points.aggregation.values.tolist() if way != planned["baseline"]]
     each = product(others, points.ranks_per_node.values.tolist())
     ways = [_way(way, ranks, points, planned, evidence) for way, ranks in each]
     if all(way.growth for way in ways):
         growths = within_campaign([way.growth for way in ways])
         ways = [replace(way, growth=growth) for way, growth in zip(ways, growths)]
-    baseline, margin, fewest = (planned[name] for name in ("baseline", "margin", "fewest_nodes"))
-    return Hpl(dataset, points, baseline, margin, fewest, tuple(ways))
+    return Hpl(dataset, points, planned["baseline"], planned["fewest_nodes"], tuple(ways))
 
 
 def _way(aggregation: str, ranks: int, points: xr.Dataset, planned: Mapping, evidence: str) -> Way:
@@ -287,18 +279,15 @@ def finding(study: LinkBonding) -> str:
 
 def _of_gains(hpl: Hpl) -> Iterator[str]:
     """The largest gain on the most nodes of those that are surely above 0, if any, else of all; and what it tells."""
-    gains = {way.name: way.gain(hpl.most) for way in hpl.ways}
-    ways = [way for way in hpl.ways if np.isfinite(gains[way.name][0])]
-    sure = [way for way in ways if gains[way.name][1] > 0]
-    where = counted(hpl.most, "node")
-    if not ways:
+    where, best = counted(hpl.most, "node"), _best(hpl)
+    if best is None:
         reason = "no block has valid runs over one link and over two"
         yield f"**What a second link gives HPL on {where} cannot be said**: {reason}."
         return
-    best = _best(hpl)
-    gain, low, high = gains[best.name]
+    gain, low, high = best.gain(hpl.most)
+    ways = [way for way in hpl.ways if np.isfinite(way.gain(hpl.most)[0])]
     blocks = int(best.gains.blocks.sel(nodes=hpl.most))
-    basis = f"{counted(blocks, 'block')}, {hpl.evidence} evidence"
+    basis = f"{counted(blocks, 'block')}, {evidence_of(hpl.dataset)} evidence"
     if not (low > 0 or high < 0):
         reason = f"no gain is surely above or below 0 ({basis})"
         yield f"**Whether a second link gives HPL anything on {where} is open**: {reason}."
@@ -308,7 +297,7 @@ def _of_gains(hpl: Hpl) -> Iterator[str]:
         f"(95 % t interval {percent_range((low, high))}, {basis}). This is the largest of {counted(len(ways), 'gain')}, picked after "
         "the run."
     )
-    if sure:
+    if low > 0:
         yield _growth(hpl, best)
         waits = percent_range((communication(low), communication(high)))
         yield (
@@ -390,7 +379,7 @@ def _of_micro(study: Micro) -> str:
     if not ends.size:
         return "What TCP connections get of two links cannot be said: no way of using both has a valid run."
     fewest, most = ends.streams.values.tolist()
-    evidence = origin("link_bonding", study.dataset)["evidence"]
+    evidence = evidence_of(study.dataset)
     few, many = ([fixed(float(n), 2) for n in ends.isel(streams=at)] for at in (0, -1))
     names = [NAMES[way] for way in ends.aggregation.values]
     filled = listed([f"{links} links by {name}" for links, name in zip(few, names)])
@@ -407,7 +396,7 @@ def figures(study: LinkBonding) -> dict[str, Exhibit]:
         "link_bonding",
         gains_over_nodes(hpl),
         "HPL's gain from a second link, against one link in the same block",
-        Basis(hpl.evidence, hpl.points.sizes["block"], "95 % t intervals"),
+        Basis(evidence_of(hpl.dataset), hpl.points.sizes["block"], "95 % t intervals"),
         "Gain over one link over nodes, a panel for each number of processes a node, a series for each way",
         "Small marks are single blocks. Open marks and bars are geometric means with their intervals, which may end "
         "outside of the axes. Crosses are a blog's single runs (published). How many processes a node it ran is not known.",
@@ -435,7 +424,7 @@ def gains_over_nodes(hpl: Hpl) -> Figure:
                 drawing.interval(axes, name, places * 2**APART, *ends)
             places = drawing.beside(blog.index.values, len(ways), len(ways) + 1)
             cross = {"color": style.INK, "markersize": 6, "label": "published (blog)"}
-            axes.plot(places, 100 * blog.values, style.PUBLISHED_MARKERS["gige"], **cross)
+            axes.plot(places, 100 * blog.values, style.PUBLISHED_MARKER, **cross)
             axes.set_title(f"{_processes(ranks)} a node", loc="left")
             axes.set_ylabel("gain over one link [%]")
         # By the blocks: intervals of two or three of them may be wider than all gains together.
@@ -446,36 +435,6 @@ def gains_over_nodes(hpl: Hpl) -> Figure:
         drawing.node_axis(panels[-1], hpl.points.nodes.values)
         drawing.legend_below(figure, panels, 3)
         return figure
-
-
-def growth_table(study: LinkBonding) -> Table:
-    """Every way's gain on the fewest and the most nodes, whether it grows, and its check on one node."""
-    hpl = study.hpl
-    columns = (
-        "Way, processes a node",
-        f"On {hpl.fewest} nodes ({percent(0.95, 0)})",
-        f"On {hpl.most} nodes ({percent(0.95, 0)})",
-        f"Rise ({percent(0.9, 0)})",
-        "The gain",
-        "Blocks",
-        f"On 1 node ({percent(0.95, 0)})",
-    )
-    caption = (
-        f"HPL's gain from a second link, and whether it rises from {hpl.fewest} to {hpl.most} nodes beyond a margin of "
-        f"{percent(hpl.margin, 0)}, by Holm's procedure over all rows. One node uses no link, so that its gain should be none."
-    )
-    rows = [_growth_row(hpl, way) for way in hpl.ways]
-    basis = Basis(hpl.evidence, hpl.points.sizes["block"], "t intervals")
-    return Table("link-bonding", columns, "lrrrlrr", rows, caption, basis)
-
-
-def _growth_row(hpl: Hpl, way: Way) -> tuple[str, ...]:
-    few, most, alone = (estimate(*way.gain(nodes), percent) for nodes in (hpl.fewest, hpl.most, 1))
-    cells = (UNKNOWN, UNKNOWN, UNKNOWN)
-    if growth := way.growth:
-        answer = GROWTH.get(growth.answer, growth.answer)
-        cells = estimate(*_rise(growth), percent), answer, str(growth.blocks)
-    return f"{NAMES[way.aggregation]}, {way.ranks_per_node}", few, most, *cells, alone
 
 
 def published_gains() -> pd.Series:

@@ -14,11 +14,11 @@ from analysis import drawing, style
 from analysis.attributes import interconnects, settings, short_names
 from analysis.capacity import travelled
 from analysis.derive import over_factors
-from analysis.exhibit import Basis, Exhibit, Table
+from analysis.exhibit import Basis, Exhibit
 from analysis.findings import (
     T_INTERVAL,
     Finding,
-    known,
+    evidence_of,
     of_control,
     of_estimate,
     origin,
@@ -28,19 +28,16 @@ from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.models import bandwidth_delay
 from analysis.statistics import design as designs
-from analysis.statistics.intervals import average, rates
+from analysis.statistics.intervals import average
 from analysis.statistics.judgement import Control, judge_control
 from analysis.statistics.repeats import Reproducibility, judge_repeats
 from analysis.wire import wire_limit
 from analysis.wording import (
-    UNKNOWN,
     between,
     byte_range,
     byte_size,
     counted,
-    estimate,
     fixed,
-    number,
     percent,
     percent_range,
 )
@@ -49,7 +46,6 @@ from runners.record import FalloffError
 # The campaigns, and the files of data/, that each figure rests on.
 FIGURES = {"long_path": ("long_path",), "long_path_repeats": ("long_repeats",)}
 MODEL = "bandwidth_delay"
-MBIT, KIB, MS = 1e6, 1024, 1e-3
 MAIN_PATH = "long_5ms"  # the path of the summary and of a quick run
 MISSES = "the model misses its data"
 SPREAD = 0.6  # of a row, for the repeats in it
@@ -61,9 +57,8 @@ PLACE = ("path", "congestion_control", "direction")
 class Curve:
     """Goodput over the socket buffer on one path, with one congestion control, in one direction.
 
-    `goodput` [bit/s] is over (block, window_bytes). `rate` [bit/s on the wire], `wire_limit` [bit/s] and `round_trip`
-    [s] are of the path's description; `measured_round_trip` [s] is what the sending kernel saw with the smallest
-    buffer, which fills no queue: the median over the blocks, NaN where it is not known.
+    `goodput` [bit/s] is over (block, window_bytes). `wire_limit` [bit/s] and `round_trip` [s] are of the path's
+    description.
     `fitted` is the bandwidth-delay model of every block and `knee` its (estimate, low, high) [B of buffer asked for],
     a 95 % t interval over the blocks; where the data do not carry it, `fitted` is None, and `refused` says why.
     `follows` says whether the model follows its data: else the knee is not quoted.
@@ -73,29 +68,17 @@ class Curve:
     congestion_control: str
     direction: str
     goodput: xr.DataArray
-    rate: float
     wire_limit: float
     round_trip: float
-    measured_round_trip: float
     fitted: BlockFit | None = None
     knee: tuple[float, float, float] = (np.nan, np.nan, np.nan)
     refused: str = ""
     follows: bool = False
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        """What tells it from the other curves."""
-        return self.path, self.congestion_control, self.direction
-
-    @property
     def product(self) -> float:
         """The window [B] that theory asks for: the wire limit times the round trip of the description."""
         return bandwidth_delay.knee(self.wire_limit, self.round_trip)
-
-    @property
-    def shares(self) -> xr.Dataset:
-        """Harmonic means of goodput / wire limit [1] over (window_bytes), with 95 % t intervals."""
-        return rates(self.goodput / self.wire_limit)
 
 
 @dataclass(frozen=True)
@@ -132,9 +115,9 @@ class Repeats:
 class LongPath:
     """The campaign's dataset and all that follows from it, and the study of repeats where there are data for one.
 
-    `points` is over (block, *factors): `goodput` [bit/s] and `round_trip` [s], the sending kernel's mean; buffers that
-    no trial got, such as larger ones than the machine grants, are left out. `contrasts` judge, by (control, path, direction), whether another congestion control
-    has the same goodput at the largest buffer as the design's `control` in the same blocks.
+    `points` is over (block, *factors): `goodput` [bit/s]; buffers that no trial got, such as larger ones than the machine
+    grants, are left out. `contrasts` judge, by (control, path, direction), whether another congestion control has the
+    same goodput at the largest buffer as the design's `control` in the same blocks.
     """
 
     dataset: xr.Dataset
@@ -144,11 +127,6 @@ class LongPath:
     curves: tuple[Curve, ...]
     contrasts: dict[tuple[str, str, str], Control]
     repeats: Repeats | None = None
-
-    @property
-    def evidence(self) -> str:
-        """The kind of evidence."""
-        return origin("long_path", self.dataset)["evidence"]
 
     @property
     def blocks(self) -> int:
@@ -166,9 +144,8 @@ def analyse(long_path: xr.Dataset, long_repeats: xr.Dataset | None = None) -> Lo
 
     Raises FalloffError when one of them holds no iperf3 trial.
     """
-    points = over_factors(
-        long_path, runner="iperf3", goodput=long_path.goodput, round_trip=long_path.rtt_mean
-    ).sortby("window_bytes")
+    points = over_factors(long_path, runner="iperf3", goodput=long_path.goodput)
+    points = points.sortby("window_bytes")
     measured = points.goodput.notnull().any([dim for dim in points.dims if dim != "window_bytes"])
     points = points.sel(window_bytes=measured) if measured.any() else points
     design = designs.read(long_path)
@@ -202,11 +179,10 @@ def _places(points: xr.Dataset) -> Iterator[tuple[str, str, str]]:
 
 
 def _described(dataset: xr.Dataset, path: str, direction: str) -> dict[str, float]:
-    """Rate [bit/s on the wire], wire limit [bit/s] and round trip [s] of a path in a direction."""
+    """Wire limit [bit/s] and round trip [s] of a path in a direction."""
     table = interconnects(dataset)[path]
     way = travelled(table, settings(dataset), direction)
-    limit = wire_limit(way.rate, table["mtu"])
-    return {"rate": way.rate, "wire_limit": limit, "round_trip": way.round_trip}
+    return {"wire_limit": wire_limit(way.rate, table["mtu"]), "round_trip": way.round_trip}
 
 
 def _curve(dataset: xr.Dataset, points: xr.Dataset, *place: str) -> Curve:
@@ -216,7 +192,6 @@ def _curve(dataset: xr.Dataset, points: xr.Dataset, *place: str) -> Curve:
     values = {
         **dict(zip(PLACE, place)),
         "goodput": goodput,
-        "measured_round_trip": float(at.round_trip.isel(window_bytes=0).median()),
         **_described(dataset, place[0], place[2]),
     }
     try:
@@ -297,7 +272,7 @@ def finding(study: LongPath) -> str:
 
 def _of_buffers(study: LongPath) -> Iterator[str]:
     quoted = [curve for curve in study.curves if curve.follows]
-    basis = f"{counted(study.blocks, 'block')}, {study.evidence} evidence"
+    basis = f"{counted(study.blocks, 'block')}, {evidence_of(study.dataset)} evidence"
     if not quoted:
         reason = next((curve.refused for curve in study.curves if curve.refused), MISSES)
         yield f"**From which buffer on TCP fills these paths cannot be said** ({basis}): {reason}"
@@ -345,7 +320,7 @@ def _of_repeats(study: Repeats) -> Iterator[str]:
     kinds = [series.judged.kind for series in study.series]
     again, differs = kinds.count("reproducible"), kinds.count("not reproducible")
     series = f"{len(study.series)} combinations of path, direction and congestion control"
-    evidence = origin("long_path", study.dataset)["evidence"]
+    evidence = evidence_of(study.dataset)
     basis = f"buffer {byte_size(study.buffer)}, {counted(study.blocks, 'transfer')} each, {evidence} evidence"
     if again:
         others = f", and not for {differs}" if differs else ""
@@ -375,7 +350,7 @@ def figures(study: LongPath) -> dict[str, Exhibit]:
             "long_path",
             goodput_over_buffer(study),
             "TCP's goodput over the socket buffer, both as shares of what the path allows",
-            Basis(study.evidence, study.blocks, "every run is drawn"),
+            Basis(evidence_of(study.dataset), study.blocks, "every run is drawn"),
             "Goodput as a share of the wire limit over the socket buffer as a multiple of rate times round trip, a panel "
             "for each direction and congestion control",
             "Marks are single runs. The grey line is theory: one buffer in each round trip, up to the wire limit. A path is "
@@ -384,7 +359,7 @@ def figures(study: LongPath) -> dict[str, Exhibit]:
         )
     }
     if study.repeats is not None:
-        evidence = origin("long_path", study.repeats.dataset)["evidence"]
+        evidence = evidence_of(study.repeats.dataset)
         shown["long_path_repeats"] = Exhibit(
             "long_path_repeats",
             all_repeats(study.repeats),
@@ -429,7 +404,7 @@ def _theory(axes: Axes) -> None:
     ends = axes.get_xlim()
     along = np.geomspace(*ends, 200)
     line = {"color": style.FAINT, "linewidth": 1, "zorder": 1, "label": "theory"}
-    axes.plot(along, 100 * np.minimum(along, 1), gid=drawing.COMPUTED, **line)
+    axes.plot(along, 100 * np.minimum(along, 1), **line)
     axes.set_xlim(ends)
     axes.set_ylim(0, 110)
     axes.xaxis.set_major_locator(ticker.LogLocator())
@@ -455,37 +430,3 @@ def all_repeats(study: Repeats) -> Figure:
         axes.set_xlabel("goodput / wire limit [%]")
         drawing.legend_below(figure, axes, 4)
         return figure
-
-
-def buffers_table(study: LongPath) -> Table:
-    """The buffer from which on each path is full beside the theoretical one, with the design's congestion control."""
-    names = short_names(study.dataset)
-    columns = (
-        "Path",
-        "Rate [Mbit/s]",
-        "Round trip (measured) [ms]",
-        "Rate × round trip [KiB]",
-        "Full from (95 % interval) [KiB]",
-        "Full from / product [1]",
-        "Reached [%]",
-    )
-    rows = [
-        (
-            f"{names[curve.path]}, {curve.direction}",
-            number(curve.rate / MBIT),
-            f"{number(curve.round_trip / MS)} ({number(known(curve.measured_round_trip / MS))})",
-            number(curve.product / KIB),
-            estimate(*(end / KIB for end in curve.knee)) if curve.follows else UNKNOWN,
-            fixed(curve.knee[0] / curve.product, 2) if curve.follows else UNKNOWN,
-            fixed(known(100 * curve.shares["mean"].isel(window_bytes=-1)), 1),
-        )
-        for curve in study.curves
-        if curve.congestion_control == study.control
-    ]
-    caption = (
-        f"The socket buffer from which on a path is full, with {study.control}: where goodput stops growing in the bandwidth-delay model. It is "
-        "unknown where the model misses the data or there are too few buffers. The measured round trip is with the smallest buffer. "
-        f"Reached: goodput with {byte_size(study.largest_window)} / wire limit."
-    )
-    basis = Basis(study.evidence, study.blocks, "95 % t intervals")
-    return Table("long-path", columns, "lrrrrrr", rows, caption, basis)

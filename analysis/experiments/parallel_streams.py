@@ -10,13 +10,13 @@ from matplotlib.figure import Figure
 from analysis import drawing, style
 from analysis.attributes import interconnects, short_names
 from analysis.derive import over_factors
-from analysis.exhibit import Basis, Exhibit, Table
-from analysis.findings import Finding, known, of_fall, origin
+from analysis.exhibit import Basis, Exhibit
+from analysis.findings import Finding, change, of_fall, origin
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import rates
 from analysis.statistics.judgement import FALLS_OFF, FLAT, Judgement, judge
 from analysis.wire import wire_limit
-from analysis.wording import counted, estimate, fixed, number, percent, percent_range
+from analysis.wording import counted, percent_range
 
 GBIT = 1e9
 # The campaigns that each figure rests on.
@@ -27,15 +27,14 @@ FIGURES = {"parallel_streams": ("parallel_streams",)}
 class Streams:
     """The campaign's dataset and what follows from it.
 
-    `goodput` [bit/s] is over (interconnect, streams, block), `means` its harmonic means with 95 % t intervals,
-    `retransmits` [1] over the same dims. `limits` are the wire limits [bit/s] of the networks that have one. `falls`
-    judges, by network, the fall from the fewest to the most streams.
+    `goodput` [bit/s] is over (interconnect, streams, block), `means` its harmonic means with 95 % t intervals. `limits`
+    are the wire limits [bit/s] of the networks that have one. `falls` judges, by network, the fall from the fewest to
+    the most streams.
     """
 
     dataset: xr.Dataset
     goodput: xr.DataArray
     means: xr.Dataset
-    retransmits: xr.DataArray
     limits: dict[str, float]
     falls: dict[str, Judgement]
 
@@ -55,26 +54,23 @@ class Streams:
 
 def analyse(parallel_streams: xr.Dataset) -> Streams:
     """Derive means and falls; raises FalloffError when the campaign holds no iperf3 trial."""
-    columns = {"goodput": parallel_streams.goodput, "retransmits": parallel_streams.retransmits}
-    points = over_factors(parallel_streams, runner="iperf3", **columns).transpose(..., "block")
-    log_goodput = np.log(points.goodput)
-    change = log_goodput.sel(streams=points.streams.max()) - log_goodput.sel(
-        streams=points.streams.min()
-    )
+    points = over_factors(parallel_streams, runner="iperf3", goodput=parallel_streams.goodput)
+    points = points.transpose(..., "block")
+    by_streams = np.log(points.goodput).sortby("streams")
+    growth = by_streams.isel(streams=-1) - by_streams.isel(streams=0)
     margin = designs.read(parallel_streams).margin
     evidence = parallel_streams.evidence.values[0].item()
     return Streams(
         dataset=parallel_streams,
         goodput=points.goodput,
         means=rates(points.goodput),
-        retransmits=points.retransmits,
         limits={
             name: wire_limit(described["rate_bit_s"], described["mtu"])
             for name, described in interconnects(parallel_streams).items()
             if "rate_bit_s" in described
         },
         falls={
-            name: judge(change.sel(interconnect=name).values, margin, evidence)
+            name: judge(growth.sel(interconnect=name).values, margin, evidence)
             for name in points.interconnect.values.tolist()
         },
     )
@@ -98,12 +94,8 @@ def _of_network(name: str, fall: Judgement, few: int, many: int) -> str:
     if fall.answer not in (FALLS_OFF, FLAT):
         return f"**Whether {name} falls off with streams is open.**"
     verb = "falls off" if fall.answer == FALLS_OFF else "stays flat"
-    if abs(fall.fall) < 0.0005:
-        change = "loses nothing"
-    else:
-        change = f"loses {percent(fall.fall)}" if fall.fall > 0 else f"gains {percent(-fall.fall)}"
     interval = f"{100 * fall.confidence:g} % interval of the fall {percent_range(fall.interval)}"
-    return f"**{name} {verb}** from {counted(few, 'stream')} to {many}: the sum of all streams {change} ({interval})."
+    return f"**{name} {verb}** from {counted(few, 'stream')} to {many}: the sum of all streams {change(fall.fall)} ({interval})."
 
 
 def findings(study: Streams) -> Iterator[Finding]:
@@ -150,25 +142,3 @@ def goodput_over_streams(study: Streams) -> Figure:
         axes.set_ylabel("sum of all streams [Gbit/s]")
         drawing.legend_below(figure, axes, 3)
         return figure
-
-
-def goodput_table(study: Streams) -> Table:
-    """Goodput and segments sent again at every point."""
-    names, rows = short_names(study.dataset), []
-    for name in study.means.interconnect.values.tolist():
-        for streams in study.means.streams.values.tolist():
-            at = study.means.sel(interconnect=name, streams=streams)
-            goodput = estimate(*(at[end] / GBIT for end in ("mean", "low", "high")))
-            limit = study.limits.get(name, np.nan)
-            share = fixed(known(100 * at["mean"] / limit), 1)
-            again = study.retransmits.sel(interconnect=name, streams=streams).mean()
-            rows.append((names[name], str(streams), goodput, share, number(known(again))))
-    columns = (
-        "Network",
-        "Streams",
-        "Goodput [Gbit/s]",
-        "Of the wire limit [%]",
-        "Segments sent again [1]",
-    )
-    caption = "The sum of all streams (harmonic means), and segments sent again in a run (arithmetic means)"
-    return Table("parallel-streams", columns, "lrlrr", rows, caption, study.basis)

@@ -394,7 +394,7 @@ def figures(study: Suspects) -> dict[str, Exhibit]:
         "suspects_pairs",
         matrices(study),
         "Loss of speed of every pair of nodes against the middle of all",
-        Basis(study.evidence, study.blocks, "means over the blocks, intervals in the next figure"),
+        Basis(study.evidence, study.blocks, "means over the blocks, intervals in the supplement"),
         "Two matrices over nodes: the loss of bandwidth from each sender to each receiver, and the loss of speed by latency",
         "A slow port is a dark row, a dark column or both; a slow path is a single dark cell.",
         rests_on=FIGURES["suspects_pairs"],

@@ -13,7 +13,7 @@ from analysis import drawing, models, published, style
 from analysis.attributes import design, host, short_names
 from analysis.derive import at_only_level
 from analysis.exhibit import Basis, Exhibit
-from analysis.findings import T_INTERVAL, Finding, known, of_estimate, origin
+from analysis.findings import T_INTERVAL, Finding, evidence_of, known, of_estimate, origin
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.statistics.intervals import average, rates, ratios
@@ -100,11 +100,6 @@ class TcpMtu:
     published: pd.DataFrame
     cost: Cost | None = None
     today: dict | None = None
-
-    @property
-    def evidence(self) -> str:
-        """The kind of evidence."""
-        return origin("tcp_mtu", self.dataset)["evidence"]
 
     @property
     def paths(self) -> list[str]:
@@ -229,7 +224,7 @@ def _of_ways(study: TcpMtu, directions: Sequence[str], ways: str) -> str:
             )
         text += "."
     lowest = _lowest(study, judged)
-    basis = f"{counted(int(lowest.blocks), 'block')}, {study.evidence} evidence"
+    basis = f"{counted(int(lowest.blocks), 'block')}, {evidence_of(study.dataset)} evidence"
     if lowest.low.notnull():
         basis = f"95 % interval {percent_range((float(lowest.low), float(lowest.high)))}, {basis}"
     return (
@@ -340,7 +335,7 @@ def figures(study: TcpMtu) -> dict[str, Exhibit]:
             "tcp_mtu",
             goodput_over_mtu(study),
             "TCP's goodput over the MTU on each path, all ways together",
-            Basis(study.evidence, blocks, "harmonic means with 95 % t intervals"),
+            Basis(evidence_of(study.dataset), blocks, "harmonic means with 95 % t intervals"),
             "Goodput over the MTU for each path, with the wire limit and the published points",
             "Lines are the wire limit, one way and both ways. Small marks are single blocks. Crosses are published values, in the "
             "colour of their direction.",
@@ -353,7 +348,7 @@ def figures(study: TcpMtu) -> dict[str, Exhibit]:
             cost_over_mtu(study.cost),
             "CPU time per byte over the MTU, one way over a cable without a rate",
             Basis(
-                origin("tcp_mtu", study.cost.dataset)["evidence"],
+                evidence_of(study.cost.dataset),
                 study.cost.points.sizes["block"],
                 "arithmetic means with 95 % t intervals",
             ),
@@ -393,7 +388,7 @@ def goodput_over_mtu(study: TcpMtu) -> Figure:
             limit = study.points.limit.sel(path=path).transpose("mtu", "direction") / GIGA
             for ways in np.unique(limit, axis=1).T:
                 line = {"color": style.INK, "lw": 0.8, "label": "wire limit"}
-                axes.plot(mtus, ways, gid=drawing.BOUND, **line)
+                axes.plot(mtus, ways, **line)
             for rank, direction in enumerate(directions):
                 x = mtus * 2 ** (SIDESTEP * (rank - (len(directions) - 1) / 2))
                 values = study.points.total.sel(path=path, direction=direction) / GIGA

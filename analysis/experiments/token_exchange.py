@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import drawing, published, style
-from analysis.attributes import design, short_names
+from analysis.attributes import design
 from analysis.exhibit import Basis, Exhibit
-from analysis.findings import T_INTERVAL, Finding, known, of_estimate, origin
-from analysis.statistics.intervals import mean_over, rates
+from analysis.findings import T_INTERVAL, Finding, evidence_of, known, of_estimate, origin
+from analysis.statistics.intervals import mean_over
 from analysis.statistics.judgement import (
     CONTRADICTED,
     SUPPORTED,
@@ -36,7 +35,6 @@ from analysis.wording import (
 # The campaigns, and the files of data/, that each figure rests on.
 FIGURES = {
     "token_claims": ("token_exchange", "published/beowulf.toml"),
-    "token_pairs": ("token_exchange",),
 }
 OPENS = {"token_exchange": {"token_bytes": 8192}}
 
@@ -44,12 +42,11 @@ NOT_RUN, HOST_BOUND = "not run", "host-bound"
 # The machine limits a topology, and not its wires, when these carry less than the first while its processors are busy
 # for more than the second of the time.
 LITTLE_CARRIED, NEARLY_BUSY = 0.75, 0.85
-MBIT, MB = 1e6, 1e6  # bit/s, bytes
+MBIT = 1e6  # bit/s
 ETHERNET_MTU = 1500  # bytes; IEEE 802.3's, which every wire of the time had
 HEADERS = IPV4_HEADER + TCP_HEADER  # timestamps are younger than the study's kernels
-SIDESTEP, ASIDE = 0.36, 0.14  # of a pair: between two paths, and of blocks left of their mean
 
-# Topologies, in the words of the study, and the panel that shows them.
+# Topologies, in the words of the study.
 NOUNS = {
     "shared_wire": "one wire that all share",
     "local_wire": "local wires",
@@ -59,11 +56,6 @@ NOUNS = {
     "bonded": "bonded local wires",
     "bonded_switch": "bonded, switched remote wires",
     "bonded_shared": "the dual net",
-}
-PANELS = {
-    "shared by all": ("shared_wire", "bonded_shared"),
-    "each pair's own": ("local_wire", "local_router", "bonded"),
-    "two in a row": ("remote_switch", "remote_router", "bonded_switch"),
 }
 
 
@@ -119,11 +111,6 @@ class TokenExchange:
     places: tuple[Place, ...]
     passage: xr.Dataset
     claims: tuple[Claim, ...]
-
-    @property
-    def evidence(self) -> str:
-        """The kind of evidence."""
-        return origin("token_exchange", self.dataset)["evidence"]
 
     @property
     def crowded(self) -> xr.Dataset:
@@ -247,10 +234,10 @@ def finding(study: TokenExchange) -> str:
 def _of_first(study: TokenExchange, decided: Sequence[Claim]) -> Iterator[str]:
     if not decided:
         blocks = counted(study.points.sizes["block"], "block")
-        yield f"**Whether the study's ratios are found again is open** ({blocks}, {study.evidence} evidence)."
+        yield f"**Whether the study's ratios are found again is open** ({blocks}, {evidence_of(study.dataset)} evidence)."
         return
     claim = decided[0]
-    yield f"**At {_mbit(study.rate)} the {_ratio(claim)}** ({_basis_of(claim)}, {study.evidence} evidence)."
+    yield f"**At {_mbit(study.rate)} the {_ratio(claim)}** ({_basis_of(claim)}, {evidence_of(study.dataset)} evidence)."
     yield f"The study says: {_quote(claim)}. The wires alone would give {fixed(claim.of_wires, 2)}."
     filled = [study.crowded.sel(path=study.paths[name]) for name in (claim.of, claim.against)]
     of, against = (percent(known((at.runs / at.limit).median()), 0) for at in filled)
@@ -339,7 +326,7 @@ def findings(study: TokenExchange) -> Iterator[Finding]:
 
 
 def figures(study: TokenExchange) -> dict[str, Exhibit]:
-    """Ratios beside the study's claims, and throughput over pairs."""
+    """Ratios beside the study's claims."""
     token, pairs = byte_size(int(study.points.token_bytes[-1])), int(study.points.pairs[-1])
     return {
         "token_claims": Exhibit(
@@ -353,16 +340,6 @@ def figures(study: TokenExchange) -> dict[str, Exhibit]:
             f"{percent(LITTLE_CARRIED, 0)} of what its wires can, with the processors busy for over {percent(NEARLY_BUSY, 0)} "
             "of the time.",
             rests_on=FIGURES["token_claims"],
-        ),
-        "token_pairs": Exhibit(
-            "token_pairs",
-            throughput_over_pairs(study),
-            f"Throughput of all pairs over their number, tokens of {token}: wires that all share, each pair's own, and two "
-            "in a row",
-            _basis(study, "95 % t intervals of harmonic means"),
-            "Throughput over the number of pairs, a panel for shared, own and remote wires",
-            "Small marks are single blocks.",
-            rests_on=FIGURES["token_pairs"],
         ),
     }
 
@@ -387,54 +364,12 @@ def claims_over_ranges(study: TokenExchange) -> Figure:
         return figure
 
 
-def throughput_over_pairs(study: TokenExchange) -> Figure:
-    """System throughput [MB/s] of the largest token over pairs at the lowest rate, with the wires' limits."""
-    slowest = min(place.rate for place in study.places)
-    slow = {place.topology: place for place in study.places if place.rate == slowest}
-    shown = {
-        title: [slow[topology] for topology in topologies if topology in slow]
-        for title, topologies in PANELS.items()
-        if slow.keys() & set(topologies)
-    }
-    with style.styled():
-        figure, panels = drawing.new_figures(3.8, len(shown))
-        for axes, (title, together) in zip(panels, shown.items()):
-            axes.sharey(panels[0])
-            for rank, place in enumerate(together):
-                _throughput(axes, study, place, SIDESTEP * (rank - (len(together) - 1) / 2))
-            axes.set(title=title, xlabel="pairs", yscale="log")
-            axes.set_xticks(study.points.pairs.values)
-            axes.tick_params(labelleft=axes is panels[0])
-        drawing.log_ticks(panels[0].yaxis)
-        panels[0].set_ylabel("throughput of all pairs [MB/s]")
-        drawing.legend_below(figure, panels, 3)
-        return figure
-
-
-def _throughput(axes: Axes, study: TokenExchange, place: Place, sidestep: float) -> None:
-    """One path: blocks, right of them means with intervals, and the wires' limit."""
-    at = study.points.isel(token_bytes=-1).sel(path=place.path)
-    look, values = style.look(place.topology), (at.throughput / MB).transpose("block", "pairs")
-    x = values.pairs.values + sidestep
-    small = {"color": look.color, "alpha": 0.45, "markersize": 3, "mew": 0}
-    every = np.broadcast_to(x - ASIDE, values.shape).ravel()
-    axes.plot(every, values.values.ravel(), look.marker, **small)
-    means = rates(values)
-    drawing.interval(
-        axes, place.topology, x, *(means[end].values for end in ("mean", "low", "high"))
-    )
-    name = short_names(study.dataset)[place.path]
-    axes.plot([], [], look.marker, color=look.color, mfc="white", label=name)
-    wires = {"color": style.INK, "linewidth": 0.9, "label": "what the wires carry"}
-    axes.plot(values.pairs.values, at.limit / MB, ":", gid=drawing.BOUND, **wires)
-
-
 def _mbit(rate: float) -> str:
     return f"{rate / MBIT:g}{HARD_SPACE}Mbit/s"
 
 
 def _basis(study: TokenExchange, intervals: str) -> Basis:
-    return Basis(study.evidence, study.points.sizes["block"], intervals)
+    return Basis(evidence_of(study.dataset), study.points.sizes["block"], intervals)
 
 
 def _printed(design: Mapping) -> pd.DataFrame:

@@ -2,8 +2,8 @@
 
 import math
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,13 @@ from matplotlib.ticker import NullLocator
 
 from analysis import designs as network_designs
 from analysis import drawing, paths, style
-from analysis.attributes import short_names, testbed
+from analysis.attributes import testbed
 from analysis.derive import at_only_level, over_factors
 from analysis.designs import CROSSBAR, Designs
-from analysis.exhibit import Basis, Exhibit, Table
-from analysis.findings import Finding, known, of_estimate, origin
+from analysis.exhibit import Basis, Exhibit
+from analysis.findings import Finding, of_estimate, origin
 from analysis.statistics import design as plans
-from analysis.wording import UNKNOWN, counted, fixed, listed, number, percent
+from analysis.wording import counted, fixed, listed, number, percent
 from runners.record import FalloffError
 
 HPL = "hpl"  # stands beside the patterns of traffic
@@ -141,11 +141,6 @@ def _beliefs(judged: pd.DataFrame, limit: float) -> pd.DataFrame:
         rows.append((pattern, placement, worst.nodes, kind, len(alike), worst.runs, *ends))
     columns = ["pattern", "placement", "nodes", "kind", "designs", "runs"]
     return pd.DataFrame(rows, columns=[*columns, "best", "worst", "least", "most"])
-
-
-def at_prices(study: Topology, prices: Mapping[str, float]) -> Topology:
-    """The study with these prices of parts [USD] instead of the page's; raises FalloffError when one is of no part."""
-    return replace(study, costs=network_designs.table(study.designs, prices=prices))
 
 
 def makespans(dataset: xr.Dataset) -> xr.DataArray:
@@ -338,41 +333,3 @@ def slowdown_by_traffic(study: Topology) -> Figure:
         axes.set_xlabel("slowdown [1]")
         drawing.legend_below(figure, axes, 3)
         return figure
-
-
-def designs_table(study: Topology) -> Table:
-    """What each design costs a node, beside its oversubscription and what it does to random pairs and to HPL."""
-    names, rows = short_names(study.dataset), []
-    for name, design in study.costs.iterrows():
-        own = study.judged[
-            (study.judged.interconnect == name) & (study.judged.placement == "shuffled")
-        ]
-        slowed = dict(zip(own.pattern, own.slowdown))
-        cells = (
-            names[name] + ("" if name in study.proposed else " *"),
-            ratio_in_words(design.edge_oversubscription),
-            ratio_in_words(design.core_oversubscription),
-            number(design.bisection / 1e9),
-            number(known(design.cost_per_node)),
-            *(fixed(slowed.get(pattern), 2) for pattern in ("permutation", HPL)),
-        )
-        rows.append(cells)
-    cheapest = study.costs.cost_per_node[list(study.proposed)].min()
-    crossbar = number(known(cheapest + study.saved))
-    rows.append((names[CROSSBAR], "1:1", "1:1", UNKNOWN, crossbar, fixed(1, 2), fixed(1, 2)))
-    columns = (
-        "Network",
-        "Edge",
-        "Core",
-        "Bisection [GB/s]",
-        "Cost [USD a node]",
-        "Random pairs [1]",
-        "HPL [1]",
-    )
-    caption = (
-        f"The designs for {study.designs.cluster['nodes']} nodes: oversubscription at the edges and in the core, what one half "
-        "of the nodes can send to the other, the price of all switches, and the slowdowns with neighbours shuffled. \\*: not "
-        "the page's; its edge switches filled up. The network without oversubscription costs the page's cheapest design and "
-        f"what the page adds to that. {UNKNOWN}: not known, or not run"
-    )
-    return Table("topology-designs", columns, "lrrrrrr", rows, caption, Basis("simulated"))

@@ -56,16 +56,18 @@ def trouble(title: str, reason: str) -> str:
 
 
 def verdict(shown: Shown) -> str:
-    """The judgement as a card: the word, the sentence, what else has to be known."""
+    """The judgement as a card: the sentence, an answer in bold, and what else has to be known."""
     judgement, trials, notes = shown.judgement, shown.trials, list(shown.judgement.notes)
     if out := int((~shown.points.valid).sum()):
         rules = "Faint and not counted, by the campaign's own rules"
         notes.append(f"{rules}: {counted(out, 'trial')} without a valid reading.")
     notes.append(trials.dataset.attrs.get("caveat", ""))
-    word = f'<span class="word">{judgement.word}</span>' if judgement.word else ""
+    sentence, kind = escape(judgement.sentence), KINDS.get(judgement.word, "")
+    if kind:
+        who, answer, basis = sentence.partition(judgement.word.partition(",")[0])
+        sentence = f'<span class="word">{who}{answer}</span>{basis}'
     return (
-        f'<div class="card {KINDS.get(judgement.word, "")}">{word}'
-        f'<span class="sentence">{escape(judgement.sentence)}</span> '
+        f'<div class="card {kind}"><span class="sentence">{sentence}</span> '
         f'<span class="chip">{escape(trials.evidence)}</span>'
         f'<div class="note">{escape(" ".join(notes))}</div></div>'
     )
@@ -99,7 +101,7 @@ def _fits(shown: Shown) -> str:
             rows.append({**name, "parameter": parameter, **values, "n": str(fit.blocks)})
     response = f"{shown.view.x} times the share" if shown.fits_multiples else "the values"
     about = f"{model.title}, fitted to {response} of every block. {model.source}."
-    return under(about) + _table(pd.DataFrame(rows))
+    return f'<div class="fits">{under(about)}{_table(pd.DataFrame(rows))}</div>'
 
 
 def _table(rows: pd.DataFrame, header: bool = True) -> str:

@@ -105,8 +105,8 @@ class Axis:
         middle = (len(view.shown) - 1) / 2
         self.aside = {level: self.apart * (at - middle) for at, level in enumerate(view.shown)}
         self.labels: dict[float, str] = {}
-        for level, place in self.places.items():
-            if not (self.numeric and self.labels) or place - max(self.labels) >= CLOSE * self.span:
+        for level, place in reversed(self.places.items()):  # the last one has its label in any case
+            if not (self.numeric and self.labels) or min(self.labels) - place >= CLOSE * self.span:
                 self.labels[place] = trials.ticked(view.x, level).replace("\u00a0", " ")
 
     def place(self, values: np.ndarray) -> np.ndarray:

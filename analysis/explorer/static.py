@@ -16,7 +16,7 @@ from analysis.explorer.view import first_of
 from runners.journal import write_whole
 from runners.record import FalloffError
 
-MOST = 10_000_000  # bytes that the file may have
+MOST = 25_000_000  # bytes that the file may have: more is slow to open
 
 
 def write(folder: Path | None, file: Path) -> None:
@@ -26,10 +26,7 @@ def write(folder: Path | None, file: Path) -> None:
         raise FalloffError(
             f"{folder or 'data'} holds nothing to explore: `falloff run` or `falloff import` makes a dataset"
         )
-    parts = [_page(source) for source in experiments]
-    text = _text(experiments, parts)
-    if len(text) > MOST:
-        text = _text(experiments, [{**part, "transcripts": {}} for part in parts])
+    text = _text(experiments)
     if len(text) > MOST:
         raise FalloffError(
             f"the page would have more than {MOST / 1e6:.0f} MB: explore fewer datasets, or without --static"
@@ -43,9 +40,9 @@ def write(folder: Path | None, file: Path) -> None:
         ) from None
 
 
-def _text(experiments: list[data.Source], parts: list[dict]) -> bytes:
+def _text(experiments: list[data.Source]) -> bytes:
     # Transcripts are much alike: packed, a page can hold every one of them whole.
-    packed = [gzip.compress(json.dumps(part).encode(), mtime=0) for part in parts]
+    packed = [gzip.compress(json.dumps(_page(source)).encode(), mtime=0) for source in experiments]
     values = {
         "names": [pieces.escape(source.campaign) for source in experiments],
         "titles": [pieces.escape(source.title) for source in experiments],

@@ -16,12 +16,12 @@ from analysis.contrasts import Contrast, contrasts
 from analysis.derive import points
 from analysis.explorer import data
 from analysis.explorer.data import PERCENT, Trials
+from analysis.findings import basis_in_words, change, fall_in_words
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.statistics.intervals import over_blocks, ratios
 from analysis.statistics.judgement import LEVEL, REFUSED, judge
-from analysis.statistics.judgement import Judgement as Verdict
-from analysis.wording import counted, number, percent, percent_range
+from analysis.wording import number
 from runners.record import FalloffError
 
 MOST_SERIES = 9  # shown at first of a factor with more levels
@@ -326,9 +326,12 @@ class Shown:
             verdict = judge(falls, trials.design["margin"], trials.evidence, level)
             if planned and planned.verdict.answer == REFUSED:
                 verdict = replace(verdict, answer=REFUSED, reason=planned.verdict.reason)
-        return Judgement(
-            _sentence(names, f"from {start:g} to {end:g} nodes", verdict), notes, verdict.answer
-        )
+        called = (trials.called(view.series, level) for level in pair)
+        sentence = fall_in_words(verdict, *called, f"from {start:g} to {end:g} nodes")
+        if not verdict.decided:
+            what = "" if verdict.fall is None else f"HPL {change(verdict.fall)}, "
+            sentence += f" ({what}{basis_in_words(verdict)})"
+        return Judgement(sentence.replace("**", ""), notes, verdict.answer)
 
     def _ratio(self, names: str, log_ratio: xr.DataArray) -> str:
         """The ratio at the last level, in words."""
@@ -347,20 +350,6 @@ class Shown:
         return CODE.format(
             title=title.replace("\\", " ").replace('"', "'"), view=f"View(\n{fields})"
         )
-
-
-def _sentence(names: str, span: str, verdict: Verdict) -> str:
-    """A verdict on a fall, in words."""
-    if verdict.fall is None:
-        return f"{names} is undecided {span}. {verdict.reason}"
-    n = f"n = {counted(verdict.blocks, 'block')}"
-    n = "a model, without scatter" if verdict.evidence == "simulated" else n
-    if verdict.interval:
-        n = f"{100 * verdict.confidence:g} % interval {percent_range(verdict.interval)}, {n}"
-    basis = f"{n}, margin {percent(verdict.margin, 0)}, {verdict.evidence} evidence"
-    verb = "" if verdict.answer.startswith(("falls", "rises")) else "is "
-    fall = f"its fall {span} is {percent(verdict.fall)} ({basis})"
-    return f"{names} {verb}{verdict.answer}: {fall}. {verdict.reason}"
 
 
 def first_of(source: data.Source) -> Shown:

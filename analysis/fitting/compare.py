@@ -1,28 +1,16 @@
 """Models beside each other: support by the data, prediction of the largest configuration, intervals."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
-import xarray as xr
 
-from analysis import models
-from analysis.fitting.adequacy import follows
 from analysis.fitting.batch import refit
 from analysis.fitting.block_fit import fit_blocks
 from analysis.fitting.fit import Fit, fit
 from analysis.models import Model
 from analysis.statistics.intervals import average
 from runners.record import FalloffError
-
-# What each law describes. A law of scalability is of a rate: n times the share is the rate in units of one node's known
-# rate, so that its parameters compare between machines. HPL's own model is not among them: with N proportional to sqrt(n)
-# its messages and its operations grow alike.
-LAWS = {
-    "share": ("constant", "power_law", "segmented"),
-    "n × share": ("amdahl", "universal_scalability"),
-}
-
 
 ROUNDING = 1e-6  # of an estimate or an interval's end, by which blocks without scatter may miss it
 
@@ -72,21 +60,6 @@ class Comparison:
             "held_out": self.held_out and asdict(self.held_out),
             "held_out_refused": self.held_out_refused,
         }
-
-
-@dataclass(frozen=True)
-class Law:
-    """A model of one network's share over nodes, fitted to what `response` names.
-
-    `miss` is the largest distance of its curve from the mean of a node count [1, of that mean], NaN without a fit, and
-    `follows` whether the curve may be drawn through the points.
-    """
-
-    interconnect: str
-    response: str
-    comparison: Comparison
-    miss: float
-    follows: bool
 
 
 def compare(curves: Iterable[Model], x, table) -> tuple[Comparison, ...]:
@@ -168,26 +141,3 @@ def _held_out(model, x, table):
         )
     mean, low, high = (float(factor) - 1 for factor in average(factors, "ratio"))
     return HeldOut(mean, (low, high), len(factors)), ""
-
-
-def laws(points: xr.Dataset) -> Iterator[Law]:
-    """Every model of every network of `derive.points`, network by network, the best AICc of a response first."""
-    nodes = points.nodes.values.astype(float)
-    for interconnect in points.interconnect.values.tolist():
-        share = points.share.sel(interconnect=interconnect).transpose("block", "nodes").values
-        for response, names in LAWS.items():
-            scale = nodes if response == "n × share" else np.ones_like(nodes)
-            for comparison in compare(map(models.find, names), nodes, scale * share):
-                yield Law(
-                    interconnect, response, comparison, *_miss(comparison, nodes, scale, share)
-                )
-
-
-def _miss(comparison, nodes, scale, share) -> tuple[float, bool]:
-    if comparison.pooled is None:
-        return np.nan, False
-    curve = comparison.pooled.predict(nodes) / scale
-    known = np.isfinite(share).any(axis=0)
-    means = np.nanmean(share[:, known], axis=0)
-    miss = float(np.abs(curve[known] / means - 1).max())
-    return miss, follows(share, curve, len(comparison.model.parameters))

@@ -59,7 +59,8 @@ def draw(
     """
     primary, control = design.primary, design.negative_control
     levels = list(dict.fromkeys(level for one in primary for level in (one.of, one.against)))
-    nodes = sorted({n for one in primary for n in (one.start, one.end)} | {control} - {None})
+    counts = {n for one in primary for n in (one.start, one.end)}
+    nodes = sorted(counts if control is None else counts | {control})
     noise = random.normal(0, run_sd, (campaigns, max(design.looks), len(levels), len(nodes)))
 
     def ratio(one: Statement, n: int) -> np.ndarray:
@@ -79,6 +80,7 @@ def judge_all(
     differences: np.ndarray, controls: np.ndarray, design: Design, falls: Sequence[float]
 ) -> Judged:
     """The procedure of `judgement.in_sequence` on many campaigns at once, with D and controls as `draw` gives them."""
+    assert design.margin is not None  # as of every design with a primary statement
     campaigns, _, statements = differences.shape
     final = np.full((campaigns, statements), UNDECIDED, dtype="U20")
     blocks, running = np.zeros(campaigns, int), np.ones(campaigns, bool)
@@ -154,7 +156,7 @@ def designed(procedure: Mapping) -> Design:
 def simulate(settings: Mapping) -> pd.DataFrame:
     """The error rates of every procedure, scatter and combination of true falls: a row each."""
     falls = (0.0, settings["margin"], settings["large_fall"])
-    rows = []
+    rows = list[dict]()
     for name, design in settings["procedures"].items():
         truths = itertools.product(falls, repeat=len(design.primary))
         for run_sd, true in itertools.product(settings["run_sds"], truths):
@@ -171,7 +173,7 @@ def simulate(settings: Mapping) -> pd.DataFrame:
 def simulate_reproduction(settings: Mapping) -> pd.DataFrame:
     """How often a run of a few blocks reproduces a reference: by scatter, how much more today scatters, and the true
     difference (0 or the margin)."""
-    sizes, rows = settings["reproduction"], []
+    sizes, rows = settings["reproduction"], list[dict]()
     true = {"none": 0.0, "margin": np.log1p(-settings["margin"])}
     for run_sd, factor, (name, difference) in itertools.product(
         settings["run_sds"], sizes["today_scatters"], true.items()
@@ -196,56 +198,41 @@ def simulate_reproduction(settings: Mapping) -> pd.DataFrame:
 def simulate_comparison(settings: Mapping) -> pd.DataFrame:
     """How often `falloff compare` answers wrongly: by number of points, blocks, scatter and truth, a row each.
 
-    Truths: `none` changed, `all` points are slower by exactly the margin, or `one` of them by `slower`. Several points are
-    those of two networks, with the contrast between these from the fewest nodes to all others. `wrongly_changed`: any
-    statement whose truth is 0 is called faster or slower; `wrongly_same`: any whose truth is the margin or more is called
-    the same; `found`: the last point, where it is slower, is called so; `all_same`: every statement is called the same.
+    Truths: `none` changed, `all` points are slower by exactly the margin, or `one` of them, the last, by `slower`.
     """
-    sizes, rows = settings["comparison"], []
-    cells = itertools.product(
-        sizes["points"],
-        sizes["blocks"],
-        sizes["run_sds"],
-        sizes["new_scatters"],
-        ("none", "all", "one"),
-    )
-    for points, (old_blocks, new_blocks), run_sd, scatter, truth in cells:
+    sizes, rows = settings["comparison"], list[dict]()
+    varied = ("points", "blocks", "run_sds", "new_scatters")
+    for points, blocks, run_sd, scatter, truth in itertools.product(
+        *(sizes[name] for name in varied), ("none", "all", "one")
+    ):
         random = np.random.default_rng([settings["seed"], 2, len(rows)])
-        true = _planted(points, truth, sizes)
-        old = random.normal(0, run_sd, (sizes["campaigns"], points, old_blocks))
-        new = (
-            random.normal(0, scatter * run_sd, (sizes["campaigns"], points, new_blocks))
-            + true[:, None]
-        )
-        rates = comparison_rates(old, new, true, sizes["margin"])
+        true = np.full(points, -change.log_margin(sizes["margin"]) if truth == "all" else 0.0)
+        if truth == "one":
+            true[-1] = np.log1p(-sizes["slower"])
+        old, new = (random.normal(0, run_sd, (sizes["campaigns"], points, n)) for n in blocks)
+        row = dict(zip(("old_blocks", "new_blocks"), blocks))
+        row |= {"points": points, "run_sd": run_sd, "new_scatter": scatter, "truth": truth}
         rows.append(
-            {
-                "points": points,
-                "old_blocks": old_blocks,
-                "new_blocks": new_blocks,
-                "run_sd": run_sd,
-                "new_scatter": scatter,
-                "truth": truth,
-                **rates,
-            }
+            row | comparison_rates(old, true[:, None] + scatter * new, true, sizes["margin"])
         )
     return pd.DataFrame(rows)
 
 
 def comparison_rates(old, new, true, margin: float) -> dict[str, float]:
-    """The rates of one cell of `simulate_comparison` from log-speeds (campaigns, points, blocks) and the points' true changes
-    (points,), also on the log scale."""
-    true = with_contrasts(np.asarray(true, float)[:, None])[:, 0]
-    is_none, is_outside = true == 0, np.abs(true) >= change.log_margin(margin) * (1 - 1e-9)
+    """The rates of one truth, from log-speeds (campaigns, points, blocks) and the points' true changes (points,), log scale.
+
+    `wrongly_changed`: any statement whose truth is 0 is called faster or slower; `wrongly_same`: any whose truth is the
+    margin or more is called the same; `found`: the last point is called slower.
+    """
+    true = with_contrasts(true[:, None])[:, 0]
     found = change.differences(with_contrasts(old), with_contrasts(new))
-    answers = change.answers(found, margin)
-    points = old.shape[1]
-    is_changed = np.isin(answers, (change.SLOWER, change.FASTER))
+    given = change.answers(found, margin)
+    is_changed, is_same = np.isin(given, (change.SLOWER, change.FASTER)), given == change.SAME
+    is_beyond = np.abs(true) >= change.log_margin(margin) * (1 - 1e-9)
     return {
-        "wrongly_changed": (is_changed & is_none).any(axis=1).mean(),
-        "wrongly_same": ((answers == change.SAME) & is_outside).any(axis=1).mean(),
-        "found": (answers[:, points - 1] == change.SLOWER).mean(),
-        "all_same": (answers == change.SAME).all(axis=1).mean(),
+        "wrongly_changed": (is_changed & (true == 0)).any(axis=1).mean(),
+        "wrongly_same": (is_same & is_beyond).any(axis=1).mean(),
+        "found": (given[:, old.shape[1] - 1] == change.SLOWER).mean(),
     }
 
 
@@ -255,16 +242,6 @@ def with_contrasts(points: np.ndarray) -> np.ndarray:
     half = points.shape[-2] // 2
     ratios = points[..., half : 2 * half, :] - points[..., :half, :]
     return np.concatenate([points, ratios[..., 1:, :] - ratios[..., :1, :]], axis=-2)
-
-
-def _planted(points: int, truth: str, sizes: Mapping) -> np.ndarray:
-    """The points' true changes on the log scale, shape (points,)."""
-    changes = np.zeros(points)
-    if truth == "all":
-        changes[:] = -change.log_margin(sizes["margin"])
-    if truth == "one":
-        changes[-1] = np.log1p(-sizes["slower"])
-    return changes
 
 
 def results() -> pd.DataFrame:

@@ -91,7 +91,8 @@ def _statements(primary: list, start: int, end: int) -> Iterator[Statement]:
     if primary and not isinstance(primary[0], Mapping):
         primary = [{"networks": primary, "from": start, "to": end}]
     for table in primary:
-        yield Statement(*table["networks"], table["from"], table["to"], table.get("expected", ""))
+        of, against = table["networks"]
+        yield Statement(of, against, table["from"], table["to"], table.get("expected", ""))
 
 
 def _secondary(

@@ -89,7 +89,7 @@ def rates(values: xr.DataArray) -> xr.Dataset:
 
 def ratios(log_ratio: xr.DataArray) -> xr.Dataset:
     """As `over_blocks`, of ratios that are given as logarithms: `ratio` is their geometric mean."""
-    return over_blocks(np.exp(log_ratio), "ratio").rename(mean="ratio")
+    return over_blocks(back_from_scale(log_ratio, "ratio"), "ratio").rename(mean="ratio")
 
 
 def mean_over(values: xr.DataArray, dim, kind: Kind, skipna: bool | None = None) -> xr.DataArray:

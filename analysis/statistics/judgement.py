@@ -25,7 +25,7 @@ import numpy as np
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from analysis.statistics.intervals import average
+from analysis.statistics.intervals import Kind, average
 from runners.record import FalloffError
 
 LEVEL = 0.05  # one-sided, of a single look: a 90 % interval belongs to it
@@ -52,9 +52,8 @@ _WHY = {
 class Judgement:
     """The `answer` on a fall, and what it rests on.
 
-    `fall`, its `interval` (low, high; two-sided, of this `confidence`) and `margin` are relative; `sd` is the blocks'
-    standard deviation of D on the log scale. What cannot be known is None: all of these without a block, interval and
-    sd from one block. `reason` is one sentence, `evidence` the kind of data. `p` is that of the answer, or of the
+    `fall`, its `interval` (low, high; two-sided, of this `confidence`) and `margin` are relative. What cannot be known is
+    None: all of these without a block, the interval from one block. `reason` is one sentence, `evidence` the kind of data. `p` is that of the answer, or of the
     nearest decision (None without an interval); `p_holm` is p corrected for the statements judged together, if any.
     """
 
@@ -64,7 +63,6 @@ class Judgement:
     confidence: float | None
     blocks: int
     margin: float
-    sd: float | None
     reason: str
     evidence: str
     p: float | None = None
@@ -154,20 +152,19 @@ def judge(differences, margin: float, evidence: str, one_sided: float = LEVEL) -
     """
     values = _finite(differences)
     n = len(values)
-    known = {"blocks": n, "margin": margin, "evidence": evidence}
-    unknown = {"interval": None, "confidence": None, "sd": None}
     if n and evidence == "simulated":
         difference = float(values[0])
         answer = answers(difference, 0.0, margin).item()
         where = {FLAT: "lies inside", FALLS_OFF: "lies beyond", RISES: "is a rise beyond"}[answer]
         reason = f"In the model, which has no scatter, the fall {where} the margin of {100 * margin:g} %."
-        return Judgement(answer, -math.expm1(difference), reason=reason, **known, **unknown)
+        fall = -math.expm1(difference)
+        return Judgement(answer, fall, None, None, n, margin, reason, evidence)
     if n < 2:
-        fall = -math.expm1(values[0]) if n else None
+        only = -math.expm1(values[0]) if n else None
         reason = "A single block has no interval."
         if not n:
             reason = "No block has all of its runs at both node counts."
-        return Judgement(UNDECIDED, fall, reason=reason, **known, **unknown)
+        return Judgement(UNDECIDED, only, None, None, n, margin, reason, evidence)
     mean, sd = float(values.mean()), float(values.std(ddof=1))
     half = float(half_width(sd, n, one_sided))
     answer, confidence = answers(mean, half, margin).item(), 1 - 2 * one_sided
@@ -176,10 +173,11 @@ def judge(differences, margin: float, evidence: str, one_sided: float = LEVEL) -
         fall=-math.expm1(mean),
         interval=(-math.expm1(mean + half), -math.expm1(mean - half)),
         confidence=confidence,
-        sd=sd,
+        blocks=n,
+        margin=margin,
         reason=f"The {100 * confidence:g} % interval of the fall {_WHY[answer].format(100 * margin)}.",
+        evidence=evidence,
         p=_p(answer, mean, sd, n, margin),
-        **known,
     )
 
 
@@ -205,13 +203,13 @@ def judge_range(values, at_least: float, at_most: float, ratios: bool = False) -
         raise FalloffError(f"a ratio of {values.min():g} has no logarithm: give ratios above 0")
     if not len(values):
         return InRange(UNDECIDED, math.nan, UNKNOWN, UNKNOWN, 0, "no block has a value")
-    kind = "ratio" if ratios else "cost"
+    kind: Kind = "ratio" if ratios else "cost"
     estimate, *inner = (float(number) for number in average(values, kind, 0.90))
-    outer = [float(number) for number in average(values, kind, 0.95)[1:]]
+    _, *outer = (float(number) for number in average(values, kind, 0.95))
     if len(values) < 2:
         return InRange(UNDECIDED, estimate, UNKNOWN, UNKNOWN, 1, "a single block has no interval")
-    inner, outer = tuple(inner), tuple(outer)
-    return InRange(kind_of(inner, outer, at_least, at_most), estimate, inner, outer, len(values))
+    narrow, wide = (inner[0], inner[1]), (outer[0], outer[1])
+    return InRange(kind_of(narrow, wide, at_least, at_most), estimate, narrow, wide, len(values))
 
 
 def kind_of(interval_90: Interval, interval_95: Interval, at_least: float, at_most: float) -> str:
@@ -290,6 +288,7 @@ def in_sequence(
 
 
 def _refused(alone: Sequence[Judgement], failed: Control) -> tuple[Judgement, ...]:
+    assert failed.ratio is not None  # it is violated, so it has blocks
     off = 100 * abs(failed.ratio - 1)
     reason = f"refused: the negative control failed: the rates differ by {off:.1f} % where no network is used."
     return tuple(replace(one, answer=REFUSED, reason=reason) for one in alone)

@@ -49,6 +49,7 @@ def run_sd(differences: np.ndarray) -> float | None:
 
 def text(design: Design, effort: Effort) -> str:
     """The plan as a table and sentences for a terminal."""
+    assert design.margin is not None  # as of every design with a primary statement
     sds = RUN_SDS if effort.run_sd is None else (effort.run_sd,)
     lines = [
         f"margin {100 * design.margin:g} %, one-sided level of each look {100 * design.one_sided:g} %"
@@ -70,8 +71,8 @@ def text(design: Design, effort: Effort) -> str:
         return "\n".join(
             [*lines, "How long a block takes is not known: run one with --repeats 1 first."]
         )
-    for sd, probabilities in zip(sds, by_sd):
-        ends = np.diff([0.0, *probabilities[:-1], 1.0])
+    for sd, decisions in zip(sds, by_sd):
+        ends = np.diff([0.0, *decisions[:-1], 1.0])
         mean = f"on average: {ends @ minutes:.0f}"
         lines.append(f"minutes to the end at a scatter of {100 * sd:.2f} %, {mean}")
     return "\n".join(lines)

@@ -84,8 +84,9 @@ def reproduction(
 
     `answers` are those that were given on each, `exact` says that neither scatters, as in a simulation.
     """
-    both = (_of_blocks(np.asarray(values, float), exact) for values in (reference, today))
-    return of_estimates(what, *both, margin, answers)
+    published = _of_blocks(np.asarray(reference, float), exact)
+    now = _of_blocks(np.asarray(today, float), exact)
+    return of_estimates(what, published, now, margin, answers)
 
 
 def _of_blocks(values: np.ndarray, exact: bool) -> Estimate:

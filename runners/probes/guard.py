@@ -17,7 +17,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Callable, List
+from typing import Callable, List, Set
 
 LISTENS = "falloff: it listens"
 TAKEN = 98
@@ -31,7 +31,7 @@ _PROC = Path("/proc")
 
 def main(silence_s: float, folder: str, port: int, words: List[str]) -> int:
     """Run the program to its end or ours; TAKEN without it when somebody else listens on its port."""
-    if port and not _in_time(lambda: not listening(port)):
+    if port and not _in_time(lambda: port not in listening()):
         print(f"port {port} is taken on this node: end what listens there", file=sys.stderr)
         return TAKEN
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
@@ -47,7 +47,7 @@ def main(silence_s: float, folder: str, port: int, words: List[str]) -> int:
     while program.poll() is None:
         # It sleeps until something happens, so that it disturbs no measurement.
         ready, _, _ = select.select([line, wakes], [], [], _PAUSE_S if awaited else silence_s)
-        if awaited and listening(port):
+        if awaited and awaited in listening():
             print(LISTENS, file=sys.stderr, flush=True)
             awaited = 0
         asked = wakes in ready and set(os.read(wakes, 64)) - {signal.SIGCHLD}
@@ -60,16 +60,16 @@ def main(silence_s: float, folder: str, port: int, words: List[str]) -> int:
     return program.returncode if program.returncode >= 0 else 128 - program.returncode
 
 
-def listening(port: int) -> bool:
-    """Whether somebody accepts TCP connections on this port of this node."""
-    for table in (_PROC / "self/net/tcp", _PROC / "self/net/tcp6"):
-        for row in (
-            table.read_text().splitlines()[1:] if table.exists() else ()
-        ):  # a kernel without IPv6
+def listening() -> Set[int]:
+    """The TCP ports on which somebody accepts connections, in this thread's network namespace."""
+    ports = set()
+    for table in (_PROC / "thread-self/net/tcp", _PROC / "thread-self/net/tcp6"):
+        # A kernel without IPv6 has only one of them.
+        for row in table.read_text().splitlines()[1:] if table.exists() else ():
             local, _, state = row.split()[1:4]
-            if state == _LISTENING and int(local.rpartition(":")[2], 16) == port:
-                return True
-    return False
+            if state == _LISTENING:
+                ports.add(int(local.rpartition(":")[2], 16))
+    return ports
 
 
 def _wakes_on(*signals: int) -> int:

@@ -1,41 +1,87 @@
 #!/usr/bin/env python3
-"""What a node counts and how it is set, as one line of JSON; nothing is changed.
+"""What a node is, has and counts, and how it is set, as one line of JSON; nothing is changed.
 
-usage: node_state [FOLDER]
+usage: node_state TOOLS [FOLDER]
 
-With FOLDER it answers only where that is there. Bytes are those of every interface and RDMA port since the node
-started. What the node does not tell is null, or not among the items.
+TOOLS is JSON: by name the candidates for each tool, of which the first that is there counts. With FOLDER it answers
+only where that is there. Numbers are in bytes, bit/s, Hz and degC; those of every interface and RDMA port are counted
+since the node started. What the node does not tell is null, or not among the items; a Python before 3.9, on which the
+project's other code does not run, only tells its version.
 """
 
+import hashlib
 import json
 import os
 import platform
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 _PROC = Path("/proc")
 _SYS = Path("/sys")
+_RELEASE = Path("/etc/os-release")
 _RDMA_UNIT = 4  # InfiniBand's port_xmit_data and port_rcv_data count words of four octets
 
 
-def main(folders: List[str]) -> None:
+def main(tools: str, folders: List[str]) -> None:
     """Print the state of this node; fails when a folder is not there."""
     for folder in folders:
         if not os.path.isdir(folder):
             sys.exit(f"{folder} is gone: the connection that kept it was lost")
-    print(json.dumps({
+    if sys.version_info >= (3, 9):
+        print(json.dumps(state(json.loads(tools))))
+    elif folders:
+        sys.exit(f"Python 3.9 or newer is needed, this is {platform.python_version()}")
+    else:
+        print(json.dumps({"python": platform.python_version()}))
+
+
+def state(candidates: Mapping[str, Sequence[str]]) -> Dict[str, Any]:
+    """All that is asked of this node; `candidates` are of the tools, by their names."""
+    memory = dict(re.findall(r"^(\w+):\s*(\d+) kB$", (_PROC / "meminfo").read_text(), re.M))
+    release = _RELEASE.read_text(errors="replace") if _RELEASE.exists() else ""
+    system = re.search(r'PRETTY_NAME="?([^"\n]+)', release)
+    links, ports = _SYS.glob("class/net/*/speed"), _SYS.glob("class/infiniband/*/ports/*/state")
+    tcp = ("congestion_control", "rmem", "wmem")
+    return {
         "hostname": platform.node(),
         "kernel": platform.release(),
+        "system": system and system[1],
+        "python": platform.python_version(),
+        "processors": len(os.sched_getaffinity(0)),
+        "memory_bytes": 1024 * int(memory["MemTotal"]),
+        "available_bytes": 1024 * int(memory["MemAvailable"]),
         "interfaces": interfaces(),
+        "link_bit_s": {file.parent.name: link_rate(file) for file in links},
         "rdma": rdma_ports(),
-        "tcp": {name: read(_PROC / f"sys/net/ipv4/tcp_{name}") for name in ("congestion_control", "rmem", "wmem")},
-        "cpu_model": cpu_model(),
+        "rdma_state": {f"{file.parts[-4]}:{file.parts[-2]}": read(file) for file in ports},
+        "tcp": {name: read(_PROC / f"sys/net/ipv4/tcp_{name}") for name in tcp},
+        "cpu_model": next(iter(_cpuinfo("model name")), None),
         "clock_hz": clock_hz(),
         "governor": read(_SYS / "devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "hottest_degC": hottest(),
-    }))  # fmt: skip
+        "tools": {name: tool(words) for name, words in candidates.items()},
+    }
+
+
+def tool(candidates: Sequence[str]) -> Optional[Dict[str, Any]]:
+    """Where a program is, and the beginning of its file's SHA-256, None where one may run it and not read it."""
+    paths = filter(None, (shutil.which(os.path.expanduser(candidate)) for candidate in candidates))
+    path = next(paths, None)
+    if not path:
+        return None
+    readable = os.access(path, os.R_OK)
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12] if readable else None
+    return {"path": path, "digest": digest}
+
+
+def link_rate(file: Path) -> Optional[int]:
+    """What a link negotiated; a virtual interface has none, and one that is down gives -1 or refuses to say."""
+    mbit_s = read(file)
+    return int(mbit_s) * 10**6 if mbit_s and int(mbit_s) > 0 else None
 
 
 def interfaces() -> Dict[str, Dict[str, Any]]:
@@ -70,11 +116,6 @@ def rdma_ports() -> Dict[str, Dict[str, Any]]:
     return found
 
 
-def cpu_model() -> Optional[str]:
-    """The processor's name."""
-    return next(iter(_cpuinfo("model name")), None)
-
-
 def clock_hz() -> Optional[float]:
     """The mean clock of all processors at this moment."""
     files = _SYS.glob("devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq")
@@ -92,7 +133,7 @@ def hottest() -> Optional[float]:
 def read(file: Path) -> Optional[str]:
     """A file's text without surrounding blanks and with single ones inside; None when it cannot be read."""
     try:
-        return " ".join(file.read_text().split())
+        return " ".join(file.read_text(errors="replace").split())
     except OSError:
         return None
 
@@ -103,4 +144,4 @@ def _cpuinfo(key: str) -> List[str]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1], sys.argv[2:])

@@ -20,8 +20,8 @@ from runners.testbeds import cluster_launch, fabric, lease, remote
 
 STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
 
-_FOLDER, _STATE, _FILES, _FACTS = (
-    tools.PROBES / f"node_{name}.py" for name in ("folder", "state", "files", "facts")
+_FOLDER, _STATE, _FILES = (
+    tools.PROBES / f"node_{name}.py" for name in ("folder", "state", "files")
 )
 _LAUNCHED_BY = {"ssh": "ssh", "slurm": "srun"}
 # Prefixes of the user's variables that change what programs send by.
@@ -136,7 +136,7 @@ class OnCluster:
 
     def states(self, hosts: Sequence[str]) -> Dict[str, fabric.State]:
         """The states of those of the hosts that answer and still have our folder; the others are lost from now on."""
-        return self._ask(hosts, _STATE, [self.folder])
+        return self._ask(hosts, _STATE, ["{}", self.folder])
 
     def words(self, tool: str) -> List[str]:
         """The first words of a tool's command line on every host.
@@ -184,7 +184,7 @@ class OnCluster:
             if files:
                 self._ask_all(hosts, _FILES, [self.folder, json.dumps(files)])
             cluster_launch.execute(commands, self._site(places, network), self.scratch, executions)
-            after = self._ask_all(hosts, _STATE, [self.folder])
+            after = self._ask_all(hosts, _STATE, ["{}", self.folder])
             effective.update(fabric.effective(after, places))
             carried, table = {}, self.networks[network]
             for host, place in places.items():
@@ -245,9 +245,9 @@ class OnCluster:
         configured = self.description.get("tools", {})
         # PATH is no silent substitute for a wrong path of the user's.
         candidates = [configured[tool]] if tool in configured else [tool, str(tools.BUILT / tool)]
-        answers = self._ask(self.alive, _FACTS, [json.dumps({tool: candidates})])
-        # An old Python tells of no tools.
-        programs = {host: answer.get("tools", {}).get(tool) for host, answer in answers.items()}
+        questions = json.dumps({tool: candidates})
+        answers = self._ask(self.alive, _STATE, [questions, self.folder])
+        programs = {host: answer["tools"][tool] for host, answer in answers.items()}
         paths = {host: program and program["path"] for host, program in programs.items()}
         remedy = f"name its path as {tool} under [tools] of the testbed"
         without = [host for host, path in paths.items() if path is None]

@@ -13,10 +13,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Collection, Iterator, List, NamedTuple, Sequence, Set
 
+from runners.probes import guard
 from runners.record import FalloffError
 
 _CLONE_NEWNET = 0x40000000
-_LISTENING = "0A"
 _PATIENCE_S = 10.0
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -96,17 +96,8 @@ def run(invocations: Sequence[Invocation]) -> List[str]:
 
 def listening(space: Path) -> Set[int]:
     """The TCP ports on which somebody accepts connections in the namespace."""
-    ports = set()
     with entered(space):
-        for table in (Path("/proc/thread-self/net/tcp"), Path("/proc/thread-self/net/tcp6")):
-            rows = (
-                table.read_text().splitlines()[1:] if table.exists() else []
-            )  # a kernel without IPv6
-            for row in rows:
-                _, local, _, state = row.split()[:4]
-                if state == _LISTENING:
-                    ports.add(int(local.rpartition(":")[2], 16))
-    return ports
+        return guard.listening()
 
 
 def processes(spaces: Sequence[Path]) -> Set[int]:

@@ -32,6 +32,8 @@ STANDS_FOR = {
     "xhpl_payload": "xhpl_simulated",
     "dgemm": "dgemm_simulated",
     "flows": "flows",
+    "xhpl_recorded": "xhpl_recorded",
+    "replay": "smpirun",  # SMPI has a program of its own for traces
 }
 
 # What the flows' script names as its interpreter: SimGrid's package is for Debian's own Python.
@@ -173,15 +175,21 @@ class Simulated:
         program = Path(tools.find(STANDS_FOR[tool], self.description.get("tools", {})))
         argv = [str(program.absolute()), *command.argv[1:]]
         files = {**command.files, "platform.xml": smpi.platform(command.ranks, network)}
-        if tool != "flows":
+        by_size = network.get("by_size", ())
+        if tool == "replay":
+            argv = smpi.replay(command.ranks, by_size)
+            files["hosts"] = smpi.hosts(order)
+        elif tool != "flows":
             clock = Path(tools.find(_CLOCK, {})).absolute()
-            argv = smpi.smpirun(command.ranks, clock, argv, network.get("by_size", ()))
+            argv = smpi.smpirun(command.ranks, clock, argv, by_size)
             files["hosts"] = smpi.hosts(order)
             files["rates.txt"] = "".join(f"{name} {value!r}\n" for name, value in rates.items())
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8")
         environment = {"PATH": os.environ["PATH"], "TMPDIR": str(folder), "LC_ALL": "C"}
+        if tool == "xhpl_recorded":  # the simulation's clock; the processor's is this machine's
+            environment["FALLOFF_RECORD_CLOCK"] = "wall"
         try:
             return programs.finish(
                 programs.start(tool, argv, folder, environment), command.timeout_s

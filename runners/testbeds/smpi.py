@@ -45,6 +45,9 @@ _OPTIONS = {
 # What a network's table has beside numbers: a tree of switches, factors by the size of a message ([from bytes, of latency, of
 # bandwidth]), and factors of the latency by the number of nodes that exchange messages at once ([nodes, factor]).
 _NO_NUMBER = ("tree", "by_size", "load")
+# What a trace computes is charged. Collectives take SimGrid's own algorithms: those of Open MPI abort the replay of some
+# programs (free(): invalid pointer in an MPI_Allreduce of 8 bytes on 16 ranks, SimGrid 3.32).
+_OF_REPLAYS = {"smpi/simulate-computation": "yes"}
 
 
 def model(
@@ -192,6 +195,18 @@ def hosts(order: Iterable[int]) -> str:
     return "".join(f"node{node}\n" for node in order)
 
 
+def replay(ranks: int, by_size: Sequence[Sequence[float]] = ()) -> List[str]:
+    """The command line that replays `traces`, one on each node, in a folder with `platform.xml` and `hosts`.
+
+    `by_size` is as in `smpirun`. SMPI says at the end what time it is.
+    """
+    return [
+        *_smpirun(ranks, {**_OPTIONS, **_OF_REPLAYS, **_factors(by_size)}),
+        *("--log=smpi_replay.thres:info", "--log=root.app:file:/dev/stdout"),
+        *("-replay", "traces"),
+    ]
+
+
 def smpirun(
     ranks: int, clock: Path, program: Sequence[str], by_size: Sequence[Sequence[float]] = ()
 ) -> List[str]:
@@ -200,15 +215,21 @@ def smpirun(
     `clock` is noclock.so: with it SMPI does not ask the kernel for CPU times that it then ignores. `by_size` has the factors
     of latency and bandwidth from some sizes of message on, from 0 bytes.
     """
-    factors = {}
-    for column, name in ((1, "smpi/lat-factor"), (2, "smpi/bw-factor")):
-        if by_size:
-            factors[name] = ";".join(f"{row[0]:.0f}:{row[column]}" for row in by_size)
+    start, *options = _smpirun(ranks, {**_OPTIONS, **_factors(by_size)})
+    return [start, "-wrapper", f"env LD_PRELOAD={clock}", *options, *program]
+
+
+def _factors(by_size: Sequence[Sequence[float]]) -> Dict[str, str]:
+    columns = ((1, "smpi/lat-factor"), (2, "smpi/bw-factor")) if by_size else ()
+    return {
+        name: ";".join(f"{row[0]:.0f}:{row[column]}" for row in by_size) for column, name in columns
+    }
+
+
+def _smpirun(ranks: int, options: Mapping[str, str]) -> List[str]:
     return [
         "smpirun",
-        *("-wrapper", f"env LD_PRELOAD={clock}"),
         *("-np", str(ranks), "-hostfile", "hosts", "-platform", "platform.xml"),
-        *(f"--cfg={name}:{value}" for name, value in {**_OPTIONS, **factors}.items()),
+        *(f"--cfg={name}:{value}" for name, value in options.items()),
         "--log=root.thres:warning",
-        *program,
     ]

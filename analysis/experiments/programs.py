@@ -1,0 +1,173 @@
+"""Programs: whether the efficiency of a recorded MPI program falls off with the nodes and the network."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from analysis import drawing, style
+from analysis.attributes import short_names
+from analysis.derive import at_only_level, over_factors
+from analysis.exhibit import Basis, Exhibit, Table
+from analysis.findings import Finding, known, of_fall, origin
+from analysis.statistics import design as designs
+from analysis.statistics.judgement import FALLS_OFF, FLAT, Judgement, judge
+from analysis.wording import number, percent
+from runners.record import FalloffError
+
+FIGURES = {"programs": ("programs",)}
+IDEAL = "unshaped"  # the network that costs next to nothing
+
+
+@dataclass(frozen=True)
+class Fall:
+    """The fall of a program's efficiency on a network, from the fewest nodes to the most."""
+
+    program: str
+    interconnect: str
+    from_nodes: int
+    to_nodes: int
+    efficiency: tuple[float, float]
+    judgement: Judgement
+
+
+@dataclass(frozen=True)
+class Programs:
+    """`time` [s] over (interconnect, nodes, program), NaN where it is unknown; `efficiency` [1], the time without a network over
+    that on each, without `IDEAL`. There is no scatter."""
+
+    dataset: xr.Dataset
+    time: xr.DataArray
+    efficiency: xr.DataArray
+    margin: float
+    falls: tuple[Fall, ...]
+
+
+def analyse(programs: xr.Dataset) -> Programs:
+    """Efficiencies and their falls; raises FalloffError without the ideal network."""
+    laid = over_factors(programs, runner="replay", replay_time=programs.replay_time)
+    time = at_only_level(laid.assign_attrs(programs.attrs), "block").replay_time
+    if IDEAL not in time.interconnect.values or time.sel(interconnect=IDEAL).isnull().all():
+        remedy = f"add {IDEAL} to the campaign's interconnects"
+        raise FalloffError(
+            f"no program was replayed without a network, which tells what it computes: {remedy}"
+        )
+    ideal = time.sel(interconnect=IDEAL, drop=True)
+    efficiency = (ideal / time).drop_sel(interconnect=IDEAL)
+    margin = designs.read(programs).margin
+    falls = (
+        _fall(efficiency.sel(program=program, interconnect=network), margin)
+        for program in efficiency.program.values.tolist()
+        for network in efficiency.interconnect.values.tolist()
+    )
+    return Programs(programs, time, efficiency, margin, tuple(filter(None, falls)))
+
+
+def _fall(efficiency: xr.DataArray, margin: float) -> Fall | None:
+    known = efficiency.dropna("nodes").sortby("nodes")
+    if known.sizes["nodes"] < 2:
+        return None
+    first, last = known.values[[0, -1]].tolist()
+    judged = judge([float(np.log(last / first))], margin, "simulated")
+    ends = known.nodes.values[[0, -1]].tolist()
+    return Fall(known.program.item(), known.interconnect.item(), *ends, (first, last), judged)
+
+
+def finding(study: Programs) -> str:
+    """Which program falls off on which network, in plain English (Markdown)."""
+    if not study.falls:
+        return "**Nothing can be said yet**: no program was replayed on two numbers of nodes."
+    names, words = short_names(study.dataset), []
+    for fall in study.falls:
+        does = {FALLS_OFF: "falls off", FLAT: "stays flat"}.get(fall.judgement.answer, "rises")
+        first, last = (percent(share) for share in fall.efficiency)
+        words.append(
+            f"- **`{fall.program}` {does} on {names[fall.interconnect]}**: its efficiency goes from {first} on "
+            f"{fall.from_nodes} nodes to {last} on {fall.to_nodes}."
+        )
+    basis = "Simulated evidence, without scatter; efficiency is the time without a network over that with it."
+    return "\n".join([*words, "", basis])
+
+
+def findings(study: Programs) -> Iterator[Finding]:
+    """The fall of each program on each network."""
+    source, names = origin("programs", study.dataset), short_names(study.dataset)
+    for fall in study.falls:
+        span = f"from {fall.from_nodes} to {fall.to_nodes} nodes"
+        statement = f"{fall.program} loses efficiency on {names[fall.interconnect]} {span}"
+        yield of_fall(source, statement, fall.judgement, primary=True)
+
+
+def figures(study: Programs) -> dict[str, Exhibit]:
+    """Efficiency over nodes, a panel for each program."""
+    return {
+        "programs": Exhibit(
+            "programs",
+            _over_nodes(study),
+            "Efficiency of recorded programs, replayed on described networks",
+            Basis("simulated"),
+            "Simulated efficiency over nodes, a panel for each program",
+            rests_on=FIGURES["programs"],
+        )
+    }
+
+
+def _over_nodes(study: Programs) -> Figure:
+    names = short_names(study.dataset)
+    programs = study.efficiency.program.values.tolist()
+    with style.styled():
+        figure, panels = drawing.new_figures(3.2, len(programs))
+        for axes, program in zip(panels, programs):
+            for cases in study.efficiency.sel(program=program).transpose("interconnect", "nodes"):
+                look = style.look(cases.interconnect.item())
+                marks = {
+                    "color": look.color,
+                    "markersize": 6,
+                    "mec": "white",
+                    "mew": 0.6,
+                    "ls": "-",
+                    "lw": 0.8,
+                }
+                axes.plot(
+                    cases.nodes,
+                    100 * cases,
+                    marker=look.marker,
+                    **marks,
+                    label=names[cases.interconnect.item()],
+                )
+            axes.set_title(program)
+            axes.set_ylim(0, 104)
+            drawing.node_axis(axes, study.efficiency.nodes.values)
+        panels[0].set_ylabel("efficiency [%]")
+        drawing.legend_below(figure, panels, 3)
+        return figure
+
+
+def table(study: Programs) -> Table:
+    """The times that were replayed [s]."""
+    names = short_names(study.dataset)
+    rows = [
+        (
+            program,
+            names[network],
+            *(
+                number(known(time))
+                for time in study.time.sel(program=program, interconnect=network).values
+            ),
+        )
+        for program in study.time.program.values.tolist()
+        for network in study.time.interconnect.values.tolist()
+    ]
+    nodes = [f"{count} nodes [s]" for count in study.time.nodes.values.tolist()]
+    columns = ("Program", "Network", *nodes)
+    align = "ll" + "r" * len(nodes)
+    return Table(
+        "programs-times",
+        columns,
+        align,
+        rows,
+        "Time of each program on each network",
+        Basis("simulated"),
+    )

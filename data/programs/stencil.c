@@ -1,0 +1,49 @@
+/*
+ * A stencil, as an example of a program whose ranks talk to their neighbours: Jacobi steps on a square grid that is cut
+ * into bands of rows, and every step the largest change.
+ *
+ *   mpicc -O2 stencil.c -o stencil -lm
+ *   falloff profile --keep stencil -- mpirun -np 4 ./stencil
+ */
+#include <math.h>
+#include <mpi.h>
+#include <stdlib.h>
+
+enum { SIDE = 4096, STEPS = 40 };
+
+int main(int argc, char **argv)
+{
+    int rank, ranks;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (SIDE % ranks)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    int rows = SIDE / ranks, above = rank ? rank - 1 : MPI_PROC_NULL, below = rank < ranks - 1 ? rank + 1 : MPI_PROC_NULL;
+    size_t size = (size_t)(rows + 2) * SIDE;
+    double *old = malloc(size * sizeof *old), *new = malloc(size * sizeof *new);
+    for (size_t i = 0; i < size; i++)
+        old[i] = new[i] = (double)(i % 1000);
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int step = 0; step < STEPS; step++) {
+        double change = 0.0, largest;
+        MPI_Sendrecv(old + SIDE, SIDE, MPI_DOUBLE, above, 1, old + (size_t)(rows + 1) * SIDE, SIDE, MPI_DOUBLE, below, 1,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(old + (size_t)rows * SIDE, SIDE, MPI_DOUBLE, below, 2, old, SIDE, MPI_DOUBLE, above, 2,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int row = 1; row <= rows; row++)
+            for (int column = 1; column < SIDE - 1; column++) {
+                size_t i = (size_t)row * SIDE + (size_t)column;
+                new[i] = 0.25 * (old[i - SIDE] + old[i + SIDE] + old[i - 1] + old[i + 1]);
+                change = fmax(change, fabs(new[i] - old[i]));
+            }
+        MPI_Allreduce(&change, &largest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        double *other = old;
+        old = new, new = other;
+    }
+    MPI_Finalize();
+    free(old);
+    free(new);
+    return 0;
+}

@@ -1,0 +1,372 @@
+"""Recordings of MPI programs: every rank's calls in order, as runners/src/record.c prints them, and as SimGrid replays them.
+
+A recording is of one number of ranks. `traces` gives the time-independent trace of each rank: what it computes and
+what it sends, and when on no clock, so that any network can be put under it. From three recordings or more `extrapolated`
+makes the recording of another number of ranks, where that is sound.
+"""
+
+import hashlib
+import lzma
+import math
+import re
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
+
+from runners.record import FalloffError, Unreadable, unknown
+
+STORE = Path(__file__).resolve().parent.parent / "data" / "programs"
+
+# How far a size and a time may be from a power law of the ranks for it to be carried on.
+_SIZE_OFF = 0.01
+_TIME_OFF = 0.10
+LEAST_RECORDINGS = 3
+
+_HEAD = re.compile(r"^Recording of (\d{1,6}) ranks, (wall|processor) time$")
+_END = "end of recording"
+_POINT_TO_POINT = {"send": 4, "recv": 4, "isend": 5, "irecv": 5}
+_COLLECTIVES = (
+    "barrier",
+    "bcast",
+    "reduce",
+    "allreduce",
+    "gather",
+    "allgather",
+    "scatter",
+    "alltoall",
+)
+_NUMBERS = {**_POINT_TO_POINT, **dict.fromkeys(_COLLECTIVES, 3), "wait": 1, "end": 0}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of one rank: the `seconds` computed before it, its `name` and what it was called with.
+
+    `partner` is a rank or a collective's root, `label` the communicator (0: all ranks in their order), `request` the number
+    of a request that begins or ends, 0 for none.
+    """
+
+    seconds: float
+    name: str
+    partner: int = 0
+    label: int = 0
+    tag: int = 0
+    size: int = 0
+    request: int = 0
+
+
+Recording = Tuple[Tuple[Call, ...], ...]  # over ranks
+
+
+def read(text: str) -> Recording:
+    """The one recording in a text; raises Unreadable when it is cut off, damaged, or of calls that cannot be replayed."""
+    lines = [line.strip() for line in text.splitlines()]
+    heads = [number for number, line in enumerate(lines) if _HEAD.match(line)]
+    if len(heads) != 1 or _END not in lines[heads[0] :]:
+        raise Unreadable(f"{len(heads)} recordings begin here, and one that ends was expected")
+    begin = heads[0]
+    count = int(_HEAD.match(lines[begin])[1])
+    ranks: List[List[Call]] = []
+    for line in lines[begin + 1 : lines.index(_END, begin)]:
+        if line == f"rank {len(ranks)}":
+            ranks.append([])
+        elif ranks:
+            ranks[-1].append(_call(line))
+        else:
+            raise Unreadable(f"the recording has a line that is not its own: {line[:60]!r}")
+    if len(ranks) != count or not all(calls and calls[-1].name == "end" for calls in ranks):
+        raise Unreadable(
+            f"the recording announces {count} ranks and has {len(ranks)}, or not their last calls"
+        )
+    return tuple(map(tuple, ranks))
+
+
+def _call(line: str) -> Call:
+    nanoseconds, _, rest = line.partition(" ")
+    name, *words = rest.split()[:7] or [""]
+    if name == "unknown" and words:
+        raise Unreadable(f"the program calls {words[0]}, which a replay cannot do")
+    if name == "too_long":
+        raise Unreadable(
+            "a rank makes too many calls to be recorded: record fewer steps of the program"
+        )
+    if not re.fullmatch(r"\d{1,18}", nanoseconds) or len(words) != _NUMBERS.get(name, -1):
+        raise Unreadable(f"the recording has a line that is not its own: {line[:60]!r}")
+    if not all(re.fullmatch(r"-?\d{1,15}", word) for word in words):
+        raise Unreadable(f"the recording has a line that is not its own: {line[:60]!r}")
+    seconds, numbers = int(nanoseconds) / 1e9, list(map(int, words))
+    if name in _COLLECTIVES:
+        label, size, root = numbers
+        if label:
+            whose = f"MPI_{name.capitalize()} of a part of the ranks, or of all in another order"
+            raise Unreadable(f"the program calls {whose}, which a replay cannot do")
+        return Call(seconds, name, root, size=size)
+    if name in _POINT_TO_POINT:
+        request = numbers.pop(0) if len(numbers) == 5 else 0
+        return Call(seconds, name, *numbers, request=request)
+    return Call(seconds, name, request=numbers[0] if numbers else 0)
+
+
+def kept(program: str, store: Path = STORE) -> Dict[int, Recording]:
+    """The recordings of a program by their number of ranks; raises FalloffError when there is none."""
+    files = {
+        int(file.name.split("-")[-1].split(".")[0]): file
+        for file in store.glob(f"{program}-*.txt.xz")
+    }
+    if not files:
+        names = {file.name.rsplit("-", 1)[0] for file in store.glob("*-*.txt.xz")}
+        raise unknown("recorded program", program, names)
+    return {ranks: _opened(files[ranks]) for ranks in sorted(files)}
+
+
+def _opened(file: Path) -> Recording:
+    try:
+        return read(lzma.decompress(file.read_bytes()).decode("utf-8"))
+    except (OSError, lzma.LZMAError, UnicodeDecodeError, Unreadable) as error:
+        raise FalloffError(f"{file}: {error}; record the program anew") from None
+
+
+def keep(text: str, program: str, store: Path = STORE) -> Path:
+    """Keep a recording, compressed; raises Unreadable as `read`, and FalloffError for a name that is none."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", program):
+        raise FalloffError(f"{program!r} cannot name a program: letters, digits and _ can")
+    ranks = len(read(text))
+    whole = text[text.index("Recording of") : text.rindex(_END)] + _END + "\n"
+    store.mkdir(parents=True, exist_ok=True)
+    file = store / f"{program}-{ranks}.txt.xz"
+    file.write_bytes(lzma.compress(whole.encode()))
+    return file
+
+
+def digest(program: str, store: Path = STORE) -> str:
+    """The checksum of all recordings of a program."""
+    files = sorted(store.glob(f"{program}-*.txt.xz"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+def of(program: str, ranks: int, store: Path = STORE) -> Recording:
+    """The recording of a program on so many ranks, extrapolated where it has none; raises FalloffError as that does."""
+    recordings = kept(program, store)
+    return recordings[ranks] if ranks in recordings else extrapolated(program, recordings, ranks)
+
+
+def computed_s(recording: Recording) -> float:
+    """What the ranks compute together [s]."""
+    return sum(call.seconds for calls in recording for call in calls)
+
+
+def traces(recording: Recording) -> Dict[str, str]:
+    """SimGrid's time-independent trace of each rank, and their list, by the names of their files.
+
+    A node computes 1e9 units a second. Every message gets a tag of its own: the k-th that is sent from one rank to another
+    with a tag is the k-th that is received there with it, so that it is known who meets whom.
+    """
+    tags = _tags(recording)
+    files = {"traces": "".join(f"rank-{rank}.txt\n" for rank in range(len(recording)))}
+    for rank, calls in enumerate(recording):
+        files[f"rank-{rank}.txt"] = "\n".join(_actions(rank, calls, tags[rank])) + "\n"
+    return files
+
+
+def _tags(recording: Recording) -> List[List[int]]:
+    """A number for each message of each rank's calls, the same at both of its ends; raises Unreadable when one has no other."""
+    waiting: Dict[Tuple[int, ...], List[Tuple[int, int]]] = defaultdict(list)
+    numbers: Dict[Tuple[int, int], int] = defaultdict(int)
+    found = [[0] * len(calls) for calls in recording]
+    for rank, calls in enumerate(recording):
+        for place, call in enumerate(calls):
+            if call.name in ("send", "isend"):
+                waiting[(rank, call.partner, call.label, call.tag)].append((rank, place))
+    for rank, calls in enumerate(recording):
+        taken: Dict[Tuple[int, ...], int] = defaultdict(int)
+        for place, call in enumerate(calls):
+            if call.name in ("recv", "irecv"):
+                key = (call.partner, rank, call.label, call.tag)
+                if taken[key] == len(waiting[key]):
+                    raise Unreadable(f"rank {rank} receives what rank {call.partner} never sends")
+                sender, sent = waiting[key][taken[key]]
+                taken[key] += 1
+                numbers[(sender, rank)] += 1
+                found[rank][place] = found[sender][sent] = numbers[(sender, rank)]
+    lost = [
+        key for key, sent in waiting.items() if any(not found[rank][place] for rank, place in sent)
+    ]
+    if lost:
+        raise Unreadable(f"rank {lost[0][1]} never receives what rank {lost[0][0]} sends")
+    return found
+
+
+def _actions(rank: int, calls: Sequence[Call], tags: Sequence[int]) -> Iterator[str]:
+    ends: Dict[int, str] = {}
+    yield f"{rank} init"
+    for call, tag in zip(calls, tags):
+        if call.seconds:
+            yield f"{rank} compute {call.seconds * 1e9:.0f}"
+        if call.name in _POINT_TO_POINT:
+            if call.request:
+                ways = (rank, call.partner) if call.name == "isend" else (call.partner, rank)
+                ends[call.request] = f"{rank} wait {ways[0]} {ways[1]} {tag}"
+            yield f"{rank} {call.name} {call.partner} {tag} {call.size}"
+        elif call.name == "wait" and call.request in ends:
+            yield ends.pop(call.request)
+        elif call.name in ("bcast", "barrier"):
+            yield f"{rank} {call.name}" + (
+                f" {call.size} {call.partner}" if call.name == "bcast" else ""
+            )
+        elif call.name in ("reduce", "allreduce"):
+            root = f" {call.partner}" if call.name == "reduce" else ""
+            yield f"{rank} {call.name} {call.size} 0{root}"
+        elif call.name in _COLLECTIVES:
+            root = f" {call.partner}" if call.name in ("gather", "scatter") else ""
+            yield f"{rank} {call.name} {call.size} {call.size}{root}"
+    yield from ends.values()  # of sends that nobody waited for
+    yield f"{rank} finalize"
+
+
+def extrapolated(program: str, recordings: Mapping[int, Recording], ranks: int) -> Recording:
+    """The recording of a number of ranks that has none, from all that there are.
+
+    It is made only where it is sound, and FalloffError says why not elsewhere: from at least three recordings, in which all
+    ranks but the first and the last make the same calls with partners at the same distances, whatever the number of ranks;
+    each size is a power of it; and the time that is computed is one within 10 %, fitted without the largest recording and
+    compared with it.
+    """
+    known = sorted(recordings)
+    why = f"{program} cannot be carried on to {ranks} ranks"
+    if len(known) < LEAST_RECORDINGS:
+        remedy = f"record it on {LEAST_RECORDINGS} numbers of ranks or more"
+        raise FalloffError(f"{why} from recordings on {', '.join(map(str, known))}: {remedy}")
+    if ranks < known[0]:
+        raise FalloffError(f"{why}: the smallest recording has {known[0]}; record it there")
+    classes = {count: _classes(recordings[count], count, why) for count in known}
+    largest = known[-1]
+    made = {}
+    for name, calls in classes[largest].items():
+        of_class = {count: classes[count][name] for count in known if name in classes[count]}
+        made[name] = _carried(
+            of_class, ranks, f"{why}: of its {name} rank" if name != "middle" else why
+        )
+    return tuple(
+        tuple(
+            replace(call, partner=_absolute(call, rank, ranks))
+            for call in made[_class(rank, ranks)]
+        )
+        for rank in range(ranks)
+    )
+
+
+def _class(rank: int, ranks: int) -> str:
+    return {0: "first", ranks - 1: "last"}.get(rank, "middle")
+
+
+def _absolute(call: Call, rank: int, ranks: int) -> int:
+    return (rank + call.partner) % ranks if call.name in _POINT_TO_POINT else call.partner
+
+
+def _classes(recording: Recording, ranks: int, why: str) -> Dict[str, Tuple[Call, ...]]:
+    """The calls of the first, the middle and the last rank, partners as distances; times are means of the class."""
+    members: Dict[str, List[Tuple[Call, ...]]] = defaultdict(list)
+    for rank, calls in enumerate(recording):
+        distances = (
+            (call.partner - rank) % ranks if call.name in _POINT_TO_POINT else call.partner
+            for call in calls
+        )
+        members[_class(rank, ranks)].append(
+            tuple(replace(call, partner=partner) for call, partner in zip(calls, distances))
+        )
+    found = {}
+    for name, several in members.items():
+        if len({tuple(replace(call, seconds=0.0) for call in calls) for calls in several}) > 1:
+            raise FalloffError(
+                f"{why}: on {ranks} ranks, those between the first and the last do not all make the same calls"
+            )
+        found[name] = tuple(
+            replace(calls[0], seconds=sum(call.seconds for call in calls) / len(calls))
+            for calls in zip(*several)
+        )
+    return found
+
+
+def _carried(of_class: Mapping[int, Tuple[Call, ...]], ranks: int, why: str) -> Tuple[Call, ...]:
+    """One class's calls on another number of ranks, with distances as partners."""
+    known = sorted(of_class)
+    largest = known[-1]
+    if (
+        len(
+            {
+                tuple((call.name, call.tag, call.request) for call in calls)
+                for calls in of_class.values()
+            }
+        )
+        > 1
+    ):
+        raise FalloffError(
+            f"{why}, the calls are not the same on {', '.join(map(str, known))} ranks"
+        )
+    times = {count: sum(call.seconds for call in of_class[count]) for count in known}
+    exponent = _time_exponent(times, why)
+    made = []
+    for calls in zip(*(of_class[count] for count in known)):
+        last = calls[-1]
+        distances = {count: call.partner for count, call in zip(known, calls)}
+        made.append(
+            replace(
+                last,
+                partner=_distance(distances, ranks, why)
+                if last.name in _POINT_TO_POINT
+                else last.partner,
+                size=_size({count: call.size for count, call in zip(known, calls)}, ranks, why),
+                seconds=last.seconds * (ranks / largest) ** exponent,
+            )
+        )
+    return tuple(made)
+
+
+def _distance(distances: Mapping[int, int], ranks: int, why: str) -> int:
+    """The distance of a partner: the same upwards on all numbers of ranks, or the same downwards; the nearer where both fit."""
+    largest = max(distances)
+    upwards = distances[largest]
+    for found in sorted((upwards, upwards - largest), key=abs):
+        if all(found % count == distance for count, distance in distances.items()):
+            return found % ranks
+    raise FalloffError(f"{why}, the distance of a partner changes with the number of ranks")
+
+
+def _size(sizes: Mapping[int, int], ranks: int, why: str) -> int:
+    (first, start), (last, end) = min(sizes.items()), max(sizes.items())
+    if len(set(sizes.values())) == 1:
+        return end
+    if 0 in sizes.values():
+        raise FalloffError(f"{why}, a message is empty on some numbers of ranks only")
+    exponent = math.log(end / start) / math.log(last / first)
+    if any(
+        abs(start * (count / first) ** exponent / size - 1) > _SIZE_OFF
+        for count, size in sizes.items()
+    ):
+        raise FalloffError(f"{why}, a message's size is no power of the number of ranks")
+    return round(end * (ranks / last) ** exponent)
+
+
+def _time_exponent(times: Mapping[int, float], why: str) -> float:
+    """How the time that is computed changes with the ranks; the largest recording has to bear out the others."""
+    if not all(times.values()):
+        return 0.0
+    *fewer, largest = sorted(times)
+    exponent, foretold = _power_law({count: times[count] for count in fewer}, largest)
+    off = foretold / times[largest] - 1
+    if abs(off) > _TIME_OFF:
+        law = "the time that is computed is no power of the number of ranks"
+        raise FalloffError(
+            f"{why}, {law}: the others foretell {100 * off:+.0f} % on {largest} ranks"
+        )
+    return _power_law(times, largest)[0]
+
+
+def _power_law(times: Mapping[int, float], at: int) -> Tuple[float, float]:
+    """Exponent by least squares on the log scales, and the time at another number of ranks."""
+    x, y = ([math.log(value) for value in values] for values in (times.keys(), times.values()))
+    middle, level = sum(x) / len(x), sum(y) / len(y)
+    spread = sum((one - middle) ** 2 for one in x)
+    exponent = sum((one - middle) * (value - level) for one, value in zip(x, y)) / spread
+    return exponent, math.exp(level + exponent * (math.log(at) - middle))

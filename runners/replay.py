@@ -1,0 +1,38 @@
+"""replay: a recorded MPI program, replayed by SimGrid on a described network."""
+
+import re
+from typing import List
+
+from runners import recording
+from runners.parsing import parser
+from runners.record import Command, Reading, Result, Runner, Settings, Unreadable
+
+# SMPI's trace replay prints it once, when the last rank has ended.
+_END = re.compile(r"Simulation time (\d{1,9}\.\d{6})$", re.M)
+
+# Half a unit of the last printed digit is 1e-4 of it.
+_SHORTEST_S = 5e-3
+
+
+def commands(point: Settings) -> List[Command]:
+    """One replay on as many nodes as the point says; raises FalloffError where there is no recording and none can be made."""
+    recorded = recording.of(point["program"], point["nodes"])
+    argv = ("replay", point["program"])
+    files = recording.traces(recorded)
+    return [Command(argv, ranks=point["nodes"], files=files, timeout_s=point["timeout_s"])]
+
+
+def results(text: str) -> List[Result]:
+    """The one replay of an output: replay_time [s]."""
+    times = _END.findall(text)
+    if len(times) != 1:
+        raise Unreadable(f"the replay ended {len(times)} times, once was expected")
+    if float(times[0]) < _SHORTEST_S:
+        raise Unreadable(
+            f"the program takes {times[0]} s, too short for a clock of a microsecond: record more steps of it"
+        )
+    return [Result((Reading("replay_time", float(times[0]), "s"),))]
+
+
+parse = parser("replay", results)
+RUNNER = Runner("replay", commands, parse, results)

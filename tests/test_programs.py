@@ -1,0 +1,232 @@
+"""Recorded programs: what is recorded is what was called, a replay agrees with the direct simulation, and nothing unsound is
+carried on to more ranks."""
+
+import shutil
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_simulated import NETWORKS, needs_simgrid
+
+import experiment
+from analysis.experiments import programs
+from runners import hpl, payload, recording, replay
+from runners.record import Command, FalloffError, Trial, Unreadable, judge
+from runners.recording import Call
+from runners.testbeds import simulated
+
+MODEL = experiment.read_testbed("scale_model_simulated")
+needs_mpi = pytest.mark.skipif(not shutil.which("mpirun"), reason="Open MPI is not here")
+
+
+def run(bed, point, command, parse):
+    transcript = bed.run(Trial("t", "point", "hpl", 1, 1, point), [command])
+    outcome = judge(transcript, parse)
+    assert outcome.status == "ok", outcome.reason
+    return transcript.executions[-1].stdout, {one.name: one.value for one in outcome.readings}
+
+
+@needs_simgrid
+def test_a_replay_of_hpl_agrees_with_its_direct_simulation():
+    """HPL is recorded once, on 10GE. On GigE, where it takes a fifth longer, the replay is within 2 % of HPL's own code;
+    its time is that of the whole program, of which the factorisation is the most."""
+    plan = experiment.plan_campaign("hpl_agreement", "scale_model_simulated", "full")
+    (point, *_) = (trial.point for trial in plan.trials() if trial.point["nodes"] == 8)
+    direct, replayed = {}, {}
+    with simulated.open_testbed(MODEL, NETWORKS) as bed:
+        for network in ("gige", "10gige"):
+            there = {**point, "interconnect": network, "vary": "none"}
+            (command,) = hpl.commands(there)
+            _, readings = run(bed, there, command, hpl.parse)
+            direct[network] = 2 / 3 * point["N"] ** 3 / 1e9 / readings["hpl_rate"]
+        recorded, _ = run(bed, there, replace(command, argv=("xhpl_recorded",)), hpl.parse)
+        found = recording.read(recorded)
+        for network in direct:
+            files = recording.traces(found)
+            command = Command(("replay",), ranks=8, files=files, timeout_s=60)
+            there = {**point, "interconnect": network}
+            _, readings = run(bed, there, command, replay.parse)
+            replayed[network] = readings["replay_time"]
+    assert direct["gige"] > 1.15 * direct["10gige"]
+    assert replayed == pytest.approx(direct, rel=0.02)
+
+
+PROGRAM = r"""
+#include <mpi.h>
+#include <time.h>
+static void compute(double seconds)
+{
+    for (clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC); clock() < end;) {}
+}
+int main(int argc, char **argv)
+{
+    int rank, ranks, flag = 0, one = 1, sum;
+    char data[3000], other[3000];
+    MPI_Comm half;
+    MPI_Request requests[2];
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
+    compute(0.05 * (rank + 1));
+    MPI_Irecv(data, 3000, MPI_CHAR, MPI_ANY_SOURCE, MPI_ANY_TAG, half, &requests[0]);
+    MPI_Isend(other, 2000 + rank, MPI_CHAR, 0 == rank / 2 ? 0 : 1, 7, half, &requests[1]);
+    while (!flag)
+        MPI_Testall(2, requests, &flag, MPI_STATUSES_IGNORE);
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (argc > 1)
+        MPI_Scan(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Finalize();
+    return sum != ranks && argc == 1;
+}
+"""
+
+
+@needs_mpi
+def test_the_recording_is_what_was_called(tmp_path):
+    """Real MPI on two cores: processor time, partners as ranks of all behind a communicator that turns them round, the
+    source and size that came, and no time for waiting; a call that cannot be replayed is named."""
+    (tmp_path / "p.c").write_text(PROGRAM)
+    subprocess.run(["mpicc", "-O1", "p.c", "-o", "p"], cwd=tmp_path, check=True)
+    library = experiment.tools.find("record.so", {})
+    launch = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4", str(tmp_path / "p")]
+    code, text = payload.run(launch, library, "FALLOFF_RECORD")
+    assert code == 0
+    ranks = recording.read(text)
+    assert len(ranks) == 4
+    for rank, calls in enumerate(ranks):
+        names = [call.name for call in calls]
+        assert names == ["irecv", "isend", "wait", "wait", "allreduce", "end"]
+        received, sent = calls[:2]
+        partner = (rank + 2) % 4
+        assert (received.partner, received.size, received.tag) == (partner, 2000 + partner, 7)
+        assert (sent.partner, sent.size) == (partner, 2000 + rank)
+        assert received.label == sent.label == ranks[partner][0].label != 0
+        computed = sum(call.seconds for call in calls)
+        assert 0.045 * (rank + 1) < computed < 0.08 * (rank + 1)
+    _, text = payload.run([*launch, "scan"], library, "FALLOFF_RECORD")
+    with pytest.raises(Unreadable, match="calls MPI_Scan, which a replay cannot do"):
+        recording.read(text)
+
+
+def ring(ranks, seconds=lambda ranks: 8 / ranks, size=lambda ranks: 64000 // ranks, is_closed=True):
+    """A recording in which each rank sends to the next; the ends have one neighbour unless the ring is closed."""
+    made = []
+    for rank in range(ranks):
+        calls = []
+        if is_closed or rank < ranks - 1:
+            calls.append(Call(seconds(ranks), "send", (rank + 1) % ranks, tag=1, size=size(ranks)))
+        if is_closed or rank:
+            calls.append(Call(0.0, "recv", (rank - 1) % ranks, tag=1, size=size(ranks)))
+        made.append((*calls, Call(0.0, "allreduce", size=8), Call(0.0, "end")))
+    return tuple(made)
+
+
+def some(make=ring, counts=(4, 8, 16), **how):
+    return {count: make(count, **how) for count in counts}
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+@pytest.mark.parametrize("ranks", [6, 32, 40])
+def test_what_follows_a_law_is_carried_on(is_closed, ranks):
+    """A ring and a chain, whose times and sizes fall with the ranks: what is made for others is what they would record."""
+    made = recording.extrapolated("ring", some(is_closed=is_closed), ranks)
+    wanted = ring(ranks, is_closed=is_closed)
+    for calls, others in zip(made, wanted, strict=True):
+        assert [replace(call, seconds=0, size=0) for call in calls] == [
+            replace(call, seconds=0, size=0) for call in others
+        ]
+        assert np.allclose([call.size for call in calls], [call.size for call in others], atol=1)
+        assert np.allclose([c.seconds for c in calls], [c.seconds for c in others], rtol=1e-6)
+    recording.traces(made)
+
+
+def uneven(ranks):
+    return tuple(calls[rank % 2 :] for rank, calls in enumerate(ring(ranks)))
+
+
+def butterfly(ranks):
+    half = ranks // 2
+    sent = [Call(1.0, "send", (rank + half) % ranks, tag=1, size=8) for rank in range(ranks)]
+    return tuple(
+        (one, Call(0.0, "recv", one.partner, tag=1, size=8), Call(0.0, "end")) for one in sent
+    )
+
+
+@pytest.mark.parametrize(
+    ("recordings", "ranks", "reason"),
+    [
+        (some(counts=(4, 8)), 32, "record it on 3 numbers of ranks or more"),
+        (some(), 2, "the smallest recording has 4"),
+        (some(uneven), 32, "do not all make the same calls"),
+        (some(butterfly), 32, "the distance of a partner changes"),
+        (some(size=lambda ranks: {4: 100, 8: 50, 16: 40}[ranks]), 32, "size is no power"),
+        (some(size=lambda ranks: 100 if ranks > 4 else 0), 32, "empty on some numbers"),
+        (some(seconds=lambda ranks: {4: 8, 8: 4, 16: 1.6}[ranks]), 32, r"foretell \+25 % on 16"),
+    ],
+)
+def test_what_follows_no_law_is_not_carried_on(recordings, ranks, reason):
+    """The reason is named; HPL is refused for the calls of its ranks."""
+    with pytest.raises(FalloffError, match=reason):
+        recording.extrapolated("it", recordings, ranks)
+
+
+TEXT = """Recording of 2 ranks, processor time
+rank 0
+1000 send 1 0 3 800
+0 end
+rank 1
+0 recv 0 0 3 800
+5 end
+end of recording
+"""
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (("end of recording\n", ""), "one that ends was expected"),
+        (("rank 1\n", ""), "announces 2 ranks and has 1"),
+        (("0 end\nrank", "rank"), "not their last calls"),
+        (("send 1 0 3 800", "send 1 0 3"), "not its own"),
+        (("send 1 0 3 800", "allreduce 5 8 0"), "MPI_Allreduce of a part of the ranks"),
+        (("send 1 0 3 800", "too_long"), "too many calls"),
+        (("recv 0", "recv 1"), "rank 1 receives what rank 1 never sends"),
+        (("0 recv 0 0 3 800\n", ""), "rank 1 never receives what rank 0 sends"),
+    ],
+)
+def test_a_damaged_recording_is_refused(damage, reason):
+    """Cut, out of order, without a partner: a reason, never a replay of half a program."""
+    assert len(recording.traces(recording.read(TEXT))) == 3
+    with pytest.raises(Unreadable, match=reason):
+        recording.traces(recording.read(TEXT.replace(*damage)))
+
+
+def test_the_stored_recordings_are_carried_on():
+    """Both examples share out the same work: carried on to more ranks, these compute as much together as was recorded."""
+    for program in ("stencil", "transpose"):
+        kept = recording.kept(program)
+        recorded = recording.computed_s(kept[max(kept)])
+        for ranks in (32, 64):
+            found = recording.of(program, ranks)
+            assert len(found) == ranks
+            assert recording.computed_s(found) == pytest.approx(recorded, rel=0.15)
+    with pytest.raises(FalloffError, match="did you mean 'stencil'"):
+        recording.kept("stencill")
+    with pytest.raises(FalloffError, match="cannot name a program"):
+        recording.keep(TEXT, "../evil")
+
+
+def test_efficiency_falls_off_where_the_network_counts():
+    """Of the stored replays: both programs fall off on GigE, and less on 10GE; every finding has its numbers."""
+    study = programs.analyse(experiment.stored("programs", "smith"))
+    falls = {(fall.program, fall.interconnect): fall for fall in study.falls}
+    assert len(falls) == 4
+    for program in ("stencil", "transpose"):
+        slow, fast = falls[program, "gige"].efficiency, falls[program, "10gige"].efficiency
+        assert slow[1] < fast[1] and slow[0] < fast[0] and max(fast) < 1
+    assert "**`stencil` falls off on GigE**" in programs.finding(study)
+    only = study.dataset.isel(trial=np.flatnonzero(study.dataset.interconnect.values != "unshaped"))
+    with pytest.raises(FalloffError, match="add unshaped to the campaign's interconnects"):
+        programs.analyse(only)
