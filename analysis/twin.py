@@ -15,13 +15,14 @@ from scipy import stats
 
 from analysis import attributes
 from analysis.fitting.adequacy import follows
+from analysis.imported import TESTBED
 from analysis.statistics.intervals import t_interval
 from analysis.wording import byte_size, estimate, listed, number, percent
 from runners.record import FalloffError
 
 # Decided before any fit.
 LEAST_SIZES = 4  # of messages, and two of each piece
-MOST_PIECES = 3
+MOST_PIECES = 4
 MISFIT = 0.25  # of a mean time from the fitted one
 LATENCY_SHARE = 0.05  # of the longest message's time
 HALF_WIDTH = 0.10  # of the bandwidth's 95 % interval
@@ -117,8 +118,9 @@ def fit(datasets: Sequence[xr.Dataset]) -> Twin:
 
 
 def _require_one_cluster(datasets: Sequence[xr.Dataset]) -> None:
-    """A testbed that extends another is the same cluster."""
+    """A testbed that extends another is the same cluster; of imported outputs the user says so by naming them."""
     testbeds = [attributes.testbed(each) for each in datasets]
+    testbeds = [testbed for testbed in testbeds if testbed["kind"] != TESTBED]
     names = [testbed.get("extends", testbed["name"]) for testbed in testbeds]
     if len(set(names)) > 1:
         raise FalloffError(
@@ -140,13 +142,12 @@ def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
     for reading, what in (("dgemm_rate", "DGEMM, median node"), ("hpl_rate", "HPL on one node")):
         for dataset in datasets:
             trials = _points(dataset, reading)
-            rates = 1e9 * trials[reading]
-            if reading == "dgemm_rate":
-                rates = rates.median("node")
-            else:
-                rates = rates.isel(trial=np.flatnonzero(trials.nodes.values == 1))
-            if rates.size:
-                blocks = rates.groupby("block").mean() if "block" in rates.coords else rates
+            if reading == "hpl_rate":
+                trials = trials.isel(trial=np.flatnonzero(trials.nodes.values == 1))
+            if trials.sizes["trial"]:
+                rates = 1e9 * trials[reading]
+                rates = rates.median("node") if "node" in rates.dims else rates
+                blocks = rates.assign_coords(block=trials.block).groupby("block").mean()
                 return _mean(blocks.values), f"{what}, campaign {dataset.attrs['campaign']}"
     raise FalloffError("no campaign has a node's compute rate: add `suspects`, or HPL on one node")
 
@@ -227,7 +228,7 @@ def _link(times: Mapping[int, Sequence[float]], load: Mapping[int, float]) -> Li
             f"a line by size, also one of {MOST_PIECES} pieces, misses a mean time by {percent(misfit, 0)} "
             f"({percent(MISFIT, 0)} is allowed): is the network shared, or a size measured wrongly?"
         )
-    share = latency.value / fitted[sizes[-1]]
+    share = max(latency.value, fits[-1][0][0]) / fitted[sizes[-1]]
     if share > LATENCY_SHARE:
         raise FalloffError(
             f"its longest message, {longest}, waits {percent(share, 0)} of its time for the latency: measure longer ones"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import experiment
-from analysis import attributes, paths, twin, twin_prediction
+from analysis import attributes, importing, paths, store, twin, twin_prediction
 from runners.record import FalloffError
 from runners.testbeds import simulated, smpi
 
@@ -96,6 +96,20 @@ def test_what_does_not_belong_together_is_refused():
     sized = named(["hpl_size-scale_model"])
     with pytest.raises(FalloffError, match="vary interconnect and nodes alone"):
         twin_prediction.held_out_points(sized, twin.fit(named(MICRO)))
+
+
+def test_imported_messages_are_read_and_hpl_on_one_node_serves_as_rate(tmp_path):
+    """A real PingPong of IMB within a node, whose rate still rises at the longest message, is refused for that."""
+    file = paths.ROOT / "tests/transcripts/imb/2021.3-pingpong.txt"
+    read = importing.read("imb", [file], {"interconnect": "gige"}, [])
+    messages = store.read(importing.keep(read, tmp_path))
+    times = twin._messages([messages])["gige"]
+    assert times[1] == [2.24e-6]
+    with pytest.raises(FalloffError, match="measure longer ones"):
+        twin._link(times, {})
+    rate, source = twin._compute_rate(experiment.named(["hpl_scaling-scale_model"]))
+    assert "HPL on one node" in source and rate.low < rate.value < rate.high
+    assert rate.value == pytest.approx(85e6, rel=0.01)
 
 
 def test_held_out_hpl_is_predicted(found, tmp_path, monkeypatch):
