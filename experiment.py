@@ -498,10 +498,18 @@ def _seconds(folder: Folder, plan: Plan, blocks: int) -> tuple[float | None, flo
     return ((sum(seconds.values()) - survey_s) / blocks if blocks else None), survey_s
 
 
+def _beside(campaign: str, testbed: str) -> xr.Dataset:
+    """The stored campaign of the same testbed, else of its own."""
+    is_there = (paths.REFERENCE / f"{campaign}-{testbed}").exists()
+    return stored(
+        campaign, testbed if is_there else _described(campaign).get("testbed", "emulated")
+    )
+
+
 def finding(campaign: str, dataset: xr.Dataset) -> str:
     """What the experiment of a campaign finds in a dataset of it: its main sentences, as plain text.
 
-    Other campaigns that the experiment cannot do without are the stored ones of the same testbed, which are named.
+    Other campaigns that the experiment cannot do without are stored ones, of the same testbed if there are, which are named.
     Raises FalloffError when the campaign is only read beside another, or the dataset is not enough.
     """
     names = {module.__name__.rpartition(".")[2]: module for module in experiments.modules()}
@@ -514,7 +522,7 @@ def finding(campaign: str, dataset: xr.Dataset) -> str:
     name = campaign if campaign in own else own[0]
     needed = [other for other, is_needed in read[name].items() if is_needed and other != campaign]
     testbed = attributes.testbed(dataset)["name"]
-    others = {other: stored(other, testbed) for other in needed}
+    others = {other: _beside(other, testbed) for other in needed}
     try:
         study = names[name].analyse(**others, **{campaign: dataset})
         sentence = wording.main_sentences(names[name].finding(study))

@@ -58,6 +58,9 @@ def lost(dataset):
     )
 
 
+REFUSED = ("twin",)  # with a single block: what cannot be fitted predicts nothing
+
+
 @cache
 def shown(name, changed, alone):
     """An experiment's `study`, `finding`, `findings`, `figures` and `tables` on its references, each of them changed;
@@ -104,7 +107,7 @@ def test_no_number_is_made_up(name, changed, alone):
     try:
         told = shown(name, changed, alone)
     except FalloffError as refused:
-        assert changed is lost and str(refused)
+        assert (changed is lost or name in REFUSED) and str(refused)
         return
     exhibits = [*told.figures.values(), *told.tables]
     text = "\n".join([told.finding, *(exhibit.markdown for exhibit in exhibits)])
