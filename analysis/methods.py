@@ -4,7 +4,7 @@ import pandas as pd
 
 from analysis.exhibit import Answer, Table
 from analysis.statistics.calibration import AT_MOST, FOLDER, load, results, summary
-from analysis.wording import fixed, percent
+from analysis.wording import fixed, number, percent
 
 # Hoefler and Belli's rules in their order, and what is done about each.
 RULES = {
@@ -101,6 +101,34 @@ def comparison_in_words() -> str:
         f"{percent(AT_MOST, 0)} of each. One point that is {percent(settings['slower'], 0)} slower is found in at least {percent(power)}, "
         f"where a side has 6 blocks and runs scatter by 1 %. With 3 blocks a side it is often undecided."
     )
+
+
+def reproduction() -> Table:
+    """How often a short run is judged wrongly against a reference, by the scatter of both and their true difference."""
+    rates, settings = pd.read_csv(FOLDER / "reproduction.csv"), load()["reproduction"]
+    words = {"none": "none", "margin": "the margin"}
+    rows = [
+        (
+            percent(row.run_sd),
+            number(row.today_scatter),
+            words.get(row.difference, row.difference),
+            percent(row.reproduced),
+            percent(row.not_reproduced),
+        )
+        for row in rates.itertuples()
+    ]
+    columns = (
+        "Scatter of a run",
+        "Today's over it",
+        "True difference",
+        "Reproduced",
+        "Not reproduced",
+    )
+    caption = (
+        f"`falloff reproduce` on synthetic findings with {settings['today_blocks']} blocks today; what is neither is too short "
+        "to tell"
+    )
+    return Table("calibration-reproduce", columns, "rrlrr", rows, caption)
 
 
 def rules() -> Table:

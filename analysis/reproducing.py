@@ -316,3 +316,11 @@ def on_page(records: Sequence[Mapping]) -> str:
         ]
         paragraphs.append("\n".join(shown))
     return "\n\n".join(filter(None, paragraphs))
+
+
+def told(records: Sequence[Mapping]) -> str:
+    """`on_page`, or how to begin where nothing was run again (Markdown)."""
+    nothing = (
+        "**Nothing was run again here yet**: `falloff reproduce data/reference --minutes 15` does."
+    )
+    return on_page(records) or nothing
