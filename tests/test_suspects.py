@@ -310,5 +310,5 @@ def test_every_quantity_is_shown():
     rows = experiment_of.table(study).rows
     assert [row[1] for row in rows] == list(HEADINGS.values())
     found = {finding.statement: finding.answer for finding in experiment_of.findings(study)}
-    assert found["Slower than the others: bandwidth that a node sends, gige"] == "n8"
+    assert found["Slower than the others: bandwidth that a node sends, GigE"] == "n8"
     assert json.dumps(found) and len(found) == len(HEADINGS)

@@ -216,7 +216,7 @@ def _listed(matrices: np.ndarray, members: tuple[tuple[int, int], ...]) -> np.nd
 
 def findings(study: Suspects) -> Iterator[Finding]:
     """For each quantity who is slower, as data; the estimate is the loss of speed of the slowest."""
-    source = origin("suspects", study.dataset)
+    source, names = origin("suspects", study.dataset), short_names(study.dataset)
     for network in study.networks:
         for family in network.families.values():
             found = family.found
@@ -225,7 +225,7 @@ def findings(study: Suspects) -> Iterator[Finding]:
             answer = ", ".join(named) or ("none" if (found.answers == ALIKE).all() else "undecided")
             yield of_estimate(
                 source,
-                f"Slower than the others: {HEADINGS[family.quantity]}, {network.name}",
+                f"Slower than the others: {HEADINGS[family.quantity]}, {names[network.name]}",
                 "loss",
                 "1",
                 found.mean[worst],
