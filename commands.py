@@ -378,8 +378,8 @@ def _record(argv: list[str], name: str) -> int:
         raise FalloffError(f"nothing of {argv[0]} was recorded: {reason}")
     file = recording.keep(printed, name)
     found = recording.kept(name)
-    calls = sum(map(len, recording.read(printed)))
-    print(f"{calls} calls of {len(recording.read(printed))} ranks are in {file}")
+    ranks = recording.read(printed)
+    print(f"{sum(map(len, ranks))} calls of {len(ranks)} ranks are in {file}")
     print(
         f"`falloff profile --replay {name}` replays it; there are recordings of {', '.join(map(str, found))} ranks"
     )
@@ -525,17 +525,12 @@ def verify(folders: list[Path], renew: bool) -> int:
 
 
 def reproduce(archive: Path, minutes: float, fresh: bool) -> int:
-    """Run an archive's findings again and print a verdict on each; 0, 1 or 2 as `reproducing.exit_code`, 3 if none can be
-    judged."""
+    """Run an archive's findings again and print a verdict on each; the exit code is `reproducing.exit_code`'s."""
     import experiment
     from analysis import reproducing, rerunning
 
     run = partial(experiment.run_within, fresh=fresh, listen=experiment.progress())
-    try:
-        verdicts, file = rerunning.reproduce(archive, minutes, experiment.runnable, run)
-    except FalloffError as error:  # 1 would say that a finding is not reproduced
-        print(f"falloff: {error}", file=sys.stderr)
-        return 3
+    verdicts, file = rerunning.reproduce(archive, minutes, experiment.runnable, run)
     print(f"\n{reproducing.text(verdicts)}\nVerdicts: {file}")
     return reproducing.exit_code(verdicts)
 

@@ -43,7 +43,7 @@ from runners.description import (
     for_testbed,
     unknown_networks,
 )
-from runners.journal import Folder
+from runners.journal import Folder, write_whole
 from runners.plan import Plan, resolve, with_blocks
 from runners.progress import Progress
 from runners.record import FalloffError, faulty, unknown
@@ -219,7 +219,7 @@ def write_twin(name: str, found: twin.Twin, nodes: int, datasets: Collection[xr.
         raise FalloffError(
             f"{file} is there and says something else: give another --name, or move it away"
         )
-    file.write_text(text, encoding="utf-8")
+    write_whole(file, text.encode())
     return file
 
 

@@ -31,7 +31,8 @@ FOLDER = {"type": Path, "metavar": "FOLDER"}
 COMPARED = paths.ROOT / "build" / "compare.svg"
 TWIN = paths.ROOT / "build" / "twin.svg"
 MISTAKES = {
-    "compare": 3
+    "compare": 3,
+    "reproduce": 3,
 }  # exit codes where 1 and 2 are answers; elsewhere a mistake is 1, or argparse's 2
 COLUMN = {"required": True, "metavar": "COLUMN"}
 TOOLS = (

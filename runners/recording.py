@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
+from runners.journal import write_whole
 from runners.record import FalloffError, Unreadable, unknown
 
 STORE = Path(__file__).resolve().parent.parent / "data" / "programs"
@@ -135,7 +136,7 @@ def keep(text: str, program: str, store: Path = STORE) -> Path:
     whole = text[text.index("Recording of") : text.rindex(_END)] + _END + "\n"
     store.mkdir(parents=True, exist_ok=True)
     file = store / f"{program}-{ranks}.txt.xz"
-    file.write_bytes(lzma.compress(whole.encode()))
+    write_whole(file, lzma.compress(whole.encode()))
     return file
 
 
