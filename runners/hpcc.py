@@ -10,8 +10,8 @@ from decimal import Decimal
 from typing import Dict, List
 
 from runners import hpl
-from runners.parsing import not_understood, only_read, parser, rate_agrees, usable
-from runners.record import Reading, Result, Runner, Unreadable
+from runners.parsing import attempt, not_understood, only_read, rate_agrees, usable
+from runners.record import Reading, Result, Unreadable
 
 _TITLE = re.compile(r"^(?=This is the DARPA/DOE HPC Challenge Benchmark version )", re.M)
 _VALUE = re.compile(r"^(\w+)=(\S+)$", re.M)
@@ -69,47 +69,44 @@ def _result(number: int, run: str) -> Result:
     pairs = _VALUE.findall(section)
     summary = dict(pairs)
     if not summary:
-        return Result(
-            (), {"run": number}, "HPCC did not reach the end of its summary: stopped or cut off"
-        )
+        reason = "HPCC did not reach the end of its summary: stopped or cut off"
+        return Result((), {"run": number}, reason)
     named = {ours: summary.get(theirs, "") for theirs, ours in _SETTINGS.items()}
-    settings = {
-        "run": number,
-        **{name: int(text) for name, text in named.items() if _WHOLE.fullmatch(text)},
-    }
-    if len(summary) < len(set(pairs)):
-        return Result((), settings, "two values for one name in HPCC's summary: runs are mixed")
-    none = [name for name in _SETTINGS.values() if settings.get(name) == 0]
-    if none:
-        return Result((), settings, f"HPCC prints {none[0]} = 0, which no run has")
-    if settings.get("P", 1) * settings.get("Q", 1) > settings.get("processes", math.inf):
-        return Result((), settings, "HPL's process grid is larger than HPCC's number of processes")
-    if summary.get("Success", "1") != "1":
-        return Result(
-            (), settings, f"HPCC says Success={summary['Success']}: one of its parts failed"
-        )
-    try:
-        for part in hpl.runs(_section(run, "HPL")):
-            for row in part.rows:
-                hpl.readings(row)
-    except Unreadable as refusal:
-        return Result((), settings, f"in HPL's part, {refusal}")
-    if not _hpl_agrees(summary, settings.get("N", 0)):
-        return Result((), settings, "HPL's rate in HPCC's summary contradicts its N and time")
-    readings = tuple(_readings(summary))
+    whole = {name: int(text) for name, text in named.items() if _WHOLE.fullmatch(text)}
     # Lines of the summary, and quantities whose value is no number.
     lines = sum(bool(line.strip()) and not _VALUE.match(line) for line in section.splitlines())
     values = sum(not _SIGNED.fullmatch(summary.get(name, "0")) for name in _QUANTITIES)
     note = not_understood(lines + values, "value of the summary")
-    return Result(readings, settings, "" if readings else "nothing was measured", note)
+
+    def read() -> List[Reading]:
+        if len(summary) < len(set(pairs)):
+            raise Unreadable("two values for one name in HPCC's summary: runs are mixed")
+        _require_sound(summary, whole, _section(run, "HPL"))
+        return _readings(summary)
+
+    return attempt(read, {"run": number, **whole}, note)
 
 
-def _hpl_agrees(summary: Dict[str, str], order: int) -> bool:
-    """Whether HPL's rate is its operations over its time, within the rounding of both, where all are printed."""
+def _require_sound(summary: Dict[str, str], settings: Dict[str, int], printed: str) -> None:
+    """Raises Unreadable where a summary, or what HPL `printed` before it, contradicts itself or says that it failed."""
+    for name in _SETTINGS.values():
+        if settings.get(name) == 0:
+            raise Unreadable(f"HPCC prints {name} = 0, which no run has")
+    if settings.get("P", 1) * settings.get("Q", 1) > settings.get("processes", math.inf):
+        raise Unreadable("HPL's process grid is larger than HPCC's number of processes")
+    if summary.get("Success", "1") != "1":
+        raise Unreadable(f"HPCC says Success={summary['Success']}: one of its parts failed")
+    try:
+        for part in hpl.runs(printed):
+            for row in part.rows:
+                hpl.readings(row)
+    except Unreadable as refusal:
+        raise Unreadable(f"in HPL's part, {refusal}") from None
+    order = settings.get("N", 0)
     rate, time = (summary.get(name, "") for name in ("HPL_Tflops", "HPL_time"))
-    if not order or not all(_NUMBER.fullmatch(text) and float(text) > 0 for text in (rate, time)):
-        return True
-    return rate_agrees(hpl.operations(order) / 1e12, time, rate)
+    known = order and all(_NUMBER.fullmatch(text) and float(text) > 0 for text in (rate, time))
+    if known and not rate_agrees(hpl.operations(order) / 1e12, time, rate):
+        raise Unreadable("HPL's rate in HPCC's summary contradicts its N and time")
 
 
 def _section(run: str, name: str) -> str:
@@ -128,8 +125,9 @@ def _readings(summary: Dict[str, str]) -> List[Reading]:
             # HPCC prints -1, and for some parts 0, where it measured nothing.
             if value > 0:
                 found.append(Reading(ours, value, unit))
+    if not found:
+        raise Unreadable("nothing was measured")
     return found
 
 
-parse = parser("hpcc", results)
-RUNNER = Runner("hpcc", only_read("hpcc"), parse, results)
+RUNNER = only_read("hpcc", results)

@@ -158,20 +158,13 @@ def parse(transcript: Transcript) -> List[Reading]:
         wanted = point.get(name, getattr(row, name))
         if getattr(row, name) != wanted:
             raise InvalidRun(f"HPL ran with {name} {getattr(row, name)}, {wanted} was asked for")
-    tables = payload.tables(text)
-    if len(tables) > 1 or (point.get("payload") and not tables):
-        raise Unreadable(f"{len(tables)} payload tables where one was expected")
-    is_checked = (
-        transcript.evidence != "simulated"
-    )  # a simulation computes nothing that could be checked
-    sent = payload.readings(tables[0]) if tables else []
+    sent = payload.readings(text)
+    if point.get("payload") and not sent:
+        raise Unreadable("the payload table is missing")
     table = _SIMULATED.search(text)
-    return [
-        *readings(row, is_checked),
-        *phases(text),
-        *sent,
-        *(simulator(table[0]) if table else []),
-    ]
+    # A simulation computes nothing that could be checked.
+    measured = readings(row, checked=transcript.evidence != "simulated")
+    return [*measured, *phases(text), *sent, *(simulator(table[0]) if table else [])]
 
 
 def phases(stdout: str) -> List[Reading]:

@@ -60,9 +60,9 @@ _ROUNDING = 1e-3  # of a rate against its own bytes and seconds: iperf 3.0 print
 Report = Dict[str, Any]
 
 
-def options(point: Settings, names: Sequence[str] = tuple(_OPTIONS)) -> List[str]:
-    """The client's options for those of the named settings that a point has and that are not 0."""
-    chosen = [name for name in names if point.get(name)]
+def options(point: Settings) -> List[str]:
+    """The client's options for those settings that a point has and that are not 0."""
+    chosen = [name for name in _OPTIONS if point.get(name)]
     return [word for name in chosen for word in (_OPTIONS[name], str(point[name]))]
 
 
