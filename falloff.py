@@ -36,7 +36,7 @@ MISTAKES = {
 }  # exit codes where 1 and 2 are answers; elsewhere a mistake is 1, or argparse's 2
 COLUMN = {"required": True, "metavar": "COLUMN"}
 TOOLS = (
-    "hpl, hpcc, dgemm, iperf3, iperf2, netperf, ping, frame_limit, fanout, udp_sizes, token_exchange, payload, node_rates, "
+    "hpl, hpcc, dgemm, iperf3, iperf2, netperf, ping, frame_limit, fanout, udp_sizes, token_exchange, node_rates, "
     "osu or imb"
 )
 

@@ -27,12 +27,12 @@ _TITLE = re.compile(
 _SECTION = re.compile(r"^[ \t]*# Benchmarking (\S+)", re.M)
 _LARGEST = re.compile(r"^[ \t]*# Maximum message length in bytes:[ \t]*(\d{1,12})", re.M)
 _COLUMNS = re.compile(
-    r"^[ \t]*#bytes[ \t]+#repetitions[ \t]+t\[usec\][ \t]+Mbytes/sec[ \t]*\r?$", re.M
+    r"^[ \t]*#bytes[ \t]+#repetitions[ \t]+t\[usec\][ \t]+Mbytes/sec[ \t]*$", re.M
 )
 # Lengths are limited, so that no damaged row makes a number beyond what float can hold.
 _NUMBER = r"(\d{1,15}\.\d{1,9})"
 _ROW = re.compile(
-    rf"^[ \t]*(\d{{1,12}})[ \t]+\d{{1,12}}[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]*\r?\n", re.M
+    rf"^[ \t]*(\d{{1,12}})[ \t]+\d{{1,12}}[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]*\n", re.M
 )
 
 _MEGA = (10**6, 2**20)

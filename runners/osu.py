@@ -21,7 +21,7 @@ from runners.parsing import (
 from runners.record import Reading, Result, Unreadable
 
 _TITLE = re.compile(
-    r"^[ \t]*# OSU (\S+) (.{1,80}?) Test(?: \(?v(?:ersion )?([\w.]+)\)?)?[ \t]*\r?$", re.M | re.I
+    r"^[ \t]*# OSU (\S+) (.{1,80}?) Test(?: \(?v(?:ersion )?([\w.]+)\)?)?[ \t]*$", re.M | re.I
 )
 _TWO_SIDED = re.compile(r"MPI(-\w+)?")  # with -CUDA and the like for buffers on devices
 _COLUMNS = re.compile(

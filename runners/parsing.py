@@ -123,8 +123,8 @@ def half_digit(printed: str) -> float:
 
 
 def without_labels(text: str) -> str:
-    """The text without what launchers put before each line to name the process that printed it."""
-    return _LABEL.sub("", text)
+    """The text with plain line ends, and without what launchers put before each line to name the process."""
+    return _LABEL.sub("", text.replace("\r\n", "\n"))
 
 
 def strange_lines(table: str, row: "re.Pattern[str]") -> int:

@@ -7,7 +7,7 @@ import pytest
 import recorded
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_hpl_dat import DECK
+from test_hpl import DECK
 
 import falloff as cli
 from runners import hpl_dat, outputs

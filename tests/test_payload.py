@@ -10,7 +10,7 @@ import pytest
 import recorded
 from hypothesis import given
 from hypothesis import strategies as st
-from test_hpl_dat import DECK
+from test_hpl import DECK
 
 from analysis.derive import broadcast_bytes
 from runners import hpl, payload, tools
