@@ -1,4 +1,4 @@
-"""iperf 2 (2.0 and 2.1): the rate of TCP and UDP streams; only read, never run from here.
+"""iperf 2 (2.0 and 2.1): the rate of TCP streams; only read, never run from here.
 
 A client of TCP counts what it wrote, also what is still in its buffers at the end: that is its sent_rate. A server counts
 what arrived, the goodput.
@@ -15,9 +15,7 @@ from runners.record import Result, Unreadable
 _BEGIN = re.compile(r"^(?:Client connecting to|Server listening on (?:TCP|UDP) port)\b.*$", re.M)
 _COMPLAINT = re.compile(r"^[a-z][\w ]{0,40} failed: .*$", re.M)
 _CONNECTED = re.compile(r"^\[ *(\d{1,6})\] local ", re.M)
-_REPORT = re.compile(r"^\[ *\d+\] Server Report:\n", re.M)
 _CSV = re.compile(r"^\d{14}[\d.]*,(?:[^,\n]{1,80},){6}", re.M)
-_SENT = "sent_rate"
 _CUT = "the last row of each stream is missing: stopped or cut off"
 
 
@@ -27,8 +25,7 @@ def results(text: str) -> List[Result]:
     `stream` is the connection's number or SUM, `duration_s` its length. With -i an output of 2.0 that is cut off after its
     first interval is one of that length: nothing in it tells.
 
-    goodput or sent_rate [bit/s] of TCP; packets, lost_packets and jitter [s] of UDP, as the server reports them. Raises Unreadable
-    when nothing can be used.
+    The reading is goodput or sent_rate [bit/s]. Raises Unreadable when nothing can be used.
     """
     text = text.replace("\r\n", "\n")
     begins = list(_BEGIN.finditer(text))
@@ -46,19 +43,19 @@ def results(text: str) -> List[Result]:
 
 def _of_run(title: str, part: str) -> List[Result]:
     """The results of a client's run, or of all connections of a server."""
-    rate = "goodput" if title.startswith("Server") or "UDP" in title else _SENT
+    is_server = title.startswith("Server")
     try:
-        if title.startswith("Server"):
-            found = _ends(iperf_text.rows(part))[1]
-        else:
-            found = [_reported(part) if "UDP" in title else _client(part)]
+        if "UDP" in title:
+            raise Unreadable("it is a test of UDP, whose rate says nothing about TCP")
+        found = _ends(iperf_text.rows(part))[1] if is_server else [_client(part)]
         if not found:
             raise Unreadable(_CUT)
     except Unreadable as reason:
         return [Result((), {}, str(reason))]
+    rate = "goodput" if is_server else "sent_rate"
     return [
         attempt(
-            lambda: iperf_text.readings(row, rate),
+            lambda: [iperf_text.reading(row, rate)],
             {"stream": row.id, "duration_s": row.end},
             iperf_text.NOTE,
         )
@@ -73,18 +70,6 @@ def _client(part: str) -> Row:
     if complaint and not ends:
         raise Unreadable(f"iperf says: {complaint[0]}")
     return iperf_text.total(ends, streams)
-
-
-def _reported(part: str) -> Row:
-    """What the server tells a client of UDP of what arrived."""
-    report = _REPORT.search(part)
-    if not report:
-        raise Unreadable("the server's report is missing: a UDP client does not know what arrived")
-    streams, ends = _ends(iperf_text.rows(part[report.end() :]))
-    row = iperf_text.total(ends, streams)
-    if not iperf_text.has_datagrams(row):
-        raise Unreadable("the server's report does not count datagrams: lines are mixed")
-    return row
 
 
 def _ends(listed: List[Row]) -> Tuple[int, List[Row]]:

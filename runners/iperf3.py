@@ -53,6 +53,7 @@ _ERROR = re.compile(r"^iperf3: (?:error - |interrupt - )(.{1,150})", re.M)
 _END = re.compile(r"[ \t](sender|receiver)[ \t]*$")
 # What 3.12 writes once for each stream, into one object.
 _OF_EACH_STREAM = ("sock_bufsize", "sndbuf_actual", "rcvbuf_actual", "target_bitrate")
+_UDP = "a test of UDP, which is read as udp_sizes, from --json alone"
 _LARGEST = 2**63  # integers of a report; a damaged one may be beyond any float
 _LATE_S = 0.5  # by which the sender's last interval may end after the receiver's summary
 _ROUNDING = 1e-3  # of a rate against its own bytes and seconds: iperf 3.0 printed six digits
@@ -156,7 +157,7 @@ def results(text: str) -> List[Result]:
 def _of_text(part: str) -> Result:
     """The result of one run that was printed without --json."""
     streams = len(set(_CONNECTED.findall(part)))
-    named = {"protocol": "UDP" if "Lost/Total Datagrams" in part else "TCP", "streams": streams}
+    named = {"protocol": "TCP", "streams": streams}
     if not part.startswith("Accepted"):  # a server prints the same for both
         named["direction"] = "reverse" if "\nReverse mode, " in part else "forward"
     known = {name: value for name, value in named.items() if value}
@@ -164,8 +165,10 @@ def _of_text(part: str) -> Result:
 
 
 def _text_readings(part: str, streams: int) -> List[Reading]:
-    """goodput and retransmits, or what UDP lost, from the rows below the last rule; raises Unreadable as `readings` does."""
+    """goodput and retransmits from the rows below the last rule; raises Unreadable as `readings` does."""
     _refuse_what_it_says(part)
+    if "Lost/Total Datagrams" in part:
+        raise Unreadable(_UDP)
     listed = iperf_text.rows(part)
     if any(row.role for row in listed):
         raise Unreadable("the text of --bidir is not read: use --json")
@@ -177,13 +180,11 @@ def _text_readings(part: str, streams: int) -> List[Reading]:
     received = iperf_text.total(ends["receiver"], streams)
     if any(row.end > received.end + _LATE_S for row in listed):
         raise Unreadable("the summary ends before its intervals: several runs are mixed")
-    found = iperf_text.readings(received)
+    found = [iperf_text.reading(received, "goodput")]
     sent = [row for row in ends["sender"] if row.id == received.id]
     counted = re.match(r"[ \t]+(\d{1,12})[ \t]+sender", sent[0].rest) if len(sent) == 1 else None
-    if counted and found[0].name == "goodput":
+    if counted:
         found.append(Reading("retransmits", int(counted[1]), "1"))
-    if "(omitted)" in part:  # iperf3 counts the warm-up's losses too
-        found = [reading for reading in found if reading.name != "lost_packets"]
     return found
 
 
@@ -270,8 +271,7 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
     TCP: goodput [bit/s] as the receiver counted it, and retransmits of the sender; for both ways at once
     these are of the client's sending, and goodput_reverse and retransmits_reverse of the server's. Where
     the reports have them: mss [B], rtt_mean [s] of the sending kernel, goodput_interval [bit/s] of the
-    receiver without omitted intervals, and cpu_sender and cpu_receiver, shares of one core. UDP:
-    packets, lost_packets (not with a warm-up, whose losses iperf3 counts too) and jitter [s].
+    receiver without omitted intervals, and cpu_sender and cpu_receiver, shares of one core.
     """
     _refuse_an_error(report)
     if "event" in report:
@@ -279,7 +279,7 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
     start, asked = part(report, "start"), part(report, "start", "test_start")
     sums = (part(report, "end", name) for name in ("sum", "sum_received"))
     if asked.get("protocol") == "UDP" or any("jitter_ms" in total for total in sums):
-        return _udp(report)
+        raise Unreadable(_UDP)
     sender, receiver = (server, report) if asked.get("reverse") else (report, server)
     found = _goodput(report, "")
     if _goes_both_ways(report):
@@ -318,19 +318,6 @@ def _goodput(report: Report, way: str) -> List[Reading]:
     if is_number(retransmits) and retransmits >= 0:
         found.append(Reading(f"retransmits{suffix}", retransmits, "1"))
     return found
-
-
-def _udp(report: Report) -> List[Reading]:
-    total, names = part(report, "end", "sum"), ("packets", "lost_packets", "jitter_ms")
-    packets, lost, jitter = (_number(total, "sum", name) for name in names)
-    if packets <= 0:
-        raise Unreadable("iperf3 counted no packets")
-    has_warm_up = part(report, "start", "test_start").get("omit", "unknown")
-    return [
-        Reading("packets", packets, "1"),
-        *([] if has_warm_up else [Reading("lost_packets", lost, "1")]),
-        Reading("jitter", jitter / 1e3, "s"),
-    ]
 
 
 def _round_trip(report: Report) -> List[Reading]:
