@@ -15,9 +15,7 @@ from runners.record import Reading, Result, Unreadable
 
 _TITLE = re.compile(r"^(?=This is the DARPA/DOE HPC Challenge Benchmark version )", re.M)
 _VALUE = re.compile(r"^(\w+)=(\S+)$", re.M)
-_WHOLE = re.compile(r"\d{1,18}", re.ASCII)
-_SIGNED = re.compile(r"-?\d{1,30}(?:\.\d{1,30})?(?:e[+-]\d\d)?", re.ASCII)
-_NUMBER = re.compile(r"\d{1,30}(?:\.\d{1,30})?(?:e[+-]\d\d)?", re.ASCII)
+_NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{1,30})?(?:e[+-]\d\d)?", re.ASCII)
 
 # HPCC's name: our name, our unit and the power of ten from HPCC's unit to ours. Star is the mean of one
 # process while all work at once, Single is one process alone.
@@ -71,42 +69,42 @@ def _result(number: int, run: str) -> Result:
     if not summary:
         reason = "HPCC did not reach the end of its summary: stopped or cut off"
         return Result((), {"run": number}, reason)
-    named = {ours: summary.get(theirs, "") for theirs, ours in _SETTINGS.items()}
-    whole = {name: int(text) for name, text in named.items() if _WHOLE.fullmatch(text)}
+    numbers = {name: value for name, value in summary.items() if _NUMBER.fullmatch(value)}
+    given = {ours: numbers.get(theirs, "") for theirs, ours in _SETTINGS.items()}
+    sizes = {name: int(size) for name, size in given.items() if size.isdigit()}
     # Lines of the summary, and quantities whose value is no number.
     lines = sum(bool(line.strip()) and not _VALUE.match(line) for line in section.splitlines())
-    values = sum(not _SIGNED.fullmatch(summary.get(name, "0")) for name in _QUANTITIES)
-    note = not_understood(lines + values, "value of the summary")
+    values = sum(name in summary and name not in numbers for name in _QUANTITIES)
+    note = not_understood(lines + values, "values of the summary")
 
     def read() -> List[Reading]:
         if len(summary) < len(set(pairs)):
             raise Unreadable("two values for one name in HPCC's summary: runs are mixed")
-        _require_sound(summary, whole, _section(run, "HPL"))
-        return _readings(summary)
+        if summary.get("Success", "1") != "1":
+            raise Unreadable(f"HPCC says Success={summary['Success']}: one of its parts failed")
+        _require_sound(numbers, sizes, _section(run, "HPL"))
+        return _readings(numbers)
 
-    return attempt(read, {"run": number, **whole}, note)
+    return attempt(read, {"run": number, **sizes}, note)
 
 
-def _require_sound(summary: Dict[str, str], settings: Dict[str, int], printed: str) -> None:
-    """Raises Unreadable where a summary, or what HPL `printed` before it, contradicts itself or says that it failed."""
-    for name in _SETTINGS.values():
-        if settings.get(name) == 0:
+def _require_sound(numbers: Dict[str, str], sizes: Dict[str, int], printed: str) -> None:
+    """Raises Unreadable where a summary contradicts itself, or HPL, by what it `printed` before, computed wrongly."""
+    for name, size in sizes.items():
+        if size == 0:
             raise Unreadable(f"HPCC prints {name} = 0, which no run has")
-    if settings.get("P", 1) * settings.get("Q", 1) > settings.get("processes", math.inf):
+    if sizes.get("P", 1) * sizes.get("Q", 1) > sizes.get("processes", math.inf):
         raise Unreadable("HPL's process grid is larger than HPCC's number of processes")
-    if summary.get("Success", "1") != "1":
-        raise Unreadable(f"HPCC says Success={summary['Success']}: one of its parts failed")
     try:
         for part in hpl.runs(printed):
             for row in part.rows:
                 hpl.readings(row)
     except Unreadable as refusal:
         raise Unreadable(f"in HPL's part, {refusal}") from None
-    order = settings.get("N", 0)
-    rate, time = (summary.get(name, "") for name in ("HPL_Tflops", "HPL_time"))
-    known = order and all(_NUMBER.fullmatch(text) and float(text) > 0 for text in (rate, time))
-    if known and not rate_agrees(hpl.operations(order) / 1e12, time, rate):
-        raise Unreadable("HPL's rate in HPCC's summary contradicts its N and time")
+    rate, time = (numbers.get(name, "0") for name in ("HPL_Tflops", "HPL_time"))
+    if "N" in sizes and float(rate) > 0 and float(time) > 0:
+        if not rate_agrees(hpl.operations(sizes["N"]) / 1e12, time, rate):
+            raise Unreadable("HPL's rate in HPCC's summary contradicts its N and time")
 
 
 def _section(run: str, name: str) -> str:
@@ -117,14 +115,13 @@ def _section(run: str, name: str) -> str:
     return run[start + len(head) : end] if 0 <= start < end else ""
 
 
-def _readings(summary: Dict[str, str]) -> List[Reading]:
+def _readings(numbers: Dict[str, str]) -> List[Reading]:
     found = []
     for theirs, (ours, unit, power) in _QUANTITIES.items():
-        if _NUMBER.fullmatch(summary.get(theirs, "")):
-            value = float(Decimal(summary[theirs]).scaleb(power))
-            # HPCC prints -1, and for some parts 0, where it measured nothing.
-            if value > 0:
-                found.append(Reading(ours, value, unit))
+        value = float(Decimal(numbers.get(theirs, "0")).scaleb(power))
+        # HPCC prints -1, and for some parts 0, where it measured nothing.
+        if value > 0:
+            found.append(Reading(ours, value, unit))
     if not found:
         raise Unreadable("nothing was measured")
     return found

@@ -92,15 +92,9 @@ def simulator(text: str) -> List[Reading]:
     ]
 
 
-def not_understood(count: int, what: str = "line") -> str:
+def not_understood(count: int, what: str = "lines") -> str:
     """A note on so many lines of a table that are not understood, empty when there are none."""
-    if not count:
-        return ""
-    noun, _, of = what.partition(" ")
-    several = f"{noun}s {of}".strip()
-    return (
-        f"1 {what} was not understood" if count == 1 else f"{count} {several} were not understood"
-    )
+    return f"{what} that are not understood: {count}" if count else ""
 
 
 def rate_agrees(work: float, time: str, rate: str, off: float = 0.0) -> bool:

@@ -299,4 +299,4 @@ def test_encodings_of_other_systems_are_read(encoding, tmp_path, falloff):
     code, out, _ = falloff("osu", file, "--print")
     assert code == 0 and json.loads(out)["results"][0]["settings"]["largest_bytes"] == 2**22
     code, _, err = falloff("osu", file)
-    assert code == 0 and "osu.out: 1 line was not understood" in err
+    assert code == 0 and "osu.out: lines that are not understood: 1" in err

@@ -252,9 +252,9 @@ def test_sizes_that_begin_again_are_two_tables():
 @pytest.mark.parametrize(
     ("case", "old", "new", "note"),
     [
-        ("osu/5.4.3-latency", " 2.80\n", " 2,80\n", "1 line was not understood"),
-        ("imb/4.0-pingpong", "5924.16", "5924;16", "1 line was not understood"),
-        ("hpcc/1.5.0-two-processes", "MPIFFT_Gflops=", "MPIFFT_Gflops=x", "1 value of the summary was not"),
+        ("osu/5.4.3-latency", " 2.80\n", " 2,80\n", "lines that are not understood: 1"),
+        ("imb/4.0-pingpong", "5924.16", "5924;16", "lines that are not understood: 1"),
+        ("hpcc/1.5.0-two-processes", "MPIFFT_Gflops=", "MPIFFT_Gflops=x", "values of the summary that are not understood: 1"),
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_counted(case, old, new, note):
