@@ -2,10 +2,8 @@
 
 import os
 from collections.abc import Hashable
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +42,6 @@ COMBINED = {
 }
 SIZE = "size"  # the factor of readings by size of message
 SHOWN_IN = {"bit/s": ("Gbit/s", 1e-9), "B/s": ("MB/s", 1e-6), "1": ("", 1.0)}
-PERCENT = ("efficiency", "share")
 NOUNS = {"nodes": "node", "receivers": "receiver", "streams": "stream", "pairs": "pair"}
 IN_BYTES = ("window_bytes", "token_bytes", SIZE)
 NAMES = {
@@ -57,16 +54,11 @@ VARIED = {"latency": ("µs", 1e6), "bandwidth": ("MB/s", 1e-6), "backplane": ("M
 
 @dataclass(frozen=True)
 class Source:
-    """A netCDF file, or a campaign's folder of transcripts.
-
-    `label` tells it from the campaign's other datasets. `fault` says why it cannot be opened; such a one is its own
-    campaign.
-    """
+    """A netCDF file, or a campaign's folder of transcripts; `fault` says why it cannot be opened."""
 
     path: Path
     campaign: str
     title: str
-    label: str = ""
     fault: str = ""
 
     @property
@@ -81,10 +73,10 @@ class Source:
         return next((place for place in places if (place / "trials.json").is_file()), None)
 
 
-def experiments(folder: Path | None = None) -> dict[str, tuple[Source, ...]]:
-    """The datasets of each campaign in a folder, or without one in the reference and in what was run here; FIRST first.
+def experiments(folder: Path | None = None) -> dict[str, Source]:
+    """The datasets in a folder, or without one in the reference and in what was run here; FIRST first, those with a fault last.
 
-    Raises FalloffError when there is no such folder.
+    The first dataset of a campaign goes by the campaign's name, any other by its own. Raises FalloffError when there is no such folder.
     """
     if folder is not None and not folder.is_dir():
         raise FalloffError(
@@ -99,7 +91,13 @@ def experiments(folder: Path | None = None) -> dict[str, tuple[Source, ...]]:
     ordered = sorted(
         sources.values(), key=lambda each: (each.campaign != FIRST, bool(each.fault), each.campaign)
     )
-    return {name: tuple(group) for name, group in groupby(ordered, lambda each: each.campaign)}
+    named: dict[str, Source] = {}
+    for each in ordered:
+        if each.campaign in named:
+            named[each.name] = replace(each, title=f"{each.title} ({each.name})")
+        else:
+            named[each.campaign] = each
+    return named
 
 
 def source(path: Path) -> Source:
@@ -107,15 +105,13 @@ def source(path: Path) -> Source:
     try:
         if path.suffix == ".nc":
             with store.opened(path) as dataset:
-                return Source(path, dataset.attrs["campaign"], dataset.attrs["title"], path.name)
+                return Source(path, dataset.attrs["campaign"], dataset.attrs["title"])
         plan = Folder(path).plan()
     except (FalloffError, OSError, ValueError, KeyError) as error:
         remedy = "`falloff run` or `falloff import` writes it anew"
         reason = f"{path} is not a readable dataset of Falloff's: {error}. {remedy}"
         return Source(path, path.name, "A file that cannot be read", fault=reason)
-    label, shipped = plan.testbed["name"].replace("_", " "), path.is_relative_to(paths.REFERENCE)
-    run = "" if shipped else f", run {date.fromtimestamp(_changed(path)):%d %B %Y}"
-    return Source(path, plan.name, plan.title, label + run)
+    return Source(path, plan.name, plan.title)
 
 
 def _changed(path: Path) -> float:
@@ -126,17 +122,16 @@ def _changed(path: Path) -> float:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What can be on the vertical axis. The table holds `scale` times the reading, which is in the schema's unit."""
+    """What can be on the vertical axis, in the unit in which it is shown."""
 
     name: str
     label: str
     unit: str
-    scale: float = 1.0
 
     @property
     def kind(self) -> Kind:
         """Which mean it has: shares and indices the geometric one, what is per second the harmonic one."""
-        if self.name in (*PERCENT, "fairness"):
+        if self.name in ("efficiency", "share", "fairness"):
             return "ratio"
         return "rate" if self.unit.endswith("/s") else "cost"
 
@@ -323,7 +318,7 @@ def _readings(
         if name == "start" or about["type"] == "text" or not np.isfinite(array).any():
             continue
         unit, scale = SHOWN_IN.get(about["units"], (about["units"], 1.0))
-        quantity = Quantity(name, COMBINED.get(name, about["long_name"]), unit, scale)
+        quantity = Quantity(name, COMBINED.get(name, about["long_name"]), unit)
         if array.dims == ("trial",) or name in COMBINED:
             quantities[name] = quantity
             frame[name] = scale * _one_value(array).values
@@ -361,11 +356,8 @@ def _add_shares(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, Quantity]
         frame[name] = 100 * frame.trial_id.map(rows[name])
     frame["reason"] = frame.trial_id.map(rows.reason)
     frame["valid"] &= frame.reason == ""
-    return {
-        name: Quantity(name, labels[name], "%", 100.0)
-        for name in labels
-        if frame[name].notna().any()
-    }
+    shares = {name: Quantity(name, labels[name], "%") for name in labels}
+    return {name: shares[name] for name in labels if frame[name].notna().any()}
 
 
 def transcript(source: Source, trial_id: str) -> Transcript:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis import models
 from analysis.explorer.data import factor_name
 from analysis.explorer.view import Shown
 from analysis.statistics.intervals import NAMES
@@ -35,13 +34,11 @@ def asset(name: str) -> str:
 
 
 def question(title: str, shown: Shown) -> str:
-    """The experiment's title, and when and as what kind of evidence its data came about; printed numbers too."""
+    """The experiment's title, and when and as what kind of evidence its data came about."""
     dataset, evidence = shown.trials.dataset, shown.trials.evidence
     testbed = dataset.testbed.values[0].replace("_", " ")
-    printed = "" if shown.published.empty else " · ×\u00a0published: printed by the source"
     origin = f"testbed {testbed}, {day(dataset.attrs['started'])}"
-    origin = f"{WHAT.get(evidence, evidence)} ({origin}){printed}"
-    return f'<p class="question">{escape(title)}</p>{under(origin)}'
+    return f'<p class="question">{escape(title)}</p>{under(f"{WHAT.get(evidence, evidence)} ({origin})")}'
 
 
 def under(words: str) -> str:
@@ -74,7 +71,7 @@ def verdict(shown: Shown) -> str:
 
 
 def numbers(shown: Shown) -> str:
-    """Median, mean, interval and n of every point, and the model where the experiment names one."""
+    """Median, mean, interval and n of every point, as a table."""
     view, quantity, trials = shown.view, shown.quantity, shown.trials
     mean = f"{NAMES[quantity.kind]} mean"
     names = {"median": "median", "mean": mean, "low": "95 % t interval from", "high": "to"}
@@ -84,24 +81,7 @@ def numbers(shown: Shown) -> str:
         x=[trials.ticked(view.x, level) for level in shown.summary.x],
     )
     names |= {"series": factor_name(view.series), "x": factor_name(view.x)}
-    return _table(rows.rename(columns=names)) + (_fits(shown) if shown.fits else "")
-
-
-def _fits(shown: Shown) -> str:
-    """The parameters of the experiment's model for each curve that it follows; of the others the reason."""
-    rows, model = [], models.find(shown.model)
-    for series, (fit, refused) in shown.fits.items():
-        name = {factor_name(shown.view.series): shown.trials.called(shown.view.series, series)}
-        if fit is None:
-            rows.append({**name, "parameter": refused})
-            continue
-        for parameter, estimate in fit.estimates.items():
-            low, high = fit.intervals[parameter]
-            values = {"estimate": estimate, "95 % t interval from": low, "to": high}
-            rows.append({**name, "parameter": parameter, **values, "n": str(fit.blocks)})
-    response = f"{shown.view.x} times the share" if shown.fits_multiples else "the values"
-    about = f"{model.title}, fitted to {response} of every block. {model.source}."
-    return f'<div class="fits">{under(about)}{_table(pd.DataFrame(rows))}</div>'
+    return _table(rows.rename(columns=names))
 
 
 def _table(rows: pd.DataFrame, header: bool = True) -> str:

@@ -1,4 +1,4 @@
-"""What is looked at, as a frozen description, and all that follows from it: curves with their model, and the judgement."""
+"""What is looked at, as a frozen description, and all that follows from it: points, means and the judgement."""
 
 import json
 import warnings
@@ -11,14 +11,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import experiments, models, paths
+from analysis import experiments, paths
 from analysis.contrasts import Contrast, contrasts
 from analysis.derive import points
 from analysis.explorer import data
-from analysis.explorer.data import PERCENT, Trials
+from analysis.explorer.data import Trials
 from analysis.findings import basis_in_words, change, fall_in_words
-from analysis.fitting.adequacy import follows
-from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.statistics.intervals import over_blocks, ratios
 from analysis.statistics.judgement import LEVEL, REFUSED, judge
 from analysis.wording import number
@@ -26,7 +24,6 @@ from runners.record import FalloffError
 
 MOST_SERIES = 9  # shown at first of a factor with more levels
 OF_FALLS = ("efficiency", "share", "hpl_rate")  # whose ratio within a block is that of the rates
-OF_RATES = ("amdahl", "universal_scalability")  # of a share they describe n times the share
 CODE = '''"""{title}
 
 Made by `falloff explore`. In Falloff's environment and folder: python view.py. It prints what the page said, and
@@ -70,20 +67,17 @@ class View:
 
 
 @cache
-def _declared(name: str) -> dict:
-    """What the experiments' modules say in OPENS and PRINTED, and in MODEL of their own campaign."""
+def _opens() -> dict[str, dict]:
+    """What the experiments' modules say in OPENS, by campaign."""
     entries = {}
     for module in experiments.modules():
-        entry = getattr(module, name, {})
-        if isinstance(entry, str):
-            entry = {next(iter(experiments.campaigns(module))): entry}
-        entries |= entry if isinstance(entry, dict) else {}
+        entries |= getattr(module, "OPENS", {})
     return entries
 
 
 def opening(source: str, trials: Trials) -> View:
     """What a dataset's page begins with: what its experiment says, else its own contrast and foremost quantity."""
-    entry = _declared("OPENS").get(trials.dataset.attrs["campaign"], {})
+    entry = _opens().get(trials.dataset.attrs["campaign"], {})
     parts = {part: value for part, value in entry.items() if part in ("y", "x", "series")}
     fixed = tuple((factor, level) for factor, level in entry.items() if factor not in parts)
     return settled(View(source, fixed=fixed, **parts), trials)
@@ -229,51 +223,6 @@ class Shown:
         return means.to_dataframe(dim_order=["series", "x"]).reset_index()[columns]
 
     @cached_property
-    def model(self) -> str:
-        """The model that the experiment names, which is of what its page opens with; an empty text for all else."""
-        name = _declared("MODEL").get(self.trials.dataset.attrs["campaign"], "")
-        start = opening("", self.trials)
-        return name if (start.y, start.x) == (self.view.y, self.view.x) else ""
-
-    @property
-    def fits_multiples(self) -> bool:
-        """Whether the model is of x times the values: a law of a rate, where a share is shown."""
-        return self.view.y in PERCENT and self.model in OF_RATES
-
-    @cached_property
-    def fits(self) -> dict[Hashable, tuple[BlockFit | None, str]]:
-        """The experiment's model by series, or None and why its curve may not be drawn."""
-        if not self.model or self.trials.repeats:
-            return {}
-        fits, scale = {}, 1 / self.quantity.scale
-        for series in self.view.shown:
-            values = self.values.sel(series=series).dropna("x", how="all")
-            x = values.x.values.astype(float)
-            table = scale * values.values * (x if self.fits_multiples else 1.0)
-            fits[series] = _fitted(self.model, tuple(x), tuple(map(tuple, table)))
-        return fits
-
-    def band(self, fit: BlockFit, x: np.ndarray) -> tuple[np.ndarray, ...]:
-        """A fit's mean and 95 % band over the blocks at x in the quantity's unit: (mean, low, high), each over x."""
-        scale = self.quantity.scale / (x if self.fits_multiples else 1.0)
-        return tuple(scale * part for part in fit.band(x, "cost"))
-
-    @cached_property
-    def published(self) -> pd.DataFrame:
-        """What the sources printed of what is shown: the levels, `value` in the quantity's unit, and `text`, where."""
-        view, factors = self.view, self.trials.factors
-        printed = _declared("PRINTED").get((self.trials.dataset.attrs["campaign"], view.y))
-        rows = printed(self.trials.design) if printed else pd.DataFrame({"value": [], "text": []})
-        if not {view.x, view.series} <= set(rows):
-            return rows.iloc[:0]
-        here = rows[view.series].isin(view.shown)
-        for name, level in view.fixed:
-            here &= rows[name] == level if name in rows else True
-        if isinstance(factors[view.x][0], str):
-            here &= rows[view.x].isin(factors[view.x])
-        return rows[here].assign(value=rows.value * self.quantity.scale)
-
-    @cached_property
     def judgement(self) -> Judgement:
         """What the data say of the view's two series: a fall where the campaign judges one, else a ratio."""
         view, trials = self.view, self.trials
@@ -361,22 +310,6 @@ def first_of(source: data.Source) -> Shown:
 def again(view: View) -> Shown:
     """A view from its source's name alone; raises FalloffError when that is gone or cannot be read."""
     return Shown(view, data.opened(data.source(paths.ROOT / view.source)))
-
-
-@lru_cache(maxsize=512)
-def _fitted(
-    model: str, x: tuple[float, ...], table: tuple[tuple[float, ...], ...]
-) -> tuple[BlockFit | None, str]:
-    """A model fitted to each block, or None, and why it may not be drawn."""
-    try:
-        fit = fit_blocks(models.find(model), np.array(x), np.array(table))
-    except FalloffError as refusal:
-        return None, str(refusal)
-    except ValueError:
-        return None, "There are too few points for this model."
-    if follows(np.array(table), fit.band(np.array(x), "cost")[0], len(fit.model.parameters)):
-        return fit, ""
-    return None, "It misses the points, so that it is not drawn."
 
 
 @lru_cache(maxsize=8)  # of the datasets that are open
