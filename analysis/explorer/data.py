@@ -16,6 +16,8 @@ from analysis.derive import over_factors, points
 from analysis.efficiency import efficiency
 from analysis.experiments.sensitivity import meaning
 from analysis.schema import schema
+from analysis.statistics import design as designs
+from analysis.statistics.design import Design
 from analysis.statistics.intervals import Kind
 from analysis.wording import byte_size, counted
 from runners.journal import Folder, read_transcript
@@ -76,7 +78,8 @@ class Source:
 def experiments(folder: Path | None = None) -> dict[str, Source]:
     """The datasets in a folder, or without one in the reference and in what was run here; FIRST first, those with a fault last.
 
-    The first dataset of a campaign goes by the campaign's name, any other by its own. Raises FalloffError when there is no such folder.
+    The first dataset of a campaign goes by the campaign's name, any other by its own. Raises FalloffError when there is no
+    such folder.
     """
     if folder is not None and not folder.is_dir():
         raise FalloffError(
@@ -93,10 +96,9 @@ def experiments(folder: Path | None = None) -> dict[str, Source]:
     )
     named: dict[str, Source] = {}
     for each in ordered:
-        if each.campaign in named:
-            named[each.name] = replace(each, title=f"{each.title} ({each.name})")
-        else:
-            named[each.campaign] = each
+        name = each.name if each.campaign in named else each.campaign
+        is_twin = any(each.title == other.title for other in named.values())
+        named[name] = replace(each, title=f"{each.title} ({each.name})") if is_twin else each
     return named
 
 
@@ -158,9 +160,14 @@ class Trials:
     repeats: bool
 
     @cached_property
-    def design(self) -> dict:
+    def design(self) -> Design:
         """What was decided before the run."""
-        return design(self.dataset)
+        return designs.read(self.dataset)
+
+    @property
+    def control(self) -> Hashable:
+        """The level with which others are compared, None without one."""
+        return self.design.control or design(self.dataset).get("baseline")
 
     @property
     def evidence(self) -> str:
@@ -179,7 +186,7 @@ class Trials:
 
     def is_switch(self, factor: str) -> bool:
         """Whether the factor is on or off: its levels are 1 and 0."""
-        return isinstance(self.design.get("factors", {}).get(factor, [""])[0], bool)
+        return isinstance(design(self.dataset).get("factors", {}).get(factor, [""])[0], bool)
 
     def is_number(self, factor: str) -> bool:
         """Whether the factor's levels can stand along an axis by their size."""

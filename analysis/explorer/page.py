@@ -20,7 +20,7 @@ from runners.record import FalloffError
 MOST_AT_ONCE = 5  # transcripts, of trials that lie upon each other
 EXPLORE, WHAT_IF = "explore", "what-if"
 BY_HAND = ("without_blocks", "without_levels")
-PLACES = {"x": "series", "series": "x", "network": "reference", "reference": "network"}
+PLACES = {"x": "series", "series": "x"}
 WIDE = {"sizing_mode": "stretch_width", "margin": 0}
 
 
@@ -65,8 +65,6 @@ class Page:
             "x": self._select(label="Horizontal"),
             "series": self._select(label="Compare"),
             "shown": chips(),
-            "network": self._select(label="this"),
-            "reference": self._select(label="against"),
             "without_levels": chips(css_classes=["compact"]),
             "without_blocks": chips(css_classes=["compact"]),
         }
@@ -193,15 +191,12 @@ class Page:
         several = [name for name, levels in factors.items() if len(levels) > 1]
         axes = {data.factor_name(name): name for name in (*several, view.x, view.series)}
         series = {trials.called(view.series, level): level for level in factors[view.series]}
-        pair = {name: level for name, level in series.items() if level in view.shown}
         blocks = sorted(self.shown.points.block.unique().tolist())
         options = {
             "y": {quantity.label: name for name, quantity in trials.quantities.items()},
             "x": axes,
             "series": axes,
             "shown": series,
-            "network": pair,
-            "reference": pair,
             "without_levels": {trials.ticked(view.x, level): level for level in factors[view.x]},
             "without_blocks": {str(block): block for block in blocks},
         }
@@ -265,11 +260,9 @@ class Page:
         of = self.parts
         axes = row(of["x"], of["series"], css_classes=["pair"])
         show = (of["y"], axes, of["shown"], self.fixed, of["log"])
-        pair = row(of["network"], of["reference"], css_classes=["pair"])
         leave = (self.levels_title, of["without_levels"], self.blocks_title, of["without_blocks"])
-        titles = (text(f"<h2>{title}</h2>") for title in ("Show", "Judge", "Leave out"))
-        show_title, judge_title, leave_title = titles
-        controls = (show_title, *show, judge_title, pair, leave_title, *leave, self.back)
+        show_title, leave_title = (text(f"<h2>{title}</h2>") for title in ("Show", "Leave out"))
+        controls = (show_title, *show, leave_title, *leave, self.back)
         return {
             "experiment": self.experiment, "search": self.search, "pages": self.pages,
             "question": self.question, "verdict": self.verdict, "plot": self.plot,

@@ -17,8 +17,10 @@ from analysis.derive import points
 from analysis.explorer import data
 from analysis.explorer.data import Trials
 from analysis.findings import basis_in_words, change, fall_in_words
+from analysis.statistics.design import Statement
 from analysis.statistics.intervals import over_blocks, ratios
-from analysis.statistics.judgement import LEVEL, REFUSED, judge
+from analysis.statistics.judgement import REFUSED, judge
+from analysis.statistics.judgement import Judgement as Verdict
 from analysis.wording import number
 from runners.record import FalloffError
 
@@ -49,8 +51,8 @@ class View:
 
     `source` is the dataset's name, `y` a quantity, `x` the factor along the horizontal axis and `series` the one whose
     levels are curves, `shown` those that are. Of each other factor one level is `fixed`; imported runs, which have no
-    design, are not. `without_blocks` and `without_levels` (of x) are left out by hand. `network` is judged against
-    `reference`, both levels of the series' factor. With `log` the vertical axis is logarithmic.
+    design, are not. `without_blocks` and `without_levels` (of x) are left out by hand. With `log` the vertical axis is
+    logarithmic.
     """
 
     source: str
@@ -61,8 +63,6 @@ class View:
     fixed: tuple[tuple[str, Hashable], ...] = ()
     without_blocks: tuple[int, ...] = ()
     without_levels: tuple[Hashable, ...] = ()
-    network: Hashable = None
-    reference: Hashable = None
     log: bool = False
 
 
@@ -95,9 +95,8 @@ def settled(view: View, trials: Trials) -> View:
     }
     shown = tuple(level for level in factors[series] if level in view.shown)
     shown = shown or tuple(factors[series][:MOST_SERIES])
-    network, reference = _pair(view, series, shown, trials.design)
     return replace(
-        view, y=y, x=x, series=series, shown=shown, network=network, reference=reference,
+        view, y=y, x=x, series=series, shown=shown,
         fixed=() if trials.repeats else tuple(fixed.items()),
         without_levels=tuple(level for level in factors[x] if level in view.without_levels),
         without_blocks=tuple(sorted(n for n in view.without_blocks if isinstance(n, int))),
@@ -106,9 +105,8 @@ def settled(view: View, trials: Trials) -> View:
 
 def _axes(view: View, factors: Mapping[str, list], trials: Trials) -> tuple[str, str]:
     """The factor along the horizontal axis, numbers first, and the one whose levels are curves, the compared one first."""
-    design = trials.design
-    compared = design.get("compared", "interconnect" if "primary" in design else "")
     free = [name for name in factors if len(factors[name]) > 1 and name not in dict(view.fixed)]
+    compared = trials.design.compared if trials.design.compared in free else ""
     numbers = [name for name in ("nodes", *free) if name in free and trials.is_number(name)]
     x, series = view.x, view.series
     if x not in factors:
@@ -118,21 +116,6 @@ def _axes(view: View, factors: Mapping[str, list], trials: Trials) -> tuple[str,
         apart = [name for name in (compared, *free, *factors) if name in factors and name != x]
         series = next(iter([*apart, x]))
     return x, series
-
-
-def _pair(view: View, series: str, shown: tuple, design: Mapping) -> tuple[Hashable, Hashable]:
-    """The two series that are compared: the view's, else the design's contrast, else the first two."""
-    if view.network != view.reference and {view.network, view.reference} <= set(shown):
-        return view.network, view.reference
-    planned = design.get("primary") or ()
-    planned = planned[0]["networks"] if planned and isinstance(planned[0], Mapping) else planned
-    if design.get("compared", "interconnect") == series and planned and set(planned) <= set(shown):
-        return tuple(planned)
-    control = design.get("control", design.get("baseline"))
-    others = [level for level in shown if level != control]
-    if control in shown and others:
-        return others[0], control
-    return (shown[0], shown[1]) if len(shown) > 1 else (None, None)
 
 
 def address(view: View, start: View) -> list[tuple[str, str]]:
@@ -223,64 +206,77 @@ class Shown:
         return means.to_dataframe(dim_order=["series", "x"]).reset_index()[columns]
 
     @cached_property
+    def statement(self) -> Statement | None:
+        """What the campaign states of two of the series shown, its primary statements first; None where that is nothing."""
+        design, shown = self.trials.design, set(self.view.shown)
+        stated = (*design.primary, *design.secondary) if design.compared == self.view.series else ()
+        return next((one for one in stated if {one.of, one.against} <= shown), None)
+
+    @property
+    def pair(self) -> tuple[Hashable, ...]:
+        """The two series that are compared: those of the statement, else one and the control, else the first two."""
+        if self.statement:
+            return self.statement.of, self.statement.against
+        shown, control = self.view.shown, self.trials.control
+        others = [level for level in shown if level != control]
+        if control in shown and others:
+            return others[0], control
+        return shown[:2]
+
+    @cached_property
     def judgement(self) -> Judgement:
-        """What the data say of the view's two series: a fall where the campaign judges one, else a ratio."""
-        view, trials = self.view, self.trials
-        if view.network is None:
+        """What the data say of the two series that are compared: a fall where the campaign judges one, else a ratio."""
+        view, trials, statement = self.view, self.trials, self.statement
+        if len(self.pair) < 2:
             return Judgement("One series alone: there is nothing to compare it with.")
         if trials.repeats:
             return Judgement(
                 "Order and blocks of imported runs are not known: there is no verdict."
             )
-        pair = view.network, view.reference
-        values = self.values.where(self.values > 0)
-        log_ratio = np.log(
-            values.sel(series=pair[0], drop=True) / values.sel(series=pair[1], drop=True)
+        called = [trials.called(view.series, level) for level in self.pair]
+        names, notes = " against ".join(called), self._left_out()
+        series = np.log(self.values.where(self.values > 0)).sel(series=list(self.pair))
+        log_ratio = (
+            (series[0] - series[1]).drop_vars("series", errors="ignore").dropna("x", how="all")
         )
-        log_ratio = log_ratio.dropna("x", how="all")
-        names = " against ".join(trials.called(view.series, level) for level in pair)
-        out = [trials.count(len(view.without_blocks))] if view.without_blocks else []
-        out += [trials.called(view.x, level) for level in view.without_levels]
-        by_hand = (
-            f"Left out by hand: {', '.join(out)}; this explores, and is not the campaign's verdict."
-        )
-        notes = (by_hand,) if out else ()
         if not log_ratio.size:
             return Judgement(f"{names}: no trial is left to compare.", notes)
-        compares = view.series == trials.design.get("compared", "interconnect")
-        if not (
-            compares
-            and "baseline_nodes" in trials.design
-            and view.x == "nodes"
-            and view.y in OF_FALLS
-        ):
+        judges = statement and trials.design.judges_falls
+        if not (judges and view.x == "nodes" and view.y in OF_FALLS):
             rule = "A ratio of geometric means; the campaign judges no fall of this quantity."
             return Judgement(self._ratio(names, log_ratio), (rule, *notes))
-        statements = _statements(trials) if view.series == "interconnect" else ()
-        planned = next((one for one in statements if (one.network, one.reference) == pair), None)
-        ends = trials.design["baseline_nodes"], max(trials.factors["nodes"])
-        start, end = (planned.start, planned.end) if planned else ends
-        if missing := [trials.called("nodes", n) for n in (start, end) if n not in log_ratio.x]:
+        ends = (statement.start, statement.end)
+        if missing := [trials.called("nodes", n) for n in ends if n not in log_ratio.x]:
             rule = f"No verdict: the campaign judges from or to {' and '.join(missing)}, left out here."
             return Judgement(self._ratio(names, log_ratio), (rule, *notes))
-        verdict = planned.verdict if planned else None
-        if verdict is None or view.without_blocks:
-            falls = (
-                log_ratio.sel(x=end) - log_ratio.sel(x=start)
-                if planned is None
-                else planned.differences
-            )
-            falls = falls[~falls.block.isin(list(view.without_blocks))]
-            level = trials.design.get("one_sided", LEVEL)
-            verdict = judge(falls, trials.design["margin"], trials.evidence, level)
-            if planned and planned.verdict.answer == REFUSED:
-                verdict = replace(verdict, answer=REFUSED, reason=planned.verdict.reason)
-        called = (trials.called(view.series, level) for level in pair)
-        sentence = fall_in_words(verdict, *called, f"from {start:g} to {end:g} nodes")
+        verdict = self._verdict(statement, log_ratio)
+        sentence = fall_in_words(verdict, *called, f"from {ends[0]:g} to {ends[1]:g} nodes")
         if not verdict.decided:
             what = "" if verdict.fall is None else f"HPL {change(verdict.fall)}, "
             sentence += f" ({what}{basis_in_words(verdict)})"
         return Judgement(sentence.replace("**", ""), notes, verdict.answer)
+
+    def _left_out(self) -> tuple[str, ...]:
+        """What was left out by hand, if anything."""
+        view, trials = self.view, self.trials
+        out = [trials.count(len(view.without_blocks))] if view.without_blocks else []
+        out += [trials.called(view.x, level) for level in view.without_levels]
+        rule = "this explores, and is not the campaign's verdict"
+        return (f"Left out by hand: {', '.join(out)}; {rule}.",) if out else ()
+
+    def _verdict(self, statement: Statement, log_ratio: xr.DataArray) -> Verdict:
+        """The campaign's own verdict, or the judgement of the blocks that are left; what it refuses stays refused."""
+        design, without = self.trials.design, list(self.view.without_blocks)
+        planned = _contrasts(self.trials).get(statement)
+        if planned and not without:
+            return planned.verdict
+        falls = log_ratio.sel(x=statement.end) - log_ratio.sel(x=statement.start)
+        falls = planned.differences if planned else falls
+        falls = falls[~falls.block.isin(without)]
+        verdict = judge(falls, design.margin, self.trials.evidence, design.one_sided)
+        if planned and planned.verdict.answer == REFUSED:
+            return replace(verdict, answer=REFUSED, reason=planned.verdict.reason)
+        return verdict
 
     def _ratio(self, names: str, log_ratio: xr.DataArray) -> str:
         """The ratio at the last level, in words."""
@@ -313,8 +309,12 @@ def again(view: View) -> Shown:
 
 
 @lru_cache(maxsize=8)  # of the datasets that are open
-def _statements(trials: Trials) -> tuple[Contrast, ...]:
+def _contrasts(trials: Trials) -> dict[Statement, Contrast]:
+    """What the campaign judges of networks, by statement."""
+    if trials.design.compared != "interconnect":
+        return {}
     try:
-        return contrasts(points(trials.dataset))
+        judged = contrasts(points(trials.dataset))
     except FalloffError:  # a network that it compares was not run
-        return ()
+        return {}
+    return dict(zip((*trials.design.primary, *trials.design.secondary), judged))
