@@ -135,18 +135,18 @@ def explorer() -> None:
     with tempfile.TemporaryDirectory() as folder, browser.chromium() as chromium:
         store.save(synthetic.campaign(blocks=blocks), Path(folder) / "many.nc")
         for what, place in (("reference", None), (f"{12 * blocks} trials", Path(folder))):
-            served = server.serve(place)
             first, answers = [], []
-            for _ in range(ROUNDS):
-                begin = time.perf_counter()
-                page = browser.opened(chromium, served.address)
-                first.append(time.perf_counter() - begin)
-                page.wait_for_timeout(3000)  # the first fit is over
-                answers.append(page.locator(".compact button").first.evaluate(browser.ANSWER) / 1e3)
-                page.context.close()
+            with server.serve(place) as served:
+                for _ in range(ROUNDS):
+                    begin = time.perf_counter()
+                    page = browser.opened(chromium, served.address)
+                    first.append(time.perf_counter() - begin)
+                    page.wait_for_timeout(3000)
+                    button = page.locator(".compact button").first
+                    answers.append(button.evaluate(browser.ANSWER) / 1e3)
+                    page.context.close()
             tell(f"explorer, {what}: first plot (goal: 2 s)", first, unit="s")
             tell(f"explorer, {what}: a widget's answer (goal: 100 ms)", answers)
-            served.stop()
 
 
 if __name__ == "__main__":
