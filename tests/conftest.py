@@ -34,7 +34,7 @@ collect_ignore = ["cluster"]  # asked for by itself: `make test-cluster`
 
 # What takes longest begins first, so that no process is left alone with it at the end. Whoever comes later finds the
 # report of the references made, and does not wait for it.
-LONG = ("test_notebooks", "test_explorer_page", "test_trust")
+LONG = ("test_notebooks", "test_explorer_page", "test_suspects", "test_network", "test_experiments")
 
 
 def pytest_collection_modifyitems(items):
