@@ -1,41 +1,111 @@
-"""The notebooks through papermill, as a user runs them, and what the report reads of each."""
+"""The notebooks as they are shipped: executed, they are the report of the stored references; README says what it says."""
 
+import json
 import re
+from types import SimpleNamespace
 
+import command_line
 import pytest
 import xarray as xr
 
 import experiment
 import reporting
-from analysis import document, paths, style
+from analysis import document, experiments, paths, style, summary
+from analysis.experiments import hpl_messages
+from analysis.statistics import calibration
 from runners.testbeds import simulated
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 SECTIONS = [file for file in NOTEBOOKS if file.stem not in reporting.NO_SECTIONS]
 OTHERS = [file for file in NOTEBOOKS if file not in SECTIONS]
 SCALING = paths.NOTEBOOKS / "40_hpl_scaling.ipynb"
+MOST_PAGES = 12
+NUMBER = re.compile(r"(-?\d+\.\d+)")
+MARKUP = r".{0,40}(?:\{[.#][\w:]|\]\(|\s#+ [A-Z]|\|:?--|:::|\[@).{0,40}"
 lacking = simulated.unavailable(experiment.read_testbed("smith"))
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """The report of the stored references by its command, how that `ended`, its `folder`, and where its `notebooks` lie."""
+    folder, notebooks = (tmp_path_factory.mktemp(name) for name in ("stored", "notebooks"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "EXECUTED", notebooks)
+        ended = command_line.run("report", "--preset", "stored", "--out", str(folder))
+    return SimpleNamespace(ended=ended, folder=folder, notebooks=notebooks)
 
 
 @pytest.mark.parametrize("notebook", SECTIONS, ids=lambda file: file.stem)
 def test_a_notebook_is_a_section(notebook, stored):
     """From a clean checkout, without root or tools: every cell runs, and what it shows can be read in the report."""
-    assert f"left out: {notebook.stem}" not in stored.err
+    assert f"left out: {notebook.stem}" not in stored.ended.stderr
     done = stored.notebooks / notebook.stem / notebook.name
     brief, whole = document.read(done), document.read(done, whole=True)
     words = re.sub(r"^::: code$.*?^:::$", "", whole.markdown, flags=re.M | re.S)
     assert whole.markdown.startswith("# ") and not re.search(r"\b(nan|None)\b", words)
-    assert set(brief.figures) <= set(whole.figures) == set(whole.rests_on) and len(
-        whole.markdown
-    ) >= len(brief.markdown)
-    captions = dict(
-        re.findall(r"^!\[(.*)\]\(figures/\w+\.svg\)\{#fig:([\w-]+) ", whole.markdown, re.M)
-    )
-    assert {label.replace("_", "-") for label in whole.figures} == set(captions.values())
-    for caption in captions:
+    assert set(brief.figures) <= set(whole.figures) == set(whole.rests_on)
+    assert len(whole.markdown) >= len(brief.markdown)
+    figures = re.findall(r"^!\[(.*)\]\(figures/\w+\.svg\)\{#fig:([\w-]+) ", whole.markdown, re.M)
+    assert {label.replace("_", "-") for label in whole.figures} == {label for _, label in figures}
+    for caption, _ in figures:
         assert re.search(r"n = \d+|(simulated|published) evidence", caption), caption
     for svg in whole.figures.values():
         assert float(re.search(r'<svg [^>]*width="([\d.]+)pt"', svg)[1]) <= 72 * style.WIDTH
+
+
+def test_the_report_is_written_without_running_anything(stored):
+    """Nothing is left out, what it links to lies beside it, and its PDF has the length of a paper."""
+    assert stored.ended.returncode == 0 and "left out" not in stored.ended.stderr
+    html, pdf = stored.folder / "falloff.html", stored.folder / "falloff.pdf"
+    assert stored.ended.stdout.splitlines()[-1] == f"Report: {html} and {pdf}"
+    beside = set(re.findall(r'href="(\w+\.html)"', html.read_text()))
+    assert beside == {"explorer.html", "supplement.html"}
+    assert all((stored.folder / name).exists() for name in beside)
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf.read_bytes())) <= MOST_PAGES
+
+
+@pytest.mark.parametrize("name", ["falloff", "supplement"])
+def test_no_markup_is_left_over(stored, name):
+    """What was meant as a heading, a label, a link or a table has become one, and no link leads nowhere."""
+    page = (stored.folder / f"{name}.html").read_text(encoding="utf-8").partition("<body>")[2]
+    body = re.sub(r"<(style|script|svg|math|code)\b.*?</\1>|data:[^\"]+", "", page, flags=re.DOTALL)
+    assert re.findall(MARKUP, re.sub("<[^>]+>", " ", body)) == []
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r'id="([^"]+)"', page))
+
+
+def test_every_experiment_is_in_the_summary(stored):
+    """As data, each of its statements once."""
+    stated = json.loads((stored.folder / "summary.json").read_text())["findings"]
+    known = {module.__name__.rpartition(".")[2] for module in experiments.modules()}
+    assert {finding["experiment"] for finding in stated} == known
+    assert len({(finding["experiment"], finding["statement"]) for finding in stated}) == len(stated)
+
+
+def test_readme_shows_the_reports_figure_and_answer(stored):
+    """The figure as it is drawn here, and the first words of the summary."""
+    drawings = (stored.folder / "figures" / "share.svg", paths.ROOT / "docs" / "hpl_share.svg")
+    here, shown = (NUMBER.split(drawing.read_text()) for drawing in drawings)
+    assert here[::2] == shown[::2]
+    # To a tenth of a point: processors round differently.
+    assert [*map(float, here[1::2])] == pytest.approx([*map(float, shown[1::2])], abs=0.1)
+    opening = document.read(stored.notebooks / summary.SUMMARY / f"{summary.SUMMARY}.ipynb")
+    answer = opening.markdown.split("\n\n")[1].replace("\u00a0", " ").replace("\\", "")
+    for page in ("README.md", "paper/paper.md"):
+        text = (paths.ROOT / page).read_text(encoding="utf-8")
+        bullets = re.findall(r"^- (.*)$", text, re.M)
+        assert len(bullets) == 3 and " ".join(answer.split()).startswith(" ".join(bullets))
+
+
+def test_docs_quote_error_rates_and_trust():
+    """The worst rates of wrong verdicts, and the largest difference between the simulation and HPL itself."""
+    method = (paths.ROOT / "docs" / "method.md").read_text(encoding="utf-8")
+    rates, cases = calibration.results(), hpl_messages.trust()
+    for quoted in (
+        f"{100 * rates.wrong_flat.max():.1f} % were wrongly called flat",
+        f"{100 * rates.wrong_falls_off.max():.1f} % wrongly called falling off",
+        f"within {100 * cases.difference.abs().max():.2f} % of HPL itself in {len(cases)} cases",
+    ):
+        assert quoted in " ".join(method.split())
 
 
 @pytest.fixture(scope="module")
