@@ -6,7 +6,7 @@ from analysis import published
 from analysis.wire import wire_limit
 from runners import hpl_dat
 
-SMITH, NEMO, GRID = published.smith(), published.nemo(), published.grid5000()
+SMITH, NEMO = published.smith(), published.nemo()
 BLOG = published.bonding_blog_facts()
 
 
@@ -24,7 +24,7 @@ def quantities(facts):
         (SMITH, published.smith_table1),
         (BLOG, published.bonding_blog),
         (NEMO, published.nemo_netperf),
-        (GRID, None),
+        (published.grid5000(), None),
         (published.beowulf(), None),
     ],
 )
@@ -67,12 +67,3 @@ def test_every_netperf_test_is_complete_and_below_its_wire():
     one_way = tests[tests.direction == "forward"].set_index(["path", "mtu"]).share
     assert one_way.xs(1500, level="mtu").between(0.999, 1).all()
     assert one_way.xs(8982, level="mtu").between(0.79, 0.80).all()
-
-
-def test_grid5000s_maxima_have_their_order():
-    """Through the bridge outwards is slowest and near its saturation; two nodes of a site are fastest."""
-    maximum = {name: rate["value"] for name, rate in GRID["maximum"].items()}
-    assert list(maximum) == sorted(maximum, key=maximum.get)
-    assert maximum["node_to_node"] < GRID["backbone"]["rate"]["value"]
-    outwards = maximum[GRID["bridge"]["crossed_outwards_by"]]
-    assert outwards == pytest.approx(GRID["bridge"]["saturation"]["value"], rel=0.1)
