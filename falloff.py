@@ -133,7 +133,7 @@ def parser() -> argparse.ArgumentParser:
     add("--out", **FOLDER, help=kept)
 
     add = command("doctor", commands.doctor, "what is here, what is missing, and the remedy")
-    cluster = "a cluster in data/testbeds: its nodes are asked and measured"
+    cluster = "a cluster in data/testbeds: its nodes are asked"
     add("--testbed", default="", help=cluster).completer = names_in(paths.TESTBEDS)
     rates = "measure one node's rates for the model of a simulated one, as TOML for data/testbeds"
     add("--rates", **SWITCH, help=rates)
