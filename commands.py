@@ -11,8 +11,8 @@ from pathlib import Path
 
 from analysis import paths
 from runners import outputs, runner_named
-from runners.journal import Folder, read_transcript
-from runners.record import FalloffError, Transcript, Unreadable, to_json, unknown
+from runners.journal import Folder
+from runners.record import FalloffError, Unreadable, to_json, unknown
 
 EXPLORER = "explorer.html"  # beside the report, which links it
 # Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a byte, TCP's goodput.
@@ -461,36 +461,11 @@ def trace(figure: str, transcript: str) -> int:
     plans = {name: experiment.plan_campaign(name, preset="full") for name in traced.campaigns}
     folders = {name: chain.folders(name, plan.testbed["name"]) for name, plan in plans.items()}
     if transcript:
-        among = [folder for found in folders.values() for folder in found]
-        print(chain.raw(_transcript(figure, transcript, among)))
-        return 0
-    chains = {name: [chain.of(folder) for folder in found] for name, found in folders.items()}
-    notes = {}
-    for name, found in chains.items():
-        digest = plans[name].digest
-        is_same = all(one.campaign_sha256 == digest for one in found)
-        changed = f"its description has changed since: the trials are now {digest[:10]}"
-        notes[name] = "" if is_same else changed
-    print(chain.text(traced, chains, notes))
+        print(chain.printed(figure, transcript, [each for own in folders.values() for each in own]))
+    else:
+        chains = {name: [chain.of(folder) for folder in own] for name, own in folders.items()}
+        print(chain.text(traced, chains, plans))
     return 0
-
-
-def _transcript(figure: str, wanted: str, folders: list[Path]) -> Transcript:
-    """A trial's transcript; `wanted` is a trial, or FOLDER/TRIAL where several have it."""
-    within, _, trial = wanted.rpartition("/")
-    among = [folder for folder in folders if within in ("", folder.name)]
-    texts = {folder.name: dict(Folder(folder).texts()).get(trial) for folder in among}
-    found = {name: text for name, text in texts.items() if text is not None}
-    if not found:
-        names = ", ".join(folder.name for folder in folders)
-        raise FalloffError(
-            f"no campaign of figure {figure} has a transcript {wanted!r}; they are: {names or 'none here'}"
-        )
-    if len(found) > 1:
-        raise FalloffError(
-            f"several campaigns have it: say one of {', '.join(f'{name}/{trial}' for name in found)}"
-        )
-    return read_transcript(next(iter(found.values())), trial)
 
 
 def verify(folders: list[Path], renew: bool) -> int:
@@ -500,25 +475,20 @@ def verify(folders: list[Path], renew: bool) -> int:
     """
     from analysis.evidence import verify as evidence
 
-    differing, renewed, found = 0, 0, evidence.folders(folders)
-    for folder in found:
-        try:
-            check = evidence.check(folder)
-        except FalloffError as error:
-            print(f"DIFFERS  {folder}: {error}")
-            differing += 1
-            continue
-        print(evidence.text(check), flush=True)
-        differing += bool(check.differences)
-        if renew:
+    checks = []
+    for folder in evidence.folders(folders):
+        checks.append(evidence.check(folder))
+        print(evidence.text(checks[-1]), flush=True)
+        if renew and checks[-1].trials:  # what cannot be read stays as it was recorded
             evidence.renew(folder)
-            renewed += 1
     if renew:
+        renewed = sum(check.trials > 0 for check in checks)
         print(f"Recorded anew: {renewed} campaigns")
-        return int(renewed < len(found))  # one that cannot be read stays as it was recorded
+        return int(renewed < len(checks))
+    differing = sum(bool(check.differences) for check in checks)
     if differing:
         print(
-            f"falloff: {differing} of {len(found)} campaigns differ from what was recorded",
+            f"falloff: {differing} of {len(checks)} campaigns differ from what was recorded",
             file=sys.stderr,
         )
     return int(bool(differing))
@@ -547,8 +517,7 @@ def archive(file: Path) -> int:
     else:
         print("There is no report yet: it is built from the stored data.")
         make_report("stored", paths.REPORT)
-    made = archiving.write(file)
-    for line in made.left_out:
+    for line in archiving.write(file):
         print(f"left out: {line}", file=sys.stderr)
-    print(f"Archive: {made.file} ({made.files} files, {made.file.stat().st_size / 1e6:.1f} MB)")
+    print(f"Archive: {file} ({file.stat().st_size / 1e6:.1f} MB)")
     return 0

@@ -164,12 +164,12 @@ def test_verify_counts_results(tmp_path, monkeypatch):
     removed = next(folder.path.glob("transcripts/*.json"))
     removed.unlink()
     engine.run(small_plan(), LocalTestbed(), folder)
-    assert verify.check(folder.path, tmp_path).differences == ()
+    assert verify.check(folder.path).differences == ()
     lines = (folder.path / "journal.jsonl").read_text().splitlines()
     again = [line for line in lines if json.loads(line)["event"] == "trial"][:1]
     name = json.loads(again[0])["id"]
     folder.note(**{key: value for key, value in json.loads(again[0]).items() if key != "at"})
-    found = "\n".join(verify.check(folder.path, tmp_path).differences)
+    found = "\n".join(verify.check(folder.path).differences)
     assert f"trial {name} has 2 results in the journal" in found
 
 
