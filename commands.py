@@ -27,13 +27,12 @@ def run(
     fresh: bool,
     submit: bool,
     packed: Path | None,
-    planned: bool,
     listed: bool,
 ) -> int:
     """Run a campaign, keep its dataset, and copy both to the folder `packed` if given; at the end stands its finding.
 
-    With `submit` a job of Slurm's runs what is missing; when nothing is, the dataset is made. With `planned` or `listed`
-    nothing is run: the plan of the campaign, or all campaigns, are printed.
+    With `submit` a job of Slurm's runs what is missing; when nothing is, the dataset is made. With `listed` nothing is run:
+    all campaigns are printed.
     """
     import experiment
     from analysis import store
@@ -45,8 +44,6 @@ def run(
         return 0
     if not campaign:
         raise FalloffError("which campaign? `falloff run --list` prints those that there are")
-    if planned:
-        return plan_campaign(campaign, testbed)
     plan = experiment.plan_campaign(campaign, testbed, preset, repeats)
     number = experiment.submit_campaign(plan, fresh=fresh) if submit else ""
     if number:
@@ -55,7 +52,7 @@ def run(
         )
         print("submits what is still missing, or makes the dataset.")
         return 0
-    folder = experiment.run_campaign(plan, fresh=fresh and not submit, listen=experiment.progress())
+    folder = experiment.run_campaign(plan, fresh=fresh and not submit)
     dataset, assembled = paths.DATASETS / f"{folder.name}.nc", store.read(folder)
     store.save(assembled, dataset)
     if packed:
@@ -87,16 +84,23 @@ def status(campaign: str) -> int:
 
 
 def report(
-    preset: str, data: Path | None, claims: str | None, design: Path | None, out: Path | None
+    preset: str, data: Path | None, claims: str | None, design: Path | None, out: Path
 ) -> int:
     """Write the report, or print the claims of a source (all: "") or the designs of a file alone."""
     if sum(part is not None for part in (data, claims, design)) > 1:
         raise FalloffError("--data, --claims and --design are three things: give one of them")
+    if design is None and claims is None:
+        return make_report(preset, out, data)
+    import experiment
+    from analysis import designs
+    from analysis.claims import evaluate, ledger, tables
+
     if design is not None:
-        return print_designs(design)
-    if claims is not None:
-        return print_claims(claims, out)
-    return make_report(preset, out or paths.REPORT, data)
+        print(designs.text(experiment.read_designs(design)))
+        return 0
+    wanted = ledger.load(claims)
+    print(tables.text(wanted, evaluate.evaluate(wanted, experiment.stored_studies())))
+    return 0
 
 
 def make_report(preset: str, out: Path, data: Path | None = None) -> int:
@@ -110,18 +114,6 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
     return 0
 
 
-def print_readings(tool: str, file: Path) -> None:
-    """Print the readings of any existing output of a tool as JSON."""
-    runner, text = runner_named(tool), outputs.read(file)
-    try:
-        results = [to_json(result) for result in runner.results(text)]
-    except Unreadable as reason:
-        what, complaint = outputs.describe(text, tool) or str(reason), outputs.complaint(text)
-        quote = f"; it says: {complaint}" if complaint else ""
-        raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
-    print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
-
-
 def import_results(
     tool: str, files: list[Path], words: list[str], table: Path | None, testbed: str, printed: bool
 ) -> int:
@@ -131,7 +123,15 @@ def import_results(
     """
     if printed:
         for file in files:
-            print_readings(tool, file)
+            runner, text = runner_named(tool), outputs.read(file)
+            try:
+                results = [to_json(result) for result in runner.results(text)]
+            except Unreadable as reason:
+                what = outputs.describe(text, tool) or str(reason)
+                complaint = outputs.complaint(text)
+                quote = f"; it says: {complaint}" if complaint else ""
+                raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
+            print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
         return 0
     import experiment
     from analysis import given_settings, imported_hpl, importing, store, style
@@ -182,36 +182,23 @@ def explore(folder: Path | None, static: Path | None, port: int, browser: bool) 
     return 0
 
 
-def fit_table(words: list[str], x: str, y: str, block: str) -> int:
-    """Print a model's fit to two columns of a CSV file as JSON; of all models, on blocks, where none is named."""
-    if len(words) > 2:
-        raise FalloffError(f"fit takes a model and a file, or a file alone, not {' '.join(words)}")
-    if len(words) == 1:
-        if not block:
-            remedy = "say what was measured together by --block COLUMN"
-            raise FalloffError(
-                f"all models are compared on blocks: {remedy}, or name a model before the file"
-            )
-        return _fit_all(Path(words[0]), x, y, block)
+def fit_table(model: str | None, file: Path, x: str, y: str, block: str) -> int:
+    """Print a model's fit to two columns of a CSV file as JSON; without a model all of them, compared on blocks."""
     from analysis import models, tables
-    from analysis.fitting import fit
+    from analysis.fitting import compare, fit
 
-    model, table = models.find(words[0]), tables.read(Path(words[1]), x, y)
-    tables.require_numbers(table, x, y)
-    print(json.dumps(fit.fit(model, table[x], table[y]).as_json(), indent=2))
-    return 0
-
-
-def _fit_all(file: Path, x: str, y: str, block: str) -> int:
-    """Print every model's comparison on blocks of a CSV file as JSON, the best supported first."""
-    from analysis import models, tables
-    from analysis.fitting import compare
-
-    curves = [
-        model for model in map(models.find, models.names()) if model.name not in _OF_ONE_QUANTITY
-    ]
-    found = compare.compare(curves, *tables.blocks(tables.read(file, x, y, block), x, y, block))
-    print(json.dumps([comparison.as_json() for comparison in found], indent=2))
+    if model:
+        found, table = models.find(model), tables.read(file, x, y)
+        tables.require_numbers(table, x, y)
+        print(json.dumps(fit.fit(found, table[x], table[y]).as_json(), indent=2))
+        return 0
+    if not block:
+        remedy = "say what was measured together by --block COLUMN, or name a model before the file"
+        raise FalloffError(f"all models are compared on blocks: {remedy}")
+    curves = [models.find(name) for name in models.names() if name not in _OF_ONE_QUANTITY]
+    blocks = tables.blocks(tables.read(file, x, y, block), x, y, block)
+    compared = compare.compare(curves, *blocks)
+    print(json.dumps([comparison.as_json() for comparison in compared], indent=2))
     return 0
 
 
@@ -276,45 +263,6 @@ def make_twin(campaigns: list[str], name: str, figure: Path, fit_only: bool) -> 
     figure.parent.mkdir(parents=True, exist_ok=True)
     style.save(twin_prediction.draw(prediction), figure)
     print(f"\nFigure: {figure}")
-    return 0
-
-
-def plan_campaign(campaign: str, testbed: str) -> int:
-    """Print how many minutes a campaign takes until it is decided, and how probable that is at each look."""
-    import experiment
-    from analysis.statistics import planning
-
-    plan = experiment.plan_campaign(campaign, testbed, "full")
-    effort = experiment.effort(plan)
-    print(f"{campaign} on {plan.testbed['name']}")
-    print(planning.text(experiment.design_of(plan), effort))
-    return 0
-
-
-def print_designs(file: Path) -> int:
-    """Print what the network designs of a file are worth and cost, and what is assumed of them."""
-    import experiment
-    from analysis import designs
-
-    if not file.exists():
-        raise FalloffError(f"there is no file {file}")
-    print(designs.text(experiment.read_designs(file)))
-    return 0
-
-
-def print_claims(source: str, out: Path | None) -> int:
-    """Judge the sources' claims on the stored reference and print the ledger; save it as a dataset if asked."""
-    import experiment
-    from analysis import store
-    from analysis.claims import evaluate, ledger, tables
-
-    claims = ledger.load(source)
-    entries = evaluate.evaluate(claims, experiment.stored_studies())
-    if out:
-        store.save(evaluate.dataset(entries, claims), out)
-    print(tables.text(claims, entries))
-    if out:
-        print(f"Dataset: {out}")
     return 0
 
 
@@ -398,9 +346,7 @@ def _replay(name: str, testbed: str, nodes: list[int]) -> int:
     for count in wanted:
         recording.of(name, count)  # says now why it cannot be carried on
     plan = experiment.plan_replay(name, wanted, testbed, recording.digest(name))
-    study = programs.analyse(
-        store.read(experiment.run_campaign(plan, listen=experiment.progress()))
-    )
+    study = programs.analyse(store.read(experiment.run_campaign(plan)))
     print(programs.table(study).body, programs.finding(study).replace("**", ""), sep="\n\n")
     carried = [count for count in wanted if count not in kept]
     if carried:
@@ -499,7 +445,7 @@ def reproduce(archive: Path, minutes: float, fresh: bool) -> int:
     import experiment
     from analysis import reproducing, rerunning
 
-    run = partial(experiment.run_within, fresh=fresh, listen=experiment.progress())
+    run = partial(experiment.run_within, fresh=fresh)
     verdicts, file = rerunning.reproduce(archive, minutes, experiment.runnable, run)
     print(f"\n{reproducing.text(verdicts)}\nVerdicts: {file}")
     return reproducing.exit_code(verdicts)

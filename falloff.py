@@ -97,10 +97,6 @@ def parser() -> argparse.ArgumentParser:
     campaign.completer = names_in(paths.CAMPAIGNS)
     what = "print the campaigns that there are"
     add("--list", **SWITCH, dest="listed", help=what)
-    what = (
-        "run nothing: print the minutes until it is decided, and how probable that is at each look"
-    )
-    add("--plan", **SWITCH, dest="planned", help=what)
     add("--testbed", **TESTBED).completer = names_in(paths.TESTBEDS)
     add("--preset", default="full", help="the campaign's stopping rule: quick or full (default)")
     add("--repeats", type=positive, default=0, metavar="K", help="exactly K blocks instead")
@@ -129,8 +125,7 @@ def parser() -> argparse.ArgumentParser:
     add("--claims", nargs="?", const="", metavar="SOURCE", help=claims)
     designs = "print designs alone; data/designs/nemo.toml explains the format"
     add("--design", type=Path, metavar="FILE", help=designs)
-    kept = "default: build/report; with --claims a file (.nc) that keeps them as a dataset"
-    add("--out", **FOLDER, help=kept)
+    add("--out", **FOLDER, default=paths.REPORT, help="default: build/report")
 
     add = command("doctor", commands.doctor, "what is here, what is missing, and the remedy")
     cluster = "a cluster in data/testbeds: its nodes are asked"
@@ -196,7 +191,8 @@ def parser() -> argparse.ArgumentParser:
         "Fit a model to two columns: `falloff fit universal_scalability FILE.csv --x nodes --y rate`. Without a model's name all "
         "models are compared, which needs blocks: `falloff fit FILE.csv --x nodes --y rate --block run`.",
     )
-    add("words", nargs="+", metavar="[MODEL] FILE.csv", help="MODEL: a name in analysis/models")
+    add("model", nargs="?", metavar="MODEL", help="a name in analysis/models")
+    add("file", type=Path, metavar="FILE.csv")
     add("--x", **COLUMN)
     add("--y", **COLUMN)
     add("--block", default="", metavar="COLUMN", help="what was measured together")

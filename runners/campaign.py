@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, 
 from runners import manifest, provenance, runner_named
 from runners.journal import UNAVAILABLE, Folder
 from runners.plan import Plan
-from runners.record import Outcome, Transcript, Trial, judge, to_json
+from runners.record import Command, Outcome, Transcript, Trial, judge, to_json
 
 # What `run` returns when time ran out; no stopping rule, so that the next session goes on from there.
 DEADLINE = "deadline"
@@ -89,6 +89,11 @@ def run(
         manifest.write(folder.path)
     progress.tell("ended", None, message=ended_by)
     return ended_by
+
+
+def commands_of(plan: Plan) -> List[Command]:
+    """What the trials of a plan execute."""
+    return [c for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point)]
 
 
 def _lost(folder: Folder) -> Set[str]:

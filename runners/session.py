@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Callable, List, Mapping, Optional
 
-from runners import campaign, lock, runner_named
+from runners import campaign, lock
 from runners.campaign import Event, Listener
 from runners.journal import Folder
 from runners.plan import Plan
@@ -54,10 +54,9 @@ def kinds() -> List[str]:
 def tools_of(plan: Plan) -> List[str]:
     """The names of the tools that a plan's commands start, or what stands for them on its testbed."""
     stands_for = testbed_module(plan.testbed).STANDS_FOR
-    commands = (
-        c for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point)
+    return sorted(
+        {stands_for.get(command.argv[0], command.argv[0]) for command in campaign.commands_of(plan)}
     )
-    return sorted({stands_for.get(command.argv[0], command.argv[0]) for command in commands})
 
 
 def run(

@@ -105,7 +105,7 @@ def test_ones_own_data_are_read_and_nothing_else(study, tmp_path):
     shutil.copytree(paths.REFERENCE / "hpl_paper-smith", own / "mine")
     found = study(preset="quick", data=str(own))
     assert (found.hpl_paper, found.hpl_beyond, found.today, found.ran) == ("smith", None, None, [])
-    studies = experiment.studies(experiment.Parameters("stored", "", 0, "out", str(own)))
+    studies = experiment.stored_studies(str(own))
     assert set(studies.datasets) == {"hpl_paper"} and studies.hpl_scaling is None
     shutil.copytree(own / "mine", own / "again")
     with pytest.raises(FalloffError, match="are both of campaign hpl_paper"):
