@@ -22,13 +22,9 @@ def queue(
     command(folder, "squeue", f"{state}|{reason}|{elapsed}|{limit}\n")
 
 
-def forgotten(folder: Path, accounts: str = "") -> None:
-    """A squeue that knows the job no more, and a sacct with or without accounts."""
+def forgotten(folder: Path) -> None:
+    """A squeue that knows the job no more."""
     command(folder, "squeue", complains="slurm_load_jobs error: Invalid job id specified\n", code=1)
-    if accounts:
-        command(folder, "sacct", accounts)
-    else:
-        command(folder, "sacct", complains="Slurm accounting storage is disabled\n", code=1)
 
 
 def called(folder: Path, name: str) -> list[str]:

@@ -51,9 +51,8 @@ def test_the_end_and_its_reason(folder):
     engine.run(small_plan(), LocalTestbed(), folder, deadline=0)
     assert "submit again" in status.text(folder)
     engine.run(small_plan(), LocalTestbed(), folder)
-    lines = status.text(folder).splitlines()
-    assert lines[0].endswith("19 of 19 trials kept, 0 missing; ended by its stopping rule: blocks")
-    assert lines[-1] == "  measured in several sessions: block 1"
+    end = "19 of 19 trials kept, 0 missing; ended by its stopping rule: blocks"
+    assert status.text(folder).splitlines()[0].endswith(end)
 
 
 @pytest.mark.parametrize(
