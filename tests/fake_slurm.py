@@ -15,16 +15,9 @@ def command(folder: Path, name: str, prints: str = "", complains: str = "", code
     (folder / name).chmod(0o755)
 
 
-def queue(
-    folder: Path, state: str, reason: str = "None", elapsed: str = "0:12", limit: str = "5:00"
-) -> None:
+def queue(folder: Path, state: str, reason: str = "None") -> None:
     """A squeue that knows a job of this state."""
-    command(folder, "squeue", f"{state}|{reason}|{elapsed}|{limit}\n")
-
-
-def forgotten(folder: Path) -> None:
-    """A squeue that knows the job no more."""
-    command(folder, "squeue", complains="slurm_load_jobs error: Invalid job id specified\n", code=1)
+    command(folder, "squeue", f"{state}|{reason}|0:12|5:00\n")
 
 
 def called(folder: Path, name: str) -> list[str]:
