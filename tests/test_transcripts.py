@@ -7,7 +7,6 @@ from runners import runner_named
 from runners.record import FalloffError, Unreadable
 
 CASES = recorded.cases()
-ONLY_READ = ("hpcc", "imb", "iperf2", "osu")
 OF_UNKNOWN_ORIGIN = [
     case for case in CASES if {"results", "no_result"} & set(recorded.expected(case))
 ]
@@ -81,8 +80,17 @@ def test_a_result_of_other_settings_than_asked_for_is_invalid(case):
         assert outcome.status == "invalid" and name in outcome.reason
 
 
-@pytest.mark.parametrize("tool", ONLY_READ)
+@pytest.mark.parametrize("tool", ["hpcc", "imb", "iperf2", "osu"])
 def test_what_is_only_read_is_not_run(tool):
     """No campaign can ask for it; the message says what to do instead."""
     with pytest.raises(FalloffError, match=f"import {tool}|only read"):
         runner_named(tool).commands({"nodes": 2})
+
+
+def test_ping_counts_only_the_first_of_duplicate_replies():
+    """A duplicated reply changes neither the loss nor the median."""
+    text, link = recorded.text("ping/20221126-ok"), {"sender": 1, "receiver": 3, "count": 50}
+    first = next(line for line in text.splitlines() if "icmp_seq=1 " in line)
+    doubled = text.replace(first, f"{first}\n{first} (DUP!)")
+    doubled = doubled.replace("20 received,", "20 received, +1 duplicates,")
+    assert recorded.judged("ping", doubled, link) == recorded.judged("ping", text, link)

@@ -2,7 +2,10 @@
 
 import json
 import lzma
+import os
+import re
 import shutil
+import tarfile
 
 import pytest
 from campaigns import small_plan, use_echo
@@ -15,6 +18,7 @@ from analysis.evidence import content, verify
 from runners import archive, campaign, manifest
 from runners.journal import Folder
 from runners.manifest import pack
+from runners.record import FalloffError
 
 REFERENCE = ROOT / "data" / "reference" / "hpl_payload-scale_model"
 
@@ -184,3 +188,49 @@ def test_what_cannot_be_read_is_not_recorded_anew(packed, loose):
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == "Recorded anew: 1 campaigns"
     assert (packed / manifest.NAME).read_text(encoding="utf-8") == "no digest\n"
+
+
+def test_an_archive_of_the_same_transcripts_has_the_same_bytes(tmp_path):
+    """Whatever order, times and modes they have; small, and nothing of their owner."""
+    texts = {f"b001-{order:03}-hpl": b"the same again " * 40 for order in range(50)}
+    made = []
+    for mode, names in ((0o600, texts), (0o644, reversed(texts))):
+        folder = tmp_path / f"{mode}"
+        folder.mkdir()
+        for name in names:
+            (folder / f"{name}.json").write_bytes(texts[name])
+            os.utime(folder / f"{name}.json", (mode, mode))
+            (folder / f"{name}.json").chmod(mode)
+        archive.write(tmp_path / archive.NAME, folder.iterdir())
+        made.append((tmp_path / archive.NAME).read_bytes())
+    assert made[0] == made[1] and len(made[0]) < sum(map(len, texts.values())) / 10
+    assert dict(archive.read(tmp_path / archive.NAME)) == texts
+    with tarfile.open(tmp_path / archive.NAME) as opened:
+        marks = {(one.mtime, one.uid, one.gid, one.uname, one.gname, one.mode) for one in opened}
+    assert marks == {(0, 0, 0, "", "", 0o644)}
+
+
+def test_a_damaged_archive_is_refused(packed):
+    """Cut anywhere, a bit changed anywhere, or something else: its name and what to do, and never less data."""
+    file = packed / archive.NAME
+    whole = file.read_bytes()
+    damaged = [b"PK\x03\x04" + whole]
+    for place in range(0, len(whole), len(whole) // 25):
+        flipped = bytes([whole[place] ^ 1])
+        damaged += [whole[:place], whole[:place] + flipped + whole[place + 1 :]]
+    for text in damaged:
+        file.write_bytes(text)
+        with pytest.raises(FalloffError, match=re.escape(str(file)) + " is damaged .*; restore it"):
+            list(archive.read(file))
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE])
+def test_what_is_no_file_in_an_archive_is_refused(tmp_path, kind):
+    """A link is not followed, neither to this machine's files nor to another transcript."""
+    file = tmp_path / archive.NAME
+    with tarfile.open(file, "w:xz") as made:
+        entry = tarfile.TarInfo("b001-001-hpl")
+        entry.type, entry.linkname = kind, "/etc/passwd"
+        made.addfile(entry)
+    with pytest.raises(FalloffError, match="b001-001-hpl is no file"):
+        list(archive.read(file))
