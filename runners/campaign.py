@@ -21,8 +21,8 @@ _ALLOWANCE = 1.25
 
 @dataclass(frozen=True)
 class Event:
-    """What the engine reports: `started`, `finished` or `kept` trials, and the campaign's `ended`; a session that has
-    to wait for another one reports `waiting` first.
+    """What the engine reports: trials that `started` or `finished`, and the campaign's `ended`; a session that has to
+    wait for another one reports `waiting` first.
 
     `done` of `total` trials are there; `eta_s` is None until every kind of trial has been timed once.
     """
@@ -219,12 +219,8 @@ class _Progress:
         return left > 0 and (needed <= left or not self._has_begun)
 
     def not_kept(self, trials: Iterable[Trial]) -> List[Trial]:
-        """Those of the trials that are missing; the listener hears of the others."""
-        wanted = [trial for trial in trials if trial.id in self._missing]
-        for trial in trials:
-            if trial not in wanted:
-                self.tell("kept", trial)
-        return wanted
+        """Those of the trials that are missing."""
+        return [trial for trial in trials if trial.id in self._missing]
 
     def keep(self, trial: Trial, transcript: Transcript, seconds: float) -> None:
         """Write a trial's transcript and note its outcome."""

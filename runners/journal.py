@@ -131,20 +131,6 @@ class Folder:
         notes = [note for note in self.notes() if note["event"] in ("session", "ended")]
         return notes[-1]["by"] if notes and notes[-1]["event"] == "ended" else "interrupted"
 
-    def extensions(self) -> int:
-        """How often trials were added after a stopping rule had ended the campaign."""
-        count, ended, seen = 0, False, set()
-        for note in self.notes():
-            if note["event"] == "ended":
-                ended = True
-            elif (
-                note["event"] == "trial" and note["id"] not in seen
-            ):  # else it was only measured again
-                seen.add(note["id"])
-                count += ended
-                ended = False
-        return count
-
     def write_provenance(self, provenance: Mapping[str, Any]) -> None:
         """Keep where the campaign ran; every session adds its own."""
         file = self.path / "provenance.json"
