@@ -1,11 +1,10 @@
-# PYTHON_ARGCOMPLETE_OK
 """The command line of Falloff: its grammar, and how a mistake is answered."""
 
 import argparse
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -31,10 +30,6 @@ TWIN = paths.ROOT / "build" / "twin.svg"
 # Where 1 and 2 are answers; elsewhere a mistake is 1, or argparse's 2.
 MISTAKES = {"compare": 3, "reproduce": 3}
 COLUMN = {"required": True, "metavar": "COLUMN"}
-TOOLS = (
-    "hpl, hpcc, dgemm, iperf3, iperf2, netperf, ping, frame_limit, fanout, udp_sizes, token_exchange, payload, node_rates, "
-    "osu or imb"
-)
 
 
 class Parser(argparse.ArgumentParser):
@@ -83,10 +78,9 @@ def parser() -> argparse.ArgumentParser:
         return added.add_argument
 
     add = command("run", commands.run, "run a campaign, or what is missing of it")
-    campaign = add("campaign", nargs="?", default="", help="a name in data/campaigns")
-    campaign.completer = names_in(paths.CAMPAIGNS)
+    add("campaign", nargs="?", default="", help="a name in data/campaigns")
     add("--list", **SWITCH, dest="listed", help="print the campaigns that there are")
-    add("--testbed", **TESTBED).completer = names_in(paths.TESTBEDS)
+    add("--testbed", **TESTBED)
     add("--preset", default="full", help="the campaign's stopping rule: quick or full (default)")
     add("--repeats", type=positive, default=0, metavar="K", help="exactly K blocks instead")
     add("--fresh", **SWITCH, help="start anew; earlier trials are moved aside")
@@ -94,10 +88,7 @@ def parser() -> argparse.ArgumentParser:
     add("--pack", dest="packed", **FOLDER, help="also copy the campaign there, compressed")
 
     add = command("status", commands.status, "what of each campaign is kept and missing, its job")
-    campaign = add(
-        "campaign", nargs="?", default="", help="in data/campaigns (default: all that ran)"
-    )
-    campaign.completer = names_in(paths.CAMPAIGNS)
+    add("campaign", nargs="?", default="", help="in data/campaigns (default: all that ran)")
 
     add = command(
         "report",
@@ -116,7 +107,7 @@ def parser() -> argparse.ArgumentParser:
 
     add = command("doctor", commands.doctor, "what is here, what is missing, and the remedy")
     cluster = "a cluster in data/testbeds: its nodes are asked"
-    add("--testbed", default="", help=cluster).completer = names_in(paths.TESTBEDS)
+    add("--testbed", default="", help=cluster)
     rates = "measure one node's rates for the model of a simulated one, as TOML for data/testbeds"
     add("--rates", **SWITCH, help=rates)
 
@@ -129,7 +120,7 @@ def parser() -> argparse.ArgumentParser:
         "interconnect, nodes or ranks_per_node, rpeak (one node's theoretical peak in flop/s) and more; what is not "
         "given stays unknown. With --print the readings of the files are printed, and nothing is kept.",
     )
-    add("tool", help=TOOLS).completer = lambda **_: runner_names()
+    add("tool", help=", ".join(runner_names()))
     add("files", nargs="+", type=Path, metavar="FILE", help="an output, or a folder of them")
     printed = "only print the readings of each file as JSON; also of tools that are run here"
     add("--print", **SWITCH, dest="printed", help=printed)
@@ -272,11 +263,6 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def names_in(folder: Path) -> Callable[..., Iterator[str]]:
-    """What completes a name of a description in a folder."""
-    return lambda **_: (file.stem for file in folder.glob("*.toml"))
-
-
 def within(kind: type, least: float, most: float) -> Callable[[str], float]:
     """What reads a number within bounds; raises argparse's own error."""
 
@@ -297,13 +283,8 @@ percentage, above_zero = within(float, 0.01, 99.99), within(float, 0.01, 10**6)
 def main() -> int:
     """Run the command line; a user's mistake ends in a line or two and exit code 1, never in a traceback."""
     mistake = MISTAKES.get("".join(sys.argv[1:2]), 0)
-    grammar = parser()
-    if "_ARGCOMPLETE" in os.environ:  # a shell asks what could stand next
-        import argcomplete
-
-        argcomplete.autocomplete(grammar)
     try:
-        arguments = vars(grammar.parse_args())
+        arguments = vars(parser().parse_args())
     except SystemExit as usage:
         raise SystemExit(mistake if usage.code and mistake else usage.code) from None
     do = arguments.pop("do")

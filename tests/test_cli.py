@@ -1,7 +1,6 @@
 """The command line as a user meets it: readings as JSON, refusals in a line or two, never a traceback."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -141,32 +140,6 @@ def test_every_help_says_the_exit_codes(capsys):
         with pytest.raises(SystemExit):
             main(*command, "--help")
         assert "130 interrupted" in " ".join(capsys.readouterr().out.split())
-
-
-@pytest.mark.parametrize(
-    ("typed", "among"),
-    [
-        ("falloff run hpl_sc", {"hpl_scaling"}),
-        ("falloff run hpl_size --testbed smith_", {"smith_gige"}),
-        ("falloff evidence v", {"verify"}),
-    ],
-)
-def test_tab_completes(typed, among, tmp_path):
-    """What a shell with argcomplete's line asks of the program, and is answered."""
-    pytest.importorskip("argcomplete")
-    file = tmp_path / "answer"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
-        "_ARGCOMPLETE": "1",
-        "_ARGCOMPLETE_IFS": "\n",
-        "_ARGCOMPLETE_STDOUT_FILENAME": str(file),
-        "COMP_LINE": typed,
-        "COMP_POINT": str(len(typed)),
-    }
-    program = [sys.executable, "-c", "import falloff; falloff.main()"]
-    subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True)
-    assert {word.strip() for word in file.read_text().split("\n")} == among
 
 
 def test_a_run_ends_with_its_finding(monkeypatch, tmp_path):
