@@ -278,9 +278,8 @@ def print_rates(testbed: str) -> int:
         if testbed:
             shared = experiment.read_toml(paths.INTERCONNECTS, "interconnects")
             networks = machine.get("networks") or shared
-            idle = dict(
-                [next(iter(networks.items()))]
-            )  # a testbed wants one, though nothing is sent
+            # A testbed wants a network, though nothing is sent.
+            idle = dict([next(iter(networks.items()))])
             with session.testbed_module(machine).open_testbed(machine, idle) as opened:
                 measured = node_rates.run_on(opened, *idle)
         else:
@@ -298,39 +297,25 @@ def profile_program(
             raise FalloffError("--replay takes a recorded program's name and runs no other")
         return _replay(replayed, testbed, nodes)
     if not argv:
-        raise FalloffError(
-            "say after `--` what to run: `falloff profile -- mpirun -np 4 ./program`"
-        )
-    return _record(argv, name) if name else _count(argv)
-
-
-def _count(argv: list[str]) -> int:
-    from runners import payload, tools
-
-    exit_code, printed = payload.run(argv, Path(tools.find("payload.so", {})))
-    if not printed:
-        reason = "it ended before MPI_Finalize, or is no MPI program that payload.so can see (--help says which)"
-        print(f"falloff: no message of {argv[0]} was counted: {reason}", file=sys.stderr)
-        return exit_code or 1
-    print(printed)
-    return exit_code
-
-
-def _record(argv: list[str], name: str) -> int:
+        example = "`falloff profile -- mpirun -np 4 ./program`"
+        raise FalloffError(f"say after `--` what to run: {example}")
     from runners import payload, recording, tools
 
-    library = Path(tools.find("record.so", {}))
-    exit_code, printed = payload.run(argv, library, "FALLOFF_RECORD")
-    if not printed:
-        reason = "it ended before MPI_Finalize, or is no MPI program that record.so can see (--help says which)"
-        raise FalloffError(f"nothing of {argv[0]} was recorded: {reason}")
-    file = recording.keep(printed, name)
-    found = recording.kept(name)
-    ranks = recording.read(printed)
-    print(f"{sum(map(len, ranks))} calls of {len(ranks)} ranks are in {file}")
-    print(
-        f"`falloff profile --replay {name}` replays it; there are recordings of {', '.join(map(str, found))} ranks"
+    library, variable = (
+        ("record.so", "FALLOFF_RECORD") if name else ("payload.so", "FALLOFF_PAYLOAD")
     )
+    exit_code, printed = payload.run(argv, Path(tools.find(library, {})), variable)
+    if not printed:
+        reason = f"it ended before MPI_Finalize, or is no MPI program that {library} can see (--help says which)"
+        print(f"falloff: no message of {argv[0]} was counted: {reason}", file=sys.stderr)
+        return exit_code or 1
+    if not name:
+        print(printed)
+        return exit_code
+    file = recording.keep(printed, name)
+    ranks, kept = recording.read(printed), ", ".join(map(str, recording.kept(name)))
+    print(f"{sum(map(len, ranks))} calls of {len(ranks)} ranks are in {file}")
+    print(f"`falloff profile --replay {name}` replays it; there are recordings of {kept} ranks")
     return exit_code
 
 
@@ -348,11 +333,9 @@ def _replay(name: str, testbed: str, nodes: list[int]) -> int:
     plan = experiment.plan_replay(name, wanted, testbed, recording.digest(name))
     study = programs.analyse(store.read(experiment.run_campaign(plan)))
     print(programs.table(study).body, programs.finding(study).replace("**", ""), sep="\n\n")
-    carried = [count for count in wanted if count not in kept]
+    carried = ", ".join(str(count) for count in wanted if count not in kept)
     if carried:
-        print(
-            f"Carried on from recordings of {', '.join(map(str, kept))} ranks: {', '.join(map(str, carried))} nodes."
-        )
+        print(f"Carried on from recordings of {', '.join(map(str, kept))} ranks: {carried} nodes.")
     return 0
 
 

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import fake_slurm
 import pytest
 from campaigns import CAMPAIGN, INTERCONNECTS, small_plan, use_echo
 from campaigns import TESTBED as LOCAL
@@ -33,12 +33,33 @@ ALLOCATION = slurm.Allocation("12", ("n1", "n2"), None)
 JOB = slurm.__file__.replace("slurm.py", "job.sh")
 
 
+def fake(folder: Path, name: str, prints: str = "", complains: str = "", code: int = 0) -> None:
+    """Put a command into a folder on PATH that prints what the real one of 22.05.8 does; the words and the time format that it was last called with are in NAME.called."""
+    called = shlex.quote(str(folder / f"{name}.called"))
+    script = (
+        f'#!/bin/sh\nprintf "%s\\n" "$SLURM_TIME_FORMAT" "$@" > {called}\n'
+        f"printf %s {shlex.quote(prints)}\nprintf %s {shlex.quote(complains)} >&2\nexit {code}\n"
+    )
+    (folder / name).write_text(script)
+    (folder / name).chmod(0o755)
+
+
+def queue(folder: Path, state: str, reason: str = "None") -> None:
+    """A squeue that knows a job of this state."""
+    fake(folder, "squeue", f"{state}|{reason}|0:12|5:00\n")
+
+
+def called(folder: Path, name: str) -> list[str]:
+    """The time format in the environment of the last call, and its words."""
+    return (folder / f"{name}.called").read_text().splitlines()
+
+
 @pytest.fixture
 def commands(tmp_path, monkeypatch):
     """A folder for stand-ins before all else on PATH, with an sbatch that accepts."""
     folder = tmp_path / "commands"
     folder.mkdir()
-    fake_slurm.command(folder, "sbatch", "12;mine\n")
+    fake(folder, "sbatch", "12;mine\n")
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     return folder
 
@@ -50,21 +71,21 @@ def commands(tmp_path, monkeypatch):
 )  # fmt: skip
 def test_a_job_in_the_queue(commands, state, is_active):
     """Its state, why, and its times; whatever has not ended may still write to the campaign's folder."""
-    fake_slurm.queue(commands, state, reason="Resources")
+    queue(commands, state, reason="Resources")
     assert slurm.job("12") == slurm.Job("12", state, "Resources", "0:12", "5:00")
     assert slurm.job("12").is_active is is_active
-    assert "--jobs=12" in fake_slurm.called(commands, "squeue")
+    assert "--jobs=12" in called(commands, "squeue")
 
 
 @pytest.mark.parametrize(("printed", "end"), [("1795308615\n", 1795308615.0), ("N/A\n", None)])
 def test_an_allocation(commands, printed, end):
     """Its hosts in Slurm's order; its end in seconds since the epoch, by the format asked for, if it has one."""
-    fake_slurm.command(commands, "squeue", printed)
-    fake_slurm.command(commands, "scontrol", "n1\nn2\n")
+    fake(commands, "squeue", printed)
+    fake(commands, "scontrol", "n1\nn2\n")
     found = slurm.allocation(ENVIRONMENT)
     assert found == replace(ALLOCATION, end=end)
-    assert fake_slurm.called(commands, "squeue")[0] == "%s"
-    assert fake_slurm.called(commands, "scontrol")[1:] == ["show", "hostnames", "n[1-2]"]
+    assert called(commands, "squeue")[0] == "%s"
+    assert called(commands, "scontrol")[1:] == ["show", "hostnames", "n[1-2]"]
     assert found.deadline is None if end is None else end - found.deadline > slurm.WARNING_S
 
 
@@ -78,7 +99,7 @@ def test_an_allocation(commands, printed, end):
 )  # fmt: skip
 def test_provenance_tells_the_switches_above_each_host(commands, printed, switches):
     """The nearest first; where the site describes no topology it is unknown, not empty."""
-    fake_slurm.command(commands, "scontrol", printed)
+    fake(commands, "scontrol", printed)
     found = slurm.provenance(ALLOCATION, ENVIRONMENT)
     assert found["switches"] == {"n1": switches, "n2": switches} and found["hosts"] == ["n1", "n2"]
     assert (found["job"], found["partition"], found["cluster"]) == ("12", "all", None)
@@ -112,7 +133,7 @@ def test_the_folder_has_all_that_the_job_needs(tmp_path, commands):
     """The plan, and a copy of the code that works by itself and knows of which commit it is."""
     folder = Folder(tmp_path / "c")
     assert slurm.submit(plan(), folder) == "12" and folder.plan() == plan()
-    assert fake_slurm.called(commands, "sbatch")[1:] == slurm.sbatch(plan(), folder.path)[1:]
+    assert called(commands, "sbatch")[1:] == slurm.sbatch(plan(), folder.path)[1:]
     (submitted,) = slurm.jobs(folder)
     script = "import json; from runners import provenance as p; print(json.dumps([p.__file__, p.code()]))"
     environment = {**os.environ, "PYTHONPATH": str(folder.path / "code")}
@@ -131,12 +152,12 @@ def test_one_job_at_a_time(tmp_path, commands):
     slurm.submit(plan(), folder)
     before = sorted((file, file.stat().st_mtime_ns) for file in folder.path.rglob("*"))
     for state in ("PENDING", "COMPLETING"):
-        fake_slurm.queue(commands, state)
+        queue(commands, state)
         with pytest.raises(FalloffError, match=f"job 12 of this campaign is {state}.*scancel 12"):
             slurm.submit(plan(), folder)
     assert before == sorted((file, file.stat().st_mtime_ns) for file in folder.path.rglob("*"))
-    fake_slurm.queue(commands, "TIMEOUT")
-    fake_slurm.command(commands, "sbatch", "13\n")
+    queue(commands, "TIMEOUT")
+    fake(commands, "sbatch", "13\n")
     assert slurm.submit(plan(), folder) == "13"
     assert [job["id"] for job in slurm.jobs(folder)] == ["12", "13"]
 
@@ -176,8 +197,8 @@ def opened(monkeypatch, commands):
         descriptions.append(description)
         yield LocalTestbed()
 
-    fake_slurm.command(commands, "scontrol", "slurm-wlm 22.05.8\n")
-    fake_slurm.queue(commands, "RUNNING")
+    fake(commands, "scontrol", "slurm-wlm 22.05.8\n")
+    queue(commands, "RUNNING")
     monkeypatch.setattr(job.session, "opened", open_testbed)
     use_echo(monkeypatch)
     return descriptions
@@ -207,7 +228,7 @@ def test_a_job_runs_the_campaign_on_the_hosts_that_slurm_gave(tmp_path, opened, 
 @pytest.mark.parametrize(("state", "kept"), [("RUNNING", 18), ("COMPLETING", 0), ("CANCELLED", 0)])
 def test_a_trial_that_slurm_ended_is_no_result(tmp_path, commands, opened, state, kept):
     """Where the job is being ended, a program that fails may have been killed: it is not kept as failed."""
-    fake_slurm.queue(commands, state)
+    queue(commands, state)
     folder = campaign(tmp_path / "c", settings={"say": "1", "seconds": "soon"}, warm_up=[])
     if kept:
         assert job.run(folder, ALLOCATION) == 0
@@ -291,5 +312,5 @@ def test_status_tells_what_the_last_job_does(interrupted, commands, squeue, said
     (interrupted.path / "jobs.json").write_text(json.dumps([{"id": "11"}, {"id": "12"}]))
     words = "[4/19] b001-003-echo: ok\n*** JOB 12 CANCELLED DUE TO TIME LIMIT ***\n"
     (interrupted.path / "job-12.out").write_text(words)
-    fake_slurm.command(commands, "squeue", **squeue)
+    fake(commands, "squeue", **squeue)
     assert status.text(interrupted).splitlines()[4:] == [f"  {line}" for line in said]
