@@ -43,6 +43,7 @@ _ALIKE = (
     ("cpu_model", "processor", _OF_ONE_KIND),
     ("processors", "number of processors", f"set hyper-threading alike, or {_OF_ONE_KIND}"),
     ("tcp", "TCP", "give net.ipv4.tcp_congestion_control, tcp_rmem and tcp_wmem the same values"),
+    ("governor", "CPU governor", "`cpupower frequency-set --governor performance`"),
 )
 # What to do about a node that does not answer, by what its error has in it.
 _CURES = {
@@ -168,15 +169,11 @@ def reached(facts: Facts) -> List[Line]:
 
 def alike(facts: Facts) -> List[Line]:
     """What should be the same on all nodes, and the governor: under most a run begins slower than it ends."""
-    governors = {host: state["governor"] for host, state in facts.items()}
-    remedy = f"`cpupower frequency-set --governor {_STEADY}`"
-    return [
-        *(
-            _agreement(what, {host: state[fact] for host, state in facts.items()}, remedy)
-            for fact, what, remedy in _ALIKE
-        ),
-        _as_described("CPU governor", _STEADY, governors, remedy),
-    ]
+    lines = []
+    for fact, what, remedy in _ALIKE:
+        values = {host: state[fact] for host, state in facts.items()}
+        lines.append(_as_described(what, _STEADY if fact == "governor" else None, values, remedy))
+    return lines
 
 
 def sizes(description: Mapping[str, Any], facts: Facts) -> List[Line]:
@@ -237,7 +234,7 @@ def tool(name: str, facts: Facts) -> Line:
     for host, program in programs.items():
         digest = program["digest"] and f"SHA-256 {program['digest']}"
         texts[host] = ", ".join(filter(None, (program["path"], digest)))
-    return _agreement(name, texts, "install the same on all nodes")
+    return _as_described(name, None, texts, "install the same on all nodes")
 
 
 def _met(cluster: remote.Cluster, facts: Facts) -> Iterator[Answers]:
@@ -302,20 +299,17 @@ def _rate(bit_s: float) -> str:
 
 
 def _as_described(
-    what: str, described: Optional[str], values: Mapping[str, Optional[str]], remedy: str
+    what: str, described: Optional[str], values: Mapping[str, Optional[Hashable]], remedy: str
 ) -> Line:
-    """Whether all nodes have what is described; what they do not tell or is not described has to agree."""
-    if described is None or set(values.values()) in ({described}, {None}):
-        return _agreement(what, values, remedy)
-    others = {host: value for host, value in values.items() if value != described}
-    return Line(DIFFERS, f"{what}: {described} is expected, {_who_has(others)}: {remedy}")
-
-
-def _agreement(what: str, values: Mapping[str, Hashable], remedy: str) -> Line:
-    """HERE with the value that all hosts have, UNKNOWN when none tells it, else DIFFERS with who has which."""
-    if len(set(values.values())) > 1:
+    """HERE with the value that all nodes have; UNKNOWN when none tells it; DIFFERS, with who has which, when they do not
+    agree with each other, or with what is described."""
+    found = set(values.values())
+    if described is not None and found not in ({described}, {None}):
+        others = {host: value for host, value in values.items() if value != described}
+        return Line(DIFFERS, f"{what}: {described} is expected, {_who_has(others)}: {remedy}")
+    if len(found) > 1:
         return Line(DIFFERS, f"{what}: {_who_has(values)}: {remedy}")
-    value = next(iter(values.values()))
+    (value,) = found
     return Line(UNKNOWN, what) if value is None else Line(HERE, f"{what}: {value}")
 
 
