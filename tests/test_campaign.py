@@ -258,23 +258,6 @@ def test_no_block_is_cut_in_two_that_a_session_could_hold(folder, monkeypatch):
     assert engine.is_finished(plan, folder)
 
 
-def test_a_trial_that_is_not_admitted_ends_the_session_without_a_trace(folder):
-    """It did not fail by itself: the next session runs it."""
-    plan, refused = small_plan(), []
-
-    def admit(transcript):
-        if transcript.trial.order == 4:
-            refused.append(transcript.trial.id)
-            raise SystemExit(143)
-
-    with pytest.raises(SystemExit):
-        engine.run(plan, LocalTestbed(), folder, admit=admit)
-    assert refused and refused[0] not in folder.finished() and len(folder.finished()) == 4
-    again = LocalTestbed()
-    engine.run(plan, again, folder)
-    assert again.executed[0] == refused[0]
-
-
 def test_what_lacked_nodes_is_tried_again(folder):
     """A trial for which too few nodes were left is run by a later session, and adds nothing to the plan."""
     plan, again = small_plan(), LocalTestbed()
