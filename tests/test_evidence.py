@@ -52,22 +52,6 @@ def test_a_transcript_is_printed_as_it_was():
     assert f"{FOLDERS[0]}/b001-001-hpl\n$ " in both and "hpl_scaling-scale_model/b001" in both
 
 
-@pytest.mark.parametrize(
-    ("arguments", "answer"),
-    [
-        (("sahre",), "no figure 'sahre' (did you mean 'share'?); there are: agreement, "),
-        (
-            ("table1", "--transcript", "x/b001-001-hpl"),
-            "they are: hpl_table1-scale_model, hpl_paper-smith",
-        ),
-    ],
-)
-def test_mistakes_are_answered_with_what_there_is(arguments, answer):
-    done = run("evidence", "trace", *arguments)
-    assert (done.returncode, done.stdout) == (1, "") and answer in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """A place with this code, two references, a report, a user's own dataset, and no git."""
@@ -133,13 +117,6 @@ def test_the_same_content_gives_the_same_bytes(place, archived, tmp_path):
     with zipfile.ZipFile(again) as packed:
         modes = {entry.filename: entry.external_attr >> 16 for entry in packed.infolist()}
     assert modes["install-packages"] == 0o755 and modes["falloff.py"] == 0o644
-
-
-def test_nothing_is_written_over(tmp_path):
-    (tmp_path / "mine.zip").write_text("precious")
-    done = run("evidence", "archive", str(tmp_path / "mine.zip"))
-    assert (done.returncode, done.stdout) == (1, "") and "is there already" in done.stderr
-    assert (tmp_path / "mine.zip").read_text() == "precious"
 
 
 def test_the_description_follows_the_campaigns(archived):

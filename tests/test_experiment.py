@@ -67,15 +67,11 @@ def study(tmp_path, monkeypatch):
     return of
 
 
-def test_stored_campaigns_are_read_and_saved(study):
-    """Nothing is run."""
+def test_what_is_read_and_run(study):
+    """Stored runs nothing; quick runs what is compared with the reference, for so many blocks; full runs all in its place."""
     found = study()
     assert (found.hpl_paper, found.hpl_noise, found.today) == ("smith", "scale_model", None)
     assert not found.ran and {"hpl_paper-smith.nc", "hpl_noise-scale_model.nc"} < found.saved
-
-
-def test_what_is_run(study):
-    """Quick runs what is compared with the reference, for so many blocks; full runs all in the reference's place."""
     found = study(preset="quick", blocks=3)
     assert found.ran == [("hpl_paper", "smith", 3)] and found.hpl_paper == "smith" and found.today
     assert {"hpl_paper-smith.nc", "hpl_paper-scale_model-today.nc"} < found.saved
@@ -117,21 +113,6 @@ def test_without_the_tools_the_remedy_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(FalloffError, match="apt-get|root"):
         experiment.study(experiment.Parameters("quick", "", 0, str(tmp_path)), hpl_scaling)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "answer"),
-    [
-        (("hpl_scalling",), r"there are: .*\bhpl_scaling\b"),
-        (("hpl_scaling", "emulatd"), "emulated"),
-        (("hpl_contention", "emulated"), "testbed emulated is no simulated one"),
-        (("tcp_mtu", "smith"), "joined by paths, and those of testbed smith are not"),
-    ],
-)
-def test_what_cannot_be_planned_is_refused(arguments, answer):
-    """Unknown names with what there is; a variation without a model, paths on a cluster that has none."""
-    with pytest.raises(FalloffError, match=answer):
-        experiment.plan_campaign(*arguments)
 
 
 def test_broken_toml_is_named(tmp_path, monkeypatch):
