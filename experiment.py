@@ -284,29 +284,32 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     if found := file_faults(described, preset, runner_names()):
         raise faulty(f"campaign {campaign}", found)
     machine = read_testbed(testbed or described["testbed"])
+    description = for_testbed(for_preset(described, preset), machine)
+    plan = resolve(description, machine, _networks(machine))
+    return with_blocks(plan, description, blocks) if blocks else plan
+
+
+def _networks(machine: Mapping[str, Any]) -> dict[str, Any]:
+    """All interconnects and paths that are described, and what a testbed says of its own."""
     between = read_toml(paths.INTERCONNECTS, "interconnects") | read_toml(paths.PATHS, "paths")
     for name, own in machine.get("networks", {}).items():
         between[name] = {"name": name, "short": name, **between.get(name, {}), **own}
-    description = for_testbed(for_preset(described, preset), machine)
-    plan = resolve(description, machine, between)
-    return with_blocks(plan, description, blocks) if blocks else plan
+    return between
 
 
 def plan_replay(program: str, nodes: list[int], testbed: str, recording: str) -> Plan:
     """The campaign `programs` for one recorded program on so many nodes; `recording` is its checksum."""
-    described = _described("programs")
-    machine = read_testbed(testbed or described["testbed"])
+    described, machine = _described("programs"), read_testbed(testbed)
     if machine.get("kind") != "simulated":
-        raise FalloffError(
-            f"testbed {machine['name']} is not simulated, and only a simulation can replay: name smith"
-        )
+        remedy = "only a simulation can replay: name smith"
+        raise FalloffError(f"testbed {testbed} is not simulated, and {remedy}")
     networks = [name for name in described["factors"]["interconnect"] if name in machine["network"]]
-    factors = {"interconnect": networks, "nodes": nodes, "program": [program]}
-    settings = {**described["settings"], "recording": recording}
-    design = {**described["design"], "baseline_nodes": nodes[0]}
-    description = {**described, "factors": factors, "settings": settings, "design": design}
-    between = read_toml(paths.INTERCONNECTS, "interconnects")
-    return resolve(for_testbed(for_preset(description, "full"), machine), machine, between)
+    described |= {
+        "factors": {"interconnect": networks, "nodes": nodes, "program": [program]},
+        "settings": {**described["settings"], "recording": recording},
+        "design": {**described["design"], "baseline_nodes": nodes[0]},
+    }
+    return resolve(for_testbed(for_preset(described, "full"), machine), machine, _networks(machine))
 
 
 def runnable(campaign: str, testbed: str, preset: str) -> Plan:
