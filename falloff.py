@@ -128,7 +128,6 @@ def parser() -> argparse.ArgumentParser:
     add("--set", **words, help="of all files, such as nodes=4")
     table = "a column `file` (names or patterns), one for each setting"
     add("--map", dest="table", type=Path, metavar="CSV", help=table)
-    add("--testbed", default="", help="a name in data/testbeds whose networks and Rpeak these are")
 
     add = command(
         "profile",

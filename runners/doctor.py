@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Dict, Hashable, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from runners import iperf3, netperf, slurm, tools
+from runners import iperf3, slurm, tools
 from runners.record import FalloffError
 from runners.testbeds import cluster as cluster_testbed
 from runners.testbeds import cluster_launch, fabric, remote
@@ -25,8 +25,8 @@ Facts = Answers
 
 _STATE, _REACH = (tools.PROBES / f"node_{what}.py" for what in ("state", "reach"))
 _TOOLS = ("xhpl", "dgemm", "iperf3", "ping")
-# The servers' own, and one among those that MPI takes as they come.
-_PORTS = (iperf3.PORT, netperf.PORT, 50505)
+# iperf3's own, and one among those that MPI takes as they come.
+_PORTS = (iperf3.PORT, 50505)
 _TOGETHER = 16  # nodes that reach for each other at a time, all pairs of them
 _PATIENCE_S, _LIMIT_S = 9.0, 60.0
 
