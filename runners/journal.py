@@ -73,10 +73,6 @@ class Folder:
         file = self._transcripts / f"{transcript.trial.id}.json"
         write_whole(file, json.dumps(to_json(transcript)))
 
-    def transcript(self, trial_id: str) -> Transcript:
-        """Read one transcript; raises FalloffError when it is damaged."""
-        return read_transcript((self._transcripts / f"{trial_id}.json").read_text(), trial_id)
-
     def texts(self) -> Iterator[Tuple[str, bytes]]:
         """Each trial's id and its transcript as it was written, from the archive and the folder."""
         packed = self.path / archive.NAME
@@ -86,7 +82,7 @@ class Folder:
             yield trial_id, (self._transcripts / f"{trial_id}.json").read_bytes()
 
     def transcripts(self) -> Iterator[Transcript]:
-        """All transcripts by id, from the folder or its archive; raises FalloffError as `transcript`."""
+        """All transcripts by id, from the folder or its archive; raises FalloffError when one is damaged."""
         for trial_id, text in self.texts():
             yield read_transcript(text, trial_id)
 

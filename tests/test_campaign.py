@@ -163,7 +163,9 @@ def test_kill_9_at_random_moments_loses_no_finished_trial(folder):
     assert killed > 1 and last.returncode == 0
     assert folder.finished() == {trial.id for trial in plan.trials()}
     assert len(told) == len(set(told)), "a trial that was reported as finished ran again"
-    assert all(folder.transcript(trial.id).trial == trial for trial in plan.trials())
+    assert {one.trial.id: one.trial for one in folder.transcripts()} == {
+        t.id: t for t in plan.trials()
+    }
 
 
 # On a small file system of its own: fill it, look at what is there, make room, go on.
@@ -177,7 +179,7 @@ try:
     engine.run(plan, testbed, folder)
 except OSError as error:
     said = [errno.errorcode[error.errno], str(error.filename), len(list(folder.path.rglob("*.part")))]
-kept = [folder.transcript(trial).trial.id for trial in sorted(folder.finished())]
+kept = [transcript.trial.id for transcript in folder.transcripts()]
 ballast.unlink()
 engine.run(plan, again, folder)
 print(json.dumps([said, testbed.executed, kept, again.executed]))
