@@ -10,9 +10,8 @@ from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import drawing, style
+from analysis import capacity, drawing, style
 from analysis.attributes import interconnects, settings, short_names
-from analysis.capacity import travelled
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit
 from analysis.findings import (
@@ -181,7 +180,9 @@ def _places(points: xr.Dataset) -> Iterator[tuple[str, str, str]]:
 def _described(dataset: xr.Dataset, path: str, direction: str) -> dict[str, float]:
     """Wire limit [bit/s] and round trip [s] of a path in a direction."""
     table = interconnects(dataset)[path]
-    way = travelled(table, settings(dataset), direction)
+    given = settings(dataset)
+    ends = given["sender"], given["receiver"]
+    way = capacity.way(table, *(ends if direction == "forward" else ends[::-1]))
     return {"wire_limit": wire_limit(way.rate, table["mtu"]), "round_trip": way.round_trip}
 
 
