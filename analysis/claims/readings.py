@@ -16,7 +16,7 @@ Readings = dict[str, dict[str, float]]
 def readings(studies: Studies) -> Readings:
     """The readings by the claim's id, in the claim's unit; those of TOP500's lists by the aggregate's id."""
     lists = studies.top500
-    aggregates = {one.id: one.readings for one in lists.aggregates} if lists else {}
+    aggregates = {one.about["id"]: one.readings for one in lists.aggregates} if lists else {}
     return {**_nemo(), **_grid5000(), **_beowulf(), **_bonding(), **_smith(), **aggregates}
 
 
