@@ -111,9 +111,8 @@ def _systems(content: bytes, month: str) -> pd.DataFrame:
     table, at = max(places, key=lambda place: len(_headings(place[0][place[1]])))
     titles, rows, width = table[at], table[at + 1 :], len(table[at])
     headings = _headings(titles)
-    if not {"rank", "rmax", "rpeak"} <= {*headings} or not {"interconnect", "listed_family"} & {
-        *headings
-    }:
+    has_rates = {"rank", "rmax", "rpeak"} <= headings.keys()
+    if not has_rates or headings.keys().isdisjoint({"interconnect", "listed_family"}):
         there = ", ".join(filter(None, titles))[:200] or "nothing"
         raise FalloffError(
             f"it needs the columns Rank, RMax, RPeak and Interconnect (or Interconnect Family); its headings are: {there}"
