@@ -3,12 +3,12 @@
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from analysis.paths import DATA
-from runners.record import FalloffError, faulty
+from runners.record import faulty
 
 FILE = DATA / "prices.toml"
 NODE = "node"  # owner of the parts that are the same on every network
@@ -35,28 +35,25 @@ def read(given: Mapping[str, Any] = MappingProxyType({})) -> tuple[Price, ...]:
 
     Raises FalloffError naming every fault of what is given.
     """
-    table = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    entries = {
-        f"{of}.{part}": ([entry["low"], entry["value"], entry["high"]], entry["source"])
-        for of, parts in table.items()
-        for part, entry in parts.items()
-    }
-    known, faults = ", ".join(entries), []
+    prices, faults = {}, []
+    for of, parts in tomllib.loads(FILE.read_text(encoding="utf-8")).items():
+        for part, row in parts.items():
+            ends = row["low"], row["value"], row["high"]
+            prices[f"{of}.{part}"] = Price(of, part, *ends, row["source"])
     for name, price in given.items():
         ends = list(price) if isinstance(price, (list, tuple)) else [price] * 3
-        if name not in entries:
-            faults.append(f"there is no {name!r}, only {known}")
+        if name not in prices:
+            faults.append(f"there is no {name!r}, only {', '.join(prices)}")
         elif len(ends) != 3 or not all(map(_is_price, ends)) or ends != sorted(ends):
             faults.append(f"{name} = {price!r} is no price and no range [low, value, high]")
-        entries[name] = ends, TYPED
+        elif name == "node.server" and not ends[0]:
+            faults.append("a node may not cost nothing; type in what one costs without its network")
+        else:
+            low, value, high = ends
+            prices[name] = replace(prices[name], low=low, value=value, high=high, source=TYPED)
     if faults:
         raise faulty("prices", faults)
-    prices = tuple(Price(*name.split("."), *ends, why) for name, (ends, why) in entries.items())
-    if not any(price.low for price in prices if price.of == NODE):
-        raise FalloffError(
-            f"prices: a {NODE} may not cost nothing; type in what one costs without its network"
-        )
-    return prices
+    return tuple(prices.values())
 
 
 def total(prices: Iterable[Price], *owners: str) -> float:
