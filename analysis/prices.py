@@ -1,18 +1,14 @@
-"""What nodes and their networks cost: the ranges of data/prices.toml, or what somebody types in instead."""
+"""What nodes and their networks cost, by data/prices.toml."""
 
-import math
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from analysis.paths import DATA
 from runners.record import faulty
 
 FILE = DATA / "prices.toml"
 NODE = "node"  # owner of the parts that are the same on every network
-TYPED = "typed in"
 
 
 @dataclass(frozen=True)
@@ -30,37 +26,23 @@ class Price:
     source: str
 
 
-def read(given: Mapping[str, Any] = MappingProxyType({})) -> tuple[Price, ...]:
-    """The file's prices, those in `given` replaced: by name, such as `10gige.port`, a price or [low, value, high], in USD.
-
-    Raises FalloffError naming every fault of what is given.
-    """
-    prices, faults = {}, []
-    for of, parts in tomllib.loads(FILE.read_text(encoding="utf-8")).items():
-        for part, row in parts.items():
-            ends = row["low"], row["value"], row["high"]
-            prices[f"{of}.{part}"] = Price(of, part, *ends, row["source"])
-    for name, price in given.items():
-        ends = list(price) if isinstance(price, (list, tuple)) else [price] * 3
-        if name not in prices:
-            faults.append(f"there is no {name!r}, only {', '.join(prices)}")
-        elif len(ends) != 3 or not all(map(_is_price, ends)) or ends != sorted(ends):
-            faults.append(f"{name} = {price!r} is no price and no range [low, value, high]")
-        elif name == "node.server" and not ends[0]:
-            faults.append("a node may not cost nothing; type in what one costs without its network")
-        else:
-            low, value, high = ends
-            prices[name] = replace(prices[name], low=low, value=value, high=high, source=TYPED)
+def read() -> tuple[Price, ...]:
+    """The file's prices; raises FalloffError naming those that are no range from low over value to high."""
+    prices = tuple(
+        Price(of, part, row["low"], row["value"], row["high"], row["source"])
+        for of, parts in tomllib.loads(FILE.read_text(encoding="utf-8")).items()
+        for part, row in parts.items()
+    )
+    faults = [
+        f"{price.of}.{price.part} must have 0 <= low <= value <= high"
+        for price in prices
+        if not 0 <= price.low <= price.value <= price.high
+    ]
     if faults:
-        raise faulty("prices", faults)
-    return tuple(prices.values())
+        raise faulty(str(FILE), faults)
+    return prices
 
 
 def total(prices: Iterable[Price], *owners: str) -> float:
     """What one node pays [USD] for all parts of these owners."""
     return sum(price.value for price in prices if price.of in owners)
-
-
-def _is_price(end: Any) -> bool:
-    is_number = isinstance(end, (int, float)) and not isinstance(end, bool)
-    return is_number and 0 <= end < math.inf

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import browser
 import campaigns
-import netpipe
 import synthetic
 from curves import TRUTHS, fifteen_points, plain_loop
 from local_testbed import LocalTestbed
@@ -19,14 +18,12 @@ from analysis import contrasts, derive, experiments, store
 from analysis.explorer import server
 from analysis.fitting.batch import refit
 from analysis.models import find
-from analysis.paths import PATHS, REFERENCE
+from analysis.paths import REFERENCE
 from runners.journal import Folder
-from runners.record import Execution, FalloffError, Transcript
-from runners.testbeds.emulated import open_testbed
+from runners.record import Execution, Transcript
 
 ROUNDS = 5
 REFITS = 10_000
-IN_TURN = 15  # NetPIPE and token, a third of a second each
 LOOPED = 50  # fits of the plain loop, from whose time that of all is scaled up
 
 
@@ -67,27 +64,6 @@ def engine_overhead() -> None:
             engine.run(plan, InstantTestbed(), Folder(Path(folder)))
 
     tell("engine's overhead a trial (goal: at most 10 ms)", seconds(run), per=len(plan.trials()))
-
-
-def token_exchange() -> None:
-    """One pair's round trip by token against NetPIPE's, in turn over the same emulated cable."""
-    description = {**experiment.read_testbed("paths"), "cpu": {"baseline_s": 0.02}}
-    try:
-        with open_testbed(description, experiment.read_toml(PATHS, "paths")) as testbed:
-            for size in (4, 8192):
-                tools = (netpipe.netpipe, netpipe.token)
-                both = [
-                    [tool(testbed, "crossover", size) for tool in tools] for _ in range(IN_TURN)
-                ]
-                theirs, ours = (1e6 * statistics.median(times) for times in zip(*both))
-                ratios = [token / other for other, token in both]
-                print(
-                    f"round trip of {size} bytes: NetPIPE {theirs:.2f} us, token {ours:.2f} us, ratio (goal: at most 1.02) "
-                    f"{statistics.median(ratios):.3f}  ({min(ratios):.3f} to {max(ratios):.3f}, {IN_TURN} rounds)",
-                    flush=True,
-                )
-    except FalloffError as error:
-        print(f"round trips of token and NetPIPE are left out: {error}")
 
 
 def analysis() -> None:
@@ -151,7 +127,6 @@ def explorer() -> None:
 
 if __name__ == "__main__":
     engine_overhead()
-    token_exchange()
     analysis()
     refits()
     explorer()

@@ -1,5 +1,6 @@
-"""Where a faster network pays: planted gains against prices, both uncertainties, and the prices that are typed in."""
+"""Where a faster network pays: planted gains against prices, and both uncertainties."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,7 +13,6 @@ from analysis.experiments import payoff, sensitivity
 from analysis.statistics.draws import triangular
 from runners.record import FalloffError
 
-CERTAIN = {"gige.port": 100, "gige.cable": 0, "10gige.adapter": 0, "10gige.cable": 0}
 SMALLEST, LARGEST = 2, 256
 
 
@@ -28,11 +28,14 @@ def planted_gains():
     return payoff.simulated_gains(simulated("paper"), simulated("sensitivity"), simulated("beyond"))
 
 
-def study(premium=None, gains=None, **typed):
-    """The synthetic gains against a certain premium on a node of 900 USD and its port of 100, or typed prices."""
+def study(premium=None, gains=None):
+    """The synthetic gains at the shipped prices, or against a certain premium on a node of 1000 USD with its port."""
+    listed = prices.read()
     if premium is not None:
-        typed = {**CERTAIN, "node.server": 900, "10gige.port": 100 + 1000 * premium}
-    return payoff.priced(gains or planted_gains(), prices.read(typed))
+        certain = {"server": 900, ("gige", "port"): 100, ("10gige", "port"): 100 + 1000 * premium}
+        values = [certain.get(one.part, certain.get((one.of, one.part), 0)) for one in listed]
+        listed = [replace(one, low=v, value=v, high=v) for one, v in zip(listed, values)]
+    return payoff.priced(gains or planted_gains(), listed)
 
 
 def varied(*parameters):
@@ -164,29 +167,11 @@ def test_draws_stay_in_the_range_and_have_its_mean(ends):
     assert quantiles.mean() == pytest.approx(sum(ends) / 3, rel=1e-3)
 
 
-def test_typed_prices_replace_those_of_the_file():
-    """A number is certain, three are a range; what is not typed stays, and each says where it is from."""
-    read = prices.read({"gige.port": 0, "10gige.port": [100, 200, 400.5]})
-    typed = {f"{price.of}.{price.part}": price for price in read}
-    port, fast = typed["gige.port"], typed["10gige.port"]
-    assert (port.low, port.value, port.high) == (0, 0, 0)
-    assert (fast.low, fast.value, fast.high) == (100, 200, 400.5)
-    assert port.source == fast.source == prices.TYPED != typed["node.server"].source
-    assert prices.total(read, "gige") == typed["gige.cable"].value
-    assert all(price.low <= price.value <= price.high and price.source for price in prices.read())
-
-
-def test_every_fault_of_what_is_typed_is_named():
-    """An unknown name, a negative price, a range upside down, a word and a node that is free, in one message."""
-    wrong = {
-        "gige.prot": 1,
-        "gige.port": -1,
-        "10gige.port": [3, 2, 1],
-        "gige.cable": True,
-        "node.server": "cheap",
-    }
-    with pytest.raises(FalloffError) as refused:
-        prices.read(wrong)
-    assert all(name in str(refused.value) for name in (*wrong, "10gige.cable"))
-    with pytest.raises(FalloffError, match="may not cost nothing"):
-        prices.read({"node.server": 0})
+def test_prices_are_ranges(monkeypatch, tmp_path):
+    """Those that are shipped, and one upside down is refused by its name."""
+    assert prices.total(prices.read(), "gige") == 105
+    shipped = prices.FILE.read_text(encoding="utf-8")
+    (tmp_path / "prices.toml").write_text(shipped.replace("low = 5000", "low = 15000"))
+    monkeypatch.setattr(prices, "FILE", tmp_path / "prices.toml")
+    with pytest.raises(FalloffError, match="node.server must have"):
+        prices.read()

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from analysis.exhibit import Basis, Exhibit, Table
 from analysis.experiments import sensitivity as sensitivities
 from analysis.experiments.sensitivity import SIDES, Sensitivity
 from analysis.findings import PERCENTILE, Finding, of_estimate, origin
-from analysis.prices import NODE, TYPED, Price
+from analysis.prices import NODE, Price
 from analysis.statistics import design as plans
 from analysis.statistics.draws import triangular
 from analysis.wording import (
@@ -99,11 +98,6 @@ def analyse(
     Raises FalloffError where no case ran on both networks, or when a dataset holds no HPL trial or several blocks.
     """
     return priced(simulated_gains(hpl_paper, hpl_sensitivity, hpl_beyond), price_list.read())
-
-
-def at_prices(study: Payoff, given: Mapping[str, Any]) -> Payoff:
-    """The same gains at a reader's prices, as `prices.read` takes them; raises FalloffError naming every fault."""
-    return priced(study.gains, price_list.read(given))
 
 
 def simulated_gains(
@@ -241,8 +235,10 @@ def finding(study: Payoff) -> str:
     is_range = premium.low < premium.high
     within = f" ({percent_range((float(premium.low), float(premium.high)))})" if is_range else ""
     cheaper = float(study.chance[-1])
+    assumed = sum(price.source.startswith("assumed") for price in study.prices)
     words = [
-        f"**{answer}, at {_whose_prices(study)}** ({counted(DRAWS, 'draw')}, simulated evidence).",
+        f"**{answer}, at prices of {YEARS} ({assumed} of {len(study.prices)} assumed)** "
+        f"({counted(DRAWS, 'draw')}, simulated evidence).",
         "" if low == high else f"The 95 % range is {_count(low)} to {_count(high)}.",
         f"A node costs {percent(float(premium.value))} more with {fast}{within}.",
         f"HPL gains {' to '.join(gain_ends)} % on {lasting[0]} to {most} nodes.",
@@ -255,14 +251,6 @@ def finding(study: Payoff) -> str:
     elif is_range:
         words.append(f"The model makes {percent(1 - study.price_share, 0)} of that uncertainty.")
     return paragraphs(words)
-
-
-def _whose_prices(study: Payoff) -> str:
-    """Whose prices they are, and how many of them are assumed."""
-    if any(price.source == TYPED for price in study.prices):
-        return "the prices that were typed in"
-    assumed = sum(price.source.startswith("assumed") for price in study.prices)
-    return f"prices of {YEARS} ({assumed} of {len(study.prices)} assumed)"
 
 
 def _count(nodes: float) -> str:
