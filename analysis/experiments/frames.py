@@ -222,14 +222,3 @@ def _findings_of_sizes(study: PacketSizes) -> Iterator[Finding]:
     yield replace(of_control(source, pair, study.blocking[study.worst]), primary=True)
     for size, control in study.blocking.items():
         yield of_control(source, f"{pair}, frames of {size} B", control)
-
-
-def _printed(design: Mapping) -> pd.DataFrame:
-    """The largest frame [B] that the source printed of its switch."""
-    source = published.nemo()
-    frame = source["frame_limit"]["smc_8505t"]["frame"]
-    text = f"{source['source']['short']}, {frame['where']}"
-    return pd.DataFrame([{"path": "switch_8996", "load": 0, "value": frame["value"], "text": text}])
-
-
-PRINTED = {("frame_limits", "frame_bytes_largest"): _printed}

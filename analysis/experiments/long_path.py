@@ -44,7 +44,6 @@ from analysis.wording import (
 
 # The campaigns, and the files of data/, that each figure rests on.
 FIGURES = {"long_path": ("long_path",)}
-MODEL = "bandwidth_delay"
 MAIN_PATH = "long_5ms"  # the path of the summary and of a quick run
 MCKAY = "95 % modified McKay interval over the transfers"
 PLACE = ("path", "congestion_control", "direction")
