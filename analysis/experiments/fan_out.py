@@ -333,10 +333,7 @@ def _aggregate(axes: Axes, fan: Fan) -> None:
     label = "limit of the flows' own links"
     axes.plot(receivers, links, "--", label=label, **line)
     axes.axhline(shared, linestyle=":", label="limit of the link that all share", **line)
-    look, values = style.look(fan.direction), fan.goodput.values / GBIT
-    every = np.broadcast_to(receivers, values.shape).ravel()
-    marks = {"color": look.color, "alpha": 0.6, "mew": 0, "label": fan.flows}
-    axes.plot(every, values.ravel(), look.marker, **marks)
+    drawing.runs(axes, fan.direction, receivers, fan.goodput / GBIT, fan.flows)
     axes.set_xticks(receivers)
     axes.xaxis.set_minor_locator(ticker.NullLocator())
     axes.set_xlabel("flows")

@@ -327,10 +327,9 @@ def goodput_over_buffer(study: LongPath) -> Figure:
         grid = figure.subplots(*shape, squeeze=False, sharex=True, sharey=True)
         for curve in study.curves:
             axes = grid[controls.index(curve.congestion_control), directions.index(curve.direction)]
-            look, shares = style.look(curve.path), 100 * curve.goodput.values / curve.wire_limit
-            buffers = np.broadcast_to(curve.goodput.window_bytes / curve.product, shares.shape)
-            marks = {"color": look.color, "alpha": 0.55, "mew": 0, "label": names[curve.path]}
-            axes.plot(buffers.ravel(), shares.ravel(), look.marker, **marks)
+            buffers = curve.goodput.window_bytes.values / curve.product
+            shares = 100 * curve.goodput / curve.wire_limit
+            drawing.runs(axes, curve.path, buffers, shares, names[curve.path])
             axes.set_title(f"{curve.congestion_control}, {curve.direction}")
         for axes in grid.ravel():
             _theory(axes)
