@@ -3,12 +3,20 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import xarray as xr
 
-from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, SIZE_OPEN, Control, Judgement
+from analysis.statistics.judgement import (
+    FALLS_OFF,
+    FLAT,
+    RISES,
+    SIZE_OPEN,
+    UNDECIDED,
+    Control,
+    Judgement,
+)
 from analysis.statistics.reproduction import Reproduction
 from analysis.wording import counted, percent, percent_range
 
@@ -69,6 +77,11 @@ def evidence_of(dataset: xr.Dataset) -> str:
     return dataset.evidence.values.ravel()[0].item()
 
 
+def resting_on(dataset: xr.Dataset, n: int, interval: str = "", of: str = "block") -> str:
+    """What a number rests on, in words: its interval where it has one, how many of what, and the kind of evidence."""
+    return ", ".join(filter(None, (interval, counted(n, of), f"{evidence_of(dataset)} evidence")))
+
+
 def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
     """How many trials of the design gave no reading, and why: a sentence, empty where all have one."""
     is_point = (dataset.role == "point").values
@@ -83,14 +96,21 @@ def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
 
 def of_fall(origin: dict, statement: str, found: Judgement, **further) -> Finding:
     """A judged fall."""
-    kind = (
-        "" if found.interval is None else f"{100 * found.confidence:g} % t interval over the blocks"
-    )
-    values = {"estimate": known(found.fall), "interval": found.interval, "interval_kind": kind}
-    judged = {"answer": found.answer, "reason": found.reason, "n": found.blocks, "n_of": "block"}
-    return Finding(
-        **origin, **values, **judged, statement=statement, quantity="fall", unit="1", **further
-    )
+    more = {"answer": found.answer, "reason": found.reason, **further}
+    return _judged(origin, statement, "fall", found.fall, found, **more)
+
+
+def of_control(origin: dict, statement: str, found: Control) -> Finding:
+    """A ratio that is judged to be 1 or not."""
+    answer = CONTROL_ANSWERS[found.kind]
+    return _judged(origin, statement, "ratio", found.ratio, found, answer=answer)
+
+
+def _judged(origin: dict, statement: str, quantity: str, estimate, found, **further) -> Finding:
+    kind = f"{100 * found.confidence:g} % t interval over the blocks" if found.interval else ""
+    values = {"estimate": known(estimate), "interval": found.interval, "interval_kind": kind}
+    about = {"statement": statement, "quantity": quantity, "unit": "1", "n_of": "block"}
+    return Finding(**origin, **about, **values, n=found.blocks, **further)
 
 
 def change(fall: float) -> str:
@@ -131,25 +151,6 @@ def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: 
     }.get(judged.answer, f"Whether {name} falls against {against} {span} is open. {judged.reason}")
 
 
-def of_control(origin: dict, statement: str, found: Control) -> Finding:
-    """A ratio that is judged to be 1 or not."""
-    kind = (
-        "" if found.interval is None else f"{100 * found.confidence:g} % t interval over the blocks"
-    )
-    values = {"estimate": known(found.ratio), "interval": found.interval, "interval_kind": kind}
-    answer = CONTROL_ANSWERS[found.kind]
-    return Finding(
-        **origin,
-        **values,
-        statement=statement,
-        answer=answer,
-        quantity="ratio",
-        unit="1",
-        n=found.blocks,
-        n_of="block",
-    )
-
-
 def of_estimate(
     origin: dict, statement: str, quantity: str, unit: str, estimate, interval, kind: str, **further
 ):
@@ -183,6 +184,14 @@ def today_of(found: Reproduction | None, run: xr.Dataset | None) -> dict | None:
         "n": found.blocks,
         "digest": run.attrs["campaign_hash"],
     }
+
+
+def above(interval: Sequence[float], value: float) -> str:
+    """Whether all of an interval lies above a value; empty where it is not known (NaN)."""
+    low, high = interval
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    return "yes" if low > value else "no" if high < value else UNDECIDED
 
 
 def known(value) -> float | None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import xarray as xr
@@ -20,6 +21,7 @@ from runners.journal import write_whole
 TITLE = "Does a cluster's efficiency fall off with its interconnect?"
 SUBTITLE = "Published experiments on interconnects, made rerunnable"
 LAST = ("95_methods",)  # these close it
+FIGURE = r"^!\[.*\]\(figures/(?P<label>\w+)\.svg\)\{.*\}$"  # in a section's Markdown
 DIGITS = 8  # of a digest that are shown: enough to tell it from all others here
 # Figures of the PDF go where there is room.
 FLOATING = "```{=typst}\n#show figure.where(kind: image): set figure(placement: auto)\n```"
@@ -39,7 +41,7 @@ BESIDE = (
     '```{=html}\n<p>Beside this page: <a href="explorer.html">the explorer</a>, with every trial, and '
     '<a href="supplement.html">the supplement</a>, with every table.</p>\n```'
 )
-UNDATED = 0  # s since 1970: where nothing ran there is no date
+UNDATED = "1970-01-01T00:00:00+00:00"  # where nothing ran there is no date
 
 
 def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Path:
@@ -62,7 +64,7 @@ def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Path
             write_whole(out / "figures" / f"{label}.svg", svg)
     stated = [finding for section in whole for finding in section.findings]
     write_whole(out / "summary.json", findings.text(stated))
-    dated = _timestamp(datasets.values())
+    dated = int(datetime.fromisoformat(_ended(datasets.values())).timestamp())
     for name, sections in (("falloff", brief), ("supplement", whole)):
         text = markdown(sections, datasets, left_out, columns=sections is brief)
         write_whole(out / f"{name}.html", publish.to_html(text, out))
@@ -82,17 +84,13 @@ def markdown(
     columns: bool = False,
 ) -> str:
     """The whole document, from its sections and the datasets that they rest on; as PDF it may have two `columns`."""
-    opening, *others = _each_figure_once(
-        [_with_evidence(section, datasets) for section in sections]
-    )
-    shown = {label for section in sections for label in section.figures}
-    used = dict.fromkeys(
-        name
+    opening, *others = _with_evidence(sections, datasets)
+    used = {
+        name: None
         for section in sections
-        for label in section.rests_on
-        if label in shown
+        for label in section.figures
         for name in section.rests_on[label]
-    )
+    }
     opening = opening.removeprefix(f"# {TITLE}").lstrip()
     parts = [
         _front(datasets.values(), 2 if columns else 1),
@@ -120,16 +118,19 @@ def _in_columns(opening: str) -> Iterator[str]:
 
 def _front(datasets: Iterable[xr.Dataset], columns: int) -> str:
     started = [dataset.attrs["started"] for dataset in datasets if dataset.attrs["started"]]
-    ended = [dataset.attrs["ended"] for dataset in datasets if dataset.attrs["ended"]]
-    ran = (
-        f"{len(started)} campaigns, run from {day(min(started))} to {day(max(ended))}"
-        if started
-        else ""
-    )
+    ran = ""
+    if started:
+        days = f"{day(min(started))} to {day(_ended(datasets))}"
+        ran = f"{len(started)} campaigns, run from {days}"
     return (
         f"---\ntitle: {TITLE}\nsubtitle: {SUBTITLE}\nlang: en\ncampaign: Falloff\ndate: >-\n  {ran}\n"
         f"link-citations: true\ncolumns: {columns}\n---"
     )
+
+
+def _ended(datasets: Iterable[xr.Dataset]) -> str:
+    """When the last of them ended, as ISO 8601; 1970 where nothing ran."""
+    return max((dataset.attrs["ended"] for dataset in datasets), default="") or UNDATED
 
 
 def _missing(left_out: Sequence[str]) -> str:
@@ -139,38 +140,27 @@ def _missing(left_out: Sequence[str]) -> str:
     return f"::: small\n**Not run or left out**, and the remedy:\n\n{lines}\n:::"
 
 
-def _each_figure_once(texts: Iterable[str]) -> list[str]:
-    """The texts, in which a figure that stood before, with its line of evidence, is only referred to."""
-    seen: set[str] = set()
-
-    def once(found: re.Match) -> str:
-        if found["label"] in seen:
-            return f"[](#fig:{found['label']}) shows it."
-        seen.add(found["label"])
-        return found[0]
-
-    figure = r"^!\[.*\]\(figures/\w+\.svg\)\{#fig:(?P<label>[\w-]+) .*\}$(?:\n\n::: evidence\n(?:.*\n)*?:::)?"
-    return [re.sub(figure, once, text, flags=re.MULTILINE) for text in texts]
-
-
-def _with_evidence(section: Section, datasets: Mapping[str, xr.Dataset]) -> str:
-    """The section's Markdown with what each figure rests on folded under it; only HTML shows it.
+def _with_evidence(
+    sections: Iterable[Section], datasets: Mapping[str, xr.Dataset]
+) -> Iterator[str]:
+    """Each section's Markdown with what each figure rests on folded under it; only HTML shows it. A figure that stood before
+    is only referred to.
 
     Each campaign leads to its row of the provenance and, in the explorer, to the transcript of every trial.
     """
+    seen: set[str] = set()
 
-    def under(found: re.Match) -> str:
+    def shown(section: Section, found: re.Match) -> str:
         label = found["label"]
+        if label in seen:
+            return f"[](#fig:{label.replace('_', '-')}) shows it."
+        seen.add(label)
         lines = [f"- {_source(name, datasets)}" for name in section.rests_on[label]]
         trace = f"`falloff evidence trace {label}` prints every command, digest and transcript behind it."
         return "\n".join([found[0], "", "::: evidence", *lines, "", trace, ":::"])
 
-    return re.sub(
-        r"^!\[.*\]\(figures/(?P<label>\w+)\.svg\)\{.*\}$",
-        under,
-        section.markdown,
-        flags=re.MULTILINE,
-    )
+    for section in sections:
+        yield re.sub(FIGURE, partial(shown, section), section.markdown, flags=re.MULTILINE)
 
 
 def _source(name: str, datasets: Mapping[str, xr.Dataset]) -> str:
@@ -190,32 +180,23 @@ def _provenance(datasets: Mapping[str, xr.Dataset], used: Collection[str]) -> st
     """What ran where and when by which code, with the digests of plan, values and transcripts; and the files of data/."""
     rows = []
     for dataset in datasets.values():
-        about, trials = dataset.attrs, dataset.sizes["trial"]
+        about, host = dataset.attrs, attributes.host(dataset)
         number = int((dataset.status != "ok").sum())
-        failed = f", {number} failed" if number else ""
-        host = attributes.host(dataset)
-        commit = (
-            f"{host['git_commit'][:7]}{'+' if host.get('git_dirty') else ''}"
-            if host.get("git_commit")
-            else "—"
-        )
+        trials = f"{dataset.sizes['trial']}" + (f", {number} failed" if number else "")
+        where = [
+            plain(dataset[name].values[0].item() if dataset.sizes["trial"] else "")
+            for name in ("testbed", "evidence")
+        ]
+        commit = host["git_commit"][:7] if host.get("git_commit") else "—"
+        commit += "+" if host.get("git_dirty") else ""
         digests = (about["campaign_hash"], content.digest(dataset), about.get("transcripts_sha256"))
-        testbed, evidence = (
-            dataset[name].values[0].item() if trials else "" for name in ("testbed", "evidence")
+        begun = about["started"][:10] or "—"
+        rows.append(
+            (_target(about["campaign"]), *where, trials, begun, commit, *map(_first, digests))
         )
-        place = (plain(testbed), evidence, f"{trials}{failed}", about["started"][:10] or "—")
-        rows.append((_target(about["campaign"]), *place, commit, *map(_first, digests)))
     columns = (
-        "Campaign",
-        "Testbed",
-        "Evidence",
-        "Trials",
-        "Begun",
-        "Commit",
-        "Plan",
-        "Values",
-        "Transcripts",
-    )
+        "Campaign", "Testbed", "Evidence", "Trials", "Begun", "Commit", "Plan", "Values", "Transcripts"
+    )  # fmt: skip
     caption = (
         f"The campaigns, with the beginnings of the {manifest.ALGORITHM} of plan, values and transcripts. `falloff evidence verify` recomputes "
         "them, `falloff run CAMPAIGN --testbed TESTBED` makes them anew. A failed trial has no result, and the supplement says why. +: "
@@ -243,13 +224,3 @@ def _anchor(name: str) -> str:
 
 def _first(sha256: str | None) -> str:
     return f"`{sha256[:DIGITS]}`{{.digest}}" if sha256 else "—"
-
-
-def _timestamp(datasets: Iterable[xr.Dataset]) -> int:
-    """When the last of them ended [s since 1970]."""
-    ends = [
-        datetime.fromisoformat(dataset.attrs["ended"]).timestamp()
-        for dataset in datasets
-        if dataset.attrs["ended"]
-    ]
-    return int(max(ends, default=UNDATED))
