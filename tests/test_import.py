@@ -147,8 +147,8 @@ def test_a_run_that_two_files_hold_counts_once(tmp_path):
     assert "to every digit, counted once: 1 of 4." in notes
 
 
-def test_other_files_and_copies_are_left_out_and_named(outputs, falloff):
-    """A deck, a text and a copy of a run beside the outputs: a line each, and no second run of one."""
+def test_other_files_and_copies_are_left_out_and_named(outputs, tmp_path, falloff):
+    """A deck and a text beside the outputs: a line each; a copy of a run is no second run."""
     output = (outputs / "gige" / "1-0.out").read_text()
     (outputs / ".git").mkdir()
     (outputs / ".git" / "old.out").write_text(output)
@@ -156,13 +156,14 @@ def test_other_files_and_copies_are_left_out_and_named(outputs, falloff):
     (outputs / "README").write_text("Dear all,\n")
     (outputs / "HPL.dat").write_text(hpl_dat.render(DECK))
     code, out, err = falloff("hpl", outputs)
-    assert code == 0 and len(err.splitlines()) == 3 and out.startswith("18 results in 18 files")
+    assert code == 0 and len(err.splitlines()) == 2 and out.startswith("19 results in 19 files")
     assert "HPL.dat: it is an HPL.dat input deck" in err and "README: not an output of HPL" in err
-    assert "copy.out: it is a copy of gige/1-0.out" in err
+    assert "to every digit, counted once: 1 of 19." in out
     # In both networks' folders, a run on one node is meant: with other settings it is no copy.
     (outputs / "10gige" / "1-0.out").write_text(output)
-    assert len(importing.read("hpl", [outputs], KNOWN, BY_FOLDER).sources) == 18
-    assert len(importing.read("hpl", [outputs], KNOWN).sources) == 17
+    for table, copies in ((BY_FOLDER, 1), ((), 2)):
+        _, notes = hpl_of(tmp_path, [outputs], KNOWN, table)
+        assert f"counted once: {copies} of 19." in notes
 
 
 def test_importing_again_changes_nothing_and_completes_what_was_cut_off(outputs, tmp_path):
