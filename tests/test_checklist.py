@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from runners import dgemm, doctor
 from runners.doctor import DIFFERS, HERE, MISSING, UNKNOWN
 from runners.record import Execution, Transcript
-from runners.testbeds import cluster, cluster_launch, remote
+from runners.testbeds import cluster, remote
 
 HOSTS = ("node01", "node02", "node03")
 NETWORK = {"subnet": "10.1.0.0/24", "mtu": 9000, "rate_bit_s": 1e9, "rdma": "mlx5_0:1"}
@@ -287,7 +287,7 @@ def asked(monkeypatch):
 
     monkeypatch.setattr(remote, "ask", ask)
     monkeypatch.setattr(cluster, "unavailable", lambda _: [])
-    monkeypatch.setattr(cluster_launch, "find_mpirun", lambda *_: "/opt/openmpi/bin/mpirun")
+    monkeypatch.setattr(cluster, "find_mpirun", lambda *_: "/opt/openmpi/bin/mpirun")
     return questions
 
 

@@ -17,7 +17,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from runners import pace, tools
 from runners.record import Command, FalloffError, Settings, Transcript, Trial
-from runners.testbeds import graph, host, lease, network, nodes
+from runners.testbeds import graph, host, lease, network, nodes, programs
 from runners.testbeds.network import Network
 
 STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
@@ -200,7 +200,7 @@ class Emulated:
         requested: Dict[str, Any] = {}
         effective: Dict[str, Any] = {}
         counters: Dict[str, Any] = {}
-        ran: List[nodes.Ran] = []
+        ran: List[programs.Ran] = []
         fault = ""
         try:
             point = trial.point
@@ -304,7 +304,7 @@ class Emulated:
 
     def _judge_ranks(
         self,
-        ran: Sequence[nodes.Ran],
+        ran: Sequence[programs.Ran],
         net: Network,
         requested: Dict[str, Any],
         effective: Dict[str, Any],

@@ -5,14 +5,14 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
-from runners.record import Command, Execution, FalloffError
+from runners.record import Command, FalloffError
 from runners.testbeds import host, netns, programs
 from runners.testbeds.graph import ONE_LINK, address, name
 from runners.testbeds.network import Network
+from runners.testbeds.programs import Ran
 
 _RANK = Path(__file__).resolve().parent / "rank.py"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -61,14 +61,6 @@ class Surroundings:
     awake: bool = False
 
 
-class Ran(NamedTuple):
-    """A command that was executed, and the CPU time [s] of its program and of those that it waited for."""
-
-    command: Command
-    execution: Execution
-    cpu_time: float
-
-
 def execute(
     commands: Sequence[Command],
     net: Network,
@@ -76,10 +68,9 @@ def execute(
     tool: Callable[[str], str],
     ran: List[Ran],
 ) -> None:
-    """Run commands in order up to the first that fails, adding to `ran` in the order of their start.
+    """Run commands as `programs.run` does; afterwards nothing that they started is left.
 
-    Afterwards nothing that they started is left. `tool` gives the path of a tool by its name.
-    Raises FalloffError when a server does not accept connections in time, or a node is not there.
+    `tool` gives the path of a tool by its name. Raises FalloffError as `programs.run` does, or when a node is not there.
     """
     folder = net.state / "work"
     shutil.rmtree(folder, ignore_errors=True)
@@ -87,30 +78,23 @@ def execute(
     _prepare(net, around)
     launcher = tool("mpirun") if any(command.ranks for command in commands) else ""
     environment = _environment(folder, launcher)
-    servers: List[Tuple[Command, programs.Started]] = []
+
+    def space(command: Command) -> Path:
+        return net.space(name(1 if command.ranks else command.node))
+
+    def start(command: Command) -> programs.Started:
+        for file, text in command.files.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        argv = _argv(command, net, tool(command.argv[0]), around)
+        return programs.start(command.argv[0], argv, folder, environment, space(command))
+
+    def listens(command: Command, _: programs.Started) -> bool:
+        return command.listens in netns.listening(space(command))
+
     loops = _keep_awake(net) if around.awake else []
     try:
-        for command in commands:
-            for file, text in command.files.items():
-                (folder / file).write_text(text, encoding="utf-8")
-            argv = _argv(command, net, tool(command.argv[0]), around)
-            space = net.space(name(1 if command.ranks else command.node))
-            started = programs.start(command.argv[0], argv, folder, environment, space)
-            if command.background:
-                servers.append((command, started))
-                listens = partial(_listens, command.listens, space)
-                succeeded = programs.serves(command, started, listens)
-            else:
-                execution = programs.finish(started, command.timeout_s)
-                ran.append(Ran(command, execution, started.cpu_time))
-                succeeded = execution.exit_code == 0
-            if not succeeded:
-                break
+        programs.run(commands, start, listens, ran)
     finally:
-        # The last to start ends first: a client ends before its server, which would make it fail.
-        for command, started in reversed(servers):
-            ran.append(Ran(command, programs.end(started), started.cpu_time))
-        ran.sort(key=lambda one: one.execution.start)
         for loop in loops:
             programs.end(loop)
         # A program that carries frames is where it made its last interface.
@@ -149,10 +133,6 @@ def _prepare(net: Network, around: Surroundings) -> None:
         # Open MPI splits its agent's command line at spaces, which these paths cannot contain.
         (net.state / "python").symlink_to(sys.executable)
         (net.state / "rank.py").symlink_to(_RANK)
-
-
-def _listens(port: int, space: Path) -> bool:
-    return port in netns.listening(space)
 
 
 def _argv(command: Command, net: Network, tool: str, around: Surroundings) -> List[str]:
