@@ -1,32 +1,11 @@
 """What the description of a cluster in data/testbeds may say: every fault in words, and what follows from it."""
 
 import ipaddress
-import re
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
-from runners.record import unknown_key
-
-# Whether a value is as it should be, and how it should be, in words.
-Rule = Tuple[Callable[[Any], bool], str]
+from runners.rules import COUNT, POSITIVE, TABLE, WORD, Rule, checked, listing, one_of, text
 
 UNKNOWN = "unknown"
-ANY = "*"  # stands for every key that is one word
-
-
-def _text(pattern: str, meaning: str) -> Rule:
-    return lambda value: isinstance(value, str) and bool(re.fullmatch(pattern, value)), meaning
-
-
-def _list(rule: Rule, meaning: str) -> Rule:
-    return lambda value: isinstance(value, list) and all(map(rule[0], value)), meaning
-
-
-def _number(meaning: str, *kinds: type) -> Rule:
-    return lambda value: type(value) in kinds and value > 0, meaning
-
-
-def _one_of(*values: str) -> Rule:
-    return lambda value: value in values, f"one of {', '.join(values)}"
 
 
 def _or_unknown(rule: Rule) -> Rule:
@@ -41,72 +20,69 @@ def _is_subnet(value: Any) -> bool:
 
 
 # Texts end in command lines on other machines, and some of them in lists with commas or blanks between.
-_WORD = _text(r"[!-~]+", "words without blanks")
-_PATH = _text(r"[A-Za-z0-9_~/.][A-Za-z0-9_~/.,+@=-]*", "a path without blanks")
-_NAME = _text(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*", "a name")
-_PROGRAM = _text(r"[A-Za-z0-9_/.][A-Za-z0-9_/.+-]*", "the name of a program, or its path")
-_LINE = _text(r"[ -~]+", "a line of text")
-_COUNT = _number("a whole number from 1", int)
-_POSITIVE = _number("a number above 0", int, float)
-_RATE: Rule = (_POSITIVE[0], "bit/s as a number, such as 1e9")
-_SHARE: Rule = (lambda value: _POSITIVE[0](value) and value < 1, "a share between 0 and 1")
-_WORDS = _list(_WORD, "a list of words for mpirun")
-_TABLE: Rule = (lambda value: isinstance(value, dict), "a table")
+_WORD = text(r"[!-~]+", "words without blanks")
+_PATH = text(r"[A-Za-z0-9_~/.][A-Za-z0-9_~/.,+@=-]*", "a path without blanks")
+_NAME = text(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*", "a name")
+_PROGRAM = text(r"[A-Za-z0-9_/.][A-Za-z0-9_/.+-]*", "the name of a program, or its path")
+_LINE = text(r"[ -~]+", "a line of text")
+_RATE: Rule = (POSITIVE[0], "bit/s as a number, such as 1e9")
+_SHARE: Rule = (lambda value: POSITIVE[0](value) and value < 1, "a share between 0 and 1")
+_WORDS = listing(_WORD, "a list of words for mpirun")
 _BUFFER: Rule = (
-    lambda value: _list(_COUNT, "")[0](value) and len(value) == 3,
+    lambda value: listing(COUNT, "")[0](value) and len(value) == 3,
     "least, first and most bytes",
 )
 
 # A rule, or a table of them, by key.
 RULES: Dict[str, Any] = {
     "name": _NAME,
-    "kind": _one_of("cluster"),
+    "kind": one_of(["cluster"]),
     "extends": _NAME,
-    "launcher": _one_of("ssh", "slurm"),
-    "hosts": _list(_NAME, "a list of host names"),
-    "nodes": _COUNT,
+    "launcher": one_of(["ssh", "slurm"]),
+    "hosts": listing(_NAME, "a list of host names"),
+    "nodes": COUNT,
     "python": _PROGRAM,
-    "modules": _list(_PROGRAM, "a list of names of environment modules"),
-    "scratch": _text(r"/[A-Za-z0-9_/.-]*", "the absolute path of a folder for temporary files"),
-    "ranks_per_node": _COUNT,
-    "threads": _COUNT,
+    "modules": listing(_PROGRAM, "a list of names of environment modules"),
+    "scratch": text(r"/[A-Za-z0-9_/.-]*", "the absolute path of a folder for temporary files"),
+    "ranks_per_node": COUNT,
+    "threads": COUNT,
     "binding": _WORDS,
-    "memory_bytes": _POSITIVE,
+    "memory_bytes": POSITIVE,
     "matrix_share": _SHARE,
-    "runners": _list(_NAME, "a list of names of tools"),
-    "settings": _TABLE,
-    "levels": _TABLE,
-    "tools": {ANY: _PATH},
+    "runners": listing(_NAME, "a list of names of tools"),
+    "settings": TABLE,
+    "levels": TABLE,
+    "tools": {WORD: _PATH},
     "ssh": {"config": _PATH},
     "slurm": {
         "partition": _NAME,
-        "time_limit_s": _POSITIVE,
+        "time_limit_s": POSITIVE,
         "account": _NAME,
-        "options": _list(_text(r"--[!-~]+", ""), "a list of options of sbatch"),
+        "options": listing(text(r"--[!-~]+", ""), "a list of options of sbatch"),
     },
     "rpeak": {
-        "value": _or_unknown(_POSITIVE),
-        "unit": _one_of("flop/s"),
+        "value": _or_unknown(POSITIVE),
+        "unit": one_of(["flop/s"]),
         "source": _LINE,
-        "cores": _or_unknown(_COUNT),
-        "flop_per_cycle": _or_unknown(_POSITIVE),
-        "clock_hz": _or_unknown(_POSITIVE),
-        "clock": _or_unknown(_one_of("base", "AVX", "turbo")),
+        "cores": _or_unknown(COUNT),
+        "flop_per_cycle": _or_unknown(POSITIVE),
+        "clock_hz": _or_unknown(POSITIVE),
+        "clock": _or_unknown(one_of(["base", "AVX", "turbo"])),
     },
     "tcp": {"congestion_control": _NAME, "rmem": _BUFFER, "wmem": _BUFFER},
     "networks": {
-        ANY: {
+        WORD: {
             "name": _LINE,
             "short": _LINE,
             "source": _LINE,
             "subnet": (_is_subnet, "a subnet as 10.1.0.0/24"),
             "interface": _NAME,
-            "rdma": _text(r"\w+:\d+", "a device and its port, as mlx5_0:1"),
+            "rdma": text(r"\w+:\d+", "a device and its port, as mlx5_0:1"),
             "rate_bit_s": _RATE,
-            "mtu": _COUNT,
+            "mtu": COUNT,
             "switch": _LINE,
             "mpi": _WORDS,
-            "environment": {ANY: _WORD},
+            "environment": {WORD: _WORD},
         }
     },
 }
@@ -142,7 +118,7 @@ def rpeak(description: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
 
 def faults(description: Mapping[str, Any]) -> List[str]:
     """Everything that is wrong with a cluster's description, a sentence each; empty when nothing is."""
-    found = _checked(RULES, description, "")
+    found = checked(RULES, description)
     # Where a part is not what it should be, another would seem to be missing.
     return found or [sentence for is_fault, sentence in _missing(description) if is_fault]
 
@@ -151,33 +127,12 @@ def shape(description: Mapping[str, Any], kinds: Iterable[str]) -> List[str]:
     """What is wrong with what every kind of testbed says: its kind, number of nodes and networks, a sentence each."""
     rules = {
         "name": _NAME,
-        "kind": _one_of(*kinds),
-        "nodes": _COUNT,
-        "networks": {ANY: {"rate_bit_s": _RATE}},
+        "kind": one_of(kinds),
+        "nodes": COUNT,
+        "networks": {WORD: {"rate_bit_s": _RATE}},
     }
     missing = [f"{key} is missing" for key in ("name", "kind") if key not in description]
-    return _checked(rules, description, "", is_whole=False) + missing
-
-
-def _checked(
-    rules: Mapping[str, Any], table: Mapping[str, Any], place: str, is_whole: bool = True
-) -> List[str]:
-    """The faults of a table, whose keys begin with `place`; where `is_whole`, a key without a rule is one."""
-    found = []
-    for key, value in table.items():
-        rule = rules.get(key, rules.get(ANY))
-        is_free = ANY in rules
-        if is_free and not re.fullmatch(r"\w+", key, re.ASCII):
-            found.append(f"{place}{key} must be a name of letters, digits and _")
-        elif rule is None and is_whole:
-            found.append(unknown_key(place, key, rules))
-        elif isinstance(rule, dict) and isinstance(value, dict):
-            found += _checked(rule, value, f"{place}{key}.", is_whole)
-        elif isinstance(rule, dict):
-            found.append(f"{place}{key} must be a table")
-        elif rule and not rule[0](value):
-            found.append(f"{place}{key} = {value!r} must be {rule[1]}")
-    return found
+    return checked(rules, description, is_whole=False) + missing
 
 
 def _missing(description: Mapping[str, Any]) -> List[Tuple[bool, str]]:
