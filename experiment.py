@@ -38,10 +38,8 @@ from runners import provenance, runner_named, session, slurm, tools
 from runners.campaign import Listener
 from runners.description import (
     LEAST_BLOCKS,
-    file_faults,
     for_preset,
     for_testbed,
-    unknown_networks,
 )
 from runners.journal import Folder, write_whole
 from runners.plan import Plan, resolve, with_blocks
@@ -308,14 +306,12 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     `blocks` overrides the preset's stopping rule.
     """
     described = _described(campaign)
-    found = file_faults(described, preset, runner_names())
+    chosen = for_preset(described, preset, runner_names(), campaign)
     machine = read_testbed(testbed or described.get("testbed", "emulated"))
     between = read_toml(paths.INTERCONNECTS, "interconnects") | read_toml(paths.PATHS, "paths")
     for name, own in machine.get("networks", {}).items():
         between[name] = {"name": name, "short": name, **between.get(name, {}), **own}
-    if found:
-        raise faulty(f"campaign {campaign}", [*found, *unknown_networks(described, between)])
-    description = for_testbed(for_preset(described, preset), machine)
+    description = for_testbed(chosen, machine)
     plan = resolve(description, machine, between)
     return with_blocks(plan, description, blocks) if blocks else plan
 

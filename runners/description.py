@@ -94,14 +94,16 @@ def stopping_of(rules: Mapping[str, Any]) -> Stopping:
     return Stopping(**{**rules, "looks": tuple(rules.get("looks", ()))})
 
 
-def for_preset(campaign: Description, preset: str) -> Description:
+def for_preset(
+    campaign: Description, preset: str, runners: Collection[str] = (), file: str = ""
+) -> Description:
     """A campaign with a preset's stopping rules and, where it has `factors`, with its levels of those.
 
-    Raises FalloffError when the campaign has no such preset, or lacks a part; an empty name is the
-    campaign as it stands.
+    `runners` are the tools that there are; without them any name is taken. `file` is the campaign's file, if any. Raises FalloffError naming everything that
+    is wrong with the campaign's file whatever its testbed; an empty name of a preset is the campaign as it stands.
     """
-    if found := file_faults(campaign, preset):
-        raise faulty(f"campaign {campaign.get('name', '?')}", found)
+    if found := _file_faults(campaign, preset, runners):
+        raise faulty(f"campaign {file or campaign.get('name', '?')}", found)
     rules = dict(campaign["presets"][preset]) if preset else {}
     factors = {**campaign["factors"], **rules.pop("factors", {})}
     return {**campaign, "factors": factors, "stopping": {**campaign["stopping"], **rules}}
@@ -298,11 +300,7 @@ def interconnects_of(campaign: Description) -> List[str]:
     return list(dict.fromkeys(used))
 
 
-def file_faults(campaign: Description, preset: str, runners: Collection[str] = ()) -> List[str]:
-    """Everything that is wrong with a campaign's file whatever its testbed, in words; empty when nothing is.
-
-    `runners` are the tools that there are; without them any name is taken.
-    """
+def _file_faults(campaign: Description, preset: str, runners: Collection[str]) -> List[str]:
     found, presets = _misshapen(campaign), _table(campaign, "presets")
     is_sound = not found
     if runners and campaign.get("runner", next(iter(runners))) not in runners:
@@ -398,25 +396,15 @@ def _faulty_levels(campaign: Description) -> List[str]:
     return found + [f"warm_up: no point is like {dict(one)}" for one in warm_ups]
 
 
-def unknown_networks(campaign: Description, interconnects: Mapping[str, Any]) -> List[str]:
-    """The interconnects and paths of a campaign that nobody describes, a sentence each."""
-    factors, path = _table(campaign, "factors"), _table(campaign, "settings").get("path")
-    listed = [factors.get(key) for key in ("interconnect", "path")]
-    used = [level for levels in listed if isinstance(levels, list) for level in levels]
-    names = dict.fromkeys(map(str, used if path is None else [*used, path]))
-    return [
-        unknown_key("interconnect ", name, interconnects)
-        for name in names
-        if name not in interconnects
-    ]
-
-
 def _unlike_testbed(
     campaign: Description, testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
 ) -> List[str]:
     """What the campaign asks for and the testbed has not."""
     factors, name, available = campaign["factors"], testbed.get("name"), testbed.get("nodes")
-    found = unknown_networks(campaign, interconnects)
+    used = map(str, interconnects_of(campaign))
+    found = [
+        unknown_key("interconnect ", key, interconnects) for key in used if key not in interconnects
+    ]
     if "path" in factors and testbed.get("kind") != "emulated":
         found.append(f"its nodes are joined by paths, and those of testbed {name} are not")
     asked = factors.get("interconnect", [])
