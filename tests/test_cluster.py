@@ -35,7 +35,6 @@ def words_of(command, launcher="ssh", modules=(), network=GIGE, **description):
         {"gige": network},
         "/tmp/folder",
         "/opt/mpirun",
-        Path("/tmp"),
         places={f"n{n}": {"gige": Place("eth1", f"10.1.0.{n}")} for n in (1, 2, 3)},
         _paths={tool: f"/opt/{tool}" for tool in ("xhpl", "iperf3")},
     )

@@ -13,7 +13,6 @@ import secrets
 import shutil
 import subprocess
 import sys
-import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -98,19 +97,14 @@ def open_testbed(
     cluster = remote.cluster(description)
     mpirun = find_mpirun(cluster, description.get("tools", {}))
     networks = {name: description["networks"][name] for name in interconnects}
-    name = f"falloff-{secrets.token_hex(8)}"
-    folder = f"{description.get('scratch', '/tmp')}/{name}"
-    scratch = f"{tempfile.gettempdir()}/{name}-here"
-    with lease.sigterm_exits(), remote.held(remote.HERE, _FOLDER, [scratch]) as here:
-        if "error" in here["here"]:
-            raise FalloffError(f"{scratch} cannot be made: {here['here']['error']}")
-        with remote.held(cluster, _FOLDER, [folder]) as answers:
-            testbed = OnCluster(cluster, description, networks, folder, mpirun, Path(scratch))
-            testbed.lose(answers)
-            if not testbed.alive:
-                raise FalloffError(f"{title}: no host answers; {testbed.losses()}")
-            testbed.prepare()
-            yield testbed
+    folder = f"{description.get('scratch', '/tmp')}/falloff-{secrets.token_hex(8)}"
+    with lease.sigterm_exits(), remote.held(cluster, _FOLDER, [folder]) as answers:
+        testbed = OnCluster(cluster, description, networks, folder, mpirun)
+        testbed.lose(answers)
+        if not testbed.alive:
+            raise FalloffError(f"{title}: no host answers; {testbed.losses()}")
+        testbed.prepare()
+        yield testbed
 
 
 @dataclass(frozen=True)
@@ -125,8 +119,8 @@ class Place:
 class OnCluster:
     """The testbed while it is open.
 
-    `folder` is ours on every host, `scratch` on this machine; `lost` has the reason for each host that is lost, which
-    stays so, since its folder and its part of a trial are gone; `places` are by host and network.
+    `folder` is ours on every host; `lost` has the reason for each host that is lost, which stays so, since its folder
+    and its part of a trial are gone; `places` are by host and network.
     """
 
     cluster: remote.Cluster
@@ -134,7 +128,6 @@ class OnCluster:
     networks: Mapping[str, Mapping[str, Any]]
     folder: str
     mpirun: str
-    scratch: Path
     lost: Dict[str, str] = field(default_factory=dict)
     places: Dict[str, Dict[str, Place]] = field(default_factory=dict)
     _paths: Dict[str, str] = field(default_factory=dict)
@@ -296,27 +289,26 @@ class OnCluster:
         ran: List[programs.Ran],
     ) -> None:
         """Run commands, each under runners/probes/guard.py: it ends with this program, its connection and its trial."""
-        with tempfile.TemporaryDirectory(dir=self.scratch) as folder, remote.Heartbeat() as heart:
+        with remote.Heartbeat() as heart:
 
             def start(command: Command) -> programs.Started:
-                words = self.argv(command, hosts, network)
+                words, root = self.argv(command, hosts, network), Path("/")
                 reader, writer = os.pipe()
                 line = os.fdopen(writer, "wb")
                 try:
-                    started = programs.start(
-                        command.argv[0], words, Path(folder), os.environ, stdin=reader
-                    )
+                    started = programs.start(command.argv[0], words, root, os.environ, stdin=reader)
                 except BaseException:
                     line.close()
                     raise
                 finally:
                     os.close(reader)
                 heart.keep(line)
-                started.hang_up, started.patience_s = partial(heart.close, line), _SECONDS_TO_END
+                started.patience_s = _SECONDS_TO_END
+                started.hang_up = partial(heart.close, line)
                 return started
 
             def listens(_: Command, started: programs.Started) -> bool:
-                return LISTENS in started.complaints.read_text(errors="replace")
+                return LISTENS in started.complaints
 
             programs.run(commands, start, listens, ran, _SECONDS_TO_SERVE)
 

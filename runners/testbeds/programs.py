@@ -4,13 +4,24 @@ import math
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Callable, ContextManager, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    IO,
+    Callable,
+    ContextManager,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from runners.record import Command, Execution, FalloffError
 from runners.testbeds import netns
@@ -29,7 +40,7 @@ class Ran(NamedTuple):
 
 @dataclass
 class Started:
-    """A program that was started: its tool and argv, and where its output goes.
+    """A program that was started: its tool and argv, and the unnamed files that its output goes to.
 
     `cpu_time` [s] is that of the program and of those that it waited for; NaN until it has ended. One that runs
     elsewhere ends when we `hang_up`; it is given `patience_s` seconds for that.
@@ -38,13 +49,18 @@ class Started:
     tool: str
     argv: Sequence[str]
     process: "subprocess.Popen[bytes]"
-    output: Path
-    complaints: Path
+    stdout: IO[bytes]
+    stderr: IO[bytes]
     start: float
     begin: float
     cpu_time: float = math.nan
     hang_up: Optional[Callable[[], None]] = None
     patience_s: float = _PATIENCE_S
+
+    @property
+    def complaints(self) -> str:
+        """What it has written to standard error so far."""
+        return _text(self.stderr)
 
     def poll(self) -> Optional[int]:
         """The exit code, None while it runs."""
@@ -102,10 +118,9 @@ def start(
     Output goes to files: a child of it that lives on could hold a pipe open, or fill it. `stdin` is as
     subprocess.Popen takes it.
     """
-    stem = folder / f".{time.monotonic_ns()}"
-    output, complaints = stem.with_suffix(".stdout"), stem.with_suffix(".stderr")
+    stdout, stderr = tempfile.TemporaryFile(), tempfile.TemporaryFile()
     place: ContextManager[None] = netns.entered(space) if space else nullcontext()
-    with open(output, "wb") as stdout, open(complaints, "wb") as stderr, place:
+    with place:
         begun = time.time(), time.monotonic()
         process = subprocess.Popen(
             argv,
@@ -116,7 +131,7 @@ def start(
             stderr=stderr,
             start_new_session=True,  # Ctrl-C is for the testbed, which then ends its programs
         )
-    return Started(tool, argv, process, output, complaints, *begun)
+    return Started(tool, argv, process, stdout, stderr, *begun)
 
 
 def finish(started: Started, limit_s: float) -> Execution:
@@ -137,6 +152,11 @@ def end(started: Started) -> Execution:
     exit_code = started.poll()
     started.end()
     return _execution(started, 0 if exit_code is None else exit_code)
+
+
+def _text(file: IO[bytes]) -> str:
+    # The file's position is the program's, which may still write.
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
 
 
 def run(
@@ -179,8 +199,8 @@ def _execution(started: Started, exit_code: Optional[int], timed_out: bool = Fal
     return Execution(
         tool=started.tool,
         argv=tuple(started.argv),
-        stdout=started.output.read_text(encoding="utf-8", errors="replace"),
-        stderr=started.complaints.read_text(encoding="utf-8", errors="replace"),
+        stdout=_text(started.stdout),
+        stderr=started.complaints,
         exit_code=exit_code,
         start=started.start,
         wall_s=time.monotonic() - started.begin,
@@ -205,6 +225,6 @@ def awaited(started: Started, space: Path, interface: str) -> Started:
             return f"{interface}:" in Path("/proc/thread-self/net/dev").read_text()
 
     if not _becomes(started, has_interface, _PATIENCE_S):
-        complaint = started.complaints.read_text(encoding="utf-8", errors="replace").strip()
-        raise FalloffError(f"{started.tool} does not start: {complaint or 'it made no interface'}")
+        complaint = started.complaints.strip() or "it made no interface"
+        raise FalloffError(f"{started.tool} does not start: {complaint}")
     return started

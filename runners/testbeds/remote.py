@@ -8,7 +8,6 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -40,7 +39,7 @@ _BOOTSTRAP = "import sys; exec(compile(sys.stdin.buffer.read({size}), {name!r}, 
 
 @dataclass(frozen=True)
 class Cluster:
-    """How programs get to the hosts: `launcher` is `ssh`, `slurm`, or `here` for this machine by any name.
+    """How programs get to the hosts: `launcher` is `ssh` or `slurm`.
 
     `python` is the interpreter there, `modules` are loaded first, `ssh_config` is a file for ssh or empty.
     """
@@ -50,9 +49,6 @@ class Cluster:
     python: str = "python3"
     modules: Tuple[str, ...] = ()
     ssh_config: str = ""
-
-
-HERE = Cluster("here", ("here",), sys.executable)
 
 
 def cluster(description: Mapping[str, Any]) -> Cluster:
@@ -83,8 +79,6 @@ def ssh(cluster: Cluster) -> List[str]:
 def argv(cluster: Cluster, host: str, words: Sequence[str]) -> List[str]:
     """The command line, for this machine, of a program on a host, with the cluster's modules loaded there."""
     program = with_modules(cluster.modules, words)
-    if cluster.launcher == "here":
-        return program
     if cluster.launcher == "slurm":
         # Beside other steps of the job, whose cores and memory it shares: a server and its client are two.
         beside = ["--overlap", "--mem=0", "--cpu-bind=none"]
