@@ -13,21 +13,22 @@ import users
 
 import experiment
 from runners import hpl, pace, tools
-from runners.pace import KEPT, Job
-from runners.record import Command, Trial, judge, mismatch
+from runners.pace import KEPT
+from runners.record import Command, Execution, Trial, judge, mismatch
 from runners.testbeds import emulated
 
 ROOT = Path(__file__).resolve().parent.parent
 LINE = "pace: rank {rank} calls 1234 charged {charged} computed 0.1 slept 6.9 late {late} waits 4242 timeouts 17\n"
 
 
-def job(*ranks, each=1):
-    """A job of so many ranks that charged and were late (charged, late)."""
+def job(*ranks, each=1, said=None):
+    """A job of so many ranks that charged and were late (charged, late), or said something else."""
     lines = [
-        LINE.format(rank=rank, charged=charged, late=late)
-        for rank, (charged, late) in enumerate(ranks)
+        LINE.format(rank=n, charged=charged, late=late) for n, (charged, late) in enumerate(ranks)
     ]
-    return Job(len(ranks), each, "".join(lines))
+    stderr = "".join(lines) if said is None else said
+    command = Command(("x",), ranks=len(ranks), ranks_per_node=each)
+    return command, Execution("x", ("x",), "", stderr, 0, 0.0, 1.0)
 
 
 def test_lines_are_read_among_others():
@@ -54,8 +55,7 @@ def test_counters_are_sums_over_a_nodes_ranks():
         (job((7.0, 0.0), (7.0, 0.287)), "host-bound: late by 4.1 % of what was charged on node 2"),
         (job((0.0, 0.0)), KEPT),
         (job((0.0, 0.1)), "host-bound: late by inf % of what was charged on node 1"),
-        (Job(4, 1, job(*[(7.0, 0.0)] * 3).stderr), "unknown: rank 3 did not report"),
-        (Job(1, 1, "pace: rank 0 calls 12"), "unknown: rank 0 did not report"),
+        (job((7.0, 0.0), said="pace: rank 0 calls 12"), "unknown: rank 0 did not report"),
     ],
 )
 def test_a_late_node_is_named(job, verdict):
@@ -210,7 +210,7 @@ def test_a_call_takes_as_long_as_its_operations_and_computes_for_real(program, f
 def test_a_machine_that_is_too_slow_is_late(program):
     """At a rate that no machine has; one call may be late by the credit of 2 ms, 40 large ones are later."""
     *_, stderr = under_pace(program, "cblas_dgemm", 40, 600, PACE_FLOP_S="1e18")
-    assert "host-bound" in pace.kept([Job(1, 1, stderr)], 1)
+    assert "host-bound" in pace.kept([job((0, 0), said=stderr)], 1)
 
 
 def test_a_daemon_takes_the_share_that_is_asked_for(program):

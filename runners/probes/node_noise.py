@@ -14,11 +14,10 @@ import multiprocessing
 import os
 import sys
 import time
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List
 
-_LOOPS = (
-    40000  # of a quantum: about a millisecond, of which one tick of the kernel's timer is little
-)
+# Of a quantum: about a millisecond, of which one tick of the kernel's timer is little
+_LOOPS = 40000
 _DISTURBED = 1.1  # times the median, beyond the interpreter's own scatter
 
 
@@ -50,17 +49,13 @@ def summary(durations: List[float]) -> Dict[str, float]:
     }
 
 
-def on_each(processors: List[int], seconds: float) -> List[Dict[str, Any]]:
-    """The summaries of all processors, measured at the same time, each by a process that is bound to it."""
-    with multiprocessing.get_context("fork").Pool(len(processors)) as pool:
-        return pool.map(_on, [(processor, seconds) for processor in processors], chunksize=1)
-
-
-def _on(task: Tuple[int, float]) -> Dict[str, Any]:
-    processor, seconds = task
+def on(processor: int) -> Dict[str, Any]:
+    """The summary of one processor, to which this process is bound."""
     os.sched_setaffinity(0, {processor})
-    return {"processor": processor, **summary(quanta(seconds))}
+    return {"processor": processor, **summary(quanta(float(sys.argv[1])))}
 
 
 if __name__ == "__main__":
-    print(json.dumps({"processors": on_each(sorted(os.sched_getaffinity(0)), float(sys.argv[1]))}))
+    processors = sorted(os.sched_getaffinity(0))
+    with multiprocessing.get_context("fork").Pool(len(processors)) as pool:
+        print(json.dumps({"processors": pool.map(on, processors, chunksize=1)}))

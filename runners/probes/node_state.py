@@ -4,7 +4,7 @@
 usage: node_state TOOLS [FOLDER]
 
 TOOLS is JSON: by name the candidates for each tool, of which the first that is there counts. With FOLDER it answers
-only where that is there. Numbers are in bytes, bit/s, Hz and degC; those of every interface and RDMA port are counted
+only where that is there. Numbers are in bytes and bit/s; those of every interface and RDMA port are counted
 since the node started. What the node does not tell is null, or not among the items; a Python before 3.9, on which the
 project's other code does not run, only tells its version.
 """
@@ -44,6 +44,7 @@ def state(candidates: Mapping[str, Sequence[str]]) -> Dict[str, Any]:
     memory = dict(re.findall(r"^(\w+):\s*(\d+) kB$", (_PROC / "meminfo").read_text(), re.M))
     release = _RELEASE.read_text(errors="replace") if _RELEASE.exists() else ""
     system = re.search(r'PRETTY_NAME="?([^"\n]+)', release)
+    processor = re.search(r"^model name\s*: (.+)", (_PROC / "cpuinfo").read_text(), re.M)
     links, ports = _SYS.glob("class/net/*/speed"), _SYS.glob("class/infiniband/*/ports/*/state")
     tcp = ("congestion_control", "rmem", "wmem")
     return {
@@ -59,10 +60,8 @@ def state(candidates: Mapping[str, Sequence[str]]) -> Dict[str, Any]:
         "rdma": rdma_ports(),
         "rdma_state": {f"{file.parts[-4]}:{file.parts[-2]}": read(file) for file in ports},
         "tcp": {name: read(_PROC / f"sys/net/ipv4/tcp_{name}") for name in tcp},
-        "cpu_model": next(iter(_cpuinfo("model name")), None),
-        "clock_hz": clock_hz(),
+        "cpu_model": processor and processor[1],
         "governor": read(_SYS / "devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "hottest_degC": hottest(),
         "tools": {name: tool(words) for name, words in candidates.items()},
     }
 
@@ -116,31 +115,12 @@ def rdma_ports() -> Dict[str, Dict[str, Any]]:
     return found
 
 
-def clock_hz() -> Optional[float]:
-    """The mean clock of all processors at this moment."""
-    files = _SYS.glob("devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq")
-    clocks = [1e3 * float(text) for text in map(read, files) if text]
-    clocks = clocks or [1e6 * float(text) for text in _cpuinfo("cpu MHz")]
-    return sum(clocks) / len(clocks) if clocks else None
-
-
-def hottest() -> Optional[float]:
-    """The highest temperature that the node's sensors give."""
-    texts = map(read, _SYS.glob("class/hwmon/hwmon*/temp*_input"))
-    return max((float(text) / 1000 for text in texts if text is not None), default=None)
-
-
 def read(file: Path) -> Optional[str]:
     """A file's text without surrounding blanks and with single ones inside; None when it cannot be read."""
     try:
         return " ".join(file.read_text(errors="replace").split())
     except OSError:
         return None
-
-
-def _cpuinfo(key: str) -> List[str]:
-    rows = (line.partition(":") for line in (_PROC / "cpuinfo").read_text().splitlines())
-    return [value.strip() for name, _, value in rows if name.strip() == key]
 
 
 if __name__ == "__main__":

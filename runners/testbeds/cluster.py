@@ -204,9 +204,8 @@ class OnCluster:
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
         """Run the commands as `programs.run` does, on the first hosts that answer, read back and count.
 
-        Counters are over all hosts, NaN for those that took no part: `bytes_sent` and `bytes_received` [B] on the
-        trial's network, `node_clock` [Hz] and `node_temperature` [degC] afterwards; and `fabric_share` of all bytes
-        sent [1]. The testbed's own failures become the transcript's `fault`.
+        Counters are `bytes_sent` and `bytes_received` [B] on the trial's network, over all hosts, NaN for those that
+        took no part. The testbed's own failures become the transcript's `fault`.
         """
         requested: Dict[str, Any] = {}
         effective: Dict[str, Any] = {}
@@ -236,7 +235,10 @@ class OnCluster:
                     **state["tcp"],
                 }
             effective.update({key: agreed(settings, key) for key in settings[hosts[0]]})
-            counters.update(self._counters(bytes_of, after))
+            unknown = dict.fromkeys(("sent", "received"), math.nan)
+            for way in unknown:
+                known = (bytes_of.get(host, unknown)[way] for host in self.cluster.hosts)
+                counters[f"bytes_{way}"] = list(known)
             used_network = used(network, list(bytes_of.values())) if needed > 1 else None
             if used_network:
                 requested["fabric"], effective["fabric"] = network, used_network
@@ -352,24 +354,6 @@ class OnCluster:
         return {
             name: " ".join(map(str, value)) if isinstance(value, list) else value
             for name, value in stated.items()
-        }
-
-    def _counters(
-        self, bytes_of: Mapping[str, Mapping[str, float]], states: Mapping[str, State]
-    ) -> Dict[str, Any]:
-        def over_hosts(values: Mapping[str, Mapping[str, Any]], key: str) -> List[float]:
-            known = {host: value[key] for host, value in values.items() if value[key] is not None}
-            return [known.get(host, math.nan) for host in self.cluster.hosts]
-
-        sent, elsewhere = (
-            sum(counts[way] for counts in bytes_of.values()) for way in ("sent", "elsewhere")
-        )
-        return {
-            "bytes_sent": over_hosts(bytes_of, "sent"),
-            "bytes_received": over_hosts(bytes_of, "received"),
-            "node_clock": over_hosts(states, "clock_hz"),
-            "node_temperature": over_hosts(states, "hottest_degC"),
-            "fabric_share": sent / (sent + elsewhere) if sent + elsewhere else math.nan,
         }
 
     def _first_to_answer(self, count: int) -> Dict[str, State]:

@@ -16,7 +16,8 @@ from subprocess import CalledProcessError
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from runners import pace, tools
-from runners.record import Command, FalloffError, Settings, Transcript, Trial
+from runners.record import Command, FalloffError, Settings, Transcript, Trial, faulty
+from runners.rules import Rule, checked
 from runners.testbeds import graph, host, lease, network, nodes, programs
 from runners.testbeds.network import Network
 
@@ -112,16 +113,17 @@ def _demolish(state: Path) -> None:
 
 def check_planted(description: Mapping[str, Any]) -> None:
     """Raise FalloffError unless [slow] has shares above 0, at most 1, of what its nodes and their links are to have."""
-    kinds, nodes = description.get("slow", {}), [str(n + 1) for n in range(description["nodes"])]
-    for kind, shares in kinds.items():
-        if kind not in ("links", "nodes") or not isinstance(shares, Mapping):
-            raise FalloffError(f"[slow] has tables `links` and `nodes`, not {kind!r}")
-        for node, share in shares.items():
-            if node not in nodes or not isinstance(share, (int, float)) or not 0 < share <= 1:
-                wanted = f"a node from 1 to {len(nodes)} and a share above 0, at most 1"
-                raise FalloffError(f"[slow] {kind}: {node} = {share!r} is not {wanted}")
-    if kinds.get("nodes") and "flop_s" not in description.get("node", {}):
-        raise FalloffError("[slow] nodes: only paced nodes can be slower: say `flop_s` of [node]")
+    slow, numbers = description.get("slow", {}), range(1, description["nodes"] + 1)
+    share: Rule = (
+        lambda value: isinstance(value, (int, float)) and 0 < value <= 1,
+        "a share above 0, at most 1",
+    )
+    of_nodes = dict.fromkeys(map(str, numbers), share)
+    found = checked({"links": of_nodes, "nodes": of_nodes}, slow, "slow.")
+    if slow.get("nodes") and "flop_s" not in description.get("node", {}):
+        found.append("slow.nodes: only paced nodes can be slower: say `flop_s` of [node]")
+    if found:
+        raise faulty(f"testbed {description['name']}", found)
 
 
 def _is_path(table: Mapping[str, Any]) -> bool:
@@ -318,13 +320,10 @@ class Emulated:
         effective["nodes"] = nodes.occupied(net)
         if self.flop_s is None:
             return
-        jobs = [
-            pace.Job(command.ranks, command.ranks_per_node, execution.stderr)
-            for command, execution in mpi
-        ]
-        requested["pace"], effective["pace"] = pace.KEPT, pace.kept(jobs, len(net.graph.nodes))
+        nodes_there = len(net.graph.nodes)
+        requested["pace"], effective["pace"] = pace.KEPT, pace.kept(mpi, nodes_there)
         effective["realtime"] = self.real_time
-        counters.update(pace.counters(jobs, len(net.graph.nodes)))
+        counters.update(pace.counters(mpi, nodes_there))
 
     def _tool(self, tool: str) -> str:
         # Absolute, because it runs in another folder.
