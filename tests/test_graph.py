@@ -62,19 +62,6 @@ def test_a_node_passes_nothing_on():
     assert [made.label(end) for end in made.ends("n2")] == ["n2 to n1", "n2 to n3"]
 
 
-@pytest.mark.parametrize(("nodes", "more"), [(2, 0), (5, 3), (12, 1)])
-def test_any_chain_of_switches_is_one_network(nodes, more):
-    """However many switches lie between, every node reaches every other by its only interface, over no router."""
-    names = [f"s{number}" for number in range(more + 1)]
-    links = [{"from": node, "to": names[node % len(names)]} for node in range(1, nodes + 1)]
-    links += [{"from": one, "to": other} for one, other in zip(names, names[1:])]
-    made = graph({"switches": dict.fromkeys(names, 1500), "links": links})
-    for node in made.nodes:
-        routes = made.routes(f"n{node}")
-        assert len(routes) == nodes - 1
-        assert {(route.out, route.via) for route in routes} == {(End(node - 1, 0), None)}
-
-
 ONE_WIRE = {"rate_bit_s": 1e7, "hubs": {"wire": [1, 2]}}
 BONDED = {"rate_bit_s": 1e7, "bonded": True}
 

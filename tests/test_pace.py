@@ -31,14 +31,6 @@ def job(*ranks, each=1, said=None):
     return command, Execution("x", ("x",), "", stderr, 0, 0.0, 1.0)
 
 
-def test_lines_are_read_among_others():
-    """Whatever else is on standard error, in any order, with names that came later."""
-    text = "[n1:7] Warning: x\n" + LINE.format(rank=3, charged=7.123456, late=1e-4)
-    found = pace.reports(text + "pace: rank 0 calls 2 paused 0.5\nend")
-    assert found[0] == {"calls": 2, "paused": 0.5} and set(found) == {0, 3}
-    assert found[3]["charged"] == 7.123456 and found[3]["late"] == 1e-4
-
-
 def test_counters_are_sums_over_a_nodes_ranks():
     """Rank r is on node r + 1, or two on each; where no rank was, nothing is known."""
     found = pace.counters([job((1.0, 0.0), (2.0, 0.5))], 3)
@@ -46,6 +38,8 @@ def test_counters_are_sums_over_a_nodes_ranks():
     found = pace.counters([job((1.0, 0.0), (2.0, 0.5), (4.0, 0.25), (8.0, 0.0), each=2)], 2)
     assert found["pace_charged"] == [3.0, 12.0] and found["pace_late"] == [0.5, 0.25]
     assert pace.counters([job((1.0, 0.0)), job((2.0, 0.0))], 1)["pace_charged"] == [3.0]
+    others = "[n1:7] Warning: x\n" + LINE.format(rank=0, charged=7.123456, late=1e-4) + "end"
+    assert pace.counters([job((0, 0), said=others)], 1)["pace_charged"] == [7.123456]
 
 
 @pytest.mark.parametrize(

@@ -136,14 +136,6 @@ class Slurm:
         )
         return self.job_state(job)
 
-    def submit(self, folder: Path, script: str) -> str:
-        """Submit shell lines as a job on all nodes; `out` and `err` in its `folder` have what it prints."""
-        folder.mkdir(exist_ok=True)
-        (folder / "job").write_text(
-            f"#!/bin/sh\n#SBATCH -N {len(self.nodes.compute)} -o out -e err\n{script}\n"
-        )
-        return self.ask("sbatch", "--parsable", f"--chdir={folder}", str(folder / "job"))
-
     def start_slurmd(self, node: Node) -> None:
         """Start the daemon of a compute node, on which it has none."""
         _daemon(node, ["slurmd", "-N", node.name], self.environment)
@@ -179,13 +171,7 @@ def _munge(head: Node, folder: Path) -> None:
     folder.chmod(0o755)
     (folder / "key").write_bytes(os.urandom(1024))
     (folder / "key").chmod(0o600)
-    files = {
-        "key-file": "key",
-        "socket": "socket",
-        "pid-file": "pid",
-        "log-file": "log",
-        "seed-file": "seed",
-    }
+    files = {f"{name}-file": name for name in ("key", "pid", "log", "seed")} | {"socket": "socket"}
     # --force: its user is root, and its folder not the system's.
     _daemon(
         head,

@@ -132,12 +132,13 @@ def test_by_ssh_it_names_who_differs_and_who_is_gone(someone, cluster, ssh_confi
     """One node has another MTU, one has no cable: each is on a line of its own kind, the others are well."""
     someone.describe("four", by_ssh("four", ssh_config))
     other, gone = cluster.compute[1], cluster.compute[3]
-    other.run(["ip", "link", "set", "eth1", "mtu", "1400"])
+    ten_gige = cluster.net.devices("n2")[1]
+    other.run(["ip", "link", "set", ten_gige, "mtu", "1400"])
     try:
         with cluster.unplugged(gone):
             lines = checklist(someone, "four")
     finally:
-        other.run(["ip", "link", "set", "eth1", "mtu", "1500"])
+        other.run(["ip", "link", "set", ten_gige, "mtu", "1500"])
     assert any(mark == "MISSING" and text.startswith("n4: ") for mark, text in lines), lines
     differing = [
         text for mark, text in lines if mark == "DIFFERS" and "MTU" in text and "10gige" in text

@@ -219,6 +219,7 @@ _SLURM = {
     "memory_bytes = 256e9": "memory_bytes = 2e7",
     'partition = "compute"': 'partition = "all"',
     "[networks.10gige]": "[networks.gige]",
+    'interface = "eth0"': 'subnet = "10.81.0.0/24"',
     "rate_bit_s = 10e9": "rate_bit_s = 1e9",
     "[networks.100gige]": "[networks.10gige]",
     'subnet = "10.20.0.0/16"': 'subnet = "10.81.1.0/24"',
