@@ -76,8 +76,8 @@ BONDED = {"rate_bit_s": 1e7, "bonded": True}
         ({"rate": 1, "links": [{"from": 1, "to": 2}]}, "unknown key rate"),
         ({"switches": {"core": 1500}, "links": [{"from": 1, "to": 2}]}, "no link to core"),
         ({"links": []}, "fewer than two nodes"),
-        ({**ONE_WIRE, "hubs": {"wire": [1, 2], "other": ["wire", 3]}}, "starts at the hub wire"),
-        ({**ONE_WIRE, "links": [{"from": 3, "to": "wire"}]}, "a link leads to the hub wire"),
+        ({**ONE_WIRE, "hubs": {"wire": [1, 2], "other": ["wire", 3]}}, "a link to the hub wire"),
+        ({**ONE_WIRE, "links": [{"from": 3, "to": "wire"}]}, "a link to the hub wire"),
         ({**ONE_WIRE, "rate_bit_s": 0}, "no rate_bit_s for the hub wire"),
         ({**BONDED, "hubs": {"a": [1, 2, 3], "b": [1, 2]}}, "a single link to bond at n3"),
         (

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a node is, has and counts, and how it is set, as one line of JSON; nothing is changed.
+"""What a node is, has and counts, and how it is set, as one line of JSON; nothing else on it is changed.
 
-usage: node_state TOOLS [FOLDER]
+usage: node_state TOOLS [FOLDER [FILES]]
 
 TOOLS is JSON: by name the candidates for each tool, of which the first that is there counts. With FOLDER it answers
-only where that is there. Numbers are in bytes and bit/s; those of every interface and RDMA port are counted
-since the node started. What the node does not tell is null, or not among the items; a Python before 3.9, on which the
-project's other code does not run, only tells its version.
+only where that is there, and first puts FILES into it, the text of each by its name. Numbers are in bytes and bit/s;
+those of every interface and RDMA port are counted since the node started. What the node does not tell is null, or not
+among the items; a Python before 3.9, on which the project's other code does not run, only tells its version.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence
 
 _PROC = Path("/proc")
 _SYS = Path("/sys")
@@ -26,14 +26,18 @@ _RELEASE = Path("/etc/os-release")
 _RDMA_UNIT = 4  # InfiniBand's port_xmit_data and port_rcv_data count words of four octets
 
 
-def main(tools: str, folders: List[str]) -> None:
-    """Print the state of this node; fails when a folder is not there."""
-    for folder in folders:
-        if not os.path.isdir(folder):
-            sys.exit(f"{folder} is gone: the connection that kept it was lost")
+def main(tools: str, folder: str = "", files: str = "{}") -> None:
+    """Print the state of this node; fails when the folder is not there."""
+    if folder and not os.path.isdir(folder):
+        sys.exit(f"{folder} is gone: the connection that kept it was lost")
     if sys.version_info >= (3, 9):
+        for name, text in json.loads(files).items():
+            # Nodes that share a file system may do so at the same time.
+            part = Path(folder) / f".{name}-{platform.node()}-{os.getpid()}"
+            part.write_text(text, encoding="utf-8")
+            part.replace(Path(folder) / name)
         print(json.dumps(state(json.loads(tools))))
-    elif folders:
+    elif folder:
         sys.exit(f"Python 3.9 or newer is needed, this is {platform.python_version()}")
     else:
         print(json.dumps({"python": platform.python_version()}))
@@ -124,4 +128,4 @@ def read(file: Path) -> Optional[str]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(*sys.argv[1:])

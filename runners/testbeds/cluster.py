@@ -29,9 +29,7 @@ STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
 
 State = Mapping[str, Any]
 
-_FOLDER, _STATE, _FILES = (
-    tools.PROBES / f"node_{name}.py" for name in ("folder", "state", "files")
-)
+_FOLDER, _STATE = (tools.PROBES / f"node_{name}.py" for name in ("folder", "state"))
 _GUARD = tools.PROBES / "guard.py"
 _LAUNCHED_BY = {"ssh": "ssh", "slurm": "srun"}
 # Prefixes of the user's variables that change what programs send by.
@@ -160,8 +158,11 @@ class OnCluster:
 
         Raises FalloffError naming every host that is not on one of them.
         """
-        astray = []
-        for host, state in self.states(self.alive).items():
+        scripts = [
+            path for path in tools.PROBES.glob("[a-z]*.py") if not path.name.startswith("node_")
+        ]
+        texts, astray = {path.name: path.read_text(encoding="utf-8") for path in scripts}, []
+        for host, state in self.states(self.alive, texts).items():
             self.places[host] = {}
             for name, network in self.networks.items():
                 try:
@@ -170,15 +171,20 @@ class OnCluster:
                     astray.append(f"{error}: correct networks.{name} of the testbed")
         if astray:
             raise FalloffError("\n".join(astray))
-        scripts = [
-            path for path in tools.PROBES.glob("[a-z]*.py") if not path.name.startswith("node_")
-        ]
-        texts = {path.name: path.read_text(encoding="utf-8") for path in scripts}
-        self._ask(self.alive, _FILES, [self.folder, json.dumps(texts)])
 
-    def states(self, hosts: Sequence[str]) -> Dict[str, State]:
-        """The states of those of the hosts that answer and still have our folder; the others are lost from now on."""
-        return self._ask(hosts, _STATE, ["{}", self.folder])
+    def states(
+        self,
+        hosts: Sequence[str],
+        files: Mapping[str, str] = {},
+        candidates: Mapping[str, Sequence[str]] = {},
+    ) -> Dict[str, State]:
+        """The states of those of the hosts that answer and still have our folder, into which `files` are put by name;
+        `candidates` are for tools. The other hosts are lost from now on."""
+        asked = replace(self.cluster, hosts=tuple(hosts))
+        words = [json.dumps(candidates), self.folder, json.dumps(files)]
+        answers = remote.ask(asked, _STATE, words)
+        self.lose(answers)
+        return {host: answer for host, answer in answers.items() if "error" not in answer}
 
     def words(self, tool: str) -> List[str]:
         """The first words of a tool's command line on every host.
@@ -212,7 +218,8 @@ class OnCluster:
         counters: Dict[str, Any] = {}
         ran: List[programs.Ran] = []
         fault, needed = "", max(command.nodes for command in commands)
-        before = self._first_to_answer(needed)
+        files = {name: text for command in commands for name, text in command.files.items()}
+        before = self._first_to_answer(needed, files)
         hosts = list(before)
         if len(hosts) < needed:
             left = f"{len(hosts)} of {len(self.cluster.hosts)} are left: {self.losses()}"
@@ -221,11 +228,10 @@ class OnCluster:
         try:
             network = trial.point["interconnect"]
             requested.update(self._stated(network))
-            files = {name: text for command in commands for name, text in command.files.items()}
-            if files:
-                self._ask_all(hosts, _FILES, [self.folder, json.dumps(files)])
             self._execute(commands, hosts, network, ran)
-            after = self._ask_all(hosts, _STATE, ["{}", self.folder])
+            after = self.states(hosts)
+            if len(after) < needed:
+                raise FalloffError(self.losses())
             bytes_of, settings = {}, {}
             for host, state in after.items():
                 where = self.places[host][network]
@@ -356,11 +362,11 @@ class OnCluster:
             for name, value in stated.items()
         }
 
-    def _first_to_answer(self, count: int) -> Dict[str, State]:
+    def _first_to_answer(self, count: int, files: Mapping[str, str]) -> Dict[str, State]:
         """The states of the first so many hosts that answer; fewer when no more are left."""
         while True:
             chosen = self.alive[:count]
-            answers = self.states(chosen)
+            answers = self.states(chosen, files)
             if len(answers) == len(chosen):
                 return answers
 
@@ -368,8 +374,7 @@ class OnCluster:
         configured = self.description.get("tools", {})
         # PATH is no silent substitute for a wrong path of the user's.
         candidates = [configured[tool]] if tool in configured else [tool, str(tools.BUILT / tool)]
-        questions = json.dumps({tool: candidates})
-        answers = self._ask(self.alive, _STATE, [questions, self.folder])
+        answers = self.states(self.alive, {}, {tool: candidates})
         found = {host: answer["tools"][tool] for host, answer in answers.items()}
         paths = {host: program and program["path"] for host, program in found.items()}
         remedy = f"name its path as {tool} under [tools] of the testbed"
@@ -382,21 +387,6 @@ class OnCluster:
             where = ", ".join(f"{path} on {host}" for host, path in paths.items())
             raise FalloffError(f"{tool} is {where or 'nowhere, as no host answers'}: {remedy}")
         return next(iter(paths.values()))
-
-    def _ask(self, hosts: Sequence[str], script: Path, arguments: Sequence[str]) -> Dict[str, Any]:
-        """What a script prints on those of the hosts that answer; the others are lost from now on."""
-        answers = remote.ask(replace(self.cluster, hosts=tuple(hosts)), script, arguments)
-        self.lose(answers)
-        return {host: answer for host, answer in answers.items() if "error" not in answer}
-
-    def _ask_all(
-        self, hosts: Sequence[str], script: Path, arguments: Sequence[str]
-    ) -> Dict[str, Any]:
-        """The same, of all of the hosts; raises FalloffError when one is lost."""
-        answers = self._ask(hosts, script, arguments)
-        if len(answers) < len(hosts):
-            raise FalloffError(self.losses())
-        return answers
 
 
 def place(state: State, network: Mapping[str, Any]) -> Place:
