@@ -222,45 +222,33 @@ def test_a_daemon_takes_the_share_that_is_asked_for(program):
 SCALE_MODEL = experiment.read_testbed("scale_model")
 
 
-@pytest.fixture(scope="module")
-def plan():
-    """The quick run of the scaling campaign."""
-    return experiment.plan_campaign("hpl_scaling", preset="quick")
-
-
-@pytest.fixture(scope="module")
-def testbed(plan):
-    """Two nodes of the scale model."""
-    with emulated.open_testbed({**SCALE_MODEL, "nodes": 2}, plan.interconnects) as opened:
-        yield opened
-
-
-def solve(testbed, plan):
-    """HPL of order 600 on both nodes: its outcome, and its rate [Gflop/s] where it has one."""
-    point = next(t.point for t in plan.trials() if t.role == "point" and t.point["nodes"] == 2)
-    point = {**point, "interconnect": "10gige", "N": 600}
-    transcript = testbed.run(Trial("t", "point", "hpl", 1, 1, point), hpl.commands(point))
-    outcome = judge(transcript, hpl.RUNNER.parse)
-    rates = [reading.value for reading in outcome.readings if reading.name == "hpl_rate"]
-    return outcome, rates[0] if rates else None
-
-
 @needs_network
-def test_a_busy_machine_gives_the_same_rate_or_is_refused(testbed, plan, monkeypatch):
+def test_a_busy_machine_gives_the_same_rate_or_is_refused(monkeypatch):
     """Two loops that take all that they get: where ranks cannot go before them the trial is host-bound, never a rate
     that is off."""
-    outcome, undisturbed = solve(testbed, plan)
-    assert outcome.status == "ok" and undisturbed < 2 * 0.085
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
-    try:
-        for real_time in {testbed.real_time, False}:
-            monkeypatch.setattr(testbed, "real_time", real_time)
-            outcome, rate = solve(testbed, plan)
-            if outcome.status == "ok":
-                assert rate == pytest.approx(undisturbed, rel=0.04)
-            else:
-                assert outcome.status == "invalid" and "host-bound" in outcome.reason
-    finally:
-        for loop in busy:
-            loop.kill()
-            loop.wait()
+    plan = experiment.plan_campaign("hpl_scaling", preset="quick")
+    (first, *_) = (t.point for t in plan.trials() if t.role == "point" and t.point["nodes"] == 2)
+    point = {**first, "interconnect": "10gige", "N": 600}
+
+    def solve(testbed):
+        transcript = testbed.run(Trial("t", "point", "hpl", 1, 1, point), hpl.commands(point))
+        outcome = judge(transcript, hpl.RUNNER.parse)
+        rates = (reading.value for reading in outcome.readings if reading.name == "hpl_rate")
+        return outcome, next(rates, None)
+
+    with emulated.open_testbed({**SCALE_MODEL, "nodes": 2}, plan.interconnects) as testbed:
+        outcome, undisturbed = solve(testbed)
+        assert outcome.status == "ok" and undisturbed < 2 * 0.085
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+        try:
+            for real_time in {testbed.real_time, False}:
+                monkeypatch.setattr(testbed, "real_time", real_time)
+                outcome, rate = solve(testbed)
+                if outcome.status == "ok":
+                    assert rate == pytest.approx(undisturbed, rel=0.04)
+                else:
+                    assert outcome.status == "invalid" and "host-bound" in outcome.reason
+        finally:
+            for loop in busy:
+                loop.kill()
+                loop.wait()

@@ -29,16 +29,7 @@ _OFFLOADS = ("tso", "gso", "gro")
 # What a socket may be given of what a program asks for; the same on the whole machine.
 _LARGEST_WINDOWS = tuple(Path("/proc/sys/net/core") / limit for limit in ("rmem_max", "wmem_max"))
 
-_PACKAGES = {
-    "ip": "iproute2",
-    "tc": "iproute2",
-    "ethtool": "ethtool",
-    "nsenter": "util-linux",
-    "unshare": "util-linux",
-    "taskset": "util-linux",
-    "chrt": "util-linux",
-    "hostname": "hostname",
-}
+_TOOLS = ("ip", "tc", "ethtool", "nsenter", "unshare", "taskset", "chrt", "hostname")
 # Debian's users have these not on their PATH, and what is in them needs no root in a user namespace.
 _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 _CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -53,11 +44,10 @@ def unavailable(description: Mapping[str, Any]) -> List[str]:
     path = os.environ.get("PATH", os.defpath).split(os.pathsep)
     path += [folder for folder in _SYSTEM_FOLDERS if folder not in path]
     os.environ["PATH"] = os.pathsep.join(path)
-    lacking = sorted({package for tool, package in _PACKAGES.items() if not shutil.which(tool)})
+    lacking = [tool for tool in _TOOLS if not shutil.which(tool)]
     if lacking:
-        return [
-            f"the tools of {', '.join(lacking)} are missing: apt-get install {' '.join(lacking)}"
-        ]
+        remedy = "apt-get install iproute2 ethtool util-linux hostname"
+        return [f"{', '.join(lacking)} are missing: {remedy}"]
     if os.geteuid() != 0:
         attempt = subprocess.run(
             ["unshare", "--user", "--map-root-user", "true"], capture_output=True, text=True
@@ -214,7 +204,7 @@ class Emulated:
             idle = host.load(baseline_s) if baseline_s else 0.0
             receiving, before, bytes_before = net.receiving_times(), _clocks(net), net.byte_counts()
             with host.precedence() if baseline_s else nullcontext():
-                nodes.execute(commands, net, around, self._tool, ran)
+                nodes.execute(commands, net, around, ran)
             counters.update(net.bytes_between(bytes_before, net.byte_counts()))
             after = _clocks(net)
             times = zip(receiving, net.receiving_times(), nodes.cpu_times(ran, net.graph.nodes))

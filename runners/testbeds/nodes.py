@@ -6,7 +6,7 @@ import shutil
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from runners.record import Command, FalloffError
 from runners.testbeds import host, netns, programs
@@ -62,21 +62,17 @@ class Surroundings:
 
 
 def execute(
-    commands: Sequence[Command],
-    net: Network,
-    around: Surroundings,
-    tool: Callable[[str], str],
-    ran: List[Ran],
+    commands: Sequence[Command], net: Network, around: Surroundings, ran: List[Ran]
 ) -> None:
     """Run commands as `programs.run` does; afterwards nothing that they started is left.
 
-    `tool` gives the path of a tool by its name. Raises FalloffError as `programs.run` does, or when a node is not there.
+    Raises FalloffError as `programs.run` does, or when a node is not there.
     """
     folder = net.state / "work"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     _prepare(net, around)
-    launcher = tool("mpirun") if any(command.ranks for command in commands) else ""
+    launcher = net.tool("mpirun") if any(command.ranks for command in commands) else ""
     environment = _environment(folder, launcher)
 
     def space(command: Command) -> Path:
@@ -85,7 +81,7 @@ def execute(
     def start(command: Command) -> programs.Started:
         for file, text in command.files.items():
             (folder / file).write_text(text, encoding="utf-8")
-        argv = _argv(command, net, tool(command.argv[0]), around)
+        argv = _argv(command, net, around)
         return programs.start(command.argv[0], argv, folder, environment, space(command))
 
     def listens(command: Command, _: programs.Started) -> bool:
@@ -135,7 +131,7 @@ def _prepare(net: Network, around: Surroundings) -> None:
         (net.state / "rank.py").symlink_to(_RANK)
 
 
-def _argv(command: Command, net: Network, tool: str, around: Surroundings) -> List[str]:
+def _argv(command: Command, net: Network, around: Surroundings) -> List[str]:
     """The whole command line: into a node, by mpirun if there are ranks, the program."""
     nodes = len(net.graph.nodes)
     if command.nodes > nodes:
@@ -146,7 +142,7 @@ def _argv(command: Command, net: Network, tool: str, around: Surroundings) -> Li
     variables = {"LD_PRELOAD": ":".join(libraries)} if libraries else {}
     variables.update(around.rank_environment if command.ranks else {})
     words = ["env", *(f"{key}={value}" for key, value in variables.items())] if variables else []
-    words += [tool, *command.arguments(address)]
+    words += [net.tool(command.argv[0]), *command.arguments(address)]
     if not command.ranks:
         place = ["taskset", "-c", str(host.processor(command.node))] if around.pinned else []
         return [*netns.inside(net.space(name(command.node))), *place, *words]
@@ -162,12 +158,8 @@ def _mpirun(
     bare: called by a path, mpirun sends a shell script to the agent instead of plain words.
     """
     each = command.ranks_per_node
-    alone = [
-        f"{net.state}/python",
-        "-I",
-        "-S",
-        f"{net.state}/rank.py",
-    ]  # no site packages, no settings of the user's
+    # No site packages, no settings of the user's.
+    alone = [f"{net.state}/python", "-I", "-S", f"{net.state}/rank.py"]
     parameters = {
         **_MPI,
         "plm_rsh_agent": " ".join([*alone, "agent", str(net.state)]),

@@ -6,7 +6,6 @@ from user import (
     CAMPAIGN,
     by_ssh,
     check_measured,
-    check_ran_once,
     clone,
     outcomes,
     statuses,
@@ -67,20 +66,6 @@ def test_an_unknown_server_is_not_believed(someone, ssh_config):
         and "Host key verification failed" in done.stderr
         and "Traceback" not in done.stderr
     )
-
-
-def test_all_nodes_and_pairs_are_compared(someone, ssh_config):
-    """As many nodes as the description has, each by its own name, and every pair of them."""
-    someone.describe("pairs", by_ssh("pairs", ssh_config))
-    done = someone.falloff("run", "suspects", "--testbed", "pairs", "--repeats", "2")
-    assert done.returncode == 0, done.stderr
-    folder = someone.folder("pairs", "suspects")
-    check_ran_once(folder)
-    found = outcomes(folder)
-    assert statuses(found.values()) == {"ok"}, found
-    readings = {one.name: one.value for _, outcome in found.values() for one in outcome.readings}
-    assert readings["hosts"] == "n1,n2,n3,n4"
-    assert sum(rate is not None for row in readings["pair_bandwidth"] for rate in row) == 12
 
 
 def test_an_unplugged_node_costs_only_what_needs_it(someone, cluster, ssh_config):
