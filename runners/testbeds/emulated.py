@@ -86,19 +86,9 @@ def open_testbed(
     real_time = False
     if "flop_s" in description.get("node", {}):
         real_time = subprocess.run([*nodes.REAL_TIME, "true"], capture_output=True).returncode == 0
-    with lease.sigterm_exits(), lease.held(_demolish, _ROOTS[is_machine]) as state:
+    with lease.sigterm_exits(), lease.held(network.demolish, _ROOTS[is_machine]) as state:
         threaded = "baseline_s" in description.get("cpu", {}) and is_machine
-        testbed = Emulated(state, description, networks, threaded, real_time)
-        try:
-            yield testbed
-        finally:
-            testbed.clear()
-
-
-def _demolish(state: Path) -> None:
-    for made in filter(Path.is_dir, list(state.iterdir())):
-        network.demolish(made)
-    shutil.rmtree(state)
+        yield Emulated(state, description, networks, threaded, real_time)
 
 
 def check_planted(description: Mapping[str, Any]) -> None:

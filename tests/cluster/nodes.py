@@ -1,7 +1,6 @@
 """Emulated nodes that real daemons take for machines: a network, a hostname, processes and mounts of their own."""
 
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -106,7 +105,7 @@ def up(compute: int) -> Iterator[Nodes]:
     """
     STATES.mkdir(exist_ok=True)
     inits: list[subprocess.Popen[str]] = []
-    with lease.sigterm_exits(), lease.held(_demolish, STATES) as state:
+    with lease.sigterm_exits(), lease.held(network.demolish, STATES) as state:
         try:
             net = _wired(state, compute + 1)
             shared = state / "shared"
@@ -152,8 +151,3 @@ def _start(space: Path, shared: Path, inits: "list[subprocess.Popen[str]]") -> N
     if inits[-1].stdout.readline() != "ready\n":
         raise RuntimeError(f"{space.name} did not come up")
     return Node(space.name, space, inits[-1])
-
-
-def _demolish(state: Path) -> None:
-    netns.release(state)
-    shutil.rmtree(state)
