@@ -189,7 +189,8 @@ class Emulated:
             way, slowness = graph.way(point, self._rails), self._slowness(point)
             net = self.use(point.get("path") or point["interconnect"], way, slowness)
             requested.update(self._configure(net, point, way, trial.block, slowness))
-            around = self._surroundings(way, point, trial.block, slowness)
+            pacing = self._pacing(point, trial.block, slowness)
+            around = nodes.Surroundings(self.description, way, pacing, self.real_time)
             baseline_s = self.description.get("cpu", {}).get("baseline_s")
             idle = host.load(baseline_s) if baseline_s else 0.0
             receiving, before, bytes_before = net.receiving_times(), _clocks(net), net.byte_counts()
@@ -216,15 +217,10 @@ class Emulated:
         )
 
     def provenance(self) -> Dict[str, Any]:
-        """Whose root it was, how receive work is attributed, and how large a window [B] a program can be given."""
-        net = self.net or self.use(next(iter(self.networks)))
-        receives = "whoever is interrupted"
-        if net.threads and all(net.threads.values()):
-            receives = "a thread of the receiving node"
+        """Whose root it was, and how large a window [B] a program can be given."""
         paced = {"realtime": self.real_time} if self.flop_s else {}
         return {
             "root": "of the machine" if host.is_root_of_machine() else "of a user namespace",
-            "receiving": receives,
             "largest_window_bytes": _largest_window(),
             **paced,
         }
@@ -259,30 +255,15 @@ class Emulated:
         window = point.get("window_bytes", 0)
         return {**asked, "window_bytes": window} if window else asked
 
-    def _surroundings(
-        self, way: graph.Way, point: Settings, seed: int, slowness: float
-    ) -> nodes.Surroundings:
-        common = {
-            "networks": way.networks,
-            "mpi": self.description.get("mpi", {}),
-            "preload": (self._tool("mptcp.so"),) if way.is_mptcp else (),
-            "awake": self.description.get("node", {}).get("keep_awake", False),
-        }
-        if self.flop_s is None:
-            if point.get("noise"):
-                raise FalloffError(
-                    f"testbed {self.name} does not pace its nodes, so that none has noise: use scale_model"
-                )
-            return nodes.Surroundings(**common)
-        flop_s = self.flop_s / slowness / point.get("ranks_per_node", 1)
-        return nodes.Surroundings(
-            **common,
-            rank_preload=(self._tool("pace.so"),),
-            rank_environment=pace.environment(flop_s, point, seed),
-            shares=self.description.get("slow", {}).get("nodes", {}),
-            real_time=self.real_time,
-            pinned=False,
-        )
+    def _pacing(self, point: Settings, seed: int, slowness: float) -> Mapping[str, str]:
+        """What paces the ranks of a point; empty where nodes compute as fast as they can."""
+        if self.flop_s:
+            flop_s = self.flop_s / slowness / point.get("ranks_per_node", 1)
+            return pace.environment(flop_s, point, seed)
+        if point.get("noise"):
+            reason = "does not pace its nodes, so that none has noise: use scale_model"
+            raise FalloffError(f"testbed {self.name} {reason}")
+        return {}
 
     def _judge_ranks(
         self,

@@ -4,13 +4,13 @@ import math
 import os
 import shutil
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence
 
 from runners.record import Command, FalloffError
 from runners.testbeds import host, netns, programs
-from runners.testbeds.graph import ONE_LINK, address, name
+from runners.testbeds.graph import Way, address, name
 from runners.testbeds.network import Network
 from runners.testbeds.programs import Ran
 
@@ -42,23 +42,16 @@ _MPI = {
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the programs of a trial run in.
+    """What the programs of a trial run in: the testbed's description, the way of using links, and what paces MPI ranks.
 
-    `networks` are the subnets of Open MPI, `mpi` further parameters of it; `preload` are libraries loaded into every
-    program; `rank_preload`, `rank_environment` and `real_time` are of MPI ranks alone. `shares` maps a node's number to
-    the share of the others' rate at which it is paced. With `pinned` a node's programs stay on its processor; with
-    `awake` no processor goes to sleep meanwhile.
+    `pacing` are variables for pace.so; where it is empty, ranks are not paced, and a node's programs stay on its
+    processor. With `real_time` ranks go before all other programs.
     """
 
-    networks: Sequence[str] = tuple(ONE_LINK.networks)
-    mpi: Mapping[str, Any] = field(default_factory=dict)
-    preload: Tuple[str, ...] = ()
-    rank_preload: Tuple[str, ...] = ()
-    rank_environment: Mapping[str, str] = field(default_factory=dict)
-    shares: Mapping[str, float] = field(default_factory=dict)
-    real_time: bool = False
-    pinned: bool = True
-    awake: bool = False
+    description: Mapping[str, Any]
+    way: Way
+    pacing: Mapping[str, str]
+    real_time: bool
 
 
 def execute(
@@ -87,7 +80,8 @@ def execute(
     def listens(command: Command, _: programs.Started) -> bool:
         return command.listens in netns.listening(space(command))
 
-    loops = _keep_awake(net) if around.awake else []
+    keep_awake = around.description.get("node", {}).get("keep_awake", False)
+    loops = _keep_awake(net) if keep_awake else []
     try:
         programs.run(commands, start, listens, ran)
     finally:
@@ -116,12 +110,13 @@ def occupied(net: Network) -> int:
 
 def _prepare(net: Network, around: Surroundings) -> None:
     """Put into the state folder what rank.py looks for there; nobody has come in yet."""
+    shares = around.description.get("slow", {}).get("nodes", {})
     for node in net.graph.nodes:
         space, by_address = net.space(name(node)), net.state / address(node)
         (space / "guests").write_text("")
-        if str(node) in around.shares:
-            (space / "share").write_text(repr(float(around.shares[str(node)])))
-        if around.pinned:
+        if str(node) in shares:
+            (space / "share").write_text(repr(float(shares[str(node)])))
+        if not around.pacing:
             (space / "processor").write_text(str(host.processor(node)))
         if not by_address.is_symlink():
             by_address.symlink_to(name(node))
@@ -138,13 +133,17 @@ def _argv(command: Command, net: Network, around: Surroundings) -> List[str]:
         raise FalloffError(
             f"{command.argv[0]} needs node {command.nodes} of {nodes}: raise `nodes` of the testbed"
         )
-    libraries = around.preload + (around.rank_preload if command.ranks else ())
-    variables = {"LD_PRELOAD": ":".join(libraries)} if libraries else {}
-    variables.update(around.rank_environment if command.ranks else {})
+    libraries = [net.tool("mptcp.so")] if around.way.is_mptcp else []
+    variables = {}
+    if command.ranks and around.pacing:
+        libraries.append(net.tool("pace.so"))
+        variables.update(around.pacing)
+    if libraries:
+        variables["LD_PRELOAD"] = ":".join(libraries)
     words = ["env", *(f"{key}={value}" for key, value in variables.items())] if variables else []
     words += [net.tool(command.argv[0]), *command.arguments(address)]
     if not command.ranks:
-        place = ["taskset", "-c", str(host.processor(command.node))] if around.pinned else []
+        place = ["taskset", "-c", str(host.processor(command.node))] if not around.pacing else []
         return [*netns.inside(net.space(name(command.node))), *place, *words]
     return [*netns.inside(net.space(name(1))), *_mpirun(command, net, around, words)]
 
@@ -163,12 +162,12 @@ def _mpirun(
     parameters = {
         **_MPI,
         "plm_rsh_agent": " ".join([*alone, "agent", str(net.state)]),
-        "btl_tcp_if_include": ",".join(around.networks),
-        "oob_tcp_if_include": around.networks[0],  # mpirun's own talk
+        "btl_tcp_if_include": ",".join(around.way.networks),
+        "oob_tcp_if_include": around.way.networks[0],  # mpirun's own talk
     }
     if each > 1:
         parameters["btl"] += ",vader"  # shared memory between the ranks of a node
-    for key, value in around.mpi.items():
+    for key, value in around.description.get("mpi", {}).items():
         parameters[key] = str(int(value) if isinstance(value, bool) else value)
     hosts = [f"{address(node)}:{each}" for node in range(1, 1 + -(-command.ranks // each))]
     return [
