@@ -106,20 +106,14 @@ def test_four_faults_of_a_testbed_are_four_lines(edited):
 
 def test_every_kind_of_testbed_is_read_with_care(edited):
     """A rate in words and a kind that is none, of an emulated one."""
-    edited(
-        EMULATED,
-        "rate_bit_s = 100e6",
-        'rate_bit_s = "100 Mbit"',
-        'kind = "emulated"',
-        'kind = "emulatd"',
-    )
+    rate, kind = "rate_bit_s = 100e6", 'kind = "emulated"'
+    edited(EMULATED, rate, 'rate_bit_s = "100 Mbit"', kind, 'kind = "emulatd"')
     text = "\n".join(refused("run", "hpl_size", "--testbed", "mine"))
     assert "networks.gige.rate_bit_s = '100 Mbit' must be" in text
     assert "kind = 'emulatd' must be one of cluster, emulated, simulated" in text
 
 
 # What the description of a cluster may say.
-EXAMPLES = ("example_ssh", "example_slurm")
 MINE = {
     "name": "mine",
     "kind": "cluster",
@@ -140,7 +134,7 @@ def changed(*keys, to):
     return description
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", ["example_ssh", "example_slurm"])
 def test_the_examples_are_without_fault(name):
     """Copied and edited, they are where a user begins, and the campaign of the README resolves for them."""
     assert experiment.read_testbed(name)["kind"] == "cluster"
@@ -205,12 +199,10 @@ def test_rpeak_is_the_product_and_says_how():
     assert whole["rpeak"]["value"] == peak["value"]
     assert (whole["nodes"], whole["interconnects"]) == (2, ["gige"])
     for part in KNOWN:
-        for stated in (
-            {**KNOWN, part: "unknown"},
-            {key: KNOWN[key] for key in KNOWN if key != part},
-        ):
-            assert rpeak({"rpeak": stated}) is None
-            assert "value" not in complete(changed("rpeak", to=stated))["rpeak"]
+        stated = {**KNOWN, part: "unknown"}
+        assert rpeak({"rpeak": stated}) is None
+        assert "value" not in complete(changed("rpeak", to=stated))["rpeak"]
+        assert rpeak({"rpeak": {key: KNOWN[key] for key in KNOWN if key != part}}) is None
     sheet = {"value": 1e12, "unit": "flop/s", "source": "the vendor's sheet"}
     assert rpeak({"rpeak": {**KNOWN, **sheet}}) == sheet
 

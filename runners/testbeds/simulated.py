@@ -85,12 +85,13 @@ def _demolish(folder: Path) -> None:
     processes and remove files of their own here. Raises FalloffError when a process does not die.
     """
     while folder.exists():
-        netns.kill_all(lambda: _working_in(folder))
+        netns.kill_all(lambda: working_in(folder))
         shutil.rmtree(folder, ignore_errors=True)
-    netns.kill_all(lambda: _working_in(folder))
+    netns.kill_all(lambda: working_in(folder))
 
 
-def _working_in(folder: Path) -> List[int]:
+def working_in(folder: Path) -> List[int]:
+    """The ids of the processes that work in a folder or below."""
     processes = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it ended meanwhile, or is another user's
