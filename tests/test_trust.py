@@ -103,7 +103,7 @@ def seconds(output: str) -> float:
     """The time [s] of the one result in an output, by its rate, which has more digits than the time printed."""
     (row,) = hpl.rows(output)
     assert row.check != "FAILED", "HPL's residual check failed: is the BLAS sound?"
-    return hpl.operations(row.N) / (1e9 * float(row.rate_text))
+    return hpl.operations(row.sizes["N"]) / (1e9 * float(row.rate_text))
 
 
 def compared(case: Case) -> tuple[float, float]:
