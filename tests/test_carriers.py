@@ -99,15 +99,6 @@ def test_frames_use_both_bonded_wires_alike_and_arrive_once(testbed, path):
             opened[2].recvfrom(2048)
 
 
-@alone
-@needs_network
-def test_two_wires_carry_more_than_one_and_no_more_than_two(testbed):
-    """60 frames take at least the time of 30, and less than three quarters of the time of 60."""
-    with sockets(testbed, "two") as opened:
-        one_wire_s = 60 * FRAME_S
-        assert 0.5 <= best(opened, [(1, 2)], 60, below=0.75 * one_wire_s) / one_wire_s < 0.75
-
-
 @needs_network
 @pytest.mark.parametrize("path", ["long", "long routed"])
 def test_a_round_trip_takes_both_delays_and_little_more(testbed, path):
