@@ -110,20 +110,19 @@ def _delivered(studies: Studies) -> Iterator[Found]:
 def _slowdown(studies: Studies, pattern: str) -> Iterator[Found]:
     """The slowdown of every simulated run on each of the source's own designs, neighbours in order and shuffled."""
     study = studies.topology
-    own = [
-        one
-        for one in (study.judgements if study else ())
-        if one.pattern == pattern and one.interconnect in study.proposed
-    ]
-    if not own:
+    if study is None:
         return
-    text = f"slowdown on {own[0].nodes} nodes, the source's own designs, neighbours in order and shuffled"
+    is_own = study.judged.interconnect.isin(study.proposed)
+    own = study.judged[is_own & (study.judged.pattern == pattern)]
+    if own.empty:
+        return
+    nodes, designs = own.nodes.iloc[0], own.interconnect.unique().tolist()
+    text = f"slowdown on {nodes} nodes, the source's own designs, neighbours in order and shuffled"
     if pattern == HPL:
-        yield sample(study.hpl, [one.slowdown for one in own], text, "run")
-        return
-    designs = list({one.interconnect: None for one in own})
-    values = study.slowdowns.sel(pattern=pattern, interconnect=designs, nodes=own[0].nodes)
-    yield sample(study.dataset, values, text, "run")
+        yield sample(study.hpl, own.slowdown.tolist(), text, "run")
+    else:
+        values = study.slowdowns.sel(pattern=pattern, interconnect=designs, nodes=nodes)
+        yield sample(study.dataset, values, text, "run")
 
 
 def _untuned_over_tuned(studies: Studies) -> Iterator[Found]:

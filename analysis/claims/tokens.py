@@ -9,7 +9,6 @@ from functools import partial
 
 import xarray as xr
 
-from analysis import published
 from analysis.claims.sample import Found, sample, untestable
 from analysis.experiments import Studies
 from analysis.experiments.token_exchange import is_host_bound
@@ -40,14 +39,13 @@ def _compared(
     study = studies.token_exchange
     if study is None:
         return
-    rate = published.beowulf()["wires"]["rate"]["value"]
-    path = {place.topology: place.path for place in study.places if place.rate == rate}
+    path = study.paths
     missing = [TITLES[name] for name in (of, *against) if name not in path]
     if missing:
         yield untestable(study.dataset, f"not run at the study's rate: {', '.join(missing)}")
         return
-    at = study.points.isel(token_bytes=-1, pairs=-1)
-    bound = [TITLES[name] for name in (of, *against) if is_host_bound(at.sel(path=path[name]))]
+    ends = {name: study.crowded.sel(path=path[name]) for name in (of, *against)}
+    bound = [TITLES[name] for name, at in ends.items() if is_host_bound(at)]
     if bound and is_crowded:
         yield untestable(study.dataset, f"the machine limits {', '.join(bound)}, and not the wires")
         return
