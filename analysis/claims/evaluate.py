@@ -5,14 +5,11 @@ scatter to generalise from: all have to lie inside the range, or outside. Printe
 number alone is `printed`, one that a reading of others agrees with `consistent`.
 """
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from analysis.claims import hpl, tcp, tokens
 from analysis.claims.ledger import EVIDENCE, Claim, Ledger
@@ -178,29 +175,4 @@ def judge_printed(claim: Claim, found: Mapping[str, float]) -> Judgement:
         n_of="reading",
         reading=" or ".join(agreeing) or nearest,
         reason="" if agreeing else "no reading of the printed numbers gives it",
-    )
-
-
-def dataset(entries: Sequence[Entry], ledger: Ledger) -> xr.Dataset:
-    """The entries over dims (claim, evidence): verdicts, estimates and intervals in the claim's unit, and origins.
-
-    `interval` names the intervals (t, or another kind; range: of all simulated runs). What is not known is "" or NaN;
-    a bound that a claim has not is infinite. The attribute `confounds` is JSON: what else each is mixed with.
-    """
-    rows = []
-    for entry in entries:
-        for one in entry.judgements:
-            (low_90, high_90), (low_95, high_95) = one.interval_90, one.interval_95
-            ends = {"low_90": low_90, "high_90": high_90, "low_95": low_95, "high_95": high_95}
-            rows.append({"claim": entry.claim.id, **vars(one), **ends})
-    judged = pd.DataFrame(rows).drop(columns=["interval_90", "interval_95"])
-    claims = pd.DataFrame([vars(entry.claim) for entry in entries]).set_index("id")
-    claims["confounds"] = claims.confounds.map(" ".join)
-    names = {"claim": claims.index, "evidence": judged.evidence.unique()}
-    table = judged.set_index(["claim", "evidence"]).to_xarray().reindex(names)
-    described = claims.drop(columns=["not_testable", "aggregate"]).rename_axis("claim").to_xarray()
-    meanings = {confound.id: confound.meaning for confound in ledger.confounds}
-    title = "The sources' claims and what the evidence says to them"
-    return xr.merge([table.rename(kind="interval"), described]).assign_attrs(
-        title=title, rule=RULE, confounds=json.dumps(meanings)
     )
