@@ -49,16 +49,15 @@ def words(study):
 
 
 def test_planted_numbers_come_back():
-    """Totals, shares, medians and halves are those of the planted messages, at every node count."""
-    found = of_both_kinds().profiles[0].summary
-    for n in (2, 4, 8):
-        at = found.sel(nodes=n)
-        short, long = 1000 * n**2, 10 * n
-        assert (at.messages, at.bytes) == (short + long, short * SHORT + long * LONG)
-        assert at.small_messages == pytest.approx(short / (short + long))
-        assert at.small_bytes == pytest.approx(short * SHORT / (short * SHORT + long * LONG))
-        assert at.median_size == 2048
-        assert at.half_bytes_size == (2**20 if long * LONG > short * SHORT else 2048)
+    """Totals, shares, medians and halves are those of the planted messages."""
+    at = of_both_kinds().profiles[0].most
+    short, long = 64000, 80
+    assert (at.nodes, at.messages, at.bytes) == (8, short + long, short * SHORT + long * LONG)
+    assert at.small_messages == pytest.approx(short / (short + long))
+    assert at.small_bytes == pytest.approx(short * SHORT / (short * SHORT + long * LONG))
+    assert (at.median_size, at.half_bytes_size) == (2048, 2048)
+    found = hpl_messages.analyse(one_block(few=10)).profiles[0].most
+    assert (found.median_size, found.half_bytes_size) == (2048, 2**20)
     data = [finding.estimate for finding in hpl_messages.findings(of_both_kinds())]
     assert data[0] == pytest.approx(64000 / 64080) and len(data) == 4
 
@@ -89,7 +88,7 @@ def test_what_was_not_counted_is_said():
     """Node counts without a payload are missing; without any there is no profile, and that is said."""
     study = hpl_messages.analyse(one_block(without=(4,)))
     (profile,) = study.profiles
-    assert profile.missing == (4,) and profile.summary.nodes.values.tolist() == [2, 8]
+    assert profile.missing == (4,) and profile.sent.nodes.values.tolist() == [2, 8]
     assert "Without a count: 4 nodes." in words(study)
     nothing = hpl_messages.analyse(one_block(without=(2, 4, 8)))
     assert nothing.profiles == () and "cannot be said" in words(nothing)

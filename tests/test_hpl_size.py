@@ -34,7 +34,6 @@ def test_planted_costs_and_ratios_come_back():
         for name, tolerance in (("alpha", 0.02), ("beta", 0.1), ("gamma", 0.02)):
             assert curve.blocks.estimates[name] == pytest.approx(planted[name], rel=tolerance)
         assert curve.asymptotes.mean() == pytest.approx(1 / planted["gamma"], rel=0.02)
-        assert abs(curve.held_out.error) < 1e-3
     assert study.agreement.kind == "holds" and study.agreement.ratio == pytest.approx(1, abs=0.01)
     uneven = size.analyse(size_campaign(blocks=3, noise=0, block_effect=0.2))
     x = size.settings(uneven.points, uneven.ratios.N)
@@ -61,10 +60,10 @@ def test_intervals_hold_the_planted_costs():
 
 
 def test_the_finding_follows_the_data():
-    """Whether the limits agree, and whether sizes foretell sizes; a network that slows every operation has its own limit."""
+    """Whether the limits agree; a network that slows every operation has its own limit."""
     text = words(size.analyse(size_campaign(blocks=4, noise=0.002)))
     assert "rate with a matrix of order 7168** (95 % interval" in text
-    assert "tend to the same limit, within 5 %" in text and "predict the largest within 5 %" in text
+    assert "tend to the same limit, within 5 %" in text
     study = size.analyse(size_campaign(blocks=6, noise=0.003, costs=OTHER_LIMIT))
     assert study.agreement.kind == "violated" and "tends to another limit than" in words(study)
     assert study.agreement.ratio == pytest.approx(1.15 / 1.5, rel=0.05)

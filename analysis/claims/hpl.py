@@ -154,10 +154,10 @@ def _elasticities(study: Paper, is_bandwidth_first: bool = False) -> Found | Non
 
 def _noise(study: Noise) -> Found:
     """What a daemon on every node leaves of HPL's rate on the most nodes, over what it leaves on the fewest."""
-    (daemon,) = (daemon for daemon in study.daemons if daemon.name == study.primary)
     baseline = designs.read(study.dataset).baseline_nodes
-    text = f"a daemon of {daemon.name}, {study.nodes[-1]} over {baseline} nodes"
-    return sample(study.dataset, np.exp(differences(daemon.log_ratio, baseline)), text)
+    text = f"a daemon of {study.primary}, {study.nodes[-1]} over {baseline} nodes"
+    left = differences(study.log_ratio.sel(daemon=study.primary), baseline)
+    return sample(study.dataset, np.exp(left), text)
 
 
 def _order(study: Size) -> Found:
@@ -169,10 +169,12 @@ def _order(study: Size) -> Found:
 
 def _messages(study: Payload, name: str, campaign: str) -> Found | None:
     """A share of small messages on the most nodes; HPL sends the same in every run, so that it has no scatter."""
-    profile = next((one for one in study.profiles if one.campaign == campaign), None)
+    profile = next(
+        (one for one in study.profiles if one.dataset.attrs["campaign"] == campaign), None
+    )
     if profile is None:
         return None
-    most = profile.summary.isel(nodes=-1)
+    most = profile.most
     value, text = (
         float(most[name]),
         f"on {int(most.nodes)} nodes, {int(most.P)} x {int(most.Q)} processes",

@@ -64,11 +64,13 @@ def analyse(
     Raises FalloffError when a dataset holds no HPL trial, has several blocks, or was simulated with other numbers than
     the first.
     """
-    if hpl_sensitivity is not None and _model(hpl_sensitivity) != _model(hpl_paper):
-        raise FalloffError(
-            f"Campaigns {hpl_paper.attrs['campaign']} and {hpl_sensitivity.attrs['campaign']} were simulated with "
-            f"different rates of testbed {testbed(hpl_paper)['name']}; run the older one again."
-        )
+    if hpl_sensitivity is not None:
+        one, other = testbed(hpl_paper), testbed(hpl_sensitivity)
+        if any(one[table] != other[table] for table in ("rates", "rpeak", "network")):
+            raise FalloffError(
+                f"Campaigns {hpl_paper.attrs['campaign']} and {hpl_sensitivity.attrs['campaign']} were simulated with "
+                f"different rates of testbed {one['name']}; run the older one again."
+            )
     design, cases = designs.read(hpl_paper), _efficiency(hpl_paper)
     slow, fast = (cases.sel(interconnect=network, drop=True) for network in design.pair)
     return Paper(
@@ -88,41 +90,28 @@ def _efficiency(dataset: xr.Dataset) -> xr.DataArray:
     return efficiency(at_only_level(points(dataset), "block"))
 
 
-def _model(dataset: xr.Dataset) -> list:
-    """The numbers of a dataset's testbed that a simulation rests on, without the words beside them."""
-    described = testbed(dataset)
-    tables = [described["rates"], {"rpeak": described["rpeak"]}, *described["network"].values()]
-    return [
-        (name, [entry.get(key) for key in ("value", "low", "high")])
-        for table in tables
-        for name, entry in sorted(table.items())
-    ]
-
-
 def finding(study: Paper) -> str:
     """What both networks lose at the paper's scale, and where, in plain English (Markdown)."""
     names, ends = short_names(study.dataset), study.efficiency.isel(nodes=[0, -1])
     if ends.sel(interconnect=[study.network, study.reference]).isnull().any():
         return "**What HPL does at the paper's own scale cannot be said**: cases are missing."
-    slow, fast = (
-        f"{names[network]} goes from {fixed(100 * first, 1)} to {percent(last)}"
-        for network in (study.network, study.reference)
-        for first, last in [ends.sel(interconnect=network).values]
-    )
+
+    def from_to(network: str) -> str:
+        first, last = ends.sel(interconnect=network).values
+        return f"{names[network]} goes from {fixed(100 * first, 1)} to {percent(last)}"
+
+    slow, fast = names[study.network], names[study.reference]
     ratios, line = study.ratios.values, published.smith()["efficiency"]["line"]["value"] / 100
     off = float(abs(study.efficiency.sel(interconnect=study.reference) - line).max())
     cases = [
-        f"**At the paper's own scale {slow} of the peak between {study.nodes[0]} and {study.nodes[-1]} nodes; {fast}** "
-        "(simulated evidence, without scatter).",
-        f"Against {names[study.reference]} {names[study.network]} loses {percent(1 - ratios[-1] / ratios[0])}.",
+        f"**At the paper's own scale {from_to(study.network)} of the peak between {study.nodes[0]} and "
+        f"{study.nodes[-1]} nodes; {from_to(study.reference)}** (simulated evidence, without scatter).",
+        f"Against {fast} {slow} loses {percent(1 - ratios[-1] / ratios[0])}.",
         _where_it_ends(study),
-        f"{names[study.reference]} stays within {fixed(100 * off, 1)} points of the {percent(line, 0)} that the paper "
-        "prints. Its smallest case is calibrated to that. The other cases are predicted.",
+        f"{fast} stays within {fixed(100 * off, 1)} points of the {percent(line, 0)} that the paper prints. Its smallest "
+        "case is calibrated to that. The other cases are predicted.",
     ]
-    further = [
-        sensitivity.finding(study.sensitivity) if study.sensitivity else "",
-        _today(study),
-    ]
+    further = [sensitivity.finding(study.sensitivity) if study.sensitivity else "", _today(study)]
     return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in (cases, further))))
 
 
@@ -146,15 +135,13 @@ def _today(study: Paper) -> str:
         return ""
     apart = abs(study.today / study.efficiency - 1)
     cases, differing = int(apart.notnull().sum()), int((apart > 0).sum())
-    if cases and not differing:
+    if not cases:
+        return ""
+    if not differing:
         return f"{counted(cases, 'case')} simulated again today gave the stored rate to the last digit."
     return (
-        (
-            f"Of {counted(cases, 'case')} simulated again today {differing} differ from the stored rate, by up to "
-            f"{percent(float(apart.max()), 2)}: the model or HPL's source has changed."
-        )
-        if cases
-        else ""
+        f"Of {counted(cases, 'case')} simulated again today {differing} differ from the stored rate, by up to "
+        f"{percent(float(apart.max()), 2)}: the model or HPL's source has changed."
     )
 
 
