@@ -127,14 +127,8 @@ def _larger_clusters(study: Beyond) -> Found:
     return sample(study.dataset, larger, text, "case")
 
 
-def _gain_beyond(study: Beyond, pair: tuple[str, str]) -> xr.DataArray | None:
-    """HPL's rate on one network over that on another on the larger clusters, over (nodes); None without both."""
-    gains = {(gain.network, gain.reference): 1 + gain.rate for gain in study.gains}
-    return gains.get(pair)
-
-
 def _infiniband_over_fast(study: Beyond) -> Found | None:
-    gain = _gain_beyond(study, INFINIBAND)
+    gain = study.gains.get(INFINIBAND)
     if gain is None:
         return None
     return sample(study.dataset, gain, f"on {_range(gain)} nodes", "case")
@@ -230,7 +224,7 @@ def _gain(study: LinkBonding, most: int = 0, fewest: int | None = None) -> Found
 
 def _bonded_beyond(study: Beyond) -> Found | None:
     """How `_gain` grows on larger clusters of the HPL paper's kind, whose bonded links are one of twice the rate."""
-    gain = _gain_beyond(study, BONDED)
+    gain = study.gains.get(BONDED)
     if gain is None:
         return None
     gain = gain.dropna("nodes")
