@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from synthetic import from_design
 
-from analysis.paths import CAMPAIGNS, INTERCONNECTS, TESTBEDS
+from analysis.paths import CAMPAIGNS, TESTBEDS
 
 
 def _toml(file):
@@ -45,5 +45,4 @@ def smith_campaign(name, factors=None, reached=planted, **chance):
     exact = {"blocks": 1, "noise": 0, "block_effect": 0, "surveyed": False}
     made = from_design(name, design, rate, **exact, **chance)
     made.attrs["testbed_settings"] = json.dumps(SMITH)
-    made.attrs["interconnects"] = json.dumps(_toml(INTERCONNECTS))
     return made.assign_coords(evidence=xr.full_like(made.evidence, "simulated", dtype="<U9"))
