@@ -34,10 +34,6 @@ LOOKS = {
     "noise 1": Look("#8C96C6", "v", ":"),
     "noise 2": Look("#88419D", "D", "--"),
     "noise 3": Look("#4D004B", "o", "-"),
-    # Few, some and most nodes, of one hue: more nodes are darker.
-    "nodes 1": Look("#6BAED6", "v", ":"),
-    "nodes 2": Look("#2171B5", "D", "--"),
-    "nodes 3": Look("#08306B", "o", "-"),
     # Ways of using two links.
     "one_link": Look("#6E6E6E", "^", ":"),
     "ecmp_layer2": Look("#E69F00", "v", "-."),

@@ -44,12 +44,6 @@ class Profile:
         return evidence_of(self.dataset)
 
     @property
-    def shown(self) -> list[int]:
-        """The fewest, the middle and the most nodes, as far as they differ."""
-        nodes = self.sent.nodes.values.tolist()
-        return sorted({nodes[0], nodes[len(nodes) // 2], nodes[-1]})
-
-    @property
     def most(self) -> xr.Dataset:
         """What `summarise` gives on the most nodes, with N, P and Q."""
         sent = self.sent.isel(nodes=-1)
@@ -172,7 +166,7 @@ def figures(study: Payload) -> dict[str, Exhibit]:
             shares_by_size(study),
             "HPL's messages by size: share of messages (above) and of bytes (below)",
             Basis(evidence, 1, "counts without an interval", "run"),
-            "Histogram of HPL's message sizes by number and by bytes, for a few node counts",
+            "Histogram of HPL's message sizes by number and by bytes",
             "A step is a class of sizes, from a power of two up to the next.",
             rests_on=FIGURES["payload"],
         )
@@ -180,28 +174,20 @@ def figures(study: Payload) -> dict[str, Exhibit]:
 
 
 def shares_by_size(study: Payload) -> Figure:
-    """Share of messages (above) and of bytes (below) [%] by size; a column for each kind of evidence.
-
-    The fewest, the middle and the most nodes of each campaign are shown.
-    """
-    sent = [profile.sent.messages.sum("nodes") for profile in study.profiles]
+    """Share of messages (above) and of bytes (below) [%] by size on the most nodes; a column a kind of evidence."""
+    sent = [profile.sent.isel(nodes=-1) for profile in study.profiles]
     sizes = sent[0]["size"].values
-    used = np.flatnonzero(xr.concat(sent, "profile").sum("profile").values > 0)
+    used = np.flatnonzero(sum(each.messages for each in sent) > 0)
     ticks = [at for at in range(1, len(sizes), EVERY) if used[0] <= at <= used[-1] + 1]
     with style.styled():
-        figure = Figure(figsize=(style.WIDTH, 4.4))
-        panels = figure.subplots(2, len(study.profiles), sharex=True, sharey="row", squeeze=False)
-        for column, profile in zip(panels.T, study.profiles):
-            for axes, counts in zip(column, (profile.sent.messages, profile.sent.bytes)):
+        figure = Figure(figsize=(style.WIDTH, 4.0))
+        panels = figure.subplots(2, len(sent), sharex=True, sharey="row", squeeze=False)
+        for column, profile, at in zip(panels.T, study.profiles, sent):
+            for axes, counts in zip(column, (at.messages, at.bytes)):
                 share = 100 * counts / counts.sum("size")
-                for darkness, n in enumerate(profile.shown, start=4 - len(profile.shown)):
-                    look = style.look(f"nodes {darkness}")
-                    marks = {"color": look.color, "linestyle": look.line, "label": f"{n} nodes"}
-                    edges = np.arange(len(sizes) + 1)
-                    axes.stairs(share.sel(nodes=n).values, edges, linewidth=1.5, **marks)
+                axes.stairs(share.values, np.arange(len(sizes) + 1), color=style.INK, linewidth=1.5)
                 axes.set_ylim(0, None)
-            column[0].set_title(profile.evidence)
-            column[0].legend(loc="upper right", handlelength=2.6)
+            column[0].set_title(f"{profile.evidence}, {int(at.nodes)} nodes")
             column[1].set_xlabel("size of a message [B]")
             column[1].tick_params(axis="x", labelsize=8)
         panels[1, 0].set_xticks(ticks, [byte_size(int(sizes[at])) for at in ticks])

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
-from matplotlib import ticker
 from matplotlib.figure import Figure
 
 from analysis import drawing, models, style
@@ -23,7 +22,6 @@ from analysis.wording import between, counted, fixed, listed, percent, percent_r
 from runners.record import FalloffError
 
 FIGURES = {"size": ("hpl_size",)}  # what each rests on
-BEYOND = 2.0  # the limit for N to infinity is drawn at so many times the largest N
 # Of a doubling: between two networks, and from a mean to its runs.
 SIDESTEP, RUNS_ASIDE = 0.11, 0.05
 
@@ -49,11 +47,6 @@ class Curve:
     asymptotes: xr.DataArray | None = None
     follows: bool = False
     refused: str = ""
-
-    @property
-    def limit(self) -> xr.Dataset:
-        """The limit [1]: `ratio` (geometric mean), 95 % t interval `low`, `high` and `blocks`."""
-        return ratios(np.log(self.asymptotes))
 
 
 @dataclass(frozen=True)
@@ -206,10 +199,7 @@ def figures(study: Size) -> dict[str, Exhibit]:
     blocks = None if evidence == "simulated" else study.points.sizes["block"]
     basis = Basis(evidence, blocks, "95 % t intervals" if blocks else "")
     if any(curve.follows for curve in study.curves):
-        curves = (
-            " Curves are HPL's own model, fitted to each block, with its 95 % band. The marks at infinity are its "
-            "limits."
-        )
+        curves = " Curves are HPL's own model, fitted to each block, with its 95 % band."
     return {
         "size": Exhibit(
             "size",
@@ -226,29 +216,23 @@ def figures(study: Size) -> dict[str, Exhibit]:
 
 
 def share_over_order(study: Size) -> Figure:
-    """Share of the known rate [%] over N: every run, means with intervals, HPL's model where it follows, and its limit."""
+    """Share of the known rate [%] over N: every run, means with intervals, and HPL's model where it follows."""
     with style.styled():
         figure, axes = drawing.new_figure(3.4)
         alone = study.points.squeeze("nodes")
-        drawn = {curve.interconnect: curve for curve in study.curves if curve.follows}
-        limit = BEYOND * alone.N.values.max()
+        drawn = {curve.interconnect: curve.blocks for curve in study.curves if curve.follows}
         for interconnect, sidestep, short in drawing.series(alone):
-            aside = 2 ** (SIDESTEP * sidestep)
+            places = alone.N.values * 2 ** (SIDESTEP * sidestep)
             share = 100 * alone.share.sel(interconnect=interconnect)
-            drawing.runs(axes, interconnect, alone.N.values * aside / 2**RUNS_ASIDE, share, short)
-            drawing.intervals(axes, interconnect, alone.N.values * aside, share, "ratio")
+            drawing.runs(axes, interconnect, places / 2**RUNS_ASIDE, share, short)
+            drawing.intervals(axes, interconnect, places, share, "ratio")
             if interconnect in drawn:
-                curve, orders = drawn[interconnect], np.geomspace(alone.N.min(), alone.N.max(), 80)
-                band = curve.blocks.band(settings(alone, orders), "ratio")
-                of_node = (100 * rate / study.nodes for rate in band)
-                drawing.band(axes, interconnect, orders, *of_node)
-                ends = (100 * curve.limit[end] for end in ("ratio", "low", "high"))
-                drawing.interval(axes, interconnect, limit * aside, *ends)
-        ticks = [*alone.N.values, limit] if drawn else alone.N.values
-        drawing.doubling_axis(axes, ticks, "order of the matrix, N [1]")
-        axes.xaxis.set_major_formatter(
-            ticker.FuncFormatter(lambda N, _: f"{N:g}" if N < limit else "∞")
-        )
+                orders = np.geomspace(alone.N.min(), alone.N.max(), 80)
+                band = drawn[interconnect].band(settings(alone, orders), "ratio")
+                drawing.band(
+                    axes, interconnect, orders, *(100 * rate / study.nodes for rate in band)
+                )
+        drawing.doubling_axis(axes, alone.N.values, "order of the matrix, N [1]")
         axes.set(ylabel=f"HPL rate [% of {study.points.share.attrs['of']}]")
         axes.legend(loc="lower right")
         return figure
