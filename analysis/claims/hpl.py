@@ -255,6 +255,14 @@ def _blas(study: Blas) -> Found:
     return sample(study.dataset, np.exp(largest), text)
 
 
+def _last(reached: xr.DataArray) -> xr.DataArray:
+    return reached.isel(nodes=-1)
+
+
+def _spread(reached: xr.DataArray) -> xr.DataArray:
+    return reached.max("nodes") - reached.min("nodes")
+
+
 def _on(values: xr.DataArray, nodes: int) -> xr.DataArray:
     """Values over dim nodes on so many; NaN where that was not run."""
     return values.reindex(nodes=[nodes]).isel(nodes=0, drop=True)
@@ -280,15 +288,11 @@ def _small(name: str) -> Quantity:
 
 QUANTITIES = {
     "smith_fast_straight": _curve(FAST, MOST, FEWEST),
-    "smith_fast_level": _both(
-        partial(_of_efficiencies, read=lambda each: each.isel(nodes=-1), text="on the most nodes")
-    ),
+    "smith_fast_level": [
+        ("hpl_scaling", partial(_of_efficiencies, read=_last, text="on the most nodes"))
+    ],
     "smith_fast_constant": _both(
-        partial(
-            _of_efficiencies,
-            read=lambda each: each.max("nodes") - each.min("nodes"),
-            text="of all node counts",
-        )
+        partial(_of_efficiencies, read=_spread, text="of all node counts")
     ),
     "smith_slow_declines_early": _curve(SLOW, PLATEAU, FEWEST),
     "smith_slow_goes_on": _curve(SLOW, MOST, PLATEAU),

@@ -1,4 +1,7 @@
-"""What the campaigns on paths and on network designs have of the claims of Nemo and of Grid'5000."""
+"""What the campaigns on paths and on network designs have of the claims of Nemo and of Grid'5000.
+
+Paths are emulated and designs simulated; neither is measured. A property of the source's own switch has no row.
+"""
 
 from functools import partial
 from typing import NamedTuple
@@ -10,7 +13,6 @@ from analysis import published
 from analysis.attributes import short_names
 from analysis.claims.found import Found, Judgement, Quantity, sample, untestable
 from analysis.experiments.fan_out import FanOut
-from analysis.experiments.frames import Frames
 from analysis.experiments.long_path import LongPath
 from analysis.experiments.tcp_mtu import TcpMtu
 from analysis.experiments.topology import HPL, Topology
@@ -58,10 +60,9 @@ def _at(
         values.append(points[variable].sel(level))
         texts.append(text)
         limited += [text] if study.stamps.sel(level) == "host-bound" else []
-    if limited and evidence_of(study.dataset) == "emulated":
-        return untestable(
-            study.dataset, f"the machine limits {' and '.join(limited)}, not the wire"
-        )
+    if limited:
+        reason = f"the machine limits {' and '.join(limited)}, not the wire"
+        return untestable(study.dataset, reason)
     if not all(np.isfinite(value).any() for value in values):
         reason = "too much CPU time belongs to neither end, such as the shaper's"
         return untestable(study.dataset, reason)
@@ -88,17 +89,6 @@ def _receiver_over_sender(study: TcpMtu) -> Found | None:
     at = cost.points.sel(mtu=BASIC)
     text = "CPU time of the receiving end over the sending end's, in the same transfer"
     return sample(cost.dataset, at.cost_remote / at.cost_local, text)
-
-
-def _delivered(study: Frames) -> Found | None:
-    """The share that the switch delivers over the cable's, of the packet size that suffers most in each block."""
-    sizes = study.sizes
-    if sizes is None:
-        return None
-    delivered = sizes.points.delivered
-    shares = delivered.sel(path=sizes.compared) / delivered.sel(path=sizes.reference)
-    text = "delivered share of the packet size that suffers most, over the cable's"
-    return sample(sizes.dataset, shares.min("frame_bytes", skipna=False), text)
 
 
 def _slowdown(study: Topology, pattern: str) -> Found | None:
@@ -203,11 +193,7 @@ QUANTITIES = {
     "nemo_both_ways_jumbo": _ratio("total", Place(CABLE, 0, "both"), Place(CABLE), 0.5),
     "nemo_both_ways_1500": _ratio("total", Place(SWITCH, BASIC, "both"), Place(SWITCH, BASIC), 0.5),
     "nemo_8505t_is_cable": _ratio("goodput", Place(SWITCH, BASIC), Place(CABLE, BASIC)),
-    "nemo_8505t_jumbo": _ratio("goodput", Place(SWITCH), Place(SWITCH, BASIC)),
-    "nemo_jumbo_half_duplex": _ratio("total", Place(SWITCH, 0, "both"), Place(SWITCH)),
     "nemo_total_1500": _ratio("megabytes", Place(SWITCH, BASIC, "both")),
-    "nemo_total_jumbo": _ratio("megabytes", Place(SWITCH, 0, "both")),
-    "nemo_non_blocking": [("frames", _delivered)],
     "nemo_free_neighbours": [("topology", partial(_slowdown, pattern="nearest_neighbour"))],
     "nemo_free_permutation": [("topology", partial(_slowdown, pattern="permutation"))],
     "nemo_free_all_to_all": [("topology", partial(_slowdown, pattern="all_to_all"))],
