@@ -22,7 +22,6 @@ from analysis.statistics.reproduction import Reproduction, reproduction
 from analysis.wording import counted, fixed, listed, number, percent, plain
 
 FIGURES = {"share": ("hpl_scaling",)}  # what each rests on
-MODEL = "universal_scalability"  # of n times the share
 # Of a doubling: between two networks, and from a mean to its runs.
 SIDESTEP, RUNS_ASIDE = 0.13, 0.06
 
