@@ -46,7 +46,8 @@ def test_table1_is_one_process_a_node_in_hundreds_and_fits_the_memory():
     memory = SMITH["cluster"]["memory_per_node"]["value"] * 1e9
     assert (8 * table.N**2 / (table.nodes * memory)).between(0.75, 1).all()
     # The mended deck writes as a whole HPL.dat for 36 processes.
-    assert len(hpl_dat.render(deck).splitlines()) == 31 and deck["P"] * deck["Q"] == 36
+    largest = {**deck, "N": deck["N"][1]}
+    assert len(hpl_dat.render(largest).splitlines()) == 31 and deck["P"] * deck["Q"] == 36
 
 
 def test_smith_rpeak_follows_from_its_cores_and_clock():
