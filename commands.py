@@ -11,8 +11,8 @@ from pathlib import Path
 
 from analysis import paths
 from runners import outputs, runner_named
-from runners.journal import Folder, read_transcript
-from runners.record import FalloffError, Transcript, Unreadable, to_json, unknown
+from runners.journal import Folder
+from runners.record import FalloffError, Unreadable, to_json, unknown
 
 EXPLORER = "explorer.html"  # beside the report, which links it
 # Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a byte, TCP's goodput.
@@ -27,13 +27,12 @@ def run(
     fresh: bool,
     submit: bool,
     packed: Path | None,
-    planned: bool,
     listed: bool,
 ) -> int:
     """Run a campaign, keep its dataset, and copy both to the folder `packed` if given; at the end stands its finding.
 
-    With `submit` a job of Slurm's runs what is missing; when nothing is, the dataset is made. With `planned` or `listed`
-    nothing is run: the plan of the campaign, or all campaigns, are printed.
+    With `submit` a job of Slurm's runs what is missing; when nothing is, the dataset is made. With `listed` nothing is run:
+    all campaigns are printed.
     """
     import experiment
     from analysis import store
@@ -45,8 +44,6 @@ def run(
         return 0
     if not campaign:
         raise FalloffError("which campaign? `falloff run --list` prints those that there are")
-    if planned:
-        return plan_campaign(campaign, testbed)
     plan = experiment.plan_campaign(campaign, testbed, preset, repeats)
     number = experiment.submit_campaign(plan, fresh=fresh) if submit else ""
     if number:
@@ -55,7 +52,7 @@ def run(
         )
         print("submits what is still missing, or makes the dataset.")
         return 0
-    folder = experiment.run_campaign(plan, fresh=fresh and not submit, listen=experiment.progress())
+    folder = experiment.run_campaign(plan, fresh=fresh and not submit)
     dataset, assembled = paths.DATASETS / f"{folder.name}.nc", store.read(folder)
     store.save(assembled, dataset)
     if packed:
@@ -87,18 +84,23 @@ def status(campaign: str) -> int:
 
 
 def report(
-    preset: str, data: Path | None, claims: str | None, design: Path | None, out: Path | None
+    preset: str, data: Path | None, claims: str | None, design: Path | None, out: Path
 ) -> int:
     """Write the report, or print the claims of a source (all: "") or the designs of a file alone."""
     if sum(part is not None for part in (data, claims, design)) > 1:
         raise FalloffError("--data, --claims and --design are three things: give one of them")
-    if out and (claims is not None or design is not None):
-        raise FalloffError("--out is where a whole report goes: leave it out")
+    if design is None and claims is None:
+        return make_report(preset, out, data)
+    import experiment
+    from analysis import designs
+    from analysis.claims import evaluate, ledger, tables
+
     if design is not None:
-        return print_designs(design)
-    if claims is not None:
-        return print_claims(claims)
-    return make_report(preset, out or paths.REPORT, data)
+        print(designs.text(experiment.read_designs(design)))
+        return 0
+    wanted = ledger.load(claims)
+    print(tables.text(wanted, evaluate.evaluate(wanted, experiment.stored_studies())))
+    return 0
 
 
 def make_report(preset: str, out: Path, data: Path | None = None) -> int:
@@ -112,18 +114,6 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
     return 0
 
 
-def print_readings(tool: str, file: Path) -> None:
-    """Print the readings of any existing output of a tool as JSON."""
-    runner, text = runner_named(tool), outputs.read(file)
-    try:
-        results = [to_json(result) for result in runner.results(text)]
-    except Unreadable as reason:
-        what, complaint = outputs.describe(text, tool) or str(reason), outputs.complaint(text)
-        quote = f"; it says: {complaint}" if complaint else ""
-        raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
-    print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
-
-
 def import_results(
     tool: str, files: list[Path], words: list[str], table: Path | None, printed: bool
 ) -> int:
@@ -133,7 +123,15 @@ def import_results(
     """
     if printed:
         for file in files:
-            print_readings(tool, file)
+            runner, text = runner_named(tool), outputs.read(file)
+            try:
+                results = [to_json(result) for result in runner.results(text)]
+            except Unreadable as reason:
+                what = outputs.describe(text, tool) or str(reason)
+                complaint = outputs.complaint(text)
+                quote = f"; it says: {complaint}" if complaint else ""
+                raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
+            print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
         return 0
     from analysis import given_settings, imported_hpl, importing, store, style
 
@@ -182,36 +180,23 @@ def explore(folder: Path | None, static: Path | None, port: int, browser: bool) 
     return 0
 
 
-def fit_table(words: list[str], x: str, y: str, block: str) -> int:
-    """Print a model's fit to two columns of a CSV file as JSON; of all models, on blocks, where none is named."""
-    if len(words) > 2:
-        raise FalloffError(f"fit takes a model and a file, or a file alone, not {' '.join(words)}")
-    if len(words) == 1:
-        if not block:
-            remedy = "say what was measured together by --block COLUMN"
-            raise FalloffError(
-                f"all models are compared on blocks: {remedy}, or name a model before the file"
-            )
-        return _fit_all(Path(words[0]), x, y, block)
+def fit_table(model: str | None, file: Path, x: str, y: str, block: str) -> int:
+    """Print a model's fit to two columns of a CSV file as JSON; without a model all of them, compared on blocks."""
     from analysis import models, tables
-    from analysis.fitting import fit
+    from analysis.fitting import compare, fit
 
-    model, table = models.find(words[0]), tables.read(Path(words[1]), x, y)
-    tables.require_numbers(table, x, y)
-    print(json.dumps(fit.fit(model, table[x], table[y]).as_json(), indent=2))
-    return 0
-
-
-def _fit_all(file: Path, x: str, y: str, block: str) -> int:
-    """Print every model's comparison on blocks of a CSV file as JSON, the best supported first."""
-    from analysis import models, tables
-    from analysis.fitting import compare
-
-    curves = [
-        model for model in map(models.find, models.names()) if model.name not in _OF_ONE_QUANTITY
-    ]
-    found = compare.compare(curves, *tables.blocks(tables.read(file, x, y, block), x, y, block))
-    print(json.dumps([comparison.as_json() for comparison in found], indent=2))
+    if model:
+        found, table = models.find(model), tables.read(file, x, y)
+        tables.require_numbers(table, x, y)
+        print(json.dumps(fit.fit(found, table[x], table[y]).as_json(), indent=2))
+        return 0
+    if not block:
+        remedy = "say what was measured together by --block COLUMN, or name a model before the file"
+        raise FalloffError(f"all models are compared on blocks: {remedy}")
+    curves = [models.find(name) for name in models.names() if name not in _OF_ONE_QUANTITY]
+    blocks = tables.blocks(tables.read(file, x, y, block), x, y, block)
+    compared = compare.compare(curves, *blocks)
+    print(json.dumps([comparison.as_json() for comparison in compared], indent=2))
     return 0
 
 
@@ -279,40 +264,6 @@ def make_twin(campaigns: list[str], name: str, figure: Path, fit_only: bool) -> 
     return 0
 
 
-def plan_campaign(campaign: str, testbed: str) -> int:
-    """Print how many minutes a campaign takes until it is decided, and how probable that is at each look."""
-    import experiment
-    from analysis.statistics import planning
-
-    plan = experiment.plan_campaign(campaign, testbed, "full")
-    effort = experiment.effort(plan)
-    print(f"{campaign} on {plan.testbed['name']}")
-    print(planning.text(experiment.design_of(plan), effort))
-    return 0
-
-
-def print_designs(file: Path) -> int:
-    """Print what the network designs of a file are worth and cost, and what is assumed of them."""
-    import experiment
-    from analysis import designs
-
-    if not file.exists():
-        raise FalloffError(f"there is no file {file}")
-    print(designs.text(experiment.read_designs(file)))
-    return 0
-
-
-def print_claims(source: str) -> int:
-    """Judge the sources' claims on the stored reference and print the ledger."""
-    import experiment
-    from analysis.claims import evaluate, ledger, tables
-
-    claims = ledger.load(source)
-    entries = evaluate.evaluate(claims, experiment.stored_studies())
-    print(tables.text(claims, entries))
-    return 0
-
-
 def print_rates(testbed: str) -> int:
     """Measure one node, of this machine without a testbed, and print its rates as TOML for data/testbeds."""
     import experiment
@@ -325,9 +276,8 @@ def print_rates(testbed: str) -> int:
         if testbed:
             shared = experiment.read_toml(paths.INTERCONNECTS, "interconnects")
             networks = machine.get("networks") or shared
-            idle = dict(
-                [next(iter(networks.items()))]
-            )  # a testbed wants one, though nothing is sent
+            # A testbed wants a network, though nothing is sent.
+            idle = dict([next(iter(networks.items()))])
             with session.testbed_module(machine).open_testbed(machine, idle) as opened:
                 measured = node_rates.run_on(opened, *idle)
         else:
@@ -345,39 +295,25 @@ def profile_program(
             raise FalloffError("--replay takes a recorded program's name and runs no other")
         return _replay(replayed, testbed, nodes)
     if not argv:
-        raise FalloffError(
-            "say after `--` what to run: `falloff profile -- mpirun -np 4 ./program`"
-        )
-    return _record(argv, name) if name else _count(argv)
-
-
-def _count(argv: list[str]) -> int:
-    from runners import payload, tools
-
-    exit_code, printed = payload.run(argv, Path(tools.find("payload.so", {})))
-    if not printed:
-        reason = "it ended before MPI_Finalize, or is no MPI program that payload.so can see (--help says which)"
-        print(f"falloff: no message of {argv[0]} was counted: {reason}", file=sys.stderr)
-        return exit_code or 1
-    print(printed)
-    return exit_code
-
-
-def _record(argv: list[str], name: str) -> int:
+        example = "`falloff profile -- mpirun -np 4 ./program`"
+        raise FalloffError(f"say after `--` what to run: {example}")
     from runners import payload, recording, tools
 
-    library = Path(tools.find("record.so", {}))
-    exit_code, printed = payload.run(argv, library, "FALLOFF_RECORD")
-    if not printed:
-        reason = "it ended before MPI_Finalize, or is no MPI program that record.so can see (--help says which)"
-        raise FalloffError(f"nothing of {argv[0]} was recorded: {reason}")
-    file = recording.keep(printed, name)
-    found = recording.kept(name)
-    ranks = recording.read(printed)
-    print(f"{sum(map(len, ranks))} calls of {len(ranks)} ranks are in {file}")
-    print(
-        f"`falloff profile --replay {name}` replays it; there are recordings of {', '.join(map(str, found))} ranks"
+    library, variable = (
+        ("record.so", "FALLOFF_RECORD") if name else ("payload.so", "FALLOFF_PAYLOAD")
     )
+    exit_code, printed = payload.run(argv, Path(tools.find(library, {})), variable)
+    if not printed:
+        reason = f"it ended before MPI_Finalize, or is no MPI program that {library} can see (--help says which)"
+        print(f"falloff: no message of {argv[0]} was counted: {reason}", file=sys.stderr)
+        return exit_code or 1
+    if not name:
+        print(printed)
+        return exit_code
+    file = recording.keep(printed, name)
+    ranks, kept = recording.read(printed), ", ".join(map(str, recording.kept(name)))
+    print(f"{sum(map(len, ranks))} calls of {len(ranks)} ranks are in {file}")
+    print(f"`falloff profile --replay {name}` replays it; there are recordings of {kept} ranks")
     return exit_code
 
 
@@ -393,15 +329,11 @@ def _replay(name: str, testbed: str, nodes: list[int]) -> int:
     for count in wanted:
         recording.of(name, count)  # says now why it cannot be carried on
     plan = experiment.plan_replay(name, wanted, testbed, recording.digest(name))
-    study = programs.analyse(
-        store.read(experiment.run_campaign(plan, listen=experiment.progress()))
-    )
+    study = programs.analyse(store.read(experiment.run_campaign(plan)))
     print(programs.table(study).body, programs.finding(study).replace("**", ""), sep="\n\n")
-    carried = [count for count in wanted if count not in kept]
+    carried = ", ".join(str(count) for count in wanted if count not in kept)
     if carried:
-        print(
-            f"Carried on from recordings of {', '.join(map(str, kept))} ranks: {', '.join(map(str, carried))} nodes."
-        )
+        print(f"Carried on from recordings of {', '.join(map(str, kept))} ranks: {carried} nodes.")
     return 0
 
 
@@ -456,36 +388,11 @@ def trace(figure: str, transcript: str) -> int:
     plans = {name: experiment.plan_campaign(name, preset="full") for name in traced.campaigns}
     folders = {name: chain.folders(name, plan.testbed["name"]) for name, plan in plans.items()}
     if transcript:
-        among = [folder for found in folders.values() for folder in found]
-        print(chain.raw(_transcript(figure, transcript, among)))
-        return 0
-    chains = {name: [chain.of(folder) for folder in found] for name, found in folders.items()}
-    notes = {}
-    for name, found in chains.items():
-        digest = plans[name].digest
-        is_same = all(one.campaign_sha256 == digest for one in found)
-        changed = f"its description has changed since: the trials are now {digest[:10]}"
-        notes[name] = "" if is_same else changed
-    print(chain.text(traced, chains, notes))
+        print(chain.printed(figure, transcript, [each for own in folders.values() for each in own]))
+    else:
+        chains = {name: [chain.of(folder) for folder in own] for name, own in folders.items()}
+        print(chain.text(traced, chains, plans))
     return 0
-
-
-def _transcript(figure: str, wanted: str, folders: list[Path]) -> Transcript:
-    """A trial's transcript; `wanted` is a trial, or FOLDER/TRIAL where several have it."""
-    within, _, trial = wanted.rpartition("/")
-    among = [folder for folder in folders if within in ("", folder.name)]
-    texts = {folder.name: dict(Folder(folder).texts()).get(trial) for folder in among}
-    found = {name: text for name, text in texts.items() if text is not None}
-    if not found:
-        names = ", ".join(folder.name for folder in folders)
-        raise FalloffError(
-            f"no campaign of figure {figure} has a transcript {wanted!r}; they are: {names or 'none here'}"
-        )
-    if len(found) > 1:
-        raise FalloffError(
-            f"several campaigns have it: say one of {', '.join(f'{name}/{trial}' for name in found)}"
-        )
-    return read_transcript(next(iter(found.values())), trial)
 
 
 def verify(folders: list[Path], renew: bool) -> int:
@@ -495,25 +402,20 @@ def verify(folders: list[Path], renew: bool) -> int:
     """
     from analysis.evidence import verify as evidence
 
-    differing, renewed, found = 0, 0, evidence.folders(folders)
-    for folder in found:
-        try:
-            check = evidence.check(folder)
-        except FalloffError as error:
-            print(f"DIFFERS  {folder}: {error}")
-            differing += 1
-            continue
-        print(evidence.text(check), flush=True)
-        differing += bool(check.differences)
-        if renew:
+    checks = []
+    for folder in evidence.folders(folders):
+        checks.append(evidence.check(folder))
+        print(evidence.text(checks[-1]), flush=True)
+        if renew and checks[-1].trials:  # what cannot be read stays as it was recorded
             evidence.renew(folder)
-            renewed += 1
     if renew:
+        renewed = sum(check.trials > 0 for check in checks)
         print(f"Recorded anew: {renewed} campaigns")
-        return int(renewed < len(found))  # one that cannot be read stays as it was recorded
+        return int(renewed < len(checks))
+    differing = sum(bool(check.differences) for check in checks)
     if differing:
         print(
-            f"falloff: {differing} of {len(found)} campaigns differ from what was recorded",
+            f"falloff: {differing} of {len(checks)} campaigns differ from what was recorded",
             file=sys.stderr,
         )
     return int(bool(differing))
@@ -524,7 +426,7 @@ def reproduce(archive: Path, minutes: float, fresh: bool) -> int:
     import experiment
     from analysis import reproducing, rerunning
 
-    run = partial(experiment.run_within, fresh=fresh, listen=experiment.progress())
+    run = partial(experiment.run_within, fresh=fresh)
     verdicts, file = rerunning.reproduce(archive, minutes, experiment.runnable, run)
     print(f"\n{reproducing.text(verdicts)}\nVerdicts: {file}")
     return reproducing.exit_code(verdicts)
@@ -542,8 +444,7 @@ def archive(file: Path) -> int:
     else:
         print("There is no report yet: it is built from the stored data.")
         make_report("stored", paths.REPORT)
-    made = archiving.write(file)
-    for line in made.left_out:
+    for line in archiving.write(file):
         print(f"left out: {line}", file=sys.stderr)
-    print(f"Archive: {made.file} ({made.files} files, {made.file.stat().st_size / 1e6:.1f} MB)")
+    print(f"Archive: {file} ({file.stat().st_size / 1e6:.1f} MB)")
     return 0

@@ -1,18 +1,15 @@
 """From names to a dataset: resolves a campaign for a testbed, runs what is missing of it, reads it."""
 
-import json
 import re
 import sys
 import time
 import tomllib
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from analysis import (
@@ -28,28 +25,16 @@ from analysis import (
     wording,
 )
 from analysis.evidence import verify
-from analysis.statistics import design as designs_of_plans
-from analysis.statistics import planning
-from analysis.statistics.design import Design, Statement
 from analysis.top500_lists import read_folder
 from runners import campaign as engine
 from runners import names as runner_names
-from runners import provenance, runner_named, session, slurm, tools
-from runners.campaign import Listener
-from runners.description import (
-    LEAST_BLOCKS,
-    file_faults,
-    for_preset,
-    for_testbed,
-    unknown_networks,
-)
+from runners import provenance, session, slurm, tools
+from runners.description import file_faults, for_preset, for_testbed
 from runners.journal import Folder, write_whole
 from runners.plan import Plan, resolve, with_blocks
 from runners.progress import Progress
 from runners.record import FalloffError, faulty, unknown
 from runners.testbeds import cluster_description
-
-SIMULATED_CASES = "hpl_paper-smith"  # the reference from whose falls a campaign is planned
 
 
 @dataclass(frozen=True)
@@ -67,11 +52,6 @@ class Parameters:
     blocks: int
     out: str
     data: str = ""
-
-    @property
-    def folder(self) -> Path:
-        """The folder `out` as a path."""
-        return paths.ROOT / self.out
 
     @classmethod
     def check(cls, names: Mapping[str, Any], besides: Collection[str] = ()) -> "Parameters":
@@ -98,8 +78,7 @@ class Parameters:
             rule = "must be 0 for the stored preset, and never negative"
             faults.append(f"blocks = {given['blocks']} {rule}")
         if faults:
-            known_names = ", ".join(known)
-            raise FalloffError(f"parameters: {'; '.join(faults)}. There are: {known_names}")
+            raise FalloffError(f"parameters: {'; '.join(faults)}. There are: {', '.join(known)}")
         return cls(**given)
 
 
@@ -125,7 +104,7 @@ def study(parameters: Parameters, module: ModuleType) -> Any:
         for found, suffix in ((dataset, ""), (today, "-today")):
             if found is not None:
                 testbed = attributes.testbed(found)["name"]
-                store.save(found, parameters.folder / f"{campaign}-{testbed}{suffix}.nc")
+                store.save(found, paths.ROOT / parameters.out / f"{campaign}-{testbed}{suffix}.nc")
     return module.analyse(**given)
 
 
@@ -136,11 +115,11 @@ def _measured(
     if parameters.data:
         return in_folder(paths.ROOT / parameters.data, campaign, is_needed), None
     described = _described(campaign)
-    testbed = parameters.testbed or described.get("testbed", "emulated")
+    testbed = parameters.testbed or described["testbed"]
     if parameters.preset == "stored" or parameters.preset not in described["presets"]:
         return stored(campaign, testbed), None
     plan = plan_campaign(campaign, testbed, parameters.preset, parameters.blocks)
-    run = store.read(run_campaign(plan, listen=progress()))
+    run = store.read(run_campaign(plan))
     if parameters.preset == "quick" and (paths.REFERENCE / f"{campaign}-{testbed}").exists():
         return stored(campaign, testbed), run
     return run, None
@@ -148,11 +127,25 @@ def _measured(
 
 def stored(campaign: str, testbed: str = "scale_model") -> xr.Dataset:
     """The reference campaign that is shipped; raises FalloffError when there is none of that name."""
-    folder = paths.REFERENCE / f"{campaign}-{testbed}"
-    if not folder.exists():
-        names = [one.name for one in paths.REFERENCE.iterdir() if one.is_dir()]
-        raise unknown("reference campaign", folder.name, names)
-    return store.read(folder)
+    return store.read(_reference(f"{campaign}-{testbed}"))
+
+
+def named(campaigns: Collection[str]) -> list[xr.Dataset]:
+    """Datasets of campaigns' folders, or of references by name; raises FalloffError for what is neither."""
+    return [
+        store.read(Path(name) if Path(name).is_dir() else _reference(name)) for name in campaigns
+    ]
+
+
+def _reference(name: str) -> Path:
+    folder = paths.REFERENCE / name
+    if not folder.is_dir():
+        raise unknown(
+            "reference campaign",
+            name,
+            [one.parent.name for one in paths.REFERENCE.glob("*/trials.json")],
+        )
+    return folder
 
 
 def in_folder(folder: Path, campaign: str, is_needed: bool = True) -> xr.Dataset | None:
@@ -171,40 +164,19 @@ def in_folder(folder: Path, campaign: str, is_needed: bool = True) -> xr.Dataset
     return store.read(found[0]) if found else None
 
 
-def studies(parameters: Parameters) -> experiments.Studies:
-    """The studies of all experiments as a notebook's parameters ask for them: of the references that are shipped, or
-    with `data` of the campaigns in that folder."""
-    return stored_studies(paths.ROOT / parameters.data if parameters.data else None)
-
-
-def stored_studies(folder: Path | None = None) -> experiments.Studies:
-    """The studies of all reference campaigns that are shipped, or of those in a folder, and of TOP500's lists; each is
-    made when it is first asked for."""
+def stored_studies(data: str = "") -> experiments.Studies:
+    """The studies of all reference campaigns that are shipped, or of those in the folder `data`, relative to the
+    repository, and of TOP500's lists; each is made when it is first asked for."""
 
     def read(campaign: str) -> xr.Dataset | None:
         if campaign == "lists":
             return read_folder(paths.TOP500)
-        if folder:
-            return in_folder(folder, campaign, is_needed=False)
-        testbed = _described(campaign).get("testbed", "emulated")
-        reference = paths.REFERENCE / f"{campaign}-{testbed}"
+        if data:
+            return in_folder(paths.ROOT / data, campaign, is_needed=False)
+        reference = paths.REFERENCE / f"{campaign}-{_described(campaign)['testbed']}"
         return store.read(reference) if reference.exists() else None
 
     return experiments.Studies(read)
-
-
-def named(campaigns: Collection[str]) -> list[xr.Dataset]:
-    """Datasets of campaigns' folders, or of references by name; raises FalloffError for what is neither."""
-    found = []
-    for name in campaigns:
-        folder = next(
-            (each for each in (Path(name), paths.REFERENCE / name) if each.is_dir()), None
-        )
-        if folder is None:
-            known = [one.name for one in paths.REFERENCE.iterdir() if one.is_dir()]
-            raise unknown("campaign's folder or reference", name, known)
-        found.append(store.read(folder))
-    return found
 
 
 def write_twin(name: str, found: twin.Twin, nodes: int, datasets: Collection[xr.Dataset]) -> Path:
@@ -231,7 +203,7 @@ def simulate_twin(
     between = {key: {"name": key, "short": key, **own} for key, own in machine["networks"].items()}
     for campaign in twin_prediction.campaigns(found, points, _described("hpl_scaling")["settings"]):
         plan = resolve(for_testbed(campaign, machine), machine, between)
-        simulated.append(store.read(run_campaign(plan, out, listen=progress())))
+        simulated.append(store.read(run_campaign(plan, out)))
     return simulated
 
 
@@ -286,7 +258,9 @@ def _extended(name: str) -> dict[str, Any]:
 
 
 def _described(campaign: str) -> dict[str, Any]:
-    return read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
+    """A campaign's description, with the testbed that it is for."""
+    described = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
+    return {"testbed": "emulated", **described}
 
 
 def listed() -> list[str]:
@@ -296,9 +270,8 @@ def listed() -> list[str]:
         try:
             campaign = _described(file.stem)
         except FalloffError as error:  # the others are there all the same
-            campaign = {"testbed": "?", "title": str(error)}
-        testbed = campaign.get("testbed", "emulated")
-        lines.append(f"{file.stem:16} {testbed:22} {campaign.get('title', '')}")
+            campaign = {"testbed": "?", "title": error}
+        lines.append(f"{file.stem:16} {campaign['testbed']:22} {campaign.get('title', '')}")
     return lines
 
 
@@ -308,33 +281,35 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     `blocks` overrides the preset's stopping rule.
     """
     described = _described(campaign)
-    found = file_faults(described, preset, runner_names())
-    machine = read_testbed(testbed or described.get("testbed", "emulated"))
+    if found := file_faults(described, preset, runner_names()):
+        raise faulty(f"campaign {campaign}", found)
+    machine = read_testbed(testbed or described["testbed"])
+    description = for_testbed(for_preset(described, preset), machine)
+    plan = resolve(description, machine, _networks(machine))
+    return with_blocks(plan, description, blocks) if blocks else plan
+
+
+def _networks(machine: Mapping[str, Any]) -> dict[str, Any]:
+    """All interconnects and paths that are described, and what a testbed says of its own."""
     between = read_toml(paths.INTERCONNECTS, "interconnects") | read_toml(paths.PATHS, "paths")
     for name, own in machine.get("networks", {}).items():
         between[name] = {"name": name, "short": name, **between.get(name, {}), **own}
-    if found:
-        raise faulty(f"campaign {campaign}", [*found, *unknown_networks(described, between)])
-    description = for_testbed(for_preset(described, preset), machine)
-    plan = resolve(description, machine, between)
-    return with_blocks(plan, description, blocks) if blocks else plan
+    return between
 
 
 def plan_replay(program: str, nodes: list[int], testbed: str, recording: str) -> Plan:
     """The campaign `programs` for one recorded program on so many nodes; `recording` is its checksum."""
-    described = _described("programs")
-    machine = read_testbed(testbed or described["testbed"])
+    described, machine = _described("programs"), read_testbed(testbed)
     if machine.get("kind") != "simulated":
-        raise FalloffError(
-            f"testbed {machine['name']} is not simulated, and only a simulation can replay: name smith"
-        )
+        remedy = "only a simulation can replay: name smith"
+        raise FalloffError(f"testbed {testbed} is not simulated, and {remedy}")
     networks = [name for name in described["factors"]["interconnect"] if name in machine["network"]]
-    factors = {"interconnect": networks, "nodes": nodes, "program": [program]}
-    settings = {**described["settings"], "recording": recording}
-    design = {**described["design"], "baseline_nodes": nodes[0]}
-    description = {**described, "factors": factors, "settings": settings, "design": design}
-    between = read_toml(paths.INTERCONNECTS, "interconnects")
-    return resolve(for_testbed(for_preset(description, "full"), machine), machine, between)
+    described |= {
+        "factors": {"interconnect": networks, "nodes": nodes, "program": [program]},
+        "settings": {**described["settings"], "recording": recording},
+        "design": {**described["design"], "baseline_nodes": nodes[0]},
+    }
+    return resolve(for_testbed(for_preset(described, "full"), machine), machine, _networks(machine))
 
 
 def runnable(campaign: str, testbed: str, preset: str) -> Plan:
@@ -350,10 +325,8 @@ def folder_of(plan: Plan, out: Path = paths.RAW) -> Folder:
     return Folder(out / f"{plan.name}-{plan.testbed['name']}-{plan.digest[:8]}")
 
 
-def run_campaign(
-    plan: Plan, out: Path = paths.RAW, fresh: bool = False, listen: Listener = engine.ignore
-) -> Path:
-    """Run what is missing of a plan and return its folder; a finished campaign is left as it is.
+def run_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False) -> Path:
+    """Run what is missing of a plan, showing its progress, and return its folder; a finished campaign is left as it is.
 
     With `fresh` an earlier folder is moved aside, not deleted. Raises FalloffError when the
     testbed cannot be had here.
@@ -363,24 +336,18 @@ def run_campaign(
         slurm.require_idle(folder)
         if missing := obstacles(plan):
             raise FalloffError("\n".join(missing))
-        session.run(plan, folder, listen, decided)
+        session.run(plan, folder, Progress(sys.stdout), decided)
     return folder.path
 
 
-def run_within(
-    plan: Plan,
-    seconds: float,
-    out: Path = paths.RAW,
-    fresh: bool = False,
-    listen: Listener = engine.ignore,
-) -> Path:
+def run_within(plan: Plan, seconds: float, out: Path, fresh: bool = False) -> Path:
     """As `run_campaign`, for so many seconds from now on; the first block always ends."""
     folder = folder_of(plan, out)
     notes = folder.notes() if folder.path.exists() and not fresh else []
     # The engine's budget counts from a campaign's first trial on.
     spent = sum(note["seconds"] for note in notes if note["event"] == "trial")
     stopping = replace(plan.stopping, time_budget_s=spent + max(seconds, 1.0))
-    return run_campaign(replace(plan, stopping=stopping), out, fresh, listen)
+    return run_campaign(replace(plan, stopping=stopping), out, fresh)
 
 
 def submit_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False) -> str:
@@ -419,12 +386,7 @@ def obstacles(plan: Plan) -> list[str]:
                 f"campaign {plan.name}: its largest matrix takes {needed / 1e9:.0f} GB, and all emulated nodes share the "
                 f"{memory / 1e9:.0f} GB of this machine; `--testbed smith` simulates it"
             )
-        commands = (
-            command
-            for trial in plan.trials()
-            for command in runner_named(trial.runner).commands(trial.point)
-        )
-        if any(command.ranks for command in commands):  # MPI programs
+        if any(command.ranks for command in engine.commands_of(plan)):  # MPI programs
             paced = "flop_s" in plan.testbed.get("node", {})
             names = [*names, "mpirun", *(["pace.so"] if paced else [])]
     for tool in names:
@@ -438,72 +400,6 @@ def obstacles(plan: Plan) -> list[str]:
 def decided(folder: Folder) -> bool:
     """Whether further blocks would change no answer of a campaign with planned looks."""
     return contrasts.is_over(derive.points(store.assemble(folder.path)))  # it runs: more each time
-
-
-def effort(plan: Plan) -> planning.Effort:
-    """What a plan's trials take and how its blocks differ, from its own folder, else the stored reference; and the
-    falls that the simulation of the paper's cases has. What neither knows is None, or no fall.
-
-    Raises FalloffError when the campaign judges no fall, or repeats itself exactly.
-    """
-    testbed, design = plan.testbed["name"], design_of(plan)
-    if plan.testbed["kind"] == "simulated":
-        raise FalloffError(
-            f"campaign {plan.name} on {testbed} repeats itself: there is nothing to plan"
-        )
-    if not design.judges_falls:
-        raise FalloffError(
-            f"campaign {plan.name} judges no fall over nodes: there is nothing to plan"
-        )
-    falls = [_simulated_fall(statement) for statement in design.primary]
-    known = {
-        "falls": tuple(fall or 0.0 for fall in falls),
-        "assumed": tuple(
-            "assumed, not simulated" if fall is None else "as simulated" for fall in falls
-        ),
-    }
-    for path in (folder_of(plan).path, paths.REFERENCE / f"{plan.name}-{testbed}"):
-        with suppress(FalloffError, KeyError):  # nothing is there, or levels were not run
-            points = derive.points(store.read(path))
-            # By today's statements.
-            again = {**attributes.design(points), "primary": plan.design["primary"]}
-            points = points.assign_attrs(design=json.dumps(again))
-            apart = contrasts.primary_differences(points).values
-            valid = int(np.isfinite(apart).all(axis=0).sum())
-            seconds = _seconds(Folder(path), plan, valid)
-            return planning.Effort(*seconds, planning.run_sd(apart), str(path), **known)
-    return planning.Effort(None, 0.0, None, "no run of this campaign", **known)
-
-
-def design_of(plan: Plan) -> Design:
-    """The design of a plan, with a look at its last block where none is planned."""
-    looks = plan.design.get("looks") or [max(plan.stopping.blocks, LEAST_BLOCKS)]
-    return designs_of_plans.of({**plan.design, "looks": looks})
-
-
-def _simulated_fall(statement: Statement) -> float | None:
-    """The fall of a statement in the simulation of the paper's cases; None where it lacks a network or node count."""
-    points = derive.points(store.read(paths.REFERENCE / SIMULATED_CASES)).squeeze("block")
-    with suppress(KeyError):
-        ratio = contrasts.log_ratios(points, statement.of, statement.against)
-        return float(-np.expm1(contrasts.differences(ratio, statement.start, statement.end)))
-    return None
-
-
-def _seconds(folder: Folder, plan: Plan, blocks: int) -> tuple[float | None, float]:
-    """The time of one valid block and of what precedes them [s]; None without one."""
-    survey = {trial.id for trial in plan.preamble}
-    seconds = {note["id"]: note["seconds"] for note in folder.notes() if note["event"] == "trial"}
-    survey_s = sum(took for trial, took in seconds.items() if trial in survey)
-    return ((sum(seconds.values()) - survey_s) / blocks if blocks else None), survey_s
-
-
-def _beside(campaign: str, testbed: str) -> xr.Dataset:
-    """The stored campaign of the same testbed, else of its own."""
-    is_there = (paths.REFERENCE / f"{campaign}-{testbed}").exists()
-    return stored(
-        campaign, testbed if is_there else _described(campaign).get("testbed", "emulated")
-    )
 
 
 def finding(campaign: str, dataset: xr.Dataset) -> str:
@@ -522,7 +418,10 @@ def finding(campaign: str, dataset: xr.Dataset) -> str:
     name = campaign if campaign in own else own[0]
     needed = [other for other, is_needed in read[name].items() if is_needed and other != campaign]
     testbed = attributes.testbed(dataset)["name"]
-    others = {other: _beside(other, testbed) for other in needed}
+    others = {}
+    for other in needed:
+        is_there = (paths.REFERENCE / f"{other}-{testbed}").exists()
+        others[other] = stored(other, testbed if is_there else _described(other)["testbed"])
     try:
         study = names[name].analyse(**others, **{campaign: dataset})
         sentence = wording.main_sentences(names[name].finding(study))
@@ -530,9 +429,3 @@ def finding(campaign: str, dataset: xr.Dataset) -> str:
         raise FalloffError(f"the dataset is not enough for one ({error})") from error
     beside = f" Beside the stored {', '.join(needed)}." if needed else ""
     return sentence + beside
-
-
-def progress() -> Listener:
-    """Show a campaign's progress: a bar on a terminal, else a line for each finished trial; at the end the trials without
-    a result."""
-    return Progress(sys.stdout)

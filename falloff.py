@@ -1,11 +1,11 @@
-# PYTHON_ARGCOMPLETE_OK
 """The command line of Falloff: its grammar, and how a mistake is answered."""
 
 import argparse
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -22,23 +22,14 @@ EXIT_CODES = (
 )
 FULL = (errno.ENOSPC, errno.EDQUOT)
 CLEAR = "\r\x1b[K"  # a progress bar may stand in the line
-TESTBED = {
-    "default": "",
-    "help": "a name in data/testbeds (default: the one that the campaign names)",
-}
+TESTBED = {"default": "", "help": "a name in data/testbeds (default: the campaign's own)"}
 SWITCH = {"action": "store_true"}
 FOLDER = {"type": Path, "metavar": "FOLDER"}
 COMPARED = paths.ROOT / "build" / "compare.svg"
 TWIN = paths.ROOT / "build" / "twin.svg"
-MISTAKES = {
-    "compare": 3,
-    "reproduce": 3,
-}  # exit codes where 1 and 2 are answers; elsewhere a mistake is 1, or argparse's 2
+# Where 1 and 2 are answers; elsewhere a mistake is 1, or argparse's 2.
+MISTAKES = {"compare": 3, "reproduce": 3}
 COLUMN = {"required": True, "metavar": "COLUMN"}
-TOOLS = (
-    "hpl, hpcc, dgemm, iperf3, iperf2, netperf, ping, frame_limit, fanout, udp_sizes, token_exchange, node_rates, "
-    "osu or imb"
-)
 
 
 class Parser(argparse.ArgumentParser):
@@ -80,41 +71,24 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action=Version, nargs=0, default=argparse.SUPPRESS, help=what)
     parsers = top.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(
-        name: str,
-        do: Callable[..., int],
-        summary: str,
-        details: str = "",
-        among=parsers,
-        exits: str = EXIT_CODES,
-    ) -> Callable[..., argparse.Action]:
-        added = among.add_parser(name, help=summary, description=details or summary, epilog=exits)
+    def command(name: str, do: Callable[..., int], summary: str, details: str = "", among=parsers):
+        texts = {"help": summary, "description": details or summary, "epilog": EXIT_CODES}
+        added = among.add_parser(name, **texts)
         added.set_defaults(do=do)
         return added.add_argument
 
     add = command("run", commands.run, "run a campaign, or what is missing of it")
-    campaign = add("campaign", nargs="?", default="", help="a name in data/campaigns")
-    campaign.completer = names_in(paths.CAMPAIGNS)
-    what = "print the campaigns that there are"
-    add("--list", **SWITCH, dest="listed", help=what)
-    what = (
-        "run nothing: print the minutes until it is decided, and how probable that is at each look"
-    )
-    add("--plan", **SWITCH, dest="planned", help=what)
-    add("--testbed", **TESTBED).completer = names_in(paths.TESTBEDS)
+    add("campaign", nargs="?", default="", help="a name in data/campaigns")
+    add("--list", **SWITCH, dest="listed", help="print the campaigns that there are")
+    add("--testbed", **TESTBED)
     add("--preset", default="full", help="the campaign's stopping rule: quick or full (default)")
     add("--repeats", type=positive, default=0, metavar="K", help="exactly K blocks instead")
     add("--fresh", **SWITCH, help="start anew; earlier trials are moved aside")
     add("--submit", **SWITCH, help="leave what is missing to a job of Slurm's")
     add("--pack", dest="packed", **FOLDER, help="also copy the campaign there, compressed")
 
-    add = command(
-        "status", commands.status, "what of each campaign is kept and missing, and its job"
-    )
-    campaign = add(
-        "campaign", nargs="?", default="", help="a name in data/campaigns (default: all that ran)"
-    )
-    campaign.completer = names_in(paths.CAMPAIGNS)
+    add = command("status", commands.status, "what of each campaign is kept and missing, its job")
+    add("campaign", nargs="?", default="", help="in data/campaigns (default: all that ran)")
 
     add = command(
         "report",
@@ -129,11 +103,11 @@ def parser() -> argparse.ArgumentParser:
     add("--claims", nargs="?", const="", metavar="SOURCE", help=claims)
     designs = "print designs alone; data/designs/nemo.toml explains the format"
     add("--design", type=Path, metavar="FILE", help=designs)
-    add("--out", **FOLDER, help="default: build/report")
+    add("--out", **FOLDER, default=paths.REPORT, help="default: build/report")
 
     add = command("doctor", commands.doctor, "what is here, what is missing, and the remedy")
-    cluster = "a cluster in data/testbeds: its nodes are asked and measured"
-    add("--testbed", default="", help=cluster).completer = names_in(paths.TESTBEDS)
+    cluster = "a cluster in data/testbeds: its nodes are asked"
+    add("--testbed", default="", help=cluster)
     rates = "measure one node's rates for the model of a simulated one, as TOML for data/testbeds"
     add("--rates", **SWITCH, help=rates)
 
@@ -146,11 +120,9 @@ def parser() -> argparse.ArgumentParser:
         "interconnect, nodes or ranks_per_node, rpeak (one node's theoretical peak in flop/s) and more; what is not "
         "given stays unknown. With --print the readings of the files are printed, and nothing is kept.",
     )
-    add("tool", help=TOOLS).completer = lambda **_: runner_names()
+    add("tool", help=", ".join(runner_names()))
     add("files", nargs="+", type=Path, metavar="FILE", help="an output, or a folder of them")
-    printed = (
-        "only print the readings of each file as JSON; of every tool, also those that are run here"
-    )
+    printed = "only print the readings of each file as JSON; also of tools that are run here"
     add("--print", **SWITCH, dest="printed", help=printed)
     words = {"dest": "words", "metavar": "NAME=VALUE", "action": "append", "default": []}
     add("--set", **words, help="of all files, such as nodes=4")
@@ -171,18 +143,8 @@ def parser() -> argparse.ArgumentParser:
     )
     add("argv", nargs="*", metavar="PROGRAM", help="after `--`: the command line to run")
     add("--keep", default="", dest="name", metavar="NAME", help="record the calls under this name")
-    add(
-        "--replay",
-        default="",
-        dest="replayed",
-        metavar="NAME",
-        help="replay what was recorded under this name",
-    )
-    add(
-        "--testbed",
-        default="smith",
-        help="a simulated one in data/testbeds, for --replay (default: smith)",
-    )
+    add("--replay", default="", dest="replayed", metavar="NAME", help="replay such a recording")
+    add("--testbed", default="smith", help="a simulated one, for --replay (default: smith)")
     more = "also on so many nodes, carried on from the recordings"
     add("--nodes", type=positive, nargs="+", default=[], metavar="N", help=more)
 
@@ -194,7 +156,8 @@ def parser() -> argparse.ArgumentParser:
         "Fit a model to two columns: `falloff fit universal_scalability FILE.csv --x nodes --y rate`. Without a model's name all "
         "models are compared, which needs blocks: `falloff fit FILE.csv --x nodes --y rate --block run`.",
     )
-    add("words", nargs="+", metavar="[MODEL] FILE.csv", help="MODEL: a name in analysis/models")
+    add("model", nargs="?", metavar="MODEL", help="a name in analysis/models")
+    add("file", type=Path, metavar="FILE.csv")
     add("--x", **COLUMN)
     add("--y", **COLUMN)
     add("--block", default="", metavar="COLUMN", help="what was measured together")
@@ -214,13 +177,8 @@ def parser() -> argparse.ArgumentParser:
         add(f"--{role}", default=column, metavar="COLUMN", help=f"of CSV files (default: {column})")
     better = {"choices": ("higher", "lower"), "default": "higher"}
     add("--better", **better, help="which y of a CSV file is better (default: higher)")
-    add(
-        "--figure",
-        type=Path,
-        default=COMPARED,
-        metavar="FILE.svg",
-        help="default: build/compare.svg",
-    )
+    drawn = {"type": Path, "metavar": "FILE.svg"}
+    add("--figure", **drawn, default=COMPARED, help="default: build/compare.svg")
     add("--json", dest="as_json", **SWITCH, help="print JSON instead")
     shown = "instead print what the tools of row N printed on both sides"
     add("--transcripts", dest="row", type=positive, metavar="N", help=shown)
@@ -236,8 +194,7 @@ def parser() -> argparse.ArgumentParser:
     add("campaigns", nargs="+", metavar="CAMPAIGN", help=what)
     add("--name", required=True, help="of the twin: data/testbeds/NAME.toml is written")
     add("--fit-only", **SWITCH, help="write the description and simulate nothing")
-    drawn = {"type": Path, "default": TWIN, "metavar": "FILE.svg"}
-    add("--figure", **drawn, help="default: build/twin.svg")
+    add("--figure", **drawn, default=TWIN, help="default: build/twin.svg")
 
     summary = "explore datasets in the browser: pick, leave out, click, ask what if"
     add = command("explore", commands.explore, summary)
@@ -288,13 +245,8 @@ def parser() -> argparse.ArgumentParser:
         "a file of `falloff evidence archive`, a folder of campaigns, or a name in data/reference"
     )
     add("archive", type=Path, metavar="ARCHIVE", help=archive)
-    add(
-        "--minutes",
-        type=above_zero,
-        default=15.0,
-        metavar="M",
-        help="of measuring at most (default: 15)",
-    )
+    minutes = {"type": above_zero, "default": 15.0, "metavar": "M"}
+    add("--minutes", **minutes, help="of measuring at most (default: 15)")
     add("--fresh", **SWITCH, help="run anew what an earlier call ran")
 
     add = command(
@@ -310,52 +262,28 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def names_in(folder: Path) -> Callable[..., Iterator[str]]:
-    """What completes a name of a description in a folder."""
-    return lambda **_: (file.stem for file in folder.glob("*.toml"))
+def within(kind: type, least: float, most: float) -> Callable[[str], float]:
+    """What reads a number within bounds; raises argparse's own error."""
+
+    def read(text: str) -> float:
+        with suppress(ValueError):
+            if least <= kind(text) <= most:
+                return kind(text)
+        what = "whole number" if kind is int else "number"
+        raise argparse.ArgumentTypeError(f"{text!r} is not a {what} from {least} to {most}")
+
+    return read
 
 
-def positive(text: str) -> int:
-    """A whole number from 1."""
-    return whole(text, 1, 10**6)
-
-
-def port(text: str) -> int:
-    """A TCP port, or 0 for any free one."""
-    return whole(text, 0, 65535)
-
-
-def whole(text: str, least: int, most: int) -> int:
-    """A whole number within bounds; raises argparse's own error."""
-    if not text.isdecimal() or not least <= int(text) <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
-    return int(text)
-
-
-def percentage(text: str) -> float:
-    number = float(text)
-    if not 0 < number < 100:
-        raise argparse.ArgumentTypeError("must be above 0 and below 100")
-    return number
-
-
-def above_zero(text: str) -> float:
-    number = float(text)
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError("must be above 0")
-    return number
+positive, port = within(int, 1, 10**6), within(int, 0, 65535)
+percentage, above_zero = within(float, 0.01, 99.99), within(float, 0.01, 10**6)
 
 
 def main() -> int:
     """Run the command line; a user's mistake ends in a line or two and exit code 1, never in a traceback."""
     mistake = MISTAKES.get("".join(sys.argv[1:2]), 0)
-    grammar = parser()
-    if "_ARGCOMPLETE" in os.environ:  # a shell asks what could stand next
-        import argcomplete
-
-        argcomplete.autocomplete(grammar)
     try:
-        arguments = vars(grammar.parse_args())
+        arguments = vars(parser().parse_args())
     except SystemExit as usage:
         raise SystemExit(mistake if usage.code and mistake else usage.code) from None
     do = arguments.pop("do")
@@ -371,8 +299,7 @@ def main() -> int:
     except OSError as error:
         if error.errno in FULL:
             kept = "finished trials are kept; make room, and the same command goes on"
-            full = f"the disk is full at {error.filename or 'a file'}: {kept}"
-            return refuse(full, mistake or 1)
+            return refuse(f"the disk is full at {error.filename or 'a file'}: {kept}", mistake or 1)
         if error.filename is None:
             raise
         unusable = f"{error.filename} cannot be read or written: {error.strerror}"
@@ -383,7 +310,7 @@ def main() -> int:
         return 130
 
 
-def refuse(message: str, code: int = 1) -> int:
+def refuse(message: str, code: int) -> int:
     """Print why something was not done, and return the exit code that says so."""
     print(f"{CLEAR if sys.stderr.isatty() else ''}falloff: {message}", file=sys.stderr)
     return code

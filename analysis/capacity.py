@@ -1,7 +1,7 @@
 """What a path of data/paths.toml can carry between its nodes, by the rates and delays of its parts."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,15 +14,14 @@ Place = int | str  # a node's number, or the name of a hub, switch or router
 
 @dataclass(frozen=True)
 class Hop:
-    """What passes from `start` to `end`, on a link or between a hub's wire and what is on it.
+    """What passes to `end`, a node, hub, switch or router, over a link or a hub's wire.
 
     All that passes `medium` shares one rate: a direction of a link, or a hub's wire both ways. `rate`
     [bit/s on the wire] is infinite where it is not shaped; bonded nodes have that of all their wires
     together. `delay` [s] is one way.
     """
 
-    medium: tuple[int, Place] | str
-    start: Place
+    medium: tuple[int, Place, Place] | str
     end: Place
     rate: float
     delay: float
@@ -30,15 +29,19 @@ class Hop:
 
 @dataclass(frozen=True)
 class Way:
-    """The shortest way from a node to another, and what it can carry.
-
-    `rate` [bit/s on the wire] is that of its slowest hop; `round_trip` [s] is twice the sum of its delays,
-    without queues.
-    """
+    """A shortest way from a node to another."""
 
     hops: tuple[Hop, ...]
-    rate: float
-    round_trip: float
+
+    @property
+    def rate(self) -> float:
+        """What its slowest hop carries [bit/s on the wire]."""
+        return min(hop.rate for hop in self.hops)
+
+    @property
+    def round_trip(self) -> float:
+        """Twice the sum of its delays [s], without queues."""
+        return 2 * sum(hop.delay for hop in self.hops)
 
 
 @dataclass(frozen=True)
@@ -54,36 +57,17 @@ def way(path: Mapping[str, Any], start: int, end: int) -> Way:
 
     Of bonded nodes, whose ways are alike, it is the first, at the rate of all together.
     """
-    hops = _shortest(_hops(path), start, end)
-    return Way(hops, min(hop.rate for hop in hops), 2 * sum(hop.delay for hop in hops))
+    return _shortest(path, start, end)[0]
+
+
+def between(path: Mapping[str, Any], start: int, end: int) -> set[str]:
+    """The carriers on any of the shortest ways between two nodes; bonded nodes have several."""
+    return {hop.end for way in _shortest(path, start, end) for hop in way.hops[:-1]}
 
 
 def carriers(path: Mapping[str, Any]) -> list[str]:
     """The hubs, then the switches, then the routers of a path's table: the order of `bytes_through`."""
     return [place for kind in ("hubs", "switches", "routers") for place in path.get(kind, {})]
-
-
-def between(path: Mapping[str, Any], start: int, end: int) -> set[str]:
-    """The carriers on any of the shortest ways between two nodes; bonded nodes have several."""
-    hops = _hops(path)
-
-    def apart(here: Place, there: Place) -> float:
-        try:
-            return len(_shortest(hops, here, there))
-        except ValueError:
-            return np.inf
-
-    whole = apart(start, end)
-    return {place for place in carriers(path) if apart(start, place) + apart(place, end) == whole}
-
-
-def travelled(path: Mapping[str, Any], settings: Mapping[str, Any], direction: str) -> Way:
-    """The way that a transfer's data take between the `sender` and the `receiver` of a campaign's settings.
-
-    Forward they go from one to the other, in reverse back. Raises ValueError when there is no way.
-    """
-    ends = settings["sender"], settings["receiver"]
-    return way(path, *(ends if direction == "forward" else ends[::-1]))
 
 
 def limits(path: Mapping[str, Any], flows: Sequence[tuple[int, int]]) -> Limits:
@@ -102,42 +86,36 @@ def limits(path: Mapping[str, Any], flows: Sequence[tuple[int, int]]) -> Limits:
     return Limits(own=len(flows) * wire_limit(own, mtu), shared=wire_limit(shared, mtu))
 
 
+def _shortest(path: Mapping[str, Any], start: int, end: int) -> list[Way]:
+    """All shortest ways, over no other node, as nodes pass nothing on; raises ValueError when there is none."""
+    hops, seen = _hops(path), {start}
+    begun: list[tuple[Hop, ...]] = [(hop,) for hop in hops[start]]
+    while begun:
+        if arrived := [Way(way) for way in begun if way[-1].end == end]:
+            return arrived
+        begun = [way for way in begun if isinstance(way[-1].end, str) and way[-1].end not in seen]
+        seen |= {way[-1].end for way in begun}
+        begun = [(*way, hop) for way in begun for hop in hops[way[-1].end]]
+    raise ValueError(f"no way leads from {start} to {end}")
+
+
 def _hops(path: Mapping[str, Any]) -> Mapping[Place, list[Hop]]:
-    """Both directions of every link and of all that is on a hub, by their start."""
+    """What leaves each place, in the order of the links."""
     hops: dict[Place, list[Hop]] = defaultdict(list)
-    for hop in _all_hops(path):
-        hops[hop.start].append(hop)
-    wires = len(hops[1]) if path.get("bonded", False) else 1
-    return {
-        start: [replace(hop, rate=wires * hop.rate) for hop in leaving]
-        for start, leaving in hops.items()
-    }
-
-
-def _all_hops(path: Mapping[str, Any]) -> Iterator[Hop]:
-    number = 0
-    for row in path.get("links", []):
-        forth = row.get("rate_bit_s", path.get("rate_bit_s", np.inf))
-        back, delay = row.get("rate_back_bit_s", forth), row.get("delay_s", 0.0)
+    for number, row in enumerate(path.get("links", [])):
+        forth, delay = (
+            row.get("rate_bit_s", path.get("rate_bit_s", np.inf)),
+            row.get("delay_s", 0.0),
+        )
+        back, end = row.get("rate_back_bit_s", forth), row["to"]
         for start in row["from"] if isinstance(row["from"], list) else [row["from"]]:
-            yield Hop((number, start), start, row["to"], forth, delay)
-            yield Hop((number, row["to"]), row["to"], start, back, delay)
-            number += 1
+            hops[start].append(Hop((number, start, end), end, forth, delay))
+            hops[end].append(Hop((number, end, start), start, back, delay))
     for hub, stations in path.get("hubs", {}).items():
         for station in stations:
-            yield Hop(hub, station, hub, path["rate_bit_s"], 0.0)
-            yield Hop(hub, hub, station, path["rate_bit_s"], 0.0)
-
-
-def _shortest(hops: Mapping[Place, Sequence[Hop]], start: Place, end: Place) -> tuple[Hop, ...]:
-    """The hops of the shortest way: breadth first, and over no other node, as nodes pass nothing on."""
-    frontier: list[tuple[Place, tuple[Hop, ...]]] = [(start, ())]
-    seen = {start}
-    for here, passed in frontier:  # it grows meanwhile
-        if here == end:
-            return passed
-        for hop in hops.get(here, ()):
-            if hop.end not in seen and (hop.end == end or isinstance(hop.end, str)):
-                seen.add(hop.end)
-                frontier.append((hop.end, (*passed, hop)))
-    raise ValueError(f"no way leads from {start} to {end}")
+            hops[station].append(Hop(hub, hub, path["rate_bit_s"], 0.0))
+            hops[hub].append(Hop(hub, station, path["rate_bit_s"], 0.0))
+    wires = len(hops[1]) if path.get("bonded") else 1
+    return defaultdict(
+        list, {at: [replace(hop, rate=wires * hop.rate) for hop in hops[at]] for at in [*hops]}
+    )

@@ -11,33 +11,34 @@ from runners.record import faulty
 from runners.two_level import TwoLevel, from_table
 
 CROSSBAR = "crossbar"  # the network without oversubscription, beside the designs
-# The unit of every number, by table; `data/designs/nemo.toml` says what each means.
-UNITS = {
+TEXT, TABLE = "text", "table"
+# What a row of each table says: a text, or a number of this unit; `data/designs/nemo.toml` says what each means.
+FIELDS = {
     "cluster": {"nodes": "1", "node_bandwidth": "B/s", "latency": "s", "unsubscribed_extra": "USD"},
-    "edges": {"ports": "1", "uplinks": "1", "uplink_bandwidth": "B/s", "price": "USD"},
+    "edges": {
+        "name": TEXT,
+        "ports": "1",
+        "uplinks": "1",
+        "uplink_bandwidth": "B/s",
+        "price": "USD",
+    },
     "cores": {
+        "name": TEXT,
+        "short": TEXT,
         "slots": "1",
         "supervisor_slots": "1",
         "cards": "1",
         "ports": "1",
         "price": "USD",
-        "card_price": "USD",
         "card_bandwidth": "B/s",
         "core_bandwidth": "B/s",
     },
-    "designs": {"nodes_per_edge": "1"},
-}
-TEXTS = {
-    "cluster": (),
-    "edges": ("name",),
-    "cores": ("name", "short"),
-    "designs": ("edge", "core"),
+    "designs": {"edge": TEXT, "core": TEXT, "nodes_per_edge": "1"},
 }
 # What an absent number means.
 ABSENT = {
     "unsubscribed_extra": math.nan,
     "supervisor_slots": 0,
-    "card_price": math.nan,
     "card_bandwidth": math.inf,
     "core_bandwidth": math.inf,
 }
@@ -49,10 +50,8 @@ SHOWN = {
     "cost": "cost $",
     "cost_per_node": "$ per node",
     "largest_cluster": "most nodes",
-    "free_ports": "free ports",
-    "free_slots": "free slots",
 }
-NOTE = "edge, core: oversubscription. Costs are those of the switches, unknown beyond the cards that have a price."
+NOTE = "edge, core: oversubscription. Costs are those of the switches, unknown beyond the cards in a core's price."
 
 
 @dataclass(frozen=True)
@@ -98,15 +97,16 @@ def check(described: Mapping[str, Any]) -> Designs:
     """The designs of a design file, a dict as TOML gives it; raises FalloffError naming every fault."""
     if faults := list(_misshapen(described)) or list(_misfits(described)):
         raise faulty(f"design file {described.get('name', '?')}", faults)
-    assumed = {
-        f"{place}.{key}": entry["source"]
-        for _, place, row in _rows(described)
-        for key, entry in row.items()
-        if isinstance(entry, dict) and entry["source"].startswith("assumed")
-    }
     groups = {
         group: {name: _plain(group, row) for name, row in described[group].items()}
         for group in ("edges", "cores", "designs")
+    }
+    assumed = {
+        f"{place}.{key}": entry["source"]
+        for group in FIELDS
+        for place, row in _rows(group, described[group])
+        for key, entry in row.items()
+        if isinstance(entry, dict) and entry["source"].startswith("assumed")
     }
     cluster = _plain("cluster", described["cluster"])
     return Designs(described["name"], described["title"], cluster, **groups, assumed=assumed)
@@ -114,62 +114,56 @@ def check(described: Mapping[str, Any]) -> Designs:
 
 def _plain(group: str, row: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a row of a group, and what those that are absent mean."""
-    numbers = {key: row[key]["value"] if key in row else ABSENT[key] for key in UNITS[group]}
-    return {**numbers, **{key: row[key] for key in TEXTS[group]}}
+    values = {key: row.get(key, ABSENT.get(key)) for key in FIELDS[group]}
+    return {key: each["value"] if isinstance(each, dict) else each for key, each in values.items()}
 
 
-def _rows(described: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Every row with the group that it belongs to and its place in the file."""
-    for group in UNITS:
-        rows = described.get(group)
-        if group == "cluster" or not isinstance(rows, dict):
-            yield group, group, rows
-        else:
-            yield from ((group, f"{group}.{name}", row) for name, row in rows.items())
+def _rows(group: str, rows: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every row of a group with its place in the file."""
+    if group == "cluster":
+        yield group, rows
+    else:
+        yield from ((f"{group}.{name}", row) for name, row in rows.items())
 
 
 def _misshapen(described: Mapping[str, Any]) -> Iterator[str]:
     """What is missing, unknown or not what it should be, a sentence each."""
-    yield from (f"{key} is unknown" for key in described if key not in ("name", "title", *UNITS))
-    yield from (f"[{group}] is missing" for group in UNITS if not described.get(group))
-    for key in ("name", "title"):
-        if not isinstance(described.get(key), str):
-            yield f"{key} must be a text"
-    for group, place, row in _rows({**dict.fromkeys(UNITS, {}), **described}):
-        if not isinstance(row, dict):
-            yield f"{place} must be a table"
-        elif row:
-            yield from _row_faults(group, place, row)
+    yield from _faults("", described, {"name": TEXT, "title": TEXT, **dict.fromkeys(FIELDS, TABLE)})
+    for group, fields in FIELDS.items():
+        rows = described.get(group)
+        for place, row in _rows(group, rows) if isinstance(rows, dict) else ():
+            yield from _faults(f"{place}.", row, fields)
 
 
-def _row_faults(group: str, place: str, row: Mapping[str, Any]) -> Iterator[str]:
-    wanted = (*TEXTS[group], *UNITS[group])
-    yield from (f"{place}.{key} is unknown" for key in row if key not in wanted)
-    lacking = [key for key in wanted if key not in row and key not in ABSENT]
-    yield from (f"{place}.{key} is missing" for key in lacking)
-    for key, value in row.items():
-        unit = UNITS[group].get(key)
-        if key in TEXTS[group] and not isinstance(value, str):
-            yield f"{place}.{key} must be a text"
-        elif unit and not _is_number(value, unit):
-            number = "a whole number from 1" if unit == "1" else "a number above 0"
-            yield f'{place}.{key} must be {{ value = {number}, unit = "{unit}", source = a text }}'
+def _faults(place: str, row: Any, fields: Mapping[str, str]) -> Iterator[str]:
+    if not isinstance(row, dict):
+        yield f"{place.rstrip('.')} must be a table"
+        return
+    yield from (f"{place}{key} is unknown" for key in row if key not in fields)
+    for key, unit in fields.items():
+        number = "a whole number from 1" if unit == "1" else "a number above 0"
+        wanted = f'{{ value = {number}, unit = "{unit}", source = a text }}'
+        if key not in row and key not in ABSENT:
+            yield f"{place}{key} is missing"
+        elif key in row and not _fits(row[key], unit):
+            yield f"{place}{key} must be {f'a {unit}' if unit in (TEXT, TABLE) else wanted}"
 
 
-def _is_number(entry: Any, unit: str) -> bool:
+def _fits(entry: Any, unit: str) -> bool:
+    if unit in (TEXT, TABLE):
+        return isinstance(entry, str) if unit == TEXT else bool(entry) and isinstance(entry, dict)
     if not isinstance(entry, dict) or set(entry) != {"value", "unit", "source"}:
         return False
-    kinds = (int,) if unit == "1" else (int, float)
-    fits = type(entry["value"]) in kinds and 0 < entry["value"] < math.inf
-    return fits and entry["unit"] == unit and isinstance(entry["source"], str)
+    is_number = type(entry["value"]) in ((int,) if unit == "1" else (int, float))
+    is_sourced = entry["unit"] == unit and isinstance(entry["source"], str)
+    return is_number and is_sourced and 0 < entry["value"] < math.inf
 
 
 def _misfits(described: Mapping[str, Any]) -> Iterator[str]:
-    """Names that mean two things, parts that are not there, and parts that do not fit together."""
+    """Parts that are not there, and parts that do not fit together."""
     edges, cores, designs = (described[group] for group in ("edges", "cores", "designs"))
     if CROSSBAR in designs:
         yield f"designs.{CROSSBAR}: the network without oversubscription has that name already"
-    yield from (f"{name!r} is in both [edges] and [cores]" for name in edges if name in cores)
     for name, row in cores.items():
         core = _plain("cores", row)
         if core["cards"] + core["supervisor_slots"] > core["slots"]:
@@ -214,10 +208,9 @@ def names(designs: Designs) -> dict[str, dict[str, str]]:
 def table(designs: Designs) -> pd.DataFrame:
     """A row for each design, indexed by `design`.
 
-    Columns: `edges`, `cards` (those in the core's price, or as many as are needed), `edge_oversubscription`,
-    `core_oversubscription` (1: none), `bisection` [B/s each way], `cost` [USD, of all switches], `cost_per_node` [USD],
-    `largest_cluster` [nodes, with all slots filled], `free_ports` and `free_slots` (with the cards that are there).
-    Costs are NaN where a price is unknown; they and what is free are NaN where the core has too few slots.
+    Columns: `edge_oversubscription`, `core_oversubscription` (1: none), `bisection` [B/s each way], `cost` [USD, of all
+    switches, NaN where they need more cards than are in the core's price], `cost_per_node` [USD] and `largest_cluster`
+    [nodes, with all slots filled].
     """
     rows = {design: _row(designs, design) for design in designs.designs}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("design")
@@ -227,23 +220,16 @@ def _row(designs: Designs, design: str) -> dict[str, float]:
     network = designs.network(design)
     edge, core = designs.parts(design)
     edges_per_card = core["ports"] // edge["uplinks"]
-    card_slots = core["slots"] - core["supervisor_slots"]
-    cards = max(core["cards"], math.ceil(network.edges / edges_per_card))
-    known = 1 if cards <= card_slots else math.nan
-    further = cards - core["cards"]
     cost = network.edges * edge["price"] + core["price"]
-    cost += further * core["card_price"] if further else 0
+    cost = cost if network.edges <= core["cards"] * edges_per_card else math.nan
+    card_slots = core["slots"] - core["supervisor_slots"]
     return {
-        "edges": network.edges,
-        "cards": cards,
         "edge_oversubscription": network.edge_oversubscription,
         "core_oversubscription": network.core_oversubscription,
         "bisection": network.bisection,
-        "cost": known * cost,
-        "cost_per_node": known * cost / network.nodes,
+        "cost": cost,
+        "cost_per_node": cost / network.nodes,
         "largest_cluster": card_slots * edges_per_card * network.nodes_per_edge,
-        "free_ports": known * (cards * core["ports"] - network.edges * network.uplinks),
-        "free_slots": known * (card_slots - cards),
     }
 
 
@@ -257,7 +243,7 @@ def text(designs: Designs) -> str:
     for place, reason in designs.assumed.items():
         *tables, key = place.split(".")
         row = getattr(designs, tables[0])
-        value, unit = (row[tables[1]] if tables[1:] else row)[key], UNITS[tables[0]][key]
+        value, unit = (row[tables[1]] if tables[1:] else row)[key], FIELDS[tables[0]][key]
         why = reason.removeprefix("assumed").lstrip(": ")
         lines.append(f"  {place} = {value:.6g} {unit.replace('1', '')}".rstrip() + f": {why}")
     return "\n".join(lines)

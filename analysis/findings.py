@@ -3,12 +3,20 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import xarray as xr
 
-from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, SIZE_OPEN, Control, Judgement
+from analysis.statistics.judgement import (
+    FALLS_OFF,
+    FLAT,
+    RISES,
+    SIZE_OPEN,
+    UNDECIDED,
+    Control,
+    Judgement,
+)
 from analysis.statistics.reproduction import Reproduction
 from analysis.wording import counted, percent, percent_range
 
@@ -67,6 +75,11 @@ def origin(experiment: str, dataset: xr.Dataset) -> dict:
 def evidence_of(dataset: xr.Dataset) -> str:
     """The kind of a dataset's evidence."""
     return dataset.evidence.values.ravel()[0].item()
+
+
+def resting_on(dataset: xr.Dataset, n: int, interval: str = "", of: str = "block") -> str:
+    """What a number rests on, in words: its interval where it has one, how many of what, and the kind of evidence."""
+    return ", ".join(filter(None, (interval, counted(n, of), f"{evidence_of(dataset)} evidence")))
 
 
 def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
@@ -171,6 +184,14 @@ def today_of(found: Reproduction | None, run: xr.Dataset | None) -> dict | None:
         "n": found.blocks,
         "digest": run.attrs["campaign_hash"],
     }
+
+
+def above(interval: Sequence[float], value: float) -> str:
+    """Whether all of an interval lies above a value; empty where it is not known (NaN)."""
+    low, high = interval
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    return "yes" if low > value else "no" if high < value else UNDECIDED
 
 
 def known(value) -> float | None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import xarray as xr
@@ -20,6 +21,7 @@ from runners.journal import write_whole
 TITLE = "Does a cluster's efficiency fall off with its interconnect?"
 SUBTITLE = "Published experiments on interconnects, made rerunnable"
 LAST = ("95_methods",)  # these close it
+FIGURE = r"^!\[.*\]\(figures/(?P<label>\w+)\.svg\)\{.*\}$"  # in a section's Markdown
 DIGITS = 8  # of a digest that are shown: enough to tell it from all others here
 # Figures of the PDF go where there is room.
 FLOATING = "```{=typst}\n#show figure.where(kind: image): set figure(placement: auto)\n```"
@@ -82,9 +84,7 @@ def markdown(
     columns: bool = False,
 ) -> str:
     """The whole document, from its sections and the datasets that they rest on; as PDF it may have two `columns`."""
-    opening, *others = _each_figure_once(
-        [_with_evidence(section, datasets) for section in sections]
-    )
+    opening, *others = _with_evidence(sections, datasets)
     used = {
         name: None
         for section in sections
@@ -140,38 +140,27 @@ def _missing(left_out: Sequence[str]) -> str:
     return f"::: small\n**Not run or left out**, and the remedy:\n\n{lines}\n:::"
 
 
-def _each_figure_once(texts: Iterable[str]) -> list[str]:
-    """The texts, in which a figure that stood before, with its line of evidence, is only referred to."""
-    seen: set[str] = set()
-
-    def once(found: re.Match) -> str:
-        if found["label"] in seen:
-            return f"[](#fig:{found['label']}) shows it."
-        seen.add(found["label"])
-        return found[0]
-
-    figure = r"^!\[.*\]\(figures/\w+\.svg\)\{#fig:(?P<label>[\w-]+) .*\}$(?:\n\n::: evidence\n(?:.*\n)*?:::)?"
-    return [re.sub(figure, once, text, flags=re.MULTILINE) for text in texts]
-
-
-def _with_evidence(section: Section, datasets: Mapping[str, xr.Dataset]) -> str:
-    """The section's Markdown with what each figure rests on folded under it; only HTML shows it.
+def _with_evidence(
+    sections: Iterable[Section], datasets: Mapping[str, xr.Dataset]
+) -> Iterator[str]:
+    """Each section's Markdown with what each figure rests on folded under it; only HTML shows it. A figure that stood before
+    is only referred to.
 
     Each campaign leads to its row of the provenance and, in the explorer, to the transcript of every trial.
     """
+    seen: set[str] = set()
 
-    def under(found: re.Match) -> str:
+    def shown(section: Section, found: re.Match) -> str:
         label = found["label"]
+        if label in seen:
+            return f"[](#fig:{label.replace('_', '-')}) shows it."
+        seen.add(label)
         lines = [f"- {_source(name, datasets)}" for name in section.rests_on[label]]
         trace = f"`falloff evidence trace {label}` prints every command, digest and transcript behind it."
         return "\n".join([found[0], "", "::: evidence", *lines, "", trace, ":::"])
 
-    return re.sub(
-        r"^!\[.*\]\(figures/(?P<label>\w+)\.svg\)\{.*\}$",
-        under,
-        section.markdown,
-        flags=re.MULTILINE,
-    )
+    for section in sections:
+        yield re.sub(FIGURE, partial(shown, section), section.markdown, flags=re.MULTILINE)
 
 
 def _source(name: str, datasets: Mapping[str, xr.Dataset]) -> str:

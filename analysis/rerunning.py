@@ -10,7 +10,7 @@ import json
 import os
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -99,7 +99,9 @@ def reproduce(
         "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "machine": f"{host['hostname']} ({host['cpu_model'] or host['architecture']}, kernel {host['kernel']})",
         "minutes": took / 60,
-        "described_otherwise": {name: differences(rerun) for name, rerun in chosen.items()},
+        "described_otherwise": {
+            name: keys for name, rerun in chosen.items() if (keys := differences(rerun))
+        },
     }
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / reproducing.RECORD, reproducing.as_json(verdicts, about))
@@ -109,11 +111,12 @@ def reproduce(
 def _of_experiments(found: Sequence[Path]) -> dict[str, Path]:
     """Of each campaign that an experiment reads the folder on the campaign's own testbed, else the first."""
     folders: dict[str, Path] = {}
+    known = experiments.all_campaigns()
     for folder in found:
         plan = Folder(folder).plan()
-        if plan.name in experiments.all_campaigns():
-            file = paths.CAMPAIGNS / f"{plan.name}.toml"
-            own = tomllib.loads(file.read_text(encoding="utf-8")).get("testbed", "emulated")
+        if plan.name in known:
+            described = (paths.CAMPAIGNS / f"{plan.name}.toml").read_text(encoding="utf-8")
+            own = tomllib.loads(described).get("testbed", "emulated")
             if plan.name not in folders or plan.testbed["name"] == own:
                 folders[plan.name] = folder
     return folders
@@ -202,24 +205,7 @@ def cut(dataset: xr.Dataset, archived: Plan, plan: Plan) -> xr.Dataset:
     )
 
 
-def differences(rerun: Rerun) -> str:
-    """What of a campaign is described otherwise here than in the archive; empty where nothing is."""
-    archived, plan = rerun.archived, rerun.plan
-    points = {levels(trial, plan): trial for trial in archived.trials() if trial.role == "point"}
-    settings = [
-        key
-        for trial in plan.blocks[0]
-        for key in _apart(points.get(levels(trial, plan), trial).point, trial.point)
-    ]
-    found = {
-        f"testbed {plan.testbed['name']} in": _apart(archived.testbed, plan.testbed),
-        "settings": settings,
-    }
-    return "; ".join(
-        f"{what} {listed([*dict.fromkeys(keys)])}" for what, keys in found.items() if keys
-    )
-
-
-def _apart(was: Mapping, now: Mapping) -> Iterable[str]:
-    """The keys whose values differ."""
+def differences(rerun: Rerun) -> list[str]:
+    """What the testbed here says otherwise than the archive's."""
+    was, now = rerun.archived.testbed, rerun.plan.testbed
     return [key for key in {**was, **now} if was.get(key) != now.get(key)]

@@ -22,10 +22,8 @@ def faults(dataset: xr.Dataset) -> list[str]:
     found = []
     for section, arrays in (("coordinates", dataset.coords), ("variables", dataset.data_vars)):
         known = schema()[section]
-        found += [f"{section}: '{name}' is missing" for name in known.keys() - arrays.keys()]
-        found += [
-            f"{section}: '{name}' is not in the schema" for name in arrays.keys() - known.keys()
-        ]
+        for name in known.keys() ^ arrays.keys():
+            found.append(f"'{name}' is {'missing' if name in known else 'not in the schema'}")
         for name in known.keys() & arrays.keys():
             found += _faults_of(name, dataset.variables[name], known[name])
     absent = schema()["attributes"].keys() - dataset.attrs.keys()
@@ -41,17 +39,13 @@ def check(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def _faults_of(name: str, array: xr.Variable, wanted: dict) -> list[str]:
-    found = []
-    if list(array.dims) != wanted["dims"]:
-        found.append(f"'{name}' has dimensions {list(array.dims)}, not {wanted['dims']}")
+    present = {"dims": list(array.dims), **array.attrs}
+    keys = [key for key in ("dims", "units", "long_name") if present.get(key) != wanted.get(key)]
+    found = [f"'{name}' has {key} {present.get(key)!r}, not {wanted.get(key)!r}" for key in keys]
     if array.dtype.kind not in KINDS[wanted["type"]]:
         found.append(f"'{name}' is {array.dtype}, not {wanted['type']}")
-    for key in ("units", "long_name"):
-        present, right = array.attrs.get(key), wanted.get(key)
-        if present != right:
-            found.append(f"'{name}' has {key} {present!r}, not {right!r}")
     strange = set(array.values.tolist()) - set(wanted["values"]) if "values" in wanted else set()
-    found += [
-        f"'{name}' holds {value!r}, not one of {wanted['values']}" for value in sorted(strange)
+    return [
+        *found,
+        *(f"'{name}' holds {value!r}, not one of {wanted['values']}" for value in strange),
     ]
-    return found

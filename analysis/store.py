@@ -66,7 +66,6 @@ def assemble(folder: Path) -> xr.Dataset:
         "started": _iso(starts.min()) if starts.size else "",
         "ended": _iso((dataset.start + dataset.wall_time).max().item()) if starts.size else "",
         "stopped_by": source.stopped_by(),
-        "extensions": source.extensions(),
         "design": json.dumps(plan.design),
         "interconnects": json.dumps(plan.interconnects),
         "caveat": _caveat(plan.testbed, plan.design["factors"]),

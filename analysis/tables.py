@@ -34,8 +34,6 @@ def require_numbers(table: pd.DataFrame, *columns: str) -> None:
             raise FalloffError(
                 f"column {column!r} holds text where numbers belong: {text!r} in line {table.index[row] + 2}"
             )
-        if not pd.api.types.is_numeric_dtype(table[column]):
-            raise FalloffError(f"column {column!r} holds text where numbers belong")
 
 
 def refuse(table: pd.DataFrame, is_wrong: pd.Series, reason: str) -> None:

@@ -22,8 +22,7 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     Variables: `goodput` one way or forward and `total` of all ways [bit/s], `share` of the wire limit [1],
     `cpu_local` and `cpu_remote` [processors], `cost_local` and `cost_remote` [s/B]: CPU time of an end, and
     that for each byte, both ways and warm-up included. They are NaN where more than MOST_UNATTRIBUTED of
-    the machine's CPU time belongs to no node; that share is `unattributed` [1]. `busy` are the machine's
-    processors in use. Over (path, mtu, direction) `limit` [bit/s] of all ways, NaN without a rate, and
+    the machine's CPU time belongs to no node. `busy` are the machine's processors in use. Over (path, mtu, direction) `limit` [bit/s] of all ways, NaN without a rate, and
     `full` [bit/s], which a path in full use reaches. Raises FalloffError when there is no iperf3 trial.
     """
     dataset = dataset.reset_coords()  # else each step below carries all of a trial's settings along
@@ -41,7 +40,6 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
         "iperf3",
         goodput=dataset.goodput,
         total=total,
-        unattributed=unattributed,
         busy=dataset.host_cpu_time / seconds,
         **{f"cpu_{end}": time.where(is_attributed) / seconds for end, time in cpu_time.items()},
     )

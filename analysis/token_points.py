@@ -6,7 +6,7 @@ path describes, as the byte counters of its hubs, switches and routers say.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,23 +27,13 @@ ASTRAY = 0.25
 Pair = tuple[int, int]  # the nodes of a producer and its consumer
 
 
-@dataclass(frozen=True)
-class Place:
-    """A path's place in the design: its `topology`, and the `rate` [bit/s] of its wires."""
-
-    path: str
-    topology: str
-    rate: float
-
-
-def places(dataset: xr.Dataset) -> tuple[Place, ...]:
-    """The places of the paths that were planned, in the design's order."""
+def places(dataset: xr.Dataset) -> dict[tuple[str, float], str]:
+    """The paths that were planned, by their topology in the design and the rate [bit/s] of their wires."""
     planned, paths = design(dataset), interconnects(dataset)
     topology_of = {path: name for name, listed in planned["topologies"].items() for path in listed}
-    return tuple(
-        Place(path, topology_of[path], paths[path]["rate_bit_s"])
-        for path in planned["factors"]["path"]
-    )
+    return {
+        (topology_of[path], paths[path]["rate_bit_s"]): path for path in planned["factors"]["path"]
+    }
 
 
 def pairs_of(given: Mapping[str, Any], count: int) -> list[Pair]:
@@ -83,41 +73,35 @@ def token_limit(path: Mapping[str, Any], pairs: Sequence[Pair], token_bytes):
     return sum_limit(path, pairs) / 8 * token_bytes / message_wire_bytes(token_bytes, path["mtu"])
 
 
-def passage(dataset: xr.Dataset) -> xr.Dataset:
-    """What the byte counters on the way say of all trials with a reading, over (trial).
+def astray(dataset: xr.Dataset) -> xr.DataArray:
+    """Whether the tokens of a trial took another way than described (1) or not (0), over (trial); NaN without a reading.
 
-    `least` [1] is what a place on the described way passed, at worst, over the tokens that had to pass it: above 1, as
-    frames have headers. `beside` [1] is what a place off the way passed, at worst, over the least that one on it did;
-    0 where all are on it. Both are NaN where there is no reading. `astray` says whether tokens took another way.
+    A place on the way passes more than the tokens that have to pass it, as frames have headers. A place off the way
+    passes next to nothing.
     """
     paths, given = interconnects(dataset), settings(dataset)
     written = (dataset.token_throughput * given["window_s"]).sum("run").values
-    shares: dict[tuple[str, int], np.ndarray] = {}
-    least, beside = np.full((2, dataset.sizes["trial"]), np.nan)
+
+    @cache
+    def shares(name: str, count: int) -> np.ndarray:
+        """Over (place, pair): the share of what a pair exchanges that the place passes; bonded wires share evenly."""
+        ways = [between(paths[name], *pair) for pair in pairs_of(given, count)]
+        share = 0.5 if paths[name].get("bonded") else 1.0
+        return share * np.array([[place in way for way in ways] for place in carriers(paths[name])])
+
+    strays = np.full(dataset.sizes["trial"], np.nan)
     for trial, (name, pairs) in enumerate(zip(dataset.path.values, dataset.pairs.values)):
         if name not in paths or np.isnan(pairs) or not written[trial].any():
             continue
-        count = int(pairs)
-        if (name, count) not in shares:
-            shares[name, count] = _shares(paths[name], pairs_of(given, count))
-        tokens = shares[name, count] @ (2 * written[trial, :count])  # there and back
+        tokens = shares(name, int(pairs)) @ (2 * written[trial, : int(pairs)])  # there and back
         passed, on_way = dataset.bytes_through.values[trial, : len(tokens)], tokens > 0
-        least[trial] = (passed[on_way] / tokens[on_way]).min()
-        beside[trial] = passed[~on_way].max(initial=0.0) / passed[on_way].min()
-    astray = (least < 1) | (beside > ASTRAY)
-    columns = {"least": least, "beside": beside, "astray": astray}
-    return xr.Dataset({name: ("trial", values) for name, values in columns.items()})
+        beside = passed[~on_way].max(initial=0.0) / passed[on_way].min()
+        strays[trial] = (passed[on_way] < tokens[on_way]).any() or beside > ASTRAY
+    return xr.DataArray(strays, dims="trial")
 
 
-def _shares(path: Mapping[str, Any], pairs: Sequence[Pair]) -> np.ndarray:
-    """Over (place, pair): the share of what a pair exchanges that the place passes; bonded wires share evenly."""
-    ways = [between(path, *pair) for pair in pairs]
-    share = 0.5 if path.get("bonded") else 1.0
-    return np.array([[share * (place in way) for way in ways] for place in carriers(path)])
-
-
-def points(dataset: xr.Dataset, astray: xr.DataArray) -> xr.Dataset:
-    """The points over (block, path, pairs, token_bytes), without the trials that are `astray`, over (trial).
+def points(dataset: xr.Dataset, strays: xr.DataArray) -> xr.Dataset:
+    """The points over (block, path, pairs, token_bytes), without the trials that went `astray`.
 
     `runs` [B/s], over (run, ...) too, is the tokens written by all producers x size over the common window;
     `throughput` [B/s] the harmonic mean of a trial's runs. A run in which a pair has no reading is NaN, and so are all
@@ -127,8 +111,8 @@ def points(dataset: xr.Dataset, astray: xr.DataArray) -> xr.Dataset:
     token_bytes), is what the wires carry. Raises FalloffError when there is no token trial.
     """
     dataset = dataset.reset_coords()  # else each step carries all of a trial's settings along
-    each = dataset.token_throughput.where(~astray)
-    round_trip = dataset.token_round_trip.where(~astray).mean(["pair", "run"])
+    each = dataset.token_throughput.where(strays != 1)
+    round_trip = dataset.token_round_trip.where(strays != 1).mean(["pair", "run"])
     whole = each.notnull().sum("pair") == dataset.pairs
     runs = _laid_out(dataset, each.sum("pair").where(whole), "run")
     limit = _limits(dataset, runs)

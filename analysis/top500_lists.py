@@ -5,6 +5,7 @@ import io
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,6 @@ from python_calamine import CalamineWorkbook
 from analysis import paths
 from runners.record import FalloffError
 
-SUFFIXES = (".tsv", ".csv", ".txt", ".xls", ".xlsx")
 OLE, ZIP = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PK\x03\x04"  # how XLS and XLSX begin
 # What is read of a list, and what its headings were called over the years, letters and digits only.
 COLUMNS = {
@@ -29,7 +29,6 @@ COLUMNS = {
     "site": ("site",),
     "manufacturer": ("manufacturer",),
 }
-NUMBERS = ("rank", "rmax", "rpeak", "cores")
 SYSTEMS = 500  # of a whole list
 TITLE_ROWS = 20  # above the headings: the older workbooks begin with a title
 UNITS = {"m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15, "e": 1e18}  # flop/s, of Mflop/s, GFlop/s, ...
@@ -41,7 +40,7 @@ Rows = list[list[str]]
 
 @dataclass(frozen=True)
 class Lists:
-    """The systems of all lists, a row each, and notes on what of the files was left out.
+    """The systems of all lists, a row each, and notes on what of the files was left out or is odd.
 
     Columns are `list` (YYYY-MM), `rank`, `rmax` and `rpeak` [flop/s], `efficiency` (Rmax over Rpeak, NaN where one of
     them is not usable), `cores`, `site`, `manufacturer`, `interconnect`, `listed_family` (the list's own), `family`
@@ -53,36 +52,36 @@ class Lists:
 
 
 def read_folder(folder: Path) -> Lists:
-    """All list files in a folder; without files, or a folder, there are no systems.
+    """All files in a folder but README.md; without files, or a folder, there are no systems.
 
     A file that cannot be read is left out with a note; raises FalloffError naming all faults when none can be.
     """
-    files = {file for file in folder.glob("[!.]*") if file.is_file() and file.name != "README.md"}
-    lists = sorted(file for file in files if file.suffix.lower() in SUFFIXES)
-    left_out = sorted(file.name for file in files.difference(lists))
-    notes = [f"{name} was not read: no {', '.join(SUFFIXES)}" for name in left_out]
-    blank = pd.DataFrame(columns=["list", "efficiency", "family", "generation", *COLUMNS])
-    read, faults = {"": blank}, []
-    for file in lists:
+    read: dict[str, pd.DataFrame] = {}
+    notes, faults = [], []
+    for file in sorted(folder.glob("[!.]*")):
+        if not file.is_file() or file.name == "README.md":
+            continue
         try:
             month = _month(file)
             if month in read:
                 raise FalloffError(f"there is another list of {month}; keep one of them")
             read[month] = _systems(file.read_bytes(), month)
-            lacking = int(read[month].efficiency.isna().sum())
-            if lacking:
-                notes.append(f"{file.name}: {lacking} systems have no usable RMax or RPeak")
-            notes += [f"{file.name}: {note}" for note in _doubts(read[month])]
+            notes += [f"{file.name}: {doubt}" for doubt in _doubts(read[month])]
         except (FalloffError, OSError) as error:
             faults.append(f"{file}: {error}")
-    if faults and len(read) == 1:
+    if faults and not read:
         raise FalloffError("\n".join(faults))
     notes += [f"Left out: {fault}" for fault in faults]
-    return Lists(pd.concat(list(read.values())[bool(lists) :], ignore_index=True), tuple(notes))
+    blank = pd.DataFrame(columns=["list", "efficiency", "family", "generation", *COLUMNS])
+    systems = pd.concat(read.values(), ignore_index=True) if read else blank
+    return Lists(systems, tuple(notes))
 
 
 def _doubts(systems: pd.DataFrame) -> Iterator[str]:
     """What of a list is not as TOP500 publishes it."""
+    lacking = int(systems.efficiency.isna().sum())
+    if lacking:
+        yield f"{lacking} systems have no usable RMax or RPeak"
     if len(systems) != SYSTEMS or set(systems["rank"]) != set(range(1, SYSTEMS + 1)):
         yield f"{len(systems)} of {SYSTEMS} systems are there, and every share is of these"
     above = systems[systems.efficiency > 1]
@@ -104,34 +103,32 @@ def _month(file: Path) -> str:
 
 def _systems(content: bytes, month: str) -> pd.DataFrame:
     """One list's systems, those rows that have a rank."""
-    tables = list(_tables(content))
-    places = [(table, row) for table in tables for row in range(min(len(table), TITLE_ROWS))]
+    places = [
+        (table, row) for table in _tables(content) for row in range(min(len(table), TITLE_ROWS))
+    ]
     if not places:
         raise FalloffError("it holds no table")
     table, at = max(places, key=lambda place: len(_headings(place[0][place[1]])))
-    headings, width = _headings(table[at]), len(table[at])
-    lacking = [name for name in ("rank", "rmax", "rpeak") if name not in headings]
-    if lacking or not {"interconnect", "listed_family"} & headings.keys():
-        there = ", ".join(filter(None, table[at]))[:200] or "nothing"
+    titles, rows, width = table[at], table[at + 1 :], len(table[at])
+    headings = _headings(titles)
+    has_rates = {"rank", "rmax", "rpeak"} <= headings.keys()
+    if not has_rates or headings.keys().isdisjoint({"interconnect", "listed_family"}):
+        there = ", ".join(filter(None, titles))[:200] or "nothing"
         raise FalloffError(
             f"it needs the columns Rank, RMax, RPeak and Interconnect (or Interconnect Family); its headings are: {there}"
         )
-    if any(any(row[width:]) for row in table[at:]):
+    if any(any(row[width:]) for row in rows):
         raise FalloffError(
             "a row has more cells than there are headings: quote the fields with the separator in them"
         )
-    rows = [[*row, *[""] * (width - len(row))] for row in table[at + 1 :]]
-    systems = pd.DataFrame(
-        {
-            name: [row[headings[name]] if name in headings else "" for row in rows]
-            for name in COLUMNS
-        },
-        dtype=str,
-    )
-    for name in NUMBERS:
+    whole = [[*row, *[""] * (width - len(row))][:width] for row in rows]
+    cells = pd.DataFrame(whole, columns=range(width), dtype=str)
+    columns = {name: cells[headings[name]] if name in headings else "" for name in COLUMNS}
+    systems = pd.DataFrame(columns, index=cells.index, dtype=str)
+    for name in ("rank", "rmax", "rpeak", "cores"):
         systems[name] = _numbers(systems[name])
     for name in ("rmax", "rpeak"):
-        systems[name] = systems[name].where(systems[name] > 0) * _unit(table[at][headings[name]])
+        systems[name] = systems[name].where(systems[name] > 0) * _unit(titles[headings[name]])
     systems = systems[systems["rank"].notna()].astype({"rank": int})
     systems["efficiency"] = systems.rmax / systems.rpeak
     if not systems.efficiency.notna().any():
@@ -147,11 +144,11 @@ def _systems(content: bytes, month: str) -> pd.DataFrame:
 def _headings(cells: list[str]) -> dict[str, int]:
     """The place of each of COLUMNS that a row of headings has; units in brackets are no part of a heading."""
     names = [re.sub(r"[\[(].*?[\])]|[^a-z0-9]", "", cell.lower()) for cell in cells]
-    return {
-        name: next(names.index(title) for title in titles if title in names)
+    places = {
+        name: [names.index(title) for title in titles if title in names]
         for name, titles in COLUMNS.items()
-        if set(titles) & set(names)
     }
+    return {name: found[0] for name, found in places.items() if found}
 
 
 def _numbers(cells: pd.Series) -> pd.Series:
@@ -173,43 +170,40 @@ def _tables(content: bytes) -> Iterator[Rows]:
     An .xls may hold text as well. Raises FalloffError when it is neither a workbook nor text.
     """
     if content.startswith((OLE, ZIP)):
-        for rows in _sheets(content):
-            yield [[str(cell).removesuffix(".0").strip() for cell in row] for row in rows]
+        yield from _sheets(content)
         return
-    text = _text(content)
+    if b"\0" in content:
+        raise FalloffError("it is neither text nor an Excel workbook")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
     for separator in "\t,;":
-        try:
+        with suppress(csv.Error):  # a field that never ends: it is not this separator
             lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
             yield [[cell.strip() for cell in row] for row in lines]
-        except csv.Error:  # a field that never ends: it is not this separator
-            continue
 
 
-def _sheets(content: bytes) -> list[list]:
+def _sheets(content: bytes) -> list[Rows]:
     """The rows of each sheet; raises FalloffError when it is no readable workbook."""
     try:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(content))
-        return [workbook.get_sheet_by_name(name).to_python() for name in workbook.sheet_names]
+        sheets = [workbook.get_sheet_by_name(name).to_python() for name in workbook.sheet_names]
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a damaged workbook can make the reader's native code panic
         reason = str(error)[:150]
         raise FalloffError(f"it is no readable Excel workbook: {reason}") from None
-
-
-def _text(content: bytes) -> str:
-    marked = content.startswith((b"\xff\xfe", b"\xfe\xff"))
-    for encoding in ("utf-16",) if marked else ("utf-8-sig", "cp1252"):
-        try:
-            text = content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if "\0" not in text:
-            return text
-    raise FalloffError("it is neither text nor an Excel workbook")
+    return [
+        [[str(cell).removesuffix(".0").strip() for cell in row] for row in rows] for rows in sheets
+    ]
 
 
 @cache
+def _families() -> Mapping[str, Mapping]:
+    return tomllib.loads(paths.FAMILIES.read_text(encoding="utf-8"))
+
+
 def families() -> Mapping[str, str]:
     """Titles of the families of data/interconnect_families.toml, and of the two that no name has."""
     titles = {name: table["title"] for name, table in _families().items()}
@@ -219,35 +213,26 @@ def families() -> Mapping[str, str]:
 def family(listed: str, interconnect: str) -> str:
     """The family of a system by its list's "Interconnect Family" and "Interconnect", either of which may be "".
 
-    The list's own family counts. Where it has none that is known, the name does.
+    The list's own family counts. Where it has none that is known, the name does: whole words count, and of the families'
+    phrases the longest, so that Myrinet 10G is no Ethernet. A name with phrases of several families is MIXED.
     """
-    by_column = {value: name for name, table in _families().items() for value in table["listed"]}
-    nothing = _words(listed) in NOTHING and _words(interconnect) in NOTHING
-    named = by_column.get(_words(listed)) or by_name(interconnect)
-    return named or (NOT_STATED if nothing else OTHER)
-
-
-def by_name(interconnect: str) -> str:
-    """The family whose phrases a name has, MIXED when it has several families', "" when none.
-
-    Whole words count, and of phrases the longest, so that Myrinet 10G is no Ethernet.
-    """
-    phrases = {phrase: name for name, table in _families().items() for phrase in table["phrases"]}
-    longest_first = sorted(map(re.escape, phrases), key=len, reverse=True)
-    pattern = rf"(?<!\S)(?:{'|'.join(longest_first)})(?!\S)"
-    named = {phrases[phrase] for phrase in re.findall(pattern, _words(interconnect))}
-    return MIXED if len(named) > 1 else "".join(named)
+    listed, name = _words(listed), _words(interconnect)
+    for title, table in _families().items():
+        if listed in table["listed"]:
+            return title
+    phrases = {phrase: title for title, table in _families().items() for phrase in table["phrases"]}
+    longest_first = "|".join(sorted(map(re.escape, phrases), key=len, reverse=True))
+    named = {phrases[phrase] for phrase in re.findall(rf"(?<!\S)(?:{longest_first})(?!\S)", name)}
+    if len(named) > 1:
+        return MIXED
+    nothing = listed in NOTHING and name in NOTHING
+    return named.pop() if named else NOT_STATED if nothing else OTHER
 
 
 def generation(interconnect: str) -> str:
     """InfiniBand's data rate as a name says it, such as DDR; "" when it does not."""
     rates = set(re.findall(r"(?<!\S)([sdqfehnx]dr\d*)(?!\S)", _words(interconnect)))
     return rates.pop().upper() if len(rates) == 1 else ""
-
-
-@cache
-def _families() -> Mapping[str, Mapping]:
-    return tomllib.loads(paths.FAMILIES.read_text(encoding="utf-8"))
 
 
 def _words(text: str) -> str:

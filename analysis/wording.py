@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 UNKNOWN = "—"
@@ -92,6 +92,11 @@ def counted(count: int, noun: str) -> str:
 def listed(words: Sequence[str], last: str = "and") -> str:
     """Words as in "a, b and c"."""
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def paragraphs(*parts: Iterable[str]) -> str:
+    """Paragraphs of sentences as Markdown; what is empty is left out."""
+    return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in parts)))
 
 
 def day(moment: str) -> str:

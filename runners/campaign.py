@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, 
 from runners import manifest, provenance, runner_named
 from runners.journal import UNAVAILABLE, Folder
 from runners.plan import Plan
-from runners.record import Outcome, Transcript, Trial, judge, to_json
+from runners.record import Command, Outcome, Transcript, Trial, judge, to_json
 
 # What `run` returns when time ran out; no stopping rule, so that the next session goes on from there.
 DEADLINE = "deadline"
@@ -21,8 +21,8 @@ _ALLOWANCE = 1.25
 
 @dataclass(frozen=True)
 class Event:
-    """What the engine reports: `started`, `finished` or `kept` trials, and the campaign's `ended`; a session that has
-    to wait for another one reports `waiting` first.
+    """What the engine reports: trials that `started` or `finished`, and the campaign's `ended`; a session that has to
+    wait for another one reports `waiting` first.
 
     `done` of `total` trials are there; `eta_s` is None until every kind of trial has been timed once.
     """
@@ -89,6 +89,11 @@ def run(
         manifest.write(folder.path)
     progress.tell("ended", None, message=ended_by)
     return ended_by
+
+
+def commands_of(plan: Plan) -> List[Command]:
+    """What the trials of a plan execute."""
+    return [c for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point)]
 
 
 def _lost(folder: Folder) -> Set[str]:
@@ -214,12 +219,8 @@ class _Progress:
         return left > 0 and (needed <= left or not self._has_begun)
 
     def not_kept(self, trials: Iterable[Trial]) -> List[Trial]:
-        """Those of the trials that are missing; the listener hears of the others."""
-        wanted = [trial for trial in trials if trial.id in self._missing]
-        for trial in trials:
-            if trial not in wanted:
-                self.tell("kept", trial)
-        return wanted
+        """Those of the trials that are missing."""
+        return [trial for trial in trials if trial.id in self._missing]
 
     def keep(self, trial: Trial, transcript: Transcript, seconds: float) -> None:
         """Write a trial's transcript and note its outcome."""

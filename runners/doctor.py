@@ -1,4 +1,4 @@
-"""Ask the nodes of a user's cluster what they are, measure them, and hold both against the testbed's description.
+"""Ask the nodes of a user's cluster what they are, and hold that against the testbed's description.
 
 `Answers` are what a script of runners/probes prints, by host; a host that did not answer has {"error": the reason}.
 `Facts` are, by host, what node_state.py there prints, with `tcp` as a text, and `networks`: for each
@@ -11,11 +11,10 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from statistics import mean, median
-from typing import Any, Dict, Hashable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Hashable, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from runners import dgemm, iperf3, slurm, tools
-from runners.record import FalloffError, Trial, judge
+from runners import iperf3, slurm, tools
+from runners.record import FalloffError
 from runners.testbeds import cluster as cluster_testbed
 from runners.testbeds import cluster_launch, fabric, remote
 
@@ -24,19 +23,15 @@ HERE, UNKNOWN, DIFFERS, MISSING = "here", "unknown", "DIFFERS", "MISSING"
 Answers = Mapping[str, Mapping[str, Any]]
 Facts = Answers
 
-_STATE, _REACH, _NOISE = (tools.PROBES / f"node_{what}.py" for what in ("state", "reach", "noise"))
+_STATE, _REACH = (tools.PROBES / f"node_{what}.py" for what in ("state", "reach"))
 _TOOLS = ("xhpl", "dgemm", "iperf3", "ping")
 # iperf3's own, and one among those that MPI takes as they come.
 _PORTS = (iperf3.PORT, 50505)
 _TOGETHER = 16  # nodes that reach for each other at a time, all pairs of them
-_PATIENCE_S, _NOISE_S, _DGEMM_S, _LIMIT_S = 9.0, 5.0, 2.0, 60.0
-_K = 128  # an ordinary block size of HPL
+_PATIENCE_S, _LIMIT_S = 9.0, 60.0
 
-_HELD = 0.1  # of a node's memory
 _SHOWN = 4  # hosts by name
 _STEADY = "performance"  # the governor under which a clock does not follow the load
-_NOISY = 0.01  # of a node's time: at every step HPL waits for the node that lost most
-_SLOW = 0.95  # of the median node: HPL runs at the pace of the slowest
 _FULL_FRAMES = "full frames are lost"
 
 _OF_ONE_KIND = "describe nodes of each kind as a testbed of their own"
@@ -48,13 +43,14 @@ _ALIKE = (
     ("cpu_model", "processor", _OF_ONE_KIND),
     ("processors", "number of processors", f"set hyper-threading alike, or {_OF_ONE_KIND}"),
     ("tcp", "TCP", "give net.ipv4.tcp_congestion_control, tcp_rmem and tcp_wmem the same values"),
+    ("governor", "CPU governor", "`cpupower frequency-set --governor performance`"),
 )
 # What to do about a node that does not answer, by what its error has in it.
 _CURES = {
     "Permission denied": "give it your public key with `ssh-copy-id`",
     "Host key verification failed": "log in by hand once, and compare its key",
     "Could not resolve": "correct its name in `hosts`",
-    "modules ": "`module avail` lists what is there: correct `modules`",
+    "module": "`module avail` lists what is there: correct `modules`",
     "": "see whether it is up and lets you in by hand, or take it out of the testbed",
 }
 
@@ -73,7 +69,7 @@ class Line:
 def report(description: Mapping[str, Any]) -> int:
     """Print the checklist of a cluster as it is found; 1 if anything is missing or differs.
 
-    Under Slurm that is done in an allocation; outside of one it asks for one first. Raises FalloffError
+    Under Slurm the nodes are asked in an allocation; outside of one it is asked for first. Raises FalloffError
     when it is no cluster, or its nodes cannot be asked.
     """
     if description["kind"] != "cluster":
@@ -99,7 +95,7 @@ def report(description: Mapping[str, Any]) -> int:
 
 
 def lines(description: Mapping[str, Any]) -> Iterator[Line]:
-    """The checklist of a cluster, its hosts included; each line when it is known, in half a minute or so."""
+    """The checklist of a cluster, its hosts included; each line when it is known, in some seconds."""
     cluster = remote.cluster(description)
     for obstacle in cluster_testbed.unavailable(description):
         yield Line(MISSING, obstacle)
@@ -116,9 +112,7 @@ def lines(description: Mapping[str, Any]) -> Iterator[Line]:
         yield from network(name, asked, facts)
     for name in next(iter(facts.values()))["tools"]:
         yield tool(name, facts)
-    yield from _met(cluster, facts)
-    yield from noise(remote.ask(cluster, _NOISE, [str(_NOISE_S)], _LIMIT_S))
-    yield dgemm_rates({**description, "hosts": list(facts)}, facts)
+    yield from ports(_met(cluster, facts))
 
 
 def _facts(cluster: remote.Cluster, description: Mapping[str, Any]) -> Facts:
@@ -129,13 +123,6 @@ def _facts(cluster: remote.Cluster, description: Mapping[str, Any]) -> Facts:
     with suppress(FalloffError):  # is among the obstacles; elsewhere it has to be where it is here
         places["mpirun"] = [cluster_launch.find_mpirun(cluster, configured)]
     states = remote.ask(cluster, _STATE, [json.dumps(places)], _LIMIT_S)
-    if cluster.modules:  # is it they that cannot be loaded?
-        silent = tuple(host for host in states if "error" in states[host])
-        modules = f"modules {', '.join(cluster.modules)}"
-        again = remote.ask(replace(cluster, hosts=silent, modules=()), _STATE, ["{}"], _LIMIT_S)
-        for host, answer in again.items():
-            if "error" not in answer:
-                states[host] = {"error": f"{modules}: {states[host]['error']}"}
     networks = description["networks"]
     return {host: _described(networks, state) for host, state in states.items()}
 
@@ -182,15 +169,11 @@ def reached(facts: Facts) -> List[Line]:
 
 def alike(facts: Facts) -> List[Line]:
     """What should be the same on all nodes, and the governor: under most a run begins slower than it ends."""
-    governors = {host: state["governor"] for host, state in facts.items()}
-    remedy = f"`cpupower frequency-set --governor {_STEADY}`"
-    return [
-        *(
-            _agreement(what, {host: state[fact] for host, state in facts.items()}, remedy)
-            for fact, what, remedy in _ALIKE
-        ),
-        _as_described("CPU governor", _STEADY, governors, remedy),
-    ]
+    lines = []
+    for fact, what, remedy in _ALIKE:
+        values = {host: state[fact] for host, state in facts.items()}
+        lines.append(_as_described(what, _STEADY if fact == "governor" else None, values, remedy))
+    return lines
 
 
 def sizes(description: Mapping[str, Any], facts: Facts) -> List[Line]:
@@ -198,17 +181,12 @@ def sizes(description: Mapping[str, Any], facts: Facts) -> List[Line]:
     ranks, threads = description.get("ranks_per_node", 1), description.get("threads", 1)
     memory, faults = description.get("memory_bytes", 1), {}
     for host, state in facts.items():
-        total, free = state["memory_bytes"], state["available_bytes"]
         if state["processors"] < ranks * threads:
             need = f"too few processors for {ranks} ranks of {threads} threads"
             faults.setdefault(f"{need}: lower `ranks_per_node` or `threads`", []).append(host)
-        if total and total < memory:
+        if state["memory_bytes"] < memory:
             fault = f"less memory than {memory:g} bytes: correct `memory_bytes` of the testbed"
             faults.setdefault(fault, []).append(host)
-        if total and free and free < (1 - _HELD) * total:
-            fault = f"others hold more than {_HELD:.0%} of the memory"
-            names = "`ps -eo rss,user,comm --sort -rss` names them"
-            faults.setdefault(f"{fault}: {names}", []).append(host)
     return [Line(DIFFERS, f"{_named(hosts)}: {fault}") for fault, hosts in faults.items()]
 
 
@@ -256,13 +234,12 @@ def tool(name: str, facts: Facts) -> Line:
     for host, program in programs.items():
         digest = program["digest"] and f"SHA-256 {program['digest']}"
         texts[host] = ", ".join(filter(None, (program["path"], digest)))
-    return _agreement(name, texts, "install the same on all nodes")
+    return _as_described(name, None, texts, "install the same on all nodes")
 
 
-def _met(cluster: remote.Cluster, facts: Facts) -> Iterator[Line]:
-    """Let nodes reach for each other, in groups that share the first."""
+def _met(cluster: remote.Cluster, facts: Facts) -> Iterator[Answers]:
+    """What node_reach.py says in groups of nodes that share the first."""
     first, *others = facts
-    groups = []
     for start in range(0, len(others), _TOGETHER - 1):
         hosts = (first, *others[start : start + _TOGETHER - 1])
         addresses: Dict[str, Dict[str, str]] = {name: {} for name in facts[first]["networks"]}
@@ -271,30 +248,24 @@ def _met(cluster: remote.Cluster, facts: Facts) -> Iterator[Line]:
                 if place:
                     addresses[name][host] = place["address"]
         words = [json.dumps(addresses), str(_PATIENCE_S), *map(str, _PORTS)]
-        answers = remote.ask(replace(cluster, hosts=hosts), _REACH, words, _LIMIT_S)
-        silent, met = _answered("reach", answers)
-        yield from silent
-        groups.append(met)
-    yield from ports(groups)
+        yield remote.ask(replace(cluster, hosts=hosts), _REACH, words, _LIMIT_S)
 
 
-def ports(groups: Sequence[Answers]) -> List[Line]:
+def ports(groups: Iterable[Answers]) -> List[Line]:
     """Who is not reached at which port, from the answers of node_reach.py in each group of nodes that met."""
+    found = []
     taken: Dict[int, Dict[str, None]] = {}  # by other programs
     visits: Dict[Tuple[str, str], Dict[str, List[str]]] = {}  # why each failed, or ""
-    meetings = [
-        (host, name, answer)
-        for answers in groups
-        for host, networks in answers.items()
-        for name, answer in networks.items()
-    ]
-    for host, name, answer in meetings:
-        for port in answer["taken"]:
-            taken.setdefault(port, {})[host] = None
-        for visited, visit in answer["others"].items():
-            for port, reason in visit["ports"].items():
-                visits.setdefault((name, port), {}).setdefault(visited, []).append(reason)
-    found = []
+    for host, networks in (item for answers in groups for item in answers.items()):
+        if "error" in networks:
+            found.append(Line(UNKNOWN, f"whom {host} reaches: {networks['error']}"))
+            continue
+        for name, answer in networks.items():
+            for port in answer["taken"]:
+                taken.setdefault(port, {})[host] = None
+            for visited, visit in answer["others"].items():
+                for port, reason in visit["ports"].items():
+                    visits.setdefault((name, port), {}).setdefault(visited, []).append(reason)
     for port, hosts in taken.items():
         remedy = "is another program's: `ss -tlnp` names it"
         found.append(Line(MISSING, f"port {port} of {_named(list(hosts))} {remedy}"))
@@ -307,9 +278,9 @@ def ports(groups: Sequence[Answers]) -> List[Line]:
             where = f"network {name}, port {port} of {_named(hosts)}"
             found.append(Line(MISSING, f"{where}: {reason}; {remedy}"))
     if visits and not found:
-        networks = " and ".join(dict.fromkeys(name for name, _ in visits))
+        names = " and ".join(dict.fromkeys(name for name, _ in visits))
         numbers = ", ".join(dict.fromkeys(port for _, port in visits))
-        found.append(Line(HERE, f"all nodes reach each other on {networks} at ports {numbers}"))
+        found.append(Line(HERE, f"all nodes reach each other on {names} at ports {numbers}"))
     return found
 
 
@@ -323,87 +294,22 @@ def _unreached(visited: Mapping[str, Sequence[str]]) -> Dict[str, str]:
     return {host: failed[host][0] for host in mostly or failed if failed[host]}
 
 
-def noise(answers: Answers) -> List[Line]:
-    """Whose time others take, from the answers of node_noise.py, for which all nodes measured at the same time."""
-    found, measured = _answered("noise", answers)
-    if not measured:
-        return found
-    shares = {
-        host: mean(each["noise_share"] for each in answer["processors"])
-        for host, answer in measured.items()
-    }
-    worst = max(shares, key=lambda host: shares[host])
-    longest = max(each["most_s"] - each["median_s"] for each in measured[worst]["processors"])
-    most = f"{shares[worst]:.2%} of {worst}, up to {longest * 1e3:.1f} ms at once"
-    noisy = [host for host, share in shares.items() if share > _NOISY]
-    if not noisy:
-        return [*found, Line(HERE, f"noise: others take at most {most}")]
-    remedy = f"`top` on {worst} shows what runs there: stop what is not needed"
-    what = f"noise: others take more than {_NOISY:.0%} of {_named(noisy)}, most {most}"
-    return [*found, Line(DIFFERS, f"{what}: {remedy}")]
-
-
-def dgemm_rates(description: Mapping[str, Any], facts: Facts) -> Line:
-    """Measure DGEMM on all nodes at once, with the ranks and threads of the description."""
-    if not all(state["tools"]["dgemm"] for state in facts.values()):
-        remedy = "`make setup` in a folder that all of them see"
-        return Line(UNKNOWN, f"DGEMM: not every node has the program: {remedy}")
-    name, each = next(iter(description["networks"])), description.get("ranks_per_node", 1)
-    ranks = each * len(facts)
-    point = {"interconnect": name, "nodes": ranks, "K": _K, "duration_s": _DGEMM_S}
-    commands = [replace(command, ranks_per_node=each) for command in dgemm.commands(point)]
-    networks = {name: description["networks"][name]}
-    try:
-        with cluster_testbed.open_testbed(description, networks) as opened:
-            transcript = opened.run(Trial("doctor", "survey", "dgemm", 0, 1, point), commands)
-    except FalloffError as error:
-        return Line(UNKNOWN, f"DGEMM: {error}")
-    outcome = judge(transcript, dgemm.parse)
-    if outcome.status != "ok":
-        return Line(UNKNOWN, f"DGEMM: {outcome.reason}")
-    rates = outcome.readings[0].value
-    sums = [sum(rates[rank : rank + each]) for rank in range(0, ranks, each)]
-    return speeds("DGEMM", dict(zip(facts, sums)), "Gflop/s")
-
-
-def speeds(what: str, rates: Mapping[str, float], unit: str) -> Line:
-    """Who is slow: below the median node by so much that HPL on all nodes would show it."""
-    middle = median(rates.values())
-    slow = [f"{host} {rate / middle:.0%}" for host, rate in rates.items() if rate < _SLOW * middle]
-    if slow:
-        below = f"{', '.join(slow)} of the median node's {middle:.4g} {unit}"
-        remedy = "look for heat, a capped clock, missing memory; or leave it out"
-        return Line(DIFFERS, f"{what}: {below}: {remedy}")
-    least = min(rates.values()) / middle
-    return Line(HERE, f"{what}: {middle:.4g} {unit} a node, the slowest {least:.1%} of that")
-
-
-def _answered(what: str, answers: Answers) -> Tuple[List[Line], Answers]:
-    """Who did not answer, and why; and the answers of the others."""
-    errors = {host: answer["error"] for host, answer in answers.items() if "error" in answer}
-    silent = [Line(UNKNOWN, f"{what} of {_named(hosts)}: {why}") for why, hosts in _holders(errors)]
-    return silent, {host: answer for host, answer in answers.items() if host not in errors}
-
-
 def _rate(bit_s: float) -> str:
     return f"{bit_s / 1e9:g} Gbit/s"
 
 
 def _as_described(
-    what: str, described: Optional[str], values: Mapping[str, Optional[str]], remedy: str
+    what: str, described: Optional[str], values: Mapping[str, Optional[Hashable]], remedy: str
 ) -> Line:
-    """Whether all nodes have what is described; what they do not tell or is not described has to agree."""
-    if described is None or set(values.values()) in ({described}, {None}):
-        return _agreement(what, values, remedy)
-    others = {host: value for host, value in values.items() if value != described}
-    return Line(DIFFERS, f"{what}: {described} is expected, {_who_has(others)}: {remedy}")
-
-
-def _agreement(what: str, values: Mapping[str, Hashable], remedy: str) -> Line:
-    """HERE with the value that all hosts have, UNKNOWN when none tells it, else DIFFERS with who has which."""
-    if len(set(values.values())) > 1:
+    """HERE with the value that all nodes have; UNKNOWN when none tells it; DIFFERS, with who has which, when they do not
+    agree with each other, or with what is described."""
+    found = set(values.values())
+    if described is not None and found not in ({described}, {None}):
+        others = {host: value for host, value in values.items() if value != described}
+        return Line(DIFFERS, f"{what}: {described} is expected, {_who_has(others)}: {remedy}")
+    if len(found) > 1:
         return Line(DIFFERS, f"{what}: {_who_has(values)}: {remedy}")
-    value = next(iter(values.values()))
+    (value,) = found
     return Line(UNKNOWN, what) if value is None else Line(HERE, f"{what}: {value}")
 
 

@@ -96,7 +96,7 @@ class Row:
 
     `sizes` are N, NB, P and Q. `time_text` (s) and `rate_text` (Gflop/s) are as printed, since their last digit is
     their precision. `check` is PASSED, FAILED or unchecked; `residual` is None when unchecked. `doubt` says why
-    the residual may be another row's, empty otherwise.
+    the residual is missing or may be another row's, empty otherwise.
     """
 
     variant: str
@@ -111,13 +111,11 @@ class Row:
 @dataclass(frozen=True)
 class Run:
     """One run of xhpl in an output: the version in its title, empty when that is missing; its complete
-    rows; why these are not all results that were asked for, empty when they are; and whether it is only rows, without
-    the lines that HPL prints around them."""
+    rows; and why these are not all results that were asked for, empty when they are."""
 
     version: str
     rows: Tuple[Row, ...]
     fault: str
-    only_rows: bool = False
 
 
 def commands(point: Settings) -> List[Command]:
@@ -198,8 +196,6 @@ def results(text: str) -> List[Result]:
 
 def _result(run: Run, row: Row, settings: Settings) -> Result:
     """A row as a result; of NVIDIA, or of nobody knows whom, its rate may be a little off, which is noted."""
-    if run.only_rows:
-        return Result((), settings, _ONLY_ROWS)
     off = _VENDOR_OFF if not run.version or run.version.startswith("NVIDIA") else 0.0
     work, seconds, note = operations(row.sizes["N"]) / 1e9, float(row.time_text), ""
     if off and work and seconds and not rate_agrees(work, row.time_text, row.rate_text):
@@ -319,8 +315,8 @@ def _read(lines: List[str]) -> Optional[Run]:
             moments, is_new = [], False
     version, ended = _first(_VENDOR_TITLE, lines) or _first(_TITLE, lines), _ended(lines)
     if not (version or ended or any(map(_AROUND.match, lines))):
-        rows_ = (*found, pending) if pending else tuple(found)
-        return Run("", rows_, "", only_rows=True) if rows_ else None
+        alone = [replace(row, doubt=_ONLY_ROWS) for row in (*found, pending) if row]
+        return Run("", tuple(alone), "") if alone else None
     if not (version or found or pending or ended):
         return None
     fault = _miscount(lines, len(found)) if ended else _stop(found, pending)

@@ -54,6 +54,7 @@ _END = re.compile(r"[ \t](sender|receiver)[ \t]*$")
 # What 3.12 writes once for each stream, into one object.
 _OF_EACH_STREAM = ("sock_bufsize", "sndbuf_actual", "rcvbuf_actual", "target_bitrate")
 _UDP = "a test of UDP, which is read as udp_sizes, from --json alone"
+_BIDIR = "--bidir sends and receives in one thread, where one way may stall the other: run each way by itself"
 _LARGEST = 2**63  # integers of a report; a damaged one may be beyond any float
 _LATE_S = 0.5  # by which the sender's last interval may end after the receiver's summary
 _ROUNDING = 1e-3  # of a rate against its own bytes and seconds: iperf 3.0 printed six digits
@@ -171,7 +172,7 @@ def _text_readings(part: str, streams: int) -> List[Reading]:
         raise Unreadable(_UDP)
     listed = iperf_text.rows(part)
     if any(row.role for row in listed):
-        raise Unreadable("the text of --bidir is not read: use --json")
+        raise Unreadable(_BIDIR)
     ends: Dict[str, List[iperf_text.Row]] = {"sender": [], "receiver": []}
     for row in listed:
         end = _END.search(row.rest)
@@ -238,11 +239,10 @@ def _refuse_an_error(report: Report) -> None:
 
 
 def _unique(pairs: Sequence[Tuple[str, Any]]) -> Report:
-    """A JSON object; iperf3 3.7 to 3.10 wrote the sums of both directions under one name."""
+    """A JSON object; of --bidir iperf3 3.7 to 3.10 wrote the sums of both ways under one name."""
     sums = [name for name, _ in pairs if name.startswith("sum")]
     if len(set(sums)) < len(sums):
-        remedy = "for both ways at once use iperf3 3.12"
-        raise Unreadable(f"iperf3's report gives both directions one name: {remedy}")
+        raise Unreadable(_BIDIR)
     found = dict(pairs)
     if any(value != found[name] for name, value in pairs if name not in _OF_EACH_STREAM):
         raise Unreadable("iperf3's report has two values for one name: reports are mixed")
@@ -256,7 +256,7 @@ def settings(report: Report) -> Dict[str, Any]:
     named = {
         "version": str(part(report, "start").get("version", "unknown")).replace("iperf ", ""),
         "protocol": asked.get("protocol"),
-        "direction": ("both" if _goes_both_ways(report) else direction) if asked else None,
+        "direction": direction if asked else None,
         "streams": asked.get("num_streams"),
         "duration_s": asked.get("duration"),
         "omit_s": asked.get("omit"),
@@ -268,9 +268,7 @@ def settings(report: Report) -> Dict[str, Any]:
 def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
     """What a test measured, from its client's report and, where it is there, its server's.
 
-    TCP: goodput [bit/s] as the receiver counted it, and retransmits of the sender; for both ways at once
-    these are of the client's sending, and goodput_reverse and retransmits_reverse of the server's. Where
-    the reports have them: mss [B], rtt_mean [s] of the sending kernel, goodput_interval [bit/s] of the
+    goodput [bit/s] as the receiver counted it and, where the reports have them, retransmits of the sender, mss [B], rtt_mean [s] of the sending kernel, goodput_interval [bit/s] of the
     receiver without omitted intervals, and cpu_sender and cpu_receiver, shares of one core.
     """
     _refuse_an_error(report)
@@ -281,9 +279,9 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
     if asked.get("protocol") == "UDP" or any("jitter_ms" in total for total in sums):
         raise Unreadable(_UDP)
     sender, receiver = (server, report) if asked.get("reverse") else (report, server)
-    found = _goodput(report, "")
-    if _goes_both_ways(report):
-        found += _goodput(report, "_bidir_reverse")
+    if "sum_received_bidir_reverse" in part(report, "end"):
+        raise Unreadable(_BIDIR)
+    found = _goodput(report)
     mss = start.get("tcp_mss", start.get("tcp_mss_default"))
     if is_number(mss) and mss >= 1:
         found.append(Reading("mss", mss, "B"))
@@ -295,15 +293,13 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
     ]
 
 
-def _goes_both_ways(report: Report) -> bool:
-    return "sum_received_bidir_reverse" in part(report, "end")
-
-
-def _goodput(report: Report, way: str) -> List[Reading]:
+def _goodput(report: Report) -> List[Reading]:
     """What the receiver counted, and the sender's retransmits, which only some systems count."""
-    name = f"sum_received{way}"
-    total = part(report, "end", name)
-    rate, counted = (_number(total, name, key) for key in ("bits_per_second", "bytes"))
+    total = part(report, "end", "sum_received")
+    rate, counted = total.get("bits_per_second"), total.get("bytes")
+    if not (is_number(rate) and is_number(counted)):
+        lacking = "end.sum_received.bits_per_second or bytes"
+        raise Unreadable(f"iperf3's report has no {lacking}: the test did not end")
     if rate <= 0:
         if "accepted_connection" in part(report, "start"):
             raise Unreadable("the server's report does not know what the client received")
@@ -311,12 +307,11 @@ def _goodput(report: Report, way: str) -> List[Reading]:
     # Versions differ in whether `seconds` is of the sender's or the receiver's clock; `end` is the latter.
     times = [time for time in (total.get("seconds"), total.get("end")) if is_number(time)]
     if not any(abs(rate * time / 8 - counted) <= _ROUNDING * counted for time in times):
-        raise Unreadable(f"iperf3's end.{name} contradicts itself: bytes, time and rate")
-    suffix = "_reverse" if way else ""
-    found = [Reading(f"goodput{suffix}", rate, "bit/s")]
-    retransmits = part(report, "end", f"sum_sent{way}").get("retransmits")
+        raise Unreadable("iperf3's end.sum_received contradicts itself: bytes, time and rate")
+    found = [Reading("goodput", rate, "bit/s")]
+    retransmits = part(report, "end", "sum_sent").get("retransmits")
     if is_number(retransmits) and retransmits >= 0:
-        found.append(Reading(f"retransmits{suffix}", retransmits, "1"))
+        found.append(Reading("retransmits", retransmits, "1"))
     return found
 
 
@@ -366,12 +361,6 @@ def part(report: Any, *names: str) -> Report:
     for name in names:
         report = report.get(name) if isinstance(report, dict) else None
     return report if isinstance(report, dict) else {}
-
-
-def _number(total: Report, where: str, name: str) -> float:
-    if not is_number(total.get(name)):
-        raise Unreadable(f"iperf3's report has no end.{where}.{name}: the test did not end")
-    return total[name]
 
 
 def is_number(value: Any) -> bool:

@@ -11,11 +11,11 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from runners import campaign, runner_named, slurm
-from runners.campaign import Event
+from runners import campaign, session, slurm
 from runners.journal import Folder
+from runners.progress import Progress
 from runners.record import FalloffError, Transcript
-from runners.testbeds import cluster, lease
+from runners.testbeds import lease
 
 TIME_IS_UP = 75  # EX_TEMPFAIL of sysexits.h: nothing is wrong, try again
 
@@ -29,18 +29,12 @@ def run(folder: Folder, allocation: slurm.Allocation) -> int:
     if campaign.is_finished(plan, folder):
         return 0
     testbed = {**plan.testbed, "hosts": list(allocation.hosts)}
-    with cluster.open_testbed(testbed, plan.interconnects) as opened:
-        commands = [
-            c for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point)
-        ]
-        lacking = opened.missing(sorted({command.argv[0] for command in commands}))
-        if lacking:
-            raise FalloffError("\n".join(lacking))
+    with session.opened(testbed, plan) as opened:
         ended_by = campaign.run(
             plan,
             opened,
             folder,
-            tell,
+            Progress(sys.stdout),
             deadline=allocation.deadline,
             session={"slurm": slurm.provenance(allocation)},
             admit=partial(refuse_if_over, allocation.job),
@@ -53,20 +47,6 @@ def refuse_if_over(job: str, transcript: Transcript) -> None:
     failed = transcript.fault or any(execution.exit_code for execution in transcript.executions)
     if failed and slurm.job(job).state != "RUNNING":
         sys.exit(128 + signal.SIGTERM)
-
-
-def tell(event: Event) -> None:
-    """Print a line for each finished trial and for the end."""
-    if event.kind == "finished":
-        reason = f", {event.outcome.reason}" if event.outcome.reason else ""
-        print(
-            f"[{event.done}/{event.total}] {event.trial.id}: {event.outcome.status}{reason}",
-            flush=True,
-        )
-    elif event.kind == "ended":
-        print(
-            f"Ended by: {event.message}; {event.done} of {event.total} trials are there", flush=True
-        )
 
 
 def main() -> int:

@@ -73,10 +73,6 @@ class Folder:
         file = self._transcripts / f"{transcript.trial.id}.json"
         write_whole(file, json.dumps(to_json(transcript)))
 
-    def transcript(self, trial_id: str) -> Transcript:
-        """Read one transcript; raises FalloffError when it is damaged."""
-        return read_transcript((self._transcripts / f"{trial_id}.json").read_text(), trial_id)
-
     def texts(self) -> Iterator[Tuple[str, bytes]]:
         """Each trial's id and its transcript as it was written, from the archive and the folder."""
         packed = self.path / archive.NAME
@@ -86,7 +82,7 @@ class Folder:
             yield trial_id, (self._transcripts / f"{trial_id}.json").read_bytes()
 
     def transcripts(self) -> Iterator[Transcript]:
-        """All transcripts by id, from the folder or its archive; raises FalloffError as `transcript`."""
+        """All transcripts by id, from the folder or its archive; raises FalloffError when one is damaged."""
         for trial_id, text in self.texts():
             yield read_transcript(text, trial_id)
 
@@ -130,20 +126,6 @@ class Folder:
         """Which rule ended the campaign; `interrupted` when none did."""
         notes = [note for note in self.notes() if note["event"] in ("session", "ended")]
         return notes[-1]["by"] if notes and notes[-1]["event"] == "ended" else "interrupted"
-
-    def extensions(self) -> int:
-        """How often trials were added after a stopping rule had ended the campaign."""
-        count, ended, seen = 0, False, set()
-        for note in self.notes():
-            if note["event"] == "ended":
-                ended = True
-            elif (
-                note["event"] == "trial" and note["id"] not in seen
-            ):  # else it was only measured again
-                seen.add(note["id"])
-                count += ended
-                ended = False
-        return count
 
     def write_provenance(self, provenance: Mapping[str, Any]) -> None:
         """Keep where the campaign ran; every session adds its own."""

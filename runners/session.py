@@ -12,12 +12,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, Callable, List, Mapping, Optional
+from typing import IO, Any, Callable, Iterator, List, Mapping, Optional
 
-from runners import campaign, lock, runner_named
+from runners import campaign, lock
 from runners.campaign import Event, Listener
 from runners.journal import Folder
 from runners.plan import Plan
@@ -54,10 +55,9 @@ def kinds() -> List[str]:
 def tools_of(plan: Plan) -> List[str]:
     """The names of the tools that a plan's commands start, or what stands for them on its testbed."""
     stands_for = testbed_module(plan.testbed).STANDS_FOR
-    commands = (
-        c for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point)
+    return sorted(
+        {stands_for.get(command.argv[0], command.argv[0]) for command in campaign.commands_of(plan)}
     )
-    return sorted({stands_for.get(command.argv[0], command.argv[0]) for command in commands})
 
 
 def run(
@@ -85,10 +85,17 @@ def _run(plan: Plan, folder: Folder, listen: Listener, decided: Optional[Decided
     if plan.testbed["kind"] == "emulated" and os.geteuid() != 0:
         _run_in_user_namespace(plan, folder, listen, decided)
         return
-    with testbed_module(plan.testbed).open_testbed(plan.testbed, plan.interconnects) as opened:
-        if plan.testbed["kind"] == "cluster" and (lacking := opened.missing(tools_of(plan))):
+    with opened(plan.testbed, plan) as testbed:
+        campaign.run(plan, testbed, folder, listen, decided or (lambda folder: False))
+
+
+@contextmanager
+def opened(description: Mapping[str, Any], plan: Plan) -> Iterator[Any]:
+    """The testbed of a description, opened for a plan; raises FalloffError when nodes of a cluster lack a tool."""
+    with testbed_module(description).open_testbed(description, plan.interconnects) as testbed:
+        if description["kind"] == "cluster" and (lacking := testbed.missing(tools_of(plan))):
             raise FalloffError("\n".join(lacking))
-        campaign.run(plan, opened, folder, listen, decided or (lambda folder: False))
+        yield testbed
 
 
 def _run_in_user_namespace(

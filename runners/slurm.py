@@ -205,20 +205,14 @@ def ask(argv: Sequence[str], settings: Mapping[str, str] = {}) -> str:
 
 
 def job(number: str) -> Job:
-    """The state of a job, from the queue or else the accounts; raises FalloffError when Slurm does not answer."""
-    asked = ["--noheader", f"--jobs={number}"]
-    queue = _run(["squeue", *asked, "--states=all", "--format=%T|%r|%M|%l"], {})
-    if queue.returncode == 0 and queue.stdout.strip():
-        return Job(number, *queue.stdout.splitlines()[0].split("|"))
+    """The state of a job by the queue; raises FalloffError when Slurm does not answer."""
+    queue = _run(
+        ["squeue", "--noheader", f"--jobs={number}", "--states=all", "--format=%T|%r|%M|%l"], {}
+    )
     if queue.returncode and "Invalid job id" not in queue.stderr:
         raise FalloffError(f"squeue: {_complaint(queue)}")
-    accounts = _run(
-        ["sacct", *asked, "--parsable2", "--allocations", "--format=State,Elapsed,Timelimit"], {}
-    )
-    if accounts.returncode or not accounts.stdout.strip():
-        return Job(number, UNKNOWN)
-    state, elapsed, limit = accounts.stdout.splitlines()[-1].split("|")
-    return Job(number, state.split()[0], "", elapsed, limit)  # CANCELLED by 1000
+    lines = queue.stdout.splitlines()
+    return Job(number, *lines[0].split("|")) if lines else Job(number, UNKNOWN)
 
 
 def allocation(environment: Mapping[str, str] = os.environ) -> Allocation:

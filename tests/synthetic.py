@@ -185,7 +185,6 @@ def assembled(name, trials, design, interconnects, testbed, settings):
         "started": "2026-01-01T00:00:00+00:00",
         "ended": "2026-01-01T01:00:00+00:00",
         "stopped_by": "blocks",
-        "extensions": 0,
         "design": json.dumps(design),
         "interconnects": json.dumps(interconnects),
         "testbed_settings": json.dumps(testbed),

@@ -6,20 +6,13 @@ from synthetic import of_plan
 import experiment
 from analysis.wire import wire_limit
 
-# Gain over one link by way and nodes; the share of the bytes that is sent over the lesser link.
+# Gain over one link by way and nodes; links that so many connections fill.
 GAINS = {
     "one_link": {1: 0.0, 2: 0.0, 4: 0.0, 8: 0.0},
     "ecmp_layer2": {1: 0.0, 2: 0.0, 4: 0.03, 8: 0.08},
     "ecmp_layer34": {1: 0.0, 2: 0.04, 4: 0.08, 8: 0.12},
     "mptcp": {1: 0.0, 2: 0.06, 4: 0.14, 8: 0.25},
     "mpi_striping": {1: 0.0, 2: 0.07, 4: 0.16, 8: 0.3},
-}
-LESSER = {
-    "one_link": 0.0,
-    "ecmp_layer2": 0.0,
-    "ecmp_layer34": 0.3,
-    "mptcp": 0.45,
-    "mpi_striping": 0.5,
 }
 LINKS = {
     "one_link": {1: 1.0, 2: 1.0, 8: 1.0},
@@ -30,12 +23,10 @@ LINKS = {
 NODE_RATE = 0.08  # Gflop/s of HPL on one node
 
 
-def hpl_campaign(
-    blocks=8, gains=GAINS, lesser=LESSER, noise=0.01, block_effect=0.03, seed=3, preset="full"
-):
+def hpl_campaign(blocks=8, gains=GAINS, noise=0.01, block_effect=0.03, seed=3, preset="full"):
     """HPL at a rate that falls off with the nodes over one link, and gains by way and nodes (a fraction).
 
-    `lesser` is the part of the bytes sent over the lesser link; `noise` and `block_effect` are on the log scale.
+    `noise` and `block_effect` are on the log scale.
     """
     plan = experiment.plan_campaign("link_hpl", "two_links", preset, blocks)
     random = np.random.default_rng(seed)
@@ -44,12 +35,7 @@ def hpl_campaign(
     def readings(point, block):
         n, way = point["nodes"], point["aggregation"]
         rate = NODE_RATE * n / (1 + 0.1 * (n - 1)) * (1 + gains[way][n])
-        sent = np.where(np.arange(8) < n, 1e8 if n > 1 else 0.0, 0.0)
-        return {
-            "hpl_rate": rate * effects[block] * np.exp(random.normal(0, noise)),
-            "bytes_sent_rail_1": (1 - lesser[way]) * sent,
-            "bytes_sent_rail_2": lesser[way] * sent,
-        }
+        return {"hpl_rate": rate * effects[block] * np.exp(random.normal(0, noise))}
 
     return of_plan(plan, readings)
 
@@ -62,14 +48,7 @@ def micro_campaign(blocks=6, links=LINKS, noise=0.005, seed=1, preset="full"):
 
     def readings(point, block):
         carried = links[point["aggregation"]][point["streams"]]
-        over_second = (carried - 1) / carried
-        sent = np.array([5e8, 5e6, *[0.0] * 6])
-        return {
-            "goodput": carried
-            * wire_limit(link["rate_bit_s"], link["mtu"])
-            * np.exp(random.normal(0, noise)),
-            "bytes_sent_rail_1": (1 - over_second) * sent,
-            "bytes_sent_rail_2": over_second * sent,
-        }
+        goodput = carried * wire_limit(link["rate_bit_s"], link["mtu"])
+        return {"goodput": goodput * np.exp(random.normal(0, noise))}
 
     return of_plan(plan, readings)

@@ -5,16 +5,13 @@ import pandas as pd
 import pytest
 
 import experiment
-from analysis.statistics import calibration, planning
+from analysis.statistics import calibration, design
 from analysis.statistics.calibration import AT_MOST, draw, error_rates, judge_all
 from analysis.statistics.judgement import in_sequence
-from analysis.statistics.planning import Effort
-from runners.record import FalloffError
 
 SETTINGS = calibration.load()
 FULL, QUICK = (SETTINGS["procedures"][name] for name in ("full", "quick"))
 FALLS = (0.13, 0.0, 0.0)
-EFFORT = Effort(180, 360, 0.01, "a folder", FALLS, ("as simulated", "assumed", "as simulated"))
 
 
 @pytest.mark.parametrize(("design", "run_sd"), [(FULL, 0.03), (QUICK, 0.01)])
@@ -80,7 +77,7 @@ def test_the_stored_rates_keep_the_goals_and_are_the_codes():
 @pytest.mark.parametrize("preset", ["full", "quick"])
 def test_the_procedures_are_the_campaigns(preset):
     """What is calibrated is what hpl_scaling does."""
-    own = experiment.design_of(experiment.plan_campaign("hpl_scaling", preset=preset))
+    own = design.of(experiment.plan_campaign("hpl_scaling", preset=preset).design)
     for part in ("margin", "negative_control", "primary", "looks", "one_sided"):
         assert getattr(own, part) == getattr(SETTINGS["procedures"][preset], part)
 
@@ -93,42 +90,3 @@ def test_the_summary_shows_the_worst():
     for row in rows.itertuples():
         cells = rates[(rates.procedure == row.procedure) & (rates.run_sd == row.run_sd)]
         assert row.wrong_flat == cells.wrong_flat.max() and row.coverage == cells.coverage.min()
-
-
-def test_a_decision_is_more_probable_later_and_with_less_scatter():
-    """A fall at the margin is hardly ever decided; minutes count the survey once."""
-    calm, noisy = (planning.decided(FULL, EFFORT, sd) for sd in (0.005, 0.02))
-    assert calm[0] > 0.99 and noisy[0] < noisy[1] < noisy[2] < 0.9
-    at_margin = Effort(180, 360, 0.01, "", (0.05, 0.0, 0.0), ("", "", ""))
-    assert planning.decided(FULL, at_margin, 0.01)[-1] < 0.15
-    assert EFFORT.minutes(4) == pytest.approx(18)
-
-
-def test_a_runs_scatter_is_half_of_ds():
-    """Pooled over the statements, from whole blocks only; a single block has none."""
-    apart = np.random.default_rng(3).normal(0, 0.02, (3, 2000))
-    assert planning.run_sd(apart) == pytest.approx(0.01, rel=0.05)
-    apart[0, 1:] = np.nan
-    assert planning.run_sd(apart) is None
-
-
-def test_a_plan_has_a_line_for_each_look():
-    """With the minutes and the probability; without a run, one column a scatter."""
-    lines = planning.text(FULL, EFFORT).splitlines()
-    rows = [line.split() for line in lines if line.split()[0] in ("4", "6", "9")]
-    assert [row[:2] for row in rows] == [["4", "18"], ["6", "24"], ["9", "33"]]
-    assert 0.5 < float(rows[0][2]) < 0.7
-    unknown = planning.text(FULL, Effort(None, 0.0, None, "no run", FALLS, EFFORT.assumed))
-    assert "0.50 %" in unknown and "3.00 %" in unknown and "--repeats 1" in unknown
-
-
-def test_a_plan_starts_from_the_simulated_fall():
-    """GigE against 10GE as the simulation of the paper's cases has it; what repeats itself is not planned."""
-    plan = experiment.plan_campaign("hpl_scaling", preset="full")
-    effort = experiment.effort(plan)
-    assert effort.assumed[0] == "as simulated" and 0.02 < effort.falls[0] < 0.4
-    assert len(effort.falls) == len(experiment.design_of(plan).primary)
-    with pytest.raises(FalloffError, match="repeats itself"):
-        experiment.effort(experiment.plan_campaign("hpl_paper", "smith"))
-    with pytest.raises(FalloffError, match="judges no fall"):
-        experiment.effort(experiment.plan_campaign("fan_out"))

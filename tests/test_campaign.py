@@ -1,5 +1,6 @@
 """The engine: what is missing is run, what is finished is kept, whatever happens in between."""
 
+import json
 import random
 import signal
 import subprocess
@@ -25,77 +26,70 @@ def echo(monkeypatch):
     use_echo(monkeypatch)
 
 
-def test_a_campaign_runs_to_its_end(tmp_path):
-    """Every trial runs once, in order, and the folder says which rule ended it."""
-    plan, testbed, folder = small_plan(), LocalTestbed(), Folder(tmp_path / "c")
-    assert engine.run(plan, testbed, folder) == "blocks"
-    assert testbed.executed == [trial.id for trial in plan.trials()]
-    assert folder.finished() == set(testbed.executed)
+@pytest.fixture
+def folder(tmp_path):
+    """A campaign's folder that is not there yet."""
+    return Folder(tmp_path / "c")
+
+
+def ids(*parts):
+    """The ids of the trials of a preamble and blocks, in order."""
+    return [trial.id for part in parts for trial in part]
+
+
+def test_only_what_is_missing_is_run(folder):
+    """All trials in order; then a lost transcript, and the blocks that a longer campaign has more."""
+    plan, first, again = small_plan(), LocalTestbed(), LocalTestbed()
+    assert engine.run(plan, first, folder) == "blocks"
+    assert first.executed == ids(plan.preamble, *plan.blocks) and folder.plan() == plan
     assert folder.stopped_by() == "blocks" and engine.is_finished(plan, folder)
-    assert folder.plan() == plan
-
-
-def test_only_what_is_missing_is_run(tmp_path):
-    """A lost transcript is measured again; a campaign with more blocks runs the new ones only."""
-    plan, folder = small_plan(), Folder(tmp_path / "c")
-    engine.run(plan, LocalTestbed(), folder)
-    lost = plan.blocks[1][4].id
+    lost, longer = plan.blocks[1][4].id, with_blocks(plan, CAMPAIGN, 4)
     (folder.path / "transcripts" / f"{lost}.json").unlink()
-    again = LocalTestbed()
-    engine.run(with_blocks(plan, CAMPAIGN, 4), again, folder)
-    assert again.executed == [lost, *(t.id for t in with_blocks(plan, CAMPAIGN, 4).blocks[3])]
-    assert folder.extensions() == 1
+    engine.run(longer, again, folder)
+    assert again.executed == [lost, *ids(longer.blocks[3])]
 
 
-def test_another_campaign_does_not_mix(tmp_path):
+def test_another_campaign_does_not_mix(folder):
     """A folder that holds other trials is refused and stays as it was."""
-    folder = Folder(tmp_path / "c")
     engine.run(small_plan(), LocalTestbed(), folder)
-    before = sorted((file, file.read_bytes()) for file in folder.path.rglob("*") if file.is_file())
+
+    def content():
+        return {file: file.read_bytes() for file in folder.path.rglob("*") if file.is_file()}
+
+    before = content()
     with pytest.raises(FalloffError, match="another version"):
         engine.run(small_plan(seed=8), LocalTestbed(), folder)
-    assert before == sorted(
-        (file, file.read_bytes()) for file in folder.path.rglob("*") if file.is_file()
-    )
+    assert before == content()
 
 
 @pytest.mark.parametrize(
-    ("settings", "status", "reason"),
+    ("settings", "effective", "status", "reason"),
     [
-        ({"say": "nothing", "seconds": "0"}, "unreadable", "'nothing' is not a number"),
-        ({"say": "1", "seconds": "5", "timeout_s": 0.1}, "timeout", "was stopped"),
-        ({"say": "1", "seconds": "soon"}, "failed", "sh ended with exit code 1: Try"),
+        ({"say": "nothing"}, "gige", "unreadable", "'nothing' is not a number"),
+        ({"seconds": "5", "timeout_s": 0.1}, "gige", "timeout", "was stopped"),
+        ({"seconds": "soon"}, "gige", "failed", "sh ended with exit code 1: Try"),
+        ({}, "wet string", "invalid", "interconnect is wet string, gige was asked for"),
     ],
 )
-def test_a_failing_tool_does_not_stop_the_campaign(tmp_path, settings, status, reason):
-    """A tool that hangs, fails or babbles gives a status and a reason, and the campaign goes on."""
+def test_a_failing_tool_does_not_stop_the_campaign(folder, settings, effective, status, reason):
+    """A tool that hangs, fails, babbles or had another network gives a status and a reason, and the campaign goes on."""
     plan = small_plan(
-        settings=settings, factors={"interconnect": ["gige"], "nodes": [1]}, levels={}, warm_up=[]
+        settings={"say": "1", "seconds": "0", **settings},
+        factors={"interconnect": ["gige"], "nodes": [1]},
+        levels={},
+        warm_up=[],
     )
-    folder, seen = Folder(tmp_path / "c"), []
-    assert engine.run(plan, LocalTestbed(), folder, seen.append) == "blocks"
-    outcomes = [e.outcome for e in seen if e.kind == "finished" and e.trial.role == "point"]
+    seen, testbed = [], LocalTestbed(effective={"interconnect": effective})
+    assert engine.run(plan, testbed, folder, seen.append) == "blocks"
+    outcomes = [event.outcome for event in seen if event.kind == "finished"]
     assert [outcome.status for outcome in outcomes] == [status] * 3
     assert all(reason in outcome.reason and not outcome.readings for outcome in outcomes)
 
 
-def test_asked_for_is_not_what_was_had(tmp_path):
-    """A setting that reads back differently makes the trial invalid, with both values in the reason."""
-    folder, seen = Folder(tmp_path / "c"), []
-    engine.run(
-        small_plan(), LocalTestbed(effective={"interconnect": "wet string"}), folder, seen.append
-    )
-    outcomes = [e.outcome for e in seen if e.kind == "finished"]
-    assert {o.status for o in outcomes} == {"invalid"}
-    assert any("wet string" in o.reason and "gige was asked for" in o.reason for o in outcomes)
-
-
-def test_time_budget_ends_at_a_whole_block(tmp_path):
+def test_time_budget_ends_at_a_whole_block(folder):
     """With a budget for some of the blocks the campaign ends between blocks and says why."""
-    plan = small_plan(
-        settings={"say": "3", "seconds": "0.05"}, stopping={"blocks": 50, "time_budget_s": 1.2}
-    )
-    folder = Folder(tmp_path / "c")
+    settings, stopping = {"say": "3", "seconds": "0.05"}, {"blocks": 50, "time_budget_s": 1.2}
+    plan = small_plan(settings=settings, stopping=stopping)
     assert engine.run(plan, LocalTestbed(), folder) == "time budget"
     done = folder.finished()
     complete = [all(t.id in done for t in block) for block in plan.blocks]
@@ -104,29 +98,27 @@ def test_time_budget_ends_at_a_whole_block(tmp_path):
     assert folder.stopped_by() == "time budget" and engine.is_finished(plan, folder)
 
 
-def test_a_decision_ends_the_campaign(tmp_path):
+def test_a_decision_ends_the_campaign(folder):
     """From the first look on the engine asks after each block, and stops at the first yes; then nothing is left."""
-    plan = small_plan(stopping={"blocks": 9, "looks": [2, 4, 9]})
-    asked, folder = [], Folder(tmp_path / "c")
+    plan, asked = small_plan(stopping={"blocks": 9, "looks": [2, 4, 9]}), []
 
     def decided(folder):
         asked.append(len({trial.split("-")[0] for trial in folder.finished()} - {"b000"}))
         return asked[-1] == 4
 
     assert engine.run(plan, LocalTestbed(), folder, decided=decided) == "decided"
-    assert (
-        asked == [2, 3, 4] and engine.is_finished(plan, folder) and folder.stopped_by() == "decided"
-    )
-    assert {t.split("-")[0] for t in folder.finished()} == {f"b{number:03d}" for number in range(5)}
+    assert asked == [2, 3, 4] and folder.stopped_by() == "decided"
+    assert engine.is_finished(plan, folder)
+    assert folder.finished() == {*ids(plan.preamble, *plan.blocks[:4])}
     again = LocalTestbed()
     engine.run(plan, again, folder, decided=lambda folder: True)
     assert again.executed == []
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
-def test_an_interrupt_keeps_what_is_finished(tmp_path, at_once):
+def test_an_interrupt_keeps_what_is_finished(folder, at_once):
     """Ctrl-C in the middle: the campaign counts as interrupted and goes on from there."""
-    plan, folder = small_plan(), Folder(tmp_path / "c")
+    plan = small_plan()
 
     def interrupt(event):
         if event.kind == "finished" and event.done == 8:
@@ -140,19 +132,23 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path, at_once):
     assert len(rest.executed) == len(plan.trials()) - 8
 
 
-def test_kill_9_at_random_moments_loses_no_finished_trial(tmp_path):
+SCRIPT = """
+import sys; sys.path.insert(0, sys.argv[2])
+import campaigns, local_testbed, runners.campaign as engine
+from runners.journal import Folder
+engine.runner_named = lambda name: campaigns.ECHO
+plan, folder = campaigns.small_plan(stopping={"blocks": 6}), Folder(sys.argv[1])
+"""
+KILLED = """
+print("begins", flush=True)
+engine.run(plan, local_testbed.LocalTestbed(), folder,
+           lambda e: e.kind == "finished" and print(e.trial.id, flush=True))
+"""
+
+
+def test_kill_9_at_random_moments_loses_no_finished_trial(folder):
     """Killed again and again at random, the campaign ends with every trial whole and none run twice."""
-    script = (
-        "import sys; sys.path.insert(0, sys.argv[2])\n"
-        "import runners, runners.campaign as engine, campaigns, local_testbed\n"
-        "from runners.journal import Folder\n"
-        "engine.runner_named = lambda name: campaigns.ECHO\n"
-        "plan = campaigns.small_plan(stopping={'blocks': 6})\n"
-        "print('begins', flush=True)\n"
-        "engine.run(plan, local_testbed.LocalTestbed(), Folder(sys.argv[1]), "
-        "lambda e: e.kind == 'finished' and print(e.trial.id, flush=True))\n"
-    )
-    argv = [sys.executable, "-c", script, str(tmp_path / "c"), str(HERE)]
+    argv = [sys.executable, "-c", SCRIPT + KILLED, str(folder.path), str(HERE)]
     chance, lines, killed = random.Random(3), [], 0
     for _ in range(10):
         child = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
@@ -163,27 +159,58 @@ def test_kill_9_at_random_moments_loses_no_finished_trial(tmp_path):
         killed += child.wait() == -signal.SIGKILL
     last = subprocess.run(argv, stdout=subprocess.PIPE, text=True)
     told = [word for word in "".join([*lines, last.stdout]).split() if word != "begins"]
-    folder, plan = Folder(tmp_path / "c"), small_plan(stopping={"blocks": 6})
+    plan = small_plan(stopping={"blocks": 6})
     assert killed > 1 and last.returncode == 0
     assert folder.finished() == {trial.id for trial in plan.trials()}
     assert len(told) == len(set(told)), "a trial that was reported as finished ran again"
-    assert all(folder.transcript(trial.id).trial == trial for trial in plan.trials())
+    assert {one.trial.id: one.trial for one in folder.transcripts()} == {
+        t.id: t for t in plan.trials()
+    }
 
 
-def test_trials_run_side_by_side_where_a_testbed_can(tmp_path):
-    """So many run at a time and never more, and every trial is kept once."""
-    plan = small_plan(settings={"say": "3", "seconds": "0.1"}, stopping={"blocks": 1})
-    for at_once in (1, 2):
-        folder, seen = Folder(tmp_path / str(at_once)), []
-        engine.run(plan, LocalTestbed(at_once=at_once), folder, seen.append)
-        assert folder.finished() == {trial.id for trial in plan.trials()}
-        assert [e.done for e in seen if e.kind == "finished"] == list(
-            range(1, len(plan.trials()) + 1)
-        )
-        ran = [transcript.executions[0] for transcript in folder.transcripts()]
-        assert at_once == max(
-            sum(0 <= other.start - one.start < one.wall_s for one in ran) for other in ran
-        )
+# On a small file system of its own: fill it, look at what is there, make room, go on.
+FULL = """
+import errno, json
+from pathlib import Path
+ballast = Path(sys.argv[1]).with_name("ballast")
+testbed, again = local_testbed.LocalTestbed(), local_testbed.LocalTestbed()
+ballast.write_bytes(bytes(int(sys.argv[3])))
+try:
+    engine.run(plan, testbed, folder)
+except OSError as error:
+    said = [errno.errorcode[error.errno], str(error.filename), len(list(folder.path.rglob("*.part")))]
+kept = [transcript.trial.id for transcript in folder.transcripts()]
+ballast.unlink()
+engine.run(plan, again, folder)
+print(json.dumps([said, testbed.executed, kept, again.executed]))
+"""
+
+
+@pytest.mark.parametrize("ballast", [760_000, 785_000])
+def test_a_full_disk_costs_only_the_trial_that_found_no_room(folder, ballast):
+    """A real full file system: every transcript is whole, and with room the rest is run."""
+    small = 'mount -t tmpfs -o size=800k tmpfs "$1" && shift && exec "$@"'
+    python = [sys.executable, "-c", SCRIPT + FULL, str(folder.path), str(HERE), str(ballast)]
+    words = ["sh", "-c", small, "sh", str(folder.path.parent), *python]
+    done = subprocess.run(
+        ["unshare", "--map-root-user", "--mount", *words], capture_output=True, text=True
+    )
+    if "Operation not permitted" in done.stderr:
+        pytest.skip("this kernel gives no namespaces")
+    (code, file, parts), begun, kept, again = json.loads(done.stdout)
+    assert code == "ENOSPC" and Path(file).is_relative_to(folder.path) and parts == 0
+    assert kept and kept in (begun, begun[:-1]), "only the last can have found no room"
+    assert kept + again == [trial.id for trial in small_plan(stopping={"blocks": 6}).trials()]
+
+
+def test_trials_run_side_by_side_where_a_testbed_can(folder):
+    """Two at a time and never more, and every trial is kept once."""
+    plan, seen = small_plan(settings={"say": "3", "seconds": "0.1"}, stopping={"blocks": 1}), []
+    engine.run(plan, LocalTestbed(at_once=2), folder, seen.append)
+    assert [e.done for e in seen if e.kind == "finished"] == [*range(1, len(plan.trials()) + 1)]
+    ran = [transcript.executions[0] for transcript in folder.transcripts()]
+    together = [sum(0 <= other.start - one.start < one.wall_s for one in ran) for other in ran]
+    assert len(ran) == len(plan.trials()) and max(together) == 2
 
 
 def test_a_torn_journal_line_does_not_swallow_the_next(tmp_path):
@@ -197,11 +224,48 @@ def test_a_torn_journal_line_does_not_swallow_the_next(tmp_path):
     assert folder.stopped_by() == "blocks"
 
 
-def test_a_damaged_transcript_is_named(tmp_path):
+def test_a_damaged_transcript_is_named(folder):
     """A transcript that is not whole is refused by name, never read in part."""
-    plan, folder = small_plan(), Folder(tmp_path / "c")
+    plan = small_plan()
     engine.run(plan, LocalTestbed(), folder)
     file = folder.path / "transcripts" / f"{plan.blocks[0][0].id}.json"
     file.write_text(file.read_text()[:-30])
     with pytest.raises(FalloffError, match=plan.blocks[0][0].id):
         list(folder.transcripts())
+
+
+class Slow(LocalTestbed):
+    """Every trial takes ten seconds of a clock that nothing else moves on."""
+
+    def __init__(self, monkeypatch) -> None:
+        super().__init__()
+        self.now = 1000.0
+        monkeypatch.setattr(time, "time", lambda: self.now)
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+
+    def run(self, trial, commands):
+        self.now += 10
+        return super().run(trial, commands)
+
+
+def test_no_block_is_cut_in_two_that_a_session_could_hold(folder, monkeypatch):
+    """The other half would run on other nodes: what does not fit is left, whole, to the next session."""
+    plan = small_plan(settings={"say": "1", "seconds": "0", "timeout_s": 8})
+    testbed = Slow(monkeypatch)
+    for parts, share in (((plan.preamble, plan.blocks[0]), 1.5), (plan.blocks[1:], 1.1)):
+        assert not engine.is_finished(plan, folder)
+        testbed.executed, end = [], testbed.now + 10 * share * len(ids(*parts))
+        engine.run(plan, testbed, folder, deadline=end)
+        assert testbed.executed == ids(*parts) and testbed.now <= end
+    assert engine.is_finished(plan, folder)
+
+
+def test_what_lacked_nodes_is_tried_again(folder):
+    """A trial for which too few nodes were left is run by a later session, and adds nothing to the plan."""
+    plan, again = small_plan(), LocalTestbed()
+    engine.run(plan, LocalTestbed(), folder)
+    lacked = plan.blocks[1][3]
+    folder.note("trial", id=lacked.id, status="unavailable", seconds=0.1)
+    assert not engine.is_finished(plan, folder)
+    engine.run(plan, again, folder)
+    assert again.executed == [lacked.id] and engine.is_finished(plan, folder)

@@ -1,5 +1,7 @@
 """What every shipped campaign promises: HPL's problems, TCP's paths, on the tools that are built here."""
 
+from functools import cache
+
 import pytest
 
 import experiment
@@ -9,12 +11,14 @@ from runners import runner_named
 from runners.testbeds.graph import graph
 
 NAMES = sorted(file.stem for file in paths.CAMPAIGNS.glob("*.toml"))
+# Their orders are the paper's, which are no multiples of the blocks.
 SIMULATED = (
     "hpl_paper", "hpl_sensitivity", "hpl_beyond", "hpl_agreement", "hpl_topology",
 )  # fmt: skip
 HPL = [name for name in NAMES if name.startswith("hpl_")]
 
 
+@cache
 def plan_of(name, preset="full"):
     """A campaign on the testbed that it is for."""
     return experiment.plan_campaign(name, preset=preset)
@@ -23,9 +27,6 @@ def plan_of(name, preset="full"):
 def points(name):
     """The points of a campaign's first block."""
     return [trial.point for trial in plan_of(name).blocks[0] if trial.role == "point"]
-
-
-TCP = [name for name in NAMES if "path" in points(name)[0]]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -41,55 +42,40 @@ def test_resolves_to_commands_for_its_testbed(name):
 
 
 @pytest.mark.parametrize("name", HPL)
-def test_grids_hold_all_processes_and_whole_blocks(name):
-    """P x Q is the number of nodes, N a multiple of NB unless it is the paper's."""
+def test_hpl_compares_levels_that_it_has_on_whole_grids(name):
+    """P x Q is the number of nodes, N a multiple of NB unless it is the paper's; contrast and control are levels."""
     for point in points(name):
         assert point["P"] * point["Q"] == point["nodes"]
         assert point["N"] % point["NB"] == 0 or name in SIMULATED
-
-
-@pytest.mark.parametrize("name", HPL)
-def test_what_is_compared_is_among_the_levels(name):
-    """The design's contrast, control and baseline are levels that the campaign has, if it compares any."""
-    plan = plan_of(name)
-    design = designs.of(plan.design)
-    factors = plan.design["factors"]
+    design, factors = designs.of(plan_of(name).design), plan_of(name).design["factors"]
     levels, nodes = factors[design.compared if design.primary else "nodes"], factors["nodes"]
     assert {level for it in design.primary for level in (it.of, it.against)} <= set(levels)
-    assert {it.start for it in design.primary} | {it.end for it in design.primary} <= set(nodes)
+    assert {node for it in design.primary for node in (it.start, it.end)} <= set(nodes)
     assert design.control is None or design.control in levels
 
 
 def test_the_hpl_campaigns_run_the_same_hpl():
     """One algorithm on the scale model, emulated and simulated, so that a number of one campaign means the same in another."""
-    algorithm = (
-        "NB",
-        "PMAP",
-        "PFACT",
-        "NBMIN",
-        "NDIV",
-        "RFACT",
-        "BCAST",
-        "DEPTH",
-        "SWAP",
-        "L1",
-        "U",
-    )
+    algorithm = "NB PMAP PFACT NBMIN NDIV RFACT BCAST DEPTH SWAP L1 U".split()
     there = [name for name in HPL if plan_of(name).testbed["name"].startswith("scale_model")]
     assert {"hpl_scaling", "hpl_table1", "hpl_invariance", "hpl_agreement"} <= set(there)
     assert len({tuple(points(name)[0][key] for key in algorithm) for name in there}) == 1
+    for point in points("hpl_scaling"):  # the paper's orders over 50: as the root of the nodes
+        assert abs(point["N"] / (850 * point["nodes"] ** 0.5) - 1) < 0.05
 
 
-@pytest.mark.parametrize("name", TCP)
-def test_tcp_runs_for_whole_seconds_between_nodes_of_its_path(name):
-    """iperf3 drops fractions of seconds; sender and receiver are nodes of every path of the campaign."""
-    plan = plan_of(name)
+@pytest.mark.parametrize("name", [name for name in NAMES if "path" in points(name)[0]])
+def test_tcp_runs_between_nodes_of_its_path(name):
+    """iperf3 drops fractions of seconds; the nodes are on every path; and no host has a larger MTU than a silent switch
+    lets pass: TCP would stall there. Only frame_limits looks for that."""
     for point in points(name):
         assert isinstance(point.get("duration_s", 0), int) and isinstance(
             point.get("omit_s", 0), int
         )
-        nodes = graph(plan.interconnects[point["path"]]).nodes
-        assert _ends(point) <= set(nodes)
+        path = plan_of(name).interconnects[point["path"]]
+        assert _ends(point) <= set(graph(path).nodes)
+        least = min(path.get("switches", {}).values(), default=float("inf"))
+        assert name == "frame_limits" or point.get("mtu", 0) <= least
 
 
 def _ends(point):
@@ -97,12 +83,3 @@ def _ends(point):
     if "producers" in point:
         return {int(node) for role in ("producers", "consumers") for node in point[role].split(",")}
     return {point["sender"], point.get("receiver", point["sender"])}
-
-
-@pytest.mark.parametrize("name", TCP)
-def test_hosts_have_no_larger_mtu_than_silent_switches_let_pass(name):
-    """TCP would stall where a switch drops full frames without a word; only frame_limits looks for that."""
-    plan = plan_of(name)
-    for point in points(name):
-        silent = plan.interconnects[point["path"]].get("switches", {}).values()
-        assert name == "frame_limits" or point.get("mtu", 0) <= min(silent, default=float("inf"))

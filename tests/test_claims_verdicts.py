@@ -19,7 +19,7 @@ from analysis.claims import ledger
 from analysis.claims.evaluate import evaluate
 from analysis.experiments import Studies, hpl_scaling
 from analysis.experiments.token_exchange import TokenExchange
-from analysis.token_points import passage, places, points
+from analysis.token_points import astray, places, points
 from analysis.top500_lists import read_folder
 
 SHIPPED = ledger.load()
@@ -116,10 +116,8 @@ def token_data():
 
 def tokens(dataset):
     """The study's points and places, without its own claims."""
-    passed = passage(dataset)
-    study = TokenExchange(
-        dataset, points(dataset, passed.astray), places(dataset), passed, claims=()
-    )
+    strays = astray(dataset)
+    study = TokenExchange(dataset, points(dataset, strays), places(dataset), strays)
     return studies_of({"token_exchange": dataset}, token_exchange=study)
 
 

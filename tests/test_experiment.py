@@ -67,22 +67,15 @@ def study(tmp_path, monkeypatch):
     return of
 
 
-def test_stored_campaigns_are_read_and_saved(study):
-    """Nothing is run."""
+def test_what_is_read_and_run(study):
+    """Stored runs nothing; quick runs what is compared with the reference, for so many blocks; full runs all in its place."""
     found = study()
     assert (found.hpl_paper, found.hpl_noise, found.today) == ("smith", "scale_model", None)
     assert not found.ran and {"hpl_paper-smith.nc", "hpl_noise-scale_model.nc"} < found.saved
-
-
-def test_quick_runs_only_what_is_compared_with_the_reference(study):
-    """A short run of today stands beside the reference; `blocks` take the place of the stopping rule."""
     found = study(preset="quick", blocks=3)
     assert found.ran == [("hpl_paper", "smith", 3)] and found.hpl_paper == "smith" and found.today
     assert {"hpl_paper-smith.nc", "hpl_paper-scale_model-today.nc"} < found.saved
-
-
-def test_full_runs_every_campaign(study):
-    """What is run takes the place of the reference."""
+    found.ran.clear()
     found = study(preset="full")
     assert [name for name, *_ in found.ran] == ["hpl_paper", "hpl_beyond", "hpl_noise"]
     assert found.hpl_paper == found.hpl_noise == "scale_model" and found.today is None
@@ -105,7 +98,7 @@ def test_ones_own_data_are_read_and_nothing_else(study, tmp_path):
     shutil.copytree(paths.REFERENCE / "hpl_paper-smith", own / "mine")
     found = study(preset="quick", data=str(own))
     assert (found.hpl_paper, found.hpl_beyond, found.today, found.ran) == ("smith", None, None, [])
-    studies = experiment.studies(experiment.Parameters("stored", "", 0, "out", str(own)))
+    studies = experiment.stored_studies(str(own))
     assert set(studies.datasets) == {"hpl_paper"} and studies.hpl_scaling is None
     shutil.copytree(own / "mine", own / "again")
     with pytest.raises(FalloffError, match="are both of campaign hpl_paper"):
@@ -122,36 +115,12 @@ def test_without_the_tools_the_remedy_is_named(tmp_path, monkeypatch):
         experiment.study(experiment.Parameters("quick", "", 0, str(tmp_path)), hpl_scaling)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "answer"),
-    [
-        (("hpl_scalling",), r"there are: .*\bhpl_scaling\b"),
-        (("hpl_scaling", "emulatd"), "emulated"),
-        (("hpl_sensitivity", "emulated"), "testbed emulated is no simulated one"),
-        (("tcp_mtu", "smith"), "joined by paths, and those of testbed smith are not"),
-    ],
-)
-def test_what_cannot_be_planned_is_refused(arguments, answer):
-    """Unknown names with what there is; a variation without a model, paths on a cluster that has none."""
-    with pytest.raises(FalloffError, match=answer):
-        experiment.plan_campaign(*arguments)
-
-
 def test_broken_toml_is_named(tmp_path, monkeypatch):
     """A campaign file with a slip of the pen is refused with its name and place."""
     (tmp_path / "mine.toml").write_text("name = \n")
     monkeypatch.setattr(paths, "CAMPAIGNS", tmp_path)
     with pytest.raises(FalloffError, match=r"mine\.toml is not valid TOML.*line 1"):
         experiment.plan_campaign("mine")
-
-
-def test_hpl_problems_grow_with_the_nodes():
-    """N is the paper's over 50: it grows with about the square root of n, in whole blocks, on grids of n processes."""
-    for trial in experiment.plan_campaign("hpl_scaling").blocks[0]:
-        if trial.role == "point":
-            p = trial.point
-            assert p["P"] * p["Q"] == p["nodes"] and p["N"] % p["NB"] == 0
-            assert abs(p["N"] / (850 * p["nodes"] ** 0.5) - 1) < 0.05
 
 
 def test_fresh_moves_the_old_trials_aside(tmp_path, monkeypatch):
@@ -175,11 +144,6 @@ def test_the_reference_is_complete():
     assert folder.plan().digest == plan.digest and folder.stopped_by() in ("blocks", "decided")
     planned = {trial.id for trial in folder.plan().trials() if trial.block <= dataset.block.max()}
     assert set(dataset.trial_id.values) == planned
-
-
-def test_a_campaign_without_looks_is_never_decided():
-    """Its data end nothing, however many blocks it has."""
-    assert experiment.decided(Folder(paths.REFERENCE / "hpl_payload-scale_model")) is False
 
 
 def test_a_matrix_beyond_this_machines_memory_is_refused(monkeypatch):

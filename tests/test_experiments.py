@@ -70,7 +70,7 @@ def shown(name, changed, alone):
         study=study,
         finding=module.finding(study),
         findings=list(module.findings(study)),
-        figures=module.figures(study),
+        figures=getattr(module, "figures", lambda _: {})(study),
         tables=[table for table in (make(study) for make in makers(module, type(study))) if table],
     )
 

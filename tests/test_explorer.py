@@ -156,7 +156,7 @@ def test_the_exported_code_shows_the_same_again(tmp_path, monkeypatch, capsys):
     """Run by itself, it prints the page's sentence and writes the same data and a figure; a dataset that is gone is named."""
     first = stored("hpl_scaling")
     shown = Shown(replace(first.view, without_blocks=(2, 5)), first.trials)
-    (tmp_path / "view.py").write_text(shown.code('A "title" \\ of mine'))
+    (tmp_path / "view.py").write_text(shown.code)
     monkeypatch.chdir(tmp_path)
     runpy.run_path("view.py")
     assert capsys.readouterr().out.startswith(shown.judgement.sentence)

@@ -67,33 +67,10 @@ def test_a_second_run_waits_until_the_first_is_gone():
     assert message.startswith(f"campaign other, process {first.pid} since ")
 
 
-def test_what_is_raised_while_measuring_is_raised():
-    """Also Taken, and the lock is free again."""
-    for error in (lock.Taken("inside"), KeyboardInterrupt()):
-        with pytest.raises(type(error)), lock.measuring(MACHINE, "x", pytest.fail):
-            raise error
-    with lock.measuring(MACHINE, "x", pytest.fail):
-        pass
-
-
-@pytest.fixture
-def local(monkeypatch):
-    """Sessions run the echo tool on this machine."""
-    use_echo(monkeypatch)
-    opened = []
-
-    @contextmanager
-    def open_testbed(description, interconnects):
-        opened.append(LocalTestbed())
-        yield opened[-1]
-
-    module = type("module", (), {"open_testbed": staticmethod(open_testbed)})
-    monkeypatch.setattr(session, "testbed_module", lambda description: module)
-    return opened
-
-
-def test_a_session_that_waited_runs_nothing_twice(local, tmp_path):
+def test_a_session_that_waited_runs_nothing_twice(tmp_path, monkeypatch):
     """The campaign that it was to run was finished meanwhile: its listener hears that it waits, and no trial."""
+    use_echo(monkeypatch)
+    monkeypatch.setattr(session, "testbed_module", lambda description: pytest.fail("opened"))
     plan, folder, heard = small_plan(), Folder(tmp_path / "small"), []
     engine.run(plan, LocalTestbed(), folder)
     with another_run() as first:
@@ -104,7 +81,7 @@ def test_a_session_that_waited_runs_nothing_twice(local, tmp_path):
 
         session.run(plan, folder, listen)
     assert [event.kind for event in heard] == ["waiting"] and "campaign other" in heard[0].message
-    assert not local and set(folder.results().values()) == {1}
+    assert set(folder.results().values()) == {1}
 
 
 def test_one_writer_for_each_folder(tmp_path, monkeypatch):
@@ -164,12 +141,12 @@ def test_verify_counts_results(tmp_path, monkeypatch):
     removed = next(folder.path.glob("transcripts/*.json"))
     removed.unlink()
     engine.run(small_plan(), LocalTestbed(), folder)
-    assert verify.check(folder.path, tmp_path).differences == ()
+    assert verify.check(folder.path).differences == ()
     lines = (folder.path / "journal.jsonl").read_text().splitlines()
     again = [line for line in lines if json.loads(line)["event"] == "trial"][:1]
     name = json.loads(again[0])["id"]
     folder.note(**{key: value for key, value in json.loads(again[0]).items() if key != "at"})
-    found = "\n".join(verify.check(folder.path, tmp_path).differences)
+    found = "\n".join(verify.check(folder.path).differences)
     assert f"trial {name} has 2 results in the journal" in found
 
 

@@ -43,7 +43,7 @@ def test_planted_knees_come_back(window_share):
     )
     for curve in study.curves:
         assert curve.knee[0] == pytest.approx(curve.product / window_share, rel=1e-6)
-        assert curve.follows
+        assert curve.model.follows
     factor = f"{1 / window_share:.2f} times rate × round trip"
     assert f"a socket buffer of {factor}" in words(study)
 
@@ -54,7 +54,7 @@ def test_directions_have_their_own_limits():
         curve_of(noisy_study(), "asymmetric", direction) for direction in ("forward", "reverse")
     )
     assert back.wire_limit / forth.wire_limit == pytest.approx(470 / 320)
-    assert back.round_trip == forth.round_trip == pytest.approx(0.01)
+    assert back.product / forth.product == pytest.approx(470 / 320)
     assert back.knee[0] > forth.knee[0]
 
 
@@ -66,17 +66,17 @@ def test_a_model_that_misses_its_data_gives_no_estimate():
         goodput=xr.where(small, 60e6, dataset.goodput).where(dataset.goodput.notnull())
     )
     study = long_path.analyse(step)
-    assert not curve_of(study, "long_5ms").follows
+    assert not curve_of(study, "long_5ms").model.follows
     named = "path 5 ms from this buffer on: forward, cubic"
     reasons = [one.reason for one in long_path.findings(study) if named in one.statement]
-    assert reasons[0] == long_path.MISSES
+    assert "misses its data" in reasons[0]
 
 
 def test_too_few_buffers_give_no_estimate():
     """With all buffers beyond the knee the reason is there."""
     dataset = long_path_campaign(blocks=4)
     few = long_path.analyse(dataset.isel(trial=np.flatnonzero(dataset.window_bytes >= 262144)))
-    assert curve_of(few, "long_2ms").fitted is None
+    assert curve_of(few, "long_2ms").model.fitted is None
     assert "cannot be said" in words(few) and "cannot carry a knee" in words(few)
 
 
@@ -86,7 +86,7 @@ def test_buffers_that_no_trial_got_are_left_out():
     for window in (2097152, 4194304):
         dataset = without(dataset, window_bytes=window)
     study = long_path.analyse(dataset)
-    assert study.largest_window == 1048576 and curve_of(study, "long_5ms").fitted
+    assert study.largest_window == 1048576 and curve_of(study, "long_5ms").model.fitted
     assert "120 of 420 trials gave no reading: planted fault." in words(study)
 
 
@@ -128,17 +128,13 @@ def test_a_transfer_without_a_reading_is_told_beside_the_verdict():
     assert [series.judged.sample.n for series in study.repeats.series] == [30, 30, 30, 29]
 
 
-def test_figures_show_every_run():
+def test_the_figure_shows_every_run():
     """Each goodput is a mark at its share of the wire limit."""
-    study, figures = noisy_study(), long_path.figures(noisy_study())
-    panels = {axes.get_title(): axes for axes in figures["long_path"].figure.axes}
+    study = noisy_study()
+    figure = long_path.figures(study)["long_path"].figure
+    panels = {axes.get_title(): axes for axes in figure.axes}
     for curve in study.curves:
         axes = panels[f"{curve.congestion_control}, {curve.direction}"]
         shown = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
         shares = 100 * curve.goodput.values.ravel() / curve.wire_limit
-        assert all(np.isclose(shown, share).any() for share in shares)
-    (axes,) = figures["long_path_repeats"].figure.axes
-    shown = np.concatenate([np.asarray(line.get_xdata(), float) for line in axes.lines])
-    for series in study.repeats.series:
-        shares = 100 * np.array(series.judged.sample.values) / series.wire_limit
         assert all(np.isclose(shown, share).any() for share in shares)

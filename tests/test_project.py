@@ -1,20 +1,28 @@
-"""The project's own promises: one list of packages, a hashed lock, clean notebooks."""
+"""The project's own promises: packages, notebooks, the direction of imports, and pages that name what is there."""
 
+import ast
 import json
 import re
-import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
+from command_line import run
 
+import falloff
 from analysis import catalogue
+from analysis.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
+ENVIRONMENTS = {
+    "environment.yml": PROJECT["dependencies"],
+    "environment-test.yml": PROJECT["optional-dependencies"]["test"],
+}
 
 
 def names(requirements) -> set[str]:
@@ -24,48 +32,25 @@ def names(requirements) -> set[str]:
     }
 
 
-@pytest.mark.parametrize(
-    ("file", "wanted"),
-    [
-        ("environment.yml", PROJECT["dependencies"]),
-        ("environment-test.yml", PROJECT["optional-dependencies"]["test"]),
-    ],
-)
-def test_conda_lists_the_same_packages(file, wanted):
+@pytest.mark.parametrize("file", ENVIRONMENTS)
+def test_conda_lists_the_same_packages(file):
     """conda users get what pyproject.toml asks for."""
-    text = (ROOT / file).read_text()
-    listed = names(re.findall(r"^ +- ([^#\n:]+?) *(?:#.*)?$", text, re.M))
+    listed = names(re.findall(r"^ +- ([^#\n:]+?) *(?:#.*)?$", (ROOT / file).read_text(), re.M))
     conda = {"pypandoc-binary": "pypandoc", "matplotlib": "matplotlib-base"}
-    assert {conda.get(name, name) for name in names(wanted)} <= listed
+    assert {conda.get(name, name) for name in names(ENVIRONMENTS[file])} <= listed
 
 
-@pytest.mark.parametrize("file", ["environment.yml", "environment-test.yml"])
-def test_conda_finds_versions_that_go_together(file, tmp_path):
-    """A real solver says so, where there is one and its channel answers; nothing is installed."""
-    solver = shutil.which("micromamba") or shutil.which("conda")
-    if not solver:
-        pytest.skip(f"{file} is not solved: there is no micromamba and no conda here")
-    verbs = ["create"] if solver.endswith("micromamba") else ["env", "create"]
-    done = subprocess.run(
-        [solver, *verbs, "--dry-run", "--prefix", str(tmp_path / "new"), "--file", ROOT / file],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
-    said = done.stdout + done.stderr
-    if re.search(r"resolve host|ConnectionError|HTTPError|onnection failed|Download error", said):
-        pytest.skip(f"{file} is not solved: its channel does not answer")
-    assert not done.returncode, said
-
-
-def test_binder_and_container_have_what_the_makefile_installs():
-    """Binder reads the same lists; the container's user is an ordinary one when `make setup` runs."""
+def test_binder_container_and_wheel_have_what_is_needed():
+    """The lists of the Makefile, an ordinary user at `make setup`, every module of the root, one version."""
     binder = ROOT / "binder"
     assert (binder / "apt.txt").read_text() == (ROOT / "debian-packages.txt").read_text()
-    (line,) = (binder / "requirements.txt").read_text().split("\n")[:-1]
+    line = (binder / "requirements.txt").read_text().strip()
     assert (binder / line.removeprefix("-r ")).resolve() == ROOT / "requirements.lock"
     steps = (ROOT / "Containerfile").read_text()
     assert steps.index("USER reader") < steps.index("RUN make setup")
+    wheel = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert {file.name for file in ROOT.glob("*.py")} == set(wheel["include"])
+    assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-uv.lock"])
@@ -84,33 +69,13 @@ def test_lock_is_hashed_and_names_no_host(lock):
 def test_notebooks_are_thin_and_without_outputs(notebook):
     """Few cells, one tagged `parameters`; calls and prose, no logic of its own, no outputs in git."""
     cells = json.loads(notebook.read_text())["cells"]
-    assert len(cells) < 15
     code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert len(cells) < 15
     assert sum("parameters" in cell["metadata"].get("tags", []) for cell in code) == 1
     for cell in code:
-        source = "".join(cell["source"])
         assert not cell["outputs"] and cell["execution_count"] is None
         logic = r"^\s*(def|class|for|while)\b|import (re|subprocess)\b"
-        assert not re.search(logic, source, re.M), source
-
-
-def test_every_module_of_the_root_is_installed():
-    """The command line imports them wherever it is installed."""
-    wheel = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert {file.name for file in ROOT.glob("*.py")} == set(wheel["include"])
-
-
-def test_no_path_of_one_machine():
-    """Nothing in the tree names a folder of the machine on which it was written."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout
-    for name in listed.split("\n"):
-        if (
-            name.endswith((".py", ".toml", ".md", ".yml", ".ipynb", ".sh"))
-            and (ROOT / name).exists()
-        ):
-            text = (ROOT / name).read_text(encoding="utf-8")
-            is_this = ROOT / name == Path(__file__)
-            assert is_this or not re.search(r"(?<![\w.])/(work|root|home)/", text), name
+        assert not re.search(logic, "".join(cell["source"]), re.M)
 
 
 def test_the_first_notebook_leads_to_all_others():
@@ -119,3 +84,141 @@ def test_the_first_notebook_leads_to_all_others():
     linked = [re.findall(r"\((\w+\.ipynb)\)", row) for row in rows]
     assert linked == [[name] for name in files if name < "90"]
     assert all("?" in row for row in rows)
+
+
+def test_no_path_of_one_machine():
+    """Nothing in the tree names a folder of the machine on which it was written."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout
+    kinds = (".py", ".toml", ".md", ".yml", ".ipynb", ".sh")
+    for file in (ROOT / name for name in listed.split("\n") if name.endswith(kinds)):
+        if file.exists() and file.name != "test_project.py":
+            assert not re.search(r"(?<![\w.])/(work|root|home)/", file.read_text("utf-8")), file
+
+
+def imported(file) -> set[str]:
+    """The full names of all modules that a file imports, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file.name}: relative import"
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+IMPORTS = {
+    str(file.relative_to(ROOT)): imported(file)
+    for folder in ("runners", "analysis")
+    for file in sorted((ROOT / folder).rglob("*.py"))
+}
+LIBRARY = {*sys.stdlib_module_names, "runners"}
+TOOLS = {f"runners.{name[8:-3]}" for name in IMPORTS if re.fullmatch(r"runners/\w+\.py", name)
+         and "RUNNER =" in (ROOT / name).read_text()}  # fmt: skip
+MODELS = {"numpy", "analysis", "importlib", "collections", "dataclasses", "inspect", "pathlib"}
+EXECUTING = r"(runners\.(campaign|testbeds)|falloff|experiment|commands|subprocess)\b"
+
+
+@pytest.mark.parametrize(
+    ("within", "but", "is_allowed"),
+    [
+        # What runs on a head node; only what SimGrid's own Python runs imports that.
+        ("runners/", "runners/probes/flows.py", lambda name: name.split(".")[0] in LIBRARY),
+        # A testbed executes commands, and knows no tool; trust.py holds the simulation against HPL's own output.
+        ("runners/testbeds/", "trust.py", lambda name: name not in
+         TOOLS | {"runners.campaign", "runners.plan", "runners.journal"}),
+        # Testbeds are handed to the engine opened.
+        ("runners/", "testbeds/|doctor.py|job.py|session.py",
+         lambda name: not name.startswith("runners.testbeds")),
+        ("analysis/", "nothing", lambda name: not re.match(EXECUTING, name)),
+        # A model needs numpy and the record that describes it.
+        ("analysis/models/", "nothing", lambda name: name.split(".")[0] in {*MODELS, "pkgutil", "runners"}
+         and not re.match(r"analysis\.(?!models)", name)),
+    ],
+    ids=["library", "testbeds", "engine", "analysis", "models"],
+)  # fmt: skip
+def test_imports_keep_their_direction(within, but, is_allowed):
+    """What each part of the project may import."""
+    files = {file: found for file, found in IMPORTS.items() if file.startswith(within)}
+    strange = {
+        (file, name)
+        for file, found in files.items()
+        if not re.search(but, file)
+        for name in found
+        if not is_allowed(name)
+    }
+    assert files and TOOLS and not strange
+
+
+def test_runners_run_on_python_3_9():
+    """No syntax and no library call that Python 3.9 lacks; and no module anywhere edits sys.path."""
+    options = ["--target=3.9-", "--violations", "--eval-annotations", "--no-tips"]
+    vermin = Path(sys.executable).with_name("vermin")
+    done = subprocess.run([vermin, *options, ROOT / "runners"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    for file in [*(ROOT / name for name in IMPORTS), *ROOT.glob("*.py")]:
+        assert "sys.path" not in file.read_text(encoding="utf-8"), file
+
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+# Files and folders that a reader makes.
+MADE = (
+    "build/", "data/reproduced", "data/raw", "data/testbeds/mycluster.toml", "data/testbeds/mytwin.toml",
+    ".venv/bin/falloff", "runners/mytool.py", "tests/transcripts/mytool",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_name_what_is_there(page):
+    """Links, paths, commands of falloff with their options, targets of make, campaigns that are run."""
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#:]+)\)", text)
+    assert not [target for target in links if not (page.parent / target).exists()]
+    folders = r"data|docs|analysis|runners|notebooks|tests|build|\.venv"
+    for name in re.findall(rf"`((?:{folders})/[\w./-]*)`", text):
+        assert (ROOT / name).exists() or name.startswith(MADE), name
+    shown = "\n".join(re.findall(r"`([^`]+)`", text) + re.findall(r"^ {4}(.+)$", text, re.M))
+    commands = falloff.parser()._subparsers._group_actions[0].choices
+    checks = commands["evidence"]._subparsers._group_actions[0].choices
+    assert set(re.findall(r"falloff ([a-z]+)\b", shown)) <= set(commands)
+    for words in re.findall(r"falloff ([a-z]+ [^\n#`]*)", shown):
+        name, *rest = words.split(" -- ")[0].split()
+        grammar = checks[rest[0]] if name == "evidence" else commands[name]
+        options = re.findall(r"(--[a-z-]+)", " ".join(rest))
+        assert not [option for option in options if option not in grammar._option_string_actions]
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)
+    assert set(re.findall(r"make ([a-z-]+)", shown)) <= set(targets)
+    campaigns = re.findall(r"falloff run ([a-z]\w+)", shown)
+    if page.name == "experiments.md":
+        rows = [re.findall(r"`(\w+)`", line) for line in text.splitlines() if line[:3] == "| `"]
+        assert rows and all((ROOT / f"notebooks/{row[0]}.ipynb").exists() for row in rows)
+        campaigns += [name for row in rows for name in row[1:]]
+    assert not [name for name in campaigns if not (ROOT / f"data/campaigns/{name}.toml").exists()]
+
+
+def test_readme_can_be_read_and_its_examples_print_what_it_shows():
+    """In a few minutes. Each shown line is printed, in that order; `...` stands for lines that are left out."""
+    readme = PAGES[0].read_text(encoding="utf-8")
+    assert len(readme.split()) <= 900
+    examples = re.findall(r"^ {4}\$ falloff (.+)\n((?: {4}(?!\$).+\n)+)", readme, re.M)
+    assert len(examples) == 2
+    for command, shown in examples:
+        printed = iter(run(*command.split()).stdout.splitlines())
+        for line in shown.splitlines():
+            assert line == "    ..." or any(one.strip() == line.strip() for one in printed), line
+
+
+def test_the_paper_has_what_its_journal_asks_for():
+    """JOSS: the authors' affiliations, these sections, 750 to 1,750 words, and a source for each citation."""
+    paper = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
+    _, front, body = paper.split("---\n", 2)
+    about = yaml.safe_load(front)
+    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= about.keys()
+    affiliations = {one["index"] for one in about["affiliations"]}
+    assert {one["affiliation"] for one in about["authors"]} == affiliations
+    wanted = "Summary, Statement of need, State of the field, Software design, Research impact statement, References"
+    assert set(wanted.split(", ")) <= set(re.findall(r"^# (.+)$", body, re.M))
+    assert 750 <= len(body.split()) <= 1750
+    sources = (ROOT / "paper" / about["bibliography"]).read_text(encoding="utf-8")
+    cited = set(re.findall(r"@([a-z0-9]+)", body))
+    assert cited and not [key for key in cited if f"{{{key}," not in sources]

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from campaigns import small_plan, use_echo
@@ -118,6 +119,8 @@ def test_what_is_no_dataset_or_campaign_is_refused(tmp_path):
     for file in (broken, tmp_path / "absent.nc"):
         with pytest.raises(FalloffError, match=file.name):
             store.load(file)
+    with pytest.raises(FalloffError, match="/proc/x.nc cannot be written"):
+        store.save(campaign(blocks=1), Path("/proc/x.nc"))
     with pytest.raises(FalloffError, match="not a campaign"):
         store.assemble(tmp_path)
     Folder(tmp_path / "c").create_or_check(small_plan())

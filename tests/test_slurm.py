@@ -1,18 +1,67 @@
-"""What Slurm's commands print is read as what it means; what they do not say stays unknown."""
+"""A campaign as one job of Slurm's: what sbatch is told, what the job does, what `falloff status` says of it."""
 
-import fake_slurm
+import copy
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
+from campaigns import CAMPAIGN, INTERCONNECTS, small_plan, use_echo
+from campaigns import TESTBED as LOCAL
+from local_testbed import LocalTestbed
 
-from runners import slurm
+import runners.campaign as engine
+from runners import job, slurm, status
+from runners.journal import Folder
+from runners.plan import plan_to_json, resolve
+from runners.record import FalloffError
 
-JOB = {"SLURM_JOB_ID": "12", "SLURM_JOB_NODELIST": "n[1-3]", "SLURM_JOB_PARTITION": "all"}
+HERE = Path(__file__).parent
+ENVIRONMENT = {"SLURM_JOB_ID": "12", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_PARTITION": "all"}
+TESTBED = {
+    "name": "mine", "kind": "cluster", "launcher": "slurm", "nodes": 4, "modules": ["openmpi/4.1"],
+    "slurm": {"partition": "all", "time_limit_s": 5400.0, "options": ["--constraint=haswell"]},
+}  # fmt: skip
+ALLOCATION = slurm.Allocation("12", ("n1", "n2"), None)
+JOB = slurm.__file__.replace("slurm.py", "job.sh")
 
 
-@pytest.fixture(autouse=True)
+def fake(folder: Path, name: str, prints: str = "", complains: str = "", code: int = 0) -> None:
+    """Put a command into a folder on PATH that prints what the real one of 22.05.8 does; the words and the time format that it was last called with are in NAME.called."""
+    called = shlex.quote(str(folder / f"{name}.called"))
+    script = (
+        f'#!/bin/sh\nprintf "%s\\n" "$SLURM_TIME_FORMAT" "$@" > {called}\n'
+        f"printf %s {shlex.quote(prints)}\nprintf %s {shlex.quote(complains)} >&2\nexit {code}\n"
+    )
+    (folder / name).write_text(script)
+    (folder / name).chmod(0o755)
+
+
+def queue(folder: Path, state: str, reason: str = "None") -> None:
+    """A squeue that knows a job of this state."""
+    fake(folder, "squeue", f"{state}|{reason}|0:12|5:00\n")
+
+
+def called(folder: Path, name: str) -> list[str]:
+    """The time format in the environment of the last call, and its words."""
+    return (folder / f"{name}.called").read_text().splitlines()
+
+
+@pytest.fixture
 def commands(tmp_path, monkeypatch):
-    """A folder for stand-ins, before all else on PATH."""
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    return tmp_path
+    """A folder for stand-ins before all else on PATH, with an sbatch that accepts."""
+    folder = tmp_path / "commands"
+    folder.mkdir()
+    fake(folder, "sbatch", "12;mine\n")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -22,23 +71,21 @@ def commands(tmp_path, monkeypatch):
 )  # fmt: skip
 def test_a_job_in_the_queue(commands, state, is_active):
     """Its state, why, and its times; whatever has not ended may still write to the campaign's folder."""
-    fake_slurm.queue(commands, state, reason="Resources")
+    queue(commands, state, reason="Resources")
     assert slurm.job("12") == slurm.Job("12", state, "Resources", "0:12", "5:00")
     assert slurm.job("12").is_active is is_active
-    assert "--jobs=12" in fake_slurm.called(commands, "squeue")
+    assert "--jobs=12" in called(commands, "squeue")
 
 
-@pytest.mark.parametrize(
-    ("printed", "end"), [("1795308615\n", 1795308615.0), ("N/A\n", None), ("NONE\n", None)]
-)
+@pytest.mark.parametrize(("printed", "end"), [("1795308615\n", 1795308615.0), ("N/A\n", None)])
 def test_an_allocation(commands, printed, end):
     """Its hosts in Slurm's order; its end in seconds since the epoch, by the format asked for, if it has one."""
-    fake_slurm.command(commands, "squeue", printed)
-    fake_slurm.command(commands, "scontrol", "n1\nn2\nn3\n")
-    found = slurm.allocation(JOB)
-    assert found == slurm.Allocation("12", ("n1", "n2", "n3"), end)
-    assert fake_slurm.called(commands, "squeue")[0] == "%s"
-    assert fake_slurm.called(commands, "scontrol")[1:] == ["show", "hostnames", "n[1-3]"]
+    fake(commands, "squeue", printed)
+    fake(commands, "scontrol", "n1\nn2\n")
+    found = slurm.allocation(ENVIRONMENT)
+    assert found == replace(ALLOCATION, end=end)
+    assert called(commands, "squeue")[0] == "%s"
+    assert called(commands, "scontrol")[1:] == ["show", "hostnames", "n[1-2]"]
     assert found.deadline is None if end is None else end - found.deadline > slurm.WARNING_S
 
 
@@ -52,8 +99,218 @@ def test_an_allocation(commands, printed, end):
 )  # fmt: skip
 def test_provenance_tells_the_switches_above_each_host(commands, printed, switches):
     """The nearest first; where the site describes no topology it is unknown, not empty."""
-    fake_slurm.command(commands, "scontrol", printed)
-    found = slurm.provenance(slurm.Allocation("12", ("n1", "n2"), None), JOB)
-    assert found["switches"] == {"n1": switches, "n2": switches}
-    assert found["hosts"] == ["n1", "n2"] and found["job"] == "12" and found["partition"] == "all"
-    assert found["cluster"] is None
+    fake(commands, "scontrol", printed)
+    found = slurm.provenance(ALLOCATION, ENVIRONMENT)
+    assert found["switches"] == {"n1": switches, "n2": switches} and found["hosts"] == ["n1", "n2"]
+    assert (found["job"], found["partition"], found["cluster"]) == ("12", "all", None)
+
+
+def plan(**changes):
+    """The small campaign for a cluster with some words of its table [slurm] changed."""
+    testbed = {**copy.deepcopy(TESTBED), "slurm": {**TESTBED["slurm"], **changes}}
+    return resolve(CAMPAIGN, testbed, INTERCONNECTS)
+
+
+def test_sbatch_is_asked_for_whole_nodes_in_one_job(tmp_path):
+    """As many nodes as the testbed has, alone on them, with time to stop; the data follow the script as arguments."""
+    argv = slurm.sbatch(plan(), tmp_path)
+    asked = {"--parsable", "--exclusive", "--nodes=4", "--time=90:00", "--partition=all"}
+    assert argv[0] == "sbatch" and asked | {"--dependency=singleton"} <= set(argv)
+    assert not any("ntasks" in word for word in argv), "mpirun would find as few slots"
+    # Of two alike sbatch takes the last.
+    assert argv.index("--constraint=haswell") < argv.index("--exclusive")
+    assert argv[argv.index(JOB) :] == [JOB, "python3", "openmpi/4.1"]
+
+
+@pytest.mark.parametrize("option", ["--arr=1-4", "--nodes=1", "-a1-4", "ls", "--ti=9", "--a b"])
+def test_options_cannot_make_another_job_of_it(tmp_path, option):
+    """What the campaign depends on is refused, also abbreviated (sbatch takes --arr), and so is what is no option."""
+    with pytest.raises(FalloffError, match="slurm.options"):
+        slurm.sbatch(plan(options=[option]), tmp_path)
+
+
+def test_the_folder_has_all_that_the_job_needs(tmp_path, commands):
+    """The plan, and a copy of the code that works by itself and knows of which commit it is."""
+    folder = Folder(tmp_path / "c")
+    assert slurm.submit(plan(), folder) == "12" and folder.plan() == plan()
+    assert called(commands, "sbatch")[1:] == slurm.sbatch(plan(), folder.path)[1:]
+    (submitted,) = slurm.jobs(folder)
+    script = "import json; from runners import provenance as p; print(json.dumps([p.__file__, p.code()]))"
+    environment = {**os.environ, "PYTHONPATH": str(folder.path / "code")}
+    done = subprocess.run(
+        ["python3", "-c", script], cwd=folder.path, env=environment, capture_output=True, text=True
+    )
+    file, code = json.loads(done.stdout)
+    assert Path(file).is_relative_to(folder.path)
+    assert code == {key: submitted[key] for key in ("git_commit", "git_dirty")}
+    assert (folder.path / "code" / "runners" / "job.sh").exists()
+
+
+def test_one_job_at_a_time(tmp_path, commands):
+    """As long as a job waits or runs there is no other, and its folder stays as it is; afterwards there may be."""
+    folder = Folder(tmp_path / "c")
+    slurm.submit(plan(), folder)
+    before = sorted((file, file.stat().st_mtime_ns) for file in folder.path.rglob("*"))
+    for state in ("PENDING", "COMPLETING"):
+        queue(commands, state)
+        with pytest.raises(FalloffError, match=f"job 12 of this campaign is {state}.*scancel 12"):
+            slurm.submit(plan(), folder)
+    assert before == sorted((file, file.stat().st_mtime_ns) for file in folder.path.rglob("*"))
+    queue(commands, "TIMEOUT")
+    fake(commands, "sbatch", "13\n")
+    assert slurm.submit(plan(), folder) == "13"
+    assert [job["id"] for job in slurm.jobs(folder)] == ["12", "13"]
+
+
+@pytest.mark.parametrize(
+    ("python_ok", "modules", "code", "said"),
+    [
+        (True, ("openmpi/4.1", "blas"), 75, "modules: load openmpi/4.1 blas\n{0}/code: -m runners.job ."),
+        (False, (), 1, "no Python 3.9"),
+        (True, ("missing",), 1, "cannot load the modules missing"),
+    ],
+)  # fmt: skip
+def test_the_jobs_script(tmp_path, python_ok, modules, code, said):
+    """Modules are loaded first; the exit code is the program's, which finds the copied code; else it says why not."""
+    (tmp_path / ".bash_profile").write_text(
+        'module() { [ "$2" != missing ] && echo "modules: $*"; }\n'
+    )
+    python = tmp_path / "my python"
+    python.write_text(
+        f'#!/bin/sh\n[ "$1" = -c ] && exit {int(not python_ok)}\necho "$PYTHONPATH: $@"; exit 75\n'
+    )
+    python.chmod(0o755)
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    words = [JOB, str(python), *modules]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == code and said.format(tmp_path) in done.stdout + done.stderr
+    assert ("runners.job" in done.stdout) is (code == 75)
+
+
+@pytest.fixture
+def opened(monkeypatch, commands):
+    """The descriptions with which a testbed was opened, whose trials run on this machine; Slurm says RUNNING."""
+    descriptions = []
+
+    @contextmanager
+    def open_testbed(description, plan):
+        descriptions.append(description)
+        yield LocalTestbed()
+
+    fake(commands, "scontrol", "slurm-wlm 22.05.8\n")
+    queue(commands, "RUNNING")
+    monkeypatch.setattr(job.session, "opened", open_testbed)
+    use_echo(monkeypatch)
+    return descriptions
+
+
+def campaign(path: Path, **changes) -> Folder:
+    """A folder with a campaign of which nothing has run."""
+    path.mkdir(exist_ok=True)
+    plan = replace(small_plan(**changes), testbed={**LOCAL, "kind": "cluster"})
+    (path / "trials.json").write_text(plan_to_json(plan))
+    return Folder(path)
+
+
+def test_a_job_runs_the_campaign_on_the_hosts_that_slurm_gave(tmp_path, opened, capsys):
+    """Near its end it begins nothing, and its exit code says so; else all is there, with a line for each trial."""
+    folder = campaign(tmp_path / "c")
+    near = replace(ALLOCATION, end=time.time() + slurm.WARNING_S)
+    assert job.run(folder, near) == job.TIME_IS_UP and not folder.finished()
+    assert "submit again" in status.text(folder)
+    assert job.run(folder, ALLOCATION) == 0
+    assert opened[0]["hosts"] == ["n1", "n2"]
+    assert folder.finished() == {trial.id for trial in folder.plan().trials()}
+    assert '"job": "12"' in (folder.path / "provenance.json").read_text()
+    assert capsys.readouterr().out.count(": ok, ") == len(folder.finished())
+
+
+@pytest.mark.parametrize(("state", "kept"), [("RUNNING", 18), ("COMPLETING", 0), ("CANCELLED", 0)])
+def test_a_trial_that_slurm_ended_is_no_result(tmp_path, commands, opened, state, kept):
+    """Where the job is being ended, a program that fails may have been killed: it is not kept as failed."""
+    queue(commands, state)
+    folder = campaign(tmp_path / "c", settings={"say": "1", "seconds": "soon"}, warm_up=[])
+    if kept:
+        assert job.run(folder, ALLOCATION) == 0
+    else:
+        with pytest.raises(SystemExit):
+            job.run(folder, ALLOCATION)
+    assert len(folder.finished()) == kept
+
+
+def test_told_to_stop_it_keeps_what_is_finished(tmp_path):
+    """SIGTERM in the middle of a trial, as scancel and the time limit send it: that trial is run again."""
+    settings = {"say": "1", "seconds": "2", "timeout_s": 60}
+    folder = campaign(tmp_path / "c", settings=settings, warm_up=[])
+    script = (
+        f"import sys; sys.path.insert(0, {str(HERE)!r}); sys.argv[1:] = [{str(folder.path)!r}]\n"
+        "import campaigns, local_testbed, runners.campaign\n"
+        "from runners import job, slurm\n"
+        "runners.campaign.runner_named = lambda name: campaigns.ECHO\n"
+        "slurm.allocation = lambda: slurm.Allocation('12', ('n1',), None)\n"
+        "slurm.provenance = lambda allocation: {}\n"
+        "job.session.opened = local_testbed.open_testbed\n"
+        "sys.exit(job.main())\n"
+    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    child = subprocess.Popen([sys.executable, "-c", script], **pipes)
+    for line in child.stdout:
+        if "b001-001-echo" in line:  # the next one has begun
+            break
+    time.sleep(0.3)
+    child.send_signal(signal.SIGTERM)
+    said = child.communicate(timeout=10)[1]
+    assert child.returncode == 128 + signal.SIGTERM and "finished trials are kept" in said
+    assert folder.finished() == {"b001-001-echo"} and folder.stopped_by() == "interrupted"
+
+
+@pytest.fixture
+def interrupted(tmp_path, monkeypatch):
+    """A campaign that was interrupted after 4 trials."""
+    use_echo(monkeypatch)
+    folder = Folder(tmp_path / "small-local-12345678")
+
+    def interrupt(event):
+        if event.kind == "finished" and event.done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(small_plan(), LocalTestbed(), folder, interrupt)
+    return folder
+
+
+def test_status_tells_what_every_block_has(interrupted):
+    """Kept of all, by kind of trial; blocks that are alike share a line; at the end which rule ended it."""
+    assert status.text(interrupted).splitlines() == [
+        "small-local-12345678: 4 of 19 trials kept, 15 missing",
+        "  block 0: echo 1 of 1",
+        "  block 1: echo 3 of 6",
+        "  blocks 2 to 3, each: echo 0 of 6",
+    ]
+    engine.run(small_plan(), LocalTestbed(), interrupted)
+    end = "19 of 19 trials kept, 0 missing; ended by its stopping rule: blocks"
+    assert status.text(interrupted).splitlines()[0].endswith(end)
+
+
+@pytest.mark.parametrize(
+    ("squeue", "said"),
+    [
+        ({"prints": "PENDING|Resources|0:12|5:00\n"}, ["job 12: PENDING (Resources), 0:12 of 5:00"]),
+        ({"prints": "RUNNING|None|0:12|5:00\n"}, ["job 12: RUNNING, 0:12 of 5:00"]),
+        (
+            {"complains": "slurm_load_jobs error: Invalid job id specified\n", "code": 1},
+            ["job 12: UNKNOWN", "it said last: *** JOB 12 CANCELLED DUE TO TIME LIMIT ***"],
+        ),
+        (
+            {"complains": "slurm_load_jobs error: Connection refused", "code": 1},
+            ["job 12: its state cannot be had (squeue: slurm_load_jobs error: Connection refused)"],
+        ),
+    ],
+)  # fmt: skip
+def test_status_tells_what_the_last_job_does(interrupted, commands, squeue, said):
+    """While it waits or runs its state, then its last words; nothing is made up where Slurm does not answer."""
+    (interrupted.path / "jobs.json").write_text(json.dumps([{"id": "11"}, {"id": "12"}]))
+    words = "[4/19] b001-003-echo: ok\n*** JOB 12 CANCELLED DUE TO TIME LIMIT ***\n"
+    (interrupted.path / "job-12.out").write_text(words)
+    fake(commands, "squeue", **squeue)
+    assert status.text(interrupted).splitlines()[4:] == [f"  {line}" for line in said]

@@ -80,11 +80,11 @@ def test_the_comparison_can_fail(unmocked, monkeypatch):
 def test_every_message_has_its_size(case, tmp_path):
     """Messages and bytes of every call and class of sizes are HPL's; with drawn pivots they are not."""
     case = case._replace(N=1024)  # eight panels, which is enough of them
-    real = payload.tables(trust.unmocked(case, tmp_path, check=False))
-    assert payload.tables(trust.simulated(case, tmp_path)) == real
-    assert sum(sent.bytes for sent in real[0]) > broadcast_bytes(case.N, case.Q)
+    real = payload.table(trust.unmocked(case, tmp_path, check=False))
+    assert payload.table(trust.simulated(case, tmp_path)) == real
+    assert sum(size for _, size in real.values()) > broadcast_bytes(case.N, case.Q)
     (tmp_path / "pivots.txt").unlink()
-    assert payload.tables(trust.simulated(case, tmp_path)) != real
+    assert payload.table(trust.simulated(case, tmp_path)) != real
 
 
 @needs_both

@@ -19,7 +19,7 @@ def compiled(name: str, compiler: str, folder: Path) -> Path:
     """The program `token` or `token_mpi`, built into a folder; skips the test where there is no such compiler."""
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler}: run `make setup`")
-    sources = [str(SOURCES / file) for file in ("token.c", *build._TOKEN[name])]
+    sources = [str(SOURCES / file) for file in build._PROGRAMS[name][0]]
     program = folder / name
     subprocess.run(
         [compiler, "-O2", "-Wall", "-Wextra", "-Werror", *sources, "-o", str(program), "-lm"],

@@ -22,6 +22,15 @@ USER = 54321  # nobody's on any machine, so that all processes of this user are 
 IS_ROOT = os.geteuid() == 0
 PYTHON = "/usr/bin/python3"  # the one that runs the tests may lie in root's home
 
+# What the user does, who has a copy of `runners` and nothing else of the project.
+SCRIPT = """
+from pathlib import Path
+from runners import session
+from runners.journal import Folder
+folder = Folder(Path("campaign"))
+session.run(folder.plan(), folder, lambda e: e.kind == "finished" and print(e.trial.id, flush=True))
+"""
+
 
 def lacking(description: dict) -> list[str]:
     """Why a test cannot have an emulated testbed in its own process: the testbed's reasons, or that it is not root."""
@@ -50,7 +59,6 @@ def furnished() -> Iterator[Path]:
         shutil.copytree(
             ROOT / "runners", home / "runners", ignore=shutil.ignore_patterns("__pycache__")
         )
-        shutil.copy(ROOT / "tests/ordinary_user.py", home)
         (home / "build/tools/bin").mkdir(parents=True)
         require("xhpl", "dgemm")
         for tool in ("xhpl", "dgemm"):
@@ -84,7 +92,7 @@ def start(home: Path, wanted: Plan) -> subprocess.Popen:
     folder.create_or_check(wanted)
     give(folder.path)
     return subprocess.Popen(
-        [PYTHON, "ordinary_user.py", "campaign"],
+        [PYTHON, "-c", SCRIPT],
         cwd=home,
         env={"HOME": str(home), "PATH": os.environ["PATH"]},
         preexec_fn=become,

@@ -6,8 +6,7 @@ printed ones (`printed_how`) have none: there is nothing else to check them by.
 
 from analysis import published
 from analysis.experiments import Studies
-from analysis.experiments.token_exchange import readings as token_readings
-from analysis.wire import ETHERNET_HEADER, IPV4_HEADER, wire_limit
+from analysis.wire import ETHERNET_HEADER, IPV4_HEADER, TCP_HEADER, message_wire_bytes, wire_limit
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30  # bytes
 ICMP_HEADER = 8  # bytes
@@ -17,7 +16,7 @@ Readings = dict[str, dict[str, float]]
 def readings(studies: Studies) -> Readings:
     """The readings by the claim's id, in the claim's unit; those of TOP500's lists by the aggregate's id."""
     lists = studies.top500
-    aggregates = {one.id: one.readings for one in lists.aggregates} if lists else {}
+    aggregates = {one.about["id"]: one.readings for one in lists.aggregates} if lists else {}
     return {**_nemo(), **_grid5000(), **_beowulf(), **_bonding(), **_smith(), **aggregates}
 
 
@@ -82,13 +81,19 @@ def _grid5000() -> Readings:
 def _beowulf() -> Readings:
     source = published.beowulf()
     wires = {name: source["wires"][name]["value"] for name in ("mesh", "original")}
-    rate = source["throughput"]["local_wire"]["value"]
+    exchange = source["exchange"]
     local = {"the mesh's wires over the original's": wires["mesh"] / wires["original"]}
     remote = {"half of the mesh's wires over the original's": wires["mesh"] / 2 / wires["original"]}
+    # The wires are busses, which both ways share: what both ends wrote crosses them once, what the producers wrote
+    # crosses them once more on its way back. Timestamps are younger than the study's kernels.
+    token = exchange["largest_token"]["value"]
+    framing = message_wire_bytes(token, 1500, IPV4_HEADER + TCP_HEADER) / token
+    used = min(exchange["most_pairs"]["value"], wires["mesh"])
+    most = used * source["wires"]["rate"]["value"] / 8 / framing
     return {
         "beowulf_peak_rate": {
-            f"on {one.wires} wires, by the writes of {one.writes}": rate / one.framed
-            for one in token_readings()
+            f"on {used} wires, by the writes of the producer": most / 2,
+            f"on {used} wires, by the writes of both ends": most,
         },
         "beowulf_local_gain": local,
         "beowulf_switched_gain": remote,

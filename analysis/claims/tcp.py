@@ -93,18 +93,15 @@ def _receiver_over_sender(study: TcpMtu) -> Found | None:
 
 def _slowdown(study: Topology, pattern: str) -> Found | None:
     """The slowdown of every simulated run on each of the source's own designs, neighbours in order and shuffled."""
-    own = [
-        one
-        for one in study.judgements
-        if one.pattern == pattern and one.interconnect in study.proposed
-    ]
-    if not own:
+    is_own = study.judged.interconnect.isin(study.proposed)
+    own = study.judged[is_own & (study.judged.pattern == pattern)]
+    if own.empty:
         return None
-    text = f"slowdown on {own[0].nodes} nodes, the source's own designs, neighbours in order and shuffled"
+    nodes, designs = own.nodes.iloc[0], own.interconnect.unique().tolist()
+    text = f"slowdown on {nodes} nodes, the source's own designs, neighbours in order and shuffled"
     if pattern == HPL:
-        return sample(study.hpl, [one.slowdown for one in own], text, "run")
-    designs = list({one.interconnect: None for one in own})
-    values = study.slowdowns.sel(pattern=pattern, interconnect=designs, nodes=own[0].nodes)
+        return sample(study.hpl, own.slowdown.tolist(), text, "run")
+    values = study.slowdowns.sel(pattern=pattern, interconnect=designs, nodes=nodes)
     return sample(study.dataset, values, text, "run")
 
 

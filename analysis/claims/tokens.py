@@ -9,7 +9,6 @@ from functools import partial
 
 import xarray as xr
 
-from analysis import published
 from analysis.claims.found import Found, Quantity, sample, untestable
 from analysis.experiments.token_exchange import TokenExchange, is_host_bound
 
@@ -36,13 +35,12 @@ def _compared(
 
     Where it `is_crowded`, the machine must not limit any of them; one pair's small tokens leave it idle.
     """
-    rate = published.beowulf()["wires"]["rate"]["value"]
-    path = {place.topology: place.path for place in study.places if place.rate == rate}
+    path = study.paths
     missing = [TITLES[name] for name in (of, *against) if name not in path]
     if missing:
         return untestable(study.dataset, f"not run at the study's rate: {', '.join(missing)}")
-    at = study.points.isel(token_bytes=-1, pairs=-1)
-    bound = [TITLES[name] for name in (of, *against) if is_host_bound(at.sel(path=path[name]))]
+    ends = {name: study.crowded.sel(path=path[name]) for name in (of, *against)}
+    bound = [TITLES[name] for name, at in ends.items() if is_host_bound(at)]
     if bound and is_crowded:
         reason = f"the machine limits {', '.join(bound)}, and not the wires"
         return untestable(study.dataset, reason)

@@ -9,14 +9,10 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
-
-import yaml
 
 from analysis import experiments, paths
-from analysis.evidence import chain, verify
+from analysis.evidence import chain, content, verify
 from analysis.evidence.chain import Chain
 from analysis.wording import UNKNOWN, counted, moment, number, plain
 from runners import manifest, provenance
@@ -31,22 +27,8 @@ MOST_BYTES = 4e9
 MADE_HERE = {".venv", "build", ".git", "__pycache__", ".pytest_cache", ".hypothesis"}
 
 
-@dataclass(frozen=True)
-class Archive:
-    """What was written: the file, how many files it has, and what was left out, a line each."""
-
-    file: Path
-    files: int
-    left_out: tuple[str, ...]
-
-
-def write(file: Path) -> Archive:
-    """Write the archive of this place; the same content gives the same bytes.
-
-    Raises FalloffError when the file is there already, or when a campaign's folder cannot be read.
-    """
-    if file.exists():
-        raise FalloffError(f"{file} is there already: name another file, or move it away")
+def write(file: Path) -> list[str]:
+    """Write the archive of this place, and say what is not described in it; the same content gives the same bytes."""
     contents: dict[str, Path | bytes] = {name: paths.ROOT / name for name in _names()}
     chains, left_out = [], []
     for folder in verify.folders():
@@ -57,17 +39,17 @@ def write(file: Path) -> Archive:
                 left_out.append(f"not described: {error}")
     code = provenance.code()
     contents[provenance.COMMIT] = json.dumps(code).encode()
-    contents[DESCRIPTION] = described(chains, cited(), code).encode()
+    contents[DESCRIPTION] = described(chains, code).encode()
     part = file.with_name(file.name + ".part")
-    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, content in sorted(contents.items()):
+    with zipfile.ZipFile(part, "w") as packed:
+        for name, source in sorted(contents.items()):
             entry = zipfile.ZipInfo(name, UNDATED)
-            executable = isinstance(content, Path) and os.access(content, os.X_OK)
+            executable = isinstance(source, Path) and os.access(source, os.X_OK)
             entry.external_attr = (0o755 if executable else 0o644) << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            packed.writestr(entry, _bytes(content))
+            text = source.read_bytes() if isinstance(source, Path) else source
+            packed.writestr(entry, text, zipfile.ZIP_DEFLATED)
     os.replace(part, file)
-    return Archive(file, len(contents), tuple(left_out))
+    return left_out
 
 
 @contextmanager
@@ -125,30 +107,16 @@ def _campaigns(archive: Path, top: Path) -> list[Path]:
     return found
 
 
-def cited(file: Path = paths.ROOT / "CITATION.cff") -> dict[str, Any]:
-    """What CITATION.cff says; raises FalloffError when it is missing or lacks what the format asks for."""
-    try:
-        citation = yaml.safe_load(file.read_text(encoding="utf-8"))
-        missing = {"title", "version", "license", "authors"} - citation.keys()
-        if missing or not all(
-            "name" in one or "family-names" in one for one in citation["authors"]
-        ):
-            raise KeyError(", ".join(sorted(missing)) or "an author's name")
-        return citation
-    except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
-        raise FalloffError(f"{file} is no citation file (CFF): {error}; restore it") from None
-
-
-def described(chains: Sequence[Chain], citation: Mapping, code: Mapping) -> str:
+def described(chains: Sequence[Chain], code: Mapping) -> str:
     """The artifact description as Markdown; `code` has `git_commit` and `git_dirty` (None: not known)."""
     project = tomllib.loads((paths.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     hosts = [host for one in chains for host in one.sessions]
     hardware = "\n".join(dict.fromkeys(f"- {_machine(host)}" for host in hosts))
     tools = {name for host in hosts for name in host.get("tools", {}).values() if name}
     tools |= {f"{host['system']}, kernel {host['kernel']}" for host in hosts if host.get("system")}
-    return f"""# Artifact Description: {citation["title"]}
+    return f"""# Artifact Description: {project["description"].removesuffix(".")}
 
-Made by `falloff evidence archive` from the campaigns' own records. Version {citation["version"]}, {chain.code(code)}.
+Made by `falloff evidence archive` from the campaigns' own records. Version {project["version"]}, {chain.code(code)}.
 
 ## Hardware
 
@@ -185,22 +153,24 @@ Execution is what all trials took together, as measured.
 
 
 def _artifact(order: int, one: Chain) -> str:
+    name, started, ended = one.plan.name, one.dataset.attrs["started"], one.dataset.attrs["ended"]
     traced = experiments.traced().items()
-    figures = [f"`{name}`" for name, figure in traced if one.campaign in figure.campaigns]
+    figures = [f"`{label}`" for label, figure in traced if name in figure.campaigns]
     contributions = [
         f"`{module.__name__.rpartition('.')[2]}`"
         for module in experiments.modules()
-        if one.campaign in experiments.campaigns(module)
+        if name in experiments.campaigns(module)
     ]
-    place = f"`{one.campaign}` on `{one.testbed}`, {one.evidence} evidence"
-    took = f"{number(one.busy_s / 60)} minutes" if one.busy_s else UNKNOWN
-    return f"""### A{order}: {plain(one.title)}
+    minutes = float(one.dataset.wall_time.sum()) / 60
+    took = f"{number(minutes)} minutes" if minutes else UNKNOWN
+    folder = chain.shown(one.folder)
+    return f"""### A{order}: {plain(one.plan.title)}
 
-- **Campaign**: {place}. **Figures**: {", ".join(figures) or "none"}.
+- **Campaign**: {one.about}. **Figures**: {", ".join(figures) or "none"}.
 - **Substantiates**: the findings of {", ".join(contributions) or "no experiment"}.
-- **Inputs**: `{one.folder}/trials.json`, {counted(len(one.links), "transcript")} beside it (SHA-256 of all `{one.transcripts_sha256}`).
-- **Expected result**: `falloff evidence verify {one.folder}` says ok; the rebuilt dataset's content has the SHA-256 `{one.dataset_sha256}`.
-- **Execution**: `{one.command}` took {took} (from {moment(one.started)} to {moment(one.ended)}).
+- **Inputs**: `{folder}/trials.json`, {counted(len(one.transcripts), "transcript")} beside it (SHA-256 of all `{one.raw_sha256}`).
+- **Expected result**: `falloff evidence verify {folder}` says ok; the rebuilt dataset's content has the SHA-256 `{content.digest(one.dataset)}`.
+- **Execution**: `{chain.command(one.dataset)}` took {took} (from {moment(started)} to {moment(ended)}).
 """
 
 
@@ -213,23 +183,13 @@ def _machine(host: Mapping) -> str:
 
 def _names() -> list[str]:
     """The code and data that git tracks, the user's own descriptions, runs and datasets, and the report."""
-    names = provenance.tracked()
-    if not names:  # no clone
-        for folder, inside, files in os.walk(paths.ROOT):
+    files = [paths.ROOT / name for name in provenance.tracked()]
+    if not files:  # no clone
+        for folder, inside, names in os.walk(paths.ROOT):
             inside[:] = [
                 name for name in inside if name not in MADE_HERE and not name.endswith(".egg-info")
             ]
-            names += [_name(Path(folder) / file) for file in files]
-    own = [
-        path for folder in (paths.RAW, paths.DATASETS, paths.REPORT) for path in folder.rglob("*")
-    ]
-    names += [_name(path) for path in own if path.suffix != ".part"]
-    return sorted({name for name in names if (paths.ROOT / name).is_file()})
-
-
-def _name(path: Path) -> str:
-    return path.relative_to(paths.ROOT).as_posix()
-
-
-def _bytes(content: Path | bytes) -> bytes:
-    return content.read_bytes() if isinstance(content, Path) else content
+            files += [Path(folder, name) for name in names]
+    for own in (paths.RAW, paths.DATASETS, paths.REPORT):
+        files += [file for file in own.rglob("*") if file.suffix != ".part"]
+    return sorted({file.relative_to(paths.ROOT).as_posix() for file in files if file.is_file()})

@@ -16,65 +16,40 @@ from analysis.evidence import content
 from analysis.experiments import Traced
 from runners import archive, manifest
 from runners.journal import Folder, read_transcript
-from runners.record import Execution, Transcript
-
-
-@dataclass(frozen=True)
-class Link:
-    """One trial's transcript: the file that it is in, its SHA-256, and what was executed."""
-
-    trial: str
-    status: str
-    file: str
-    sha256: str
-    executions: tuple[Execution, ...]
+from runners.plan import Plan
+from runners.record import Execution, FalloffError, Transcript
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A campaign's dataset and what it was made of; `command` makes it anew.
+    """A campaign's folder with its plan, its dataset, and the text of each transcript by its trial."""
 
-    `started` and `ended` are ISO 8601, empty where not known; `busy_s` is what all trials together took [s]. `sessions`
-    are where and with which code parts of the trials ran, as `runners.provenance.host` has it.
-    """
+    folder: Path
+    plan: Plan
+    dataset: xr.Dataset
+    transcripts: dict[str, bytes]
 
-    campaign: str
-    testbed: str
-    evidence: str
-    title: str
-    campaign_sha256: str
-    dataset_sha256: str
-    transcripts_sha256: str
-    folder: str
-    command: str
-    started: str
-    ended: str
-    busy_s: float
-    sessions: tuple[dict[str, Any], ...]
-    links: tuple[Link, ...]
+    @property
+    def about(self) -> str:
+        """The campaign, where it ran, and as what evidence it counts."""
+        evidence = self.dataset.evidence.values[0]
+        return f"{self.plan.name} on {self.plan.testbed['name']}, {evidence} evidence"
+
+    @property
+    def raw_sha256(self) -> str:
+        """One SHA-256 for all transcripts."""
+        return self.dataset.attrs["transcripts_sha256"]
+
+    @property
+    def sessions(self) -> list[dict[str, Any]]:
+        """Where and with which code parts of the trials ran, as `runners.provenance.host` has it."""
+        return attributes.hosts(self.dataset)
 
 
 def of(folder: Path) -> Chain:
     """The chain of a campaign's folder; raises FalloffError as `store.assemble`."""
-    dataset, source = store.read(folder), Folder(folder)
-    plan = source.plan()
-    statuses = dict(zip(dataset.trial_id.values.tolist(), dataset.status.values.tolist()))
-    return Chain(
-        campaign=plan.name,
-        testbed=plan.testbed["name"],
-        evidence=dataset.evidence.values[0].item(),
-        title=plan.title,
-        campaign_sha256=plan.digest,
-        dataset_sha256=content.digest(dataset),
-        transcripts_sha256=dataset.attrs["transcripts_sha256"],
-        folder=_shown(folder),
-        command=command(dataset),
-        started=dataset.attrs["started"],
-        ended=dataset.attrs["ended"],
-        busy_s=float(dataset.wall_time.sum()),
-        sessions=tuple(attributes.hosts(dataset)),
-        links=tuple(_link(folder, *text, statuses) for text in source.texts()),
-    )
+    source = Folder(folder)
+    return Chain(folder, source.plan(), store.read(folder), dict(source.texts()))
 
 
 def command(dataset: xr.Dataset) -> str:
@@ -93,11 +68,9 @@ def folders(campaign: str, testbed: str) -> list[Path]:
     return [folder for folder in (reference, *own) if (folder / "trials.json").exists()]
 
 
-def text(figure: Traced, chains: Mapping[str, Sequence[Chain]], notes: Mapping[str, str]) -> str:
-    """The whole chain of a figure.
-
-    `chains` has those of each dataset, the stored reference's first, and `notes` what is to be said of its command.
-    """
+def text(figure: Traced, chains: Mapping[str, Sequence[Chain]], plans: Mapping[str, Plan]) -> str:
+    """The whole chain of a figure; `chains` has those of each campaign, the stored reference's first, and `plans` the
+    campaigns as they are described today."""
     lines = [f"Figure {figure.label}", f"  drawn by   {figure.drawn_by}"]
     lines.append(f"  study      {figure.studied_by}")
     for name in figure.files:
@@ -107,24 +80,53 @@ def text(figure: Traced, chains: Mapping[str, Sequence[Chain]], notes: Mapping[s
         lines += ["", f"Dataset {name}"]
         lines += [] if found else ["  (no campaign of it is kept here)"]
         for chain in found:
-            campaign = f"{chain.campaign} on {chain.testbed}, {chain.evidence} evidence"
+            changed = ""
+            if chain.plan.digest != plans[name].digest:
+                changed = (
+                    f"   (described otherwise today: the trials are {plans[name].digest[:10]})"
+                )
             lines += [
-                f"  campaign   {campaign}: {chain.title}",
-                f"    trials     sha256 {chain.campaign_sha256}",
-                f"    dataset    sha256 {chain.dataset_sha256}",
-                f"    raw        sha256 {chain.transcripts_sha256}, {len(chain.links)} transcripts",
-                f"    kept in    {chain.folder}",
-                f"    made by    {chain.command}{f'   ({notes[name]})' if notes[name] else ''}",
+                f"  campaign   {chain.about}: {chain.plan.title}",
+                f"    trials     sha256 {chain.plan.digest}",
+                f"    dataset    sha256 {content.digest(chain.dataset)}",
+                f"    raw        sha256 {chain.raw_sha256}, {len(chain.transcripts)} transcripts",
+                f"    kept in    {shown(chain.folder)}",
+                f"    made by    {command(chain.dataset)}{changed}",
                 *(f"    session    {_session(host)}" for host in chain.sessions),
+                *(line for trial in chain.transcripts for line in _trial(chain, trial)),
             ]
-            for link in chain.links:
-                lines += [
-                    f"  trial      {link.trial}: {link.status or 'no row'}",
-                    f"    file       {link.file}",
-                    f"    sha256     {link.sha256}",
-                    *(f"    command    {_executed(one)}" for one in link.executions),
-                ]
     return "\n".join(lines)
+
+
+def _trial(chain: Chain, trial: str) -> list[str]:
+    rows = dict(zip(chain.dataset.trial_id.values, chain.dataset.status.values))
+    loose = chain.folder / "transcripts" / f"{trial}.json"
+    text = chain.transcripts[trial]
+    return [
+        f"  trial      {trial}: {rows.get(trial, 'no row')}",
+        f"    file       {shown(loose if loose.exists() else chain.folder / archive.NAME)}",
+        f"    sha256     {manifest.digest(text)}",
+        *(f"    command    {_executed(one)}" for one in read_transcript(text, trial).executions),
+    ]
+
+
+def printed(figure: str, wanted: str, folders: Sequence[Path]) -> str:
+    """What the tools of a trial printed, in each of the folders that have it; FOLDER/TRIAL is of that folder alone.
+
+    Raises FalloffError where none has it.
+    """
+    within, _, trial = wanted.rpartition("/")
+    among = [folder for folder in folders if within in ("", folder.name)]
+    texts = {folder.name: dict(Folder(folder).texts()).get(trial) for folder in among}
+    found = {name: raw(read_transcript(text, trial)) for name, text in texts.items() if text}
+    if not found:
+        names = ", ".join(folder.name for folder in folders)
+        raise FalloffError(
+            f"no campaign of figure {figure} has a transcript {wanted!r}; they are: {names or 'none here'}"
+        )
+    if len(found) == 1:
+        return "".join(found.values())
+    return "\n\n".join(f"{name}/{trial}\n{output}" for name, output in found.items())
 
 
 def raw(transcript: Transcript) -> str:
@@ -144,13 +146,6 @@ def code(session: Mapping[str, Any]) -> str:
     return f"commit {session['git_commit']}{' with changes' if session['git_dirty'] else ''}"
 
 
-def _link(folder: Path, trial: str, content: bytes, statuses: Mapping[str, str]) -> Link:
-    loose = folder / "transcripts" / f"{trial}.json"
-    file = _shown(loose if loose.exists() else folder / archive.NAME)
-    executions = read_transcript(content, trial).executions
-    return Link(trial, statuses.get(trial, ""), file, manifest.digest(content), executions)
-
-
 def _session(host: Mapping[str, Any]) -> str:
     names = ("hostname", "system", "kernel", "cpu_model")
     return ", ".join([*(host[name] for name in names if host.get(name)), code(host)])
@@ -168,7 +163,7 @@ def _known(exit_code: int | None) -> str:
     return "not known" if exit_code is None else str(exit_code)
 
 
-def _shown(path: Path) -> str:
+def shown(path: Path) -> str:
     """A path as the reader of the repository sees it."""
     inside = path.is_relative_to(paths.ROOT)
     return path.relative_to(paths.ROOT).as_posix() if inside else os.fspath(path)

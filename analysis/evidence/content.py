@@ -9,7 +9,7 @@ import hashlib
 import json
 import lzma
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,14 +66,11 @@ def differences(earlier: Content, now: Content) -> list[str]:
     rows, rows_now = _rows(earlier), _rows(now)
     lines = [f"trial {row} has no row any more" for row in rows if row not in rows_now]
     lines += [f"trial {row} has a row that was not there" for row in rows_now if row not in rows]
-    shared = rows.keys() & rows_now.keys()
-    for name in sorted({*earlier, *now}):
-        old = dict(_cells(name, earlier, rows, shared))
-        new = dict(_cells(name, now, rows_now, shared))
-        for place in dict.fromkeys([*old, *new]):
-            was, value = old.get(place), new.get(place)
-            if was != value:
-                lines.append(f"{place}: {_shown(was)} was recorded, it is {_shown(value)}")
+    old, new = _cells(earlier, rows, rows_now), _cells(now, rows_now, rows)
+    for place in dict.fromkeys([*old, *new]):
+        was, value = old.get(place), new.get(place)
+        if was != value:
+            lines.append(f"{place}: {_shown(was)} was recorded, it is {_shown(value)}")
     return lines
 
 
@@ -99,28 +96,20 @@ def _rows(content: Content) -> dict[str, int]:
     return rows
 
 
-def _cells(
-    name: str, content: Content, rows: Mapping[str, int], shared: Collection[str]
-) -> Iterator[tuple[str, Any]]:
-    """Each known value of a variable by its place in words; the labels of a dim are one value."""
-    array = content.get(name)
-    if array is None:
-        return
-    if array["dims"][:1] != ["trial"]:
-        yield f"labels {name}", array["values"]
-        return
-    for trial, row in rows.items():
-        if trial in shared:
-            for place, value in _leaves(array["values"][row]):
-                yield f"{name}{place} of {trial}", value
-
-
-def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, list):
-        for number, part in enumerate(value):
-            yield from _leaves(part, f"{place}[{number}]")
-    elif value not in ("", None):
-        yield place, value
+def _cells(content: Content, rows: Mapping[str, int], others: Collection[str]) -> dict[str, Any]:
+    """Each known value by its place in words, of the trials that are among others; the labels of a dim are one value."""
+    cells = {}
+    for name, array in content.items():
+        if array["dims"][:1] != ["trial"]:
+            cells[f"labels {name}"] = array["values"]
+            continue
+        values = np.array(array["values"], dtype=object)
+        for trial, row in rows.items():
+            known = np.ndenumerate(values[row]) if values.ndim > 1 else [((), values[row])]
+            for place, value in known:
+                if trial in others and value not in ("", None):
+                    cells[f"{name}{''.join(f'[{number}]' for number in place)} of {trial}"] = value
+    return cells
 
 
 def _shown(value: Any) -> str:

@@ -12,21 +12,21 @@ from runners.journal import Folder, read_transcript
 from runners.record import FalloffError
 
 # A fault of a parser is in every trial; so many lines show it.
-LINES_OF_ONE_KIND = 12
+MOST_VALUES = 24
 
 
 @dataclass(frozen=True)
 class Check:
     """What a check of one campaign's folder found.
 
-    `differences` are in a line each, empty when all agrees; `unknown` says what could not be compared, since nothing
-    was recorded. `trials` is how many rows the rebuilt dataset has, 0 when it could not be rebuilt.
+    `differences` are in a line each, empty when all agrees; `unknown` says why nothing can be told, if so. `trials` is
+    how many rows the rebuilt dataset has, 0 where it cannot be rebuilt.
     """
 
     folder: Path
     trials: int
     differences: tuple[str, ...]
-    unknown: tuple[str, ...]
+    unknown: str
 
 
 def folders(given: Sequence[Path] = ()) -> list[Path]:
@@ -43,32 +43,26 @@ def folders(given: Sequence[Path] = ()) -> list[Path]:
     return list(dict.fromkeys(file.parent for file in files))
 
 
-def check(folder: Path, datasets: Path = paths.DATASETS) -> Check:
+def check(folder: Path) -> Check:
     """Compare a folder with its recorded digests, its trials with its plan and journal, and its dataset, rebuilt from
-    the transcripts, with the one that was kept: in the folder, or as netCDF in `datasets`."""
-    unknown, trials = [], 0
-    if not manifest.read(folder):
-        unknown.append(
-            f"no {manifest.NAME}: whether a file was changed cannot be told (--renew records it)"
-        )
-    lines = [*manifest.differences(folder)]
+    the transcripts, with the one that is kept there."""
+    unknown, trials, lines = "", 0, []
     try:
-        lines += _against_the_plan(Folder(folder))
+        if not manifest.read(folder):
+            remedy = "(--renew records it)"
+            unknown = f"no {manifest.NAME}: whether a file was changed cannot be told {remedy}"
+        lines += [*manifest.differences(folder), *_against_the_plan(Folder(folder))]
         rebuilt = content.of(store.assemble(folder))
-    except FalloffError as error:
-        lines.append(f"the dataset cannot be rebuilt: {error}")
-    else:
         trials = len(rebuilt["trial_id"]["values"])
-        file = datasets / f"{folder.name}.nc"
-        earlier = {manifest.DATASET: content.kept(folder), file.name: _of_file(file)}
-        if not any(earlier.values()):
-            unknown.append(
-                "no dataset was kept: what its values were cannot be told (--renew keeps it)"
-            )
-        for name, kept in earlier.items():
-            apart = content.differences(kept, rebuilt) if kept else []
-            lines += _shortened([f"{name}: {line}" for line in apart])
-    return Check(folder, trials, tuple(dict.fromkeys(lines)), tuple(unknown))
+        if kept := content.kept(folder):
+            # Single values first: one that is refused has many members of lists.
+            apart = sorted(content.differences(kept, rebuilt), key=lambda line: "[" in line)
+            lines += [f"{manifest.DATASET}: {line}" for line in apart[:MOST_VALUES]]
+            if len(apart) > MOST_VALUES:
+                lines.append(f"{manifest.DATASET}: and {len(apart) - MOST_VALUES} values more")
+    except FalloffError as error:
+        lines.append(f"not all can be compared: {error}")
+    return Check(folder, trials, tuple(dict.fromkeys(lines)), unknown)
 
 
 def renew(folder: Path) -> None:
@@ -82,18 +76,8 @@ def text(found: Check) -> str:
     verdict = "DIFFERS" if found.differences else "unknown" if found.unknown else "ok"
     lines = [f"{verdict:8} {os.path.relpath(found.folder)}: {found.trials} trials rebuilt"]
     lines += [f"         - {line}" for line in found.differences]
-    lines += [f"         ({line})" for line in found.unknown]
+    lines += [f"         ({found.unknown})"] if found.unknown else []
     return "\n".join(lines)
-
-
-def _of_file(file: Path) -> content.Content:
-    if not file.exists():
-        return {}
-    try:
-        with store.opened(file) as found:
-            return content.of(found.load())
-    except (OSError, ValueError) as error:
-        raise FalloffError(f"{file} is not a readable netCDF-4 dataset: {error}") from None
 
 
 def _against_the_plan(folder: Folder) -> list[str]:
@@ -122,16 +106,3 @@ def _against_the_plan(folder: Folder) -> list[str]:
             ran = f"a session of the journal ran the trials {digest[:16]}"
             lines.append(f"{ran}, the plan is {plan.digest[:16]}")
     return lines
-
-
-def _shortened(lines: list[str]) -> list[str]:
-    """At most so many lines of one variable, and how many more there are."""
-    kinds: dict[str, list[str]] = {}
-    for line in lines:
-        kinds.setdefault(line.split(" of ")[0].split("[")[0], []).append(line)
-    shortened = []
-    for kind, alike in kinds.items():
-        shortened += alike[:LINES_OF_ONE_KIND]
-        if len(alike) > LINES_OF_ONE_KIND:
-            shortened.append(f"{kind}: and {len(alike) - LINES_OF_ONE_KIND} values more")
-    return shortened

@@ -1,7 +1,11 @@
-"""One node to several over a bridge, and back: how much they get together, and which resource is the limit."""
+"""One node to several over a bridge, and back: how much they get together, and which resource is the limit.
+
+The model is goodput = min(capacity of each resource). Relieving one resource then raises the goodput if and only if that
+resource alone is the limit; with two equal limits no single relief does.
+"""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,32 +16,24 @@ from matplotlib.figure import Figure
 
 from analysis import drawing, style
 from analysis.attributes import design, interconnects, settings
-from analysis.bottleneck import (
-    CHANGES,
-    LEAST_GROWTH,
-    LIMITS,
-    UNDECIDED,
-    Bottleneck,
-    bottleneck,
-)
 from analysis.capacity import Limits, limits
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit
-from analysis.findings import T_INTERVAL, Finding, evidence_of, of_estimate, origin, without_reading
-from analysis.fitting.adequacy import follows
-from analysis.fitting.block_fit import BlockFit, fit_blocks
+from analysis.findings import (
+    T_INTERVAL,
+    Finding,
+    evidence_of,
+    of_estimate,
+    origin,
+    resting_on,
+    without_reading,
+)
+from analysis.fitting.block_fit import Attempt, attempt
 from analysis.models import segmented
 from analysis.statistics.intervals import average
-from analysis.wording import (
-    between,
-    counted,
-    fixed,
-    listed,
-    percent,
-    percent_range,
-)
+from analysis.statistics.judgement import UNDECIDED
+from analysis.wording import between, fixed, listed, paragraphs, percent, percent_range
 from runners import fanout
-from runners.record import FalloffError
 
 # The campaigns, and the files of data/, that each figure rests on.
 FIGURES = {"fan_out": ("fan_out",)}
@@ -45,6 +41,98 @@ GBIT = 1e9
 ENDS = {"forward": "from one sender", "reverse": "to one receiver"}
 HEADROOM = 1.3  # of the axes over the largest goodput
 SIDESTEP = 0.12  # of a row, between the directions
+# What can be changed, one thing at a time, against the same baseline, and which resource that relieves.
+CHANGES = {
+    "receiver": "more receivers",
+    "stream": "more streams in each flow",
+    "port": "faster ports of the nodes",
+    "cpu": "more CPU for the sender",
+    "bridge": "a faster bridge",
+}
+LIMITS = {"receiver": "receiver", "port": "link", "cpu": "sender CPU", "bridge": "shared bridge"}
+# The least growth that counts. A change should promise at least twice as much, or it cannot be told from
+# none: one more receiver beside seven promises 1/7, four more promise 4/7.
+LEAST_GROWTH = 0.10
+CONFIDENCE = 0.90  # each end of the interval is a one-sided test at 5 %
+
+
+@dataclass(frozen=True)
+class Response:
+    """What a change did to the goodput: the ratio to the baseline, its 90 % interval, and `says`:
+
+    `grows` (the interval lies above 1 + LEAST_GROWTH), `stays` (below it) or `unclear`.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    says: str
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """The `limit` (a value of LIMITS, or UNDECIDED), the reason in a sentence, and each change's response.
+
+    `relief` is the change that raised the goodput where there is one limit, else "".
+    """
+
+    limit: str
+    reason: str
+    responses: Mapping[str, Response]
+    relief: str = ""
+
+    def that(self, says: str) -> list[str]:
+        """The changes that say so."""
+        return [name for name, response in self.responses.items() if response.says == says]
+
+
+def bottleneck(baseline: np.ndarray, changed: Mapping[str, np.ndarray]) -> Bottleneck:
+    """Name the limit from aggregate goodputs [bit/s] of shape (repeats,); NaN is a failed repeat.
+
+    `changed` maps keys of CHANGES to the goodputs with that one change; entry i of each belongs to the same
+    block as entry i of `baseline`. The limit is the resource of the one change that grows while all others
+    that were tried stay. Faster ports explain that another receiver grows too: the receivers' ports are
+    the limit then.
+    """
+    found = Bottleneck(
+        UNDECIDED,
+        "",
+        {name: _response(baseline, changed[name]) for name in CHANGES if name in changed},
+    )
+    grows, unclear, also = found.that("grows"), found.that("unclear"), ""
+    if "port" in grows:
+        also = "; with more receivers too: the receivers' ports" if "receiver" in grows else ""
+        grows, unclear = ([n for n in names if n != "receiver"] for names in (grows, unclear))
+    raised = listed([CHANGES[name] for name in grows])
+    if unclear:
+        doubtful = listed([CHANGES[name] for name in unclear])
+        reason = f"it is not clear what {doubtful} would do: repeat more, or change more"
+    elif not grows:
+        untried = listed([CHANGES[name] for name in LIMITS if name not in found.responses])
+        reason = "nothing raises the goodput: two limits are equal"
+        reason += f", or it is what was not tried ({untried})" if untried else ""
+    elif len(grows) > 1:
+        reason = f"{raised} each raise the goodput: there is not one limit"
+    elif grows == ["stream"]:
+        reason = "with more streams the goodput grows: a single one does not fill the path"
+    elif grows == ["receiver"] and "port" not in found.responses:
+        reason = "with more receivers the goodput grows: receivers or their ports; faster ones were not tried"
+    else:
+        growth = percent(found.responses[grows[0]].ratio - 1)
+        reason = f"with {raised} the goodput grows by {growth}{also}"
+        return replace(found, limit=LIMITS[grows[0]], reason=reason, relief=grows[0])
+    return replace(found, reason=reason)
+
+
+def _response(baseline: np.ndarray, goodput: np.ndarray) -> Response:
+    """The geometric mean of the blocks' ratios with its t interval, and what it says."""
+    ratios = np.asarray(goodput, float) / np.asarray(baseline, float)
+    ratios = ratios[np.isfinite(ratios) & (ratios > 0)]
+    if not len(ratios):
+        return Response(np.nan, np.nan, np.nan, "unclear")
+    ratio, low, high = map(float, average(ratios, "ratio", CONFIDENCE))
+    says = "grows" if low > 1 + LEAST_GROWTH else "stays" if high < 1 + LEAST_GROWTH else "unclear"
+    return Response(ratio, low, high, says)
 
 
 @dataclass(frozen=True)
@@ -55,11 +143,10 @@ class Fan:
     receivers. `verdict` names the limit at the baseline's receivers, and `sender_cpu` is the share of one
     processor that the shared node took there, over (block).
 
-    `fitted` is the segmented model of log2 of a receiver's mean goodput over the receivers, in every block:
+    `model` is the segmented model of log2 of a receiver's mean goodput over the receivers, in every block:
     it is level up to the knee and falls by s for each doubling beyond it; s = 1 where the aggregate does not
     grow at all. `knee` is (estimate, low, high) in receivers, a 95 % t interval of its logarithm over the
-    blocks. Where the data do not carry it `fitted` is None, and `refused` says why; where the model does
-    not follow its data (`follows`) the knee is not quoted.
+    blocks, and `growth` what the aggregate gains [1] with a doubling beyond it.
     """
 
     direction: str
@@ -67,19 +154,9 @@ class Fan:
     limits: Mapping[int, Limits]
     verdict: Bottleneck
     sender_cpu: xr.DataArray
-    fitted: BlockFit | None = None
-    knee: tuple[float, float, float] = (np.nan, np.nan, np.nan)
-    refused: str = ""
-    follows: bool = False
-
-    @property
-    def growth(self) -> tuple[float, float, float]:
-        """What the aggregate gains [1] with a doubling of the receivers beyond the knee, with its 95 % interval."""
-        if self.fitted is None:
-            return np.nan, np.nan, np.nan
-        low, high = self.fitted.intervals["s"]
-        gain, least, most = (2 ** (1 - s) - 1 for s in (self.fitted.estimates["s"], high, low))
-        return gain, least, most
+    model: Attempt
+    knee: tuple[float, ...] = (np.nan, np.nan, np.nan)
+    growth: tuple[float, ...] = (np.nan, np.nan, np.nan)
 
     @property
     def flows(self) -> str:
@@ -89,10 +166,7 @@ class Fan:
 
 @dataclass(frozen=True)
 class FanOut:
-    """The campaign's dataset and all that follows from it.
-
-    `baseline` holds the design's levels.
-    """
+    """The campaign's dataset and all that follows from it; `baseline` holds the design's levels."""
 
     dataset: xr.Dataset
     baseline: Mapping[str, Any]
@@ -118,11 +192,7 @@ def analyse(fan_out: xr.Dataset) -> FanOut:
     fans = (
         _fan(points.sel(direction=way), planned, path, sender) for way in points.direction.values
     )
-    return FanOut(
-        dataset=fan_out,
-        baseline=planned["baseline"],
-        fans=tuple(fans),
-    )
+    return FanOut(fan_out, planned["baseline"], tuple(fans))
 
 
 def _fan(points: xr.Dataset, planned: Mapping, path: Mapping, sender: int) -> Fan:
@@ -130,24 +200,28 @@ def _fan(points: xr.Dataset, planned: Mapping, path: Mapping, sender: int) -> Fa
     others = {name: level for name, level in baseline.items() if name != "receivers"}
     goodput = points.goodput.sel(others, drop=True).transpose("block", "receivers")
     receivers = goodput.receivers.values.astype(float)
-    values = {
-        "direction": direction,
-        "goodput": goodput,
-        "limits": {int(n): _links_limits(path, sender, int(n), direction) for n in receivers},
-        "verdict": _verdict(points.goodput, baseline, planned["changes"]),
-        "sender_cpu": points.sender_cpu.sel(baseline).dropna("block"),
+    changed = {
+        change: points.goodput.sel({**baseline, **levels}).values
+        for change, levels in planned["changes"].items()
+        if all(level in points[name].values for name, level in levels.items())
     }
     each = np.log2(goodput / goodput.receivers).values
-    try:
-        fitted = fit_blocks(segmented.MODEL, receivers, each)
-    except FalloffError as error:
-        return Fan(**values, refused=str(error))
-    # In bit/s: near is a part of the goodput, and not of its logarithm.
-    line, *_ = fitted.band(receivers, "cost", lambda _, logarithm: 2**logarithm)
-    is_close = follows(2**each, line, len(segmented.MODEL.parameters))
-    knees = fitted.by_block[:, segmented.MODEL.parameters.index("n0")]
-    knee, low, high = (float(value) for value in average(knees, "ratio"))
-    return Fan(**values, fitted=fitted, knee=(knee, low, high), follows=is_close)
+    # The model is held against bit/s: near is a part of the goodput, and not of its logarithm.
+    model = attempt(segmented.MODEL, receivers, each, lambda _, logarithm: 2**logarithm)
+    fitted = {}
+    if model.fitted:
+        fitted["knee"] = model.fitted.parameter("n0", "ratio")
+        slope, (low, high) = model.fitted.estimates["s"], model.fitted.intervals["s"]
+        fitted["growth"] = tuple(2 ** (1 - s) - 1 for s in (slope, high, low))
+    return Fan(
+        direction=direction,
+        goodput=goodput,
+        limits={int(n): _links_limits(path, sender, int(n), direction) for n in receivers},
+        verdict=bottleneck(points.goodput.sel(baseline).values, changed),
+        sender_cpu=points.sender_cpu.sel(baseline).dropna("block"),
+        model=model,
+        **fitted,
+    )
 
 
 def _links_limits(path: Mapping, sender: int, receivers: int, direction: str) -> Limits:
@@ -156,89 +230,67 @@ def _links_limits(path: Mapping, sender: int, receivers: int, direction: str) ->
     return limits(path, forward if direction == "forward" else [pair[::-1] for pair in forward])
 
 
-def _verdict(goodput: xr.DataArray, baseline: Mapping, changes: Mapping) -> Bottleneck:
-    """The changes whose levels were run at all, each against the baseline of the same blocks."""
-    changed = {
-        change: goodput.sel({**baseline, **levels}).values
-        for change, levels in changes.items()
-        if all(level in goodput[name].values for name, level in levels.items())
-    }
-    return bottleneck(goodput.sel(baseline).values, changed)
-
-
 def findings(study: FanOut) -> Iterator[Finding]:
     """What limits the flows in each direction, and from how many flows on, as data."""
     source = origin("fan_out", study.dataset)
     for fan in study.fans:
-        blocks = 0 if fan.fitted is None else fan.fitted.blocks
         statement = f"One resource limits this many flows {ENDS[fan.direction]}"
-        misses = "" if fan.fitted is None or fan.follows else "the model misses its data"
-        further = {"n": blocks, "answer": fan.verdict.limit, "reason": fan.refused or misses}
-        further["primary"] = True
+        further = {"n": fan.model.blocks, "answer": fan.verdict.limit, "reason": fan.model.reason}
         knee, *ends = fan.knee
-        yield of_estimate(source, statement, "receivers", "1", knee, ends, T_INTERVAL, **further)
+        yield of_estimate(
+            source, statement, "receivers", "1", knee, ends, T_INTERVAL, primary=True, **further
+        )
 
 
 def finding(study: FanOut) -> str:
     """What limits the flows in each direction, and where they stop to gain, in plain English (Markdown)."""
-    paragraphs = [_of_fan(study, fan) for fan in study.fans]
-    paragraphs += [_untried(study), without_reading(study.dataset)]
-    if evidence_of(study.dataset) == "emulated":
-        paragraphs.append(
+    is_emulated = evidence_of(study.dataset) == "emulated"
+    return paragraphs(
+        *(_of_fan(study, fan) for fan in study.fans),
+        _untried(study),
+        [without_reading(study.dataset)],
+        [
             "This emulation sets the rates of bridge and ports. So it tests whether the method finds a known limit. It "
             "does not say what limited the source."
-        )
-    return "\n\n".join(filter(None, paragraphs))
+        ]
+        if is_emulated
+        else (),
+    )
 
 
-def _of_fan(study: FanOut, fan: Fan) -> str:
-    verdict = fan.verdict
+def _of_fan(study: FanOut, fan: Fan) -> Iterator[str]:
+    verdict, blocks = fan.verdict, fan.goodput.sizes["block"]
     flows = f"{study.baseline['receivers']} {fan.flows}"
-    basis = f"{counted(study.blocks, 'block')}, {evidence_of(study.dataset)} evidence"
-    if verdict.limit == UNDECIDED:
-        answer = f"**What limits {flows} is undecided** ({basis}): {verdict.reason}."
-    else:
-        change = next(change for change, limit in LIMITS.items() if limit == verdict.limit)
-        response = verdict.responses[change]
+    if verdict.relief:
+        response = verdict.responses[verdict.relief]
         ends = percent_range((response.low - 1, response.high - 1))
-        answer = f"**The {verdict.limit} limits {flows}**: {verdict.reason} (90 % interval {ends}, {basis})."
-    return " ".join(filter(None, (answer, _what_stays(verdict), _of_knee(fan))))
+        basis = resting_on(study.dataset, blocks, f"90 % interval {ends}")
+        yield f"**The {verdict.limit} limits {flows}**: {verdict.reason} ({basis})."
+    else:
+        basis = resting_on(study.dataset, blocks)
+        yield f"**What limits {flows} is undecided** ({basis}): {verdict.reason}."
+    if stay := [CHANGES[change] for change in verdict.that("stays")]:
+        yield f"The goodput grows by less than {percent(LEAST_GROWTH, 0)} with {listed(stay)}."
+    if fan.model.follows:
+        (knee, low, high), (_, least, most) = fan.knee, fan.growth
+        verb = "stops growing" if max(-least, most) < LEAST_GROWTH else "bends"
+        interval = "" if np.isnan(low) else f" (95 % t interval {between((low, high), 2)})"
+        yield f"The sum of all flows {verb} at {fixed(knee, 2)} flows{interval}."
 
 
-def _what_stays(verdict: Bottleneck) -> str:
-    stay = [
-        CHANGES[change]
-        for change, response in verdict.responses.items()
-        if response.says == "stays"
-    ]
-    if not stay:
-        return ""
-    return f"The goodput grows by less than {percent(LEAST_GROWTH, 0)} with {listed(stay)}."
-
-
-def _of_knee(fan: Fan) -> str:
-    """From how many flows on the aggregate grows no more, or more slowly."""
-    if not fan.follows:
-        return ""
-    (knee, low, high), (_, least, most) = fan.knee, fan.growth
-    verb = "stops growing" if max(-least, most) < LEAST_GROWTH else "bends"
-    interval = "" if np.isnan(low) else f" (95 % t interval {between((low, high), 2)})"
-    return f"The sum of all flows {verb} at {fixed(knee, 2)} flows{interval}."
-
-
-def _untried(study: FanOut) -> str:
+def _untried(study: FanOut) -> Iterator[str]:
     """The changes that nobody tried, and how busy the processor was whose relief is among them."""
     tried = {change for fan in study.fans for change in fan.verdict.responses}
     untried = [name for change, name in CHANGES.items() if change not in tried]
-    if not untried:
-        return ""
-    names = f"Not tried: {', '.join(untried)}."
+    if untried:
+        yield f"Not tried: {', '.join(untried)}."
     used = [
         f"{percent(float(fan.sender_cpu.mean()), 0)} of one processor with {fan.flows}"
         for fan in study.fans
         if fan.sender_cpu.size
     ]
-    return names if "cpu" in tried or not used else f"{names} The shared node used {listed(used)}."
+    if "cpu" not in tried and used:
+        yield f"The shared node used {listed(used)}."
 
 
 def figures(study: FanOut) -> dict[str, Exhibit]:
@@ -281,10 +333,7 @@ def _aggregate(axes: Axes, fan: Fan) -> None:
     label = "limit of the flows' own links"
     axes.plot(receivers, links, "--", label=label, **line)
     axes.axhline(shared, linestyle=":", label="limit of the link that all share", **line)
-    look, values = style.look(fan.direction), fan.goodput.values / GBIT
-    every = np.broadcast_to(receivers, values.shape).ravel()
-    marks = {"color": look.color, "alpha": 0.6, "mew": 0, "label": fan.flows}
-    axes.plot(every, values.ravel(), look.marker, **marks)
+    drawing.runs(axes, fan.direction, receivers, fan.goodput / GBIT, fan.flows)
     axes.set_xticks(receivers)
     axes.xaxis.set_minor_locator(ticker.NullLocator())
     axes.set_xlabel("flows")

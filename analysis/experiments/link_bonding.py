@@ -17,10 +17,12 @@ from analysis.exhibit import Basis, Exhibit
 from analysis.findings import (
     T_INTERVAL,
     Finding,
+    above,
     evidence_of,
     of_estimate,
     of_fall,
     origin,
+    resting_on,
     without_reading,
 )
 from analysis.statistics.intervals import rates, ratios
@@ -29,9 +31,7 @@ from analysis.statistics.judgement import (
     FLAT,
     RISES,
     SIZE_OPEN,
-    UNDECIDED,
     Control,
-    Interval,
     Judgement,
     judge,
     judge_control,
@@ -39,13 +39,7 @@ from analysis.statistics.judgement import (
 )
 from analysis.statistics.reproduction import prediction_interval
 from analysis.wire import wire_limit
-from analysis.wording import (
-    counted,
-    fixed,
-    listed,
-    percent,
-    percent_range,
-)
+from analysis.wording import counted, fixed, listed, paragraphs, percent, percent_range
 
 # The campaigns, and the files of data/, that each figure rests on.
 FIGURES = {"link_bonding": ("link_hpl", "published/bonding_blog.csv")}
@@ -70,21 +64,17 @@ class Way:
     """A way of using two links, with so many processes a node, against one link in the same blocks.
 
     `log_gain` is the logarithm of the ratio of the HPL rates over (block, nodes); `gains` is over (nodes): `gain` [1]
-    (of the geometric mean), its 95 % t interval `low` and `high`, and `blocks`. `growth` judges the rise of the gain
-    from the fewest nodes that use a network to the most: `falls off` where it grows beyond the margin, `flat` where it
-    does not; None without two such node counts. `control` is of one node, which uses no link: there the gain must be
-    none. Of the ratio on the fewest nodes `mean` is the 90 % interval of its mean, and `one_pair` the 95 % prediction
-    interval of a single pair of runs, all that a source without repeats has; None from fewer than two blocks.
+    (of the geometric mean), its 95 % t interval `low` and `high`, and `blocks`. `control` is of one node, which uses no
+    link: there the gain must be none. `growth` judges the rise of the gain from the fewest nodes that use a network to
+    the most: `falls off` where it grows beyond the margin, `flat` where it does not; None without two such node counts.
     """
 
     aggregation: str
     ranks_per_node: int
     log_gain: xr.DataArray
     gains: xr.Dataset
-    growth: Judgement | None = None
-    control: Control | None = None
-    mean: Interval | None = None
-    one_pair: Interval | None = None
+    control: Control
+    growth: Judgement | None
 
     @property
     def name(self) -> str:
@@ -101,8 +91,8 @@ class Way:
 class Hpl:
     """HPL over one link and over two.
 
-    `points` is over (block, aggregation, nodes, ranks_per_node): `rate` [Gflop/s] and `lesser` [1], the share of the
-    lesser link. `fewest` is the least number of nodes that use a network.
+    `points` is over (block, aggregation, nodes, ranks_per_node): `rate` [Gflop/s]. `fewest` is the least number of
+    nodes that use a network.
     """
 
     dataset: xr.Dataset
@@ -115,6 +105,14 @@ class Hpl:
     def most(self) -> int:
         """The most nodes."""
         return int(self.points.nodes.max())
+
+    @property
+    def best(self) -> Way | None:
+        """The way of the largest gain on the most nodes, of those that are surely above 0 if any; None without a gain."""
+        gains = {way.name: way.gain(self.most) for way in self.ways}
+        ways = [way for way in self.ways if np.isfinite(gains[way.name][0])]
+        sure = [way for way in ways if gains[way.name][1] > 0]
+        return max(sure or ways, key=lambda way: gains[way.name][0], default=None)
 
 
 @dataclass(frozen=True)
@@ -143,33 +141,11 @@ def analyse(link_hpl: xr.Dataset, link_micro: xr.Dataset | None = None) -> LinkB
 
     Raises FalloffError when a dataset has no trial of its tool, or HPL ran over several interconnects.
     """
-    return LinkBonding(
-        hpl=_hpl(link_hpl),
-        micro=None if link_micro is None else _micro(link_micro),
-    )
-
-
-def communication(gain: float) -> float:
-    """The part of the time over one link that two links have halved at this gain.
-
-    Amdahl's law with two links for the part f: 1 + gain = 1 / (1 - f / 2), so that f = 2 (1 - 1 / (1 + gain)); below 0
-    where two links are slower.
-    """
-    return 2 * (1 - 1 / (1 + gain))
-
-
-def sent_by_lesser(dataset: xr.Dataset) -> xr.DataArray:
-    """Over (trial): the part of their bytes that nodes sent over whichever of their two links carried less.
-
-    0.5 where every node used both alike and 0 where each used one, be it not the same one; NaN where nothing was sent.
-    """
-    first, second = dataset.bytes_sent_rail_1, dataset.bytes_sent_rail_2
-    total = (first + second).sum("node")
-    return np.minimum(first, second).sum("node") / total.where(total > 0)
+    return LinkBonding(_hpl(link_hpl), None if link_micro is None else _micro(link_micro))
 
 
 def _hpl(dataset: xr.Dataset) -> Hpl:
-    points = over_factors(dataset, rate=dataset.hpl_rate, lesser=sent_by_lesser(dataset))
+    points = over_factors(dataset, rate=dataset.hpl_rate)
     points = at_only_level(points, "interconnect").drop_vars("interconnect")
     planned, evidence = design(dataset), evidence_of(dataset)
     others = [way for way in points.aggregation.values.tolist() if way != planned["baseline"]]
@@ -186,20 +162,10 @@ def _way(aggregation: str, ranks: int, points: xr.Dataset, planned: Mapping, evi
     log_gain = log_gain.sel(ranks_per_node=ranks, drop=True)
     gains = ratios(log_gain).rename(ratio="gain")
     gains = gains.assign({end: gains[end] - 1 for end in ("gain", "low", "high")})
-    most, fewest, margin = int(log_gain.nodes.max()), planned["fewest_nodes"], planned["margin"]
-    judged = {}
-    if 1 in log_gain.nodes:
-        judged["control"] = judge_control(log_gain.sel(nodes=1).values, margin)
-    if fewest in log_gain.nodes:
-        few = log_gain.sel(nodes=fewest)
-        judged["mean"] = judge_control(few.values, margin).interval
-        if few.notnull().sum() > 1:
-            pair = prediction_interval(few.dropna("block").values, 1)
-            judged["one_pair"] = tuple(np.exp(pair).tolist())
-        if most > fewest:
-            fall = few - log_gain.sel(nodes=most)
-            judged["growth"] = judge(fall.values, margin, evidence)
-    return Way(aggregation, ranks, log_gain, gains, **judged)
+    fewest, most, margin = planned["fewest_nodes"], int(log_gain.nodes.max()), planned["margin"]
+    alone, few, many = log_gain.reindex(nodes=[1, fewest, most]).transpose("nodes", "block").values
+    growth = judge(few - many, margin, evidence) if most > fewest else None
+    return Way(aggregation, ranks, log_gain, gains, judge_control(alone, margin), growth)
 
 
 def _micro(dataset: xr.Dataset) -> Micro:
@@ -216,95 +182,83 @@ def findings(study: LinkBonding) -> Iterator[Finding]:
 
     Planned for is what a second link gives on the most nodes: the way of the largest gain tells it.
     """
-    hpl, micro = study.hpl, study.micro
-    best = _best(hpl)
+    hpl, best = study.hpl, study.hpl.best
     source = origin("link_bonding", hpl.dataset)
     for way in hpl.ways:
-        each = f"{way.name} a node"
+        each = f": {way.name} a node"
         for nodes in way.gains.nodes.values.tolist():
             is_best = way is best and nodes == hpl.most
-            picked = f" (best of {counted(len(hpl.ways), 'way')})" if is_best else f": {each}"
+            picked = f" (best of {counted(len(hpl.ways), 'way')})" if is_best else each
             statement = f"A second link speeds up HPL on {counted(nodes, 'node')}{picked}"
             gain, *ends = way.gain(nodes)
-            further = {"answer": _speeds_up(*ends), "primary": is_best}
-            n = int(way.gains.blocks.sel(nodes=nodes))
-            yield of_estimate(
-                source, statement, "gain", "1", gain, ends, T_INTERVAL, n=n, **further
-            )
+            further = {"answer": above(ends, 0), "primary": is_best}
+            further["n"] = int(way.gains.blocks.sel(nodes=nodes))
+            yield of_estimate(source, statement, "gain", "1", gain, ends, T_INTERVAL, **further)
         if way.growth is not None:
-            statement = f"One link loses rate against two from {hpl.fewest} to {hpl.most} nodes" + (
-                "" if way is best else f": {each}"
+            statement = f"One link loses rate against two from {hpl.fewest} to {hpl.most} nodes"
+            primary = way is best
+            yield of_fall(
+                source, statement + ("" if primary else each), way.growth, primary=primary
             )
-            yield of_fall(source, statement, way.growth, primary=way is best)
-    for at in _each(micro.links) if micro else ():
-        source = origin("link_bonding", micro.dataset)
-        connections = counted(at.streams.item(), "TCP connection")
-        statement = (
-            f"The number of links that {connections} can fill: {NAMES[at.aggregation.item()]}"
+    if study.micro is None:
+        return
+    source, links = origin("link_bonding", study.micro.dataset), study.micro.links
+    for way, streams in product(links.aggregation.values, links.streams.values):
+        at, connections = (
+            links.sel(aggregation=way, streams=streams),
+            counted(streams, "TCP connection"),
         )
+        statement = f"The number of links that {connections} can fill: {NAMES[way]}"
         ends, n = (float(at.low), float(at.high)), int(at.blocks)
         yield of_estimate(source, statement, "links", "1", float(at["mean"]), ends, T_INTERVAL, n=n)
-
-
-def _best(hpl: Hpl) -> Way | None:
-    """The way with the largest gain on the most nodes, of those that are surely above 0 if any; None without a gain."""
-    gains = {way.name: way.gain(hpl.most) for way in hpl.ways}
-    ways = [way for way in hpl.ways if np.isfinite(gains[way.name][0])]
-    sure = [way for way in ways if gains[way.name][1] > 0]
-    return max(sure or ways, key=lambda way: gains[way.name][0], default=None)
-
-
-def _speeds_up(low: float, high: float) -> str:
-    if not np.isfinite([low, high]).all():
-        return ""
-    return "yes" if low > 0 else "no" if high < 0 else UNDECIDED
-
-
-def _each(links: xr.Dataset) -> Iterator[xr.Dataset]:
-    for way, streams in product(links.aggregation.values, links.streams.values):
-        yield links.sel(aggregation=way, streams=streams)
 
 
 def finding(study: LinkBonding) -> str:
     """The largest gain, why it is no larger, the blog's, and what TCP gets, in plain English (Markdown)."""
     hpl = study.hpl
-    paragraphs = (
+    return paragraphs(
         _of_gains(hpl),
         (_on_one_node(hpl), without_reading(hpl.dataset)),
         _of_blog(hpl),
-        (_of_micro(study.micro) if study.micro else "",),
+        [_of_micro(study.micro)] if study.micro else (),
     )
-    return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in paragraphs)))
 
 
 def _of_gains(hpl: Hpl) -> Iterator[str]:
     """The largest gain on the most nodes of those that are surely above 0, if any, else of all; and what it tells."""
-    where, best = counted(hpl.most, "node"), _best(hpl)
+    where, best = counted(hpl.most, "node"), hpl.best
     if best is None:
         reason = "no block has valid runs over one link and over two"
         yield f"**What a second link gives HPL on {where} cannot be said**: {reason}."
         return
-    gain, low, high = best.gain(hpl.most)
-    ways = [way for way in hpl.ways if np.isfinite(way.gain(hpl.most)[0])]
-    blocks = int(best.gains.blocks.sel(nodes=hpl.most))
-    basis = f"{counted(blocks, 'block')}, {evidence_of(hpl.dataset)} evidence"
-    if not (low > 0 or high < 0):
-        reason = f"no gain is surely above or below 0 ({basis})"
+    gain, *ends = best.gain(hpl.most)
+    blocks, answer = int(best.gains.blocks.sel(nodes=hpl.most)), above(ends, 0)
+    if answer not in ("yes", "no"):
+        reason = f"no gain is surely above or below 0 ({resting_on(hpl.dataset, blocks)})"
         yield f"**Whether a second link gives HPL anything on {where} is open**: {reason}."
         return
+    count = sum(np.isfinite(way.gain(hpl.most)[0]) for way in hpl.ways)
+    basis = resting_on(hpl.dataset, blocks, f"95 % t interval {percent_range(ends)}")
     yield (
         f"**A second link {'gives' if gain > 0 else 'costs'} HPL {percent(abs(gain))} on {where} by {best.name} a node** "
-        f"(95 % t interval {percent_range((low, high))}, {basis}). This is the largest of {counted(len(ways), 'gain')}, picked after "
-        "the run."
+        f"({basis}). This is the largest of {counted(count, 'gain')}, picked after the run."
     )
-    if low > 0:
+    if answer == "yes":
         yield _growth(hpl, best)
-        waits = percent_range((communication(low), communication(high)))
+        waits = percent_range([communication(end) for end in ends])
         yield (
             "The rate does not double, because only the time that HPL waits for the network can shrink. If two links halve that "
             f"waiting time, it is {percent(communication(gain))} ({waits}) of the time over one link."
         )
-        yield _evenly_used(hpl, best)
+
+
+def communication(gain: float) -> float:
+    """The part of the time over one link that two links have halved at this gain.
+
+    Amdahl's law with two links for the part f: 1 + gain = 1 / (1 - f / 2), so that f = 2 (1 - 1 / (1 + gain)); below 0
+    where two links are slower.
+    """
+    return 2 * (1 - 1 / (1 + gain))
 
 
 def _growth(hpl: Hpl, way: Way) -> str:
@@ -314,34 +268,17 @@ def _growth(hpl: Hpl, way: Way) -> str:
     if growth.answer not in GROWTH:
         return "Whether it changes with the number of nodes is open."
     start = f"{percent(way.gain(hpl.fewest)[0])} on {counted(hpl.fewest, 'node')}"
-    interval = (
-        f"{percent(growth.confidence, 0)} interval of the rise {percent_range(_rise(growth)[1:])}"
+    # The rise of a gain from the fall of one link against two.
+    rise = percent_range([1 / (1 - fall) - 1 for fall in growth.interval])
+    return (
+        f"It {GROWTH[growth.answer]} with the nodes, from {start} "
+        f"({percent(growth.confidence, 0)} interval of the rise {rise})."
     )
-    return f"It {GROWTH[growth.answer]} with the nodes, from {start} ({interval})."
-
-
-def _rise(growth: Judgement) -> tuple[float, float, float]:
-    """The rise of a gain with its interval, from the fall of one link against two; NaN where it is not known."""
-    falls = (np.nan if growth.fall is None else growth.fall, *(growth.interval or (np.nan, np.nan)))
-    return tuple(1 / (1 - fall) - 1 for fall in falls)
-
-
-def _evenly_used(hpl: Hpl, best: Way) -> str:
-    """Which part of the bytes a node's lesser link carried, by the best way and by others."""
-    shares = (
-        hpl.points.lesser.sel(nodes=hpl.most).median("block").drop_sel(aggregation=hpl.baseline)
-    )
-    own = shares.sel(aggregation=best.aggregation, ranks_per_node=best.ranks_per_node)
-    rest = shares.drop_sel(aggregation=best.aggregation)
-    if not rest.size or not np.isfinite([own, rest.min(skipna=False)]).all():
-        return ""
-    others = percent_range((float(rest.min()), float(rest.max())), 0)
-    return f"The less used link carried {percent(float(own), 0)} of the bytes; by the other ways {others}."
 
 
 def _on_one_node(hpl: Hpl) -> str:
     """How much two links differ from one where no link is used."""
-    controls = [way.control for way in hpl.ways if way.control and way.control.interval]
+    controls = [way.control for way in hpl.ways if way.control.interval]
     if not controls:
         return ""
     most = max(abs(control.ratio - 1) for control in controls)
@@ -354,16 +291,23 @@ def _on_one_node(hpl: Hpl) -> str:
 
 
 def _of_blog(hpl: Hpl) -> Iterator[str]:
-    """What could explain the gain that the blog printed on the fewest nodes."""
+    """What could explain the gain that the blog printed on the fewest nodes, of a single pair of runs."""
     printed = published_gains()
     if hpl.fewest not in printed.index:
         return
     each = " and ".join(f"{percent(gain)} on {counted(n, 'node')}" for n, gain in printed.items())
     yield f"A blog printed gains of {each}, of one pair of runs each [@bonding]."
-    ratio, gain = 1 + printed[hpl.fewest], percent(printed[hpl.fewest])
-    judged = [way for way in hpl.ways if way.aggregation in AS_BONDED and way.mean]
-    means = [way.name for way in judged if way.mean[0] <= ratio <= way.mean[1]]
-    pairs = [way.name for way in judged if way.one_pair[0] <= ratio <= way.one_pair[1]]
+    gain, judged, means, pairs = percent(printed[hpl.fewest]), 0, [], []
+    ratio = 1 + printed[hpl.fewest]
+    for way in hpl.ways:
+        few = way.log_gain.reindex(nodes=[hpl.fewest]).values.ravel()
+        few = few[np.isfinite(few)]
+        if way.aggregation in AS_BONDED and len(few) > 1:
+            judged += 1
+            low, high = judge_control(few, way.control.margin).interval
+            means += [way.name] if low <= ratio <= high else []
+            low, high = np.exp(prediction_interval(few, 1))
+            pairs += [way.name] if low <= ratio <= high else []
     if means:
         yield f"A mean gain of {gain} on {hpl.fewest} nodes is possible by {' or '.join(means)}."
     elif judged:
@@ -379,13 +323,12 @@ def _of_micro(study: Micro) -> str:
     if not ends.size:
         return "What TCP connections get of two links cannot be said: no way of using both has a valid run."
     fewest, most = ends.streams.values.tolist()
-    evidence = evidence_of(study.dataset)
     few, many = ([fixed(float(n), 2) for n in ends.isel(streams=at)] for at in (0, -1))
     names = [NAMES[way] for way in ends.aggregation.values]
     filled = listed([f"{links} links by {name}" for links, name in zip(few, names)])
     return (
         f"Between two nodes, {counted(fewest, 'TCP connection')} {'fills' if fewest == 1 else 'fill'} {filled}. With {most} "
-        f"connections they fill {listed(many)} links ({counted(study.points.sizes['block'], 'block')}, {evidence} evidence)."
+        f"connections they fill {listed(many)} links ({resting_on(study.dataset, study.points.sizes['block'])})."
     )
 
 

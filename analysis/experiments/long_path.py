@@ -10,9 +10,8 @@ from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import drawing, style
+from analysis import capacity, drawing, style
 from analysis.attributes import interconnects, settings, short_names
-from analysis.capacity import travelled
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit
 from analysis.findings import (
@@ -22,10 +21,10 @@ from analysis.findings import (
     of_control,
     of_estimate,
     origin,
+    resting_on,
     without_reading,
 )
-from analysis.fitting.adequacy import follows
-from analysis.fitting.block_fit import BlockFit, fit_blocks
+from analysis.fitting.block_fit import Attempt, attempt
 from analysis.models import bandwidth_delay
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import average
@@ -38,16 +37,14 @@ from analysis.wording import (
     byte_size,
     counted,
     fixed,
+    paragraphs,
     percent,
     percent_range,
 )
-from runners.record import FalloffError
 
 # The campaigns, and the files of data/, that each figure rests on.
-FIGURES = {"long_path": ("long_path",), "long_path_repeats": ("long_repeats",)}
+FIGURES = {"long_path": ("long_path",)}
 MAIN_PATH = "long_5ms"  # the path of the summary and of a quick run
-MISSES = "the model misses its data"
-SPREAD = 0.6  # of a row, for the repeats in it
 MCKAY = "95 % modified McKay interval over the transfers"
 PLACE = ("path", "congestion_control", "direction")
 
@@ -56,11 +53,9 @@ PLACE = ("path", "congestion_control", "direction")
 class Curve:
     """Goodput over the socket buffer on one path, with one congestion control, in one direction.
 
-    `goodput` [bit/s] is over (block, window_bytes). `wire_limit` [bit/s] and `round_trip` [s] are of the path's
-    description.
-    `fitted` is the bandwidth-delay model of every block and `knee` its (estimate, low, high) [B of buffer asked for],
-    a 95 % t interval over the blocks; where the data do not carry it, `fitted` is None, and `refused` says why.
-    `follows` says whether the model follows its data: else the knee is not quoted.
+    `goodput` [bit/s] is over (block, window_bytes). `wire_limit` [bit/s] is of the path's description, and `product`
+    the window [B] that theory asks for, the wire limit times the round trip. `model` is the bandwidth-delay model of
+    every block, and `knee` its (estimate, low, high) [B of buffer asked for], a 95 % t interval over the blocks.
     """
 
     path: str
@@ -68,26 +63,18 @@ class Curve:
     direction: str
     goodput: xr.DataArray
     wire_limit: float
-    round_trip: float
-    fitted: BlockFit | None = None
-    knee: tuple[float, float, float] = (np.nan, np.nan, np.nan)
-    refused: str = ""
-    follows: bool = False
-
-    @property
-    def product(self) -> float:
-        """The window [B] that theory asks for: the wire limit times the round trip of the description."""
-        return bandwidth_delay.knee(self.wire_limit, self.round_trip)
+    product: float
+    model: Attempt
+    knee: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Series:
-    """Repeats of a transfer on a path with one congestion control in one direction, judged; `wire_limit` [bit/s]."""
+    """Repeats of a transfer on a path with one congestion control in one direction, judged."""
 
     path: str
     congestion_control: str
     direction: str
-    wire_limit: float
     judged: Reproducibility
 
 
@@ -98,16 +85,6 @@ class Repeats:
     dataset: xr.Dataset
     margin: float
     series: tuple[Series, ...]
-
-    @property
-    def blocks(self) -> int:
-        """How often every transfer was run, those without a reading too."""
-        return max(one.judged.sample.n + one.judged.sample.missing for one in self.series)
-
-    @property
-    def buffer(self) -> int:
-        """The socket buffer asked for [B]."""
-        return settings(self.dataset)["window_bytes"]
 
 
 @dataclass(frozen=True)
@@ -121,7 +98,6 @@ class LongPath:
 
     dataset: xr.Dataset
     points: xr.Dataset
-    margin: float
     control: str
     curves: tuple[Curve, ...]
     contrasts: dict[tuple[str, str, str], Control]
@@ -151,7 +127,6 @@ def analyse(long_path: xr.Dataset, long_repeats: xr.Dataset | None = None) -> Lo
     return LongPath(
         dataset=long_path,
         points=points,
-        margin=design.margin,
         control=design.control,
         curves=tuple(_curve(long_path, points, *place) for place in _places(points)),
         contrasts=_contrasts(points, design),
@@ -163,13 +138,11 @@ def repeats_of(dataset: xr.Dataset) -> Repeats:
     """Judge every series of repeats; raises FalloffError when there is no iperf3 trial."""
     points = over_factors(dataset, runner="iperf3", goodput=dataset.goodput)
     margin = designs.read(dataset).margin
-
-    def series(*place: str) -> Series:
-        values = points.goodput.sel(dict(zip(PLACE, place))).values
-        limit = _described(dataset, place[0], place[2])["wire_limit"]
-        return Series(*place, limit, judge_repeats(values, margin))
-
-    return Repeats(dataset, margin, tuple(series(*place) for place in _places(points)))
+    series = (
+        Series(*place, judge_repeats(points.goodput.sel(dict(zip(PLACE, place))).values, margin))
+        for place in _places(points)
+    )
+    return Repeats(dataset, margin, tuple(series))
 
 
 def _places(points: xr.Dataset) -> Iterator[tuple[str, str, str]]:
@@ -177,30 +150,22 @@ def _places(points: xr.Dataset) -> Iterator[tuple[str, str, str]]:
     return product(*(points[name].values.tolist() for name in PLACE))
 
 
-def _described(dataset: xr.Dataset, path: str, direction: str) -> dict[str, float]:
-    """Wire limit [bit/s] and round trip [s] of a path in a direction."""
-    table = interconnects(dataset)[path]
-    way = travelled(table, settings(dataset), direction)
-    return {"wire_limit": wire_limit(way.rate, table["mtu"]), "round_trip": way.round_trip}
-
-
 def _curve(dataset: xr.Dataset, points: xr.Dataset, *place: str) -> Curve:
-    at = points.sel(dict(zip(PLACE, place)))
-    goodput = at.goodput.transpose("block", "window_bytes")
-    window = goodput.window_bytes.values.astype(float)
-    values = {
-        **dict(zip(PLACE, place)),
-        "goodput": goodput,
-        **_described(dataset, place[0], place[2]),
-    }
-    try:
-        fitted = fit_blocks(bandwidth_delay.MODEL, window, goodput.values)
-    except FalloffError as error:
-        return Curve(**values, refused=str(error))
-    line, *_ = fitted.band(window, "cost")  # arithmetic, as are the means that it is held against
-    is_close = follows(goodput.values, line, len(bandwidth_delay.MODEL.parameters))
-    knee = average(bandwidth_delay.knee(*fitted.by_block.T), "ratio")
-    return Curve(**values, fitted=fitted, knee=tuple(map(float, knee)), follows=is_close)
+    path, _, direction = place
+    table, given = interconnects(dataset)[path], settings(dataset)
+    ends = (given["sender"], given["receiver"])[:: 1 if direction == "forward" else -1]
+    way = capacity.way(table, *ends)
+    limit = wire_limit(way.rate, table["mtu"])
+    goodput = points.sel(dict(zip(PLACE, place))).goodput.transpose("block", "window_bytes")
+    model = attempt(
+        bandwidth_delay.MODEL, goodput.window_bytes.values.astype(float), goodput.values
+    )
+    knee = (np.nan,) * 3
+    if model.fitted:
+        knees = bandwidth_delay.knee(*model.fitted.by_block.T)
+        knee = tuple(map(float, average(knees, "ratio")))
+    asked = bandwidth_delay.knee(limit, way.round_trip)
+    return Curve(*place, goodput, limit, asked, model, knee)
 
 
 def _contrasts(points: xr.Dataset, design: designs.Design) -> dict[tuple[str, str, str], Control]:
@@ -222,13 +187,10 @@ def findings(study: LongPath) -> Iterator[Finding]:
     source, names = origin("long_path", study.dataset), short_names(study.dataset)
     planned = MAIN_PATH, "forward"
     for curve in study.curves:
-        blocks = 0 if curve.fitted is None else curve.fitted.blocks
         statement = f"TCP fills path {names[curve.path]} from this buffer on: {curve.direction}, {curve.congestion_control}"
-        reason = curve.refused or ("" if curve.follows else MISSES)
-        buffer, *ends = curve.knee
-        place = curve.path, curve.direction
+        place, (buffer, *ends) = (curve.path, curve.direction), curve.knee
         is_planned = place == planned and curve.congestion_control == study.control
-        further = {"n": blocks, "reason": reason, "primary": is_planned}
+        further = {"n": curve.model.blocks, "reason": curve.model.reason, "primary": is_planned}
         yield of_estimate(source, statement, "buffer", "B", buffer, ends, T_INTERVAL, **further)
     for (control, path, direction), agreement in study.contrasts.items():
         statement = f"TCP is as fast with {control} as {study.control}: {names[path]}, {direction}"
@@ -238,11 +200,10 @@ def findings(study: LongPath) -> Iterator[Finding]:
         return
     source = origin("long_path", study.repeats.dataset)
     for series in study.repeats.series:
-        judged, place = series.judged, f"{names[series.path]}, {series.direction}"
-        statement = f"TCP repeats its goodput: {place}, {series.congestion_control}"
+        judged, control = series.judged, series.congestion_control
         yield of_estimate(
             source,
-            statement,
+            f"TCP repeats its goodput: {names[series.path]}, {series.direction}, {control}",
             "coefficient of variation",
             "1",
             judged.sample.variation,
@@ -251,29 +212,26 @@ def findings(study: LongPath) -> Iterator[Finding]:
             n=judged.sample.n,
             n_of="transfer",
             answer=judged.kind,
-            primary=series.congestion_control == study.control and series.direction == "forward",
+            primary=control == study.control and series.direction == "forward",
         )
 
 
 def finding(study: LongPath) -> str:
     """Which buffer fills a path, what congestion control changes, and whether goodput is the same again (Markdown)."""
     controls = study.points.congestion_control.values.tolist()
-    paragraphs = (
-        (
-            *_of_buffers(study),
-            without_reading(study.dataset),
-        ),
+    return paragraphs(
+        (*_of_buffers(study), without_reading(study.dataset)),
         (_of_control(study, control) for control in controls if control != study.control),
         _of_repeats(study.repeats) if study.repeats else (),
     )
-    return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in paragraphs)))
 
 
 def _of_buffers(study: LongPath) -> Iterator[str]:
-    quoted = [curve for curve in study.curves if curve.follows]
-    basis = f"{counted(study.blocks, 'block')}, {evidence_of(study.dataset)} evidence"
+    quoted = [curve for curve in study.curves if curve.model.follows]
+    basis = resting_on(study.dataset, study.blocks)
     if not quoted:
-        reason = next((curve.refused for curve in study.curves if curve.refused), MISSES)
+        refused = [curve.model.refused for curve in study.curves if curve.model.refused]
+        reason = refused[0] if refused else study.curves[0].model.reason
         yield f"**From which buffer on TCP fills these paths cannot be said** ({basis}): {reason}"
         return
     ratios = [curve.knee[0] / curve.product for curve in quoted]
@@ -287,15 +245,11 @@ def _of_buffers(study: LongPath) -> Iterator[str]:
             f"{between((min(ratios), max(ratios)), 2)}."
         )
     yield (
-        f"{_path(study, best).capitalize()}, {best.direction} with {best.congestion_control}, is full from {byte_size(buffer)} on{interval}. "
-        f"Its rate × round trip is {byte_size(best.product)}."
+        f'The path "{short_names(study.dataset)[best.path]}", {best.direction} with {best.congestion_control}, is full from '
+        f"{byte_size(buffer)} on{interval}. Its rate × round trip is {byte_size(best.product)}."
     )
     if others := len(study.curves) - len(quoted):
         yield f"The other {others} have no estimate: the model misses the data or has too few buffers."
-
-
-def _path(study: LongPath, curve: Curve) -> str:
-    return f'the path "{short_names(study.dataset)[curve.path]}"'
 
 
 def _of_control(study: LongPath, control: str) -> str:
@@ -309,7 +263,7 @@ def _of_control(study: LongPath, control: str) -> str:
     ends = f" (90 % interval {between(furthest.interval, 3)})" if furthest.interval else ""
     return (
         f"**With {control} TCP reaches the same goodput as with {study.control} on {same} of {len(compared)} paths and "
-        f"directions** (buffer {byte_size(study.largest_window)}, margin {percent(study.margin, 0)}). "
+        f"directions** (buffer {byte_size(study.largest_window)}, margin {percent(furthest.margin, 0)}). "
         f"The ratio furthest from 1 is {fixed(furthest.ratio, 3)}{ends}."
     )
 
@@ -319,8 +273,11 @@ def _of_repeats(study: Repeats) -> Iterator[str]:
     kinds = [series.judged.kind for series in study.series]
     again, differs = kinds.count("reproducible"), kinds.count("not reproducible")
     series = f"{len(study.series)} combinations of path, direction and congestion control"
-    evidence = evidence_of(study.dataset)
-    basis = f"buffer {byte_size(study.buffer)}, {counted(study.blocks, 'transfer')} each, {evidence} evidence"
+    transfers = max(one.judged.sample.n + one.judged.sample.missing for one in study.series)
+    buffer = f"buffer {byte_size(settings(study.dataset)['window_bytes'])}"
+    basis = (
+        f"{buffer}, {counted(transfers, 'transfer')} each, {evidence_of(study.dataset)} evidence"
+    )
     if again:
         others = f", and not for {differs}" if differs else ""
         yield f"**The same transfer gives the same goodput again** for {again} of {series}{others} ({basis})."
@@ -343,8 +300,8 @@ def _of_repeats(study: Repeats) -> Iterator[str]:
 
 
 def figures(study: LongPath) -> dict[str, Exhibit]:
-    """Goodput over the buffer, and every repeat where there are data for it; every run is drawn."""
-    shown = {
+    """Goodput over the buffer; every run is drawn."""
+    return {
         "long_path": Exhibit(
             "long_path",
             goodput_over_buffer(study),
@@ -357,18 +314,6 @@ def figures(study: LongPath) -> dict[str, Exhibit]:
             rests_on=FIGURES["long_path"],
         )
     }
-    if study.repeats is not None:
-        evidence = evidence_of(study.repeats.dataset)
-        shown["long_path_repeats"] = Exhibit(
-            "long_path_repeats",
-            all_repeats(study.repeats),
-            f"The same transfer again and again, with a buffer of {byte_size(study.repeats.buffer)}",
-            Basis(evidence, study.repeats.blocks, "every transfer is drawn"),
-            "Goodput as a share of the wire limit of every transfer, a row for each direction and congestion control",
-            "Each row goes from the slowest transfer (above) to the fastest. The bar is the median.",
-            rests_on=FIGURES["long_path_repeats"],
-        )
-    return shown
 
 
 def goodput_over_buffer(study: LongPath) -> Figure:
@@ -382,10 +327,9 @@ def goodput_over_buffer(study: LongPath) -> Figure:
         grid = figure.subplots(*shape, squeeze=False, sharex=True, sharey=True)
         for curve in study.curves:
             axes = grid[controls.index(curve.congestion_control), directions.index(curve.direction)]
-            look, shares = style.look(curve.path), 100 * curve.goodput.values / curve.wire_limit
-            buffers = np.broadcast_to(curve.goodput.window_bytes / curve.product, shares.shape)
-            marks = {"color": look.color, "alpha": 0.55, "mew": 0, "label": names[curve.path]}
-            axes.plot(buffers.ravel(), shares.ravel(), look.marker, **marks)
+            buffers = curve.goodput.window_bytes.values / curve.product
+            shares = 100 * curve.goodput / curve.wire_limit
+            drawing.runs(axes, curve.path, buffers, shares, names[curve.path])
             axes.set_title(f"{curve.congestion_control}, {curve.direction}")
         for axes in grid.ravel():
             _theory(axes)
@@ -409,23 +353,3 @@ def _theory(axes: Axes) -> None:
     axes.xaxis.set_major_locator(ticker.LogLocator())
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_locator(ticker.NullLocator())
-
-
-def all_repeats(study: Repeats) -> Figure:
-    """Every goodput as a share of the wire limit [%], a row for each series, sorted, with the median."""
-    names, rows = short_names(study.dataset), []
-    with style.styled():
-        figure, axes = drawing.new_figure(1.2 + 0.4 * len(study.series))
-        for row, series in enumerate(study.series):
-            look, sample = style.look(series.congestion_control), series.judged.sample
-            shares = 100 * np.array(sample.values) / series.wire_limit
-            places = row + SPREAD * (np.linspace(0, 1, len(shares)) - 0.5)
-            marks = {"color": look.color, "alpha": 0.45, "mew": 0}
-            axes.plot(shares, places, look.marker, label=series.congestion_control, **marks)
-            median = 100 * sample.median / series.wire_limit
-            axes.plot(median, row, "|", color=style.INK, markersize=14, mew=1.5, label="median")
-            rows.append(f"{names[series.path]}, {series.direction}, {series.congestion_control}")
-        drawing.rows(axes, rows)
-        axes.set_xlabel("goodput / wire limit [%]")
-        drawing.legend_below(figure, axes, 4)
-        return figure

@@ -11,7 +11,7 @@ from analysis import drawing, style
 from analysis.attributes import interconnects, short_names
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit
-from analysis.findings import Finding, change, of_fall, origin
+from analysis.findings import Finding, change, evidence_of, of_fall, origin, resting_on
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import rates
 from analysis.statistics.judgement import FALLS_OFF, FLAT, Judgement, judge
@@ -39,13 +39,6 @@ class Streams:
     falls: dict[str, Judgement]
 
     @property
-    def basis(self) -> Basis:
-        """What its figures and tables rest on."""
-        return Basis(
-            self.dataset.evidence.values[0].item(), self.goodput.sizes["block"], "95 % t intervals"
-        )
-
-    @property
     def ends(self) -> tuple[int, int]:
         """The fewest and the most streams."""
         streams = self.goodput.streams.values.tolist()
@@ -58,8 +51,7 @@ def analyse(parallel_streams: xr.Dataset) -> Streams:
     points = points.transpose(..., "block")
     by_streams = np.log(points.goodput).sortby("streams")
     growth = by_streams.isel(streams=-1) - by_streams.isel(streams=0)
-    margin = designs.read(parallel_streams).margin
-    evidence = parallel_streams.evidence.values[0].item()
+    margin, evidence = designs.read(parallel_streams).margin, evidence_of(parallel_streams)
     return Streams(
         dataset=parallel_streams,
         goodput=points.goodput,
@@ -84,8 +76,7 @@ def finding(study: Streams) -> str:
         for name, fall in study.falls.items()
         if name in study.limits
     ]
-    basis = f"({counted(study.basis.n, 'block')}, {study.basis.evidence} evidence)"
-    return " ".join(sentences) + f" {basis}"
+    return f"{' '.join(sentences)} ({resting_on(study.dataset, study.goodput.sizes['block'])})"
 
 
 def _of_network(name: str, fall: Judgement, few: int, many: int) -> str:
@@ -114,7 +105,7 @@ def figures(study: Streams) -> dict[str, Exhibit]:
             "parallel_streams",
             goodput_over_streams(study),
             "The sum of parallel TCP streams between two nodes",
-            study.basis,
+            Basis(evidence_of(study.dataset), study.goodput.sizes["block"], "95 % t intervals"),
             "Goodput over the number of streams on a logarithmic scale, a series for each network, with wire limits",
             "Small marks are single runs, open marks harmonic means. Lines are the wire limits. The control has no "
             "limit: what it carries is what the machine can pass.",

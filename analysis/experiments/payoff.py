@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,10 +17,19 @@ from analysis.exhibit import Basis, Exhibit, Table
 from analysis.experiments import sensitivity as sensitivities
 from analysis.experiments.sensitivity import SIDES, Sensitivity
 from analysis.findings import PERCENTILE, Finding, of_estimate, origin
-from analysis.prices import NODE, TYPED, Price
+from analysis.prices import NODE, Price
 from analysis.statistics import design as plans
 from analysis.statistics.draws import triangular
-from analysis.wording import UNKNOWN, counted, exact, number, percent, percent_range, plain
+from analysis.wording import (
+    UNKNOWN,
+    counted,
+    exact,
+    number,
+    paragraphs,
+    percent,
+    percent_range,
+    plain,
+)
 from runners.record import FalloffError
 
 DRAWS = 10_000
@@ -37,7 +45,7 @@ class Gains:
     """What HPL's rate gains on `reference`, the faster network, over `network`, and how far that may be off.
 
     `value` is the logarithm of the ratio of their rates over (nodes), `drawn` the same for each draw of the model's
-    numbers, over (draw, nodes). So many numbers are `left_out`, at their values, since their effect is not known.
+    numbers, over (draw, nodes); those whose effect is not known stay at their values.
     """
 
     dataset: xr.Dataset
@@ -45,7 +53,6 @@ class Gains:
     reference: str
     value: xr.DataArray
     drawn: xr.DataArray
-    left_out: int
 
 
 @dataclass(frozen=True)
@@ -93,11 +100,6 @@ def analyse(
     return priced(simulated_gains(hpl_paper, hpl_sensitivity, hpl_beyond), price_list.read())
 
 
-def at_prices(study: Payoff, given: Mapping[str, Any]) -> Payoff:
-    """The same gains at a reader's prices, as `prices.read` takes them; raises FalloffError naming every fault."""
-    return priced(study.gains, price_list.read(given))
-
-
 def simulated_gains(
     paper: xr.Dataset, sensitivity: xr.Dataset, beyond: xr.Dataset | None = None
 ) -> Gains:
@@ -121,8 +123,7 @@ def simulated_gains(
     varied, value = sensitivities.analyse(sensitivity), log_ratio(np.log(reached))
     chance = np.random.default_rng(MODEL_SEED)
     drawn = value + log_ratio(log_shifts(varied, reached.nodes.values, DRAWS, chance))
-    left_out = varied.changes.sizes["parameter"] - effects(varied).sizes["parameter"]
-    return Gains(paper, network, reference, value, drawn, left_out)
+    return Gains(paper, network, reference, value, drawn)
 
 
 def effects(sensitivity: Sensitivity) -> xr.DataArray:
@@ -148,8 +149,7 @@ def log_shifts(
     in_doublings = simulated.assign_coords(nodes=np.log2(simulated.nodes))
     at_nodes = in_doublings.interp(nodes=places).assign_coords(nodes=nodes)
     described, networks = testbed(sensitivity.dataset), at_nodes.interconnect.values.tolist()
-    none = xr.DataArray(np.zeros((count, len(nodes))), {"nodes": nodes}, ("draw", "nodes"))
-    shifts = dict.fromkeys(networks, none)
+    shifts: dict[str, xr.DataArray] = dict.fromkeys(networks, 0)
     for parameter in at_nodes.parameter.values.tolist():
         of_node = described["rates"].get(parameter)
         drawn = None if of_node is None else _parts(of_node, count, chance)
@@ -173,21 +173,16 @@ def _parts(entry: Mapping, count: int, chance: np.random.Generator) -> xr.DataAr
     return xr.DataArray(ways, {"side": list(SIDES)}, ("side", "draw"))
 
 
-def price_draws(
-    prices: Sequence[Price], count: int, chance: np.random.Generator
-) -> dict[str, xr.DataArray]:
-    """So many draws, over (draw), of what one node pays [USD] for all parts of each owner, every part on its own."""
-    totals: dict[str, xr.DataArray] = {}
-    for price in prices:
-        drawn = triangular(price.low, price.value, price.high, chance.random(count))
-        totals[price.of] = totals.get(price.of, 0) + xr.DataArray(drawn, dims="draw")
-    return totals
-
-
 def priced(gains: Gains, prices: Sequence[Price]) -> Payoff:
-    """The gains against these prices."""
+    """The gains against these prices, each part's drawn on its own."""
+    chance, paid = (
+        np.random.default_rng(PRICE_SEED),
+        dict.fromkeys((price.of for price in prices), 0),
+    )
+    for price in prices:
+        drawn = triangular(price.low, price.value, price.high, chance.random(DRAWS))
+        paid[price.of] = paid[price.of] + xr.DataArray(drawn, dims="draw")
     slow, fast = (price_list.total(prices, NODE, one) for one in (gains.network, gains.reference))
-    paid = price_draws(prices, DRAWS, np.random.default_rng(PRICE_SEED))
     premium = np.log(fast / slow)
     premiums = np.log((paid[NODE] + paid[gains.reference]) / (paid[NODE] + paid[gains.network]))
     drawn = gains.drawn - premiums
@@ -240,8 +235,10 @@ def finding(study: Payoff) -> str:
     is_range = premium.low < premium.high
     within = f" ({percent_range((float(premium.low), float(premium.high)))})" if is_range else ""
     cheaper = float(study.chance[-1])
+    assumed = sum(price.source.startswith("assumed") for price in study.prices)
     words = [
-        f"**{answer}, at {_whose_prices(study)}** ({counted(DRAWS, 'draw')}, simulated evidence).",
+        f"**{answer}, at prices of {YEARS} ({assumed} of {len(study.prices)} assumed)** "
+        f"({counted(DRAWS, 'draw')}, simulated evidence).",
         "" if low == high else f"The 95 % range is {_count(low)} to {_count(high)}.",
         f"A node costs {percent(float(premium.value))} more with {fast}{within}.",
         f"HPL gains {' to '.join(gain_ends)} % on {lasting[0]} to {most} nodes.",
@@ -253,15 +250,7 @@ def finding(study: Payoff) -> str:
         )
     elif is_range:
         words.append(f"The model makes {percent(1 - study.price_share, 0)} of that uncertainty.")
-    return " ".join(filter(None, words))
-
-
-def _whose_prices(study: Payoff) -> str:
-    """Whose prices they are, and how many of them are assumed."""
-    if any(price.source == TYPED for price in study.prices):
-        return "the prices that were typed in"
-    assumed = sum(price.source.startswith("assumed") for price in study.prices)
-    return f"prices of {YEARS} ({assumed} of {len(study.prices)} assumed)"
+    return paragraphs(words)
 
 
 def _count(nodes: float) -> str:
@@ -292,8 +281,6 @@ def findings(study: Payoff) -> Iterator[Finding]:
 
 def figures(study: Payoff) -> dict[str, Exhibit]:
     """Gain against price, and the chance that the faster network is the cheaper one."""
-    numbers = counted(study.gains.left_out, "number")
-    unknown = f" No effect is known of {numbers} of the model." if study.gains.left_out else ""
     return {
         "payoff": Exhibit(
             "payoff",
@@ -303,8 +290,7 @@ def figures(study: Payoff) -> dict[str, Exhibit]:
             Basis("simulated", DRAWS, "95 % ranges of the draws", "draw"),
             "The faster network's gain in HPL beside its price, and the chance that it pays, over nodes",
             "The bars are the range of the gain. The grey band is the range of the price. A draw gives each uncertain number a "
-            "value within its range. The listed value is the likeliest (triangular distribution)."
-            + unknown,
+            "value within its range. The listed value is the likeliest (triangular distribution).",
             rests_on=FIGURES["payoff"],
         )
     }

@@ -13,65 +13,52 @@ from analysis import drawing, models, published, style
 from analysis.attributes import design, host, short_names
 from analysis.derive import at_only_level
 from analysis.exhibit import Basis, Exhibit
-from analysis.findings import T_INTERVAL, Finding, evidence_of, known, of_estimate, origin
-from analysis.fitting.adequacy import follows
-from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.statistics.intervals import average, rates, ratios
-from analysis.statistics.judgement import UNDECIDED
-from analysis.tcp import (
-    ENDS,
-    HOST_BOUND,
-    LINK_BOUND,
-    MOST_UNATTRIBUTED,
-    SHAPER,
-    points,
-    stamps,
+from analysis.findings import (
+    T_INTERVAL,
+    Finding,
+    above,
+    evidence_of,
+    known,
+    of_estimate,
+    origin,
+    resting_on,
 )
+from analysis.fitting.block_fit import Attempt, attempt
+from analysis.statistics.intervals import average, rates, ratios
+from analysis.tcp import ENDS, HOST_BOUND, LINK_BOUND, SHAPER, points, stamps
 from analysis.wire import tcp_payload
-from analysis.wording import counted, number, percent, percent_range
-from runners.record import FalloffError
+from analysis.wording import counted, number, paragraphs, percent, percent_range
 
 # The campaigns, and the files of data/, that each figure rests on.
-FIGURES = {
-    "tcp_mtu": ("tcp_mtu", "published/nemo.toml", "published/nemo_netperf.csv"),
-    "tcp_cost": ("tcp_cost",),
-}
+FIGURES = {"tcp_mtu": ("tcp_mtu", "published/nemo.toml", "published/nemo_netperf.csv")}
 OPENS = {"tcp_cost": {"y": "cpu_time"}}
 COST_MODEL = models.find("cpu_cost")
-GIGA, NANO = 1e9, 1e-9
+GIGA = 1e9
 SIDESTEP = 0.14  # of a doubling of the MTU, between two marks
 OUTSIDE = 0.2  # the same, between two published marks
-APART = 1.4  # ticks closer than this factor would collide
-NOT_KNOWN = (np.nan, np.nan, np.nan)
-Estimate = tuple[float, float, float]  # value and its 95 % t interval over the blocks; NaN: unknown
+Estimate = tuple[
+    float, ...
+]  # value and both ends of its 95 % t interval over the blocks; NaN: unknown
 
 
 @dataclass(frozen=True)
 class End:
-    """CPU time for a byte at one end: `values` [s/B] over (block, mtu).
+    """CPU time for a byte at one end, in so many `blocks`.
 
-    `fitted` is the cost model over the payload [B] of a packet; None where the data do not allow it, and
-    `refused` says why. `followed` says whether the model may be drawn through the means. `packet_part` is
-    the packet's share [1] of the cost at the least MTU by the model. `saved` [1] is what the largest MTU
-    saves of the cost at the least, in so many `blocks`.
+    `saved` [1] is what the largest MTU saves of the cost at the least. `model` is the fitted cost over the payload of
+    a packet, and `packet_part` the packet's share [1] of the cost at the least MTU by it.
     """
 
     name: str
-    values: xr.DataArray
-    fitted: BlockFit | None
-    refused: str
-    followed: bool
-    packet_part: Estimate
     saved: Estimate
     blocks: int
+    model: Attempt
+    packet_part: Estimate
 
 
 @dataclass(frozen=True)
 class Cost:
-    """CPU time for a byte at the `sending` and the `receiving` end, on one path one way.
-
-    `points` are over (block, mtu).
-    """
+    """CPU time for a byte at the sending and the receiving end, on one path one way; `points` are over (block, mtu)."""
 
     dataset: xr.Dataset
     points: xr.Dataset
@@ -104,9 +91,8 @@ class TcpMtu:
     @property
     def paths(self) -> list[str]:
         """The paths that have a rate, and so a wire limit."""
-        return self.points.path[
-            self.points.limit.notnull().any(["mtu", "direction"])
-        ].values.tolist()
+        has_limit = self.points.limit.notnull().any(["mtu", "direction"])
+        return self.points.path[has_limit].values.tolist()
 
     @property
     def one_way(self) -> list[str]:
@@ -123,13 +109,12 @@ def analyse(
     """
     laid_out = points(tcp_mtu)
     limited = stamps(laid_out)
-    like = design(tcp_mtu).get("published", {})
     return TcpMtu(
         dataset=tcp_mtu,
         points=laid_out,
         stamps=limited,
         shares=rates(laid_out.share),
-        published=published.nemo_points(like),
+        published=published.nemo_points(design(tcp_mtu).get("published", {})),
         cost=None if tcp_cost is None else cost_of(tcp_cost),
         today=None if today is None else _today(limited, points(today)),
     )
@@ -162,47 +147,30 @@ def cost_of(dataset: xr.Dataset) -> Cost:
     )
 
 
-def _end(name: str, values: xr.DataArray) -> End:
-    values = values.transpose("block", "mtu")
-    payload = tcp_payload(values.mtu.values)
-    fitted, refused, followed, packet_part = None, "", False, NOT_KNOWN
-    try:
-        fitted = fit_blocks(COST_MODEL, payload, values.values)
-    except FalloffError as error:
-        refused = str(error)
-    else:
-        line = fitted.band(payload, "cost")[0]
-        followed = follows(values.values, line, len(COST_MODEL.parameters))
-        per_byte, per_packet = fitted.by_block.T / [[1], [payload.min()]]
+def _end(name: str, cost: xr.DataArray) -> End:
+    cost = cost.transpose("block", "mtu").sortby("mtu")
+    payload, packet_part = tcp_payload(cost.mtu.values), (np.nan,) * 3
+    model = attempt(COST_MODEL, payload, cost.values)
+    if model.fitted:
+        per_byte, per_packet = model.fitted.by_block.T / [[1], [payload.min()]]
         packet_part = tuple(map(float, average(per_packet / (per_byte + per_packet), "ratio")))
-    least, largest = (
-        values.sel(mtu=mtu, drop=True) for mtu in (values.mtu.min(), values.mtu.max())
-    )
-    left = ratios(np.log(largest / least))
-    return End(
-        name=name,
-        values=values,
-        fitted=fitted,
-        refused=refused,
-        followed=followed,
-        packet_part=packet_part,
-        saved=tuple(1 - float(left[end]) for end in ("ratio", "high", "low")),
-        blocks=int(left.blocks),
-    )
+    left = ratios(np.log(cost.isel(mtu=-1, drop=True) / cost.isel(mtu=0, drop=True)))
+    saved = tuple(1 - float(left[end]) for end in ("ratio", "high", "low"))
+    return End(name, saved, int(left.blocks), model, packet_part)
 
 
 def finding(study: TcpMtu) -> str:
     """How far TCP fills the wire, and what larger frames save at both ends, in plain English (Markdown)."""
     wrong = int((study.stamps == SHAPER).sum())
+    has_both = "both" in study.points.direction
     sentences = [
         _of_ways(study, study.one_way, "One way"),
-        _of_ways(study, ["both"], "Both ways at once") if "both" in study.points.direction else "",
+        _of_ways(study, ["both"], "Both ways at once") if has_both else "",
         f"**The shaper lets too much pass at {counted(wrong, 'point')}**." if wrong else "",
         _of_source(study),
         f"Today's shorter run has {study.today['judged_as']} as here." if study.today else "",
     ]
-    paragraphs = sentences, _of_cost(study.cost) if study.cost else ()
-    return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in paragraphs)))
+    return paragraphs(sentences, _of_cost(study.cost) if study.cost else ())
 
 
 def _of_ways(study: TcpMtu, directions: Sequence[str], ways: str) -> str:
@@ -219,14 +187,13 @@ def _of_ways(study: TcpMtu, directions: Sequence[str], ways: str) -> str:
         least = float(study.points.busy.mean("block").where(bound).min())
         processors = host(study.dataset).get("cpus")
         if processors and np.isfinite(least):
-            text += (
-                f": at least {number(least)} of its {counted(processors, 'processor')} were busy"
-            )
+            cpus = counted(processors, "processor")
+            text += f": at least {number(least)} of its {cpus} were busy"
         text += "."
     lowest = _lowest(study, judged)
-    basis = f"{counted(int(lowest.blocks), 'block')}, {evidence_of(study.dataset)} evidence"
-    if lowest.low.notnull():
-        basis = f"95 % interval {percent_range((float(lowest.low), float(lowest.high)))}, {basis}"
+    ends = float(lowest.low), float(lowest.high)
+    interval = f"95 % interval {percent_range(ends)}" if np.isfinite(ends).all() else ""
+    basis = resting_on(study.dataset, int(lowest.blocks), interval)
     return (
         f"{text} The lowest reaches {percent(float(lowest['mean']))} of the wire limit ({basis})."
     )
@@ -263,8 +230,11 @@ def _of_cost(cost: Cost) -> Iterator[str]:
     if sure:
         sending, receiving = (percent(saved) for saved in printed_savings())
         yield f"The source's jumbo frames saved {sending} and {receiving} on its cable (published) [@nemo]."
+    else:
+        reason = cost.ends[0].model.refused
+        yield f"What larger frames save of the CPU time is open. {reason}"
     sending = cost.ends[0]
-    if sending.followed and np.isfinite(sending.packet_part[1]):
+    if sending.model.follows and np.isfinite(sending.packet_part[1]):
         part, *interval = sending.packet_part
         yield (
             "A model splits that time into a part for each packet and a part for each byte [@chase]. Packets take "
@@ -286,94 +256,65 @@ def findings(study: TcpMtu) -> Iterator[Finding]:
     source, names = origin("tcp_mtu", study.dataset), short_names(study.dataset)
     limited = study.stamps.sel(direction=study.one_way)
     if (limited != "").any():
-        statement = "TCP fills the wire one way, at its lowest point"
         answer = "does not fill it" if (limited == HOST_BOUND).any() else "fills it"
-        further = {"answer": answer, "primary": True, "today": study.today}
-        yield _finding(
-            source, statement, "share", *_share(_lowest(study, limited != "")), **further
-        )
+        lowest, further = _lowest(study, limited != ""), {"primary": True, "today": study.today}
+        statement = "TCP fills the wire one way, at its lowest point"
+        yield _of_share(source, statement, lowest, answer=answer, **further)
     places = ("path", "mtu", "direction")
     shares = study.shares.sel(path=study.paths).stack(point=places)
     for place in shares.point.values.tolist():
-        at = f"{names[place[0]]}, MTU {place[1]}, {place[2]}"
-        statement = f"TCP's share of the wire limit: {at}"
+        statement = f"TCP's share of the wire limit: {names[place[0]]}, MTU {place[1]}, {place[2]}"
         stamp = study.stamps.sel(dict(zip(places, place))).item()
-        yield _finding(source, statement, "share", *_share(shares.sel(point=place)), answer=stamp)
-    for end in study.cost.ends if study.cost else ():
-        source, (least, largest) = origin("tcp_mtu", study.cost.dataset), study.cost.mtus
-        statement = f"Packets take most CPU time at MTU {least}, {end.name} end"
-        answer = _is_most(end.packet_part)
-        further = {"answer": answer, "reason": end.refused, "primary": True}
-        blocks = end.fitted.blocks if end.fitted else 0
-        yield _finding(source, statement, "share", end.packet_part, blocks, **further)
+        yield _of_share(source, statement, shares.sel(point=place), answer=stamp)
+    if study.cost:
+        yield from _findings_of_cost(study.cost)
+
+
+def _of_share(source: dict, statement: str, at: xr.Dataset, **further) -> Finding:
+    """A share of the wire limit, as data."""
+    values = float(at["mean"]), (float(at.low), float(at.high)), T_INTERVAL
+    return of_estimate(source, statement, "share", "1", *values, n=int(at.blocks), **further)
+
+
+def _findings_of_cost(cost: Cost) -> Iterator[Finding]:
+    source, (least, largest) = origin("tcp_mtu", cost.dataset), cost.mtus
+    for end in cost.ends:
+        yield of_estimate(
+            source,
+            f"Packets take most CPU time at MTU {least}, {end.name} end",
+            "share",
+            "1",
+            end.packet_part[0],
+            end.packet_part[1:],
+            T_INTERVAL,
+            n=end.model.blocks,
+            answer=above(end.packet_part[1:], 0.5),
+            reason=end.model.refused,
+            primary=True,
+        )
         statement = f"A byte takes less CPU time at MTU {largest} than at {least}, {end.name} end"
-        yield _finding(source, statement, "fall", end.saved, end.blocks)
-
-
-def _share(at: xr.Dataset) -> tuple[Estimate, int]:
-    return (float(at["mean"]), float(at.low), float(at.high)), int(at.blocks)
-
-
-def _finding(source: dict, statement: str, quantity: str, value: Estimate, n: int, **further):
-    mean, *ends = value
-    return of_estimate(source, statement, quantity, "1", mean, ends, T_INTERVAL, n=n, **further)
-
-
-def _is_most(share: Sequence[float]) -> str:
-    """Whether a share [1] with its interval is above one half; empty where it is not known."""
-    _, low, high = share
-    if not np.isfinite([low, high]).all():
-        return ""
-    return "yes" if low > 0.5 else "no" if high < 0.5 else UNDECIDED
+        values = end.saved[0], end.saved[1:], T_INTERVAL
+        yield of_estimate(source, statement, "fall", "1", *values, n=end.blocks)
 
 
 def figures(study: TcpMtu) -> dict[str, Exhibit]:
-    """Goodput over the MTU, and the cost of a byte where there are data for it."""
-    blocks = study.points.sizes["block"]
-    shown = {
+    """Goodput over the MTU."""
+    return {
         "tcp_mtu": Exhibit(
             "tcp_mtu",
             goodput_over_mtu(study),
             "TCP's goodput over the MTU on each path, all ways together",
-            Basis(evidence_of(study.dataset), blocks, "harmonic means with 95 % t intervals"),
+            Basis(
+                evidence_of(study.dataset),
+                study.points.sizes["block"],
+                "harmonic means with 95 % t intervals",
+            ),
             "Goodput over the MTU for each path, with the wire limit and the published points",
             "Lines are the wire limit, one way and both ways. Small marks are single blocks. Crosses are published values, in the "
             "colour of their direction.",
             rests_on=FIGURES["tcp_mtu"],
         )
     }
-    if study.cost is not None:
-        shown["tcp_cost"] = Exhibit(
-            "tcp_cost",
-            cost_over_mtu(study.cost),
-            "CPU time per byte over the MTU, one way over a cable without a rate",
-            Basis(
-                evidence_of(study.cost.dataset),
-                study.cost.points.sizes["block"],
-                "arithmetic means with 95 % t intervals",
-            ),
-            "Cost of a byte at the sending and the receiving end over the MTU",
-            " ".join(_cost_marks(study.cost)),
-            rests_on=FIGURES["tcp_cost"],
-        )
-    return shown
-
-
-def _cost_marks(cost: Cost) -> Iterator[str]:
-    """What the marks of the cost are, and why some of them are missing."""
-    yield (
-        "Small marks are single blocks. A curve is the cost model with its 95 % band, where it follows the means."
-    )
-    silent = int((np.abs(cost.points.unattributed) > MOST_UNATTRIBUTED).sum())
-    if silent:
-        trials = counted(int(cost.points.total.notnull().sum()), "trial")
-        yield (
-            f"{silent} of {trials} say nothing of an end: more than {percent(MOST_UNATTRIBUTED, 0)} of the machine's CPU time "
-            "belongs to no node."
-        )
-    for end in cost.ends:
-        if end.refused:
-            yield f"No model at the {end.name} end: {end.refused}"
 
 
 def goodput_over_mtu(study: TcpMtu) -> Figure:
@@ -408,36 +349,13 @@ def goodput_over_mtu(study: TcpMtu) -> Figure:
 def _published(axes: Axes, study: TcpMtu, path: str) -> None:
     """The source's points on a path: a mark a device, outside of the emulated ones and beside each other."""
     marks = dict(zip(study.published.device.unique(), style.PUBLISHED_DEVICES))
-    names = published.nemo()["device"]
     middle = float(np.sqrt(study.points.mtu.min() * study.points.mtu.max()))
     here = study.published[study.published.path == path]
-    for mtu, tests in here.groupby("mtu"):
-        outwards = 1 if mtu > middle else -1
-        for rank, test in enumerate(tests.itertuples(), start=1):
-            place = mtu * 2 ** (outwards * (SIDESTEP + OUTSIDE * rank))
-            color = style.look(test.direction).color
-            axes.plot(place, test.total / GIGA, marks[test.device], color=color, mew=1.5, ms=5)
-    for device in here.device.unique():
-        label = f"published: {names[device]}"
-        axes.plot([], [], marks[device], color=style.INK, mew=1.5, ms=5, ls="", label=label)
-
-
-def cost_over_mtu(cost: Cost) -> Figure:
-    """CPU time of a byte [ns] over the MTU, a panel an end, with the model's 95 % band where it follows."""
-    mtus = cost.points.mtu.values
-    along = np.geomspace(mtus.min(), mtus.max(), 80)
-    with style.styled():
-        figure, panels = drawing.new_figures(2.4, len(cost.ends))
-        for axes, end in zip(panels, cost.ends):
-            axes.sharey(panels[0])
-            drawing.runs(axes, end.name, mtus, end.values / NANO, "")
-            drawing.intervals(axes, end.name, mtus, end.values / NANO, "cost")
-            if end.followed:
-                band = [part / NANO for part in end.fitted.band(tcp_payload(along), "cost")]
-                drawing.band(axes, end.name, along, *band)
-            axes.set_title(f"{end.name} end")
-            axes.set_ylim(0, None)
-            axes.tick_params(labelleft=axes is panels[0])
-            drawing.doubling_axis(axes, drawing.apart(mtus, APART), "MTU [B]")
-        panels[0].set_ylabel("CPU time per byte [ns/B]")
-        return figure
+    for rank, (device, tests) in enumerate(here.groupby("device", sort=False), start=1):
+        mark = {"marker": marks[device], "mew": 1.5, "ms": 5, "ls": ""}
+        for test in tests.itertuples():
+            outwards = 1 if test.mtu > middle else -1
+            place = test.mtu * 2 ** (outwards * (SIDESTEP + OUTSIDE * rank))
+            axes.plot(place, test.total / GIGA, color=style.look(test.direction).color, **mark)
+        label = f"published: {published.nemo()['device'][device]}"
+        axes.plot([], [], color=style.INK, label=label, **mark)

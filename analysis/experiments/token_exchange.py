@@ -1,6 +1,6 @@
 """Pairs of nodes exchange tokens: do the network topologies compare as the early Beowulf's study says?"""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +11,18 @@ from matplotlib.figure import Figure
 from analysis import drawing, published, style
 from analysis.attributes import design
 from analysis.exhibit import Basis, Exhibit
-from analysis.findings import T_INTERVAL, Finding, evidence_of, known, of_estimate, origin
-from analysis.statistics.intervals import mean_over
-from analysis.statistics.judgement import (
-    CONTRADICTED,
-    SUPPORTED,
-    UNDECIDED,
-    judge_range,
+from analysis.findings import (
+    T_INTERVAL,
+    Finding,
+    evidence_of,
+    known,
+    of_estimate,
+    origin,
+    resting_on,
 )
-from analysis.token_points import Place, passage, places, points
-from analysis.wire import IPV4_HEADER, TCP_HEADER, message_wire_bytes
+from analysis.statistics.intervals import mean_over
+from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED, judge_range
+from analysis.token_points import astray, places, points
 from analysis.wording import (
     HARD_SPACE,
     between,
@@ -28,13 +30,12 @@ from analysis.wording import (
     counted,
     fixed,
     listed,
+    paragraphs,
     percent,
 )
 
 # The campaigns, and the files of data/, that each figure rests on.
-FIGURES = {
-    "token_claims": ("token_exchange", "published/beowulf.toml"),
-}
+FIGURES = {"token_claims": ("token_exchange", "published/beowulf.toml")}
 OPENS = {"token_exchange": {"token_bytes": 8192}}
 
 NOT_RUN, HOST_BOUND = "not run", "host-bound"
@@ -42,8 +43,6 @@ NOT_RUN, HOST_BOUND = "not run", "host-bound"
 # for more than the second of the time.
 LITTLE_CARRIED, NEARLY_BUSY = 0.75, 0.85
 MBIT = 1e6  # bit/s
-ETHERNET_MTU = 1500  # bytes; IEEE 802.3's, which every wire of the time had
-HEADERS = IPV4_HEADER + TCP_HEADER  # timestamps are younger than the study's kernels
 
 # Topologies, in the words of the study.
 NOUNS = {
@@ -56,19 +55,6 @@ NOUNS = {
     "bonded_switch": "bonded, switched remote wires",
     "bonded_shared": "the dual net",
 }
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A way to count the tokens that the study calls written.
-
-    `framed` is what the printed throughput takes of so many `wires`, with headers, preambles and gaps;
-    acknowledgements come on top. Beyond 1 the reading is impossible.
-    """
-
-    writes: str
-    wires: int
-    framed: float
 
 
 @dataclass(frozen=True)
@@ -94,22 +80,42 @@ class Claim:
     interval_95: tuple[float, float] = (np.nan, np.nan)
     of_bests: float = np.nan
     of_wires: float = np.nan
-    blocks: int = 0
+
+    @property
+    def nouns(self) -> tuple[str, str]:
+        """Both topologies in the words of the study."""
+        return NOUNS[self.of], NOUNS[self.against]
+
+    @property
+    def measured(self) -> str:
+        """The ratio in words."""
+        of, against = self.nouns
+        return f"throughput of {of} is {fixed(self.ratio, 2)} times that of {against}"
+
+    @property
+    def said(self) -> str:
+        """What the study says, such as "about 4 times the dual net"."""
+        return f"The study says: {self.about.split(': ')[-1]}."
+
+    @property
+    def interval(self) -> str:
+        """The interval in words, empty where it is not known."""
+        is_known = np.isfinite(self.interval_95[0])
+        return f"95 % interval {between(self.interval_95, 2)}" if is_known else ""
 
 
 @dataclass(frozen=True)
 class TokenExchange:
     """The campaign's dataset and all that follows from it.
 
-    `points` and `passage` are those of `token_points`; `places` are of its paths. Claims are of the most pairs and the
-    largest token.
+    `points`, `places` and `astray` are those of `token_points`. Claims are of the most pairs and the largest token.
     """
 
     dataset: xr.Dataset
     points: xr.Dataset
-    places: tuple[Place, ...]
-    passage: xr.Dataset
-    claims: tuple[Claim, ...]
+    places: Mapping[tuple[str, float], str]
+    astray: xr.DataArray
+    claims: tuple[Claim, ...] = ()
 
     @property
     def crowded(self) -> xr.Dataset:
@@ -124,7 +130,9 @@ class TokenExchange:
     @property
     def paths(self) -> dict[str, str]:
         """The path of every topology that was run at that rate."""
-        return {place.topology: place.path for place in self.places if place.rate == self.rate}
+        return {
+            topology: path for (topology, rate), path in self.places.items() if rate == self.rate
+        }
 
     @property
     def at_rate(self) -> tuple[Claim, ...]:
@@ -134,79 +142,53 @@ class TokenExchange:
 
 def analyse(token_exchange: xr.Dataset) -> TokenExchange:
     """Derive all of it; raises FalloffError when there is no token trial."""
-    passed = passage(token_exchange)
-    laid_out, planned = points(token_exchange, passed.astray), places(token_exchange)
-    crowded = laid_out.isel(token_bytes=-1, pairs=-1)
-    return TokenExchange(
-        dataset=token_exchange,
-        points=laid_out,
-        places=planned,
-        passage=passed,
-        claims=tuple(_claims(design(token_exchange)["claims"], planned, crowded)),
+    strays = astray(token_exchange)
+    laid_out, planned = points(token_exchange, strays), places(token_exchange)
+    asked, crowded = design(token_exchange)["claims"], laid_out.isel(token_bytes=-1, pairs=-1)
+    claims = (
+        claim
+        for about, claimed in asked.items()
+        for claim in _judged(about, claimed, planned, crowded)
     )
+    return TokenExchange(token_exchange, laid_out, planned, strays, tuple(claims))
 
 
-def _claims(
-    asked: Mapping[str, Mapping[str, Any]], planned: Sequence[Place], at: xr.Dataset
+def _judged(
+    about: str, claimed: Mapping[str, Any], places: Mapping[tuple[str, float], str], at: xr.Dataset
 ) -> Iterator[Claim]:
-    """Judge the design's claims at each rate; `at` are the points of the most pairs and the largest token."""
-    paths = {(place.topology, place.rate): place.path for place in planned}
-    for about, claim in asked.items():
-        of, against = (
-            {rate for topology, rate in paths if topology == claim[end]}
-            for end in ("of", "against")
+    """Judge a claim of the design at each rate; `at` are the points of the most pairs and the largest token."""
+    ends = claimed["of"], claimed["against"]
+    rates = [{rate for topology, rate in places if topology == end} for end in ends]
+    for rate in sorted(rates[0] & rates[1]):
+        of, against = both = [at.sel(path=places[end, rate]) for end in ends]
+        ratios = (of.throughput / against.throughput).values
+        judged = judge_range(ratios, claimed["at_least"], claimed["at_most"], ratios=True)
+        kind, reason = judged.kind, judged.reason
+        limited = [end for end, points in zip(ends, both) if is_host_bound(points)]
+        if judged.n > 1 and limited:
+            kind, reason = HOST_BOUND, f"the machine limits {' and '.join(limited)}, not the wires"
+        yield Claim(
+            about,
+            **claimed,
+            rate=rate,
+            kind=kind,
+            reason=reason,
+            ratios=tuple(ratios[np.isfinite(ratios)].tolist()),
+            ratio=judged.estimate,
+            interval_95=judged.interval_95,
+            of_bests=float(of.runs.max() / against.runs.max()) if judged.n else np.nan,
+            of_wires=float(of.limit / against.limit),
         )
-        for rate in sorted(of & against):
-            both = [at.sel(path=paths[claim[end], rate]) for end in ("of", "against")]
-            yield Claim(about, **claim, rate=rate, **_judged(claim, *both))
-        if not of & against:
-            missing = [claim[end] for end, ran in (("of", of), ("against", against)) if not ran]
-            reason = (
-                f"{' and '.join(missing)} was not run" if missing else "not run at the same rate"
-            )
-            yield Claim(about, **claim, rate=None, kind=NOT_RUN, reason=reason)
-
-
-def _judged(claim: Mapping[str, Any], of: xr.Dataset, against: xr.Dataset) -> dict[str, Any]:
-    """The fields of a claim that follow from the throughputs of its two topologies."""
-    ratios = (of.throughput / against.throughput).values
-    judged = judge_range(ratios, claim["at_least"], claim["at_most"], ratios=True)
-    kind, reason = judged.kind, judged.reason
-    limited = [claim[end] for end, at in (("of", of), ("against", against)) if is_host_bound(at)]
-    if judged.n > 1 and limited:
-        kind, reason = HOST_BOUND, f"the machine limits {' and '.join(limited)}, not the wires"
-    return {
-        "kind": kind,
-        "reason": reason,
-        "ratios": tuple(ratios[np.isfinite(ratios)].tolist()),
-        "ratio": judged.estimate,
-        "interval_95": judged.interval_95,
-        "of_bests": float(of.runs.max() / against.runs.max()) if judged.n else np.nan,
-        "of_wires": float(of.limit / against.limit),
-        "blocks": judged.n,
-    }
+    if not rates[0] & rates[1]:
+        missing = [end for end, ran in zip(ends, rates) if not ran]
+        reason = f"{' and '.join(missing)} was not run" if missing else "not run at the same rate"
+        yield Claim(about, **claimed, rate=None, kind=NOT_RUN, reason=reason)
 
 
 def is_host_bound(here: xr.Dataset) -> bool:
     """Whether the machine and not its wires limits a path; `here` are the points of one path, over (block)."""
     carried = float(mean_over(here.throughput, "block", "rate") / here.limit)
     return carried < LITTLE_CARRIED and float(here.busy.mean()) > NEARLY_BUSY
-
-
-def readings() -> tuple[Reading, ...]:
-    """What the study's throughput takes of its own wires, by whose writes it may count.
-
-    The wires are busses, which both ways share: what both ends wrote crosses them once, what the producers wrote
-    crosses them once more on its way back.
-    """
-    source = published.beowulf()
-    token, exchange = source["exchange"]["largest_token"]["value"], source["exchange"]
-    wires = min(exchange["most_pairs"]["value"], source["wires"]["mesh"]["value"])
-    used = source["throughput"]["local_wire"]["value"] / (
-        wires * source["wires"]["rate"]["value"] / 8
-    )
-    framed = used * message_wire_bytes(token, ETHERNET_MTU, HEADERS) / token
-    return Reading("the producer", wires, 2 * framed), Reading("both ends", wires, framed)
 
 
 def finding(study: TokenExchange) -> str:
@@ -219,33 +201,32 @@ def finding(study: TokenExchange) -> str:
     kinds = [claim.kind for claim in study.at_rate]
     named = (SUPPORTED, CONTRADICTED, UNDECIDED, HOST_BOUND, NOT_RUN)
     counts = [f"{kinds.count(kind)} {kind}" for kind in named if kind in kinds]
+    contradicted = [claim for claim in decided[1:] if claim.kind == CONTRADICTED]
+    blocks = resting_on(study.dataset, study.points.sizes["block"])
     sentences = [
-        *_of_first(study, decided),
+        *(_of_first(study, decided[0]) if decided else ()),
+        "" if decided else f"**Whether the study's ratios are found again is open** ({blocks}).",
         f"The verdicts on the study's {counted(len(kinds), 'statement')}: {listed(counts)}.",
-        *(_of_contradicted(claim) for claim in decided[1:] if claim.kind == CONTRADICTED),
+        *(
+            f"The {claim.measured} ({claim.interval}, {counted(len(claim.ratios), 'block')}). {claim.said}"
+            for claim in contradicted
+        ),
         _of_pairs(study),
         _of_limit(study),
         *_of_left_out(study),
     ]
-    return " ".join(filter(None, sentences))
+    return paragraphs(sentences)
 
 
-def _of_first(study: TokenExchange, decided: Sequence[Claim]) -> Iterator[str]:
-    if not decided:
-        blocks = counted(study.points.sizes["block"], "block")
-        yield f"**Whether the study's ratios are found again is open** ({blocks}, {evidence_of(study.dataset)} evidence)."
-        return
-    claim = decided[0]
-    yield f"**At {_mbit(study.rate)} the {_ratio(claim)}** ({_basis_of(claim)}, {evidence_of(study.dataset)} evidence)."
-    yield f"The study says: {_quote(claim)}. The wires alone would give {fixed(claim.of_wires, 2)}."
+def _of_first(study: TokenExchange, claim: Claim) -> Iterator[str]:
+    basis = resting_on(study.dataset, len(claim.ratios), claim.interval)
+    yield f"**At {_mbit(study.rate)} the {claim.measured}** ({basis})."
+    yield f"{claim.said} The wires alone would give {fixed(claim.of_wires, 2)}."
     filled = [study.crowded.sel(path=study.paths[name]) for name in (claim.of, claim.against)]
-    of, against = (percent(known((at.runs / at.limit).median()), 0) for at in filled)
-    yield f"Median runs fill {_noun(claim.of)} to {of} and {_noun(claim.against)} to {against}."
+    shares = [percent(known((at.runs / at.limit).median()), 0) for at in filled]
+    parts = [f"{noun} to {share}" for noun, share in zip(claim.nouns, shares)]
+    yield f"Median runs fill {' and '.join(parts)}."
     yield f"The study kept its best runs. The best runs here give a ratio of {fixed(claim.of_bests, 2)}."
-
-
-def _of_contradicted(claim: Claim) -> str:
-    return f"The {_ratio(claim)} ({_basis_of(claim)}). The study says: {_quote(claim)}."
 
 
 def _of_pairs(study: TokenExchange) -> str:
@@ -253,15 +234,11 @@ def _of_pairs(study: TokenExchange) -> str:
     most = int(study.points.pairs[-1])
     throughput = study.points.throughput.isel(token_bytes=-1).reindex(pairs=[1, most])
     alone, crowded = mean_over(throughput, "block", "rate").transpose("pairs", "path")
-    factors = {
-        name: known((crowded / alone).sel(path=study.paths[name]).item())
+    parts = [
+        f"{fixed(factor, 1)} times as much as one pair on {NOUNS[name]}"
         for name in ("local_wire", "shared_wire")
         if name in study.paths
-    }
-    parts = [
-        f"{fixed(factor, 1)} times as much as one pair on {_noun(name)}"
-        for name, factor in factors.items()
-        if factor
+        and (factor := known((crowded / alone).sel(path=study.paths[name]).item()))
     ]
     return f"{most} pairs write {listed(parts)}." if parts and most > 1 else ""
 
@@ -276,35 +253,14 @@ def _of_limit(study: TokenExchange) -> str:
 
 def _of_left_out(study: TokenExchange) -> Iterator[str]:
     """Whether tokens went where they should, and what was left out."""
-    trials = counted(int(study.passage.least.notnull().sum()), "trial")
-    astray, excesses = int(study.passage.astray.sum()), int(study.points.excess.notnull().sum())
-    if astray:
-        yield f"**{astray} of {trials} are left out**: their tokens took another path than described."
-    elif study.passage.least.notnull().any():
+    read, strays = int(study.astray.notnull().sum()), int((study.astray == 1).sum())
+    trials, excesses = counted(read, "trial"), int(study.points.excess.notnull().sum())
+    if strays:
+        yield f"**{strays} of {trials} are left out**: their tokens took another path than described."
+    elif read:
         yield f"Byte counters confirm the path of the tokens in all {trials}."
     if excesses:
         yield f"**{counted(excesses, 'trial')} left out**: the pairs wrote more than the wires carry."
-
-
-def _ratio(claim: Claim) -> str:
-    ratio = fixed(claim.ratio, 2)
-    return f"throughput of {_noun(claim.of)} is {ratio} times that of {_noun(claim.against)}"
-
-
-def _noun(topology: str) -> str:
-    return NOUNS.get(topology, topology.replace("_", " "))
-
-
-def _quote(claim: Claim) -> str:
-    """Such as "about 4 times the dual net"."""
-    return claim.about.split(": ")[-1]
-
-
-def _basis_of(claim: Claim) -> str:
-    interval = ""
-    if np.isfinite(claim.interval_95[0]):
-        interval = f"95 % interval {between(claim.interval_95, 2)}, "
-    return interval + counted(claim.blocks, "block")
 
 
 def findings(study: TokenExchange) -> Iterator[Finding]:
@@ -316,7 +272,7 @@ def findings(study: TokenExchange) -> Iterator[Finding]:
         statement = f"{claim.about[0].upper()}{claim.about[1:]}{at}"
         ends, is_planned = claim.interval_95, claim.about in planned.values()
         further = {
-            "n": claim.blocks,
+            "n": len(claim.ratios),
             "answer": claim.kind,
             "reason": claim.reason,
             "primary": is_planned and claim in study.at_rate,
@@ -332,7 +288,11 @@ def figures(study: TokenExchange) -> dict[str, Exhibit]:
             "token_claims",
             claims_over_ranges(study),
             f"Ratios of throughputs at the study's {_mbit(study.rate)}, {counted(pairs, 'pair')} and tokens of {token}",
-            _basis(study, "95 % t intervals of geometric means"),
+            Basis(
+                evidence_of(study.dataset),
+                study.points.sizes["block"],
+                "95 % t intervals of geometric means",
+            ),
             "Ratios with intervals beside the ranges that support the study's claims",
             "A claim is supported if the 90 % interval lies in the shaded range, which was decided before the run. A claim is "
             "contradicted if the 95 % interval lies outside. It is host-bound if a topology carries less than "
@@ -365,7 +325,3 @@ def claims_over_ranges(study: TokenExchange) -> Figure:
 
 def _mbit(rate: float) -> str:
     return f"{rate / MBIT:g}{HARD_SPACE}Mbit/s"
-
-
-def _basis(study: TokenExchange, intervals: str) -> Basis:
-    return Basis(evidence_of(study.dataset), study.points.sizes["block"], intervals)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,11 +16,19 @@ from analysis import paths, published
 from analysis.exhibit import Basis, Table
 from analysis.findings import known
 from analysis.top500_lists import Lists, families
-from analysis.wording import UNKNOWN, counted, fixed, percent, percent_range, plain
+from analysis.wording import UNKNOWN, counted, fixed, paragraphs, percent, percent_range, plain
 
 UNITS = {"%": 0.01, "1": 1.0}
 BASIS = Basis("published")
 FOLDER = paths.TOP500.relative_to(paths.ROOT)
+# By the name of a printed number: the system with the least or the most of what, and what is printed of it.
+EXTREMES = {
+    "gige_best_ranked": ("rank", "min", "efficiency"),
+    "gige_best_rank": ("rank", "min", "rank"),
+    "gige_highest": ("efficiency", "max", "efficiency"),
+    "gige_lowest": ("efficiency", "min", "efficiency"),
+    "gige_lowest_cores": ("efficiency", "min", "cores"),
+}
 # Those who may "consistently exceed" an efficiency, and the columns that tell one from another.
 OWNERS = {
     "vendors": ["manufacturer"],
@@ -36,20 +45,34 @@ Readings = Mapping[
 class Aggregate:
     """A number that a source prints of a list, and every reading of it from the list itself ({} without that).
 
-    All numbers are in base units; `unit` is the one that it is printed in, `agreeing` names the readings that are the
-    printed number to its last digit, of which `rounding` is the unit.
+    `about` is its table in data/published/top500.toml. The readings are in base units.
     """
 
-    id: str
-    what: str
-    month: str
-    family: str
-    unit: str
-    printed: float
-    rounding: float
-    source: str
+    about: Mapping[str, Any]
     readings: Readings
-    agreeing: tuple[str, ...]
+
+    @property
+    def month(self) -> str:
+        """The list that it is of, such as 2008-11."""
+        return self.about["list"]
+
+    @property
+    def family(self) -> str:
+        """The family that it is of, in words."""
+        title = families()[self.about["family"]]
+        return " ".join(filter(None, (self.about.get("generation"), title)))
+
+    @property
+    def printed(self) -> float:
+        """The number in base units."""
+        return UNITS[self.about["unit"]] * self.about["value"]
+
+    @property
+    def agreeing(self) -> list[str]:
+        """The readings that are the printed number to its last digit, of which `rounding` is the unit."""
+        # Half a unit is in floating point at times a hair more.
+        slack = 0.5 * UNITS[self.about["unit"]] * self.about["rounding"] * (1 + 1e-9)
+        return [name for name, value in self.readings.items() if abs(value - self.printed) <= slack]
 
     @property
     def nearest(self) -> str | None:
@@ -59,8 +82,8 @@ class Aggregate:
 
     def text(self, value: float) -> str:
         """A number of this kind with as many digits as the printed one."""
-        decimals = max(0, round(-math.log10(self.rounding / UNITS[self.unit])))
-        return percent(value, decimals) if self.unit == "%" else fixed(value, decimals)
+        decimals = max(0, round(-math.log10(self.about["rounding"])))
+        return percent(value, decimals) if self.about["unit"] == "%" else fixed(value, decimals)
 
 
 @dataclass(frozen=True)
@@ -87,83 +110,48 @@ class Top500:
 def analyse(lists: Lists) -> Top500:
     """Analyse what `top500_lists.read_folder` gave, be it of no list at all."""
     printed = published.top500()["aggregate"]
-    aggregates = tuple(_aggregate(one, lists.systems) for one in printed)
-    return Top500(lists.systems, aggregates, lists.notes)
+    aggregates = (Aggregate(about, _readings(about, lists.systems)) for about in printed)
+    return Top500(lists.systems, tuple(aggregates), lists.notes)
 
 
-def _aggregate(printed: Mapping, systems: pd.DataFrame) -> Aggregate:
-    scale, title = UNITS[printed["unit"]], families()[printed["family"]]
-    value, rounding = scale * printed["value"], scale * printed["rounding"]
-    everything = systems[systems.list == printed["list"]]
-    spoken_of = everything[everything.family == printed["family"]]
-    if generation := printed.get("generation"):
-        title, spoken_of = f"{generation} {title}", spoken_of[spoken_of.generation == generation]
-    readings = _readings(printed, spoken_of, everything) if len(spoken_of) else {}
-    return Aggregate(
-        id=printed["id"],
-        what=printed["what"],
-        month=printed["list"],
-        family=title,
-        unit=printed["unit"],
-        printed=value,
-        rounding=rounding,
-        source=printed["source"],
-        readings=readings,
-        agreeing=agreeing(readings, value, rounding),
-    )
-
-
-def _readings(printed: Mapping, systems: pd.DataFrame, everything: pd.DataFrame) -> Readings:
+def _readings(printed: Mapping[str, Any], systems: pd.DataFrame) -> Readings:
     """Every reading of a printed number of some systems, whether or not all of their rates are usable."""
-    usable = systems.dropna(subset="efficiency")
-
-    def by_rank(chosen: pd.DataFrame, column: str) -> Readings:
-        return {f"rank {rank}": float(v) for rank, v in zip(chosen["rank"], chosen[column])}
-
-    match printed["id"]:
-        case "gige_best_ranked":
-            return by_rank(usable[usable["rank"] == usable["rank"].min()], "efficiency")
-        case "gige_best_rank":
-            return by_rank(systems[systems["rank"] == systems["rank"].min()], "rank")
-        case "gige_average":
-            return averages(usable)
-        case "gige_highest":
-            return by_rank(usable[usable.efficiency == usable.efficiency.max()], "efficiency")
-        case "gige_lowest":
-            return by_rank(usable[usable.efficiency == usable.efficiency.min()], "efficiency")
-        case "gige_lowest_cores":
-            return by_rank(usable[usable.efficiency == usable.efficiency.min()], "cores")
-        case "gige_share":
-            return shares(systems, everything)
-        case "ddr_above_threshold":
-            threshold = printed["threshold"]
-            return consistent(usable, UNITS[threshold["unit"]] * threshold["value"])
-    raise KeyError(printed["id"])
+    everything = systems[systems.list == printed["list"]]
+    systems = everything[everything.family == printed["family"]]
+    if generation := printed.get("generation"):
+        systems = systems[systems.generation == generation]
+    if systems.empty:
+        return {}
+    usable, name = systems.dropna(subset="efficiency"), printed["id"]
+    if name == "gige_average":
+        return averages(usable)
+    if name == "gige_share":
+        parts = {
+            "systems": len(systems) / len(everything),
+            "Rmax": systems.rmax.sum() / everything.rmax.sum(),
+            "Rpeak": systems.rpeak.sum() / everything.rpeak.sum(),
+        }
+        return {f"share of {what}": part for what, part in parts.items()}
+    if name == "ddr_above_threshold":
+        threshold = printed["threshold"]
+        return consistent(usable, UNITS[threshold["unit"]] * threshold["value"])
+    by, extreme, column = EXTREMES[name]
+    listed = systems if column == "rank" else usable
+    chosen = listed[listed[by] == listed[by].agg(extreme)]
+    return {f"rank {rank}": float(value) for rank, value in zip(chosen["rank"], chosen[column])}
 
 
 def averages(systems: pd.DataFrame) -> Readings:
     """The average efficiency [1] of systems with rmax, rpeak and efficiency known, in each sense; none of no system."""
     if systems.empty:
         return {}
-    efficiency, rmax, cores = systems.efficiency, systems.rmax, systems.cores
-    by_cores = (efficiency * cores).sum() / cores.sum() if cores.notna().all() else math.nan
+    efficiency = systems.efficiency
     return {
         "mean of the ratios": efficiency.mean(),
-        "ratio of the sums": rmax.sum() / systems.rpeak.sum(),
+        "ratio of the sums": systems.rmax.sum() / systems.rpeak.sum(),
         "median": efficiency.median(),
         "geometric mean": math.exp(np.log(efficiency).mean()),
         "harmonic mean": 1 / (1 / efficiency).mean(),
-        "mean weighted by Rmax": (efficiency * rmax).sum() / rmax.sum(),
-        "mean weighted by cores": by_cores,
-    }
-
-
-def shares(systems: pd.DataFrame, everything: pd.DataFrame) -> Readings:
-    """What part [1] of a list is of some of its systems: of their number, of Rmax and of Rpeak."""
-    return {
-        "share of systems": len(systems) / len(everything),
-        "share of Rmax": systems.rmax.sum() / everything.rmax.sum(),
-        "share of Rpeak": systems.rpeak.sum() / everything.rpeak.sum(),
     }
 
 
@@ -181,18 +169,12 @@ def consistent(systems: pd.DataFrame, threshold: float) -> Readings:
     return readings
 
 
-def agreeing(readings: Readings, printed: float, rounding: float) -> tuple[str, ...]:
-    """The readings that are the printed number to its last digit, of which `rounding` is the unit."""
-    slack = 0.5 * rounding * (1 + 1e-9)  # half a unit is in floating point at times a hair more
-    return tuple(name for name, value in readings.items() if abs(value - printed) <= slack)
-
-
 def finding(study: Top500) -> str:
     """Whether the lists give what the sources print, and how efficient the families are, in plain English (Markdown)."""
     months = " and ".join(map(month_name, study.missing))
     are = f"lists of {months} are" if len(study.missing) > 1 else f"list of {months} is"
     checked = [printed for printed in study.aggregates if printed.readings]
-    by_id = {one.id: one for one in study.aggregates}
+    by_id = {one.about["id"]: one for one in study.aggregates}
     average, lowest, highest = (by_id[f"gige_{name}"] for name in ("average", "lowest", "highest"))
     if not checked:
         return (
@@ -202,7 +184,7 @@ def finding(study: Top500) -> str:
             f"shipped; `{FOLDER}/README.md` says where they come from."
             + (f"\n\n{plain(' '.join(study.notes))}" if study.notes else "")
         )
-    others = [f"{one.what} ({one.family})" for one in checked if not one.agreeing]
+    others = [f"{one.about['what']} ({one.family})" for one in checked if not one.agreeing]
     words = [
         f"**TOP500's lists give {len(checked) - len(others)} of {counted(len(checked), 'number')} that the sources print, to the "
         "last digit** (published evidence, no sample and no test)."
@@ -213,7 +195,7 @@ def finding(study: Top500) -> str:
         words.append(f"The printed average is the {' or the '.join(average.agreeing)}.")
     if study.missing:
         words.append(f"Not all can be checked: the {are} not in `{FOLDER}`.")
-    return "\n\n".join(filter(None, (" ".join(words), plain(" ".join(study.notes)))))
+    return paragraphs(words, [plain(" ".join(study.notes))])
 
 
 def printed_table(study: Top500) -> Table:
@@ -221,8 +203,13 @@ def printed_table(study: Top500) -> Table:
     columns = ("List", "Of", "Printed", "Source", "In the list", "Reading")
     rows = []
     for one in study.aggregates:
-        source = published.sources()[one.source]["short"]
-        printed = month_name(one.month), f"{one.family}: {one.what}", one.text(one.printed), source
+        source = published.sources()[one.about["source"]]["short"]
+        printed = (
+            month_name(one.month),
+            f"{one.family}: {one.about['what']}",
+            one.text(one.printed),
+            source,
+        )
         if one.nearest is None:
             rows.append((*printed, UNKNOWN, UNKNOWN))
         else:

@@ -4,7 +4,6 @@ import math
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,8 +43,7 @@ class Topology:
     """The campaigns' datasets and all that follows from them.
 
     `proposed` are the page's own designs. `slowdowns` [1], the time over that without oversubscription, is over (run,
-    interconnect, pattern, placement, nodes), NaN where a design has no slots for so many nodes. `judged` has a row for each
-    pattern, placement and interconnect on the cluster's node count, or the nearest that ran, and of HPL where it ran, with
+    interconnect, pattern, placement, nodes). `judged` has a row for each pattern, placement and interconnect on the cluster's node count, or the nearest that ran, and of HPL where it ran, with
     columns `nodes`, `slowdown` (geometric mean over the `runs`, which draw the traffic anew), `least`, `most` and `ratio`,
     the design's oversubscription at the edges [1].
 
@@ -66,20 +64,10 @@ class Topology:
     beliefs: pd.DataFrame
 
     @property
-    def judgements(self) -> tuple[Any, ...]:
-        """The rows of `judged`, each as a named tuple."""
-        return tuple(self.judged.itertuples(index=False))
-
-    @property
-    def saved(self) -> float:
-        """What the page says that oversubscription saves [USD a node], NaN where it does not."""
-        return self.designs.cluster["unsubscribed_extra"] / self.designs.cluster["nodes"]
-
-    @property
     def own_ratios(self) -> str:
         """The oversubscriptions of the page's own designs, in words."""
         ratios = {*self.costs.edge_oversubscription[list(self.proposed)]}
-        return listed([ratio_in_words(ratio) for ratio in sorted(ratios)])
+        return listed([f"{ratio:.3g}:1" for ratio in sorted(ratios)])
 
 
 def analyse(topology: xr.Dataset, hpl_topology: xr.Dataset | None = None) -> Topology:
@@ -87,9 +75,6 @@ def analyse(topology: xr.Dataset, hpl_topology: xr.Dataset | None = None) -> Top
     designs, margin = _designs(topology), plans.read(topology).margin
     costs, times = network_designs.table(designs), makespans(topology)
     slowdowns = _against_crossbar(times, topology)
-    # A design has no slots for more nodes than its largest cluster.
-    room = costs.largest_cluster[slowdowns.interconnect.values].to_xarray()
-    slowdowns = slowdowns.where(slowdowns.nodes <= room.rename(design="interconnect"))
     ran = slowdowns.dropna("nodes", how="all").nodes.values
     nodes = max(ran[ran <= designs.cluster["nodes"]], default=min(ran, default=slowdowns.nodes[0]))
     judged = [_judged(slowdowns.sel(nodes=nodes))]
@@ -148,13 +133,12 @@ def makespans(dataset: xr.Dataset) -> xr.DataArray:
 
     Over (run, interconnect, pattern, placement, nodes), nodes ascending.
     """
-    runs = dataset.run.values.tolist()
-    columns = {f"run {run}": dataset.flow_makespan.sel(run=run, drop=True) for run in runs}
-    if not columns:  # every trial failed
-        columns = {"no run": xr.full_like(dataset.wall_time, math.nan)}
+    runs = dataset.run.values.tolist() or [1]  # no run at all where every trial failed
+    times = dataset.flow_makespan.reindex(run=runs)
+    columns = {f"run {run}": times.sel(run=run, drop=True) for run in runs}
     laid_out = over_factors(dataset, runner="flows", **columns).assign_attrs(dataset.attrs)
     times = at_only_level(laid_out, "block").to_array("run").sortby("nodes")
-    return times.assign_coords(run=np.arange(1, len(columns) + 1))
+    return times.assign_coords(run=np.arange(1, len(runs) + 1))
 
 
 def bearable(slowdown: float, margin: float) -> float:
@@ -216,12 +200,12 @@ def finding(study: Topology) -> str:
         words.append(
             f"A program that spends less than {part} of its time in the slowest traffic loses no more than {margin}."
         )
-    if study.saved > 0 and of_hpl.best.min() > 1:
-        ends = (
-            number(break_even(end, study.saved)) for end in (of_hpl.worst.max(), of_hpl.best.min())
-        )
+    cluster = study.designs.cluster
+    saved = cluster["unsubscribed_extra"] / cluster["nodes"]
+    if saved > 0 and of_hpl.best.min() > 1:
+        ends = (number(break_even(end, saved)) for end in (of_hpl.worst.max(), of_hpl.best.min()))
         words.append(
-            f"The page would spend the {number(study.saved)} USD a node that this saves on more nodes. For HPL that pays only "
+            f"The page would spend the {number(saved)} USD a node that this saves on more nodes. For HPL that pays only "
             f"where a node with its network costs less than {' to '.join(dict.fromkeys(ends))} USD."
         )
     return " ".join(words)
@@ -259,11 +243,6 @@ def _span(beliefs: pd.DataFrame) -> str:
 def in_words(name: str) -> str:
     """What a pattern or a placement is called in a table or a figure."""
     return TRAFFIC[name].partition(" ")[2] if name in TRAFFIC else name.replace("_", " ")
-
-
-def ratio_in_words(ratio: float) -> str:
-    """An oversubscription as a ratio."""
-    return f"{ratio:.3g}:1"
 
 
 def findings(study: Topology) -> Iterator[Finding]:
@@ -318,7 +297,7 @@ def slowdown_by_traffic(study: Topology) -> Figure:
         for rank, ratio in enumerate(ratios):
             look = style.look(f"scenario {rank + 1}")
             mark = {"marker": look.marker, "color": look.color, "markersize": 3.8, "linestyle": ""}
-            label = ratio_in_words(ratio) + (" (the page's designs)" if ratio in own else "")
+            label = f"{ratio:.3g}:1" + (" (the page's designs)" if ratio in own else "")
             axes.plot([], [], **mark, label=label)
             for at, alike in judged[judged.ratio == ratio].groupby(traffic):
                 place = rows.index(at) + SIDESTEP * (rank - (len(ratios) - 1) / 2)

@@ -271,8 +271,9 @@ def trials(dataset: xr.Dataset) -> Trials:
 
 def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
     """The design's factors with the levels that were run; without a design the settings that differ."""
-    names = [name for name in schema()["coordinates"] if chosen[name].dims == ("trial",)]
-    run = {name: pd.unique(pd.Series(chosen[name].values).dropna()).tolist() for name in names}
+    read = {name: chosen.variables[name] for name in schema()["coordinates"]}
+    names = [name for name, variable in read.items() if variable.dims == ("trial",)]
+    run = {name: pd.unique(pd.Series(read[name].values).dropna()).tolist() for name in names}
     if planned := design(chosen).get("factors", {}):  # no and yes are 0 and 1 in the table
         levels = {
             name: [int(level) if level in (0, 1) else level for level in planned[name]]
@@ -321,9 +322,11 @@ def _readings(
     """Put every reading that has one value a trial, or can be made one, into the table; others by size of message."""
     quantities, by_size = {}, {}
     for name, about in schema()["variables"].items():
-        array = chosen[name]
-        if name == "start" or about["type"] == "text" or not np.isfinite(array).any():
+        if name == "start" or about["type"] == "text":
             continue
+        if not np.isfinite(chosen.variables[name].values).any():
+            continue
+        array = chosen[name]
         unit, scale = SHOWN_IN.get(about["units"], (about["units"], 1.0))
         quantity = Quantity(name, COMBINED.get(name, about["long_name"]), unit)
         if array.dims == ("trial",) or name in COMBINED:

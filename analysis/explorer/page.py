@@ -75,10 +75,7 @@ class Page:
             button(
                 label="Data (CSV)", callback=lambda: StringIO(self.shown.points.to_csv(index=False))
             ),
-            button(
-                label="Code (Python)",
-                callback=lambda: StringIO(self.shown.code(self._source().title)),
-            ),
+            button(label="Code (Python)", callback=lambda: StringIO(self.shown.code)),
         ]
         self.plot = pn.pane.Bokeh(sizing_mode="stretch_both", margin=0)
         self.question, self.verdict, self.transcript, self.numbers = (text() for _ in range(4))

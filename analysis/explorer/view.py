@@ -26,16 +26,16 @@ from runners.record import FalloffError
 
 MOST_SERIES = 9  # shown at first of a factor with more levels
 OF_FALLS = ("efficiency", "share", "hpl_rate")  # whose ratio within a block is that of the rates
-CODE = '''"""{title}
+CODE = '''"""Made by `falloff explore`. In Falloff's environment and folder: python view.py
 
-Made by `falloff explore`. In Falloff's environment and folder: python view.py. It prints what the page said, and
-writes the trials, the summary and the figure that it showed.
+It prints what the page said, and writes the trials, the summary and the figure that it showed.
 """
 
 from analysis.explorer.plot import draw, save
 from analysis.explorer.view import View, again
 
-view = {view}
+view = View(
+{fields})
 
 shown = again(view)
 print(shown.judgement.sentence, *shown.judgement.notes)
@@ -289,11 +289,11 @@ class Shown:
         place = f"at {self.trials.called(self.view.x, level)}"
         return f"{names} {place}: ratio {number(ratio)} in {self.quantity.label} ({basis})."
 
-    def code(self, title: str) -> str:
+    @property
+    def code(self) -> str:
         """Python that shows the view again, without the page."""
-        fields = "".join(f"    {name}={value!r},\n" for name, value in vars(self.view).items())
         return CODE.format(
-            title=title.replace("\\", " ").replace('"', "'"), view=f"View(\n{fields})"
+            fields="".join(f"    {name}={value!r},\n" for name, value in vars(self.view).items())
         )
 
 

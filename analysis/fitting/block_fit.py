@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analysis.fitting.adequacy import follows
 from analysis.fitting.batch import refit
 from analysis.fitting.fit import fit
 from analysis.models import Model
@@ -67,3 +68,35 @@ def fit_blocks(model: Model, x, table) -> BlockFit:
         intervals=dict(zip(model.parameters, zip(low.tolist(), high.tolist()))),
         blocks=len(whole),
     )
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A model fitted to every block where the data carry it, else None and why it was `refused`.
+
+    `follows` says whether the curve follows the data, so that it may be drawn and quoted.
+    """
+
+    fitted: BlockFit | None
+    refused: str = ""
+    follows: bool = False
+
+    @property
+    def reason(self) -> str:
+        """Why nothing of it is quoted; empty where it is."""
+        return self.refused or ("" if self.follows else "the model misses its data")
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks it rests on."""
+        return self.fitted.blocks if self.fitted else 0
+
+
+def attempt(model: Model, x, table, of: Callable = lambda x, y: y) -> Attempt:
+    """Fit as `fit_blocks` does, and hold the arithmetic mean curve of `of(x, y)` against the means of the data."""
+    try:
+        fitted = fit_blocks(model, x, table)
+    except FalloffError as error:
+        return Attempt(None, refused=str(error))
+    curve = fitted.band(x, "cost", of)[0]
+    return Attempt(fitted, follows=follows(of(x, table), curve, len(model.parameters)))

@@ -1,1 +1,1 @@
-"""Intervals over blocks, the one judgement, reproduction, calibration and planning."""
+"""Intervals over blocks, the one judgement, reproduction and calibration."""

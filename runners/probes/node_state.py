@@ -53,7 +53,6 @@ def state(candidates: Mapping[str, Sequence[str]]) -> Dict[str, Any]:
         "python": platform.python_version(),
         "processors": len(os.sched_getaffinity(0)),
         "memory_bytes": 1024 * int(memory["MemTotal"]),
-        "available_bytes": 1024 * int(memory["MemAvailable"]),
         "interfaces": interfaces(),
         "link_bit_s": {file.parent.name: link_rate(file) for file in links},
         "rdma": rdma_ports(),
