@@ -14,7 +14,6 @@ import xarray as xr
 
 from analysis.attributes import short_names, testbed
 from analysis.derive import points
-from analysis.exhibit import Exhibit
 from analysis.experiments.scale_model import OPEN, judged_ratios
 from analysis.findings import Finding, of_estimate, origin
 from analysis.statistics import design as designs
@@ -116,8 +115,3 @@ def findings(study: Invariance) -> Iterator[Finding]:
         ends = at.low, at.high
         further = {"n": at.blocks, "answer": at.answer, "primary": bool(is_planned)}
         yield of_estimate(source, statement, "ratio", "1", at.ratio, ends, kind, **further)
-
-
-def figures(study: Invariance) -> dict[str, Exhibit]:
-    """None: the finding has the largest change, and the data every comparison."""
-    return {}
