@@ -72,7 +72,7 @@ def test_fit_and_compare_find_a_power_law(tmp_path):
         (("report", "--claims", "--data", "x"), "give one of them"),
         (("report", "--design", "/nonexistent.toml"), "there is no design file 'nonexistent'"),
         (("run", "nothing"), "there are: fan_out, frame_limits, hpl_"),
-        (("run", "hpl_contention", "--testbed", "emulated"), "testbed emulated is no simulated one"),
+        (("run", "hpl_sensitivity", "--testbed", "emulated"), "testbed emulated is no simulated one"),
         (("run", "tcp_mtu", "--testbed", "smith"), "joined by paths, and those of testbed smith are not"),
         (("run", "hpl_scaling", "--testbed", "mars"), "there is no testbed 'mars'"),
         (("run", "hpl_scaling", "--preset", "quck"), "did you mean quick?"),
