@@ -211,7 +211,7 @@ def _fit_all(file: Path, x: str, y: str, block: str) -> int:
         model for model in map(models.find, models.names()) if model.name not in _OF_ONE_QUANTITY
     ]
     found = compare.compare(curves, *tables.blocks(tables.read(file, x, y, block), x, y, block))
-    print(json.dumps([comparison.as_json() for comparison in found], indent=2))
+    print(json.dumps(found, indent=2))
     return 0
 
 

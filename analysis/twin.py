@@ -153,7 +153,7 @@ def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
 
 
 def _mean(values: np.ndarray) -> Value:
-    mean, _, low, high = map(float, t_interval(values))
+    mean, low, high = map(float, t_interval(values))
     return Value(mean, low, high) if math.isfinite(low) else Value(mean, mean, mean)
 
 

@@ -9,7 +9,6 @@ import browser
 import campaigns
 import netpipe
 import synthetic
-from curves import TRUTHS, fifteen_points, plain_loop
 from local_testbed import LocalTestbed
 
 import experiment
@@ -17,17 +16,13 @@ import reporting
 import runners.campaign as engine
 from analysis import contrasts, derive, experiments, store
 from analysis.explorer import server
-from analysis.fitting.batch import refit
-from analysis.models import find
 from analysis.paths import PATHS, REFERENCE
 from runners.journal import Folder
 from runners.record import Execution, FalloffError, Transcript
 from runners.testbeds.emulated import open_testbed
 
 ROUNDS = 5
-REFITS = 10_000
 IN_TURN = 15  # NetPIPE and token, a third of a second each
-LOOPED = 50  # fits of the plain loop, from whose time that of all is scaled up
 
 
 class InstantTestbed(LocalTestbed):
@@ -113,19 +108,6 @@ def analysis() -> None:
         print(f"report of the references, all notebooks run {time.perf_counter() - begin:.0f} s")
 
 
-def refits() -> None:
-    """10 000 refits of every model on 15 points, against a plain lmfit loop."""
-    loop = batch = 0.0
-    for model in map(find, TRUTHS):
-        x, y = fifteen_points(model, REFITS)
-        looped = seconds(lambda: plain_loop(model, x, y[:LOOPED]))
-        loop += statistics.median(looped) / LOOPED * REFITS
-        batch += statistics.median(seconds(lambda: refit(model, x, y)))
-    print(
-        f"refits of all models (goal: a ratio of at least 50): {loop:.0f} s, {batch:.2f} s, ratio {loop / batch:.0f}"
-    )
-
-
 def explorer() -> None:
     """In a real browser: from the address to a drawn page, and from a click to the frame with the answer."""
     if not browser.CHROMIUM:
@@ -153,5 +135,4 @@ if __name__ == "__main__":
     engine_overhead()
     token_exchange()
     analysis()
-    refits()
     explorer()

@@ -11,7 +11,6 @@ from command_line import run
 
 import runners
 from analysis import models, tables
-from analysis.fitting import compare
 from runners import hpcc, hpl, imb, iperf3, osu, outputs, runner_named
 from runners.record import FalloffError, Reading, Unreadable
 
@@ -325,22 +324,3 @@ def test_a_word_in_a_column_of_numbers_is_named(tmp_path):
     assert done.returncode == 1 and "'fast' in line 3" in done.stderr
     with pytest.raises(FalloffError, match="numbers belong"):
         tables.require_numbers(tables.read(table, "nodes", "rate"), "nodes", "rate")
-
-
-def test_an_interval_holds_its_estimate_or_is_refused():
-    """A rate that only grows has no capacity: 0 over all points, and 1/16, the last number of nodes, in every block."""
-    nodes = np.array([1.0, 2, 4, 8, 16])
-    noise = np.random.default_rng(3)
-    tables_ = [np.outer([1.0, 1.01, 0.99], nodes)]
-    for _ in range(20):
-        tables_.append(nodes / (1 + 0.03 * (nodes - 1)) * noise.normal(1, 0.3, (3, 5)).clip(0.05))
-    names = ("universal_scalability", "shared_capacity", "amdahl", "power_law")
-    kinds = []
-    for rates in tables_:
-        for one in compare.compare(map(models.find, names), nodes, rates):
-            for name, (low, high) in one.intervals.items():
-                slack = 2e-6 * max(abs(low), abs(high), abs(one.pooled.estimates[name]))
-                assert low - slack <= one.pooled.estimates[name] <= high + slack
-            kinds.append(one.interval_kind)
-    assert any("sigma is 0 over all points" in kind for kind in kinds)
-    assert any(kind.startswith("t interval") for kind in kinds)

@@ -16,7 +16,7 @@ from analysis.exhibit import Basis, Exhibit
 from analysis.findings import T_INTERVAL, Finding, of_control, of_estimate, origin
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.fitting.compare import HeldOut, compare
+from analysis.fitting.compare import HeldOut, held_out
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import Control, judge_control
@@ -113,19 +113,19 @@ def settings(derived: xr.Dataset, orders) -> np.ndarray:
 def _curve(alone: xr.Dataset, interconnect: str) -> Curve:
     share = alone.share.sel(interconnect=interconnect).transpose("block", "N")
     orders, rate = settings(alone, share.N), alone.nodes.item() * share.values
-    (comparison,) = compare([HPL], orders, rate)
+    predicted, _ = held_out(HPL, orders, rate)
     try:
         fitted = fit_blocks(HPL, orders, rate)
     except FalloffError as error:
-        return Curve(interconnect, comparison.held_out, refused=str(error))
+        return Curve(interconnect, predicted, refused=str(error))
     gamma = fitted.by_block[:, HPL.parameters.index("gamma")]
     if unlimited := int((gamma <= 0).sum()):
         reason = f"The fitted rate has no limit in {unlimited} of {fitted.blocks} blocks; run larger matrices."
-        return Curve(interconnect, comparison.held_out, refused=reason)
+        return Curve(interconnect, predicted, refused=reason)
     mean_curve, *_ = fitted.band(orders, "ratio")
     return Curve(
         interconnect,
-        comparison.held_out,
+        predicted,
         fitted,
         asymptotes=xr.DataArray(1 / gamma, {"block": share.block[share.notnull().all("N")].values}),
         follows=follows(rate, mean_curve, len(HPL.parameters)),
