@@ -92,10 +92,12 @@ def report(
     """Write the report, or print the claims of a source (all: "") or the designs of a file alone."""
     if sum(part is not None for part in (data, claims, design)) > 1:
         raise FalloffError("--data, --claims and --design are three things: give one of them")
+    if out and (claims is not None or design is not None):
+        raise FalloffError("--out is where a whole report goes: leave it out")
     if design is not None:
         return print_designs(design)
     if claims is not None:
-        return print_claims(claims, out)
+        return print_claims(claims)
     return make_report(preset, out or paths.REPORT, data)
 
 
@@ -302,19 +304,14 @@ def print_designs(file: Path) -> int:
     return 0
 
 
-def print_claims(source: str, out: Path | None) -> int:
-    """Judge the sources' claims on the stored reference and print the ledger; save it as a dataset if asked."""
+def print_claims(source: str) -> int:
+    """Judge the sources' claims on the stored reference and print the ledger."""
     import experiment
-    from analysis import store
     from analysis.claims import evaluate, ledger, tables
 
     claims = ledger.load(source)
     entries = evaluate.evaluate(claims, experiment.stored_studies())
-    if out:
-        store.save(evaluate.dataset(entries, claims), out)
     print(tables.text(claims, entries))
-    if out:
-        print(f"Dataset: {out}")
     return 0
 
 

@@ -129,8 +129,7 @@ def parser() -> argparse.ArgumentParser:
     add("--claims", nargs="?", const="", metavar="SOURCE", help=claims)
     designs = "print designs alone; data/designs/nemo.toml explains the format"
     add("--design", type=Path, metavar="FILE", help=designs)
-    kept = "default: build/report; with --claims a file (.nc) that keeps them as a dataset"
-    add("--out", **FOLDER, help=kept)
+    add("--out", **FOLDER, help="default: build/report")
 
     add = command("doctor", commands.doctor, "what is here, what is missing, and the remedy")
     cluster = "a cluster in data/testbeds: its nodes are asked and measured"

@@ -127,7 +127,7 @@ def test_without_the_tools_the_remedy_is_named(tmp_path, monkeypatch):
     [
         (("hpl_scalling",), r"there are: .*\bhpl_scaling\b"),
         (("hpl_scaling", "emulatd"), "emulated"),
-        (("hpl_contention", "emulated"), "testbed emulated is no simulated one"),
+        (("hpl_sensitivity", "emulated"), "testbed emulated is no simulated one"),
         (("tcp_mtu", "smith"), "joined by paths, and those of testbed smith are not"),
     ],
 )

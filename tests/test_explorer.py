@@ -78,7 +78,6 @@ def test_every_reference_campaign_is_listed_and_can_be_drawn():
         ("tcp_cost", "CPU time of all nodes [s]", "MTU [B]"),
         ("token_exchange", "tokens written by all pairs", "pairs of nodes"),
         ("topology", "time until all flows had arrived", "which nodes send to which"),
-        ("hpl_surface", "HPL rate [Gflop/s]", "bandwidth [MB/s]"),
         ("hpl_sensitivity", "efficiency, Rmax / Rpeak [%]", "change to the model"),
     ],
 )
@@ -266,7 +265,7 @@ def test_every_level_has_its_own_place_on_the_axis(levels):
     assert places == sorted(places) and len(set(places)) == len(levels)
 
 
-@pytest.mark.parametrize("name", ["token_exchange", "hpl_noise", "hpl_contention"])
+@pytest.mark.parametrize("name", ["token_exchange", "hpl_noise", "hpl_sensitivity"])
 def test_each_series_has_its_own_colour(name):
     """Interconnects look as in the report's figures; levels without a look of their own differ from all others."""
     colors = [look.color for look in plot.looks(stored(name))]

@@ -12,12 +12,11 @@ from analysis.claims.evaluate import (
     INCONSISTENT,
     NO_CAMPAIGN,
     NO_NUMBER,
-    NOT_TESTABLE,
     PUBLISHED,
     RULE,
     Entry,
-    Judgement,
 )
+from analysis.claims.found import NOT_TESTABLE, Judgement
 from analysis.claims.ledger import Claim, Confound, Ledger
 from analysis.exhibit import Table
 from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED

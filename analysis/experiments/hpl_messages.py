@@ -35,6 +35,7 @@ class Profile:
     """
 
     dataset: xr.Dataset
+    campaign: str
     evidence: str
     messages: xr.DataArray
     bytes: xr.DataArray
@@ -107,6 +108,7 @@ def _profile(dataset: xr.Dataset) -> Profile | None:
     counted_nodes = messages.nodes.values
     return Profile(
         dataset=dataset,
+        campaign=dataset.attrs["campaign"],
         evidence=str(dataset.evidence.values[0]),
         messages=messages,
         bytes=volume,

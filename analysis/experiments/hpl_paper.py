@@ -1,7 +1,7 @@
 """The 15 cases of the FortiSwitch paper at their own scale: HPL's own code on a model of the paper's cluster.
 
 Simulated values carry no interval: the model repeats itself exactly. Its fall, as a difference, is the model's; how far
-it may be wrong is a question of its numbers (`sensitivity`) and of what it leaves out (`contention`).
+it may be wrong is a question of its numbers (`sensitivity`).
 """
 
 import math
@@ -17,8 +17,7 @@ from analysis.attributes import short_names, testbed
 from analysis.derive import at_only_level, points
 from analysis.efficiency import PLATEAU, efficiency, shape
 from analysis.exhibit import Exhibit
-from analysis.experiments import contention, sensitivity
-from analysis.experiments.contention import Contention
+from analysis.experiments import sensitivity
 from analysis.experiments.sensitivity import Sensitivity
 from analysis.findings import Finding, of_fall, origin
 from analysis.statistics import design as designs
@@ -35,8 +34,8 @@ class Paper:
 
     `efficiency` is the share of Rpeak [1] over (interconnect, nodes), `spread` [1], over (interconnect), the largest
     difference of any two cases from PLATEAU nodes on. `network` is compared with `reference`: `ratios` [1] are their
-    efficiencies' over (nodes); `margin` [1] counts as no change. `sensitivity` and `contention` are of the same model,
-    `today` is the `efficiency` of a shorter run of the campaign, made anew; None without them.
+    efficiencies' over (nodes); `margin` [1] counts as no change. `sensitivity` is of the same model, `today`
+    the `efficiency` of a shorter run of the campaign, made anew; None without them.
     """
 
     dataset: xr.Dataset
@@ -47,7 +46,6 @@ class Paper:
     ratios: xr.DataArray
     margin: float
     sensitivity: Sensitivity | None
-    contention: Contention | None
     today: xr.DataArray | None
 
     @property
@@ -59,20 +57,18 @@ class Paper:
 def analyse(
     hpl_paper: xr.Dataset,
     hpl_sensitivity: xr.Dataset | None = None,
-    hpl_contention: xr.Dataset | None = None,
     today: xr.Dataset | None = None,
 ) -> Paper:
-    """Derive efficiencies, their sensitivity to the model's numbers, and the contention that would change them.
+    """Derive efficiencies and their sensitivity to the model's numbers.
 
     Raises FalloffError when a dataset holds no HPL trial, has several blocks, or was simulated with other numbers than
     the first.
     """
-    for other in (hpl_sensitivity, hpl_contention):
-        if other is not None and _model(other) != _model(hpl_paper):
-            raise FalloffError(
-                f"Campaigns {hpl_paper.attrs['campaign']} and {other.attrs['campaign']} were simulated with "
-                f"different rates of testbed {testbed(other)['name']}; run the older one again."
-            )
+    if hpl_sensitivity is not None and _model(hpl_sensitivity) != _model(hpl_paper):
+        raise FalloffError(
+            f"Campaigns {hpl_paper.attrs['campaign']} and {hpl_sensitivity.attrs['campaign']} were simulated with "
+            f"different rates of testbed {testbed(hpl_paper)['name']}; run the older one again."
+        )
     design, cases = designs.read(hpl_paper), _efficiency(hpl_paper)
     slow, fast = (cases.sel(interconnect=network, drop=True) for network in design.pair)
     return Paper(
@@ -84,7 +80,6 @@ def analyse(
         ratios=slow / fast,
         margin=design.margin,
         sensitivity=None if hpl_sensitivity is None else sensitivity.analyse(hpl_sensitivity),
-        contention=None if hpl_contention is None else contention.analyse(hpl_contention),
         today=None if today is None else _efficiency(today),
     )
 
@@ -126,7 +121,6 @@ def finding(study: Paper) -> str:
     ]
     further = [
         sensitivity.finding(study.sensitivity) if study.sensitivity else "",
-        contention.finding(study.contention) if study.contention else "",
         _today(study),
     ]
     return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in (cases, further))))
@@ -182,9 +176,8 @@ def findings(study: Paper) -> Iterator[Finding]:
 
 
 def figures(study: Paper) -> dict[str, Exhibit]:
-    """What the model's numbers do, and scenarios of contention. The cases themselves are drawn beside the emulated ones."""
-    of_numbers = sensitivity.figures(study.sensitivity) if study.sensitivity else {}
-    return of_numbers | (contention.figures(study.contention) if study.contention else {})
+    """What the model's numbers do. The cases themselves are drawn beside the emulated ones."""
+    return sensitivity.figures(study.sensitivity) if study.sensitivity else {}
 
 
 def _printed(design: Mapping) -> pd.DataFrame:
