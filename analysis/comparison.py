@@ -46,15 +46,6 @@ class Change:
         sign = -1 if self.lower_is_better else 1
         return math.exp(sign * self.old.mean()), math.exp(sign * self.new.mean())
 
-    @property
-    def reason(self) -> str:
-        """Why it is undecided, in a few words; else empty."""
-        if self.answer != UNDECIDED:
-            return ""
-        if math.isnan(self.low):
-            return "a single block has no interval"
-        return "neither told from 1 nor shown to lie within the margin, all statements together"
-
 
 @dataclass(frozen=True)
 class Comparison:

@@ -124,9 +124,7 @@ def analyse(suspects: xr.Dataset) -> Suspects:
         for name, trials in chosen.items()
     )
     blocks = min(map(len, chosen.values()))
-    return Suspects(
-        suspects, hosts, tuple(absent), switches, blocks, tolerance, smallest, networks
-    )
+    return Suspects(suspects, hosts, tuple(absent), switches, blocks, tolerance, smallest, networks)
 
 
 def _names(hosts: str) -> list[str]:
@@ -194,7 +192,9 @@ def _network(
         quantity: Family(members, typical, outliers.compare(losses, members, *limits))
         for quantity, (members, losses, typical) in rated.items()
     }
-    return Network(name, families, *(outliers.share(-each.mean(axis=0)) for each in (rates, answers)))
+    return Network(
+        name, families, *(outliers.share(-each.mean(axis=0)) for each in (rates, answers))
+    )
 
 
 def findings(study: Suspects) -> Iterator[Finding]:
@@ -350,7 +350,9 @@ def table(study: Suspects) -> Table:
 def figures(study: Suspects) -> dict[str, Exhibit]:
     """Losses of all pairs as matrices."""
     basis = Basis(
-        evidence_of(study.dataset), study.blocks, "means over the blocks, intervals in the supplement"
+        evidence_of(study.dataset),
+        study.blocks,
+        "means over the blocks, intervals in the supplement",
     )
     return {
         "suspects_pairs": Exhibit(

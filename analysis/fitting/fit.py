@@ -169,7 +169,9 @@ def _slopes(model, x, values) -> np.ndarray:
         low, high = np.clip(
             [values[name] - STEP * size, values[name] + STEP * size], *model.bounds[name]
         )
-        rise = model.function(x, **values | {name: high}) - model.function(x, **values | {name: low})
+        rise = model.function(x, **values | {name: high}) - model.function(
+            x, **values | {name: low}
+        )
         return np.nan_to_num(rise / (high - low), nan=0.0, posinf=0.0, neginf=0.0)
 
     curve, columns = np.linalg.norm(model.function(x, **values)), []
