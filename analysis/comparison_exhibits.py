@@ -72,13 +72,13 @@ def figure(
         for axes, at in ((samples, 100), (changes, 0)):
             axes.axvline(at, color=style.INK, linewidth=0.8)
         for row, one in enumerate(found.changes):
-            for name, look, logs, offset in (
-                ("OLD", _OLD, one.old, -0.17),
-                ("NEW", _NEW, one.new, 0.17),
-            ):
-                relative = 100 * np.exp(logs - one.old.mean())
+            for look, logs, offset in ((_OLD, one.old, -0.17), (_NEW, one.new, 0.17)):
+                relative, rows = (
+                    100 * np.exp(logs - one.old.mean()),
+                    np.full(len(logs), row + offset),
+                )
                 marks = {"color": look.color, "alpha": 0.6, "markersize": 3.5, "mew": 0}
-                rows = np.full(len(logs), row + offset)
+                name = "OLD" if look is _OLD else "NEW"
                 samples.plot(relative, rows, look.marker, label=name, **marks)
             ends = [100 * (end - 1) for end in (one.ratio, one.low, one.high)]
             drawing.interval_across(changes, _LOOKS[one.answer], row, *ends, one.answer)

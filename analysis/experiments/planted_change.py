@@ -152,19 +152,16 @@ def figures(study: Planted) -> dict[str, Exhibit]:
 
 def planted(study: Planted) -> Table:
     """Every planted change beside what was found of it."""
-    rows = [
-        (
-            one.change,
-            change.what,
-            fixed(ratio, 3),
-            estimate(change.ratio, change.low, change.high, lambda value: fixed(value, 3)),
-            f"{len(change.old)}, {len(change.new)}",
-            change.answer,
-        )
-        for one in study.scenarios.values()
-        for change, ratio in zip(one.found.changes, one.planted)
-        if abs(ratio - 1) > NOTHING
-    ]
+    rows = []
+    for one in study.scenarios.values():
+        for change, ratio in zip(one.found.changes, one.planted):
+            if abs(ratio - 1) > NOTHING:
+                ends = change.ratio, change.low, change.high
+                found = estimate(*ends, lambda value: fixed(value, 3))
+                blocks = f"{len(change.old)}, {len(change.new)}"
+                rows.append(
+                    (one.change, change.what, fixed(ratio, 3), found, blocks, change.answer)
+                )
     columns = ("Change", "Statement", "Planted ratio", "Found", "Blocks of OLD, NEW", "Answer")
     caption = (
         "The ratio of speeds as planted, and as found beside what else differs between the runs"

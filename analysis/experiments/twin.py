@@ -253,7 +253,9 @@ def table(study: Study) -> Table:
         )
         cells = rate.words, str(rate.nodes), number(point.measured), str(point.blocks), simulated
         rows.append((*cells, f"{error} %", point.answer))
-    columns = "Network; Nodes; Measured; Blocks; Predicted (range); Error (95 %); Answer".split("; ")
+    columns = "Network; Nodes; Measured; Blocks; Predicted (range); Error (95 %); Answer".split(
+        "; "
+    )
     caption = f"HPL on several nodes, held out [Gflop/s]; the error with its {T_INTERVAL}"
     return Table("twin-held-out", columns, "lrrrrrl", rows, caption)
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import lmfit
 import numpy as np
@@ -49,20 +49,10 @@ class Fit:
 
     def as_json(self) -> dict:
         """Plain JSON data; what cannot be known is None."""
-        numbers = ("estimates", "standard_errors", "sigma", "residuals")
-        return {
-            "model": self.model.name,
-            "equation": self.model.equation,
-            "source": self.model.source,
-            **{name: _plain(getattr(self, name)) for name in numbers},
-            "intervals_95": _plain(self.intervals),
-            "interval_kind": self.interval_kind,
-            "at_bounds": list(self.at_bounds),
-            "aicc": self.aicc,
-            "aicc_refused": self.aicc_refused,
-            "n": self.n,
-            "distinct_x": self.distinct_x,
-        }
+        found = {field.name: _plain(getattr(self, field.name)) for field in fields(self)[1:]}
+        found["intervals_95"] = found.pop("intervals")
+        model = {"model": self.model.name}
+        return model | {"equation": self.model.equation, "source": self.model.source} | found
 
 
 def fit(model: Model, x, y) -> Fit:
@@ -237,16 +227,9 @@ def _aicc_refusal(parameters, n, distinct, exact):
 
 
 def _plain(value):
-    """Numbers as JSON has them: NaN becomes None."""
+    """As JSON has it: NaN becomes None."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    return float(value) if math.isfinite(value) else None
-
-
-def fit_rows(model: Model, x, table) -> np.ndarray:
-    """The estimates from every row of `table`, shape (rows, parameters); raises FalloffError as `fit` does for the mean row."""
-    x = np.asarray(x, float)
-    fit(model, x, table.mean(axis=0))  # refuses what the x cannot carry
-    return np.array([[*_minimise(model, x, row)[1].values()] for row in table])
+    return None if isinstance(value, float) and not math.isfinite(value) else value
