@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from scipy import stats
 
@@ -47,14 +48,20 @@ class Value:
 
 @dataclass(frozen=True)
 class Piece:
-    """The time of messages from `start` bytes on: `offset` [s] + `per_byte` [s/B] times the size.
+    """The time of messages of these `sizes` [B]: `offset` [s] + `per_byte` [s/B] times the size, and the sum of its squared
+    relative errors.
 
     Beyond the first piece the offset may be below 0: what fits into a shaper's burst passes at once.
     """
 
-    start: float
-    offset: float
-    per_byte: float
+    sizes: Sequence[int]
+    offset: Value
+    per_byte: Value
+    squares: float
+
+    def at(self, size: float) -> float:
+        """The time of a message [s]."""
+        return self.offset.value + self.per_byte.value * size
 
 
 @dataclass(frozen=True)
@@ -98,14 +105,15 @@ def fit(datasets: Sequence[xr.Dataset]) -> Twin:
         )
     _require_one_cluster(datasets)
     rate, source = _compute_rate(datasets)
-    links, refused = {}, {}
-    for network, times in _messages(datasets).items():
+    links, refused, times = {}, {}, _times(datasets)
+    for network, alone in times[times.pairs == 1].groupby("network", sort=False):
         if not network:
             raise FalloffError(
                 "of some messages the network is not known: import them with --set interconnect=NAME"
             )
         try:
-            links[network] = _link(times, _under_load(datasets, network))
+            by_size = alone.groupby("bytes").time.apply(list).to_dict()
+            links[network] = _link(by_size, _under_load(times[times.network == network]))
         except FalloffError as reason:
             refused[network] = str(reason)
     if not links:
@@ -158,54 +166,35 @@ def _mean(values: np.ndarray) -> Value:
     return Value(mean, low, high) if math.isfinite(low) else Value(mean, mean, mean)
 
 
-def _messages(datasets: Sequence[xr.Dataset]) -> dict[str, dict[int, list[float]]]:
-    """Times of a message one way [s] with one pair at a time: a list of blocks by size, by network."""
-    found: dict[str, dict[int, list[float]]] = {}
-    for dataset in datasets:
-        for (network, size, pairs), times in _token_times(dataset).items():
-            if pairs == 1:
-                found.setdefault(network, {}).setdefault(size, []).extend(times)
-        trials = _points(dataset, "message_time")  # of OSU and IMB: each file is a block
-        columns = (trials.interconnect, trials.message_size, trials.message_time)
-        for network, sizes, times in zip(*(column.values for column in columns)):
-            by_size = found.setdefault(network, {})
-            for size, time in zip(sizes, times):
-                if np.isfinite(time) and time > 0:
-                    by_size.setdefault(int(size), []).append(float(time))
-    return found
+def _times(datasets: Sequence[xr.Dataset]) -> pd.DataFrame:
+    """Times of messages one way [s], a row a block: by `campaign`, `network`, `bytes` and `pairs` at once.
+
+    Of tokens it is half of the median round trip, mean over pairs and runs; each file of OSU and IMB is a block.
+    """
+    rows: list[tuple] = []
+    for campaign, dataset in enumerate(datasets):
+        tokens, files = (_points(dataset, name) for name in ("token_round_trip", "message_time"))
+        time = tokens.token_round_trip.sel(quantile=0.5).mean(["pair", "run"]) / 2
+        columns = (tokens.interconnect, tokens.token_bytes, tokens.pairs, time)
+        rows += ((campaign, *row) for row in zip(*(column.values.tolist() for column in columns)))
+        columns = (files.interconnect, files.message_size, files.message_time)
+        for network, sizes, times in zip(*(column.values.tolist() for column in columns)):
+            rows += ((campaign, network, size, 1, each) for size, each in zip(sizes, times))
+    table = pd.DataFrame(rows, columns=["campaign", "network", "bytes", "pairs", "time"])
+    return table[table.time > 0].astype({"bytes": int, "pairs": int, "time": float})
 
 
-def _token_times(dataset: xr.Dataset) -> dict[tuple[str, int, int], list[float]]:
-    """Half of the median round trip [s], mean over pairs and runs of each block, by network, size and pairs at once."""
-    trials, found = _points(dataset, "token_round_trip"), {}
-    times = trials.token_round_trip.sel(quantile=0.5).mean(["pair", "run"]) / 2
-    columns = (trials.interconnect, trials.token_bytes, trials.pairs, times)
-    for network, size, pairs, time in zip(*(column.values.tolist() for column in columns)):
-        found.setdefault((network, int(size), int(pairs)), []).append(time)
-    return found
-
-
-def _under_load(datasets: Sequence[xr.Dataset], network: str) -> dict[int, float]:
+def _under_load(times: pd.DataFrame) -> dict[int, float]:
     """The latency's factors by nodes at once, against one pair; empty unless long messages are slowed down, too.
 
     Where a link spaces its messages out, they meet less often in what they share than a benchmark's short ones do.
     """
-    for dataset in datasets:
-        times = {
-            (size, pairs): float(np.mean(blocks))
-            for (name, size, pairs), blocks in _token_times(dataset).items()
-            if name == network
-        }
-        sizes, counts = (sorted(set(levels)) for levels in zip(*times)) if times else ((), ())
-        is_whole = len(times) == len(counts) * len(sizes)
-        if len(counts) < 2 or not is_whole or counts[0] != 1:
-            continue
-        short, long = (
-            {2 * pairs: times[size, pairs] / times[size, 1] for pairs in counts}
-            for size in (sizes[0], sizes[-1])
-        )
-        if max(long.values()) > 1 + LOADED:
-            return short
+    for _, of_campaign in times.groupby("campaign"):
+        means = of_campaign.pivot_table("time", "bytes", "pairs")
+        if len(means.columns) > 1 and 1 in means and means.notna().all(axis=None):
+            factors = means.div(means[1], axis=0)
+            if factors.iloc[-1].max() > 1 + LOADED:
+                return {2 * pairs: factor for pairs, factor in factors.iloc[0].items()}
     return {}
 
 
@@ -216,17 +205,17 @@ def _link(times: Mapping[int, Sequence[float]], load: Mapping[int, float]) -> Li
         raise FalloffError(
             f"messages of {len(sizes)} sizes, {LEAST_SIZES} are needed: measure more sizes"
         )
-    lines = _split(sizes, times)
-    fitted = {size: line.at(size) for line in lines for size in line.sizes}
+    pieces = _split(sizes, times)
+    fitted = {size: piece.at(size) for piece in pieces for size in piece.sizes}
     misfit = max(abs(np.mean(times[size]) / fitted[size] - 1) for size in sizes)
-    latency, per_byte = lines[0].offset, lines[-1].per_byte
+    latency, per_byte = pieces[0].offset, pieces[-1].per_byte
     longest = byte_size(sizes[-1])
     if min(latency.value, per_byte.value) <= 0 or misfit > MISFIT:
         raise FalloffError(
             f"a line by size, also one of {MOST_PIECES} pieces, misses a mean time by {percent(misfit, 0)} "
             f"({percent(MISFIT, 0)} is allowed): is the network shared, or a size measured wrongly?"
         )
-    share = max(latency.value, lines[-1].offset.value) / fitted[sizes[-1]]
+    share = max(latency.value, pieces[-1].offset.value) / fitted[sizes[-1]]
     if share > LATENCY_SHARE:
         raise FalloffError(
             f"its longest message, {longest}, waits {percent(share, 0)} of its time for the latency: measure longer ones"
@@ -236,35 +225,11 @@ def _link(times: Mapping[int, Sequence[float]], load: Mapping[int, float]) -> Li
         raise FalloffError(
             f"its bandwidth is known to ±{percent(half, 0)} only (±{percent(HALF_WIDTH, 0)} is allowed): run more blocks"
         )
-    ends = itertools.pairwise(line.sizes for line in lines)
-    starts = [0.0, *(math.sqrt(max(before[-1], 1) * behind[0]) for before, behind in ends)]
-    return Link(
-        latency=latency,
-        bandwidth=Value(1 / per_byte.value, 1 / per_byte.high, 1 / per_byte.low),
-        pieces=tuple(
-            Piece(start, line.offset.value, line.per_byte.value)
-            for start, line in zip(starts, lines)
-        ),
-        misfit=float(misfit),
-        sizes=tuple(sizes),
-        load=load,
-    )
+    bandwidth = Value(1 / per_byte.value, 1 / per_byte.high, 1 / per_byte.low)
+    return Link(latency, bandwidth, tuple(pieces), float(misfit), tuple(sizes), load)
 
 
-@dataclass(frozen=True)
-class _Line:
-    """The line through times of these sizes, and the sum of its squared relative errors."""
-
-    sizes: Sequence[int]
-    offset: Value
-    per_byte: Value
-    squares: float
-
-    def at(self, size: float) -> float:
-        return self.offset.value + self.per_byte.value * size
-
-
-def _split(sizes: Sequence[int], times: Mapping[int, Sequence[float]]) -> list[_Line]:
+def _split(sizes: Sequence[int], times: Mapping[int, Sequence[float]]) -> list[Piece]:
     """The fewest pieces that follow the times, else the most that the sizes carry."""
     most = max(map(len, times.values()))
     table = np.array([[*times[size], *[np.nan] * (most - len(times[size]))] for size in sizes]).T
@@ -276,14 +241,14 @@ def _split(sizes: Sequence[int], times: Mapping[int, Sequence[float]]) -> list[_
         possible = [
             [_line(part, times) for part in parts] for parts in choices if min(map(len, parts)) > 1
         ]
-        best = min(possible, key=lambda lines: sum(line.squares for line in lines))
-        fitted = [line.at(size) for line in best for size in line.sizes]
+        best = min(possible, key=lambda pieces: sum(piece.squares for piece in pieces))
+        fitted = [piece.at(size) for piece in best for size in piece.sizes]
         if follows(table / fitted, np.ones(len(sizes)), 2 * count):
             break
     return best
 
 
-def _line(part: Sequence[int], times: Mapping[int, Sequence[float]]) -> _Line:
+def _line(part: Sequence[int], times: Mapping[int, Sequence[float]]) -> Piece:
     """Least squares of relative errors."""
     size = np.array([size for size in part for _ in times[size]], float)
     time = np.concatenate([times[size] for size in part])
@@ -297,7 +262,7 @@ def _line(part: Sequence[int], times: Mapping[int, Sequence[float]]) -> _Line:
         Value(value, max(value - width, 1e-3 * value), value + width)
         for value, width in zip(line.tolist(), half.tolist())
     )
-    return _Line(part, offset, per_byte, squares)
+    return Piece(part, offset, per_byte, squares)
 
 
 def what_ifs(link: Link, name: str, short: str, nodes: int) -> dict[str, tuple[str, dict]]:
@@ -389,20 +354,19 @@ def _network(name: str, words: str, link: Link, changed: Mapping) -> str:
 
 
 def by_size(link: Link) -> list[list[float]]:
-    """For each piece its first size [B] and the factors of latency and bandwidth, as the simulator can have them.
+    """For each piece the size from which on it holds [B] and the factors of latency and bandwidth, as the simulator can have them.
 
     An offset below 0 is a burst that an idle link lets pass at once and no latency: the short messages' stays. No message is
     faster than the link.
     """
-    per_byte = 1 / link.bandwidth.value
-    return [
-        [
-            round(piece.start),
-            round(piece.offset / link.latency.value, 4) if piece.offset > 0 else 1.0,
-            round(min(1.0, per_byte / max(piece.per_byte, per_byte)), 4),
-        ]
-        for piece in link.pieces
-    ]
+    per_byte, start, rows = 1 / link.bandwidth.value, 0.0, []
+    for before, piece in zip((None, *link.pieces), link.pieces):
+        if before:
+            start = math.sqrt(max(before.sizes[-1], 1) * piece.sizes[0])
+        waits, slower = piece.offset.value / link.latency.value, piece.per_byte.value
+        latency = round(waits, 4) if waits > 0 else 1.0
+        rows.append([round(start), latency, round(min(1.0, per_byte / max(slower, per_byte)), 4)])
+    return rows
 
 
 def _entry(name: str, value: Value, unit: str, source: str) -> str:

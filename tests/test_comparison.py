@@ -221,7 +221,7 @@ def test_planted_changes_are_found_in_stored_runs():
     study = planted_change.analyse(
         *(samples.store.read(next(REFERENCE.glob(f"{name}-*"))) for name in names)
     )
-    node, link = study.scenarios["slow_node"], study.scenarios["slow_link"]
+    node, link = study["slow_node"], study["slow_link"]
     points = {one.what: one.answer for one in node.statements(True) if len(one.points) == 1}
     assert points == {"GigE, 16 nodes": SLOWER, "10GE, 16 nodes": SLOWER}
     assert sum(one.answer == SAME for one in node.statements(False)) >= 6
@@ -229,7 +229,7 @@ def test_planted_changes_are_found_in_stored_runs():
         assert SLOWER not in {one.answer for one in scenario.statements(False)}
     single = next(one for one in link.found.changes if one.what == "1 stream, one link")
     assert single.answer == SLOWER and single.low < 0.97 < single.high
-    assert {one.answer for one in study.scenarios["unchanged"].found.changes} <= {SAME, UNDECIDED}
+    assert {one.answer for one in study["unchanged"].found.changes} <= {SAME, UNDECIDED}
 
 
 def test_the_stored_error_rates_keep_the_goals_and_are_the_codes():

@@ -36,9 +36,9 @@ def judged_at(fall, blocks=6, sd=0.02):
     return [judge(values, MARGIN, "synthetic") for values in drawn]
 
 
-@pytest.mark.parametrize(
-    ("fall", "half", "answer"),
-    [
+def test_each_answer():
+    """By where the interval lies: inside the margin, beyond it, or across its end."""
+    for fall, half, answer in (
         (0.10, 0.02, "falls off"),
         (0.06, 0.02, "falls, size open"),
         (0.02, 0.01, "flat"),  # excludes 0, and lies inside the margin
@@ -46,11 +46,8 @@ def judged_at(fall, blocks=6, sd=0.02):
         (0.02, 0.04, "undecided"),
         (-0.04, 0.03, "undecided"),  # a rise of open size
         (-0.10, 0.02, "rises"),
-    ],
-)
-def test_each_answer(fall, half, answer):
-    """By where the interval lies: inside the margin, beyond it, or across its end."""
-    assert answers(math.log1p(-fall), half, MARGIN) == answer
+    ):
+        assert answers(math.log1p(-fall), half, MARGIN) == answer
 
 
 def test_wrong_decisions_are_rare_and_intervals_cover():
@@ -114,20 +111,17 @@ def test_a_simulation_is_compared_with_the_margin_as_it_is(fall, answer):
     assert judge([], 0.05, "simulated").answer == "undecided"
 
 
-@pytest.mark.parametrize(
-    ("ratio", "sd", "kind"),
-    [
+def test_the_negative_control():
+    """A small real difference holds, a large one violates, a noisy one says nothing."""
+    for ratio, sd, kind in (
         (1.01, 0.002, "holds"),
         (0.9, 0.01, "violated"),
         (1.1, 0.01, "violated"),
         (1.0, 0.2, "undecided"),
-    ],
-)
-def test_the_negative_control(ratio, sd, kind):
-    """A small real difference holds, a large one violates, a noisy one says nothing."""
-    control = judge_control(math.log(ratio) + sd * PATTERN, MARGIN)
-    assert control.kind == kind and control.ratio == pytest.approx(ratio)
-    assert control.interval[0] < ratio < control.interval[1]
+    ):
+        control = judge_control(math.log(ratio) + sd * PATTERN, MARGIN)
+        assert control.kind == kind and control.ratio == pytest.approx(ratio)
+        assert control.interval[0] < ratio < control.interval[1]
 
 
 def test_statements_of_a_campaign_are_corrected_for_each_other():

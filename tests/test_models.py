@@ -155,15 +155,11 @@ def test_what_cannot_carry_a_turn_is_refused_with_its_bracket(model, x, y, messa
         fit(model, x, y)
 
 
-def test_two_x_on_either_side_are_enough():
+def test_the_knee_lies_beside_the_product_in_about_95_percent():
+    """Bandwidth times delay, 1.18 MB for a gigabit path of 10 ms, also where that is no window's. Of a breakpoint two x on
+    either side are enough."""
     five = DOUBLINGS[:5]
     assert fit(SEGMENTED, five, falling(five, 3.0)).estimates["n0"] == pytest.approx(3)
-    found = fit(PATH, WINDOWS, goodputs(noise=0.0)[0])
-    assert found.estimates == pytest.approx({"limit": LIMIT, "rtt": RTT}, rel=1e-6)
-
-
-def test_the_knee_lies_beside_the_product_in_about_95_percent():
-    """Bandwidth times delay, 1.18 MB for a gigabit path of 10 ms, also where that is no window's."""
     assert bandwidth_delay.knee(LIMIT, RTT) == pytest.approx(1.177e6, rel=1e-3)
     hits = []
     for seed in range(60):

@@ -97,6 +97,13 @@ def fit(model: Model, x, y) -> Fit:
     )
 
 
+def fit_rows(model: Model, x, table) -> np.ndarray:
+    """The estimates from every row of `table`, shape (rows, parameters); raises FalloffError as `fit` does for the mean row."""
+    x = np.asarray(x, float)
+    fit(model, x, table.mean(axis=0))  # refuses what the x cannot carry
+    return np.array([[*_minimise(model, x, row)[1].values()] for row in table])
+
+
 def _require_points(model, x, y, distinct):
     finite = np.isfinite(np.atleast_2d(x)).all(axis=0) & np.isfinite(y)
     if not finite.all():
