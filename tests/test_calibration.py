@@ -85,6 +85,16 @@ def test_the_procedures_are_the_campaigns(preset):
         assert getattr(own, part) == getattr(SETTINGS["procedures"][preset], part)
 
 
+def test_the_summary_shows_the_worst():
+    """The largest error rates of each procedure and scatter, and the least coverage."""
+    rates = calibration.results()
+    rows = calibration.summary(rates, SETTINGS)
+    assert len(rows) == 8 and rows.decided.notna().all()
+    for row in rows.itertuples():
+        cells = rates[(rates.procedure == row.procedure) & (rates.run_sd == row.run_sd)]
+        assert row.wrong_flat == cells.wrong_flat.max() and row.coverage == cells.coverage.min()
+
+
 def test_a_decision_is_more_probable_later_and_with_less_scatter():
     """A fall at the margin is hardly ever decided; minutes count the survey once."""
     calm, noisy = (planning.decided(FULL, EFFORT, sd) for sd in (0.005, 0.02))
