@@ -157,6 +157,7 @@ def test_blocks_are_the_unit_of_repetition():
     interval = stats.t.interval(0.95, 5, means.mean(), stats.sem(means))
     assert found.blocks == 6 and found.estimates["c"] == pytest.approx(means.mean())
     assert found.intervals["c"] == pytest.approx(interval)
+    assert found.parameter("c", "cost") == pytest.approx((means.mean(), *interval))
     alone = fit_blocks(POWER_LAW, NODES, [4 * NODES**0.9])
     assert alone.estimates["b"] == pytest.approx(0.9) and np.isnan(alone.intervals["b"]).all()
     with pytest.raises(FalloffError, match="none of 2 blocks"):

@@ -34,6 +34,11 @@ class BlockFit:
         x = np.asarray(x, float)
         return average(of(x, self.model.function(x, *self.by_block.T[:, :, None])), kind)
 
+    def parameter(self, name: str, kind: Kind) -> tuple[float, float, float]:
+        """A parameter's mean of this kind over the blocks, and its 95 % t interval: (mean, low, high)."""
+        mean, low, high = average(self.by_block[:, self.model.parameters.index(name)], kind)
+        return float(mean), float(low), float(high)
+
 
 def fit_blocks(model: Model, x, table) -> BlockFit:
     """Fit `model` to every row of `table`, shape (block, x); a row with a missing (NaN) point is left out.
