@@ -92,8 +92,8 @@ def test_analysis_executes_nothing():
 
 
 def test_models_are_plain_functions():
-    """A model needs numpy and the record that describes it."""
-    tops = {"numpy", "analysis", "importlib", "collections", "dataclasses", "inspect"}
+    """A model needs numpy, scipy's least squares, and the record that describes it."""
+    tops = {"numpy", "scipy", "analysis", "importlib", "collections", "dataclasses", "inspect"}
     tops |= {"pathlib", "pkgutil", "runners"}
 
     def allowed(file, name):

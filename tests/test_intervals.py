@@ -67,7 +67,7 @@ def test_fiellers_ends_are_where_the_t_test_turns():
     ):
         above, below = np.array(above), np.array(below)
         ratio, low, high = ratio_of_means(above, below)
-        assert low < ratio == pytest.approx(above.mean() / below.mean()) < high
+        assert ratio == pytest.approx(above.mean() / below.mean()) and low < ratio < high
         scaled = ratio_of_means(3.7 * above, below)
         assert scaled == pytest.approx((3.7 * ratio, 3.7 * low, 3.7 * high))
         for end in (low, high):

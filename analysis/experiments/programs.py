@@ -55,7 +55,7 @@ def analyse(programs: xr.Dataset) -> Programs:
             f"no program was replayed without a network, which tells what it computes: {remedy}"
         )
     ideal = time.sel(interconnect=IDEAL, drop=True)
-    efficiency = (ideal / time).drop_sel(interconnect=IDEAL)
+    efficiency = (ideal / time).transpose(*time.dims).drop_sel(interconnect=IDEAL)
     margin = designs.read(programs).margin
     falls = (
         _fall(efficiency.sel(program=program, interconnect=network), margin)

@@ -1,7 +1,5 @@
 """Goodput over the window: a window per round trip, until the path is full."""
 
-import itertools
-
 import numpy as np
 
 from analysis.models import Model
@@ -30,7 +28,7 @@ def guess(window, goodput):
     """
     known = np.unique(window)
     knees = [known[-1]]
-    for low, high in itertools.pairwise(known):
+    for low, high in zip(known[:-1], known[1:]):
         sloped = window <= low
         rise = goodput[sloped] @ window[sloped]  # the slope times the sum of squares
         limit = goodput[~sloped].mean()
