@@ -61,14 +61,6 @@ def test_the_unit_of_y_does_not_matter(factor):
     assert there == pytest.approx(here | {"gamma": factor * here["gamma"]}, rel=1e-4)
 
 
-def test_universal_scalability_has_its_known_peak():
-    """It peaks at n = sqrt((1 - sigma) / kappa), and is Amdahl's law without coherency."""
-    law, amdahl = find("usl").function, find("amdahl").function
-    n = np.linspace(1, 60, 5901)
-    assert n[np.argmax(law(n, 1.0, 0.1, 0.001))] == pytest.approx(np.sqrt(0.9 / 0.001), abs=0.02)
-    assert law(n, 4.0, 0.1, 0.0) == pytest.approx(amdahl(n, 4.0, 0.1))
-
-
 def test_hpl_has_netlibs_parallel_efficiency():
     """E = 1 / (1 + 3 beta (3P+Q) / (4 gamma N) + 3 alpha P Q ((NB+1) log2 P + P) / (2 N^2 NB gamma)); on one process
     without a network it needs gamma for each operation, and counts 9 / (4 N) more than the model."""

@@ -14,6 +14,7 @@ from analysis import twin as twins
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
 from analysis.statistics.intervals import average, mean_over
+from analysis.statistics.judgement import ACROSS, INSIDE, place
 from analysis.twin import Twin
 from analysis.wording import counted, estimate, fixed, number, percent
 from runners.description import problem
@@ -65,9 +66,8 @@ class HeldOut:
     @property
     def answer(self) -> str:
         """Whether the error is within the margin, beyond it, or neither can be said."""
-        if -MARGIN < self.low and self.high < MARGIN:
-            return WITHIN
-        return BEYOND if self.low > MARGIN or self.high < -MARGIN else OPEN
+        placed = place(self.low, self.high, -MARGIN, MARGIN).item()
+        return {INSIDE: WITHIN, ACROSS: OPEN}.get(placed, BEYOND)
 
 
 @dataclass(frozen=True)
