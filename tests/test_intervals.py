@@ -91,7 +91,7 @@ def test_repeats_are_described_as_a_whole():
 
     found = repeats(3.0, 1.0, NAN, 2.0, 6.0)
     assert found.values == (1, 2, 3, 6) and (found.n, found.missing) == (4, 1)
-    assert (found.median, found.minimum) == (2.5, 1)
+    assert (found.median, found.minimum, found.maximum) == (2.5, 1, 6)
     assert found.variation == pytest.approx(np.std([1, 2, 3, 6], ddof=1) / 3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -14,7 +14,8 @@ class Repeats:
     """A whole sample and its statistics, in the unit of the values; `variation` is without unit.
 
     `values` are sorted, `missing` counts those that were NaN. `variation` is the coefficient of variation, the standard
-    deviation over the mean. The maximum of a sample grows with its size, so that it is never compared. Unknown is NaN:
+    deviation over the mean. The maximum of a sample grows with its size, so that it
+    stands beside the median and is never compared on its own. Unknown is NaN:
     everything of no value, and the variation of one value or about a mean of 0.
     """
 
@@ -23,6 +24,7 @@ class Repeats:
     median: float
     variation: float
     minimum: float
+    maximum: float
 
     @property
     def n(self) -> int:
@@ -52,9 +54,10 @@ def judge_repeats(values, margin: float) -> Reproducibility:
     """
     values = np.asarray(values, float)
     known = np.sort(values[np.isfinite(values)])
-    n, (minimum, median, variation) = len(known), (math.nan,) * 3
+    n, (minimum, maximum, median, variation) = len(known), (math.nan,) * 4
     if n:
-        minimum, median, mean = float(known[0]), float(np.median(known)), float(known.mean())
+        minimum, maximum = float(known[0]), float(known[-1])
+        median, mean = float(np.median(known)), float(known.mean())
         if n > 1 and mean:
             variation = float(known.std(ddof=1)) / abs(mean)
     low, high = variation_interval(variation, n)
@@ -63,7 +66,7 @@ def judge_repeats(values, margin: float) -> Reproducibility:
         kind = "not reproducible"
     elif high < margin and n >= FEWEST:
         kind = "reproducible"
-    sample = Repeats(tuple(known.tolist()), len(values) - n, median, variation, minimum)
+    sample = Repeats(tuple(known.tolist()), len(values) - n, median, variation, minimum, maximum)
     return Reproducibility(kind, margin, sample, (low, high))
 
 
