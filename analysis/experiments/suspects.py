@@ -352,7 +352,7 @@ def figures(study: Suspects) -> dict[str, Exhibit]:
     basis = Basis(
         evidence_of(study.dataset),
         study.blocks,
-        "means over the blocks, intervals in the supplement",
+        "means over the blocks, interval of the slowest in the supplement",
     )
     return {
         "suspects_pairs": Exhibit(

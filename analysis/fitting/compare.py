@@ -1,7 +1,6 @@
 """Models beside each other: support by the data, prediction of the largest configuration, intervals."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -12,19 +11,6 @@ from analysis.statistics.intervals import average
 from runners.record import FalloffError
 
 ROUNDING = 1e-6  # of an estimate or an interval's end, by which blocks without scatter may miss it
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """How well the smaller configurations predict the largest.
-
-    `error` is the geometric mean over the blocks of predicted / measured, less one, `interval` its 95 % t
-    interval (NaN from one block); `blocks` counts the blocks that it rests on.
-    """
-
-    error: float
-    interval: tuple[float, float]
-    blocks: int
 
 
 def compare(curves: Iterable[Model], x, table) -> list[dict]:
@@ -61,12 +47,12 @@ def _compared(model: Model, x: np.ndarray, table: np.ndarray) -> dict:
     except FalloffError as refusal:
         return row | {"refused": str(refusal)}
     intervals, kind = _intervals(pooled, x, table)
-    predicted, reason = held_out(model, x, table)
+    predicted, reason = _held_out(model, x, table)
     return row | {
         "pooled": pooled.as_json(),
         "intervals_95": intervals,
         "interval_kind": kind,
-        "held_out": predicted and asdict(predicted),
+        "held_out": predicted,
         "held_out_refused": reason,
     }
 
@@ -98,9 +84,12 @@ def _intervals(pooled: Fit, x: np.ndarray, table: np.ndarray) -> tuple[dict, str
     return intervals, f"t interval over {blocks.blocks} blocks"
 
 
-def held_out(model: Model, x, table) -> tuple[HeldOut | None, str]:
-    """The prediction of the last column of `table` from the others, and an empty text; or None and the reason."""
-    x, table = np.asarray(x, float), np.asarray(table, float)
+def _held_out(model: Model, x: np.ndarray, table: np.ndarray) -> tuple[dict | None, str]:
+    """How well the other columns of `table` predict the last, and an empty text; or None and the reason.
+
+    `error` is the geometric mean over the blocks of predicted / measured, less one, `interval` its 95 % t interval,
+    None from one block; `blocks` counts the blocks that it rests on.
+    """
     whole = table[np.isfinite(table).all(axis=1)]
     if not len(whole):
         return None, "none: no block is complete"
@@ -114,9 +103,8 @@ def held_out(model: Model, x, table) -> tuple[HeldOut | None, str]:
     if not len(factors):
         return None, "The smaller configurations give no finite error of the largest."
     if impossible := int((factors <= 0).sum()):
-        return (
-            None,
-            f"The smaller configurations predict nothing above 0 of the largest in {impossible} blocks.",
-        )
+        reason = "The smaller configurations predict nothing above 0 of the largest in"
+        return None, f"{reason} {impossible} blocks."
     mean, low, high = (float(factor) - 1 for factor in average(factors, "ratio"))
-    return HeldOut(mean, (low, high), len(factors)), ""
+    interval = [low, high] if len(factors) > 1 else None
+    return {"error": mean, "interval": interval, "blocks": len(factors)}, ""
