@@ -125,7 +125,7 @@ def print_readings(tool: str, file: Path) -> None:
 
 
 def import_results(
-    tool: str, files: list[Path], words: list[str], table: Path | None, testbed: str, printed: bool
+    tool: str, files: list[Path], words: list[str], table: Path | None, printed: bool
 ) -> int:
     """Make a campaign of a tool's outputs and save its dataset; of HPL also its efficiency, as text and figure.
 
@@ -135,12 +135,10 @@ def import_results(
         for file in files:
             print_readings(tool, file)
         return 0
-    import experiment
     from analysis import given_settings, imported_hpl, importing, store, style
 
     rows = given_settings.from_table(table) if table else []
-    machine = experiment.read_testbed(testbed) if testbed else {}
-    found = importing.read(tool, files, given_settings.from_words(words), rows, machine)
+    found = importing.read(tool, files, given_settings.from_words(words), rows)
     for line in found.left_out:
         print(f"left out: {line}", file=sys.stderr)
     for line in found.notes:

@@ -36,7 +36,7 @@ MISTAKES = {
 }  # exit codes where 1 and 2 are answers; elsewhere a mistake is 1, or argparse's 2
 COLUMN = {"required": True, "metavar": "COLUMN"}
 TOOLS = (
-    "hpl, hpcc, dgemm, iperf3, iperf2, netperf, ping, frame_limit, fanout, udp_sizes, token_exchange, payload, node_rates, "
+    "hpl, hpcc, dgemm, iperf3, iperf2, netperf, ping, frame_limit, fanout, udp_sizes, token_exchange, node_rates, "
     "osu or imb"
 )
 
@@ -156,7 +156,6 @@ def parser() -> argparse.ArgumentParser:
     add("--set", **words, help="of all files, such as nodes=4")
     table = "a column `file` (names or patterns), one for each setting"
     add("--map", dest="table", type=Path, metavar="CSV", help=table)
-    add("--testbed", default="", help="a name in data/testbeds whose networks and Rpeak these are")
 
     add = command(
         "profile",

@@ -1,20 +1,26 @@
 """Runs the notebooks by papermill and makes the report of what they show."""
 
+import asyncio
 import re
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
-from typing import TextIO
+
+import papermill
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.utils import run_sync
+from nbclient.exceptions import DeadKernelError
+from papermill.clientwrap import PapermillNotebookClient
+from papermill.engines import Engine, papermill_engines
+from papermill.exceptions import PapermillExecutionError
 
 import experiment
 from analysis import experiments, paths, report
 
 # A tour and a page: no sections of the report.
 NO_SECTIONS = ("00_start_here", "80_explore")
-SIDE_BY_SIDE = 2
 # A kernel that Ctrl+C cuts off would log a traceback of its sockets; what fails in a cell comes by another way.
 QUIET = ["--IPKernelApp.log_level=50"]
 
@@ -22,26 +28,35 @@ QUIET = ["--IPKernelApp.log_level=50"]
 def make(preset: str, out: Path, data: Path | None = None) -> Path:
     """Run every notebook with the preset, and write the report of them; with `data` of the campaigns in that folder alone.
 
-    Those that measure run alone, one after the other; the others side by side; the summary last, since it gathers what
-    all found. A notebook that fails is run on the stored reference, or else left out, with the reason.
+    They run one after the other, since other work would spoil a measurement: first those that measure, the summary last,
+    since it gathers what all found. A notebook that fails is run on the stored reference, or else left out, with the reason.
     """
-    notebooks = [
+    sections = [
         file for file in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if file.stem not in NO_SECTIONS
     ]
-    sections = [file for file in notebooks if file.stem != report.SUMMARY]
     measuring = (
         [] if data or preset == "stored" else [file for file in sections if _measures(file, preset)]
     )
-    others = [file for file in sections if file not in measuring]
-    run = _Run(preset, str(data.resolve()) if data else "", len(measuring), len(notebooks))
-    for file in measuring:
-        run.execute(file, sys.stdout)  # each trial's line as it ends
-    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        list(pool.map(run.execute, others))
-    run.execute(paths.NOTEBOOKS / f"{report.SUMMARY}.ipynb")
-    for line in run.left_out:
+    order = [*measuring, *(file for file in sections if file not in measuring)]
+    order.sort(key=lambda file: file.stem == report.SUMMARY)
+    of = {"data": str(data.resolve())} if data else {}
+    books, left_out, begun = [], [], time.monotonic()
+    with Kernel() as kernel:
+        for done, file in enumerate(order, 1):
+            for tried in dict.fromkeys([preset] if data else [preset, "stored"]):
+                if not (error := kernel.execute(file, preset=tried, **of)):
+                    books.append(executed(file))
+                    break
+                left_out += [f"{file.stem}: {line}" for line in error.splitlines()]
+            line = f"[{done}/{len(order)}] {file.stem}: done"
+            if done < len(measuring):  # the others take seconds
+                each = (time.monotonic() - begun) / done
+                minutes = each * (len(measuring) - done) / 60
+                line += f", about {minutes:.1f} min of measuring notebooks left"
+            print(line, flush=True)
+    for line in left_out:
         print(f"left out: {line}", file=sys.stderr)
-    return report.build(run.executed, out, run.left_out)
+    return report.build(books, out, left_out)
 
 
 def executed(file: Path) -> Path:
@@ -49,84 +64,87 @@ def executed(file: Path) -> Path:
     return paths.EXECUTED / file.stem / file.name
 
 
-def campaigns_of(file: Path, preset: str) -> list[str]:
-    """The campaigns that a notebook's experiments run: with the preset `full` all, else those that a run of today is compared with."""
+def _measures(file: Path, preset: str) -> bool:
+    """Whether a notebook runs a campaign: with the preset `full` any of its experiments', else those that a run of today is
+    compared with."""
     names = re.findall(r"experiment\.study\(parameters, (\w+)\)", file.read_text(encoding="utf-8"))
     modules = [import_module(f"analysis.experiments.{name}") for name in names]
     run = experiments.campaigns if preset == "full" else experiments.compared
-    return list(dict.fromkeys(name for module in modules for name in run(module)))
+    files = [paths.CAMPAIGNS / f"{name}.toml" for module in modules for name in run(module)]
+    return any(preset in experiment.read_toml(file, "campaign")["presets"] for file in files)
 
 
-def _measures(file: Path, preset: str) -> bool:
-    """Whether a notebook runs anything with this preset."""
-    names = campaigns_of(file, preset)
-    described = (
-        experiment.read_toml(paths.CAMPAIGNS / f"{name}.toml", "campaign") for name in names
-    )
-    return any(preset in campaign["presets"] for campaign in described)
+class Kernel:
+    """One kernel for all notebooks: imports would take most of the time of one's own. Each begins with an empty namespace."""
 
+    def __enter__(self) -> "Kernel":
+        self._begin()
+        return self
 
-class _Run:
-    """The notebooks of one report as they are executed: what came of them, and how long it will take.
+    def __exit__(self, *_raised: object) -> None:
+        run_sync(self._end)()
+        self._sockets.cleanup()
 
-    The first so many `measure`, before all others of `count`.
-    """
+    async def _end(self) -> None:
+        interrupted = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in interrupted:
+            task.cancel()
+        await asyncio.gather(*interrupted, return_exceptions=True)
+        if self.manager.has_kernel:
+            await self.manager.shutdown_kernel()
 
-    def __init__(self, preset: str, data: str, measure: int, count: int) -> None:
-        self.preset, self.data, self.measure, self.count = preset, data, measure, count
-        self.executed: list[Path] = []
-        self.left_out: list[str] = []
-        self.ends = [time.monotonic()]
-
-    def execute(self, file: Path, listener: TextIO | None = None) -> None:
-        for preset in dict.fromkeys((self.preset, "stored")):
-            error = _papermill(file, preset, self.data, listener)
-            if not error:
-                self.executed.append(executed(file))
-                break
-            self.left_out += [f"{file.stem}: {line}" for line in error.splitlines()]
-            if self.data:
-                break
-        self.ends.append(time.monotonic())
-        done = len(self.ends) - 1
-        print(f"[{done}/{self.count}] {file.stem}: done{self._left(done)}", flush=True)
-
-    def _left(self, done: int) -> str:
-        """The time left, as if each notebook took as long as those of its kind; nothing before one of these has ended."""
-        begun, end = (0, self.measure) if done < self.measure else (self.measure, self.count)
-        if done in (begun, end):
-            return ""
-        each = (self.ends[done] - self.ends[begun]) / (done - begun)
-        kind = "measuring " if end < self.count else ""
-        return f", about {each * (end - done) / 60:.1f} min of {kind}notebooks left"
-
-
-def _papermill(file: Path, preset: str, data: str, listener: TextIO | None) -> str:
-    """Execute a notebook, whose printed lines go to the listener, too; what went wrong, in words, or nothing."""
-    import papermill
-    from papermill.exceptions import PapermillExecutionError
-    from traitlets.config import Config
-
-    made = executed(file)
-    made.parent.mkdir(parents=True, exist_ok=True)
-    for old in made.parent.glob("*.nc"):
-        old.unlink()
-    parameters = {"preset": preset, "out": str(made.parent), **({"data": data} if data else {})}
-    with tempfile.TemporaryDirectory() as sockets:
+    def _begin(self) -> None:
+        self._sockets = tempfile.TemporaryDirectory()
         # Through files and not through ports: nobody else can listen, and no other program can have taken one.
-        kernel = Config(KernelManager={"transport": "ipc", "ip": f"{sockets}/kernel"})
+        where = {"transport": "ipc", "ip": f"{self._sockets.name}/kernel"}
+        self.manager = AsyncKernelManager(kernel_name="python3", **where)
+
+    def execute(self, file: Path, **parameters: str) -> str:
+        """Execute a notebook, whose printed lines are shown as they come; what went wrong, in words, or nothing."""
+        made = executed(file)
+        made.parent.mkdir(parents=True, exist_ok=True)
+        for old in made.parent.glob("*.nc"):
+            old.unlink()
         try:
             papermill.execute_notebook(
                 file,
                 made,
-                parameters=parameters,
+                parameters={"out": str(made.parent), **parameters},
                 progress_bar=False,
+                request_save_on_cell_execute=False,
                 cwd=paths.ROOT,
-                config=kernel,
-                extra_arguments=QUIET,
-                stdout_file=listener,
+                engine_name=_Engine.__name__,
+                km=self.manager,
+                stdout_file=sys.stdout,
             )
         except PapermillExecutionError as error:
             made.unlink(missing_ok=True)
             return error.evalue
-    return ""
+        except DeadKernelError:
+            made.unlink(missing_ok=True)
+            self.__exit__()
+            self._begin()
+            return "its process was killed, as happens where memory is short"
+        return ""
+
+
+class _Engine(Engine):
+    """Papermill's way to run cells in a kernel that is there, and stays."""
+
+    @classmethod
+    def execute_managed_notebook(cls, nb_man, kernel_name, km, stdout_file, **_) -> None:
+        client = _Client(nb_man, km, stdout_file=stdout_file, extra_arguments=QUIET)
+        try:
+            client.execute()
+        finally:
+            if client.kc:
+                client.kc.stop_channels()
+
+
+class _Client(PapermillNotebookClient):
+    def papermill_execute_cells(self) -> None:
+        self.wait_for_reply(self.kc.execute("get_ipython().reset()", silent=True))
+        super().papermill_execute_cells()
+
+
+papermill_engines.register(_Engine.__name__, _Engine)

@@ -89,9 +89,8 @@ class Exhibit:
         picture = base64.b64encode(svg.encode()).decode()
         shown = f'<img alt="{self.alt}" src="data:image/svg+xml;base64,{picture}" style="width:100%;max-width:900px;background:white">'
         about = {"markdown": self.markdown, "label": self.label, "rests_on": list(self.rests_on)}
-        return {"text/html": f"{shown}<p><em>{self.caption}</em></p>", "image/svg+xml": svg}, {
-            KEY: about
-        }
+        html = f"{shown}<p><em>{self.caption}</em></p>"
+        return {"text/html": html, "image/svg+xml": svg}, {KEY: about}
 
 
 @dataclass(frozen=True)
@@ -138,9 +137,8 @@ class Table:
         return f"::: long\n\n{table}\n\n:::" if self.long else table
 
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
-        return {"text/markdown": f"{self.body}\n\n*{self.said}*"}, {
-            KEY: {"markdown": self.markdown}
-        }
+        shown = {"text/markdown": f"{self.body}\n\n*{self.said}*"}
+        return shown, {KEY: {"markdown": self.markdown}}
 
 
 def _axes_without_unit(figure: Figure) -> list[str]:
@@ -165,57 +163,41 @@ class Answer:
     findings: Sequence[Finding] = ()
 
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
-        return {"text/markdown": self.text}, {
-            KEY: {"markdown": self.text, "findings": [asdict(it) for it in self.findings]}
-        }
+        about = {"markdown": self.text, "findings": [asdict(found) for found in self.findings]}
+        return {"text/markdown": self.text}, {KEY: about}
 
 
 def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Table:
     """What a campaign varies, measures and repeats, in a small table; `titles` are of levels, instead of their own names."""
     design, names = attributes.design(dataset), attributes.interconnects(dataset)
     names |= {level: {"short": title} for level, title in (titles or {}).items()}
-    rows = [
-        (factor.replace("_", " "), _levels(levels, names))
-        for factor, levels in design["factors"].items()
-    ]
-    valid, begun = (
-        dataset.block.where(dataset.role == "point", drop=True),
-        dataset.attrs["campaign"],
-    )
-    blocks = len(set(valid.values.tolist()))
-    of_block = math.prod(len(levels) for levels in design["factors"].values())
-    rows.append(
-        ("repeats", f"{counted(blocks, 'block')} of {counted(of_block, 'trial')} in random order")
-    )
+    factors, campaign = design["factors"], dataset.attrs["campaign"]
+    rows = [(name.replace("_", " "), _levels(factors[name], names)) for name in factors]
+    blocks = len(set(dataset.block.values[dataset.role == "point"].tolist()))
+    trials = counted(math.prod(map(len, factors.values())), "trial")
+    rows.append(("repeats", f"{counted(blocks, 'block')} of {trials} in random order"))
     if design.get("margin"):
         rows.append(("margin, set before the run", percent(design["margin"], 0)))
-    label = f"{begun.replace('_', '-')}-plan"
-    return Table(
-        label,
-        ("Varied", "Levels"),
-        "ll",
-        rows,
-        f"Campaign `{begun}`: what it varies and how often it repeats that.",
-    )
+    caption = f"Campaign `{campaign}`: what it varies and how often it repeats that."
+    label = f"{campaign.replace('_', '-')}-plan"
+    return Table(label, ("Varied", "Levels"), "ll", rows, caption)
 
 
 def without_result(dataset: xr.Dataset) -> Table | None:
     """Every trial of a campaign that has no result, and why; None where there is none."""
     failed = dataset.isel(trial=dataset.status.values != "ok")
-    names = attributes.interconnects(dataset)
+    if not failed.sizes["trial"]:
+        return None
+    names, campaign = attributes.interconnects(dataset), dataset.attrs["campaign"]
+    read = ("trial_id", "runner", "interconnect", "reason")
     rows = [
         (identity, runner, _levels([network], names), plain(reason))
         for identity, runner, network, reason in zip(
-            *(
-                failed[name].values.tolist()
-                for name in ("trial_id", "runner", "interconnect", "reason")
-            )
+            *(failed[name].values.tolist() for name in read)
         )
     ]
-    if not rows:
-        return None
-    campaign = dataset.attrs["campaign"]
-    caption = f"Campaign `{campaign}`: {len(rows)} of {counted(dataset.sizes['trial'], 'trial')} have no result."
+    total = counted(dataset.sizes["trial"], "trial")
+    caption = f"Campaign `{campaign}`: {len(rows)} of {total} have no result."
     columns = ("Trial", "Tool", "Network", "Reason")
     return Table(f"{campaign.replace('_', '-')}-failed", columns, "llll", rows, caption)
 

@@ -83,14 +83,21 @@ def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
 
 def of_fall(origin: dict, statement: str, found: Judgement, **further) -> Finding:
     """A judged fall."""
-    kind = (
-        "" if found.interval is None else f"{100 * found.confidence:g} % t interval over the blocks"
-    )
-    values = {"estimate": known(found.fall), "interval": found.interval, "interval_kind": kind}
-    judged = {"answer": found.answer, "reason": found.reason, "n": found.blocks, "n_of": "block"}
-    return Finding(
-        **origin, **values, **judged, statement=statement, quantity="fall", unit="1", **further
-    )
+    more = {"answer": found.answer, "reason": found.reason, **further}
+    return _judged(origin, statement, "fall", found.fall, found, **more)
+
+
+def of_control(origin: dict, statement: str, found: Control) -> Finding:
+    """A ratio that is judged to be 1 or not."""
+    answer = CONTROL_ANSWERS[found.kind]
+    return _judged(origin, statement, "ratio", found.ratio, found, answer=answer)
+
+
+def _judged(origin: dict, statement: str, quantity: str, estimate, found, **further) -> Finding:
+    kind = f"{100 * found.confidence:g} % t interval over the blocks" if found.interval else ""
+    values = {"estimate": known(estimate), "interval": found.interval, "interval_kind": kind}
+    about = {"statement": statement, "quantity": quantity, "unit": "1", "n_of": "block"}
+    return Finding(**origin, **about, **values, n=found.blocks, **further)
 
 
 def change(fall: float) -> str:
@@ -129,25 +136,6 @@ def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: 
         SIZE_OPEN: f"**{name} falls against {against}** {span}. Whether by more than the margin of "
         f"{percent(judged.margin, 0)} is open.",
     }.get(judged.answer, f"Whether {name} falls against {against} {span} is open. {judged.reason}")
-
-
-def of_control(origin: dict, statement: str, found: Control) -> Finding:
-    """A ratio that is judged to be 1 or not."""
-    kind = (
-        "" if found.interval is None else f"{100 * found.confidence:g} % t interval over the blocks"
-    )
-    values = {"estimate": known(found.ratio), "interval": found.interval, "interval_kind": kind}
-    answer = CONTROL_ANSWERS[found.kind]
-    return Finding(
-        **origin,
-        **values,
-        statement=statement,
-        answer=answer,
-        quantity="ratio",
-        unit="1",
-        n=found.blocks,
-        n_of="block",
-    )
 
 
 def of_estimate(

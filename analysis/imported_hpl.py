@@ -42,14 +42,11 @@ def analyse(dataset: xr.Dataset) -> Imported:
     results = _results(dataset)
     measured = results[results.rate.notna()]
     hpl = measured[measured.variant.str.match("W[RC]|$")]
-    if hpl.empty and not measured.empty:
-        raise FalloffError(
-            "no result of HPL can be used: all are in mixed precision (HPL-AI), which is no share of Rpeak"
-        )
     if hpl.empty:
-        reasons = "; ".join(filter(None, dict.fromkeys(results.reason)))
-        reasons = reasons or "there is none"
-        raise FalloffError(f"no result of HPL can be used: {reasons}")
+        mixed = "all are in mixed precision (HPL-AI), which is no share of Rpeak"
+        reasons = "; ".join(filter(None, dict.fromkeys(results.reason))) or "there is none"
+        why = reasons if measured.empty else mixed
+        raise FalloffError(f"no result of HPL can be used: {why}")
     # Without those that another file has to every digit: HPL.out beside the job's own output.
     alike = [*SETTINGS, "rate", "time"]
     repeat = hpl.groupby(["file", *alike], dropna=False).cumcount()
@@ -64,18 +61,15 @@ def analyse(dataset: xr.Dataset) -> Imported:
         name: described[name]["short"] if name else "interconnect not known"
         for name in dict.fromkeys(best.interconnect)
     }
-    left_out = {
-        "Results that cannot be used, as the list says: {} of {}.": (results, measured),
-        "Results in mixed precision (HPL-AI), no share of Rpeak, left out: {} of {}.": (
-            measured,
-            hpl,
-        ),
-        "Results that another file has to every digit, counted once: {} of {}.": (hpl, distinct),
-    }
+    steps = (
+        ("Results that cannot be used, as the list says", results, measured),
+        ("Results in mixed precision (HPL-AI), no share of Rpeak, left out", measured, hpl),
+        ("Results that another file has to every digit, counted once", hpl, distinct),
+    )
     counts = [
-        sentence.format(len(all_) - len(kept), len(all_))
-        for sentence, (all_, kept) in left_out.items()
-        if len(kept) < len(all_)
+        f"{what}: {len(before) - len(after)} of {len(before)}."
+        for what, before, after in steps
+        if len(after) < len(before)
     ]
     notes = (*counts, *_unknown(distinct, ordinate), *_limits(runs, best, ordinate))
     return Imported(abscissa, ordinate, runs, best, names, notes)
@@ -112,9 +106,6 @@ def _unknown(results: pd.DataFrame, ordinate: str) -> Iterator[str]:
         one = uneven.iloc[0]
         grid = f"{one.P:g} x {one.Q:g} processes are no multiple of ranks_per_node = {one.ranks_per_node:g}"
         yield f"The number of nodes is not known for {len(uneven)} of {len(results)}: {grid}; --set nodes=N, or --map."
-        homeless = homeless & ~results.index.isin(uneven.index)
-    if len(uneven) == len(results):
-        pass  # said above
     elif homeless.all():
         yield "The number of nodes is not known, so rates are over processes: --set ranks_per_node=R, or nodes=N."
     elif homeless.any():
@@ -141,30 +132,22 @@ def _limits(runs: pd.DataFrame, best: pd.DataFrame, ordinate: str) -> Iterator[s
 
 
 def text(study: Imported) -> str:
-    """The best settings of each interconnect and node count with their efficiency or rate, the notes, and the caption."""
+    """The best settings of each interconnect and node count with their efficiency or rate, and the notes."""
     is_share = study.ordinate == "efficiency"
     noun = {"nodes": "node", "processes": "rank"}[study.abscissa]
-    lines = ["HPL's efficiency, of Rpeak:" if is_share else "HPL's rate:"]
+    what = "efficiency, of Rpeak" if is_share else "rate"
+    lines = [f"HPL's {what} (measured evidence, imported), harmonic means of the best settings:"]
     for row in study.best.itertuples():
         value = percent(row.mean) if is_share else f"{number(row.mean, 4)} Gflop/s"
-        interval = "no interval"
+        interval, ends = "no interval", (row.low, row.high)
         if np.isfinite(row.low):
-            ends = (row.low, row.high)
-            between = " to ".join(number(end, 4) for end in ends)
-            interval = f"95 % interval {percent_range(ends) if is_share else between}"
+            rates = f"{number(row.low, 4)} to {number(row.high, 4)}"
+            interval = f"95 % t interval {percent_range(ends) if is_share else rates}"
         lines.append(
             f"  {study.names[row.interconnect]}, {counted(int(row.x), noun)}: {value} (N = {row.N:g}, "
             f"NB = {row.NB:g}, {row.P:g} x {row.Q:g}; {counted(row.runs, 'run')}: {interval})"
         )
     lines += [f"note: {note}" for note in study.notes]
-    least, most = int(study.best.runs.min()), int(study.best.runs.max())
-    runs = counted(least, "run") if least == most else f"{least} to {most} runs"
-    known = study.best.low.notna()
-    with_ = "with" if known.all() else "not all with" if known.any() else "without"
-    lines.append(
-        f"Caption: HPL's {study.ordinate} (measured evidence, imported; n = {runs} a point): harmonic means of the best "
-        f"settings, {with_} 95 % t intervals over the runs."
-    )
     return "\n".join(lines).replace(HARD_SPACE, " ")
 
 

@@ -5,7 +5,7 @@ import json
 import math
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,15 +43,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Import:
-    """A plan with one trial for each source, and why other files were left out, a line each.
-
-    `notes` say of files that stay what of them was not understood.
-    """
+    """A plan with one trial for each source, and why other files were left out, a line each."""
 
     plan: Plan
     sources: tuple[Source, ...]
     left_out: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """What of the files that stay was not understood."""
+        return [f"{source.file}: {note}" for source in self.sources for note in source.notes]
 
     @property
     def transcripts(self) -> list[Transcript]:
@@ -68,28 +69,23 @@ def read(
     files: Sequence[Path],
     common: Settings,
     table: Sequence[tuple[str, Settings]] = (),
-    machine: Mapping = {},
 ) -> Import:
     """Read outputs of a tool, files or folders of them, with what is given of all and of each.
 
-    `machine`, a testbed's description, gives its networks and, where no other is given, its nodes' Rpeak. A file that is
-    no output of the tool, and a copy of another one with the same settings, is left out; an output without a result
-    stays. Raises FalloffError when nothing remains, or a row of the table is of no file.
+    A file that is no output of the tool, and a copy of another one with the same settings, is left out; an output without
+    a result stays. Raises FalloffError when nothing remains, or a row of the table is of no file.
     """
     sources, left_out = _sources(runner_named(tool), _files(files))
     if not sources:
-        raise FalloffError(
-            f"there is no output of {tool} to import: " + "; ".join(left_out[:3] or ["no file"])
-        )
+        why = "; ".join(left_out[:3] or ["no file"])
+        raise FalloffError(f"there is no output of {tool} to import: {why}")
     strangers = given_settings.unused([source.name for source in sources], table)
     if strangers:
         raise FalloffError(f"--map: {', '.join(strangers)} names none of the imported files")
-    peak = machine.get("rpeak", {}).get("value")
-    known = {"rpeak": peak, **common} if isinstance(peak, (int, float)) else common
     originals: dict[tuple, Source] = {}
     points = []
     for source in sources:
-        settings = given_settings.of_file(source.name, known, table)
+        settings = given_settings.of_file(source.name, common, table)
         # With other settings a copy may be meant: a run on one node is the same on every network.
         original = originals.setdefault((source.digest, *sorted(settings.items())), source)
         if original is source:
@@ -97,8 +93,7 @@ def read(
         else:
             left_out.append(f"{source.file}: it is a copy of {original.name}")
     kept = tuple(originals.values())
-    notes = tuple(f"{source.file}: {note}" for source in kept for note in source.notes)
-    return Import(_plan(tool, points, kept, machine), kept, tuple(left_out), notes)
+    return Import(_plan(tool, points, kept), kept, tuple(left_out))
 
 
 def keep(found: Import, out: Path) -> Path:
@@ -159,10 +154,8 @@ def _sources(runner: Runner, files: Sequence[Path]) -> tuple[list[Source], list[
     for file in files:
         try:
             text = outputs.read(file)
-            notes, reason = _notes(runner, text)
-        except FalloffError as error:
-            text, notes, reason = "", (), str(error)
-        if reason:
+            notes = _notes(runner, text)
+        except FalloffError as reason:
             left_out.append(f"{file}: {reason}")
         else:
             name = file.absolute().relative_to(shared).as_posix()
@@ -170,25 +163,22 @@ def _sources(runner: Runner, files: Sequence[Path]) -> tuple[list[Source], list[
     return sources, left_out
 
 
-def _notes(runner: Runner, text: str) -> tuple[tuple[str, ...], str]:
-    """The notes on a file's results, each once, and why it is no output of the tool, or empty."""
+def _notes(runner: Runner, text: str) -> tuple[str, ...]:
+    """The notes on a file's results, each once; raises Unreadable when it is no output of the tool."""
     try:
-        return tuple(dict.fromkeys(one.note for one in runner.results(text) if one.note)), ""
+        return tuple(dict.fromkeys(one.note for one in runner.results(text) if one.note))
     except Unreadable as reason:
-        if not outputs.is_output_of(runner.name, text):
-            return (), outputs.describe(text, runner.name) or str(reason)
-    return (), ""
+        if outputs.is_output_of(runner.name, text):
+            return ()
+        raise Unreadable(outputs.describe(text, runner.name) or str(reason)) from None
 
 
-def _plan(
-    tool: str, points: Sequence[Settings], sources: Sequence[Source], machine: Mapping
-) -> Plan:
+def _plan(tool: str, points: Sequence[Settings], sources: Sequence[Source]) -> Plan:
     trials = tuple(
         Trial(f"b001-{order:03d}-{tool}", "point", tool, 1, order, point)
         for order, point in enumerate(points, 1)
     )
-    text = paths.INTERCONNECTS.read_text(encoding="utf-8")
-    described = tomllib.loads(text) | machine.get("networks", {})
+    described = tomllib.loads(paths.INTERCONNECTS.read_text(encoding="utf-8"))
     networks = {}
     for name in dict.fromkeys(point["interconnect"] for point in points if "interconnect" in point):
         network = described.get(name, {})  # one that is not described has its name alone
@@ -198,7 +188,7 @@ def _plan(
         name=tool,
         title=f"Outputs of {tool}, run elsewhere and imported",
         digest=hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
-        testbed={"name": TESTBED, "kind": TESTBED, "nodes": 0, "rpeak": machine.get("rpeak", {})},
+        testbed={"name": TESTBED, "kind": TESTBED, "nodes": 0, "rpeak": {}},
         interconnects=networks,
         design={"factors": {}},  # nothing was decided before the runs, as far as is known
         stopping=Stopping(blocks=1),

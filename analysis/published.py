@@ -4,6 +4,7 @@ The FortiSwitch paper's result figures are lost: there is no published rate on e
 """
 
 import tomllib
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -79,6 +80,7 @@ def beowulf() -> dict[str, Any]:
     return _toml("beowulf.toml")
 
 
+@cache
 def sources() -> dict[str, dict[str, Any]]:
     """Every source by the name of its file in data/published: author, title, kind, year, short name and more."""
     tables = {

@@ -39,7 +39,7 @@ BESIDE = (
     '```{=html}\n<p>Beside this page: <a href="explorer.html">the explorer</a>, with every trial, and '
     '<a href="supplement.html">the supplement</a>, with every table.</p>\n```'
 )
-UNDATED = 0  # s since 1970: where nothing ran there is no date
+UNDATED = "1970-01-01T00:00:00+00:00"  # where nothing ran there is no date
 
 
 def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Path:
@@ -62,7 +62,7 @@ def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Path
             write_whole(out / "figures" / f"{label}.svg", svg)
     stated = [finding for section in whole for finding in section.findings]
     write_whole(out / "summary.json", findings.text(stated))
-    dated = _timestamp(datasets.values())
+    dated = int(datetime.fromisoformat(_ended(datasets.values())).timestamp())
     for name, sections in (("falloff", brief), ("supplement", whole)):
         text = markdown(sections, datasets, left_out, columns=sections is brief)
         write_whole(out / f"{name}.html", publish.to_html(text, out))
@@ -85,14 +85,12 @@ def markdown(
     opening, *others = _each_figure_once(
         [_with_evidence(section, datasets) for section in sections]
     )
-    shown = {label for section in sections for label in section.figures}
-    used = dict.fromkeys(
-        name
+    used = {
+        name: None
         for section in sections
-        for label in section.rests_on
-        if label in shown
+        for label in section.figures
         for name in section.rests_on[label]
-    )
+    }
     opening = opening.removeprefix(f"# {TITLE}").lstrip()
     parts = [
         _front(datasets.values(), 2 if columns else 1),
@@ -120,16 +118,19 @@ def _in_columns(opening: str) -> Iterator[str]:
 
 def _front(datasets: Iterable[xr.Dataset], columns: int) -> str:
     started = [dataset.attrs["started"] for dataset in datasets if dataset.attrs["started"]]
-    ended = [dataset.attrs["ended"] for dataset in datasets if dataset.attrs["ended"]]
-    ran = (
-        f"{len(started)} campaigns, run from {day(min(started))} to {day(max(ended))}"
-        if started
-        else ""
-    )
+    ran = ""
+    if started:
+        days = f"{day(min(started))} to {day(_ended(datasets))}"
+        ran = f"{len(started)} campaigns, run from {days}"
     return (
         f"---\ntitle: {TITLE}\nsubtitle: {SUBTITLE}\nlang: en\ncampaign: Falloff\ndate: >-\n  {ran}\n"
         f"link-citations: true\ncolumns: {columns}\n---"
     )
+
+
+def _ended(datasets: Iterable[xr.Dataset]) -> str:
+    """When the last of them ended, as ISO 8601; 1970 where nothing ran."""
+    return max((dataset.attrs["ended"] for dataset in datasets), default="") or UNDATED
 
 
 def _missing(left_out: Sequence[str]) -> str:
@@ -190,32 +191,23 @@ def _provenance(datasets: Mapping[str, xr.Dataset], used: Collection[str]) -> st
     """What ran where and when by which code, with the digests of plan, values and transcripts; and the files of data/."""
     rows = []
     for dataset in datasets.values():
-        about, trials = dataset.attrs, dataset.sizes["trial"]
+        about, host = dataset.attrs, attributes.host(dataset)
         number = int((dataset.status != "ok").sum())
-        failed = f", {number} failed" if number else ""
-        host = attributes.host(dataset)
-        commit = (
-            f"{host['git_commit'][:7]}{'+' if host.get('git_dirty') else ''}"
-            if host.get("git_commit")
-            else "—"
-        )
+        trials = f"{dataset.sizes['trial']}" + (f", {number} failed" if number else "")
+        where = [
+            plain(dataset[name].values[0].item() if dataset.sizes["trial"] else "")
+            for name in ("testbed", "evidence")
+        ]
+        commit = host["git_commit"][:7] if host.get("git_commit") else "—"
+        commit += "+" if host.get("git_dirty") else ""
         digests = (about["campaign_hash"], content.digest(dataset), about.get("transcripts_sha256"))
-        testbed, evidence = (
-            dataset[name].values[0].item() if trials else "" for name in ("testbed", "evidence")
+        begun = about["started"][:10] or "—"
+        rows.append(
+            (_target(about["campaign"]), *where, trials, begun, commit, *map(_first, digests))
         )
-        place = (plain(testbed), evidence, f"{trials}{failed}", about["started"][:10] or "—")
-        rows.append((_target(about["campaign"]), *place, commit, *map(_first, digests)))
     columns = (
-        "Campaign",
-        "Testbed",
-        "Evidence",
-        "Trials",
-        "Begun",
-        "Commit",
-        "Plan",
-        "Values",
-        "Transcripts",
-    )
+        "Campaign", "Testbed", "Evidence", "Trials", "Begun", "Commit", "Plan", "Values", "Transcripts"
+    )  # fmt: skip
     caption = (
         f"The campaigns, with the beginnings of the {manifest.ALGORITHM} of plan, values and transcripts. `falloff evidence verify` recomputes "
         "them, `falloff run CAMPAIGN --testbed TESTBED` makes them anew. A failed trial has no result, and the supplement says why. +: "
@@ -243,13 +235,3 @@ def _anchor(name: str) -> str:
 
 def _first(sha256: str | None) -> str:
     return f"`{sha256[:DIGITS]}`{{.digest}}" if sha256 else "—"
-
-
-def _timestamp(datasets: Iterable[xr.Dataset]) -> int:
-    """When the last of them ended [s since 1970]."""
-    ends = [
-        datetime.fromisoformat(dataset.attrs["ended"]).timestamp()
-        for dataset in datasets
-        if dataset.attrs["ended"]
-    ]
-    return int(max(ends, default=UNDATED))

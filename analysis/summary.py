@@ -80,14 +80,13 @@ def _value(finding: dict) -> str:
     estimate, interval = finding["estimate"], finding["interval"]
     if estimate is None:
         return UNKNOWN
-    if finding["quantity"] in FRACTIONS:
-        return f"{percent(estimate)} ({percent_range(interval)})" if interval else percent(estimate)
-    if finding["unit"] == "B":
-        return (
-            f"{byte_size(estimate)} ({byte_range(interval)})" if interval else byte_size(estimate)
-        )
     if finding["quantity"] == "nodes":
         return counted(round(estimate), "node")
-    unit = "" if finding["unit"] == "1" else f" {finding['unit']}"
-    ends = f" ({number(interval[0])} to {number(interval[1])})" if interval else ""
-    return f"{number(estimate)}{unit}{ends}"
+    if finding["quantity"] in FRACTIONS:
+        value, ends = percent(estimate), percent_range(interval)
+    elif finding["unit"] == "B":
+        value, ends = byte_size(estimate), byte_range(interval)
+    else:
+        unit = "" if finding["unit"] == "1" else f" {finding['unit']}"
+        value, ends = number(estimate) + unit, " to ".join(map(number, interval or ()))
+    return f"{value} ({ends})" if interval else value

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from statistics import mean, median
 from typing import Any, Dict, Hashable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from runners import dgemm, iperf3, netperf, slurm, tools
+from runners import dgemm, iperf3, slurm, tools
 from runners.record import FalloffError, Trial, judge
 from runners.testbeds import cluster as cluster_testbed
 from runners.testbeds import cluster_launch, fabric, remote
@@ -26,8 +26,8 @@ Facts = Answers
 
 _STATE, _REACH, _NOISE = (tools.PROBES / f"node_{what}.py" for what in ("state", "reach", "noise"))
 _TOOLS = ("xhpl", "dgemm", "iperf3", "ping")
-# The servers' own, and one among those that MPI takes as they come.
-_PORTS = (iperf3.PORT, netperf.PORT, 50505)
+# iperf3's own, and one among those that MPI takes as they come.
+_PORTS = (iperf3.PORT, 50505)
 _TOGETHER = 16  # nodes that reach for each other at a time, all pairs of them
 _PATIENCE_S, _NOISE_S, _DGEMM_S, _LIMIT_S = 9.0, 5.0, 2.0, 60.0
 _K = 128  # an ordinary block size of HPL

@@ -9,7 +9,7 @@ by at most their size.
 import math
 import re
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from runners import iperf3
 from runners.iperf3 import PORT
@@ -69,9 +69,8 @@ class Flow:
 
 def nodes(point: Settings) -> List[int]:
     """The nodes at the far ends of the flows: the first `receivers` that are not the sender."""
-    return [node for node in range(1, point["receivers"] + 2) if node != point["sender"]][
-        : point["receivers"]
-    ]
+    others = [node for node in range(1, point["receivers"] + 2) if node != point["sender"]]
+    return others[: point["receivers"]]
 
 
 def commands(point: Settings) -> List[Command]:
@@ -81,9 +80,7 @@ def commands(point: Settings) -> List[Command]:
         raise FalloffError(f"`direction` has to be forward or reverse, not {direction!r}")
     limit = point["duration_s"] + point.get("omit_s", 0) + _MARGIN_S
     reporting = ("--json", "--port", str(PORT), "--interval", str(INTERVAL_S))
-    options = ["--get-server-output", "--time", str(point["duration_s"])]
-    options += iperf3.options(point, ("omit_s", "window_bytes", "congestion_control"))
-    options += ["--parallel", str(point.get("streams", 1))]
+    options = ["--get-server-output", "--time", str(point["duration_s"]), *iperf3.options(point)]
     options += ["--reverse"] if direction == "reverse" else []
     server = ("iperf3", "--server", "--one-off", *reporting)
     servers = [
@@ -98,9 +95,7 @@ def commands(point: Settings) -> List[Command]:
 def parse(transcript: Transcript) -> List[Reading]:
     """The `readings` of the flows, flow_goodput placed on the far nodes (None elsewhere)."""
     point = transcript.trial.point
-    (text,) = (
-        execution.stdout for execution in transcript.executions if execution.tool == "fanout"
-    )
+    (text,) = (each.stdout for each in transcript.executions if each.tool == "fanout")
     asked = {key: point[key] for key in ("duration_s", *_DEFAULTS) if key in point}
     found = flows(text, {**_DEFAULTS, **asked})
     far = nodes(point)
@@ -160,32 +155,31 @@ def _flow(address: str, started: float, report: str, asked: Settings) -> Flow:
         if different:
             raise InvalidRun("; ".join(different))
         receiver = client if made["direction"] == "reverse" else client["server_output_json"]
-        sums = [interval["sum"] for interval in receiver["intervals"]]
-        counted = {float(each["end"]): float(each["bytes"]) for each in sums if not each["omitted"]}
+        times, counts = [0.0], [0.0]
+        # Starts are not used: the one that iperf3 gives to the first interval after the warm-up lies before
+        # it, though its bytes do not.
+        for interval in receiver["intervals"]:
+            each = interval["sum"]
+            if not each["omitted"]:
+                times.append(float(each["end"]))
+                counts.append(counts[-1] + float(each["bytes"]))
         start = started + float(made["omit_s"])
-        return Flow(address, start, *_cumulative(counted))
     except (KeyError, OverflowError, TypeError, ValueError):
         lacking = "iperf3's report lacks its receiver's intervals"
         raise Unreadable(f"for {address}: {lacking}") from None
     except Unreadable as error:
         raise type(error)(f"for {address}: {error}") from None
-
-
-def _cumulative(counted: Dict[float, float]) -> Tuple[Tuple[float, ...], Tuple[float, ...]]:
-    """Times and counts from (0, 0) on, of the bytes by the end [s] of each interval.
-
-    Starts are not used: the one that iperf3 gives to the first interval after the warm-up lies before
-    it, though its bytes do not.
-    """
-    times, counts = [0.0], [0.0]
-    for end, size in counted.items():
-        if not (math.isfinite(end) and math.isfinite(size) and end > times[-1] and size >= 0):
-            raise Unreadable("iperf3's intervals do not follow each other")
-        times.append(end)
-        counts.append(counts[-1] + size)
     if len(times) == 1:
-        raise Unreadable("iperf3's report has no interval")
-    return tuple(times), tuple(counts)
+        raise Unreadable(f"for {address}: iperf3's report has no interval")
+    if not (_rises(times, least=1e-9) and _rises(counts, least=0.0)):
+        raise Unreadable(f"for {address}: iperf3's intervals do not follow each other")
+    return Flow(address, start, tuple(times), tuple(counts))
+
+
+def _rises(values: Sequence[float], least: float) -> bool:
+    """Whether each value is finite and at least so much above the one before."""
+    steps = (after - before for before, after in zip(values, values[1:]))
+    return math.isfinite(values[-1]) and all(step >= least for step in steps)
 
 
 RUNNER = Runner("fanout", commands, parse, results)

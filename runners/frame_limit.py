@@ -6,11 +6,12 @@ payload of n bytes is an IPv4 packet of n + 8 + 20 bytes in a frame of 14 more, 
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import List
 
 from runners.iperf3 import PORT
 from runners.parsing import whole
+from runners.probes.frame_limit import CARRIED, UNCLEAR, Try
 from runners.record import (
     Command,
     FalloffError,
@@ -41,21 +42,6 @@ _ROW = re.compile(
 _END = re.compile(r"^ *end of frame_limit\s*\Z", re.M)
 
 
-@dataclass(frozen=True)
-class Size:
-    """A payload [B] that was tried: requests, replies, `outcome` and what ping said.
-
-    The outcome is `carried`, `local` (longer than the interface's MTU), `router` (one needed to fragment it),
-    `silent` (lost without a word) or `unclear` (some replies, but not most; or another complaint).
-    """
-
-    payload: int
-    requests: int
-    replies: int
-    outcome: str
-    said: str
-
-
 def commands(point: Settings) -> List[Command]:
     """A probe on the sender, the receiver (`direction` "reverse") or one after the other ("both").
 
@@ -83,46 +69,38 @@ def commands(point: Settings) -> List[Command]:
 
 def parse(transcript: Transcript) -> List[Reading]:
     """The `readings` of the probe; of the second one with `_reverse` behind their names."""
-    texts = [
-        execution.stdout for execution in transcript.executions if execution.tool == "frame_limit"
+    probes = [each.stdout for each in transcript.executions if each.tool == "frame_limit"]
+    return [
+        replace(reading, name=reading.name + suffix)
+        for text, suffix in zip(probes, ("", "_reverse"))
+        for reading in readings(text)
     ]
-    found, *second = [readings(text) for text in texts]
-    for reading in second[0] if second else []:
-        found.append(replace(reading, name=f"{reading.name}_reverse"))
-    return found
 
 
 def results(text: str) -> List[Result]:
-    """A result for every table in the output, with the two addresses; raises as `readings` does."""
-    tables = re.split(r"(?m)^(?=frame_limit: )", text)[1:]
-    if not tables:
-        raise Unreadable("there is no table of frame_limit")
-    found = []
-    for table in tables:
-        listed, head = tuple(readings(table)), _HEAD.search(table)
-        found.append(Result(listed, {"source": head[1], "target": head[2]}))
-    return found
+    """The one result of an output, with the two addresses; raises as `readings` does."""
+    listed = tuple(readings(text))
+    head = whole("frame_limit", text, _HEAD, _END)
+    return [Result(listed, {"source": head[1], "target": head[2]})]
 
 
 def readings(text: str) -> List[Reading]:
     """frame_payload, frame_mtu and frame_bytes_largest in B, and frame_fault: why one byte more fails.
 
     The fault is the outcome of the next payload, or `none` when the largest one tried was carried. Raises
-    InvalidRun when the limit is undecided or no payload was carried; otherwise as `sizes` does.
+    InvalidRun when the limit is undecided or no payload was carried, and Unreadable when the table is not whole.
     """
-    tried = sizes(text)
-    unclear = [size for size in tried if size.outcome == "unclear"]
+    tried = tries(text)
+    unclear = [each for each in tried if each.outcome == UNCLEAR]
     if unclear:
-        size = unclear[0]
-        said = f" ({size.said})" if size.said else ""
-        raise InvalidRun(
-            f"undecided: {size.replies} of {size.requests} requests of {size.payload} B were answered{said}"
-        )
-    carried = [size.payload for size in tried if size.outcome == "carried"]
-    if not carried:
+        one = unclear[0]
+        said = f" ({one.said})" if one.said else ""
+        counts = f"{one.replies} of {one.requests} requests of {one.payload} B"
+        raise InvalidRun(f"undecided: {counts} were answered{said}")
+    if tried[0].outcome != CARRIED:
         raise InvalidRun(f"not even {tried[0].payload} B were carried ({tried[0].outcome})")
-    payload = max(carried)
-    fault = next((size.outcome for size in tried if size.payload == payload + 1), "none")
+    payload = max(each.payload for each in tried if each.outcome == CARRIED)
+    fault = next((each.outcome for each in tried if each.payload == payload + 1), "none")
     mtu = payload + ICMP_HEADER + IP_HEADER
     return [
         Reading("frame_payload", payload, "B"),
@@ -132,31 +110,29 @@ def readings(text: str) -> List[Reading]:
     ]
 
 
-def sizes(text: str) -> List[Size]:
+def tries(text: str) -> List[Try]:
     """Every payload that was tried, in order of the payload."""
     head = whole("frame_limit", text, _HEAD, _END)
-    rows = [Size(*map(int, row[:3]), *row[3:]) for row in _ROW.findall(text)]
-    if not rows or len(rows) + 3 != len(text.strip().splitlines()):
+    tried = sorted(Try(*map(int, row[:3]), *row[3:]) for row in _ROW.findall(text))
+    if not tried or len(tried) + 3 != len(text.strip().splitlines()):
         raise Unreadable("frame_limit's table has a line that is not its own")
-    for row in rows:
-        is_carried = 2 * row.replies > row.requests
-        if is_carried != (row.outcome == "carried") or row.replies > row.requests:
-            counts = f"{row.replies} of {row.requests} replies"
-            raise Unreadable(f"{counts} is not {row.outcome} ({row.payload} B)")
-    tried = sorted(rows, key=lambda row: row.payload)
-    outcomes = [size.outcome for size in tried]
-    if outcomes[0] == "carried" and "unclear" not in outcomes:
+    for each in tried:
+        is_carried = 2 * each.replies > each.requests
+        if is_carried != (each.outcome == CARRIED) or each.replies > each.requests:
+            counts = f"{each.replies} of {each.requests} replies"
+            raise Unreadable(f"{counts} is not {each.outcome} ({each.payload} B)")
+    if tried[0].outcome == CARRIED and all(each.outcome != UNCLEAR for each in tried):
         _require_end(tried, int(head[4]))
     return tried
 
 
-def _require_end(tried: List[Size], most: int) -> None:
+def _require_end(tried: List[Try], most: int) -> None:
     """Raises Unreadable unless what is carried ends once, at a payload whose next one failed, or at `most`."""
-    carried = [size.outcome == "carried" for size in tried]
+    carried = [each.outcome == CARRIED for each in tried]
     if carried != sorted(carried, reverse=True):
         raise Unreadable("a larger payload was carried where a smaller one was not")
     last = tried[sum(carried) - 1].payload
-    following = [size.payload for size in tried if size.payload > last]
+    following = [each.payload for each in tried if each.payload > last]
     if (following[0] != last + 1) if following else (last != most):
         raise Unreadable(f"frame_limit's search did not end: nothing is known beyond {last} B")
 

@@ -10,14 +10,12 @@ from decimal import Decimal
 from typing import Dict, List
 
 from runners import hpl
-from runners.parsing import not_understood, only_read, parser, rate_agrees, usable
-from runners.record import Reading, Result, Runner, Unreadable
+from runners.parsing import attempt, not_understood, only_read, rate_agrees, usable
+from runners.record import Reading, Result, Unreadable
 
 _TITLE = re.compile(r"^(?=This is the DARPA/DOE HPC Challenge Benchmark version )", re.M)
 _VALUE = re.compile(r"^(\w+)=(\S+)$", re.M)
-_WHOLE = re.compile(r"\d{1,18}", re.ASCII)
-_SIGNED = re.compile(r"-?\d{1,30}(?:\.\d{1,30})?(?:e[+-]\d\d)?", re.ASCII)
-_NUMBER = re.compile(r"\d{1,30}(?:\.\d{1,30})?(?:e[+-]\d\d)?", re.ASCII)
+_NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{1,30})?(?:e[+-]\d\d)?", re.ASCII)
 
 # HPCC's name: our name, our unit and the power of ten from HPCC's unit to ours. Star is the mean of one
 # process while all work at once, Single is one process alone.
@@ -69,47 +67,44 @@ def _result(number: int, run: str) -> Result:
     pairs = _VALUE.findall(section)
     summary = dict(pairs)
     if not summary:
-        return Result(
-            (), {"run": number}, "HPCC did not reach the end of its summary: stopped or cut off"
-        )
-    named = {ours: summary.get(theirs, "") for theirs, ours in _SETTINGS.items()}
-    settings = {
-        "run": number,
-        **{name: int(text) for name, text in named.items() if _WHOLE.fullmatch(text)},
-    }
-    if len(summary) < len(set(pairs)):
-        return Result((), settings, "two values for one name in HPCC's summary: runs are mixed")
-    none = [name for name in _SETTINGS.values() if settings.get(name) == 0]
-    if none:
-        return Result((), settings, f"HPCC prints {none[0]} = 0, which no run has")
-    if settings.get("P", 1) * settings.get("Q", 1) > settings.get("processes", math.inf):
-        return Result((), settings, "HPL's process grid is larger than HPCC's number of processes")
-    if summary.get("Success", "1") != "1":
-        return Result(
-            (), settings, f"HPCC says Success={summary['Success']}: one of its parts failed"
-        )
+        reason = "HPCC did not reach the end of its summary: stopped or cut off"
+        return Result((), {"run": number}, reason)
+    numbers = {name: value for name, value in summary.items() if _NUMBER.fullmatch(value)}
+    given = {ours: numbers.get(theirs, "") for theirs, ours in _SETTINGS.items()}
+    sizes = {name: int(size) for name, size in given.items() if size.isdigit()}
+    # Lines of the summary, and quantities whose value is no number.
+    lines = sum(bool(line.strip()) and not _VALUE.match(line) for line in section.splitlines())
+    values = sum(name in summary and name not in numbers for name in _QUANTITIES)
+    note = not_understood(lines + values, "values of the summary")
+
+    def read() -> List[Reading]:
+        if len(summary) < len(set(pairs)):
+            raise Unreadable("two values for one name in HPCC's summary: runs are mixed")
+        if summary.get("Success", "1") != "1":
+            raise Unreadable(f"HPCC says Success={summary['Success']}: one of its parts failed")
+        _require_sound(numbers, sizes, _section(run, "HPL"))
+        return _readings(numbers)
+
+    return attempt(read, {"run": number, **sizes}, note)
+
+
+def _require_sound(numbers: Dict[str, str], sizes: Dict[str, int], printed: str) -> None:
+    """Raises Unreadable where a summary contradicts itself, or HPL, by what it `printed` before, computed wrongly."""
+    for name, size in sizes.items():
+        if size == 0:
+            raise Unreadable(f"HPCC prints {name} = 0, which no run has")
+    if sizes.get("P", 1) * sizes.get("Q", 1) > sizes.get("processes", math.inf):
+        raise Unreadable("HPL's process grid is larger than HPCC's number of processes")
     try:
-        for part in hpl.runs(_section(run, "HPL")):
+        for part in hpl.runs(printed):
             for row in part.rows:
                 hpl.readings(row)
     except Unreadable as refusal:
-        return Result((), settings, f"in HPL's part, {refusal}")
-    if not _hpl_agrees(summary, settings.get("N", 0)):
-        return Result((), settings, "HPL's rate in HPCC's summary contradicts its N and time")
-    readings = tuple(_readings(summary))
-    # Lines of the summary, and quantities whose value is no number.
-    lines = sum(bool(line.strip()) and not _VALUE.match(line) for line in section.splitlines())
-    values = sum(not _SIGNED.fullmatch(summary.get(name, "0")) for name in _QUANTITIES)
-    note = not_understood(lines + values, "value of the summary")
-    return Result(readings, settings, "" if readings else "nothing was measured", note)
-
-
-def _hpl_agrees(summary: Dict[str, str], order: int) -> bool:
-    """Whether HPL's rate is its operations over its time, within the rounding of both, where all are printed."""
-    rate, time = (summary.get(name, "") for name in ("HPL_Tflops", "HPL_time"))
-    if not order or not all(_NUMBER.fullmatch(text) and float(text) > 0 for text in (rate, time)):
-        return True
-    return rate_agrees(hpl.operations(order) / 1e12, time, rate)
+        raise Unreadable(f"in HPL's part, {refusal}") from None
+    rate, time = (numbers.get(name, "0") for name in ("HPL_Tflops", "HPL_time"))
+    if "N" in sizes and float(rate) > 0 and float(time) > 0:
+        if not rate_agrees(hpl.operations(sizes["N"]) / 1e12, time, rate):
+            raise Unreadable("HPL's rate in HPCC's summary contradicts its N and time")
 
 
 def _section(run: str, name: str) -> str:
@@ -120,16 +115,16 @@ def _section(run: str, name: str) -> str:
     return run[start + len(head) : end] if 0 <= start < end else ""
 
 
-def _readings(summary: Dict[str, str]) -> List[Reading]:
+def _readings(numbers: Dict[str, str]) -> List[Reading]:
     found = []
     for theirs, (ours, unit, power) in _QUANTITIES.items():
-        if _NUMBER.fullmatch(summary.get(theirs, "")):
-            value = float(Decimal(summary[theirs]).scaleb(power))
-            # HPCC prints -1, and for some parts 0, where it measured nothing.
-            if value > 0:
-                found.append(Reading(ours, value, unit))
+        value = float(Decimal(numbers.get(theirs, "0")).scaleb(power))
+        # HPCC prints -1, and for some parts 0, where it measured nothing.
+        if value > 0:
+            found.append(Reading(ours, value, unit))
+    if not found:
+        raise Unreadable("nothing was measured")
     return found
 
 
-parse = parser("hpcc", results)
-RUNNER = Runner("hpcc", only_read("hpcc"), parse, results)
+RUNNER = only_read("hpcc", results)

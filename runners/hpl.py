@@ -11,7 +11,7 @@ import re
 import time
 from calendar import timegm
 from dataclasses import dataclass, replace
-from typing import Iterator, List, Optional, Tuple
+from typing import Iterator, List, Mapping, Optional, Tuple
 
 from runners import hpl_dat, payload
 from runners.parsing import attempt, rate_agrees, simulator
@@ -94,16 +94,13 @@ _SIMULATED = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", 
 class Row:
     """One line of HPL's result table with its residual check.
 
-    `time_text` (s) and `rate_text` (Gflop/s) are as printed, since their last digit is
+    `sizes` are N, NB, P and Q. `time_text` (s) and `rate_text` (Gflop/s) are as printed, since their last digit is
     their precision. `check` is PASSED, FAILED or unchecked; `residual` is None when unchecked. `doubt` says why
     the residual may be another row's, empty otherwise.
     """
 
     variant: str
-    N: int
-    NB: int
-    P: int
-    Q: int
+    sizes: Mapping[str, int]
     time_text: str
     rate_text: str
     residual: Optional[float] = None
@@ -133,16 +130,9 @@ def commands(point: Settings) -> List[Command]:
     if (blas, counted) not in _BINARIES:
         known = ", ".join(f"{name!r} with payload {value}" for name, value in _BINARIES)
         raise FalloffError(f"no xhpl of blas {blas!r} with payload {counted}, only {known}")
-    each = point.get("ranks_per_node", 1)
-    return [
-        Command(
-            (_BINARIES[blas, counted],),
-            ranks=point["nodes"] * each,
-            ranks_per_node=each,
-            files={"HPL.dat": hpl_dat.render(point)},
-            timeout_s=point["timeout_s"],
-        )
-    ]
+    argv, each = (_BINARIES[blas, counted],), point.get("ranks_per_node", 1)
+    files, limit = {"HPL.dat": hpl_dat.render(point)}, point["timeout_s"]
+    return [Command(argv, point["nodes"] * each, each, files=files, timeout_s=limit)]
 
 
 def parse(transcript: Transcript) -> List[Reading]:
@@ -154,24 +144,17 @@ def parse(transcript: Transcript) -> List[Reading]:
     if len(found) != 1:
         raise Unreadable(f"{len(found)} results where one was expected")
     row = found[0]
-    for name in ("N", "NB", "P", "Q"):
-        wanted = point.get(name, getattr(row, name))
-        if getattr(row, name) != wanted:
-            raise InvalidRun(f"HPL ran with {name} {getattr(row, name)}, {wanted} was asked for")
-    tables = payload.tables(text)
-    if len(tables) > 1 or (point.get("payload") and not tables):
-        raise Unreadable(f"{len(tables)} payload tables where one was expected")
-    is_checked = (
-        transcript.evidence != "simulated"
-    )  # a simulation computes nothing that could be checked
-    sent = payload.readings(tables[0]) if tables else []
+    for name, size in row.sizes.items():
+        wanted = point.get(name, size)
+        if size != wanted:
+            raise InvalidRun(f"HPL ran with {name} {size}, {wanted} was asked for")
+    sent = payload.readings(text)
+    if point.get("payload") and not sent:
+        raise Unreadable("the payload table is missing")
     table = _SIMULATED.search(text)
-    return [
-        *readings(row, is_checked),
-        *phases(text),
-        *sent,
-        *(simulator(table[0]) if table else []),
-    ]
+    # A simulation computes nothing that could be checked.
+    measured = readings(row, checked=transcript.evidence != "simulated")
+    return [*measured, *phases(text), *sent, *(simulator(table[0]) if table else [])]
 
 
 def phases(stdout: str) -> List[Reading]:
@@ -199,35 +182,29 @@ def results(text: str) -> List[Result]:
     if not found:
         raise Unreadable("not an output of HPL 2.x")
     if not any(run.rows for run in found):
-        last = found[-1]
-        what = (
-            "an output of" if len(found) == 1 else f"{len(found)} runs, of which the last is one of"
-        )
+        last, several = found[-1], f"{len(found)} runs, of which the last is one of"
+        what = several if len(found) > 1 else "an output of"
         raise Unreadable(f"{what} HPL {last.version or '2.x'} without a result: {last.fault}")
     listed = []
     for number, run in enumerate(found, start=1):
         origin = {"run": number, "version": run.version or "unknown"}
         for row in run.rows:
-            sizes = {"variant": row.variant, "N": row.N, "NB": row.NB, "P": row.P, "Q": row.Q}
-            if run.only_rows:
-                listed.append(Result((), {**origin, **sizes}, _ONLY_ROWS))
-            else:
-                may_be_nvidias = not run.version or run.version.startswith("NVIDIA")
-                off = _VENDOR_OFF if may_be_nvidias else 0.0
-                listed.append(_result(row, {**origin, **sizes}, off))
+            settings = {**origin, "variant": row.variant, **row.sizes}
+            listed.append(_result(run, row, settings))
         if run.fault:
             listed.append(Result((), origin, run.fault))
     return listed
 
 
-def _result(row: Row, settings: Settings, off: float) -> Result:
-    """A row as a result; a rate that is `off` by so little is used, with a note."""
-    work, seconds, note = operations(row.N) / 1e9, float(row.time_text), ""
+def _result(run: Run, row: Row, settings: Settings) -> Result:
+    """A row as a result; of NVIDIA, or of nobody knows whom, its rate may be a little off, which is noted."""
+    if run.only_rows:
+        return Result((), settings, _ONLY_ROWS)
+    off = _VENDOR_OFF if not run.version or run.version.startswith("NVIDIA") else 0.0
+    work, seconds, note = operations(row.sizes["N"]) / 1e9, float(row.time_text), ""
     if off and work and seconds and not rate_agrees(work, row.time_text, row.rate_text):
-        part = float(row.rate_text) / (work / seconds) - 1
-        note = (
-            f"the printed rate is {100 * part:+.2f} % off what N and time give, as NVIDIA's can be"
-        )
+        part = 100 * (float(row.rate_text) * seconds / work - 1)
+        note = f"the printed rate is {part:+.2f} % off what N and time give, as NVIDIA's can be"
     return attempt(lambda: readings(row, off=off), settings, note)
 
 
@@ -236,8 +213,8 @@ def readings(row: Row, checked: bool = True, off: float = 0.0) -> List[Reading]:
 
     The rate may be `off` by this part of what N and time give, beyond the rounding of what is printed.
     """
-    if min(row.N, row.NB, row.P, row.Q) < 1:
-        sizes = f"N = {row.N}, NB = {row.NB}, P = {row.P}, Q = {row.Q}"
+    if min(row.sizes.values()) < 1:
+        sizes = ", ".join(f"{name} = {size}" for name, size in row.sizes.items())
         raise Unreadable(f"{sizes}: each of them is at least 1")
     if checked and row.doubt:
         raise Unreadable(row.doubt)
@@ -245,14 +222,13 @@ def readings(row: Row, checked: bool = True, off: float = 0.0) -> List[Reading]:
         raise InvalidRun("the residual was not checked: set a threshold above 0 (16 is HPL's own)")
     if checked and not (row.check == "PASSED" and math.isfinite(row.residual)):
         raise InvalidRun(f"the residual check {row.check}: scaled residual {row.residual:g}")
-    seconds, rate = row.time_text, row.rate_text
+    seconds, rate, order = row.time_text, row.rate_text, row.sizes["N"]
     if float(seconds) == 0:
         raise Unreadable(
-            f"the time is printed as {seconds} s: N = {row.N} is too small to be timed"
+            f"the time is printed as {seconds} s: N = {order} is too small to be timed"
         )
-    work = operations(row.N) / 1e9
-    if not rate_agrees(work, seconds, rate, off):
-        raise Unreadable(f"N = {row.N} in {seconds} s does not give the {rate} Gflop/s printed")
+    if not rate_agrees(operations(order) / 1e9, seconds, rate, off):
+        raise Unreadable(f"N = {order} in {seconds} s does not give the {rate} Gflop/s printed")
     found = [Reading("hpl_rate", float(rate), "Gflop/s"), Reading("hpl_time", float(seconds), "s")]
     return [*found, Reading("hpl_residual", row.residual, "1")] if checked else found
 
@@ -266,14 +242,13 @@ def rows(text: str) -> List[Row]:
     """All results in the complete output of one run of xhpl."""
     found = runs(text)
     if len(found) != 1:
-        raise Unreadable(
-            f"{len(found)} runs of HPL in one output" if found else "not an output of HPL 2.x"
-        )
-    if found[0].fault or not found[0].version:
-        raise Unreadable(
-            found[0].fault or "HPL's title is missing: the beginning of the output is cut off"
-        )
-    return list(found[0].rows)
+        several = f"{len(found)} runs of HPL in one output"
+        raise Unreadable(several if found else "not an output of HPL 2.x")
+    (run,) = found
+    if run.fault or not run.version:
+        untitled = "HPL's title is missing: the beginning of the output is cut off"
+        raise Unreadable(run.fault or untitled)
+    return list(run.rows)
 
 
 def runs(text: str) -> List[Run]:
@@ -324,18 +299,14 @@ def _read(lines: List[str]) -> Optional[Run]:
     is_new = False  # whether another table has begun since the row
     orphans = 0  # residuals without a row
     for line in lines:
-        moment = _MOMENT.match(line)
+        moment, residual = _MOMENT.match(line), _RESIDUAL.match(line)
         moments += [moment[2]] if moment else []
         is_new = is_new or bool(_HEADINGS.match(line))
-        row = (
-            _ROW.match(line) if "WR" in line or "WC" in line else None
-        )  # it looks at a line many times
-        residual = _RESIDUAL.match(line)
-        if pending and residual:
-            checked = replace(
-                pending, residual=float(residual["residual"]), check=residual["check"]
-            )
-            found.append(replace(checked, doubt=_doubt(pending, moments, is_new)))
+        # The pattern of a row looks at a line many times.
+        row = _ROW.match(line) if "WR" in line or "WC" in line else None
+        if residual and pending:
+            value, doubt = float(residual["residual"]), _doubt(pending, moments, is_new)
+            found.append(replace(pending, residual=value, check=residual["check"], doubt=doubt))
             pending = None
         elif residual:
             orphans += 1
@@ -344,15 +315,14 @@ def _read(lines: List[str]) -> Optional[Run]:
             pending = None
         if row:
             sizes = {name: int(row[name]) for name in ("N", "NB", "P", "Q")}
-            variant = " ".join(row["variant"].split())
-            pending = Row(variant, time_text=row["time"], rate_text=row["rate"], **sizes)
+            pending = Row(" ".join(row["variant"].split()), sizes, row["time"], row["rate"])
             moments, is_new = [], False
-    version = _first(_VENDOR_TITLE, lines) or _first(_TITLE, lines)
-    ended = _ended(lines)
+    version, ended = _first(_VENDOR_TITLE, lines) or _first(_TITLE, lines), _ended(lines)
+    if not (version or ended or any(map(_AROUND.match, lines))):
+        rows_ = (*found, pending) if pending else tuple(found)
+        return Run("", rows_, "", only_rows=True) if rows_ else None
     if not (version or found or pending or ended):
         return None
-    if not version and not ended and not any(map(_AROUND.match, lines)):
-        return Run("", tuple(found + [pending] * bool(pending)), "", only_rows=True)
     fault = _miscount(lines, len(found)) if ended else _stop(found, pending)
     finished = _first(_FINISHED, lines)
     # Whoever lost the count may have lost a row as well.
@@ -395,7 +365,7 @@ def _stop(found: List[Row], pending: Optional[Row]) -> str:
     """Where a run without an end stopped."""
     stop = "HPL did not reach 'End of Tests.': the run was stopped or its output cut off"
     if pending:
-        return f"{stop} before the check of N = {pending.N}"
+        return f"{stop} before the check of N = {pending.sizes['N']}"
     return stop if found else f"{stop} before its first result"
 
 

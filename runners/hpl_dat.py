@@ -1,18 +1,13 @@
 """HPL.dat, HPL's input deck: 31 lines whose order, not whose words, carries the meaning.
 
-A deck is a flat dict. A field that HPL lets vary (N, NB, the grids, the algorithm) holds one
-value, or a list of several that HPL runs in every combination. What HPL itself would replace
+A deck is a flat dict with one value for each field, so that HPL solves one system. What HPL itself would replace
 without a word (an unknown broadcast, say) is refused here.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, List, Mapping
+from typing import Any, Mapping, NamedTuple
 
 from runners.record import FalloffError
-
-# HPL_MAX_PARAM of HPL's own reader.
-MOST_VALUES = 20
 
 _HEADER = (
     "HPLinpack benchmark input file",
@@ -22,24 +17,15 @@ _HEADER = (
 )
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A line of the deck: its field's comment and range; with a `counted` one, a line with the number
-    of values comes before it. Of the lists only Q has none: there are as many as P."""
+class _Line(NamedTuple):
+    """A line of the deck: its field's comment and range; with a `counted` one, a line with the number of values, which is
+    one, comes before it."""
 
     field: str
     label: str
     least: float = 0
     most: float = math.inf
     counted: str = ""
-
-    @property
-    def is_list(self) -> bool:
-        return bool(self.counted) or self.field == "Q"
-
-    def count(self) -> "_Line":
-        """The line with the number of values."""
-        return _Line(f"number of {self.field}", f"# of {self.counted}", 1, MOST_VALUES)
 
 
 _LINES = (
@@ -63,40 +49,24 @@ _LINES = (
     _Line("ALIGNMENT", "memory alignment in double (> 0)", 1),
 )
 
-FIELDS = tuple(line.field for line in _LINES)
-
 
 def render(settings: Mapping[str, Any]) -> str:
-    """The complete HPL.dat for `settings`, which holds every one of `FIELDS` and may hold more.
+    """The complete HPL.dat for `settings`, which hold all fields of a deck and may hold more.
 
-    Raises FalloffError when a field is missing, out of HPL's range, or P and Q differ in number.
+    Raises FalloffError when a field is missing or out of HPL's range.
     """
-    missing = [field for field in FIELDS if field not in settings]
+    missing = [line.field for line in _LINES if line.field not in settings]
     if missing:
         raise FalloffError(f"HPL.dat needs {', '.join(missing)} in the campaign's settings")
-    rows, grids = list(_HEADER), []
+    rows = list(_HEADER)
     for line in _LINES:
         value = settings[line.field]
-        values = list(value) if isinstance(value, (list, tuple)) else [value]
-        if line.field in "PQ":
-            grids.append(len(values))
-        if not line.is_list and len(values) != 1:
-            raise FalloffError(f"HPL.dat takes one {line.field}, not {len(values)}")
-        for part, numbers in ((line.count(), [len(values)]), (line, values)):
-            if part is line or line.counted:
-                _require_in_range(part, numbers)
-                # HPL's reader steps over exactly one blank between the values of a line.
-                rows.append(f"{' '.join(map(str, numbers)):<12} {part.label}")
-    if grids[0] != grids[1]:
-        raise FalloffError(f"HPL.dat has {grids[0]} P and {grids[1]} Q: give one Q for each P")
-    return "\n".join(rows) + "\n"
-
-
-def _require_in_range(line: _Line, values: List[Any]) -> None:
-    for value in values:
         is_whole = isinstance(value, int) and not isinstance(value, bool)
-        if not is_whole and line.field != "THRESHOLD":
+        if not is_whole and not (line.field == "THRESHOLD" and isinstance(value, float)):
             raise FalloffError(f"HPL.dat: {line.field} is {value!r}, which is not a whole number")
         if not (math.isfinite(value) and line.least <= value <= line.most):
             takes = f"{line.least:g} to {line.most:g}"
             raise FalloffError(f"HPL.dat: {line.field} is {value}; HPL takes {takes}")
+        rows += [f"{1:<12} # of {line.counted}"] if line.counted else []
+        rows.append(f"{value:<12} {line.label}")
+    return "\n".join(rows) + "\n"

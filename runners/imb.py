@@ -9,19 +9,17 @@ from decimal import Decimal
 from typing import List, Sequence, Tuple
 
 from runners.parsing import (
-    LARGEST_MESSAGE,
     attempt,
+    in_unit,
+    message_sizes,
     not_understood,
     only_read,
-    parser,
     rate_agrees,
-    require_ascending,
-    scaled,
     strange_lines,
     usable,
     without_labels,
 )
-from runners.record import Reading, Result, Runner, Unreadable
+from runners.record import Reading, Result, Unreadable
 
 _TITLE = re.compile(
     r"^[ \t]*# *Intel ?\(R\) MPI Benchmarks? (?:Suite )?V?(.{1,60}?), \S+ part", re.M
@@ -29,17 +27,15 @@ _TITLE = re.compile(
 _SECTION = re.compile(r"^[ \t]*# Benchmarking (\S+)", re.M)
 _LARGEST = re.compile(r"^[ \t]*# Maximum message length in bytes:[ \t]*(\d{1,12})", re.M)
 _COLUMNS = re.compile(
-    r"^[ \t]*#bytes[ \t]+#repetitions[ \t]+t\[usec\][ \t]+Mbytes/sec[ \t]*\r?$", re.M
+    r"^[ \t]*#bytes[ \t]+#repetitions[ \t]+t\[usec\][ \t]+Mbytes/sec[ \t]*$", re.M
 )
 # Lengths are limited, so that no damaged row makes a number beyond what float can hold.
 _NUMBER = r"(\d{1,15}\.\d{1,9})"
 _ROW = re.compile(
-    rf"^[ \t]*(\d{{1,12}})[ \t]+\d{{1,12}}[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]*\r?\n", re.M
+    rf"^[ \t]*(\d{{1,12}})[ \t]+\d{{1,12}}[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]*\n", re.M
 )
 
 _MEGA = (10**6, 2**20)
-
-Row = Tuple[int, str, str]  # size in bytes, time in microseconds and Mbytes/sec as printed
 
 
 def results(text: str) -> List[Result]:
@@ -50,8 +46,7 @@ def results(text: str) -> List[Result]:
     printed is None. Other benchmarks are passed over. Raises Unreadable when no PingPong can be used.
     """
     text = without_labels(text)
-    titles = list(_TITLE.finditer(text))
-    sections = list(_SECTION.finditer(text))
+    titles, sections = list(_TITLE.finditer(text)), list(_SECTION.finditer(text))
     if not titles and not sections:
         raise Unreadable("not an output of the Intel MPI Benchmarks: it has no title")
     borders = sorted(match.start() for match in [*titles, *sections]) + [len(text)]
@@ -59,11 +54,10 @@ def results(text: str) -> List[Result]:
     for section in sections:
         if section[1].lower() == "pingpong":
             end = next(border for border in borders if border > section.start())
-            before = [title for title in titles if title.start() < section.start()]
-            head = text[before[-1].start() : section.start()] if before else ""
-            found.append(
-                _result(before[-1][1] if before else "unknown", head, text[section.end() : end])
-            )
+            before = [title for title in titles if title.start() < section.start()][-1:]
+            version = before[0][1] if before else "unknown"
+            head = text[before[0].start() : section.start()] if before else ""
+            found.append(_result(version, head, text[section.end() : end]))
     if not found:
         raise Unreadable("an output of IMB without a PingPong")
     return usable(found, "an output of IMB without a usable PingPong: ")
@@ -72,42 +66,35 @@ def results(text: str) -> List[Result]:
 def _result(version: str, head: str, body: str) -> Result:
     settings = {"test": "pingpong", "version": version}
     columns, announced = _COLUMNS.search(body), _LARGEST.search(head)
-    rows = (
-        [(int(size), time, rate) for size, time, rate in _ROW.findall(body, columns.end())]
-        if columns
-        else []
-    )
-    if not rows:
+    rows = _ROW.findall(body, columns.end()) if columns else []
+    if not columns or not rows:
         return Result((), settings, "IMB did not reach its first size, or printed other columns")
-    if announced and rows[-1][0] != int(announced[1]):
-        return Result(
-            (), settings, f"IMB stopped at {rows[-1][0]} bytes, {announced[1]} were to come"
-        )
+    last = rows[-1][0]
+    if announced and int(last) != int(announced[1]):
+        refused = f"IMB stopped at {last} bytes, {announced[1]} were to come"
+        return Result((), settings, refused)
     note = not_understood(strange_lines(body[columns.end() :], _ROW))
-    return attempt(lambda: _readings(rows), {**settings, "largest_bytes": rows[-1][0]}, note)
+    return attempt(lambda: _readings(rows), {**settings, "largest_bytes": int(last)}, note)
 
 
-def _readings(rows: Sequence[Row]) -> List[Reading]:
-    require_ascending([size for size, _, _ in rows])
+def _readings(rows: Sequence[Tuple[str, str, str]]) -> List[Reading]:
+    """Of rows with the size in bytes, the time in microseconds and Mbytes/sec, as printed."""
+    sizes, times, rates = zip(*rows)
+    found = [
+        message_sizes(list(map(int, sizes))),
+        Reading("message_time", in_unit(times, Decimal("1e-6")), "s"),
+    ]
     units = [
         mega
         for mega in _MEGA
-        if all(rate_agrees(size * 1e6 / mega, time, rate) for size, time, rate in rows)
+        if all(rate_agrees(int(size) * 1e6 / mega, time, rate) for size, time, rate in rows)
     ]
     if not units:
         raise Unreadable("IMB's Mbytes/sec fit neither as 10^6 nor as 2^20 bytes")
-    found = [
-        Reading("message_size", [size for size, _, _ in rows], "B"),
-        Reading("message_time", [scaled(time, Decimal("1e-6")) for _, time, _ in rows], "s"),
-    ]
-    if len(units) > 1:
-        return found
-    mega = Decimal(units[0])
-    return [
-        *found,
-        Reading("message_bandwidth", [scaled(rate, mega) for _, _, rate in rows], "B/s"),
-    ]
+    if len(units) == 1:
+        bandwidth = in_unit(rates, Decimal(units[0]))
+        found.append(Reading("message_bandwidth", bandwidth, "B/s"))
+    return found
 
 
-parse = parser("imb", results, largest_bytes=LARGEST_MESSAGE)
-RUNNER = Runner("imb", only_read("imb"), parse, results)
+RUNNER = only_read("imb", results)

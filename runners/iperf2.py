@@ -1,32 +1,21 @@
-"""iperf 2 (2.0 and 2.1): the rate of TCP and UDP streams; only read, never run from here.
+"""iperf 2 (2.0 and 2.1): the rate of TCP streams; only read, never run from here.
 
 A client of TCP counts what it wrote, also what is still in its buffers at the end: that is its sent_rate. A server counts
 what arrived, the goodput.
 """
 
 import re
-from dataclasses import replace
 from typing import Dict, List, Tuple
 
 from runners import iperf_text
 from runners.iperf_text import Row
-from runners.parsing import attempt, only_read, parser, rate_agrees, usable
-from runners.record import Reading, Result, Runner, Settings, Unreadable
+from runners.parsing import attempt, only_read, usable
+from runners.record import Result, Unreadable
 
 _BEGIN = re.compile(r"^(?:Client connecting to|Server listening on (?:TCP|UDP) port)\b.*$", re.M)
 _COMPLAINT = re.compile(r"^[a-z][\w ]{0,40} failed: .*$", re.M)
 _CONNECTED = re.compile(r"^\[ *(\d{1,6})\] local ", re.M)
-_REPORT = re.compile(r"^\[ *\d+\] Server Report:\n", re.M)
-# Time stamp, two addresses with their ports, the stream (-1: all of them), the interval, bytes, bit/s.
-_CSV = re.compile(
-    r"^\d{14}(?:\.\d+)?,[^,\n]+,(\d{1,5}),[^,\n]+,(\d{1,5}),(-?\d{1,9}),(\d{1,9}\.\d{1,9})-(\d{1,9}\.\d{1,9}),"
-    r"(\d{1,15}),(\d{1,15})\n",
-    re.M,
-)
-_CSV_UDP = re.compile(r"^\d{14}[\d.]*,(?:[^,\n]{1,80},){6}\d+,\d+,[\d.]+,", re.M)
-_SENT = "sent_rate"
-_USE_TEXT = "use iperf's text output"
-_EITHER_END = "iperf 2.1 prints the same row for a server, which counts what arrived"
+_CSV = re.compile(r"^\d{14}[\d.]*,(?:[^,\n]{1,80},){6}", re.M)
 _CUT = "the last row of each stream is missing: stopped or cut off"
 
 
@@ -36,13 +25,15 @@ def results(text: str) -> List[Result]:
     `stream` is the connection's number or SUM, `duration_s` its length. With -i an output of 2.0 that is cut off after its
     first interval is one of that length: nothing in it tells.
 
-    goodput or sent_rate [bit/s] of TCP; packets, lost_packets and jitter [s] of UDP, as the server reports them. Raises Unreadable
-    when nothing can be used.
+    The reading is goodput or sent_rate [bit/s]. Raises Unreadable when nothing can be used.
     """
     text = text.replace("\r\n", "\n")
     begins = list(_BEGIN.finditer(text))
     if not begins:
-        return usable([_of_csv(text)])
+        complaint = _COMPLAINT.search(text)
+        if _CSV.search(text):
+            raise Unreadable("the CSV of iperf 2 is not read: use its text output")
+        raise Unreadable(f"iperf says: {complaint[0]}" if complaint else "not an output of iperf 2")
     if len({begin[0][:6] for begin in begins}) > 1:
         raise Unreadable("both directions in one output (-d or -r): they cannot be told apart")
     ends = [begin.start() for begin in begins[1:]] + [len(text)]
@@ -52,27 +43,24 @@ def results(text: str) -> List[Result]:
 
 def _of_run(title: str, part: str) -> List[Result]:
     """The results of a client's run, or of all connections of a server."""
-    if title.startswith("Server"):
-        try:
-            ends = _ends(iperf_text.rows(part))[1]
-        except Unreadable as reason:
-            return [Result((), {}, str(reason))]
-        found = [
-            attempt(lambda: iperf_text.readings(row), _named(row), iperf_text.NOTE) for row in ends
-        ]
-        return found or [Result((), {}, _CUT)]
-    is_udp = "UDP" in title
-    rate = "goodput" if is_udp else _SENT
+    is_server = title.startswith("Server")
     try:
-        row = _reported(part) if is_udp else _client(part)
+        if "UDP" in title:
+            raise Unreadable("it is a test of UDP, whose rate says nothing about TCP")
+        found = _ends(iperf_text.rows(part))[1] if is_server else [_client(part)]
+        if not found:
+            raise Unreadable(_CUT)
     except Unreadable as reason:
         return [Result((), {}, str(reason))]
-    return [attempt(lambda: iperf_text.readings(row, rate), _named(row), iperf_text.NOTE)]
-
-
-def _named(row: Row) -> Settings:
-    """The settings that a row itself names."""
-    return {"stream": row.id, "duration_s": row.end}
+    rate = "goodput" if is_server else "sent_rate"
+    return [
+        attempt(
+            lambda: [iperf_text.reading(row, rate)],
+            {"stream": row.id, "duration_s": row.end},
+            iperf_text.NOTE,
+        )
+        for row in found
+    ]
 
 
 def _client(part: str) -> Row:
@@ -82,18 +70,6 @@ def _client(part: str) -> Row:
     if complaint and not ends:
         raise Unreadable(f"iperf says: {complaint[0]}")
     return iperf_text.total(ends, streams)
-
-
-def _reported(part: str) -> Row:
-    """What the server tells a client of UDP of what arrived."""
-    report = _REPORT.search(part)
-    if not report:
-        raise Unreadable("the server's report is missing: a UDP client does not know what arrived")
-    streams, ends = _ends(iperf_text.rows(part[report.end() :]))
-    row = iperf_text.total(ends, streams)
-    if not iperf_text.has_datagrams(row):
-        raise Unreadable("the server's report does not count datagrams: lines are mixed")
-    return row
 
 
 def _ends(listed: List[Row]) -> Tuple[int, List[Row]]:
@@ -118,36 +94,4 @@ def _ends(listed: List[Row]) -> Tuple[int, List[Row]]:
     return len(by_stream.keys() - {"SUM"}), whole
 
 
-def _of_csv(text: str) -> Result:
-    """The result of an output of -y C."""
-    rows = _CSV.findall(text)
-    if not rows and _CSV_UDP.search(text):
-        raise Unreadable(f"the CSV of UDP is not read: {_USE_TEXT}")
-    if not rows:
-        complaint = _COMPLAINT.search(text)
-        raise Unreadable(f"iperf says: {complaint[0]}" if complaint else "not an output of iperf 2")
-    result = attempt(lambda: _csv_readings(rows), {})
-    is_sent = any(reading.name == _SENT for reading in result.readings)
-    return replace(result, note=_EITHER_END) if is_sent else result
-
-
-def _csv_readings(rows: List[Tuple[str, ...]]) -> List[Reading]:
-    # With -i a stream's first interval begins at 0 too, and another one where it ends.
-    continued = {(row[2], float(row[3])) for row in rows if float(row[3])}
-    whole = [row for row in rows if not float(row[3]) and (row[2], float(row[4])) not in continued]
-    chosen = [row for row in whole if row[2] == "-1"] or whole
-    if len(chosen) != 1 or len(whole) < len(rows) and rows[-1] != chosen[0]:
-        raise Unreadable(
-            f"several runs or streams in one CSV, or its last row is missing: {_USE_TEXT}"
-        )
-    own, other, _, _, end, size, rate = chosen[0]
-    if not rate_agrees(8 * int(size), end, rate, 1e-3):
-        raise Unreadable("iperf's CSV contradicts itself: bytes, time and rate")
-    if int(rate) == 0:
-        raise Unreadable("iperf counted no data")
-    # A server of 2.0 puts itself first. Its port is the lower one: those of clients are given by the kernel.
-    return [Reading("goodput" if int(own) < int(other) else _SENT, float(rate), "bit/s")]
-
-
-parse = parser("iperf2", results)
-RUNNER = Runner("iperf2", only_read("iperf2"), parse, results)
+RUNNER = only_read("iperf2", results)

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -10,7 +11,6 @@ from runners import iperf_text
 from runners.parsing import attempt, usable
 from runners.record import (
     Command,
-    Execution,
     InvalidRun,
     Reading,
     Result,
@@ -53,6 +53,7 @@ _ERROR = re.compile(r"^iperf3: (?:error - |interrupt - )(.{1,150})", re.M)
 _END = re.compile(r"[ \t](sender|receiver)[ \t]*$")
 # What 3.12 writes once for each stream, into one object.
 _OF_EACH_STREAM = ("sock_bufsize", "sndbuf_actual", "rcvbuf_actual", "target_bitrate")
+_UDP = "a test of UDP, which is read as udp_sizes, from --json alone"
 _LARGEST = 2**63  # integers of a report; a damaged one may be beyond any float
 _LATE_S = 0.5  # by which the sender's last interval may end after the receiver's summary
 _ROUNDING = 1e-3  # of a rate against its own bytes and seconds: iperf 3.0 printed six digits
@@ -60,9 +61,9 @@ _ROUNDING = 1e-3  # of a rate against its own bytes and seconds: iperf 3.0 print
 Report = Dict[str, Any]
 
 
-def options(point: Settings, names: Sequence[str] = tuple(_OPTIONS)) -> List[str]:
-    """The client's options for those of the named settings that a point has and that are not 0."""
-    chosen = [name for name in names if point.get(name)]
+def options(point: Settings) -> List[str]:
+    """The client's options for those settings that a point has and that are not 0."""
+    chosen = [name for name in _OPTIONS if point.get(name)]
     return [word for name in chosen for word in (_OPTIONS[name], str(point[name]))]
 
 
@@ -99,34 +100,30 @@ def parse(transcript: Transcript) -> List[Reading]:
     `readings` does or when a test is missing, InvalidRun when a report is one of other settings.
     """
     point = transcript.trial.point
-    servers, clients = {}, {}
+    servers: Dict[str, str] = {}
+    clients: Dict[str, str] = {}
     for execution in transcript.executions:
         if execution.tool == "iperf3":
-            ends = servers if "--server" in execution.argv else clients
-            ends[_port(execution)] = execution
+            words = execution.argv
+            port = words[words.index("--port") + 1] if "--port" in words else ""
+            ends = servers if "--server" in words else clients
+            ends[port] = execution.stdout
     direction = point.get("direction", "forward")
     ways = ("reverse", "forward") if direction == "both" else (direction,)
     if len(clients) < len(ways):
         raise Unreadable("iperf3 did not run in every direction that was asked for")
     found = {
-        way: _readings({**point, "direction": way}, client, servers.get(port))
-        for way, (port, client) in zip(ways, sorted(clients.items()))
+        way: _of_test({**point, "direction": way}, clients[port], servers.get(port, ""))
+        for way, port in zip(ways, sorted(clients))
     }
-    return _both_ways(**found) if len(found) > 1 else found[direction]
+    return _both_ways(**found) if direction == "both" else found[direction]
 
 
-def _port(execution: Execution) -> str:
-    words = execution.argv
-    return words[words.index("--port") + 1] if "--port" in words else ""
-
-
-def _readings(point: Settings, client: Execution, server: Optional[Execution]) -> List[Reading]:
+def _of_test(point: Settings, client: str, server: str) -> List[Reading]:
     """The readings of one test, after a check of what it did."""
-    report, other = only_report(client.stdout), None
-    try:
-        other = reports(server.stdout)[0] if server else None
-    except Unreadable:
-        pass  # what is lost with it are readings that the client does not have
+    report, other = only_report(client), None
+    with suppress(Unreadable):  # what is lost with it are readings that the client does not have
+        other = reports(server)[0]
     found = readings(report, other)
     asked = {name: value for name, value in point.items() if name in _COMPARABLE}
     faults = mismatch({"protocol": "TCP", **asked}, {"protocol": "TCP", **settings(report)})
@@ -160,42 +157,34 @@ def results(text: str) -> List[Result]:
 def _of_text(part: str) -> Result:
     """The result of one run that was printed without --json."""
     streams = len(set(_CONNECTED.findall(part)))
-    is_udp = "Lost/Total Datagrams" in part
-    ways = {match[1] for match in re.finditer(r"\[(TX|RX)-[CS]\]", part)}
-    reverse = "\nReverse mode, " in part
-    named = {
-        "protocol": "UDP" if is_udp else "TCP",
-        "direction": "both" if ways else "reverse" if reverse else "forward",
-        "streams": streams // max(len(ways), 1) or None,
-    }
-    if part.startswith("Accepted"):
-        del named["direction"]  # a server prints the same for both
-    known = {name: value for name, value in named.items() if value is not None}
+    named = {"protocol": "TCP", "streams": streams}
+    if not part.startswith("Accepted"):  # a server prints the same for both
+        named["direction"] = "reverse" if "\nReverse mode, " in part else "forward"
+    known = {name: value for name, value in named.items() if value}
     return attempt(lambda: _text_readings(part, streams), known, iperf_text.NOTE)
 
 
 def _text_readings(part: str, streams: int) -> List[Reading]:
-    """goodput and retransmits, or what UDP lost, from the rows below the last rule; raises Unreadable as `readings` does."""
-    said, listed = _ERROR.search(part), iperf_text.rows(part)
-    if said:
-        raise Unreadable(f"iperf3 says: {said[1]}")
-    ends = {"sender": [], "receiver": []}
+    """goodput and retransmits from the rows below the last rule; raises Unreadable as `readings` does."""
+    _refuse_what_it_says(part)
+    if "Lost/Total Datagrams" in part:
+        raise Unreadable(_UDP)
+    listed = iperf_text.rows(part)
+    if any(row.role for row in listed):
+        raise Unreadable("the text of --bidir is not read: use --json")
+    ends: Dict[str, List[iperf_text.Row]] = {"sender": [], "receiver": []}
     for row in listed:
         end = _END.search(row.rest)
         if end and row.start == 0:
             ends[end[1]].append(row)
-    if {row.role for row in listed if row.role}:
-        raise Unreadable("the text of --bidir is not read: use --json")
     received = iperf_text.total(ends["receiver"], streams)
     if any(row.end > received.end + _LATE_S for row in listed):
         raise Unreadable("the summary ends before its intervals: several runs are mixed")
-    found = iperf_text.readings(received)
+    found = [iperf_text.reading(received, "goodput")]
     sent = [row for row in ends["sender"] if row.id == received.id]
     counted = re.match(r"[ \t]+(\d{1,12})[ \t]+sender", sent[0].rest) if len(sent) == 1 else None
-    if counted and found[0].name == "goodput":
+    if counted:
         found.append(Reading("retransmits", int(counted[1]), "1"))
-    if "(omitted)" in part:  # iperf3 counts the warm-up's losses too
-        found = [reading for reading in found if reading.name != "lost_packets"]
     return found
 
 
@@ -204,8 +193,7 @@ def only_report(text: str) -> Report:
     found = reports(text)
     if len(found) > 1:
         raise Unreadable("more than one iperf3 report in one output")
-    if "error" in found[0]:
-        raise Unreadable(f"iperf3 says: {found[0]['error']}")
+    _refuse_an_error(found[0])
     return found[0]
 
 
@@ -213,16 +201,14 @@ def reports(text: str) -> List[Report]:
     """Every report in `text`, whatever other lines stand around them; at least one."""
     if not text.strip():
         raise Unreadable("iperf3 printed nothing")
+    decoder = json.JSONDecoder(object_pairs_hook=_unique)
     found: List[Report] = []
     begin = _BEGIN.search(text)
     while begin:
         try:
-            decoder = json.JSONDecoder(object_pairs_hook=_unique)
             report, end = decoder.raw_decode(text, begin.end())
         except json.JSONDecodeError as error:
-            said = _ERROR.search(text)
-            if said:
-                raise Unreadable(f"iperf3 says: {said[1]}") from None
+            _refuse_what_it_says(text)
             where = f"line {error.lineno}: {error.msg}"
             raise Unreadable(f"iperf3's report is not whole JSON ({where})") from None
         except (
@@ -233,11 +219,22 @@ def reports(text: str) -> List[Report]:
         found.append(report)
         begin = _BEGIN.search(text, end)
     if not found:
-        said = _ERROR.search(text)
-        if said:
-            raise Unreadable(f"iperf3 says: {said[1]}")
+        _refuse_what_it_says(text)
         raise Unreadable("iperf3's report is not a JSON object: it is written by --json")
     return found
+
+
+def _refuse_what_it_says(text: str) -> None:
+    """Raises Unreadable with iperf3's own complaint, where it printed one beside or instead of a report."""
+    said = _ERROR.search(text)
+    if said:
+        raise Unreadable(f"iperf3 says: {said[1]}")
+
+
+def _refuse_an_error(report: Report) -> None:
+    """Raises Unreadable with iperf3's own complaint, where a report has one."""
+    if "error" in report:
+        raise Unreadable(f"iperf3 says: {report['error']}")
 
 
 def _unique(pairs: Sequence[Tuple[str, Any]]) -> Report:
@@ -274,17 +271,15 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
     TCP: goodput [bit/s] as the receiver counted it, and retransmits of the sender; for both ways at once
     these are of the client's sending, and goodput_reverse and retransmits_reverse of the server's. Where
     the reports have them: mss [B], rtt_mean [s] of the sending kernel, goodput_interval [bit/s] of the
-    receiver without omitted intervals, and cpu_sender and cpu_receiver, shares of one core. UDP:
-    packets, lost_packets (not with a warm-up, whose losses iperf3 counts too) and jitter [s].
+    receiver without omitted intervals, and cpu_sender and cpu_receiver, shares of one core.
     """
-    if "error" in report:
-        raise Unreadable(f"iperf3 says: {report['error']}")
+    _refuse_an_error(report)
     if "event" in report:
         raise Unreadable("the output is of --json-stream: use --json")
     start, asked = part(report, "start"), part(report, "start", "test_start")
     sums = (part(report, "end", name) for name in ("sum", "sum_received"))
     if asked.get("protocol") == "UDP" or any("jitter_ms" in total for total in sums):
-        return _udp(report)
+        raise Unreadable(_UDP)
     sender, receiver = (server, report) if asked.get("reverse") else (report, server)
     found = _goodput(report, "")
     if _goes_both_ways(report):
@@ -307,7 +302,7 @@ def _goes_both_ways(report: Report) -> bool:
 def _goodput(report: Report, way: str) -> List[Reading]:
     """What the receiver counted, and the sender's retransmits, which only some systems count."""
     name = f"sum_received{way}"
-    total = _sum(report, name, "receiver")
+    total = part(report, "end", name)
     rate, counted = (_number(total, name, key) for key in ("bits_per_second", "bytes"))
     if rate <= 0:
         if "accepted_connection" in part(report, "start"):
@@ -319,33 +314,10 @@ def _goodput(report: Report, way: str) -> List[Reading]:
         raise Unreadable(f"iperf3's end.{name} contradicts itself: bytes, time and rate")
     suffix = "_reverse" if way else ""
     found = [Reading(f"goodput{suffix}", rate, "bit/s")]
-    retransmits = _sum(report, f"sum_sent{way}", "sender").get("retransmits")
+    retransmits = part(report, "end", f"sum_sent{way}").get("retransmits")
     if is_number(retransmits) and retransmits >= 0:
         found.append(Reading(f"retransmits{suffix}", retransmits, "1"))
     return found
-
-
-def _sum(report: Report, name: str, role: str) -> Report:
-    """A sum of the report's end; before iperf 3.0.3 a single stream had none and stands for it."""
-    end = part(report, "end")
-    streams = end.get("streams")
-    asked = part(report, "start", "test_start").get("num_streams", 1)
-    if name not in end and isinstance(streams, list) and len(streams) == asked == 1:
-        return part(streams[0], role)
-    return part(end, name)
-
-
-def _udp(report: Report) -> List[Reading]:
-    total, names = part(report, "end", "sum"), ("packets", "lost_packets", "jitter_ms")
-    packets, lost, jitter = (_number(total, "sum", name) for name in names)
-    if packets <= 0:
-        raise Unreadable("iperf3 counted no packets")
-    has_warm_up = part(report, "start", "test_start").get("omit", "unknown")
-    return [
-        Reading("packets", packets, "1"),
-        *([] if has_warm_up else [Reading("lost_packets", lost, "1")]),
-        Reading("jitter", jitter / 1e3, "s"),
-    ]
 
 
 def _round_trip(report: Report) -> List[Reading]:

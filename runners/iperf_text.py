@@ -6,7 +6,7 @@ to half a per cent at best.
 
 import re
 from dataclasses import dataclass
-from typing import Iterable, List
+from typing import List, Sequence
 
 from runners.parsing import half_digit
 from runners.record import Reading, Unreadable
@@ -21,7 +21,6 @@ _ROW = re.compile(
     rf"(?P<rate>{_NUMBER}) (?P<rate_power>[KMGT]?)(?P<unit>bits|Bytes)/sec(?P<rest>[^\n]*)\n",
     re.M,
 )
-_DATAGRAMS = re.compile(rf"[ \t]+({_NUMBER}) ms[ \t]+(\d{{1,12}})/[ \t]*(\d{{1,12}}) \(")
 _OFF = 0.01  # a rate may be over the other end's time, which differs by some milliseconds
 
 
@@ -78,9 +77,8 @@ def _row(match: "re.Match[str]") -> Row:
     )
 
 
-def total(found: Iterable[Row], streams: int) -> Row:
+def total(listed: Sequence[Row], streams: int) -> Row:
     """The row of all streams together; raises Unreadable unless there is exactly one."""
-    listed = list(found)
     sums = [row for row in listed if row.id == "SUM"]
     if len(sums) == 1:
         return sums[0]
@@ -93,25 +91,8 @@ def total(found: Iterable[Row], streams: int) -> Row:
     return listed[0]
 
 
-def has_datagrams(row: Row) -> bool:
-    """Whether a row counts the datagrams that were lost."""
-    return bool(_DATAGRAMS.match(row.rest))
-
-
-def readings(row: Row, rate: str = "goodput") -> List[Reading]:
-    """The rate [bit/s] of a row under this name; of a UDP row packets, lost_packets and jitter [s]."""
-    datagrams = _DATAGRAMS.match(row.rest)
-    if datagrams:
-        jitter, lost, packets = float(datagrams[1]), int(datagrams[2]), int(datagrams[3])
-        if not 0 <= lost <= packets or not packets:
-            raise Unreadable(f"{lost} datagrams of {packets} cannot be lost")
-        return [
-            Reading("packets", packets, "1"),
-            Reading("lost_packets", lost, "1"),
-            Reading("jitter", jitter / 1e3, "s"),
-        ]
+def reading(row: Row, name: str) -> Reading:
+    """The rate [bit/s] of a row under this name."""
     if row.rate <= 0:
-        raise Unreadable(
-            "the receiver counted no data" if rate == "goodput" else "no data was sent"
-        )
-    return [Reading(rate, row.rate, "bit/s")]
+        raise Unreadable("no data arrived" if name == "goodput" else "no data was sent")
+    return Reading(name, row.rate, "bit/s")

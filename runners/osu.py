@@ -9,21 +9,19 @@ from decimal import Decimal
 from typing import List, Match
 
 from runners.parsing import (
-    LARGEST_MESSAGE,
     attempt,
+    in_unit,
+    message_sizes,
     not_understood,
     only_read,
-    parser,
-    require_ascending,
-    scaled,
     strange_lines,
     usable,
     without_labels,
 )
-from runners.record import Reading, Result, Runner, Unreadable
+from runners.record import Reading, Result, Unreadable
 
 _TITLE = re.compile(
-    r"^[ \t]*# OSU (\S+) (.{1,80}?) Test(?: \(?v(?:ersion )?([\w.]+)\)?)?[ \t]*\r?$", re.M | re.I
+    r"^[ \t]*# OSU (\S+) (.{1,80}?) Test(?: \(?v(?:ersion )?([\w.]+)\)?)?[ \t]*$", re.M | re.I
 )
 _TWO_SIDED = re.compile(r"MPI(-\w+)?")  # with -CUDA and the like for buffers on devices
 _COLUMNS = re.compile(
@@ -72,17 +70,11 @@ def _readings(test: str, body: str) -> List[Reading]:
         raise Unreadable("OSU did not reach its first size: stopped or cut off")
     if any("Fail" in (row[3] or "") for row in rows):
         raise Unreadable("OSU's own validation of the data failed")
-    sizes = [int(row[1]) for row in rows]
-    require_ascending(sizes)
+    sizes, printed = message_sizes([int(row[1]) for row in rows]), [row[2] for row in rows]
     if test == "latency":
-        measured = Reading("message_time", [scaled(row[2], Decimal("1e-6")) for row in rows], "s")
-    else:
-        mega = 2**20 if _BINARY.search(body, 0, columns.start()) else 10**6
-        measured = Reading(
-            "message_bandwidth", [scaled(row[2], Decimal(mega)) for row in rows], "B/s"
-        )
-    return [Reading("message_size", sizes, "B"), measured]
+        return [sizes, Reading("message_time", in_unit(printed, Decimal("1e-6")), "s")]
+    mega = 2**20 if _BINARY.search(body, 0, columns.start()) else 10**6
+    return [sizes, Reading("message_bandwidth", in_unit(printed, Decimal(mega)), "B/s")]
 
 
-parse = parser("osu", results, largest_bytes=LARGEST_MESSAGE)
-RUNNER = Runner("osu", only_read("osu"), parse, results)
+RUNNER = only_read("osu", results)

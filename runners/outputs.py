@@ -16,7 +16,7 @@ _KINDS = (
     ("", r"\0|\ufffd{3}", "binary data"),
     ("hpcc", r"HPC Challenge Benchmark version|^End of Summary section\.", "an output of HPCC"),
     ("hpl", r"HPLinpack \d", "an output of HPL"),
-    ("payload", r"^Payload: messages that all ranks sent", "a table of messages by size"),
+    ("", r"^Payload: messages that all ranks sent", "a table of messages by size"),
     ("", r"# of (?:problems? sizes|process grids)", "an HPL.dat input deck"),
     ("", r"Optimized LINPACK Benchmark", "an output of Intel's LINPACK, not of HPL"),
     ("", r"^HPCG-Benchmark|^Final Summary::HPCG", "an output of HPCG"),

@@ -3,21 +3,18 @@
 import math
 import re
 from decimal import Decimal
-from typing import Callable, List, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence
 
 from runners.record import (
-    Command,
     FalloffError,
     InvalidRun,
     Reading,
     Result,
-    Scalar,
+    Runner,
     Settings,
     Transcript,
     Unreadable,
 )
-
-LARGEST_MESSAGE = 2**22  # B; the last size of OSU's and Intel's tables unless another was asked for
 
 # What `mpirun --tag-output` (with or without the time) and `srun --label` put before a line.
 _LABEL = re.compile(r"^(?:[^\n]{0,40}\[\d+,\d+\]<std\w+>:|\d{1,6}: )", re.M)
@@ -25,12 +22,12 @@ _SIMULATOR = re.compile(r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB
 
 
 def parser(
-    tool: str, results: Callable[[str], List[Result]], **defaults: Scalar
+    tool: str, results: Callable[[str], List[Result]]
 ) -> Callable[[Transcript], List[Reading]]:
     """A runner's `parse` for outputs of one result each, whose settings have to be those of the point.
 
-    `defaults` are settings that a point without them asks for. It raises Unreadable as `results` does
-    or when there are several results, and InvalidRun when the output is one of other settings.
+    It raises Unreadable as `results` does or when there are several results, and InvalidRun when the output is one of
+    other settings.
     """
 
     def parse(transcript: Transcript) -> List[Reading]:
@@ -40,7 +37,7 @@ def parser(
         (result,) = found
         if result.refused:
             raise Unreadable(result.refused)
-        point = {**defaults, **transcript.trial.point}
+        point = transcript.trial.point
         for name, value in result.settings.items():
             if value != point.get(name, value):
                 raise InvalidRun(f"{tool} ran with {name} {value}, {point[name]} was asked for")
@@ -49,14 +46,14 @@ def parser(
     return parse
 
 
-def only_read(tool: str, option: str = "") -> Callable[[Settings], List[Command]]:
-    """The `commands` of a tool that is never run from here: they raise FalloffError."""
+def only_read(tool: str, results: Callable[[str], List[Result]]) -> Runner:
+    """The runner of a tool that is never run from here."""
 
-    def commands(point: Settings) -> List[Command]:
-        remedy = f"run it yourself, then `falloff import {tool} FILE{option}`"
+    def refuse(asked: Any) -> Any:
+        remedy = f"run it yourself, then `falloff import {tool} FILE`"
         raise FalloffError(f"{tool} is only read: {remedy}")
 
-    return commands
+    return Runner(tool, refuse, refuse, results)
 
 
 def attempt(read: Callable[[], Sequence[Reading]], settings: Settings, note: str = "") -> Result:
@@ -95,15 +92,9 @@ def simulator(text: str) -> List[Reading]:
     ]
 
 
-def not_understood(count: int, what: str = "line") -> str:
+def not_understood(count: int, what: str = "lines") -> str:
     """A note on so many lines of a table that are not understood, empty when there are none."""
-    if not count:
-        return ""
-    noun, _, of = what.partition(" ")
-    several = f"{noun}s {of}".strip()
-    return (
-        f"1 {what} was not understood" if count == 1 else f"{count} {several} were not understood"
-    )
+    return f"{what} that are not understood: {count}" if count else ""
 
 
 def rate_agrees(work: float, time: str, rate: str, off: float = 0.0) -> bool:
@@ -126,8 +117,8 @@ def half_digit(printed: str) -> float:
 
 
 def without_labels(text: str) -> str:
-    """The text without what launchers put before each line to name the process that printed it."""
-    return _LABEL.sub("", text)
+    """The text with plain line ends, and without what launchers put before each line to name the process."""
+    return _LABEL.sub("", text.replace("\r\n", "\n"))
 
 
 def strange_lines(table: str, row: "re.Pattern[str]") -> int:
@@ -146,12 +137,13 @@ def strange_lines(table: str, row: "re.Pattern[str]") -> int:
     )
 
 
-def require_ascending(sizes: Sequence[int]) -> None:
-    """Raises Unreadable unless each size is above the one before."""
+def message_sizes(sizes: Sequence[int]) -> Reading:
+    """message_size [B] of a table; raises Unreadable unless each size is above the one before."""
     if any(later <= earlier for earlier, later in zip(sizes, sizes[1:])):
         raise Unreadable("the sizes do not ascend: several outputs are mixed")
+    return Reading("message_size", list(sizes), "B")
 
 
-def scaled(printed: str, unit: Decimal) -> Optional[float]:
-    """A printed number in our unit, or None where its digits were too few to print anything but zeros."""
-    return float(Decimal(printed) * unit) or None
+def in_unit(printed: Sequence[str], unit: Decimal) -> List[Optional[float]]:
+    """Printed numbers in our unit, None for one whose digits were too few to print anything but zeros."""
+    return [float(Decimal(number) * unit) or None for number in printed]

@@ -8,12 +8,10 @@ import os
 import re
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from runners.parsing import only_read
-from runners.record import FalloffError, Reading, Result, Runner, Transcript, Unreadable
+from runners.record import FalloffError, Reading, Unreadable
 
 # Least bytes of each class of sizes: nothing, then from each power of two up to the next; the last is open.
 LEAST = (0, *(2**power for power in range(32)))
@@ -26,73 +24,42 @@ _END = "end of payload"
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun")
 
 
-@dataclass(frozen=True)
-class Sent:
-    """One line of a table: what the ranks sent together by one call in messages of one class of sizes.
-
-    `least` and `most` are the class's sizes [B]; `most` is None in the last class.
-    """
-
-    call: str
-    least: int
-    most: Optional[int]
-    messages: int
-    bytes: int
+# By call and least size [B] of a class: messages and bytes that the ranks sent together.
+Table = Dict[Tuple[str, int], Tuple[int, int]]
 
 
-Table = Tuple[Sent, ...]
-
-
-def tables(text: str) -> List[Table]:
-    """Every payload table in an output, in its order; empty when there is none."""
-    lines = [line.strip() for line in text.splitlines()]
-    return [_table(lines[start + 1 :]) for start, line in enumerate(lines) if line == _TITLE]
-
-
-def readings(table: Table) -> List[Reading]:
-    """payload_messages and payload_bytes, each a list over the classes of LEAST with all calls together."""
-    by_class = [[sent for sent in table if sent.least == least] for least in LEAST]
-    messages = [sum(sent.messages for sent in sents) for sents in by_class]
-    sizes = [sum(sent.bytes for sent in sents) for sents in by_class]
+def readings(text: str) -> List[Reading]:
+    """payload_messages and payload_bytes of an output, each a list over the classes of LEAST with all calls together; none
+    where it has no table. Raises Unreadable as `table` does."""
+    found = table(text)
+    if found is None:
+        return []
+    by_class = [[sent for (_, size), sent in found.items() if size == least] for least in LEAST]
+    messages, sizes = ([sum(sent[of] for sent in sents) for sents in by_class] for of in (0, 1))
     return [Reading("payload_messages", messages, "1"), Reading("payload_bytes", sizes, "B")]
 
 
-def parse(transcript: Transcript) -> List[Reading]:
-    """The `readings` of the one table in the output; raises Unreadable as `tables`, or when there are more."""
-    found = tables(transcript.executions[-1].stdout)
-    if len(found) != 1:
-        raise Unreadable(f"{len(found)} payload tables where one was expected")
-    return readings(found[0])
-
-
-def results(text: str) -> List[Result]:
-    """A result for every line of every table: its messages and bytes, by number of the table, call and sizes [B]."""
-    listed = []
-    for number, table in enumerate(tables(text), start=1):
-        for sent in table:
-            messages = Reading("payload_messages", sent.messages, "1")
-            sizes = {"least_bytes": sent.least, "most_bytes": sent.most}
-            settings = {"table": number, "call": sent.call, **sizes}
-            listed.append(Result((messages, Reading("payload_bytes", sent.bytes, "B")), settings))
-    if not listed:
-        raise Unreadable("there is no payload table with a message in it")
-    return listed
-
-
-def _table(lines: Sequence[str]) -> Table:
-    """The table that begins with these lines, after its title."""
-    if _END not in lines:
-        raise Unreadable("the payload table is cut off: its last line is missing")
-    head, *rows = lines[: lines.index(_END)] or [""]
-    if not _HEAD.match(head):
-        raise Unreadable("the payload table lacks its line of headings")
-    table = tuple(map(_sent, rows))
-    if len({(sent.call, sent.least) for sent in table}) < len(table):
+def table(text: str) -> Optional[Table]:
+    """The one payload table in an output, if it has one; raises Unreadable when it is cut off or contradicts itself."""
+    lines = [line.strip() for line in text.splitlines()]
+    starts = [start for start, line in enumerate(lines) if line == _TITLE]
+    if not starts:
+        return None
+    if len(starts) > 1:
+        raise Unreadable(f"{len(starts)} payload tables where one was expected")
+    lines = lines[starts[0] + 1 :]
+    if _END not in lines or not _HEAD.match(lines[0]):
+        raise Unreadable(
+            "the payload table lacks its line of headings, or its last line is cut off"
+        )
+    rows = lines[1 : lines.index(_END)]
+    found = dict(map(_row, rows))
+    if len(found) < len(rows):
         raise Unreadable("the payload table has two lines for the same call and sizes")
-    return table
+    return found
 
 
-def _sent(line: str) -> Sent:
+def _row(line: str) -> Tuple[Tuple[str, int], Tuple[int, int]]:
     """A line of a table; raises Unreadable when it is none or its numbers contradict each other."""
     row = _ROW.match(line)
     if not row:
@@ -103,10 +70,7 @@ def _sent(line: str) -> Sent:
         raise Unreadable(f"the payload table has no sizes from {row[2]} to {row[3]}")
     if not messages or size < messages * least or (most is not None and size > messages * most):
         raise Unreadable(f"{messages} messages of {row[2]} to {row[3]} bytes are not {size} bytes")
-    return Sent(row[1], least, most, messages, size)
-
-
-RUNNER = Runner("payload", only_read("payload", " --print"), parse, results)
+    return (row[1], least), (messages, size)
 
 
 def run(argv: Sequence[str], library: Path, variable: str = "FALLOFF_PAYLOAD") -> Tuple[int, str]:

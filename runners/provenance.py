@@ -16,7 +16,7 @@ COMMIT = "commit.json"
 
 _VERSION_OPTIONS = {
     **dict.fromkeys(("mpirun", "iperf3", "gcc", "ethtool"), "--version"),
-    **dict.fromkeys(("ip", "netperf", "ping"), "-V"),
+    **dict.fromkeys(("ip", "ping"), "-V"),
 }
 
 

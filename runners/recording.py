@@ -9,10 +9,10 @@ import hashlib
 import lzma
 import math
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Deque, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from runners.journal import write_whole
 from runners.record import FalloffError, Unreadable, unknown
@@ -27,16 +27,17 @@ LEAST_RECORDINGS = 3
 _HEAD = re.compile(r"^Recording of (\d{1,6}) ranks, (wall|processor) time$")
 _END = "end of recording"
 _POINT_TO_POINT = {"send": 4, "recv": 4, "isend": 5, "irecv": 5}
-_COLLECTIVES = (
-    "barrier",
-    "bcast",
-    "reduce",
-    "allreduce",
-    "gather",
-    "allgather",
-    "scatter",
-    "alltoall",
-)
+# What SimGrid's action of a collective has after its name: sizes, data types (0: bytes) and the root.
+_COLLECTIVES = {
+    "barrier": "",
+    "bcast": " {size} {root}",
+    "reduce": " {size} 0 {root}",
+    "allreduce": " {size} 0",
+    "gather": " {size} {size} {root}",
+    "allgather": " {size} {size}",
+    "scatter": " {size} {size} {root}",
+    "alltoall": " {size} {size}",
+}
 _NUMBERS = {**_POINT_TO_POINT, **dict.fromkeys(_COLLECTIVES, 3), "wait": 1, "end": 0}
 
 
@@ -77,9 +78,8 @@ def read(text: str) -> Recording:
         else:
             raise Unreadable(f"the recording has a line that is not its own: {line[:60]!r}")
     if len(ranks) != count or not all(calls and calls[-1].name == "end" for calls in ranks):
-        raise Unreadable(
-            f"the recording announces {count} ranks and has {len(ranks)}, or not their last calls"
-        )
+        has = f"has {len(ranks)}, or not their last calls"
+        raise Unreadable(f"the recording announces {count} ranks and {has}")
     return tuple(map(tuple, ranks))
 
 
@@ -89,12 +89,12 @@ def _call(line: str) -> Call:
     if name == "unknown" and words:
         raise Unreadable(f"the program calls {words[0]}, which a replay cannot do")
     if name == "too_long":
-        raise Unreadable(
-            "a rank makes too many calls to be recorded: record fewer steps of the program"
-        )
-    if not re.fullmatch(r"\d{1,18}", nanoseconds) or len(words) != _NUMBERS.get(name, -1):
-        raise Unreadable(f"the recording has a line that is not its own: {line[:60]!r}")
-    if not all(re.fullmatch(r"-?\d{1,15}", word) for word in words):
+        few = "record fewer steps of the program"
+        raise Unreadable(f"a rank makes too many calls to be recorded: {few}")
+    are_numbers = all(re.fullmatch(r"-?\d{1,15}", word) for word in words)
+    if not (re.fullmatch(r"\d{1,18}", nanoseconds) and are_numbers) or (
+        len(words) != _NUMBERS.get(name, -1)
+    ):
         raise Unreadable(f"the recording has a line that is not its own: {line[:60]!r}")
     seconds, numbers = int(nanoseconds) / 1e9, list(map(int, words))
     if name in _COLLECTIVES:
@@ -111,10 +111,8 @@ def _call(line: str) -> Call:
 
 def kept(program: str, store: Path = STORE) -> Dict[int, Recording]:
     """The recordings of a program by their number of ranks; raises FalloffError when there is none."""
-    files = {
-        int(file.name.split("-")[-1].split(".")[0]): file
-        for file in store.glob(f"{program}-*.txt.xz")
-    }
+    found = store.glob(f"{program}-*.txt.xz")
+    files = {int(file.name.split("-")[-1].split(".")[0]): file for file in found}
     if not files:
         names = {file.name.rsplit("-", 1)[0] for file in store.glob("*-*.txt.xz")}
         raise unknown("recorded program", program, names)
@@ -172,29 +170,27 @@ def traces(recording: Recording) -> Dict[str, str]:
 
 def _tags(recording: Recording) -> List[List[int]]:
     """A number for each message of each rank's calls, the same at both of its ends; raises Unreadable when one has no other."""
-    waiting: Dict[Tuple[int, ...], List[Tuple[int, int]]] = defaultdict(list)
+    calls = [
+        (rank, place, call)
+        for rank, calls in enumerate(recording)
+        for place, call in enumerate(calls)
+    ]
+    waiting: Dict[Tuple[int, ...], Deque[int]] = defaultdict(deque)  # places of sends
+    for rank, place, call in calls:
+        if call.name in ("send", "isend"):
+            waiting[rank, call.partner, call.label, call.tag].append(place)
     numbers: Dict[Tuple[int, int], int] = defaultdict(int)
     found = [[0] * len(calls) for calls in recording]
-    for rank, calls in enumerate(recording):
-        for place, call in enumerate(calls):
-            if call.name in ("send", "isend"):
-                waiting[(rank, call.partner, call.label, call.tag)].append((rank, place))
-    for rank, calls in enumerate(recording):
-        taken: Dict[Tuple[int, ...], int] = defaultdict(int)
-        for place, call in enumerate(calls):
-            if call.name in ("recv", "irecv"):
-                key = (call.partner, rank, call.label, call.tag)
-                if taken[key] == len(waiting[key]):
-                    raise Unreadable(f"rank {rank} receives what rank {call.partner} never sends")
-                sender, sent = waiting[key][taken[key]]
-                taken[key] += 1
-                numbers[(sender, rank)] += 1
-                found[rank][place] = found[sender][sent] = numbers[(sender, rank)]
-    lost = [
-        key for key, sent in waiting.items() if any(not found[rank][place] for rank, place in sent)
-    ]
-    if lost:
-        raise Unreadable(f"rank {lost[0][1]} never receives what rank {lost[0][0]} sends")
+    for rank, place, call in calls:
+        if call.name in ("recv", "irecv"):
+            sent = waiting[call.partner, rank, call.label, call.tag]
+            if not sent:
+                raise Unreadable(f"rank {rank} receives what rank {call.partner} never sends")
+            numbers[call.partner, rank] += 1
+            found[rank][place] = found[call.partner][sent.popleft()] = numbers[call.partner, rank]
+    for (sender, receiver, *_), sent in waiting.items():
+        if sent:
+            raise Unreadable(f"rank {receiver} never receives what rank {sender} sends")
     return found
 
 
@@ -211,16 +207,9 @@ def _actions(rank: int, calls: Sequence[Call], tags: Sequence[int]) -> Iterator[
             yield f"{rank} {call.name} {call.partner} {tag} {call.size}"
         elif call.name == "wait" and call.request in ends:
             yield ends.pop(call.request)
-        elif call.name in ("bcast", "barrier"):
-            yield f"{rank} {call.name}" + (
-                f" {call.size} {call.partner}" if call.name == "bcast" else ""
-            )
-        elif call.name in ("reduce", "allreduce"):
-            root = f" {call.partner}" if call.name == "reduce" else ""
-            yield f"{rank} {call.name} {call.size} 0{root}"
         elif call.name in _COLLECTIVES:
-            root = f" {call.partner}" if call.name in ("gather", "scatter") else ""
-            yield f"{rank} {call.name} {call.size} {call.size}{root}"
+            sizes = _COLLECTIVES[call.name].format(size=call.size, root=call.partner)
+            yield f"{rank} {call.name}{sizes}"
     yield from ends.values()  # of sends that nobody waited for
     yield f"{rank} finalize"
 
@@ -240,51 +229,41 @@ def extrapolated(program: str, recordings: Mapping[int, Recording], ranks: int) 
         raise FalloffError(f"{why} from recordings on {', '.join(map(str, known))}: {remedy}")
     if ranks < known[0]:
         raise FalloffError(f"{why}: the smallest recording has {known[0]}; record it there")
-    classes = {count: _classes(recordings[count], count, why) for count in known}
-    largest = known[-1]
+    classes = {count: _classes(recordings[count], why) for count in known}
     made = {}
-    for name, calls in classes[largest].items():
+    for name in classes[known[-1]]:
         of_class = {count: classes[count][name] for count in known if name in classes[count]}
-        made[name] = _carried(
-            of_class, ranks, f"{why}: of its {name} rank" if name != "middle" else why
-        )
-    return tuple(
-        tuple(
-            replace(call, partner=_absolute(call, rank, ranks))
-            for call in made[_class(rank, ranks)]
-        )
-        for rank in range(ranks)
-    )
+        whose = why if name == "middle" else f"{why}: of its {name} rank"
+        made[name] = _carried(of_class, ranks, whose)
+    return tuple(_shifted(made[_class(rank, ranks)], rank, ranks) for rank in range(ranks))
 
 
 def _class(rank: int, ranks: int) -> str:
     return {0: "first", ranks - 1: "last"}.get(rank, "middle")
 
 
-def _absolute(call: Call, rank: int, ranks: int) -> int:
-    return (rank + call.partner) % ranks if call.name in _POINT_TO_POINT else call.partner
+def _shifted(calls: Sequence[Call], by: int, ranks: int) -> Tuple[Call, ...]:
+    """The calls with each partner so many ranks further, all around; a collective's root stays."""
+    return tuple(
+        replace(call, partner=(call.partner + by) % ranks) if call.name in _POINT_TO_POINT else call
+        for call in calls
+    )
 
 
-def _classes(recording: Recording, ranks: int, why: str) -> Dict[str, Tuple[Call, ...]]:
+def _classes(recording: Recording, why: str) -> Dict[str, Tuple[Call, ...]]:
     """The calls of the first, the middle and the last rank, partners as distances; times are means of the class."""
+    ranks = len(recording)
     members: Dict[str, List[Tuple[Call, ...]]] = defaultdict(list)
     for rank, calls in enumerate(recording):
-        distances = (
-            (call.partner - rank) % ranks if call.name in _POINT_TO_POINT else call.partner
-            for call in calls
-        )
-        members[_class(rank, ranks)].append(
-            tuple(replace(call, partner=partner) for call, partner in zip(calls, distances))
-        )
+        members[_class(rank, ranks)].append(_shifted(calls, -rank, ranks))
     found = {}
     for name, several in members.items():
         if len({tuple(replace(call, seconds=0.0) for call in calls) for calls in several}) > 1:
-            raise FalloffError(
-                f"{why}: on {ranks} ranks, those between the first and the last do not all make the same calls"
-            )
+            between = "those between the first and the last do not all make the same calls"
+            raise FalloffError(f"{why}: on {ranks} ranks, {between}")
         found[name] = tuple(
-            replace(calls[0], seconds=sum(call.seconds for call in calls) / len(calls))
-            for calls in zip(*several)
+            replace(alike[0], seconds=sum(call.seconds for call in alike) / len(alike))
+            for alike in zip(*several)
         )
     return found
 
@@ -292,35 +271,22 @@ def _classes(recording: Recording, ranks: int, why: str) -> Dict[str, Tuple[Call
 def _carried(of_class: Mapping[int, Tuple[Call, ...]], ranks: int, why: str) -> Tuple[Call, ...]:
     """One class's calls on another number of ranks, with distances as partners."""
     known = sorted(of_class)
-    largest = known[-1]
-    if (
-        len(
-            {
-                tuple((call.name, call.tag, call.request) for call in calls)
-                for calls in of_class.values()
-            }
-        )
-        > 1
-    ):
-        raise FalloffError(
-            f"{why}, the calls are not the same on {', '.join(map(str, known))} ranks"
-        )
-    times = {count: sum(call.seconds for call in of_class[count]) for count in known}
-    exponent = _time_exponent(times, why)
+    names = [[(call.name, call.tag, call.request) for call in of_class[count]] for count in known]
+    if any(each != names[0] for each in names):
+        counts = ", ".join(map(str, known))
+        raise FalloffError(f"{why}, the calls are not the same on {counts} ranks")
+    slower = (ranks / known[-1]) ** _time_exponent(
+        {count: sum(call.seconds for call in of_class[count]) for count in known}, why
+    )
     made = []
-    for calls in zip(*(of_class[count] for count in known)):
-        last = calls[-1]
-        distances = {count: call.partner for count, call in zip(known, calls)}
-        made.append(
-            replace(
-                last,
-                partner=_distance(distances, ranks, why)
-                if last.name in _POINT_TO_POINT
-                else last.partner,
-                size=_size({count: call.size for count, call in zip(known, calls)}, ranks, why),
-                seconds=last.seconds * (ranks / largest) ** exponent,
-            )
-        )
+    for alike in zip(*(of_class[count] for count in known)):
+        last = alike[-1]
+        partner = last.partner
+        if last.name in _POINT_TO_POINT:
+            distances = {count: call.partner for count, call in zip(known, alike)}
+            partner = _distance(distances, ranks, why)
+        size = _size({count: call.size for count, call in zip(known, alike)}, ranks, why)
+        made.append(replace(last, partner=partner, size=size, seconds=last.seconds * slower))
     return tuple(made)
 
 
@@ -335,18 +301,16 @@ def _distance(distances: Mapping[int, int], ranks: int, why: str) -> int:
 
 
 def _size(sizes: Mapping[int, int], ranks: int, why: str) -> int:
+    """The size [B] on another number of ranks by the power law through the fewest and the most."""
     (first, start), (last, end) = min(sizes.items()), max(sizes.items())
     if len(set(sizes.values())) == 1:
         return end
-    if 0 in sizes.values():
-        raise FalloffError(f"{why}, a message is empty on some numbers of ranks only")
-    exponent = math.log(end / start) / math.log(last / first)
-    if any(
-        abs(start * (count / first) ** exponent / size - 1) > _SIZE_OFF
-        for count, size in sizes.items()
-    ):
-        raise FalloffError(f"{why}, a message's size is no power of the number of ranks")
-    return round(end * (ranks / last) ** exponent)
+    if all(sizes.values()):
+        exponent = math.log(end / start) / math.log(last / first)
+        off = (start * (count / first) ** exponent / size - 1 for count, size in sizes.items())
+        if max(map(abs, off)) <= _SIZE_OFF:
+            return round(end * (ranks / last) ** exponent)
+    raise FalloffError(f"{why}, a message's size is no power of the number of ranks")
 
 
 def _time_exponent(times: Mapping[int, float], why: str) -> float:
@@ -358,9 +322,8 @@ def _time_exponent(times: Mapping[int, float], why: str) -> float:
     off = foretold / times[largest] - 1
     if abs(off) > _TIME_OFF:
         law = "the time that is computed is no power of the number of ranks"
-        raise FalloffError(
-            f"{why}, {law}: the others foretell {100 * off:+.0f} % on {largest} ranks"
-        )
+        said = f"the others foretell {100 * off:+.0f} % on {largest} ranks"
+        raise FalloffError(f"{why}, {law}: {said}")
     return _power_law(times, largest)[0]
 
 

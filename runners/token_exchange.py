@@ -55,10 +55,9 @@ def ends(point: Settings) -> List[Tuple[int, int]]:
     Both are numbers of nodes, with commas between them. Raises FalloffError when they are fewer than `pairs`, or a
     node is in two pairs.
     """
+    listed = (str(point[key]).split(",") for key in ("producers", "consumers"))
     try:
-        producers, consumers = (
-            list(map(int, str(point[key]).split(","))) for key in ("producers", "consumers")
-        )
+        producers, consumers = (list(map(int, nodes)) for nodes in listed)
     except ValueError:
         raise FalloffError("`producers` and `consumers` have to be nodes like 1,2,3") from None
     found = list(zip(producers, consumers))[: point["pairs"]]
@@ -81,26 +80,21 @@ def commands(point: Settings) -> List[Command]:
     pairs = ends(point)
     settings = [str(point[key]) for key in ("token_bytes", "runs", "warm_up_s", "window_s")]
     limit = point["runs"] * (point["warm_up_s"] + point["window_s"] + _MARGIN_S)
-    transport = point.get("transport", "tcp")
-    real_time = ["real-time"] if point.get("real_time") else []
-    if transport == "mpi":
-        if real_time:
-            reason = "processes of MPI wait by computing and would keep all else from running"
-            raise FalloffError(f"{reason}: leave `real_time` out")
-        ranks = [f"{producer - 1},{consumer - 1}" for producer, consumer in pairs]
-        return [
-            Command(("token_mpi", *settings, *ranks), ranks=max(map(max, pairs)), timeout_s=limit)
-        ]
-    if transport != "tcp":
+    transport, real_time = point.get("transport", "tcp"), point.get("real_time")
+    if transport not in ("tcp", "mpi"):
         raise FalloffError(f"tokens travel by tcp or mpi, not {transport!r}: correct `transport`")
-    consumers = [("consume", consumer) for _, consumer in pairs]
+    if transport == "mpi" and real_time:
+        reason = "processes of MPI wait by computing and would keep all else from running"
+        raise FalloffError(f"{reason}: leave `real_time` out")
+    if transport == "mpi":
+        argv = ("token_mpi", *settings, *(f"{one - 1},{other - 1}" for one, other in pairs))
+        return [Command(argv, ranks=max(map(max, pairs)), timeout_s=limit)]
+    roles = [("consume", consumer) for _, consumer in pairs]
     servers = []
-    for role, node in [*consumers, *(("produce", producer) for producer, _ in pairs)]:
-        serve = ("token", role, str(PORT), *real_time)
+    for role, node in [*roles, *(("produce", producer) for producer, _ in pairs)]:
+        serve = ("token", role, str(PORT), *(["real-time"] if real_time else []))
         servers.append(Command(serve, node=node, timeout_s=limit, background=True, listens=PORT))
-    addresses = [
-        f"{{node{producer}}}:{PORT},{{node{consumer}}}:{PORT}" for producer, consumer in pairs
-    ]
+    addresses = [f"{{node{one}}}:{PORT},{{node{other}}}:{PORT}" for one, other in pairs]
     coordinator = ("token", "coordinate", *settings, *addresses)
     return [*servers, Command(coordinator, node=pairs[0][0], timeout_s=limit)]
 
@@ -142,9 +136,9 @@ def results(text: str) -> List[Result]:
     found = table(text)
     by_pair = found.by_pair()
     scale = found.settings["token_bytes"] / found.settings["window_s"]
-    throughput = [[row.exchanges * scale for row in of_pair] for of_pair in by_pair]
-    round_trips = [[list(row.round_trips) for row in of_pair] for of_pair in by_pair]
-    exchanges = [[row.exchanges for row in of_pair] for of_pair in by_pair]
+    throughput = [[row.exchanges * scale for row in rows] for rows in by_pair]
+    round_trips = [[list(row.round_trips) for row in rows] for rows in by_pair]
+    exchanges = [[row.exchanges for row in rows] for rows in by_pair]
     readings = (
         Reading("token_throughput", throughput, "B/s"),
         Reading("token_round_trip", round_trips, "s"),
@@ -157,48 +151,44 @@ def table(text: str) -> Table:
     """The table in an output; raises as `results` does."""
     head = whole("token", text, _HEAD, _END)
     pairs, size, runs = map(int, head.groups()[:3])
-    warm_up, window = float(head[4]), float(head[5])
+    window = float(head[5])
     if not window:
         raise Unreadable("token's first line names a window of 0 s")
-    found = [match.groups() for match in _ROW.finditer(text)]
-    listed = [(int(run), int(pair)) for pair, _, run, *_ in found]
+    found = list(_ROW.finditer(text))
+    listed = [(int(row[3]), int(row[1])) for row in found]
     if not found or listed != list(product(range(1, runs + 1), range(1, pairs + 1))):
         raise Unreadable(f"token reports {len(found)} rows, not {pairs} pairs in {runs} runs")
-    if any((int(each[1]), float(each[5])) != (size, window) for each in found):
+    if any((int(row[2]), float(row[6])) != (size, window) for row in found):
         raise Unreadable("token's rows are of other tokens or windows than its first line")
-    rows = [
-        _row(int(pair), int(run), float(begin), int(exchanges), levels, mean, window)
-        for pair, _, run, begin, exchanges, _, levels, mean in found
-    ]
+    rows = [_row(match, window) for match in found]
     for first in range(0, len(rows), pairs):
         _require_common(rows[first : first + pairs], window)
     settings = {
         "pairs": pairs,
         "token_bytes": size,
         "runs": runs,
-        "warm_up_s": warm_up,
+        "warm_up_s": float(head[4]),
         "window_s": window,
         "transport": head[6].lower(),
     }
     return Table(settings, tuple(rows))
 
 
-def _row(
-    pair: int, run: int, begin: float, exchanges: int, levels_us: str, mean_us: str, window: float
-) -> Row:
+def _row(match: "re.Match[str]", window: float) -> Row:
     """One row; round trips follow each other, so all of them together cannot last longer than the
     window and the first, which began before it."""
+    pair, run, exchanges = int(match[1]), int(match[3]), int(match[5])
     where = f"pair {pair} in run {run}"
     if not exchanges:
         raise InvalidRun(f"{where} completed no exchange in its window: raise `window_s`")
-    levels, mean = [float(level) / 1e6 for level in levels_us.split()], float(mean_us) / 1e6
+    levels, mean = [float(level) / 1e6 for level in match[7].split()], float(match[8]) / 1e6
     least, most = levels[0], levels[-1]
     is_between = least * (1 - _ROUNDING) <= mean <= most * (1 + _ROUNDING)
     if not (least > 0 and levels == sorted(levels) and is_between):
         raise Unreadable(f"the round trips of {where} are no distribution")
     if exchanges * mean > (window + most) * (1 + _ROUNDING):
         raise Unreadable(f"the {exchanges} exchanges of {where} take longer than its window")
-    return Row(pair, run, begin, exchanges, tuple(levels), mean)
+    return Row(pair, run, float(match[4]), exchanges, tuple(levels), mean)
 
 
 def _require_common(rows: Sequence[Row], window: float) -> None:
@@ -206,9 +196,9 @@ def _require_common(rows: Sequence[Row], window: float) -> None:
     begins = [row.begin for row in rows]
     common = window - (max(begins) - min(begins))
     if common < _LEAST_IN_COMMON * window:
-        shared = f"{max(common, 0.0):.3f} of {window:g} s in common"
+        run, shared = rows[0].run, f"{max(common, 0.0):.3f} of {window:g} s in common"
         raise InvalidRun(
-            f"the pairs' windows in run {rows[0].run} had {shared}: do the nodes' clocks agree?"
+            f"the pairs' windows in run {run} had {shared}: do the nodes' clocks agree?"
         )
 
 

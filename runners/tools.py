@@ -10,10 +10,6 @@ from runners.record import FalloffError
 BUILT = Path(__file__).resolve().parent.parent / "build" / "tools" / "bin"
 PROBES = Path(__file__).resolve().parent / "probes"
 
-# `make setup` may not install it: in Debian it is in the section non-free.
-_NETPERF = "install it (Debian: section non-free) or name its path under [tools] of the testbed"
-_REMEDIES = {"netperf": _NETPERF, "netserver": _NETPERF}
-
 
 def find(name: str, configured: Mapping[str, str], built: Path = BUILT) -> str:
     """The path of the tool `name`; `configured` maps names of tools to paths of the user's choice.
@@ -33,6 +29,6 @@ def find(name: str, configured: Mapping[str, str], built: Path = BUILT) -> str:
         return chosen
     found = shutil.which(name) or shutil.which(str(built / name))
     if not found:
-        remedy = _REMEDIES.get(name, "run `make setup`")
+        remedy = "run `make setup`"
         raise FalloffError(f"{name} is neither on PATH nor among the tools built here: {remedy}")
     return found

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import browser
 import campaigns
-import netpipe
 import synthetic
 from local_testbed import LocalTestbed
 
@@ -16,13 +15,11 @@ import reporting
 import runners.campaign as engine
 from analysis import contrasts, derive, experiments, store
 from analysis.explorer import server
-from analysis.paths import PATHS, REFERENCE
+from analysis.paths import REFERENCE
 from runners.journal import Folder
-from runners.record import Execution, FalloffError, Transcript
-from runners.testbeds.emulated import open_testbed
+from runners.record import Execution, Transcript
 
 ROUNDS = 5
-IN_TURN = 15  # NetPIPE and token, a third of a second each
 
 
 class InstantTestbed(LocalTestbed):
@@ -64,27 +61,6 @@ def engine_overhead() -> None:
     tell("engine's overhead a trial (goal: at most 10 ms)", seconds(run), per=len(plan.trials()))
 
 
-def token_exchange() -> None:
-    """One pair's round trip by token against NetPIPE's, in turn over the same emulated cable."""
-    description = {**experiment.read_testbed("paths"), "cpu": {"baseline_s": 0.02}}
-    try:
-        with open_testbed(description, experiment.read_toml(PATHS, "paths")) as testbed:
-            for size in (4, 8192):
-                tools = (netpipe.netpipe, netpipe.token)
-                both = [
-                    [tool(testbed, "crossover", size) for tool in tools] for _ in range(IN_TURN)
-                ]
-                theirs, ours = (1e6 * statistics.median(times) for times in zip(*both))
-                ratios = [token / other for other, token in both]
-                print(
-                    f"round trip of {size} bytes: NetPIPE {theirs:.2f} us, token {ours:.2f} us, ratio (goal: at most 1.02) "
-                    f"{statistics.median(ratios):.3f}  ({min(ratios):.3f} to {max(ratios):.3f}, {IN_TURN} rounds)",
-                    flush=True,
-                )
-    except FalloffError as error:
-        print(f"round trips of token and NetPIPE are left out: {error}")
-
-
 def analysis() -> None:
     """From stored transcripts to verdicts, and the whole report, once."""
     folder = REFERENCE / "hpl_scaling-scale_model"
@@ -117,22 +93,21 @@ def explorer() -> None:
     with tempfile.TemporaryDirectory() as folder, browser.chromium() as chromium:
         store.save(synthetic.campaign(blocks=blocks), Path(folder) / "many.nc")
         for what, place in (("reference", None), (f"{12 * blocks} trials", Path(folder))):
-            served = server.serve(place)
             first, answers = [], []
-            for _ in range(ROUNDS):
-                begin = time.perf_counter()
-                page = browser.opened(chromium, served.address)
-                first.append(time.perf_counter() - begin)
-                page.wait_for_timeout(3000)  # the first fit is over
-                answers.append(page.locator(".compact button").first.evaluate(browser.ANSWER) / 1e3)
-                page.context.close()
+            with server.serve(place) as served:
+                for _ in range(ROUNDS):
+                    begin = time.perf_counter()
+                    page = browser.opened(chromium, served.address)
+                    first.append(time.perf_counter() - begin)
+                    page.wait_for_timeout(3000)
+                    button = page.locator(".compact button").first
+                    answers.append(button.evaluate(browser.ANSWER) / 1e3)
+                    page.context.close()
             tell(f"explorer, {what}: first plot (goal: 2 s)", first, unit="s")
             tell(f"explorer, {what}: a widget's answer (goal: 100 ms)", answers)
-            served.stop()
 
 
 if __name__ == "__main__":
     engine_overhead()
-    token_exchange()
     analysis()
     explorer()

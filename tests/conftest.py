@@ -1,20 +1,15 @@
-"""How all tests run, and what several files share: the whole suite has to stay within minutes."""
+"""How all tests run: the whole suite has to stay within minutes."""
 
 import atexit
 import fcntl
-import json
 import os
 import shutil
 import signal
 import tempfile
 from contextlib import contextmanager
-from types import SimpleNamespace
 
-import command_line
 import pytest
 from hypothesis import settings
-
-from analysis import paths
 
 # Thirty of the usual hundred, however long each takes: another machine may have the processor in between. They are the
 # same everywhere, so that what fails on another machine fails because of it; `make fuzz` draws its own.
@@ -32,9 +27,8 @@ atexit.register(shutil.rmtree, LOCKS, ignore_errors=True)
 
 collect_ignore = ["cluster"]  # asked for by itself: `make test-cluster`
 
-# What takes longest begins first, so that no process is left alone with it at the end. Whoever comes later finds the
-# report of the references made, and does not wait for it.
-LONG = ("test_notebooks", "test_explorer_page", "test_explorer_static", "test_trust")
+# What takes longest begins first, so that no process is left alone with it at the end.
+LONG = ("test_notebooks", "test_explorer_page", "test_suspects", "test_network", "test_experiments")
 
 
 def pytest_collection_modifyitems(items):
@@ -62,24 +56,3 @@ def _turn(config, kind: int):
             yield
         finally:
             fcntl.flock(room, fcntl.LOCK_UN)  # for a forked child too, which may have it open still
-
-
-@pytest.fixture(scope="session")
-def stored(request, tmp_path_factory):
-    """The report of the stored references, made once for all processes of the suite: how its command ended (`code`, `out`,
-    `err`), its `folder`, and where its `notebooks` lie."""
-    shared = tmp_path_factory.getbasetemp()
-    if hasattr(
-        request.config, "workerinput"
-    ):  # one of several processes: what they have in common is one level up
-        shared = shared.parent
-    folder, notebooks, ended = shared / "stored", shared / "notebooks", shared / "ended.json"
-    with open(shared / "stored.lock", "w") as lock, pytest.MonkeyPatch.context() as patch:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not ended.exists():
-            patch.setattr(paths, "EXECUTED", notebooks)
-            done = command_line.run("report", "--preset", "stored", "--out", str(folder))
-            ended.write_text(
-                json.dumps({"code": done.returncode, "out": done.stdout, "err": done.stderr})
-            )
-    return SimpleNamespace(folder=folder, notebooks=notebooks, **json.loads(ended.read_text()))

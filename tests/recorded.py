@@ -6,13 +6,19 @@ comes from a campaign's own trial; `results`, or `no_result` with the reason, wh
 project's own.
 """
 
-import importlib
 import json
 from pathlib import Path
 
-from runners.record import Execution, Outcome, Transcript, Trial, judge
+from runners import runner_named
+from runners.record import Execution, FalloffError, Outcome, Transcript, Trial, Unreadable, judge
 
 FOLDER = Path(__file__).resolve().parent / "transcripts"
+
+# Of what is there, right whichever part that is; not what the whole output gives. A residual names no row: that one lost
+# block of lines brings no other's is asked in test_hpl.py.
+OF_WHAT_IS_THERE = ("rtt_mean", "goodput_interval", "hpl_residual")
+# Streams, or an interval of them, that would be a whole run where the rest is lost: no reader could tell.
+SEVERAL_STREAMS = ("3.12-text-parallel", "2.1.8-parallel", "2.0-intervals")
 
 
 def cases(tool: str = "*") -> list[str]:
@@ -37,15 +43,52 @@ def judged(tool: str, stdout: str, point: dict) -> Outcome:
     trial = Trial("t1", "point", tool, 1, 1, point)
     execution = Execution(tool, (tool,), stdout, "", 0, 0.0, 1.0)
     transcript = Transcript(trial, "here", "emulated", (execution,), {}, {})
-    return judge(transcript, importlib.import_module(f"runners.{tool}").RUNNER.parse)
+    return judge(transcript, runner_named(tool).parse)
 
 
 def listed(tool: str, output: str) -> list[dict]:
     """What `falloff import --print` lists of an output: each result's settings with its readings or its refusal."""
-    found = importlib.import_module(f"runners.{tool}").RUNNER.results(output)
     return [
         {**result.settings, **({"refused": result.refused} if result.refused else {})}
         | ({"note": result.note} if result.note else {})
         | {reading.name: reading.value for reading in result.readings}
-        for result in found
+        for result in runner_named(tool).results(output)
     ]
+
+
+def values(tool: str, output: str, name: str) -> list:
+    """The values of a reading in all results of an output."""
+    return [result[name] for result in listed(tool, output) if name in result]
+
+
+def refusals(tool: str, output: str) -> str:
+    """Why results of an output are refused, or the output itself; empty when all are read."""
+    try:
+        return " ".join(result.refused for result in runner_named(tool).results(output))
+    except Unreadable as reason:
+        return str(reason)
+
+
+def usable(tool: str, output: str) -> list:
+    """The usable results of an output; none when it is refused, and whatever is not FalloffError is raised."""
+    try:
+        return [result for result in runner_named(tool).results(output) if result.readings]
+    except FalloffError:
+        return []
+
+
+def rows(result) -> list[frozenset]:
+    """A result as rows: of lists that belong together one for each place, of single numbers one for all."""
+    found = {one.name: one.value for one in result.readings if one.name not in OF_WHAT_IS_THERE}
+    lists = {name: value for name, value in found.items() if isinstance(value, list)}
+    single = frozenset((name, shown(value)) for name, value in found.items() if name not in lists)
+    listed_ = [single] if single else []
+    for place in range(max(map(len, lists.values()), default=0)):
+        there = {name: shown(value[place]) for name, value in lists.items() if place < len(value)}
+        listed_.append(frozenset(there.items()))
+    return listed_
+
+
+def shown(value) -> str:
+    """A value to compare: the order of lines may change a computed number's last digits."""
+    return f"{value:.9g}" if isinstance(value, float) else repr(value)

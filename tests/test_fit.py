@@ -7,9 +7,11 @@ import warnings
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from command_line import run
 from curves import HPL_X, TRUTHS, noisy
 from scipy import stats
 
+from analysis import models, tables
 from analysis.fitting.adequacy import LEVEL, follows
 from analysis.fitting.block_fit import fit_blocks
 from analysis.fitting.compare import compare
@@ -293,3 +295,24 @@ def test_close_is_near_enough_without_scatter():
     values = runs(10 + X, 0.001)
     values[2:, 3] = values[:, 6] = np.nan
     assert follows(values, 10 + X, 2)
+
+
+def test_models_have_the_names_that_people_know(tmp_path):
+    """usl, amdahl and hockney work beside the long ones."""
+    assert models.find("usl") is models.find("universal_scalability")
+    assert {models.find(name).name for name in ("Amdahl", "hockney")} == {"amdahl", "hockney"}
+    table = tmp_path / "mine.csv"
+    rows = [f"{n},{100 * n / (1 + 0.05 * (n - 1))}" for n in (1, 2, 4, 8, 16)]
+    table.write_text("nodes,rate\n" + "\n".join(rows) + "\n")
+    fit = json.loads(run("fit", "usl", str(table), "--x", "nodes", "--y", "rate").stdout)
+    assert fit["estimates"]["sigma"] == pytest.approx(0.05, rel=1e-3)
+
+
+def test_a_word_in_a_column_of_numbers_is_named(tmp_path):
+    """With the line and the word."""
+    table = tmp_path / "mine.csv"
+    table.write_text("nodes,rate\n1,10\n2,fast\n4,40\n")
+    done = run("fit", "constant", str(table), "--x", "nodes", "--y", "rate")
+    assert done.returncode == 1 and "'fast' in line 3" in done.stderr
+    with pytest.raises(FalloffError, match="numbers belong"):
+        tables.require_numbers(tables.read(table, "nodes", "rate"), "nodes", "rate")

@@ -4,13 +4,10 @@ import math
 from dataclasses import replace
 
 import pytest
-import recorded
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import experiment
 from runners import flows
-from runners.record import FalloffError, Trial, Unreadable, judge
+from runners.record import FalloffError, Trial, judge
 from runners.testbeds import simulated
 from runners.two_level import TwoLevel
 
@@ -70,41 +67,27 @@ def test_an_uplink_is_shared_fairly_and_the_rest_is_used():
     assert found["flow_makespan"] == [after(3)] and found["flow_mean"] == [after((3 * 3 + 1.5) / 4)]
 
 
-PLACEMENTS = st.sampled_from(["in_order", "shuffled"])
-NETWORKS = st.builds(
-    TwoLevel,
-    nodes=st.integers(2, 40),
-    node_bandwidth=st.just(RATE),
-    nodes_per_edge=st.integers(1, 7),
-    uplinks=st.integers(1, 2),
-    uplink_bandwidth=st.floats(0.1 * RATE, 10 * RATE),
-    edges_per_card=st.integers(1, 4),
-    card_bandwidth=st.floats(RATE, 10 * RATE) | st.just(math.inf),
-    core_bandwidth=st.floats(RATE, 40 * RATE) | st.just(math.inf),
-    latency=st.just(LATENCY),
-)
-
-
 @needs_simgrid
-@given(network=NETWORKS, pattern=st.sampled_from(list(flows.PATTERNS)), placement=PLACEMENTS)
-@settings(max_examples=6, deadline=None)
-def test_no_network_is_faster_than_one_without_oversubscription(network, pattern, placement):
+@pytest.mark.parametrize("placement", ["in_order", "shuffled"])
+@pytest.mark.parametrize(("uplink", "card"), [(0.3 * RATE, math.inf), (2 * RATE, 3 * RATE)])
+def test_no_network_is_faster_than_one_without_oversubscription(uplink, card, placement):
     """A tree has all limits of the crossbar and some more; one whose uplinks carry everything has no more."""
-    wanted = {"nodes": network.nodes, "pattern": pattern, "placement": placement}
-    crossbar = run(**wanted)["flow_makespan"]
-    assert all(
-        slow >= (1 - 1e-9) * fast
-        for slow, fast in zip(run(network, **wanted)["flow_makespan"], crossbar)
+    network = replace(
+        FREE, nodes_per_edge=5, uplinks=1, uplink_bandwidth=uplink, card_bandwidth=card
     )
-    wide = replace(
-        network, uplink_bandwidth=7 * RATE, card_bandwidth=math.inf, core_bandwidth=math.inf
-    )
-    assert run(wide, **wanted)["flow_makespan"] == pytest.approx(crossbar, rel=1e-9)
+    crossbar = run(placement=placement)["flow_makespan"]
+    slower = [
+        slow / fast
+        for slow, fast in zip(run(network, placement=placement)["flow_makespan"], crossbar)
+    ]
+    assert min(slower) >= 1 - 1e-9 and max(slower) > 1.2
+    wide = replace(network, uplink_bandwidth=7 * RATE, card_bandwidth=math.inf)
+    assert run(wide, placement=placement)["flow_makespan"] == pytest.approx(crossbar, rel=1e-9)
 
 
-@given(
-    nodes=st.integers(2, 60), pattern=st.sampled_from(list(flows.PATTERNS)), placement=PLACEMENTS
-)
+@pytest.mark.parametrize("placement", ["in_order", "shuffled"])
+@pytest.mark.parametrize("pattern", flows.PATTERNS)
+@pytest.mark.parametrize("nodes", [2, 3, 60])
 def test_patterns_are_what_they_are_called(nodes, pattern, placement):
     """Nobody sends to itself; each node sends and receives as often as its pattern says; a run repeats itself."""
     point = {**POINT, "nodes": nodes, "pattern": pattern, "placement": placement}
@@ -132,21 +115,3 @@ def test_what_cannot_be_asked_for_is_refused(wrong, reason):
     """One line with what was asked for and what there is."""
     with pytest.raises(FalloffError, match=reason):
         flows.commands({**POINT, **wrong})
-
-
-TABLE = recorded.text("flows/3.32-permutation")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "reason"),
-    [
-        ("  2      12", "  4      12", "3 rows that are not those of 3 runs"),
-        ("3 runs", "4 runs", "3 rows that are not those of 4 runs"),
-        ("1.420510850473115e-02", "1.720510850473115e-02", "not between 0 and the longest"),
-        ("1.420510850473115e-02", "0.000000000000000e+00", "not between 0 and the longest"),
-    ],
-)
-def test_a_table_that_contradicts_itself_is_refused(old, new, reason):
-    """No number is made of it."""
-    with pytest.raises(Unreadable, match=reason):
-        flows.results(TABLE.replace(old, new))

@@ -7,15 +7,12 @@ import subprocess
 
 import pytest
 import recorded
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from runners import frame_limit
 from runners.probes import frame_limit as probe
-from runners.record import Execution, InvalidRun, Transcript, Trial, Unreadable
+from runners.record import Execution, InvalidRun, Transcript, Trial
 from runners.testbeds import netns
 
-HERE = probe.Source("10.9.0.1", 9000)
 HEAD = "frame_limit: 10.9.0.1 to 10.9.0.2, payloads from {} to {} B, 10 requests a batch, interface MTU 9000 B"
 LINK = {"sender": 1, "receiver": 3}
 
@@ -26,38 +23,34 @@ def summary(sent, received, errors=""):
     return f"\n--- 10.9.0.2 ping statistics ---\n{counted}\n"
 
 
-def replies(*sequence, size=1460, name="icmp_seq"):
+def replies(*sequence, size=1460):
     """Lines of replies to requests of 1452 bytes."""
-    return "".join(
-        f"{size} bytes from 10.9.0.2: {name}={number} ttl=64 time=0.1 ms\n" for number in sequence
-    )
+    line = "{} bytes from 10.9.0.2: icmp_seq={} ttl=64 time=0.1 ms\n"
+    return "".join(line.format(size, number) for number in sequence)
+
+
+LOST = summary(3, 0, " +3 errors,")
 
 
 @pytest.mark.parametrize(
     ("output", "outcome"),
     [
         (replies(1, 2, 3) + summary(3, 3), "carried"),
-        (replies(1, 2, name="icmp_req") + summary(3, 2), "carried"),
         (replies(1, 2) + summary(4, 2), "unclear"),
         (replies(1, 1, 1) + summary(3, 3), "unclear"),
         (summary(3, 0), "silent"),
         (summary(3, 0) + 3 * "ping: sendmsg: No buffer space available\n", "silent"),
-        (summary(3, 0, " +3 errors,") + 3 * "ping: local error: message too long, mtu=9000\n", "local"),
-        (summary(3, 0, " +3 errors,") + 3 * "ping: local error: Message too long, mtu=9000\n", "local"),
-        (3 * "From 10.9.0.1 icmp_seq=1 Frag needed and DF set (mtu = 9000)\n" + summary(0, 0, " +3 errors,"),
-         "local"),
-        (summary(3, 0, " +3 errors,") + 3 * "ping: local error: message too long, mtu=1480\n", "router"),
-        ("From 10.9.0.3 icmp_seq=1 Frag needed and DF set (mtu = 1480)\n" + summary(3, 0, " +3 errors,")
-         + 2 * "ping: local error: message too long, mtu=1480\n", "router"),
-        ("From 10.9.0.3 (10.9.0.3) icmp_seq=1 Frag needed and DF set (mtu = 1492)\n" + summary(1, 0), "router"),
-        ("From 10.9.0.1 icmp_seq=1 Destination Host Unreachable\n" + summary(3, 0, " +3 errors,"), "unclear"),
+        (LOST + 3 * "ping: local error: message too long, mtu=9000\n", "local"),
+        (LOST + 3 * "ping: local error: Message too long, mtu=1480\n", "router"),
+        ("From 10.9.0.3 (10.9.0.3) icmp_seq=1 Frag needed and DF set (mtu = 1480)\n" + LOST, "router"),
+        ("From 10.9.0.1 icmp_seq=1 Destination Host Unreachable\n" + LOST, "unclear"),
         ("ping: sendmsg: Operation not permitted\n" + summary(3, 0), "unclear"),
         (replies(1, 2, 3, size=76) + summary(3, 3), "unclear"),
     ],
 )  # fmt: skip
 def test_what_ping_says_of_a_size(output, outcome):
-    """Words of several versions of iputils: each tells where the request was lost, or that nobody knows."""
-    tried = probe.read(output, 1452, HERE)
+    """Each word of iputils tells where the request was lost, or that nobody knows."""
+    tried = probe.read(output, 1452, 9000)
     assert tried.outcome == outcome
     assert bool(tried.said) == ("ping: " in output or "From " in output or "76 bytes" in output)
 
@@ -84,8 +77,9 @@ def values(text):
     return {reading.name: reading.value for reading in frame_limit.readings(text)}
 
 
-@settings(max_examples=300)
-@given(mtu=st.integers(68, 65535), loss=st.floats(0, 0.2), seed=st.integers())
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("loss", [0, 0.05, 0.2])
+@pytest.mark.parametrize("mtu", [68, 69, 1500, 8982, 65534, 65535])
 def test_any_limit_is_found_exactly_or_undecided(mtu, loss, seed):
     """With up to 20 % loss no limit is off by a byte."""
     tries = probe.search(path(mtu - 28, loss, seed), frame_limit.LEAST, frame_limit.MOST)
@@ -101,52 +95,17 @@ def test_any_limit_is_found_exactly_or_undecided(mtu, loss, seed):
         }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        ("8954        10       10  carried", "8954        10        3  carried", "3 of 10 replies is not carried"),
-        ("8954        10       10  carried\n", "", "did not end"),
-        ("8955        10        0  silent\n", "", "did not end"),
-        ("8941        10       10  carried", "8941        10        0  silent", "a smaller one was not"),
-        ("8941        10       10  carried", "8941        10       10  fine", "not its own"),
-        ("end of frame_limit", "", "cut off"),
-    ],
-)  # fmt: skip
-def test_a_table_that_contradicts_itself_is_refused(before, after, said):
-    """No limit is read from a search that did not find one."""
-    text = recorded.text("frame_limit/20221126-silent")
-    assert before in text
-    last = text.rindex(before)
-    with pytest.raises(Unreadable, match=said):
-        frame_limit.readings(text[:last] + after + text[last + len(before) :])
-
-
 def test_both_directions_have_readings_of_their_own():
     """The second probe runs on the receiver; what it finds has the suffix that other tools use."""
-    forward, reverse = frame_limit.commands({**LINK, "direction": "both"})
-    assert (forward.node, forward.argv[1]) == (1, "{node3}") and (
-        reverse.node,
-        reverse.argv[1],
-    ) == (3, "{node1}")
-    executions = [
-        Execution(
-            "frame_limit", (), recorded.text(f"frame_limit/20221126-{case}"), "", 0, start, 1.0
-        )
-        for start, case in enumerate(("router", "local"))
-    ]
+    probes = frame_limit.commands({**LINK, "direction": "both"})
+    assert [(one.node, one.argv[1]) for one in probes] == [(1, "{node3}"), (3, "{node1}")]
+    texts = [recorded.text(f"frame_limit/20221126-{case}") for case in ("router", "local")]
+    ran = tuple(Execution("frame_limit", (), text, "", 0, 0.0, 1.0) for text in texts)
     trial = Trial("t", "point", "frame_limit", 1, 1, {})
-    transcript = Transcript(trial, "here", "emulated", tuple(executions), {}, {})
+    transcript = Transcript(trial, "here", "emulated", ran, {}, {})
     found = {reading.name: reading.value for reading in frame_limit.parse(transcript)}
     assert (found["frame_fault"], found["frame_fault_reverse"]) == ("router", "local")
     assert found["frame_mtu_reverse"] == 1480
-
-
-def run(first_on_path, *words, space=()):
-    """Run the probe with another PATH, as on a node."""
-    environment = {**os.environ, "PATH": f"{first_on_path}:{os.environ['PATH']}"}
-    return subprocess.run(
-        [*space, probe.__file__, *words], capture_output=True, text=True, env=environment
-    )
 
 
 @pytest.fixture
@@ -179,9 +138,10 @@ def batch(space, lines):
     os.geteuid() != 0 or not all(map(shutil.which, ("ip", "unshare", "ping"))), reason="needs root"
 )
 @pytest.mark.parametrize(("source", "target"), [("n1", "10.9.0.2"), ("n2", "10.9.0.1")])
-def test_a_silent_switch_is_found_exactly(switch, source, target, tmp_path):
+def test_a_silent_switch_is_found_exactly(switch, source, target):
     """Frames of 8996 bytes pass, larger ones vanish: the limit of the published switches, from either end."""
-    done = run(tmp_path, target, "8950", "8956", "3", space=netns.inside(switch[source]))
+    argv = [*netns.inside(switch[source]), probe.__file__, target, "8950", "8956", "3"]
+    done = subprocess.run(argv, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert values(done.stdout) == {
         "frame_payload": 8954, "frame_mtu": 8982, "frame_bytes_largest": 8996, "frame_fault": "silent"

@@ -1,13 +1,16 @@
 """`falloff import`: results that somebody has become measured evidence, and nothing is made up about them."""
 
+import json
+
 import foreign_hpl
 import numpy as np
 import pytest
 import recorded
 from command_line import run
+from test_hpl import DECK
 
 from analysis import given_settings, imported_hpl, importing, paths, schema, store
-from runners import runner_named
+from runners import hpl_dat, payload, runner_named
 from runners.journal import Folder
 from runners.manifest import pack
 from runners.record import FalloffError, Result, Unreadable
@@ -15,6 +18,8 @@ from runners.record import FalloffError, Result, Unreadable
 RPEAK = 44.8e9
 SHARES = {"gige": {1: 0.81, 2: 0.72, 4: 0.66}, "10gige": {1: 0.80, 2: 0.79, 4: 0.78}}
 KNOWN = {"rpeak": RPEAK, "ranks_per_node": 4}
+TITLE = "HPLinpack 2.3  --  High-Performance Linpack benchmark  --   December 2, 2018\n"
+CANCELLED = "slurmstepd: error: *** JOB 4242 ON n01 CANCELLED AT 2024-03-21T10:02:20 DUE TO TIME LIMIT ***\n"
 BY_FOLDER = [("gige/*", {"interconnect": "gige"}), ("10gige/*", {"interconnect": "10gige"})]
 
 
@@ -89,25 +94,8 @@ def test_what_is_not_known_is_not_made_up(outputs, tmp_path, common, table, kind
     assert study.best.low.notna().all() == bool(table)
 
 
-def test_a_testbed_gives_its_rpeak(outputs):
-    """The peak of a described cluster's node serves, unless another is given."""
-    machine = {"rpeak": {"value": 44.8e9}}
-    for given, peak in (({}, 44.8e9), ({"rpeak": 2e9}, 2e9)):
-        found = importing.read("hpl", [outputs], given, (), machine)
-        assert {one.trial.point["rpeak"] for one in found.transcripts} == {peak}
-
-
-def test_a_single_run_is_one_point_with_a_note(tmp_path):
-    """No interval is drawn from one run, and the note says so."""
-    foreign_hpl.folder_of_runs(tmp_path / "one", {"gige": {2: 0.7}}, RPEAK, repeats=1)
-    study, notes = hpl_of(tmp_path, [tmp_path / "one"], KNOWN)
-    (point,) = study.best.itertuples()
-    assert point.runs == 1 and np.isnan([point.low, point.high]).all()
-    assert "a single run, without an interval: 1 of 1." in notes and "no verdict" in notes
-
-
-def test_other_settings_are_no_repeats(tmp_path):
-    """Runs with another NB are another point; the best settings stand for their number of nodes."""
+def test_only_equal_settings_are_repeats(tmp_path):
+    """Runs with another NB are another point, the best of which stands; one run has no interval, and the note says so."""
     for NB, rates in ((96, (50.0, 51.0)), (128, (60.0, 61.0, 62.0))):
         for number, rate in enumerate(rates):
             (tmp_path / f"{NB}-{number}.out").write_text(foreign_hpl.output(rate, NB=NB))
@@ -115,6 +103,10 @@ def test_other_settings_are_no_repeats(tmp_path):
     (point,) = study.best.itertuples()
     assert (point.NB, point.runs) == (128, 3) and point.mean == pytest.approx(61, rel=1e-3)
     assert len(study.runs) == 5 and "best of up to 2 settings" in notes
+    study, notes = hpl_of(tmp_path, [tmp_path / "128-0.out"], {"nodes": 2})
+    (point,) = study.best.itertuples()
+    assert point.runs == 1 and np.isnan([point.low, point.high]).all()
+    assert "a single run, without an interval: 1 of 1." in notes and "no verdict" in notes
 
 
 def test_what_cannot_be_used_stays_with_its_reason(tmp_path, falloff):
@@ -128,14 +120,9 @@ def test_what_cannot_be_used_stays_with_its_reason(tmp_path, falloff):
     assert np.isfinite(dataset.hpl_rate.values[:4]).tolist() == [False, False, True, True]
     notes = imported_hpl.analyse(dataset).notes
     assert "cannot be used, as the list says: " in notes[0] and "mixed precision" in notes[1]
-    code, _, err = falloff("hpl", files[0])
-    assert code == 1 and "no result of HPL can be used: the residual check FAILED" in err
-
-
-def test_only_mixed_precision_is_said_to_be_that(tmp_path, falloff):
-    """A file of HPL-AI alone did reach its end; it is no share of Rpeak."""
-    code, _, err = falloff("hpl", recorded.FOLDER / "hpl" / "nvidia-hpl-ai.txt")
-    assert code == 1 and "mixed precision (HPL-AI)" in err and "End of Tests" not in err
+    for file, said in ((files[0], "the residual check FAILED"), (files[3], "mixed precision")):
+        code, _, err = falloff("hpl", file)
+        assert code == 1 and "no result of HPL can be used: " in err and said in err
 
 
 def test_a_grid_that_is_no_multiple_of_the_ranks_is_said(outputs, tmp_path):
@@ -143,14 +130,6 @@ def test_a_grid_that_is_no_multiple_of_the_ranks_is_said(outputs, tmp_path):
     _, notes = hpl_of(tmp_path, [outputs], {"ranks_per_node": 3})
     assert "2 x 2 processes are no multiple of ranks_per_node = 3" in notes
     assert "--set ranks_per_node=R" not in notes
-
-
-def test_notes_on_what_was_not_understood_are_printed(tmp_path, falloff):
-    """A damaged row is not left out without a word."""
-    latency = recorded.text("osu/5.4.3-latency")
-    (tmp_path / "osu.txt").write_text(latency.replace("2.80\n", "2,80\n", 1))
-    code, _, err = falloff("osu", tmp_path / "osu.txt")
-    assert code == 0 and "osu.txt: 1 line was not understood" in err
 
 
 def test_a_run_that_two_files_hold_counts_once(tmp_path):
@@ -174,12 +153,11 @@ def test_what_a_file_says_must_not_be_contradicted(outputs, tmp_path):
 def test_other_files_and_copies_are_left_out_and_named(outputs, falloff):
     """A deck, a text and a copy of a run beside the outputs: a line each, and no second run of one."""
     output = (outputs / "gige" / "1-0.out").read_text()
-    deck = recorded.FOLDER.parent / "decks" / "appendix.dat"
     (outputs / ".git").mkdir()
     (outputs / ".git" / "old.out").write_text(output)
     (outputs / "gige" / "copy.out").write_text(output)
     (outputs / "README").write_text("Dear all,\n")
-    (outputs / "HPL.dat").write_text(deck.read_text())
+    (outputs / "HPL.dat").write_text(hpl_dat.render(DECK))
     code, out, err = falloff("hpl", outputs)
     assert code == 0 and len(err.splitlines()) == 3 and out.startswith("18 results in 18 files")
     assert "HPL.dat: it is an HPL.dat input deck" in err and "README: not an output of HPL" in err
@@ -215,22 +193,21 @@ def test_every_result_of_a_real_output_is_kept(tool, tmp_path):
     files = [recorded.FOLDER / f"{case}.txt" for case in recorded.cases(tool)]
     found = importing.read(tool, files, {"interconnect": "gige"})
     dataset = store.assemble(importing.keep(found, tmp_path / "raw"))
-    results = [result for source in found.sources for result in listed(tool, source.text)]
+    results = [result for source in found.sources for result in results_of(tool, source.text)]
     assert dataset.sizes["trial"] == len(results)
     assert len(importing.summary(dataset).splitlines()) == 1 + len(results)
     for number, result in enumerate(results):
         assert (dataset.status.values[number] == "ok") == bool(result.readings)
         for reading in result.readings:
-            kept, value = dataset[reading.name].values[number], np.ravel(reading.value)
+            kept, value = dataset[reading.name].values[number], reading.value
             assert dataset[reading.name].attrs.get("units", "") == reading.unit
-            if isinstance(reading.value, str):
-                assert kept == reading.value
-            else:
-                same = pytest.approx(value.astype(float), nan_ok=True)
-                assert np.ravel(kept)[: len(value)] == same
+            if not isinstance(value, str):
+                value = np.ravel(value).astype(float)
+                kept, value = np.ravel(kept)[: len(value)], pytest.approx(value, nan_ok=True)
+            assert kept == value
 
 
-def listed(tool, text):
+def results_of(tool, text):
     """The results of a text; one without a reading when there is none."""
     try:
         return runner_named(tool).results(text)
@@ -239,37 +216,27 @@ def listed(tool, text):
 
 
 @pytest.mark.parametrize(
-    ("words", "answer"),
+    ("words", "table", "answer"),
     [
-        (["nods=4"], "'nods' is unknown; there are interconnect, nodes,"),
-        (["nodes=4", "nodes=8"], "nodes is set twice"),
-        (["nodes=2.5"], "is no whole number from 1"),
-        (["rpeak=3072"], "one node's, in flop/s"),
-        (["interconnect=$x$"], "is no plain name"),
-        (["evidence=emulated"], "'evidence' is unknown"),
+        ("nods=4", None, "'nods' is unknown; there are interconnect, nodes,"),
+        ("nodes=4 nodes=8", None, "nodes is set twice"),
+        ("nodes=2.5", None, "is no whole number from 1"),
+        ("rpeak=3072", None, "one node's, in flop/s"),
+        ("interconnect=$x$", None, "is no plain name"),
+        ("evidence=emulated", None, "'evidence' is unknown"),
+        ("", "", "needs a first line"),
+        ("", "file,nodes\n1-0.out\n", "line 2: it has not one cell"),
+        ("", "file,nods\n*.out,4\n", "line 2: 'nods' is unknown"),
+        ("", "file,nodes\n*.log,4\n", "*.log names none of the imported files"),
     ],
 )
-def test_a_wrong_setting_is_named(words, answer, outputs, falloff):
+def test_a_wrong_setting_or_map_is_named(words, table, answer, outputs, tmp_path, falloff):
     """Nothing is guessed from a typing error: one line, exit code 1."""
-    pairs = [part for word in words for part in ("--set", word)]
-    code, out, err = falloff("hpl", outputs, *pairs)
-    assert (code, out, len(err.splitlines())) == (1, "", 1) and answer in err
-
-
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ("", "needs a first line"),
-        ("file,nodes\n1-0.out\n", "line 2: it has not one cell"),
-        ("file,nods\n*.out,4\n", "line 2: 'nods' is unknown"),
-        ("file,nodes\n*.log,4\n", "*.log names none of the imported files"),
-    ],
-)
-def test_a_wrong_map_is_named(text, answer, outputs, tmp_path, falloff):
-    """A table that does not fit the files is refused with the line."""
-    table = tmp_path / "map.csv"
-    table.write_text(text)
-    code, out, err = falloff("hpl", outputs, "--map", table)
+    given = [part for word in words.split() for part in ("--set", word)]
+    if table is not None:
+        (tmp_path / "map.csv").write_text(table)
+        given += ["--map", tmp_path / "map.csv"]
+    code, out, err = falloff("hpl", outputs, *given)
     assert (code, out, len(err.splitlines())) == (1, "", 1) and answer in err
 
 
@@ -285,8 +252,51 @@ def test_rows_of_a_map_apply_in_order(tmp_path):
     assert given_settings.of_file("gige/small.out", {"nodes": 1}, rows) == small
 
 
-def test_what_is_not_there_ends_in_a_line(tmp_path):
-    """A missing file, and a folder without any output, are named."""
-    for given, answer in ((tmp_path / "none", "no file or folder"), (tmp_path, "no output of hpl")):
-        with pytest.raises(FalloffError, match=answer):
-            importing.read("hpl", [given], {})
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (" \n\n", "it is empty"),
+        (b"\x7fELF\x02\x01\0\0", "it is binary data"),
+        (bytes(range(128, 256)), "it is binary data"),
+        (b"\x1f\x8b\x08\0\0", "it is compressed"),
+        (hpl_dat.render(DECK), "it is an HPL.dat input deck"),
+        ('{"a": 1}', "it is JSON of another program"),
+        ("<!DOCTYPE html><html>", "it is a web page"),
+        ("#!/bin/bash\n#SBATCH -N 2\nsrun xhpl\n", "it is a batch script"),
+        ("Intel(R) Optimized LINPACK Benchmark data\n", "Intel's LINPACK, not of HPL"),
+        (f"{payload._TITLE}\n", "it is a table of messages by size"),
+        (CANCELLED, "it is output of a Slurm job; it says: slurmstepd: error: *** JOB 4242"),
+        ("There are not enough slots available in the system to satisfy the 8\n", "it says: There are not"),
+        ("./xhpl: error while loading shared libraries: libopenblas.so.0\n", "it says: ./xhpl: error while"),
+        (TITLE + CANCELLED, "DUE TO TIME LIMIT"),
+        (TITLE + "Column=1\n" * 9, "an output of HPL 2.3 without a result: HPL did not reach 'End"),
+        (TITLE * 3, "3 runs, of which the last is one of HPL 2.3"),
+        ("Dear all,\nWR is short for row-major.\n", "not an output of HPL 2.x"),
+        (None, "No such file"),
+        (b"." * (2**20 + 1), "larger than 1 MiB"),
+    ],
+)  # fmt: skip
+def test_a_file_without_results_is_named_for_what_it_is(
+    content, said, tmp_path, monkeypatch, falloff
+):
+    """Printed or imported: exit code 1, nothing on stdout, one line on stderr."""
+    monkeypatch.setattr("runners.outputs._LARGEST", 2**20)
+    file = tmp_path / "given"
+    if content is not None:
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    code, out, err = falloff("hpl", file, "--print")
+    assert (code, out, len(err.splitlines())) == (1, "", 1) and str(file) in err and said in err
+    with pytest.raises(FalloffError, match="no file or folder|no output of hpl|no result"):
+        imported_hpl.analyse(dataset_of(tmp_path, "hpl", [file], {}))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_encodings_of_other_systems_are_read(encoding, tmp_path, falloff):
+    """PowerShell's redirection writes UTF-16, other editors a mark before UTF-8; what is not understood is noted."""
+    latency = recorded.text("osu/5.4.3-latency").replace("2.80\n", "2,80\n", 1)
+    file = tmp_path / "osu.out"
+    file.write_bytes(latency.replace("\n", "\r\n").encode(encoding))
+    code, out, _ = falloff("osu", file, "--print")
+    assert code == 0 and json.loads(out)["results"][0]["settings"]["largest_bytes"] == 2**22
+    code, _, err = falloff("osu", file)
+    assert code == 0 and "osu.out: lines that are not understood: 1" in err

@@ -1,115 +1,146 @@
-"""The notebooks through papermill, as a user runs them, and what the report reads of each."""
+"""The notebooks as they are shipped: executed, they are the report of the stored references; README says what it says."""
 
+import json
 import re
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from types import SimpleNamespace
 
+import command_line
 import pytest
 import xarray as xr
 
 import experiment
 import reporting
-from analysis import document, paths, style
+from analysis import document, experiments, paths, style, summary
+from analysis.experiments import hpl_messages
+from analysis.statistics import calibration
 from runners.testbeds import simulated
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 SECTIONS = [file for file in NOTEBOOKS if file.stem not in reporting.NO_SECTIONS]
 OTHERS = [file for file in NOTEBOOKS if file not in SECTIONS]
 SCALING = paths.NOTEBOOKS / "40_hpl_scaling.ipynb"
+MOST_PAGES = 12
+NUMBER = re.compile(r"(-?\d+\.\d+)")
+MARKUP = r".{0,40}(?:\{[.#][\w:]|\]\(|\s#+ [A-Z]|\|:?--|:::|\[@).{0,40}"
 lacking = simulated.unavailable(experiment.read_testbed("smith"))
 
-# Jupyter chooses ports before its kernel binds them: another program may have taken one by then.
-NOT_STARTED = "Kernel died before replying to kernel_info"
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """The report of the stored references by its command, how that `ended`, its `folder`, and where its `notebooks` lie."""
+    folder, notebooks = (tmp_path_factory.mktemp(name) for name in ("stored", "notebooks"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "EXECUTED", notebooks)
+        ended = command_line.run("report", "--preset", "stored", "--out", str(folder))
+    return SimpleNamespace(ended=ended, folder=folder, notebooks=notebooks)
 
 
 @pytest.mark.parametrize("notebook", SECTIONS, ids=lambda file: file.stem)
 def test_a_notebook_is_a_section(notebook, stored):
     """From a clean checkout, without root or tools: every cell runs, and what it shows can be read in the report."""
-    assert f"left out: {notebook.stem}" not in stored.err
+    assert f"left out: {notebook.stem}" not in stored.ended.stderr
     done = stored.notebooks / notebook.stem / notebook.name
     brief, whole = document.read(done), document.read(done, whole=True)
     words = re.sub(r"^::: code$.*?^:::$", "", whole.markdown, flags=re.M | re.S)
     assert whole.markdown.startswith("# ") and not re.search(r"\b(nan|None)\b", words)
-    assert set(brief.figures) <= set(whole.figures) == set(whole.rests_on) and len(
-        whole.markdown
-    ) >= len(brief.markdown)
-    captions = dict(
-        re.findall(r"^!\[(.*)\]\(figures/\w+\.svg\)\{#fig:([\w-]+) ", whole.markdown, re.M)
-    )
-    assert {label.replace("_", "-") for label in whole.figures} == set(captions.values())
-    for caption in captions:
+    assert set(brief.figures) <= set(whole.figures) == set(whole.rests_on)
+    assert len(whole.markdown) >= len(brief.markdown)
+    figures = re.findall(r"^!\[(.*)\]\(figures/\w+\.svg\)\{#fig:([\w-]+) ", whole.markdown, re.M)
+    assert {label.replace("_", "-") for label in whole.figures} == {label for _, label in figures}
+    for caption, _ in figures:
         assert re.search(r"n = \d+|(simulated|published) evidence", caption), caption
     for svg in whole.figures.values():
         assert float(re.search(r'<svg [^>]*width="([\d.]+)pt"', svg)[1]) <= 72 * style.WIDTH
 
 
+def test_the_report_is_written_without_running_anything(stored):
+    """Nothing is left out, what it links to lies beside it, and its PDF has the length of a paper."""
+    assert stored.ended.returncode == 0 and "left out" not in stored.ended.stderr
+    html, pdf = stored.folder / "falloff.html", stored.folder / "falloff.pdf"
+    assert stored.ended.stdout.splitlines()[-1] == f"Report: {html} and {pdf}"
+    beside = set(re.findall(r'href="(\w+\.html)"', html.read_text()))
+    assert beside == {"explorer.html", "supplement.html"}
+    assert all((stored.folder / name).exists() for name in beside)
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf.read_bytes())) <= MOST_PAGES
+
+
+@pytest.mark.parametrize("name", ["falloff", "supplement"])
+def test_no_markup_is_left_over(stored, name):
+    """What was meant as a heading, a label, a link or a table has become one, and no link leads nowhere."""
+    page = (stored.folder / f"{name}.html").read_text(encoding="utf-8").partition("<body>")[2]
+    body = re.sub(r"<(style|script|svg|math|code)\b.*?</\1>|data:[^\"]+", "", page, flags=re.DOTALL)
+    assert re.findall(MARKUP, re.sub("<[^>]+>", " ", body)) == []
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r'id="([^"]+)"', page))
+
+
+def test_every_experiment_is_in_the_summary(stored):
+    """As data, each of its statements once."""
+    stated = json.loads((stored.folder / "summary.json").read_text())["findings"]
+    known = {module.__name__.rpartition(".")[2] for module in experiments.modules()}
+    assert {finding["experiment"] for finding in stated} == known
+    assert len({(finding["experiment"], finding["statement"]) for finding in stated}) == len(stated)
+
+
+def test_readme_shows_the_reports_figure_and_answer(stored):
+    """The figure as it is drawn here, and the first words of the summary."""
+    drawings = (stored.folder / "figures" / "share.svg", paths.ROOT / "docs" / "hpl_share.svg")
+    here, shown = (NUMBER.split(drawing.read_text()) for drawing in drawings)
+    assert here[::2] == shown[::2]
+    # To a tenth of a point: processors round differently.
+    assert [*map(float, here[1::2])] == pytest.approx([*map(float, shown[1::2])], abs=0.1)
+    opening = document.read(stored.notebooks / summary.SUMMARY / f"{summary.SUMMARY}.ipynb")
+    answer = opening.markdown.split("\n\n")[1].replace("\u00a0", " ").replace("\\", "")
+    for page in ("README.md", "paper/paper.md"):
+        text = (paths.ROOT / page).read_text(encoding="utf-8")
+        bullets = re.findall(r"^- (.*)$", text, re.M)
+        assert len(bullets) == 3 and " ".join(answer.split()).startswith(" ".join(bullets))
+
+
+def test_docs_quote_error_rates_and_trust():
+    """The worst rates of wrong verdicts, and the largest difference between the simulation and HPL itself."""
+    method = (paths.ROOT / "docs" / "method.md").read_text(encoding="utf-8")
+    rates, cases = calibration.results(), hpl_messages.trust()
+    for quoted in (
+        f"{100 * rates.wrong_flat.max():.1f} % were wrongly called flat",
+        f"{100 * rates.wrong_falls_off.max():.1f} % wrongly called falling off",
+        f"within {100 * cases.difference.abs().max():.2f} % of HPL itself in {len(cases)} cases",
+    ):
+        assert quoted in " ".join(method.split())
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """`run(notebook, **parameters)` executes it on what is stored: its folder, and what went wrong."""
+    with reporting.Kernel() as kernel, pytest.MonkeyPatch.context() as patch:
+
+        def executed(notebook, preset="stored", **parameters):
+            folder = tmp_path_factory.mktemp("run")
+            patch.setattr(paths, "EXECUTED", folder)
+            error = kernel.execute(notebook, preset=preset, **parameters)
+            return folder / notebook.stem, error
+
+        yield executed
+
+
 @pytest.mark.parametrize("notebook", OTHERS, ids=lambda file: file.stem)
-def test_a_notebook_that_is_no_section_runs(notebook, runs):
+def test_a_notebook_that_is_no_section_runs(notebook, run):
     """Every cell, on what is stored."""
-    _, done = runs[notebook]
-    done.result()
+    assert run(notebook)[1] == ""
 
 
 @pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
-def test_the_scaling_notebook_runs_with_the_simulated_testbed(runs):
+def test_the_scaling_notebook_runs_with_the_simulated_testbed(run):
     """The same notebook and campaign, simulated: the finding says so, and the dataset that is saved."""
-    out, done = runs["simulated"]
-    done.result()
-    section = document.read(out / "done.ipynb")
+    out, error = run(SCALING, preset="quick", testbed="smith")
+    section = document.read(out / SCALING.name)
     said = section.markdown.partition("What it does not say")[0]
-    assert "simulated evidence" in said and "emulated" not in said
+    assert not error and "simulated evidence" in said and "emulated" not in said
     assert {finding["evidence"] for finding in section.findings} == {"simulated"}
     assert xr.open_dataset(out / "hpl_scaling-smith.nc").evidence.values[0] == "simulated"
 
 
-def test_wrong_parameters_are_refused(runs):
-    """All faults in one line, before anything is run or written; no traceback of ours."""
-    out, ended = runs["refused"]
-    done = ended.result()
-    assert done.returncode != 0 and not list(out.glob("*.nc")) and "analysis/" not in done.stderr
-    assert "falloff: parameters: 'blokcs' is unknown; blocks = 'many' is not int" in done.stderr
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """The notebooks that are no sections, one `simulated` and one `refused`: folder and outcome."""
-    out = {key: tmp_path_factory.mktemp("run") for key in (*OTHERS, "simulated", "refused")}
-    with ThreadPoolExecutor(2) as pool:
-        ended = {notebook: pool.submit(run, notebook, out[notebook]) for notebook in OTHERS}
-        ended["refused"] = pool.submit(run_wrongly, out["refused"])
-        if not lacking:
-            ended["simulated"] = pool.submit(
-                run, SCALING, out["simulated"], testbed="smith", preset="quick"
-            )
-    return {key: (out[key], done) for key, done in ended.items()}
-
-
-def run(notebook: Path, out: Path, **parameters: str) -> None:
-    """`papermill NOTEBOOK out -p name value ...` from the repository's root; again if no kernel started.
-
-    In this process: what papermill imports takes longer than many a notebook.
-    """
-    import papermill  # here: other processes of the suite, which collect this file too, do without
-
-    arguments = {
-        "parameters": {"out": str(out), **parameters},
-        "progress_bar": False,
-        "cwd": paths.ROOT,
-    }
-    try:
-        papermill.execute_notebook(notebook, out / "done.ipynb", **arguments)
-    except RuntimeError as error:
-        if NOT_STARTED not in str(error):
-            raise
-        papermill.execute_notebook(notebook, out / "done.ipynb", **arguments)
-
-
-def run_wrongly(out: Path) -> subprocess.CompletedProcess:
-    """A notebook by papermill's own command, with two wrong parameters."""
-    command = [Path(sys.executable).with_name("papermill"), SCALING, out / "done.ipynb"]
-    for name, value in {"out": out, "blokcs": "3", "blocks": "many"}.items():
-        command += ["-p", name, value]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=paths.ROOT)
-    return run_wrongly(out) if NOT_STARTED in done.stderr else done
+def test_wrong_parameters_are_refused(run):
+    """All faults in one line, before anything is run or written."""
+    out, error = run(SCALING, blokcs="3", blocks="many")
+    assert "parameters: 'blokcs' is unknown; blocks = 'many' is not int" in error
+    assert not list(out.iterdir())

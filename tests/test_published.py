@@ -6,9 +6,8 @@ from analysis import published
 from analysis.wire import wire_limit
 from runners import hpl_dat
 
-SMITH, BLOG = published.smith(), published.bonding_blog_facts()
-NEMO, GRID, BEOWULF = published.nemo(), published.grid5000(), published.beowulf()
-SOURCES = {"smith": SMITH, "blog": BLOG, "nemo": NEMO, "grid5000": GRID, "beowulf": BEOWULF}
+SMITH, NEMO, GRID = published.smith(), published.nemo(), published.grid5000()
+BLOG = published.bonding_blog_facts()
 
 
 def quantities(facts):
@@ -19,49 +18,41 @@ def quantities(facts):
     return [found for part in parts for found in quantities(part)]
 
 
-@pytest.mark.parametrize("facts", SOURCES.values(), ids=SOURCES)
-def test_every_number_has_its_unit_and_place(facts):
-    """A number says where it is printed, or how it is derived."""
+@pytest.mark.parametrize(
+    ("facts", "table"),
+    [
+        (SMITH, published.smith_table1),
+        (BLOG, published.bonding_blog),
+        (NEMO, published.nemo_netperf),
+        (GRID, None),
+        (published.beowulf(), None),
+    ],
+)
+def test_every_number_has_its_unit_and_place(facts, table):
+    """A number says where it is printed, or how it is derived; so does every row of a table."""
     assert quantities(facts) and {"author", "title", "year", "short"} <= set(facts["source"])
     for quantity in quantities(facts):
         assert quantity.get("where") or quantity.get("derived")
         assert isinstance(quantity["value"], str) or quantity["unit"]
-
-
-@pytest.mark.parametrize(
-    ("table", "facts"),
-    [
-        (published.smith_table1(), SMITH),
-        (published.bonding_blog(), BLOG),
-        (published.nemo_netperf(), NEMO),
-    ],
-)
-def test_every_row_names_its_source(table, facts):
-    assert table["source"].str.startswith(facts["source"]["short"]).all()
+    assert not table or table()["source"].str.startswith(facts["source"]["short"]).all()
 
 
 def test_table1_is_one_process_a_node_in_hundreds_and_fits_the_memory():
     """P x Q = nodes; N is a hundred times what is printed, as Appendix B's deck shows: most of 16 GB a node, never more."""
-    table = published.smith_table1()
+    table, deck = published.smith_table1(), published.smith_deck()["deck"]
     assert len(table) == 15 and (table.P * table.Q == table.nodes).all()
     assert (table.N == SMITH["table1"]["printed_n_unit"] * table.printed_n).all()
-    assert table.set_index("nodes").N[36] == published.smith_deck()["deck"]["N"][1]
+    assert table.set_index("nodes").N[36] == deck["N"][1]
     memory = SMITH["cluster"]["memory_per_node"]["value"] * 1e9
     assert (8 * table.N**2 / (table.nodes * memory)).between(0.75, 1).all()
+    # The mended deck writes as a whole HPL.dat for 36 processes.
+    assert len(hpl_dat.render(deck).splitlines()) == 31 and deck["P"] * deck["Q"] == 36
 
 
 def test_smith_rpeak_follows_from_its_cores_and_clock():
-    cores, clock, flop, peak = (
-        SMITH["cluster"][name]["value"]
-        for name in ("cores_per_node", "clock", "flop_per_cycle", "rpeak_per_node")
-    )
+    names = ("cores_per_node", "clock", "flop_per_cycle", "rpeak_per_node")
+    cores, clock, flop, peak = (SMITH["cluster"][name]["value"] for name in names)
     assert peak == pytest.approx(cores * clock * flop)
-
-
-def test_appendix_b_deck_is_complete_and_is_the_36_node_case():
-    """The mended deck writes as a whole HPL.dat for 36 processes."""
-    deck = published.smith_deck()["deck"]
-    assert len(hpl_dat.render(deck).splitlines()) == 31 and deck["P"] * deck["Q"] == 36
 
 
 def test_every_netperf_test_is_complete_and_below_its_wire():
@@ -73,7 +64,6 @@ def test_every_netperf_test_is_complete_and_below_its_wire():
         assert names == (["forward", "reverse"] if direction == "both" else ["forward"])
     rate = NEMO["netperf"]["line_rate"]["value"]
     tests["share"] = 8 * published.KIBIBYTE * tests.goodput_kib_s / wire_limit(rate, tests.mtu)
-    assert tests.share.between(0.3, 1).all()
     one_way = tests[tests.direction == "forward"].set_index(["path", "mtu"]).share
     assert one_way.xs(1500, level="mtu").between(0.999, 1).all()
     assert one_way.xs(8982, level="mtu").between(0.79, 0.80).all()

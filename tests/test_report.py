@@ -1,23 +1,38 @@
-"""Executed notebooks become one document, in two forms and with a supplement; the same notebooks give the same bytes."""
+"""From an exhibit to the report: what a figure or table must say, an executed notebook as a section, the first page, and one
+document of all in two forms, with a supplement; the same notebooks give the same bytes."""
 
 import json
 import re
+from dataclasses import asdict
 
 import nbformat
 import pytest
-from nbformat.v4 import new_markdown_cell, new_notebook
-from synthetic import campaign
-from test_document import ran
-from test_exhibit import BASIS, exhibit
+from matplotlib.figure import Figure
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from synthetic import campaign, sequential_campaign
 
-from analysis import report, store
-from analysis.exhibit import Answer, Table
-from analysis.findings import Finding
+from analysis import document, report, store, summary
+from analysis.exhibit import KEY, Answer, Basis, Exhibit, Table, planned
+from analysis.experiments import hpl_scaling
+from runners.record import FalloffError
 
-FINDING = Finding(
-    "hpl_scaling", "GigE falls against 10GE", "falls off", "fall", "1", 0.1, (0.09, 0.11), "96 % t interval", 4,
-    "block", "emulated", "hpl_scaling", "d1", primary=True,
-)  # fmt: skip
+BASIS = Basis("emulated", 4, "95 % t intervals")
+CAPTION = "(emulated evidence, n = 4\u00a0blocks, 95 % t intervals)"
+LEFT_OUT = ["link_hpl: no netns; as root: make report"]
+
+
+def exhibit(x="nodes", y="HPL rate [Gflop/s]", **given):
+    figure = Figure()
+    figure.subplots().set(xlabel=x, ylabel=y)
+    return Exhibit("rate", figure, "HPL over nodes", BASIS, "HPL over nodes", **given)
+
+
+def ran(shown, *tags):
+    """A cell of code with what it showed."""
+    data, about = shown._repr_mimebundle_() if shown else ({"text/plain": "3"}, {})
+    output = new_output("execute_result", data=data, metadata=about, execution_count=1)
+    tags = {"tags": [*tags]}
+    return new_code_cell("show()", outputs=[output], execution_count=1, metadata=tags)
 
 
 def notebook(folder, name, cells):
@@ -28,19 +43,29 @@ def notebook(folder, name, cells):
 
 
 @pytest.fixture(scope="module")
-def notebooks(tmp_path_factory):
+def study():
+    """The planned campaign with a short run of today, of the same truth."""
+    quick = sequential_campaign(blocks=3, noise=0.003, seed=5, looks=(3,), one_sided=0.04)
+    return hpl_scaling.analyse(sequential_campaign(noise=0.003), quick)
+
+
+@pytest.fixture(scope="module")
+def notebooks(study, tmp_path_factory):
     """A section with all that one can have, the summary and the methods, in the wrong order."""
     folder = tmp_path_factory.mktemp("notebooks")
+    answer = Answer("**It falls off.**", list(hpl_scaling.findings(study)))
     scaling = [
         new_markdown_cell("# Scaling\n\nA *fall* is $1 - e^D$ [@schuirmann]; see [](#fig:rate)."),
+        ran(None),
         ran(exhibit(rests_on=("hpl_scaling", "published/smith.toml"))),
-        ran(Answer("**It falls off.**", [FINDING])),
-        ran(Table("runs", ("Run",), "r", [("1",)], "All runs.", BASIS), tags=["detail"]),
+        ran(answer),
+        ran(Table("runs", ("Run",), "r", [("1",)], "All runs.", BASIS), "detail"),
     ]
+    opening = [new_markdown_cell(f"# {report.TITLE}\n\n**The answer.**"), ran(answer)]
     made = [
         notebook(folder, "95_methods", [new_markdown_cell("# How it was measured")]),
         notebook(folder, "40_scaling", scaling),
-        notebook(folder, "90_summary", [new_markdown_cell(f"# {report.TITLE}\n\n**The answer.**")]),
+        notebook(folder, summary.SUMMARY, opening),
     ]
     store.save(campaign(blocks=2), folder / "40_scaling" / "hpl_scaling-emulated.nc")
     return made
@@ -48,8 +73,7 @@ def notebooks(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def built(notebooks, tmp_path_factory):
-    out = tmp_path_factory.mktemp("report")
-    return report.build(notebooks, out, ["link_hpl: no netns; as root: make report"])
+    return report.build(notebooks, tmp_path_factory.mktemp("report"), LEFT_OUT)
 
 
 @pytest.fixture(scope="module")
@@ -57,15 +81,80 @@ def html(built):
     return built.read_text()
 
 
-@pytest.fixture(scope="module")
-def supplement(built):
-    return built.with_name("supplement.html").read_text()
+@pytest.mark.parametrize("evidence", ["emulated", "measured"])
+@pytest.mark.parametrize("rest", [{}, {"n": 4}, {"intervals": "95 % t intervals"}])
+def test_what_scatters_says_n_and_its_intervals(evidence, rest):
+    """A simulation, which repeats itself, has neither."""
+    with pytest.raises(FalloffError, match="its n and the kind of its intervals"):
+        Basis(evidence, **rest)
+    assert str(Basis("simulated")) == "simulated evidence"
 
 
-def test_all_four_documents_are_written(built):
-    assert built.read_text().startswith("<!DOCTYPE html>")
-    for name in ("falloff.pdf", "supplement.pdf"):
-        assert built.with_name(name).read_bytes().startswith(b"%PDF")
+@pytest.mark.parametrize("labels", [{"y": "HPL rate"}, {"x": "buffer"}, {"x": "", "y": ""}])
+def test_an_axis_without_a_unit_is_refused(labels):
+    with pytest.raises(FalloffError, match="rate: .*(no unit|no axis)"):
+        exhibit(**labels)
+
+
+def test_captions_stand_alone():
+    """Jupyter shows figure or table with it; the report finds the same in the output's metadata."""
+    caption = f"HPL over nodes {CAPTION}. Bars are means."
+    data, about = exhibit(marks="Bars are means.", rests_on=("hpl_scaling",))._repr_mimebundle_()
+    assert caption in data["text/html"] and data["image/svg+xml"].startswith("<?xml")
+    image = f'![{caption}](figures/rate.svg){{#fig:rate alt="HPL over nodes"}}'
+    assert about[KEY] == {"markdown": image, "label": "rate", "rests_on": ["hpl_scaling"]}
+    columns = ("Network", "Rate [Gflop/s]")
+    table = Table("rates", columns, "lr", [("GigE", "1.2")], "The rates.", BASIS)
+    assert table.body == "| Network | Rate [Gflop/s] |\n| :-- | --: |\n| GigE | 1.2 |"
+    assert table.markdown.endswith(f"The rates {CAPTION}. {{#tbl:rates}}")
+    with pytest.raises(FalloffError, match="not 2 columns"):
+        Table("rates", columns, "lr", [("GigE",)], "The rates.")
+
+
+def test_the_plan_names_factors_levels_and_repeats():
+    rows = dict(planned(campaign(blocks=3)).rows)
+    assert rows["nodes"] == "1, 2, 4, 8" and "3\u00a0blocks of 12\u00a0trials" in rows["repeats"]
+
+
+def test_a_section_is_its_words_and_outputs(notebooks):
+    """Details, and the code of what showed nothing that a reader reads, are in the supplement alone."""
+    brief, whole = document.read(notebooks[1]), document.read(notebooks[1], whole=True)
+    order = [brief.markdown.index(part) for part in ("# Scaling", "rate.svg", "It falls off")]
+    assert order == sorted(order) and set(brief.figures) == {"rate"}
+    assert brief.rests_on == {"rate": ("hpl_scaling", "published/smith.toml")}
+    assert "All runs" not in brief.markdown and "#tbl:runs" in whole.markdown
+    assert brief.markdown.count("::: code") < whole.markdown.count("::: code")
+
+
+def test_what_was_not_executed_is_refused(tmp_path):
+    cells = [ran(None), new_code_cell("late()")]
+    with pytest.raises(FalloffError, match="not executed to its end: 'late"):
+        document.read(notebook(tmp_path, "40_scaling", cells))
+
+
+def test_findings_are_gathered_once_and_are_data_too(study, notebooks, built):
+    """As they are in the study; what the summary repeats is not gathered again. Without notebooks the remedy is told."""
+    found = summary.gathered(notebooks[0].parents[1])
+    told = [asdict(finding) for finding in hpl_scaling.findings(study)]
+    assert [finding["estimate"] for finding in found] == [finding["estimate"] for finding in told]
+    assert found[0]["interval"] == list(told[0]["interval"]) and found[0]["answer"] == "falls off"
+    data = json.loads((built.parent / "summary.json").read_text())["findings"]
+    assert all(finding in data for finding in found)
+    with pytest.raises(FalloffError, match="make report"):
+        summary.gathered(built.parent / "figures")
+
+
+def test_the_first_page_has_what_was_planned_and_what_today_says(notebooks):
+    """Each primary statement with answer, estimate, interval, n and evidence. A run of the same truth reproduces; without
+    one, nothing was measured."""
+    found = summary.gathered(notebooks[0].parents[1])
+    rows = summary.table(found).rows
+    assert [row[1] for row in rows] == ["**falls off**", "**flat**", "**flat**"]
+    assert rows[0][0] == "GigE loses rate against 10GE from 2 to 8 nodes"
+    assert rows[0][3:] == ("9 blocks", "emulated") and "%" in rows[0][2] and "to" in rows[0][2]
+    assert "Today's run reproduces it (3 blocks" in summary.today(found).text
+    alone = [{**finding, "today": None} for finding in found]
+    assert "Nothing was measured" in summary.today(alone).text
 
 
 def test_the_answer_comes_first_and_the_methods_last(html):
@@ -73,48 +162,31 @@ def test_the_answer_comes_first_and_the_methods_last(html):
     heads = re.findall(r"<h1[^>]*>(?:<span[^>]*>[\d.]*</span> ?)?(.*?)</h1>", html, re.S)
     said = [re.sub("<[^>]+>", "", head).replace("\u2019", "'") for head in heads[:3]]
     assert said == [report.TITLE, "Scaling", "How it was measured"]
-    assert html.index("The answer.") < html.index("no netns; as root") < html.index("It falls off.")
+    assert html.index("The answer.") < html.index("no netns; as root") < html.index("Scaling</h1>")
 
 
-def test_details_are_in_the_supplement_alone(html, supplement):
-    assert "All runs" not in html and "All runs" in supplement
-
-
-def test_the_page_asks_nothing_of_the_outside(html):
-    """Figures, style and script are in the file; links leave it only where a reader clicks."""
+def test_the_page_needs_nothing_else_and_is_readable_everywhere(html):
+    """Figures, style and script are in the file; links leave it only where a reader clicks. Dark, phone, large figures."""
+    assert html.startswith("<!DOCTYPE html>")
     assert not re.search(r'(?:src|data)="(?!data:)[^"]+"', html)
     assert not re.search(r'<link[^>]+href="(?!data:)', html) and "@import" not in html
+    assert "prefers-color-scheme: dark" in html and "max-width: 600px" in html and "<dialog" in html
+    assert re.search(r"<nav[^>]*TOC", html) and "<math" in html and 'alt="HPL over nodes"' in html
 
 
-def test_code_and_evidence_fold_under_the_figure(html, built):
-    """In HTML; the PDF has neither."""
+def test_code_and_evidence_lie_under_the_figure(html):
+    """With links to the trials in the explorer and to the provenance, which has digests and commands."""
     under = html[html.index("<figure") :]
     assert '<details class="code">' in under and '<details class="evidence">' in under
     assert "falloff evidence trace rate" in under and 'href="#data:hpl_scaling"' in under
     assert 'href="explorer.html#hpl_scaling"' in under
-
-
-def test_every_dataset_has_its_digest_and_command(html):
     body = html[html.index("Appendix: provenance") :]
     assert 'id="data:hpl_scaling"' in body and 'id="data:published-smith-toml"' in body
     assert "falloff evidence verify" in body and "falloff run CAMPAIGN --testbed TESTBED" in body
 
 
-def test_the_page_knows_the_dark_the_phone_and_large_figures(html):
-    assert "prefers-color-scheme: dark" in html and "max-width: 600px" in html and "<dialog" in html
-    assert re.search(r"<nav[^>]*TOC", html) and "<math" in html and 'alt="HPL over nodes"' in html
-
-
-def test_findings_are_data_too(built):
-    (finding,) = json.loads((built.parent / "summary.json").read_text())["findings"]
-    assert (
-        finding["answer"] == "falls off"
-        and finding["interval"] == [0.09, 0.11]
-        and finding["primary"]
-    )
-
-
 def test_the_same_notebooks_give_the_same_bytes(notebooks, built, tmp_path):
-    again = report.build(notebooks, tmp_path, ["link_hpl: no netns; as root: make report"])
+    again = report.build(notebooks, tmp_path, LEFT_OUT)
     for name in ("falloff.html", "falloff.pdf", "supplement.html", "supplement.pdf"):
         assert again.with_name(name).read_bytes() == built.with_name(name).read_bytes(), name
+    assert built.with_name("supplement.pdf").read_bytes().startswith(b"%PDF")

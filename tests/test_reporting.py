@@ -4,12 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from types import SimpleNamespace
 
 import nbformat
 import pytest
 from command_line import ROOT
+from nbformat.v4 import new_code_cell, new_notebook
 
 import reporting
 from analysis import paths, report
@@ -20,86 +20,88 @@ SECTIONS = {file.stem for file in paths.NOTEBOOKS.glob("*.ipynb")} - {*reporting
 
 @pytest.fixture
 def make(monkeypatch, tmp_path):
-    """`make(preset, data, failing)`: which notebooks were `run` with which preset, which of them `alone`, and what the
-    report is made of, `books` and `left_out`. Those that may run side by side wait for each other."""
+    """`make(preset, data, failing)`: which notebooks were `run` with which preset, and what the report is made of."""
 
     def made(preset, data=None, failing=()):
-        run, alone, meeting = [], [], threading.Barrier(2)
+        run = []
 
-        def execute(file, used, *_):
-            run.append((file.stem, used))
-            try:
-                meeting.wait(timeout=0.05)
-            except threading.BrokenBarrierError:
-                alone.append(file.stem)
-                meeting.reset()
-            return "as root: make report" if (file.stem, used) in failing else ""
+        def execute(_kernel, file, preset, **_):
+            run.append((file.stem, preset))
+            return "as root: make report" if run[-1] in failing else ""
 
-        monkeypatch.setattr(reporting, "_papermill", execute)
+        monkeypatch.setattr(reporting.Kernel, "execute", execute)
         monkeypatch.setattr(report, "build", lambda *given: given)
         books, _, left_out = reporting.make(preset, tmp_path, data)
-        return SimpleNamespace(
-            run=run, alone=alone, books={book.stem for book in books}, left_out=left_out
-        )
+        return SimpleNamespace(run=run, books={book.stem for book in books}, left_out=left_out)
 
     return made
 
 
-def test_what_measures_runs_alone_and_the_summary_last(make):
-    """Other work on the machine would spoil a measurement; the summary gathers what all others found."""
+def test_what_measures_is_run_first_and_the_summary_last(make):
+    """The summary gathers what all others found; with the preset `full` whatever has a campaign measures."""
     found = make("quick")
-    assert {"10_switch_mtu", "40_hpl_scaling", "44_hpl_paper"} <= {*found.alone}
-    assert not {"42_hpl_noise", "61_payoff", "70_top500"} & {*found.alone[:-2]}
-    assert found.run[-1] == (SUMMARY, "quick") and found.books == SECTIONS and found.left_out == []
-    assert len(found.run) == len(SECTIONS)
+    order = [stem for stem, _ in found.run]
+    assert set(order) == found.books == SECTIONS and len(order) == len(SECTIONS)
+    assert found.run[-1] == (SUMMARY, "quick") and found.left_out == []
+    measuring = ("10_switch_mtu", "40_hpl_scaling", "44_hpl_paper")
+    reading = ("42_hpl_noise", "61_payoff", "70_top500")
+    assert max(map(order.index, measuring)) < min(map(order.index, reading))
+    full = [stem for stem, _ in make("full").run]
+    assert max(map(full.index, ("42_hpl_noise", "61_payoff"))) < full.index("70_top500")
 
 
-def test_all_campaigns_are_run_in_full(make):
-    """Whatever has a campaign measures."""
-    assert {"42_hpl_noise", "61_payoff"} <= {*make("full").alone}
-
-
-@pytest.mark.parametrize("data", [False, True])
-def test_what_is_stored_or_ones_own_is_only_read(data, make, tmp_path):
-    """Side by side: at most the last of them, and the summary, are alone."""
-    found = make("quick", tmp_path) if data else make("stored")
-    assert len(found.alone) <= 2 and found.run[-1][0] == SUMMARY
-
-
-def test_what_cannot_be_run_is_shown_as_it_is_stored(make):
+def test_what_cannot_be_run_is_shown_as_it_is_stored(make, tmp_path):
     """With the remedy; what cannot be read either is left out. Of one's own data nothing stored takes the place."""
     failing = [("40_hpl_scaling", "quick"), ("51_fan_out", "quick"), ("51_fan_out", "stored")]
     found = make("quick", failing=failing)
     assert found.books == SECTIONS - {"51_fan_out"} and ("40_hpl_scaling", "stored") in found.run
-    assert found.left_out == [
-        "40_hpl_scaling: as root: make report",
-        *["51_fan_out: as root: make report"] * 2,
-    ]
-
-
-def test_ones_own_data_are_not_filled_up(make, tmp_path):
-    """A section without its campaign is left out: nothing that is stored takes its place."""
-    found = make("quick", tmp_path, failing=[("40_hpl_scaling", "quick")])
-    assert (
-        found.books == SECTIONS - {"40_hpl_scaling"}
-        and ("40_hpl_scaling", "stored") not in found.run
+    told = ["40_hpl_scaling: as root: make report", *["51_fan_out: as root: make report"] * 2]
+    assert found.left_out == told
+    own = make("quick", tmp_path, failing=failing)
+    assert own.books == SECTIONS - {"40_hpl_scaling", "51_fan_out"} and len(own.run) == len(
+        SECTIONS
     )
 
 
-def test_an_interrupted_notebook_says_nothing(tmp_path):
+@pytest.fixture
+def book(monkeypatch, tmp_path):
+    """`book(source)`: a notebook of one cell with this code."""
+    monkeypatch.setattr(paths, "EXECUTED", tmp_path)
+
+    def made(source):
+        file = tmp_path / f"{len(list(tmp_path.iterdir()))}.ipynb"
+        cells = [new_code_cell("preset = out = ''", metadata={"tags": ["parameters"]})]
+        kernel = {"name": "python3", "display_name": "Python", "language": "python"}
+        cells.append(new_code_cell(source))
+        nbformat.write(new_notebook(cells=cells, metadata={"kernelspec": kernel}), file)
+        return file
+
+    return made
+
+
+def test_notebooks_share_a_kernel_and_nothing_else(book):
+    """Each begins with an empty namespace, also after one that failed, or that was killed; both say what happened."""
+    plain = book("assert 'mine' not in dir()\nmine = 1")
+    with reporting.Kernel() as kernel:
+        assert [kernel.execute(plain, preset="stored") for _ in range(2)] == ["", ""]
+        assert kernel.execute(book("mine = 1 / 0"), preset="stored") == "division by zero"
+        killed = kernel.execute(book("import os; os._exit(9)"), preset="stored")
+        assert "killed" in killed and kernel.execute(plain, preset="stored") == ""
+    executed = nbformat.read(reporting.executed(plain), as_version=4)
+    assert [cell.execution_count for cell in executed.cells] == [1, 2, 3]
+
+
+def test_an_interrupted_notebook_says_nothing(book, tmp_path):
     """Ctrl+C while a cell runs: no traceback, neither of the kernel's nor of ours."""
-    book = tmp_path / "slow.ipynb"
-    cells = [nbformat.v4.new_code_cell("preset = out = ''", metadata={"tags": ["parameters"]})]
-    slow = (
-        "import time\nfor second in range(60):\n    print('waits', flush=True)\n    time.sleep(1)"
+    slow = book(
+        "import time\nfor second in range(60):\n    print('waits', flush=True); time.sleep(1)"
     )
-    cells.append(nbformat.v4.new_code_cell(slow))
-    kernel = {"name": "python3", "display_name": "Python", "language": "python"}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), book)
     code = (
         "import sys, reporting; from pathlib import Path\n"
         f"from analysis import paths; paths.EXECUTED = Path({str(tmp_path)!r})\n"
-        f"try: reporting._papermill(Path({str(book)!r}), 'stored', '', sys.stdout)\n"
+        "try:\n"
+        "    with reporting.Kernel() as kernel:\n"
+        f"        kernel.execute(Path({str(slow)!r}), preset='stored')\n"
         "except KeyboardInterrupt: sys.exit(130)"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

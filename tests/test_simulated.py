@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_hpl_dat import DECK
+from test_hpl import DECK
 
 import experiment
 from analysis.derive import broadcast_bytes

@@ -1,16 +1,24 @@
-"""Every recorded output is read, or refused, as the file beside it says; a new pair tests itself."""
+"""The contract of every tool: its real outputs are read, or refused, as the files beside them say; a new pair tests itself.
+
+Cut, damaged, with other line ends or of another tool, none of them gives a number that it should not.
+"""
+
+import re
+from time import process_time
 
 import pytest
 import recorded
 
-from runners import runner_named
-from runners.record import FalloffError, Unreadable
+import runners
+from runners import outputs, runner_named
+from runners.record import FalloffError, Reading, Unreadable
 
 CASES = recorded.cases()
-ONLY_READ = ("hpcc", "imb", "iperf2", "osu")
-OF_UNKNOWN_ORIGIN = [
-    case for case in CASES if {"results", "no_result"} & set(recorded.expected(case))
-]
+EXPECTED = {case: recorded.expected(case) for case in CASES}
+TRIALS = [case for case in CASES if "point" in EXPECTED[case]]
+LISTED = [case for case in CASES if {"results", "no_result"} & set(EXPECTED[case])]
+ONLY_READ = ("hpcc", "imb", "iperf2", "netperf", "osu")
+FOREIGN = (*ONLY_READ, "hpl", "iperf3", "ping")  # which people have outputs of
 
 
 def tool(case):
@@ -18,60 +26,62 @@ def tool(case):
     return case.split("/")[0]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_reads_what_is_expected(case):
-    """A whole output of a trial gives exactly the expected readings, or the expected status and reason."""
-    expected = recorded.expected(case)
+@pytest.mark.parametrize("case", TRIALS)
+def test_a_trials_output_is_read_as_expected(case):
+    """A whole output gives exactly the expected readings, or the expected status and reason."""
+    expected = EXPECTED[case]
     outcome = recorded.judged(tool(case), recorded.text(case), expected["point"])
     if "readings" in expected:
         assert outcome.status == "ok", outcome.reason
-        assert {
-            reading.name: [reading.value, reading.unit] for reading in outcome.readings
-        } == expected["readings"]
+        found = {reading.name: [reading.value, reading.unit] for reading in outcome.readings}
+        assert found == expected["readings"]
     else:
         assert (outcome.status, outcome.readings) == (expected["status"], ())
         assert expected["reason"] in outcome.reason
 
 
-@pytest.mark.parametrize("case", OF_UNKNOWN_ORIGIN)
-def test_lists_every_result_of_an_output_of_unknown_origin(case):
-    """Whatever else is in the file: each result with its run, or the reason against it."""
-    expected = recorded.expected(case)
-    if "results" in expected:
-        assert recorded.listed(tool(case), recorded.text(case)) == expected["results"]
-    else:
-        with pytest.raises(Unreadable) as refusal:
-            recorded.listed(tool(case), recorded.text(case))
-        assert str(refusal.value) == expected["no_result"]
+@pytest.mark.parametrize("case", LISTED)
+def test_every_result_of_a_foreign_output_is_listed(case):
+    """Whatever else is in the file: each result with its run, or the reason against it, with any line ends."""
+    expected, text = EXPECTED[case], recorded.text(case)
+    for ends in ("\n", "\r\n") if tool(case) in FOREIGN else ("\n",):
+        dressed = text.replace("\n", ends)
+        if "results" in expected:
+            assert recorded.listed(tool(case), dressed) == expected["results"]
+        else:
+            assert recorded.refusals(tool(case), dressed) == expected["no_result"]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_truncated_output_never_gives_a_number(case):
-    """Cut after any line, or at every seventh byte, no output is a valid measurement.
+def test_a_cut_output_gives_no_other_number(case):
+    """Cut after any line, or at every eleventh byte: no trial is ok, and a foreign output has only rows of the whole.
 
     `complete_at` is the text with which a measurement is complete; without it that is the output's end.
     """
-    expected, whole = recorded.expected(case), recorded.text(case).rstrip()
+    expected, whole = EXPECTED[case], recorded.text(case).rstrip()
     complete = expected.get("complete_at", whole)
     whole = whole[: whole.index(complete) + len(complete)]
     lines = whole.splitlines(keepends=True)
-    cuts = {len("".join(lines[:kept])) for kept in range(len(lines))} | set(range(0, len(whole), 7))
-    point = expected["point"]
-    accepted = [
-        cut
-        for cut in sorted(cuts)
-        if recorded.judged(tool(case), whole[:cut], point).status == "ok"
-    ]
-    assert not accepted
+    ends = {len("".join(lines[:kept])) for kept in range(len(lines))}
+    own = {
+        row
+        for result in recorded.usable(tool(case), recorded.text(case))
+        for row in recorded.rows(result)
+    }
+    for cut in sorted(ends | set(range(0, len(whole), 11))):
+        if "point" in expected:
+            outcome = recorded.judged(tool(case), whole[:cut], expected["point"])
+            assert outcome.status != "ok", whole[:cut][-80:]
+        if case in LISTED and not case.endswith(recorded.SEVERAL_STREAMS):
+            for result in recorded.usable(tool(case), whole[:cut]):
+                for row in recorded.rows(result):
+                    assert any(row <= other for other in own), (sorted(row), whole[:cut][-80:])
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [case for case in TRIALS if "readings" in EXPECTED[case]])
 def test_a_result_of_other_settings_than_asked_for_is_invalid(case):
     """Whatever the output itself names and the point asks otherwise is no measurement of the point."""
-    expected, text = recorded.expected(case), recorded.text(case)
-    if "readings" not in expected:
-        return
-    point = expected["point"]
+    point, text = EXPECTED[case]["point"], recorded.text(case)
     for name in set(point) & set(recorded.listed(tool(case), text)[0]):
         value = point[name]
         other = f"not {value}" if isinstance(value, str) else value + 1
@@ -81,8 +91,283 @@ def test_a_result_of_other_settings_than_asked_for_is_invalid(case):
         assert outcome.status == "invalid" and name in outcome.reason
 
 
-@pytest.mark.parametrize("tool", ONLY_READ)
-def test_what_is_only_read_is_not_run(tool):
+# Case, what stands in it, what stands there instead, and what is said of that.
+DAMAGED = [
+    ("ping/20221126-ok", "20 packets transmitted, 20", "0 packets transmitted, 0", "no echo"),
+    ("ping/20221126-ok", "20 packets transmitted", "19 packets transmitted", "20 replies to 19"),
+    ("ping/20221126-ok", "= 0.038/", "= 0.030/", "ping's min is 0.030 ms, that of its lines 0.038"),
+    ("ping/20221126-ok", "icmp_seq=2 ", "icmp_seq=1 ", "two replies have one number"),
+    ("osu/5.4.3-latency", "MPI Latency Test", "MPI_Put Latency Test", "'mpi_put latency' is not read"),
+    ("osu/5.4.3-latency", "MPI Latency Test", "MPI Bandwidth Test", "names the columns"),
+    ("osu/5.4.3-latency", "Latency (us)", "Latency (ms)", "names the columns"),
+    ("osu/5.4.3-latency", "0                       1.82", "0                       1.82     Fail", "validation"),
+    ("osu/5.4.3-latency", "1024                    2.80", "1                       2.80", "do not ascend"),
+    ("imb/4.0-pingpong", "5924.16", "7777.16", "fit neither as 10"),
+    ("hpcc/1.5.0-two-processes", "Success=1", "Success=0", "Success=0"),
+    ("hpcc/1.5.0-two-processes", "0.0039858 ...... PASSED", "31.5 ...... FAILED", "the residual check FAILED"),
+    ("hpcc/1.5.0-two-processes", "3.320e+00", "9.320e+00", "in HPL's part, N = 20352"),
+    ("hpcc/1.5.0-two-processes", "HPL_nprow=1", "HPL_nprow=0", "P = 0"),
+    ("hpl/2.0-several-rows", "  1     2  ", "  0     2  ", "P = 0"),
+    ("hpl/2.0-one-row", "  3.719e+01", "  3.819e+01", "does not give the 3.819e+01 Gflop/s"),
+    ("netperf/2.7.0-stream-cpu-K", "11684.31", "0.00", "no data"),
+    ("netperf/2.7.0-stream-cpu-K", "11684.31", "nan", "no throughput with its unit"),
+    ("netperf/2.7.0-stream-cpu-K", "KBytes  /s", "furlongs/s", "furlongs/s is not one that can be trusted"),
+    ("netperf/2.7.0-forward", "=95.72", "=0.11", "too coarsely"),
+    ("netperf/2.7.0-forward", "=95.72", "=nan", "not a number"),
+    ("netperf/2.7.0-forward", "ELAPSED_TIME", "THROUGHPUT", "two values for one name"),
+    # A row of another test: its rate is not in that column.
+    ("netperf/2.7.0-stream", "131072  16384  16384    1.10       95.54", "16384 131072 1 1 10.00 59421.52", "no throughput"),
+    ("iperf2/2.0-client", "1.93 Gbits", "377 Mbits", "contradicts itself"),
+    ("iperf3/3.12-text", "300 Mbits", "377 Mbits", "contradicts itself"),
+    ("iperf3/3.12-ok", "952733829.4", "852733829.4", "contradicts itself"),
+    ("iperf3/3.12-ok", "952733829.4", "9" * 400, "no end.sum_received.bits_per_second"),
+    ("iperf3/3.12-ok", "952733829.4", "9" * 5000, "not one that iperf3 writes"),
+    ("iperf3/3.12-ok", '"sum_received"', '"other"', "end.sum_received"),
+    ("iperf3/3.12-both", "_bidir_reverse", "", "both directions one name"),  # as 3.7 to 3.10 wrote it
+    ("udp_sizes/3.12-warm-up", '"sum_received"', '"other"', "end.sum_received.bytes"),
+    ("udp_sizes/3.12-warm-up", '"UDP"', '"TCP"', "not of UDP"),
+    ("flows/3.32-permutation", "  2      12", "  4      12", "3 rows that are not those of 3 runs"),
+    ("flows/3.32-permutation", "1.420510850473115e-02", "1.720510850473115e-02", "not between 0 and the longest"),
+    ("dgemm/1-two-ranks", "39.533537", "49.533537", "its work and time give"),
+    ("fanout/3.12-forward", "fanout: 2 flows", "fanout: 3 flows", "started 3 flows but reports 2"),
+    ("fanout/3.12-forward", '"server_output_json"', '"other"', "lacks its receiver's intervals"),
+    ("fanout/3.12-forward", '{ "start":', '{ "start"', "for 10.9.0.2: iperf3's report is not whole JSON"),
+    ("fanout/3.12-forward", '"end":\t0.5', '"end":\t9.5', "do not follow each other"),
+    ("frame_limit/20221126-silent", "8954        10       10  carried", "8954        10        3  carried", "3 of 10 replies is not carried"),
+    ("frame_limit/20221126-silent", "8954        10       10  carried\n", "", "did not end"),
+    ("frame_limit/20221126-silent", "8955        10        0  silent\n", "", "did not end"),
+    ("frame_limit/20221126-silent", "8941        10       10  carried", "8941        10        0  silent", "a smaller one was not"),
+    ("frame_limit/20221126-silent", "8941        10       10  carried", "8941        10       10  fine", "not its own"),
+    ("token_exchange/1-tcp", " 13296  0.200000", "     0  0.200000", "pair 1 in run 1 completed no exchange"),
+    ("token_exchange/1-tcp", " 13296  0.200000", " 14000  0.200000", "take longer than its window"),
+    ("token_exchange/1-tcp", "      15.042579", "      95.042579", "pair 1 in run 1 are no distribution"),
+    ("token_exchange/1-tcp", "1795298776.676013", "1795298776.706013", "run 1 had 0.170 of 0.2 s in common"),
+    ("token_exchange/1-tcp", "   2     8192    2", "   1     8192    2", "4 rows, not 2 pairs in 2 runs"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "old", "new", "said"), DAMAGED)
+def test_an_output_that_contradicts_itself_is_refused(case, old, new, said):
+    """Each with its own reason; nothing that is missing or wrong becomes a number."""
+    text, expected = recorded.text(case), EXPECTED[case]
+    assert old in text
+    damaged = text.replace(old, new)
+    if "readings" in expected:
+        outcome = recorded.judged(tool(case), damaged, expected["point"])
+        assert outcome.status in ("unreadable", "invalid") and said in outcome.reason
+    else:
+        assert said in recorded.refusals(tool(case), damaged)
+
+
+# A table of flows and datagrams by size are reports of iperf3.
+ALIKE = ({"iperf3", "udp_sizes"},)
+
+
+@pytest.mark.parametrize("name", runners.names())
+def test_an_output_of_another_tool_is_refused(name):
+    """Nobody takes it for his own, and where it is a tool that people have, its name is told."""
+    for case in [recorded.cases(other)[0] for other in sorted({tool(case) for case in CASES})]:
+        other, text = tool(case), recorded.text(case)
+        if other == name or {other, name} in ALIKE:
+            continue
+        assert recorded.refusals(name, text), case
+        assert outputs.describe(text, name) or other not in FOREIGN
+
+
+@pytest.mark.parametrize("name", ONLY_READ)
+def test_what_is_only_read_is_not_run(name):
     """No campaign can ask for it; the message says what to do instead."""
-    with pytest.raises(FalloffError, match=f"import {tool}|only read"):
-        runner_named(tool).commands({"nodes": 2})
+    with pytest.raises(FalloffError, match=f"import {name}"):
+        runner_named(name).commands({"nodes": 2})
+
+
+NOTHING = {
+    "a line of 200 000 letters": "x" * 200_000 + "\n",
+    "numbers beyond all": f"THROUGHPUT={'9' * 400}\nTHROUGHPUT_UNITS=10^6bits/s\n",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("nothing", NOTHING)
+@pytest.mark.parametrize("name", runners.names())
+def test_long_lines_and_numbers_end_in_words(name, nothing):
+    """No field limit of a library, and no infinity, reaches the user."""
+    assert recorded.refusals(name, NOTHING[nothing])
+
+
+@pytest.mark.parametrize("name", runners.names())
+@pytest.mark.parametrize("blank", ["\n", " \n", "\t", " "])
+def test_blank_lines_take_no_time(name, blank):
+    """Sixteen times the blanks take about sixteen times as long, to read and to name what the file is."""
+
+    def seconds(size):
+        text, start = blank * size + "x\n", process_time()
+        assert recorded.refusals(name, text)
+        outputs.describe(text, name)
+        return process_time() - start
+
+    seconds(100)
+    few = min(seconds(10_000) for _ in range(3))
+    assert min(seconds(160_000) for _ in range(2)) < 0.02 + 60 * few
+
+
+def test_no_reading_is_infinite():
+    """JSON has no word for it."""
+    with pytest.raises(Unreadable, match="goodput is no finite number"):
+        Reading("goodput", [1.0, float("inf")], "bit/s")
+
+
+def test_an_unknown_tool_gets_a_suggestion():
+    """What there is, and the nearest; what people call a tool is known."""
+    with pytest.raises(FalloffError, match="did you mean 'iperf3'"):
+        runner_named("ipref3")
+    assert [runner_named(name).name for name in ("iperf", "XHPL", "omb")] == [
+        "iperf2",
+        "hpl",
+        "osu",
+    ]
+
+
+# What only some tools need.
+
+
+def test_two_runs_of_ping_are_two_results():
+    """Each with its own loss and times; without the second's first line they are mixed, and refused."""
+    whole, loss = recorded.text("ping/20221126-ok"), recorded.text("ping/20221126-loss")
+    assert recorded.values("ping", whole + loss, "ping_loss") == [0, 0.55]
+    times = [recorded.values("ping", text, "round_trip_time")[0] for text in (whole, loss)]
+    assert recorded.values("ping", whole + loss, "round_trip_time") == times
+    tail = loss.split("\n", 1)[1]
+    for mixed in (whole + tail, whole.split("\n\n")[0] + tail):
+        assert re.search("mixed|replies", recorded.refusals("ping", mixed))
+
+
+def test_sizes_that_begin_again_are_two_tables():
+    """IMB without the line that begins the second table."""
+    text = recorded.text("imb/2021.3-pingpong")
+    second = text[text.index("#bytes") :].split("\n", 1)[1]
+    assert "do not ascend" in recorded.refusals("imb", text + second)
+
+
+@pytest.mark.parametrize(
+    ("case", "old", "new", "note"),
+    [
+        ("osu/5.4.3-latency", " 2.80\n", " 2,80\n", "lines that are not understood: 1"),
+        ("imb/4.0-pingpong", "5924.16", "5924;16", "lines that are not understood: 1"),
+        ("hpcc/1.5.0-two-processes", "MPIFFT_Gflops=", "MPIFFT_Gflops=x", "values of the summary that are not understood: 1"),
+    ],
+)  # fmt: skip
+def test_what_is_not_understood_is_counted(case, old, new, note):
+    """A damaged row of a table or a summary leaves a note on the result, and nothing else changes."""
+    text = recorded.text(case)
+    assert old in text
+    (before,), (after,) = (
+        recorded.listed(tool(case), each) for each in (text, text.replace(old, new))
+    )
+    assert note in after.pop("note") and "note" not in before
+    counts = [sum(len(str(value)) for value in each.values()) for each in (before, after)]
+    assert counts[1] < counts[0]
+
+
+def test_megabytes_of_osu_are_decimal_unless_the_output_says_otherwise():
+    """A copy of the benchmark that counts 2^20 bytes says so, and its numbers mean 4.86 % more."""
+    text = recorded.text("osu/2.1-bandwidth")
+    said = text.replace("# Size", "# Modified to report: 1 MB == 2^20 bytes\n# Size")
+    (decimal,), (binary,) = (
+        recorded.values("osu", each, "message_bandwidth") for each in (text, said)
+    )
+    assert decimal[-1] == 1163132235.0
+    assert [b / d for d, b in zip(decimal, binary)] == pytest.approx([1.048576] * len(decimal))
+
+
+def test_the_unit_of_imb_follows_from_the_rows():
+    """Printed in 10^6 or in 2^20 bytes, a table is read in the unit that it was printed in."""
+    text = recorded.text("imb/4.0-pingpong")
+    head, sizes, times = (
+        text[: text.index("              0  ")],
+        (2**24, 2**25),
+        (14321.5, 28777.25),
+    )
+    for mega in (10**6, 2**20):
+        rows = [
+            f"{size:13d}         1000 {time:12.2f} {size / time * 1e6 / mega:12.2f}\n"
+            for size, time in zip(sizes, times)
+        ]
+        (found,) = recorded.values("imb", head + "".join(rows), "message_bandwidth")
+        assert found == pytest.approx(
+            [size / time * 1e6 for size, time in zip(sizes, times)], rel=1e-5
+        )
+
+
+def test_only_pingpongs_of_imb_are_read():
+    """Without one that is said."""
+    new, old = recorded.text("imb/2021.3-pingpong"), recorded.text("imb/4.0-pingpong")
+    several = recorded.listed("imb", new.replace("PingPong", "Sendrecv") + new + old)
+    assert [result["version"] for result in several] == ["2021.3", "4.0"]
+    assert "without a PingPong" in recorded.refusals("imb", new.replace("PingPong", "Sendrecv"))
+
+
+def test_hpcc_appends_its_runs_and_prints_what_it_did_not_measure():
+    """A run that was stopped lies between two whole ones; -1, and 0 of a rate, is no reading."""
+    one = recorded.text("hpcc/1.5.0-one-process")
+    found = recorded.listed("hpcc", one + one[: len(one) // 2] + "\n" + one)
+    assert [("fft_rate" in each, each["run"]) for each in found] == [
+        (True, 1),
+        (False, 2),
+        (True, 3),
+    ]
+    assert "did not reach the end of its summary" in found[1]["refused"]
+    assert not [name for name in found[0] if "ping_pong" in name or "ring" in name]
+    nothing = re.sub("MPIFFT_Gflops=.*", "MPIFFT_Gflops=0", one)
+    assert recorded.values("hpcc", nothing, "fft_rate") == []
+
+
+# The words under "Throughput" for each letter of -f, and what one is [bit/s] by netperf's manual.
+UNITS = {
+    "GBytes/sec": 8 * 2**30, "MBytes/sec": 8 * 2**20, "KBytes  /s": 8 * 2**10, "Bytes   /s": 8,
+    "10^9bits/s": 1e9, "10^6bits/sec": 1e6, "10^3bits/s": 1e3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_each_unit_of_netperf_is_what_the_manual_says(unit):
+    """The K of -f is 2^10 bytes and its k 10^3 bits, and so on for each letter."""
+    text = recorded.text("netperf/2.7.0-stream-cpu-K").replace("KBytes  /s", unit)
+    assert recorded.values("netperf", text, "goodput") == [pytest.approx(11684.31 * UNITS[unit])]
+
+
+def test_settings_of_a_script_are_no_fields_of_netperf():
+    """NODES=4 before a table or before the lines of -k changes nothing."""
+    for case, name in (("stream", "goodput"), ("rr-keyval", "transaction_rate")):
+        text = recorded.text(f"netperf/2.7.0-{case}")
+        script = recorded.values("netperf", "NODES=4\nPPN=2\n\n" + text, name)
+        assert script == recorded.values("netperf", text, name) != []
+
+
+def test_transactions_in_bits_are_transactions():
+    """With -f netperf counts the bits of request and response: 2.24 Mbit/s are 10 000 exchanges of 28 bytes."""
+    row = "16384  131072 4        24      1.00     2.24   "
+    table = re.sub(r"^16384  131072 1 .*$", row, recorded.text("netperf/2.7.0-rr"), flags=re.M)
+    table = table.replace("per sec   ", "10^6bits/s")
+    assert recorded.values("netperf", table, "transaction_rate") == [pytest.approx(10_000)]
+    keyed = recorded.text("netperf/2.7.0-rr-keyval").replace("Trans/s", "10^6bits/s")
+    assert recorded.values("netperf", keyed, "transaction_rate") == [pytest.approx(49735e6 / 16)]
+    lacking = recorded.refusals("netperf", keyed.replace("REQUEST_SIZE=1\n", ""))
+    assert "sizes of request and response are missing" in lacking
+
+
+@pytest.mark.parametrize("output", [
+    '{"error": "unable to connect to server: Connection refused"}',
+    "iperf3: error - unable to connect to server: Connection refused\n",
+])  # fmt: skip
+def test_iperf3s_own_words_are_shown(output):
+    """Whatever form they have."""
+    assert "Connection refused" in recorded.refusals("iperf3", output)
+
+
+def test_an_interrupted_shell_may_precede_json():
+    """A terminal's ^C before the report is not part of it; several reports are several results."""
+    text = recorded.text("iperf3/3.12-ok")
+    assert recorded.listed("iperf3", "^C" + text + text) == 2 * recorded.listed("iperf3", text)
+    assert outputs.is_output_of("iperf3", "^C" + text)
+    assert "more than one" in recorded.judged("iperf3", text + text, {}).reason

@@ -5,9 +5,8 @@ then what is shown beside it, with None as default where it does without. `today
 shorter run to be compared with the campaign. `finding(study)` says in words (Markdown) what was found, `findings(study)` as
 data; `figures(study)` are its figures by label, and `FIGURES` names the campaigns and files of data/ that each rests on.
 
-For the explorer a module may name in `MODEL` the one of `analysis.models` that describes its own campaign, in `OPENS` by
-campaign what its page begins with (`y`, `x`, `series` of a view, and levels of other factors), and in `PRINTED` by campaign
-and quantity a function of the design that gives what a source printed of it.
+For the explorer a module may say in `OPENS` by campaign what its page begins with: `y`, `x`, `series` of a view, and levels
+of other factors.
 """
 
 import inspect

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import drawing, published, style
+from analysis import drawing, style
 from analysis.attributes import design, interconnects, settings
 from analysis.bottleneck import (
     CHANGES,
@@ -304,15 +303,3 @@ def _changes(axes: Axes, study: FanOut) -> None:
             drawing.interval_across(axes, style.look(fan.direction), row, *ends, fan.flows)
     drawing.rows(axes, [CHANGES[change] for change in changes])
     axes.set_xlabel("goodput after / before the change [1]")
-
-
-def _printed(design: Mapping) -> pd.DataFrame:
-    """The aggregate goodput [bit/s] at which the source saw its bridge saturated."""
-    source = published.grid5000()
-    bridge = source["bridge"]
-    text = f"{source['source']['short']}, {bridge['saturation']['where']}"
-    levels = {"path": "fanout_3g", "receivers": bridge["targets"]["value"], "direction": "forward"}
-    return pd.DataFrame([{**levels, "value": bridge["saturation"]["value"], "text": text}])
-
-
-PRINTED = {("fan_out", "aggregate_goodput"): _printed}

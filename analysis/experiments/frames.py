@@ -302,14 +302,3 @@ def datagrams_over_size(study: PacketSizes) -> Figure:
             axes.set_xlabel("frame without FCS [B]")
         drawing.legend_below(figure, (sent, loss), 3)
         return figure
-
-
-def _printed(design: Mapping) -> pd.DataFrame:
-    """The largest frame [B] that the source printed of its switch."""
-    source = published.nemo()
-    frame = source["frame_limit"]["smc_8505t"]["frame"]
-    text = f"{source['source']['short']}, {frame['where']}"
-    return pd.DataFrame([{"path": "switch_8996", "load": 0, "value": frame["value"], "text": text}])
-
-
-PRINTED = {("frame_limits", "frame_bytes_largest"): _printed}

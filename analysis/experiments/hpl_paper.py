@@ -5,11 +5,10 @@ it may be wrong is a question of its numbers (`sensitivity`).
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from analysis import published
@@ -178,15 +177,3 @@ def findings(study: Paper) -> Iterator[Finding]:
 def figures(study: Paper) -> dict[str, Exhibit]:
     """What the model's numbers do. The cases themselves are drawn beside the emulated ones."""
     return sensitivity.figures(study.sensitivity) if study.sensitivity else {}
-
-
-def _printed(design: Mapping) -> pd.DataFrame:
-    """The efficiency [1] of the paper's line, which it says holds for all of its cases."""
-    source = published.smith()
-    line = source["efficiency"]["line"]
-    where = f"{source['source']['short']}, {line['where']}"
-    nodes, value = published.smith_table1().nodes, line["value"] / 100
-    return pd.DataFrame({"interconnect": "10gige", "nodes": nodes, "value": value, "text": where})
-
-
-PRINTED = {("hpl_paper", "efficiency"): _printed}

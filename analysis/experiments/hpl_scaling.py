@@ -29,7 +29,6 @@ from analysis.wording import (
 )
 
 FIGURES = {"share": ("hpl_scaling",), "falls": ("hpl_scaling",)}  # what each rests on
-MODEL = "universal_scalability"  # of n times the share
 # Of a doubling: between two networks, and from a mean to its runs.
 SIDESTEP, RUNS_ASIDE = 0.13, 0.06
 

@@ -45,7 +45,6 @@ from runners.record import FalloffError
 
 # The campaigns, and the files of data/, that each figure rests on.
 FIGURES = {"long_path": ("long_path",), "long_path_repeats": ("long_repeats",)}
-MODEL = "bandwidth_delay"
 MAIN_PATH = "long_5ms"  # the path of the summary and of a quick run
 MISSES = "the model misses its data"
 SPREAD = 0.6  # of a row, for the repeats in it

@@ -1,6 +1,6 @@
 """TCP over cable, switch and router: goodput over the MTU, one way and both, and CPU time for a byte."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -441,14 +441,3 @@ def cost_over_mtu(cost: Cost) -> Figure:
             drawing.doubling_axis(axes, drawing.apart(mtus, APART), "MTU [B]")
         panels[0].set_ylabel("CPU time per byte [ns/B]")
         return figure
-
-
-def _printed(design: Mapping) -> pd.DataFrame:
-    """The goodput [bit/s] that the source printed, by path, MTU and direction."""
-    tests = published.nemo_points(design.get("published", {})).query("direction != 'both'")
-    source, names = published.nemo()["source"]["short"], published.nemo()["device"]
-    text = [f"{names[test.device]}, MTU {test.mtu}, {source}" for test in tests.itertuples()]
-    return tests[["path", "mtu", "direction"]].assign(value=tests.total, text=text)
-
-
-PRINTED = {("tcp_mtu", "goodput"): _printed}

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
@@ -370,20 +369,3 @@ def _mbit(rate: float) -> str:
 
 def _basis(study: TokenExchange, intervals: str) -> Basis:
     return Basis(evidence_of(study.dataset), study.points.sizes["block"], intervals)
-
-
-def _printed(design: Mapping) -> pd.DataFrame:
-    """The throughput [B/s] that the source printed for the most pairs and the largest token."""
-    source = published.beowulf()
-    throughput, exchange = source["throughput"]["local_wire"], source["exchange"]
-    row = {
-        "path": "local_wire_10m",
-        "pairs": exchange["most_pairs"]["value"],
-        "token_bytes": exchange["largest_token"]["value"],
-        "value": throughput["value"],
-        "text": f"{source['source']['short']}, {throughput['where']}",
-    }
-    return pd.DataFrame([row])
-
-
-PRINTED = {("token_exchange", "token_throughput"): _printed}

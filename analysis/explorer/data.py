@@ -2,10 +2,8 @@
 
 import os
 from collections.abc import Hashable
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +16,8 @@ from analysis.derive import over_factors, points
 from analysis.efficiency import efficiency
 from analysis.experiments.sensitivity import meaning
 from analysis.schema import schema
+from analysis.statistics import design as designs
+from analysis.statistics.design import Design
 from analysis.statistics.intervals import Kind
 from analysis.wording import byte_size, counted
 from runners.journal import Folder, read_transcript
@@ -44,7 +44,6 @@ COMBINED = {
 }
 SIZE = "size"  # the factor of readings by size of message
 SHOWN_IN = {"bit/s": ("Gbit/s", 1e-9), "B/s": ("MB/s", 1e-6), "1": ("", 1.0)}
-PERCENT = ("efficiency", "share")
 NOUNS = {"nodes": "node", "receivers": "receiver", "streams": "stream", "pairs": "pair"}
 IN_BYTES = ("window_bytes", "token_bytes", SIZE)
 NAMES = {
@@ -57,16 +56,11 @@ VARIED = {"latency": ("µs", 1e6), "bandwidth": ("MB/s", 1e-6), "backplane": ("M
 
 @dataclass(frozen=True)
 class Source:
-    """A netCDF file, or a campaign's folder of transcripts.
-
-    `label` tells it from the campaign's other datasets. `fault` says why it cannot be opened; such a one is its own
-    campaign.
-    """
+    """A netCDF file, or a campaign's folder of transcripts; `fault` says why it cannot be opened."""
 
     path: Path
     campaign: str
     title: str
-    label: str = ""
     fault: str = ""
 
     @property
@@ -81,10 +75,11 @@ class Source:
         return next((place for place in places if (place / "trials.json").is_file()), None)
 
 
-def experiments(folder: Path | None = None) -> dict[str, tuple[Source, ...]]:
-    """The datasets of each campaign in a folder, or without one in the reference and in what was run here; FIRST first.
+def experiments(folder: Path | None = None) -> dict[str, Source]:
+    """The datasets in a folder, or without one in the reference and in what was run here; FIRST first, those with a fault last.
 
-    Raises FalloffError when there is no such folder.
+    The first dataset of a campaign goes by the campaign's name, any other by its own. Raises FalloffError when there is no
+    such folder.
     """
     if folder is not None and not folder.is_dir():
         raise FalloffError(
@@ -99,7 +94,12 @@ def experiments(folder: Path | None = None) -> dict[str, tuple[Source, ...]]:
     ordered = sorted(
         sources.values(), key=lambda each: (each.campaign != FIRST, bool(each.fault), each.campaign)
     )
-    return {name: tuple(group) for name, group in groupby(ordered, lambda each: each.campaign)}
+    named: dict[str, Source] = {}
+    for each in ordered:
+        name = each.name if each.campaign in named else each.campaign
+        is_twin = any(each.title == other.title for other in named.values())
+        named[name] = replace(each, title=f"{each.title} ({each.name})") if is_twin else each
+    return named
 
 
 def source(path: Path) -> Source:
@@ -107,15 +107,13 @@ def source(path: Path) -> Source:
     try:
         if path.suffix == ".nc":
             with store.opened(path) as dataset:
-                return Source(path, dataset.attrs["campaign"], dataset.attrs["title"], path.name)
+                return Source(path, dataset.attrs["campaign"], dataset.attrs["title"])
         plan = Folder(path).plan()
     except (FalloffError, OSError, ValueError, KeyError) as error:
         remedy = "`falloff run` or `falloff import` writes it anew"
         reason = f"{path} is not a readable dataset of Falloff's: {error}. {remedy}"
         return Source(path, path.name, "A file that cannot be read", fault=reason)
-    label, shipped = plan.testbed["name"].replace("_", " "), path.is_relative_to(paths.REFERENCE)
-    run = "" if shipped else f", run {date.fromtimestamp(_changed(path)):%d %B %Y}"
-    return Source(path, plan.name, plan.title, label + run)
+    return Source(path, plan.name, plan.title)
 
 
 def _changed(path: Path) -> float:
@@ -126,17 +124,16 @@ def _changed(path: Path) -> float:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What can be on the vertical axis. The table holds `scale` times the reading, which is in the schema's unit."""
+    """What can be on the vertical axis, in the unit in which it is shown."""
 
     name: str
     label: str
     unit: str
-    scale: float = 1.0
 
     @property
     def kind(self) -> Kind:
         """Which mean it has: shares and indices the geometric one, what is per second the harmonic one."""
-        if self.name in (*PERCENT, "fairness"):
+        if self.name in ("efficiency", "share", "fairness"):
             return "ratio"
         return "rate" if self.unit.endswith("/s") else "cost"
 
@@ -163,9 +160,14 @@ class Trials:
     repeats: bool
 
     @cached_property
-    def design(self) -> dict:
+    def design(self) -> Design:
         """What was decided before the run."""
-        return design(self.dataset)
+        return designs.read(self.dataset)
+
+    @property
+    def control(self) -> Hashable:
+        """The level with which others are compared, None without one."""
+        return self.design.control or design(self.dataset).get("baseline")
 
     @property
     def evidence(self) -> str:
@@ -184,7 +186,7 @@ class Trials:
 
     def is_switch(self, factor: str) -> bool:
         """Whether the factor is on or off: its levels are 1 and 0."""
-        return isinstance(self.design.get("factors", {}).get(factor, [""])[0], bool)
+        return isinstance(design(self.dataset).get("factors", {}).get(factor, [""])[0], bool)
 
     def is_number(self, factor: str) -> bool:
         """Whether the factor's levels can stand along an axis by their size."""
@@ -323,7 +325,7 @@ def _readings(
         if name == "start" or about["type"] == "text" or not np.isfinite(array).any():
             continue
         unit, scale = SHOWN_IN.get(about["units"], (about["units"], 1.0))
-        quantity = Quantity(name, COMBINED.get(name, about["long_name"]), unit, scale)
+        quantity = Quantity(name, COMBINED.get(name, about["long_name"]), unit)
         if array.dims == ("trial",) or name in COMBINED:
             quantities[name] = quantity
             frame[name] = scale * _one_value(array).values
@@ -361,11 +363,8 @@ def _add_shares(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, Quantity]
         frame[name] = 100 * frame.trial_id.map(rows[name])
     frame["reason"] = frame.trial_id.map(rows.reason)
     frame["valid"] &= frame.reason == ""
-    return {
-        name: Quantity(name, labels[name], "%", 100.0)
-        for name in labels
-        if frame[name].notna().any()
-    }
+    shares = {name: Quantity(name, labels[name], "%") for name in labels}
+    return {name: shares[name] for name in labels if frame[name].notna().any()}
 
 
 def transcript(source: Source, trial_id: str) -> Transcript:

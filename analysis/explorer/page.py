@@ -20,10 +20,7 @@ from runners.record import FalloffError
 MOST_AT_ONCE = 5  # transcripts, of trials that lie upon each other
 EXPLORE, WHAT_IF = "explore", "what-if"
 BY_HAND = ("without_blocks", "without_levels")
-PLACES = {"x": "series", "series": "x", "network": "reference", "reference": "network"}
-ROOTS = (
-    "experiment", "search", "pages", "question", "verdict", "plot", "transcript", "numbers", "asking", "address"
-)  # fmt: skip
+PLACES = {"x": "series", "series": "x"}
 WIDE = {"sizing_mode": "stretch_width", "margin": 0}
 
 
@@ -51,9 +48,7 @@ class Page:
     def _make_widgets(self) -> None:
         look = {"stylesheets": [pieces.asset("parts.css")], "margin": (4, 0)}
         wide = {**look, "sizing_mode": "stretch_width"}
-        titles = {}
-        for name, (source, *_) in self.experiments.items():
-            titles[f"{source.title} ({name})" if source.title in titles else source.title] = name
+        titles = {source.title: name for name, source in self.experiments.items()}
         self._select = partial(pn.widgets.Select, **wide)
         chips = partial(pn.widgets.CheckButtonGroup, options={}, **look)
         self.experiment = self._select(options=titles)
@@ -65,14 +60,11 @@ class Page:
         self.pages = pn.widgets.RadioButtonGroup(options=pages, value=EXPLORE, **look)
         # A widget for each part of a view.
         self.parts = {
-            "source": pn.widgets.RadioButtonGroup(options={}, css_classes=["evidence"], **look),
             "log": pn.widgets.Toggle(label="log scale", **look),
             "y": self._select(label="Vertical"),
             "x": self._select(label="Horizontal"),
             "series": self._select(label="Compare"),
             "shown": chips(),
-            "network": self._select(label="this"),
-            "reference": self._select(label="against"),
             "without_levels": chips(css_classes=["compact"]),
             "without_blocks": chips(css_classes=["compact"]),
         }
@@ -85,7 +77,7 @@ class Page:
             ),
             button(
                 label="Code (Python)",
-                callback=lambda: StringIO(self.shown.code(self._sources()[0].title)),
+                callback=lambda: StringIO(self.shown.code(self._source().title)),
             ),
         ]
         self.plot = pn.pane.Bokeh(sizing_mode="stretch_both", margin=0)
@@ -112,12 +104,12 @@ class Page:
             with pn.io.hold():
                 react(*arguments, **changes)
         except FalloffError as error:
-            self._trouble(self._sources()[0].title, str(error))
+            self._trouble(self._source().title, str(error))
         finally:
             self._filling = False
         self._write()
 
-    def _sources(self) -> tuple[data.Source, ...]:
+    def _source(self) -> data.Source:
         return self.experiments[self.experiment.value]
 
     def _go(self, query: str) -> None:
@@ -155,9 +147,8 @@ class Page:
         self._open([(part, json.dumps(value)) for part, value in kept.items()])
 
     def _open(self, asked: list[tuple[str, str]]) -> None:
-        source = self._sources()[0]
-        trials = data.opened(source)
-        self.start = opening(source.name, trials)
+        trials = data.opened(self._source())
+        self.start = opening(self._source().name, trials)
         self.transcript.text = pieces.HINT
         self._show(at_address(asked, self.start, trials))
 
@@ -177,10 +168,9 @@ class Page:
         self._show(replace(self.shown.view, **changes))
 
     def _show(self, view: View) -> None:
-        sources = self._sources()
-        source = next((source for source in sources if source.name == view.source), sources[0])
+        source = self._source()
         trials = data.opened(source)
-        self.shown = shown = Shown(settled(replace(view, source=source.name), trials), trials)
+        self.shown = shown = Shown(settled(view, trials), trials)
         view = shown.view
         self.left_out[self.experiment.value] = {part: getattr(view, part) for part in BY_HAND}
         self._offer()
@@ -192,7 +182,7 @@ class Page:
             points.selected.on_change("indices", partial(self._clicked, source, points))
         self.address.tags = ["drawn"]
         for button, ending in zip(self.downloads, ("csv", "py")):
-            button.filename = f"falloff-{self.experiment.value}-{view.y}.{ending}"
+            button.filename = f"falloff-{Path(self.experiment.value).stem}-{view.y}.{ending}"
 
     def _offer(self) -> None:
         """What can be chosen in this view, and what is."""
@@ -201,23 +191,18 @@ class Page:
         several = [name for name, levels in factors.items() if len(levels) > 1]
         axes = {data.factor_name(name): name for name in (*several, view.x, view.series)}
         series = {trials.called(view.series, level): level for level in factors[view.series]}
-        pair = {name: level for name, level in series.items() if level in view.shown}
         blocks = sorted(self.shown.points.block.unique().tolist())
         options = {
-            "source": {source.label: source.name for source in self._sources()},
             "y": {quantity.label: name for name, quantity in trials.quantities.items()},
             "x": axes,
             "series": axes,
             "shown": series,
-            "network": pair,
-            "reference": pair,
             "without_levels": {trials.ticked(view.x, level): level for level in factors[view.x]},
             "without_blocks": {str(block): block for block in blocks},
         }
         for part, choices in options.items():
             _offer(self.parts[part], choices, getattr(view, part))
         self.parts["log"].value = view.log
-        self.parts["source"].visible = len(options["source"]) > 1
         names = [name for name, _ in view.fixed]
         if names != self.fixed_names:
             self.fixed_names = names
@@ -274,25 +259,18 @@ class Page:
         row = partial(pn.Row, stylesheets=[pieces.asset("parts.css")], **WIDE)
         of = self.parts
         axes = row(of["x"], of["series"], css_classes=["pair"])
-        pair = row(of["network"], of["reference"], css_classes=["pair"])
-        show = (
-            text("<h2>Show</h2>"),
-            of["source"],
-            of["y"],
-            axes,
-            of["shown"],
-            self.fixed,
-            of["log"],
-        )
+        show = (of["y"], axes, of["shown"], self.fixed, of["log"])
         leave = (self.levels_title, of["without_levels"], self.blocks_title, of["without_blocks"])
-        judge = (text("<h2>Judge</h2>"), pair, text("<h2>Leave out</h2>"), *leave, self.back)
-        controls, export = (
-            pn.Column(*show, *judge, **WIDE),
-            row(*self.downloads, css_classes=["wrap"]),
-        )
-        return {"controls": controls, "export": export} | {
-            name: getattr(self, name) for name in ROOTS
-        }
+        show_title, leave_title = (text(f"<h2>{title}</h2>") for title in ("Show", "Leave out"))
+        controls = (show_title, *show, leave_title, *leave, self.back)
+        return {
+            "experiment": self.experiment, "search": self.search, "pages": self.pages,
+            "question": self.question, "verdict": self.verdict, "plot": self.plot,
+            "controls": pn.Column(*controls, **WIDE),
+            "export": row(*self.downloads, css_classes=["wrap"]),
+            "transcript": self.transcript, "numbers": self.numbers, "asking": self.asking,
+            "address": self.address,
+        }  # fmt: skip
 
 
 def document(folder: Path | None) -> pn.Template:

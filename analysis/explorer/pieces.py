@@ -1,12 +1,11 @@
 """What the page says, as HTML; every text from a dataset is escaped."""
 
+from collections.abc import Iterable
 from functools import cache
 from html import escape
+from math import isnan
 from pathlib import Path
 
-import pandas as pd
-
-from analysis import models
 from analysis.explorer.data import factor_name
 from analysis.explorer.view import Shown
 from analysis.statistics.intervals import NAMES
@@ -35,13 +34,11 @@ def asset(name: str) -> str:
 
 
 def question(title: str, shown: Shown) -> str:
-    """The experiment's title, and when and as what kind of evidence its data came about; printed numbers too."""
+    """The experiment's title, and when and as what kind of evidence its data came about."""
     dataset, evidence = shown.trials.dataset, shown.trials.evidence
     testbed = dataset.testbed.values[0].replace("_", " ")
-    printed = "" if shown.published.empty else " · ×\u00a0published: printed by the source"
     origin = f"testbed {testbed}, {day(dataset.attrs['started'])}"
-    origin = f"{WHAT.get(evidence, evidence)} ({origin}){printed}"
-    return f'<p class="question">{escape(title)}</p>{under(origin)}'
+    return f'<p class="question">{escape(title)}</p>{under(f"{WHAT.get(evidence, evidence)} ({origin})")}'
 
 
 def under(words: str) -> str:
@@ -74,47 +71,29 @@ def verdict(shown: Shown) -> str:
 
 
 def numbers(shown: Shown) -> str:
-    """Median, mean, interval and n of every point, and the model where the experiment names one."""
+    """Median, mean, interval and n of every point, as a table."""
     view, quantity, trials = shown.view, shown.quantity, shown.trials
     mean = f"{NAMES[quantity.kind]} mean"
-    names = {"median": "median", "mean": mean, "low": "95 % t interval from", "high": "to"}
-    names = {name: quantity.with_unit(label) for name, label in names.items()}
-    rows = shown.summary.assign(
-        series=[trials.called(view.series, level) for level in shown.summary.series],
-        x=[trials.ticked(view.x, level) for level in shown.summary.x],
-    )
-    names |= {"series": factor_name(view.series), "x": factor_name(view.x)}
-    return _table(rows.rename(columns=names)) + (_fits(shown) if shown.fits else "")
+    values = map(quantity.with_unit, ("median", mean, "95 % t interval from", "to"))
+    head = (factor_name(view.series), factor_name(view.x), *values, "n")
+    rows = [
+        (trials.called(view.series, series), trials.ticked(view.x, x), *rest)
+        for series, x, *rest in shown.summary.itertuples(index=False)
+    ]
+    return _table(rows, head)
 
 
-def _fits(shown: Shown) -> str:
-    """The parameters of the experiment's model for each curve that it follows; of the others the reason."""
-    rows, model = [], models.find(shown.model)
-    for series, (fit, refused) in shown.fits.items():
-        name = {factor_name(shown.view.series): shown.trials.called(shown.view.series, series)}
-        if fit is None:
-            rows.append({**name, "parameter": refused})
-            continue
-        for parameter, estimate in fit.estimates.items():
-            low, high = fit.intervals[parameter]
-            values = {"estimate": estimate, "95 % t interval from": low, "to": high}
-            rows.append({**name, "parameter": parameter, **values, "n": str(fit.blocks)})
-    response = f"{shown.view.x} times the share" if shown.fits_multiples else "the values"
-    about = f"{model.title}, fitted to {response} of every block. {model.source}."
-    return f'<div class="fits">{under(about)}{_table(pd.DataFrame(rows))}</div>'
+def _table(rows: Iterable[Iterable], head: Iterable[str] = ()) -> str:
+    titles = "".join(f"<th>{escape(title)}</th>" for title in head)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    table = f"<thead><tr>{titles}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="wide"><table>{table}</table></div>'
 
 
-def _table(rows: pd.DataFrame, header: bool = True) -> str:
-    with pd.option_context("display.max_colwidth", None):  # else long texts are cut
-        looks = {
-            "index": False,
-            "border": 0,
-            "justify": "unset",
-            "header": header,
-            "na_rep": UNKNOWN,
-        }
-        table = rows.to_html(float_format=lambda value: number(value, 4), **looks)
-    return f'<div class="wide">{table}</div>'
+def _cell(value) -> str:
+    if isinstance(value, float):
+        value = UNKNOWN if isnan(value) else number(value, 4)
+    return f"<td>{escape(str(value))}</td>"
 
 
 def transcript(record: Transcript) -> str:
@@ -133,8 +112,8 @@ def transcript(record: Transcript) -> str:
     }
     for title, values in settings.items():
         if values:
-            rows = pd.DataFrame({"name": values.keys(), "value": map(str, values.values())})
-            parts.append(fold(title, _table(rows, header=False)))
+            rows = [(name, str(value)) for name, value in values.items()]
+            parts.append(fold(title, _table(rows)))
     return "".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""The view as one Bokeh figure: every trial, means with intervals, the model and printed numbers.
+"""The view as one Bokeh figure: every trial, and means with their intervals.
 
 It is drawn anew on every change. Its colours are those of a light page; a dark one inverts them by a filter.
 """
@@ -39,7 +39,6 @@ SPREAD = 0.55  # of the distance between series: over which the blocks of one ar
 CLOSE = 0.045  # of the axis: tick labels that are closer would collide
 MOST_LABELS = 60  # characters of tick labels beside each other, beyond which they are slanted
 COUNTS, LEFT_OUT = 0.55, 0.13  # opacity of a trial in the statistics, and of one that is not
-FINE = 90  # places at which a fitted curve is drawn
 FROM_ZERO = 0.45  # the axis begins at 0 where the least value is below this part of the largest
 INK, QUIET, LINE = "#222222", "#5f6368", "#d0d1cc"
 FRAME = {
@@ -120,8 +119,8 @@ class Axis:
 
 
 def draw(shown: Shown) -> figure:
-    """The figure of a view. Each series has sources `points`, whose selection says which trials were clicked, `means`,
-    `model` and `published`, as far as it has any; a click on the legend hides them."""
+    """The figure of a view. Each series has sources `points`, whose selection says which trials were clicked, and
+    `means`, where there are several blocks; a click on the legend hides them."""
     view, trials, quantity, axis = shown.view, shown.trials, shown.quantity, Axis(shown)
     summary, points = shown.summary, shown.points
     drawn = figure(
@@ -147,11 +146,7 @@ def draw(shown: Shown) -> figure:
         note=points.reason.where(points.reason == "", "does not count: " + points.reason),
     )
     means = summary[summary.n > 1].rename(columns={"mean": "y"})  # one block is its own point
-    published = shown.published
-    if len(published):
-        columns = {"series": published[view.series], "x": published[view.x], "y": published.value}
-        published = published.assign(**columns)
-    tips: dict[str, list] = {"points": [], "means": [], "published": []}
+    tips: dict[str, list] = {"points": [], "means": []}
     for level, look in zip(view.shown, looks(shown)):
         name, color = trials.called(view.series, level), look.color
         series = {"name": name, "legend_label": name}
@@ -163,15 +158,6 @@ def draw(shown: Shown) -> figure:
             names = rows.x.map({each: trials.called(view.x, each) for each in rows.x.unique()})
             return ColumnDataSource(rows.assign(x=x, level=names).to_dict("list"), name=layer)
 
-        fit, _ = shown.fits.get(level, (None, ""))
-        if fit:
-            x = np.geomspace(shown.values.x.min(), shown.values.x.max(), FINE)
-            y, low, high = shown.band(fit, x)
-            columns = {"x": axis.place(x), "y": y, "low": low, "high": high}
-            model = ColumnDataSource(columns, name="model")
-            drawn.line("x", "y", source=model, color=color, width=2, **series)
-            if np.isfinite(low).all():
-                drawn.varea("x", "low", "high", source=model, color=color, alpha=0.16, **series)
         looks_ = {"marker": marker, "fill_color": color, "fill_alpha": "alpha", "line_color": None}
         dots = drawn.scatter("x", "y", source=source(points, "points"), size=7, **looks_, **series)
         dots.nonselection_glyph = None
@@ -183,18 +169,11 @@ def draw(shown: Shown) -> figure:
             looks_ = {"marker": marker, "fill_color": "white", "line_color": color}
             dots = drawn.scatter("x", "y", source=mean, size=9, line_width=1.8, **looks_, **series)
             tips["means"].append(dots)
-        if len(published):
-            looks_ = {"marker": "x", "size": 12, "line_width": 2.5, "line_color": color}
-            crosses = drawn.scatter(
-                "x", "y", source=source(published, "published"), **looks_, **series
-            )
-            tips["published"].append(crosses)
     click = "block @block, run @order in it<br><i>@note</i><br><small>@trial_id · click for its transcript</small>"
     interval = f"95 % t interval @low{{%.4g}} to @high{{%.4g}}, n = @n {trials.count(2)[2:]}"
     _hover(drawn, tips["points"], f"@y{{%.4g}} {quantity.unit}", click, "left")
     mean = f"{AVERAGES[quantity.kind]} mean @y{{%.4g}} {quantity.unit}"
     _hover(drawn, tips["means"], mean, interval, "right")
-    _hover(drawn, tips["published"], f"published: @y{{%.4g}} {quantity.unit}", "@text", "right")
     drawn.add_tools(TapTool(renderers=tips["points"]))
     return drawn
 

@@ -5,8 +5,8 @@ import secrets
 import socket
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import panel as pn
 from panel.io.server import StoppableThread
@@ -27,8 +27,7 @@ logging.getLogger("asyncio").addFilter(
 )
 
 
-@dataclass(frozen=True)
-class Served:
+class Served(NamedTuple):
     """A server's thread; who has the address has the page, each tab its own view."""
 
     thread: StoppableThread
@@ -38,18 +37,13 @@ class Served:
         return self
 
     def __exit__(self, *_raised: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """End it."""
         self.thread.stop()
 
 
-def serve(folder: Path | None, port: int = 0, token_s: int = TOKEN_S) -> Served:
+def serve(folder: Path | None, port: int = 0) -> Served:
     """Start the server, in a thread of its own, on a port, any free one for 0; it answers when this returns.
 
-    A page that was fetched connects within `token_s` seconds or not at all. Raises FalloffError when the port is taken,
-    or there is no such folder.
+    Raises FalloffError when the port is taken, or there is no such folder.
     """
     data.experiments(folder)  # refuses a folder that is not there
     with socket.socket() as trying:
@@ -73,7 +67,7 @@ def serve(folder: Path | None, port: int = 0, token_s: int = TOKEN_S) -> Served:
         title="Falloff explorer",
         threaded=True,
         verbose=False,
-        session_token_expiration=token_s,
+        session_token_expiration=TOKEN_S,
         unused_session_lifetime_milliseconds=1000 * UNUSED_S,
     )
     end = time.monotonic() + PATIENCE_S

@@ -16,21 +16,15 @@ from analysis.explorer.view import first_of
 from runners.journal import write_whole
 from runners.record import FalloffError
 
-MOST = 25_000_000  # bytes that the file may have: more is slow to open
-
 
 def write(folder: Path | None, file: Path) -> None:
-    """Write the page in one step; raises FalloffError when there is no experiment, or the page would be too large."""
-    experiments = [sources[0] for sources in data.experiments(folder).values()]
+    """Write the page in one step; raises FalloffError when there is no experiment, or the file cannot be written."""
+    experiments = data.experiments(folder)
     if not experiments:
         raise FalloffError(
             f"{folder or 'data'} holds nothing to explore: `falloff run` or `falloff import` makes a dataset"
         )
     text = _text(experiments)
-    if len(text) > MOST:
-        raise FalloffError(
-            f"the page would have more than {MOST / 1e6:.0f} MB: explore fewer datasets, or without --static"
-        )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, text)
@@ -40,12 +34,15 @@ def write(folder: Path | None, file: Path) -> None:
         ) from None
 
 
-def _text(experiments: list[data.Source]) -> bytes:
+def _text(experiments: dict[str, data.Source]) -> bytes:
     # Transcripts are much alike: packed, a page can hold every one of them whole.
-    packed = [gzip.compress(json.dumps(_page(source)).encode(), mtime=0) for source in experiments]
+    packed = [
+        gzip.compress(json.dumps(_page(source)).encode(), mtime=0)
+        for source in experiments.values()
+    ]
     values = {
-        "names": [pieces.escape(source.campaign) for source in experiments],
-        "titles": [pieces.escape(source.title) for source in experiments],
+        "names": [pieces.escape(name) for name in experiments],
+        "titles": [pieces.escape(source.title) for source in experiments.values()],
         "css": pieces.asset("page.css") + pieces.asset("parts.css"),
         "script": pieces.asset("page.js"),
         "bokeh": "\n".join(Resources(mode="inline", components=["bokeh"]).js_raw),

@@ -1,4 +1,4 @@
-"""What is looked at, as a frozen description, and all that follows from it: curves with their model, and the judgement."""
+"""What is looked at, as a frozen description, and all that follows from it: points, means and the judgement."""
 
 import json
 import warnings
@@ -11,22 +11,21 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import experiments, models, paths
+from analysis import experiments, paths
 from analysis.contrasts import Contrast, contrasts
 from analysis.derive import points
 from analysis.explorer import data
-from analysis.explorer.data import PERCENT, Trials
+from analysis.explorer.data import Trials
 from analysis.findings import basis_in_words, change, fall_in_words
-from analysis.fitting.adequacy import follows
-from analysis.fitting.block_fit import BlockFit, fit_blocks
+from analysis.statistics.design import Statement
 from analysis.statistics.intervals import over_blocks, ratios
-from analysis.statistics.judgement import LEVEL, REFUSED, judge
+from analysis.statistics.judgement import REFUSED, judge
+from analysis.statistics.judgement import Judgement as Verdict
 from analysis.wording import number
 from runners.record import FalloffError
 
 MOST_SERIES = 9  # shown at first of a factor with more levels
 OF_FALLS = ("efficiency", "share", "hpl_rate")  # whose ratio within a block is that of the rates
-OF_RATES = ("amdahl", "universal_scalability")  # of a share they describe n times the share
 CODE = '''"""{title}
 
 Made by `falloff explore`. In Falloff's environment and folder: python view.py. It prints what the page said, and
@@ -52,8 +51,8 @@ class View:
 
     `source` is the dataset's name, `y` a quantity, `x` the factor along the horizontal axis and `series` the one whose
     levels are curves, `shown` those that are. Of each other factor one level is `fixed`; imported runs, which have no
-    design, are not. `without_blocks` and `without_levels` (of x) are left out by hand. `network` is judged against
-    `reference`, both levels of the series' factor. With `log` the vertical axis is logarithmic.
+    design, are not. `without_blocks` and `without_levels` (of x) are left out by hand. With `log` the vertical axis is
+    logarithmic.
     """
 
     source: str
@@ -64,26 +63,21 @@ class View:
     fixed: tuple[tuple[str, Hashable], ...] = ()
     without_blocks: tuple[int, ...] = ()
     without_levels: tuple[Hashable, ...] = ()
-    network: Hashable = None
-    reference: Hashable = None
     log: bool = False
 
 
 @cache
-def _declared(name: str) -> dict:
-    """What the experiments' modules say in OPENS and PRINTED, and in MODEL of their own campaign."""
+def _opens() -> dict[str, dict]:
+    """What the experiments' modules say in OPENS, by campaign."""
     entries = {}
     for module in experiments.modules():
-        entry = getattr(module, name, {})
-        if isinstance(entry, str):
-            entry = {next(iter(experiments.campaigns(module))): entry}
-        entries |= entry if isinstance(entry, dict) else {}
+        entries |= getattr(module, "OPENS", {})
     return entries
 
 
 def opening(source: str, trials: Trials) -> View:
     """What a dataset's page begins with: what its experiment says, else its own contrast and foremost quantity."""
-    entry = _declared("OPENS").get(trials.dataset.attrs["campaign"], {})
+    entry = _opens().get(trials.dataset.attrs["campaign"], {})
     parts = {part: value for part, value in entry.items() if part in ("y", "x", "series")}
     fixed = tuple((factor, level) for factor, level in entry.items() if factor not in parts)
     return settled(View(source, fixed=fixed, **parts), trials)
@@ -101,9 +95,8 @@ def settled(view: View, trials: Trials) -> View:
     }
     shown = tuple(level for level in factors[series] if level in view.shown)
     shown = shown or tuple(factors[series][:MOST_SERIES])
-    network, reference = _pair(view, series, shown, trials.design)
     return replace(
-        view, y=y, x=x, series=series, shown=shown, network=network, reference=reference,
+        view, y=y, x=x, series=series, shown=shown,
         fixed=() if trials.repeats else tuple(fixed.items()),
         without_levels=tuple(level for level in factors[x] if level in view.without_levels),
         without_blocks=tuple(sorted(n for n in view.without_blocks if isinstance(n, int))),
@@ -112,9 +105,8 @@ def settled(view: View, trials: Trials) -> View:
 
 def _axes(view: View, factors: Mapping[str, list], trials: Trials) -> tuple[str, str]:
     """The factor along the horizontal axis, numbers first, and the one whose levels are curves, the compared one first."""
-    design = trials.design
-    compared = design.get("compared", "interconnect" if "primary" in design else "")
     free = [name for name in factors if len(factors[name]) > 1 and name not in dict(view.fixed)]
+    compared = trials.design.compared if trials.design.compared in free else ""
     numbers = [name for name in ("nodes", *free) if name in free and trials.is_number(name)]
     x, series = view.x, view.series
     if x not in factors:
@@ -124,21 +116,6 @@ def _axes(view: View, factors: Mapping[str, list], trials: Trials) -> tuple[str,
         apart = [name for name in (compared, *free, *factors) if name in factors and name != x]
         series = next(iter([*apart, x]))
     return x, series
-
-
-def _pair(view: View, series: str, shown: tuple, design: Mapping) -> tuple[Hashable, Hashable]:
-    """The two series that are compared: the view's, else the design's contrast, else the first two."""
-    if view.network != view.reference and {view.network, view.reference} <= set(shown):
-        return view.network, view.reference
-    planned = design.get("primary") or ()
-    planned = planned[0]["networks"] if planned and isinstance(planned[0], Mapping) else planned
-    if design.get("compared", "interconnect") == series and planned and set(planned) <= set(shown):
-        return tuple(planned)
-    control = design.get("control", design.get("baseline"))
-    others = [level for level in shown if level != control]
-    if control in shown and others:
-        return others[0], control
-    return (shown[0], shown[1]) if len(shown) > 1 else (None, None)
 
 
 def address(view: View, start: View) -> list[tuple[str, str]]:
@@ -229,109 +206,77 @@ class Shown:
         return means.to_dataframe(dim_order=["series", "x"]).reset_index()[columns]
 
     @cached_property
-    def model(self) -> str:
-        """The model that the experiment names, which is of what its page opens with; an empty text for all else."""
-        name = _declared("MODEL").get(self.trials.dataset.attrs["campaign"], "")
-        start = opening("", self.trials)
-        return name if (start.y, start.x) == (self.view.y, self.view.x) else ""
+    def statement(self) -> Statement | None:
+        """What the campaign states of two of the series shown, its primary statements first; None where that is nothing."""
+        design, shown = self.trials.design, set(self.view.shown)
+        stated = (*design.primary, *design.secondary) if design.compared == self.view.series else ()
+        return next((one for one in stated if {one.of, one.against} <= shown), None)
 
     @property
-    def fits_multiples(self) -> bool:
-        """Whether the model is of x times the values: a law of a rate, where a share is shown."""
-        return self.view.y in PERCENT and self.model in OF_RATES
-
-    @cached_property
-    def fits(self) -> dict[Hashable, tuple[BlockFit | None, str]]:
-        """The experiment's model by series, or None and why its curve may not be drawn."""
-        if not self.model or self.trials.repeats:
-            return {}
-        fits, scale = {}, 1 / self.quantity.scale
-        for series in self.view.shown:
-            values = self.values.sel(series=series).dropna("x", how="all")
-            x = values.x.values.astype(float)
-            table = scale * values.values * (x if self.fits_multiples else 1.0)
-            fits[series] = _fitted(self.model, tuple(x), tuple(map(tuple, table)))
-        return fits
-
-    def band(self, fit: BlockFit, x: np.ndarray) -> tuple[np.ndarray, ...]:
-        """A fit's mean and 95 % band over the blocks at x in the quantity's unit: (mean, low, high), each over x."""
-        scale = self.quantity.scale / (x if self.fits_multiples else 1.0)
-        return tuple(scale * part for part in fit.band(x, "cost"))
-
-    @cached_property
-    def published(self) -> pd.DataFrame:
-        """What the sources printed of what is shown: the levels, `value` in the quantity's unit, and `text`, where."""
-        view, factors = self.view, self.trials.factors
-        printed = _declared("PRINTED").get((self.trials.dataset.attrs["campaign"], view.y))
-        rows = printed(self.trials.design) if printed else pd.DataFrame({"value": [], "text": []})
-        if not {view.x, view.series} <= set(rows):
-            return rows.iloc[:0]
-        here = rows[view.series].isin(view.shown)
-        for name, level in view.fixed:
-            here &= rows[name] == level if name in rows else True
-        if isinstance(factors[view.x][0], str):
-            here &= rows[view.x].isin(factors[view.x])
-        return rows[here].assign(value=rows.value * self.quantity.scale)
+    def pair(self) -> tuple[Hashable, ...]:
+        """The two series that are compared: those of the statement, else one and the control, else the first two."""
+        if self.statement:
+            return self.statement.of, self.statement.against
+        shown, control = self.view.shown, self.trials.control
+        others = [level for level in shown if level != control]
+        if control in shown and others:
+            return others[0], control
+        return shown[:2]
 
     @cached_property
     def judgement(self) -> Judgement:
-        """What the data say of the view's two series: a fall where the campaign judges one, else a ratio."""
-        view, trials = self.view, self.trials
-        if view.network is None:
+        """What the data say of the two series that are compared: a fall where the campaign judges one, else a ratio."""
+        view, trials, statement = self.view, self.trials, self.statement
+        if len(self.pair) < 2:
             return Judgement("One series alone: there is nothing to compare it with.")
         if trials.repeats:
             return Judgement(
                 "Order and blocks of imported runs are not known: there is no verdict."
             )
-        pair = view.network, view.reference
-        values = self.values.where(self.values > 0)
-        log_ratio = np.log(
-            values.sel(series=pair[0], drop=True) / values.sel(series=pair[1], drop=True)
+        called = [trials.called(view.series, level) for level in self.pair]
+        names, notes = " against ".join(called), self._left_out()
+        series = np.log(self.values.where(self.values > 0)).sel(series=list(self.pair))
+        log_ratio = (
+            (series[0] - series[1]).drop_vars("series", errors="ignore").dropna("x", how="all")
         )
-        log_ratio = log_ratio.dropna("x", how="all")
-        names = " against ".join(trials.called(view.series, level) for level in pair)
-        out = [trials.count(len(view.without_blocks))] if view.without_blocks else []
-        out += [trials.called(view.x, level) for level in view.without_levels]
-        by_hand = (
-            f"Left out by hand: {', '.join(out)}; this explores, and is not the campaign's verdict."
-        )
-        notes = (by_hand,) if out else ()
         if not log_ratio.size:
             return Judgement(f"{names}: no trial is left to compare.", notes)
-        compares = view.series == trials.design.get("compared", "interconnect")
-        if not (
-            compares
-            and "baseline_nodes" in trials.design
-            and view.x == "nodes"
-            and view.y in OF_FALLS
-        ):
+        judges = statement and trials.design.judges_falls
+        if not (judges and view.x == "nodes" and view.y in OF_FALLS):
             rule = "A ratio of geometric means; the campaign judges no fall of this quantity."
             return Judgement(self._ratio(names, log_ratio), (rule, *notes))
-        statements = _statements(trials) if view.series == "interconnect" else ()
-        planned = next((one for one in statements if (one.network, one.reference) == pair), None)
-        ends = trials.design["baseline_nodes"], max(trials.factors["nodes"])
-        start, end = (planned.start, planned.end) if planned else ends
-        if missing := [trials.called("nodes", n) for n in (start, end) if n not in log_ratio.x]:
+        ends = (statement.start, statement.end)
+        if missing := [trials.called("nodes", n) for n in ends if n not in log_ratio.x]:
             rule = f"No verdict: the campaign judges from or to {' and '.join(missing)}, left out here."
             return Judgement(self._ratio(names, log_ratio), (rule, *notes))
-        verdict = planned.verdict if planned else None
-        if verdict is None or view.without_blocks:
-            falls = (
-                log_ratio.sel(x=end) - log_ratio.sel(x=start)
-                if planned is None
-                else planned.differences
-            )
-            falls = falls[~falls.block.isin(list(view.without_blocks))]
-            level = trials.design.get("one_sided", LEVEL)
-            verdict = judge(falls, trials.design["margin"], trials.evidence, level)
-            if planned and planned.verdict.answer == REFUSED:
-                verdict = replace(verdict, answer=REFUSED, reason=planned.verdict.reason)
-        called = (trials.called(view.series, level) for level in pair)
-        sentence = fall_in_words(verdict, *called, f"from {start:g} to {end:g} nodes")
+        verdict = self._verdict(statement, log_ratio)
+        sentence = fall_in_words(verdict, *called, f"from {ends[0]:g} to {ends[1]:g} nodes")
         if not verdict.decided:
             what = "" if verdict.fall is None else f"HPL {change(verdict.fall)}, "
             sentence += f" ({what}{basis_in_words(verdict)})"
         return Judgement(sentence.replace("**", ""), notes, verdict.answer)
+
+    def _left_out(self) -> tuple[str, ...]:
+        """What was left out by hand, if anything."""
+        view, trials = self.view, self.trials
+        out = [trials.count(len(view.without_blocks))] if view.without_blocks else []
+        out += [trials.called(view.x, level) for level in view.without_levels]
+        rule = "this explores, and is not the campaign's verdict"
+        return (f"Left out by hand: {', '.join(out)}; {rule}.",) if out else ()
+
+    def _verdict(self, statement: Statement, log_ratio: xr.DataArray) -> Verdict:
+        """The campaign's own verdict, or the judgement of the blocks that are left; what it refuses stays refused."""
+        design, without = self.trials.design, list(self.view.without_blocks)
+        planned = _contrasts(self.trials).get(statement)
+        if planned and not without:
+            return planned.verdict
+        falls = log_ratio.sel(x=statement.end) - log_ratio.sel(x=statement.start)
+        falls = planned.differences if planned else falls
+        falls = falls[~falls.block.isin(without)]
+        verdict = judge(falls, design.margin, self.trials.evidence, design.one_sided)
+        if planned and planned.verdict.answer == REFUSED:
+            return replace(verdict, answer=REFUSED, reason=planned.verdict.reason)
+        return verdict
 
     def _ratio(self, names: str, log_ratio: xr.DataArray) -> str:
         """The ratio at the last level, in words."""
@@ -363,25 +308,13 @@ def again(view: View) -> Shown:
     return Shown(view, data.opened(data.source(paths.ROOT / view.source)))
 
 
-@lru_cache(maxsize=512)
-def _fitted(
-    model: str, x: tuple[float, ...], table: tuple[tuple[float, ...], ...]
-) -> tuple[BlockFit | None, str]:
-    """A model fitted to each block, or None, and why it may not be drawn."""
-    try:
-        fit = fit_blocks(models.find(model), np.array(x), np.array(table))
-    except FalloffError as refusal:
-        return None, str(refusal)
-    except ValueError:
-        return None, "There are too few points for this model."
-    if follows(np.array(table), fit.band(np.array(x), "cost")[0], len(fit.model.parameters)):
-        return fit, ""
-    return None, "It misses the points, so that it is not drawn."
-
-
 @lru_cache(maxsize=8)  # of the datasets that are open
-def _statements(trials: Trials) -> tuple[Contrast, ...]:
+def _contrasts(trials: Trials) -> dict[Statement, Contrast]:
+    """What the campaign judges of networks, by statement."""
+    if trials.design.compared != "interconnect":
+        return {}
     try:
-        return contrasts(points(trials.dataset))
+        judged = contrasts(points(trials.dataset))
     except FalloffError:  # a network that it compares was not run
-        return ()
+        return {}
+    return dict(zip((*trials.design.primary, *trials.design.secondary), judged))

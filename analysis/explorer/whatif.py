@@ -28,7 +28,6 @@ from analysis.explorer.pieces import asset
 from analysis.explorer.plot import FRAME, MARKERS, QUIET, dress
 from analysis.hpl_predictors import analytic_share
 from analysis.wording import counted, number, percent
-from runners.record import FalloffError
 
 CASES = ("hpl_paper-smith", "hpl_beyond-smith")  # of the same node, up to 36 nodes and beyond
 SAME = 1e-12  # a squared distance below which two networks are the same
@@ -44,28 +43,23 @@ class Network(NamedTuple):
     bandwidth: float
     latency: float
     price: float
+    short: str = "your network"
 
 
 class Basis(NamedTuple):
     """The paper's cases: HPL's N, NB, P, Q and `known_rate` [Gflop/s] of all nodes together over (nodes), and the
     simulated `efficiency` [1] over (interconnect, nodes); a node's `peak` [flop/s] and `price` [USD, without network]; the
-    simulated networks and their short names."""
+    simulated networks by name."""
 
     cases: xr.Dataset
     peak: float
     price: float
     networks: dict[str, Network]
-    names: dict[str, str]
 
 
 @cache
 def basis() -> Basis:
     """The stored cases of the paper's cluster; raises FalloffError when they are not there."""
-    for name in CASES:
-        if not (paths.REFERENCE / name).is_dir():
-            raise FalloffError(
-                f"what if needs the reference campaign {name}, which comes with Falloff"
-            )
     runs = [at_only_level(points(store.read(paths.REFERENCE / name)), "block") for name in CASES]
     columns = []
     for run in runs:
@@ -74,13 +68,18 @@ def basis() -> Basis:
         columns.append(settings.assign(efficiency=efficiency(run)))
     cases = xr.concat(columns, "nodes", coords="minimal", compat="override", join="outer")
     cases = cases.drop_duplicates("nodes").sortby("nodes")  # both have the paper's largest case
-    listed, names, networks = prices.read(), short_names(runs[1]), {}
-    for name, about in testbed(runs[0])["network"].items():
-        if name in runs[1].interconnect:
-            price = prices.total(listed, name) or np.nan
-            networks[name] = Network(about["bandwidth"]["value"], about["latency"]["value"], price)
-    names = {name: names[name] for name in networks}
-    return Basis(cases, rpeak(runs[0]), prices.total(listed, prices.NODE), networks, names)
+    listed, short = prices.read(), short_names(runs[1])
+    known = {
+        name: Network(
+            about["bandwidth"]["value"],
+            about["latency"]["value"],
+            prices.total(listed, name) or np.nan,
+            short[name],
+        )
+        for name, about in testbed(runs[0])["network"].items()
+        if name in runs[1].interconnect
+    }
+    return Basis(cases, rpeak(runs[0]), prices.total(listed, prices.NODE), known)
 
 
 def predict(basis: Basis, yours: Network, other: Network) -> xr.Dataset:
@@ -98,7 +97,7 @@ def predicted(basis: Basis, network: Network) -> xr.DataArray:
     """The analytic model's efficiency [1], corrected by that of the simulated networks, over (nodes)."""
     simulated = basis.cases.efficiency
     known = [basis.networks[name] for name in simulated.interconnect.values.tolist()]
-    bandwidth, latency, _ = np.array([*known, network]).T
+    bandwidth, latency = np.array([each[:2] for each in (*known, network)]).T
     columns = {"alpha": latency, "beta": 1 / bandwidth}
     columns = {name: (("interconnect", "draw"), value[:, None]) for name, value in columns.items()}
     links, rate = xr.Dataset(columns, {"interconnect": range(len(latency))}), basis.cases.known_rate
@@ -128,9 +127,11 @@ class WhatIf:
     """The page's inputs and plots; `changed` is called when a reader changed one."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
-        self.basis, self._changed, self._filling = basis(), changed, False
-        names = {short: name for name, short in self.basis.names.items()}
-        priced = {short: name for short, name in names.items() if "price" in self._preset(name)}
+        self._known, self._changed, self._filling = basis().networks, changed, False
+        names = {network.short: name for name, network in self._known.items()}
+        priced = {
+            short: name for short, name in names.items() if np.isfinite(self._known[name].price)
+        }
         wide = {"sizing_mode": "stretch_width", "stylesheets": [asset("parts.css")]}
         look, bare = {"margin": (4, 0), **wide}, {"margin": 0, **wide}
         self.preset = pn.widgets.RadioButtonGroup(options=names, value=FAST, **look)
@@ -164,9 +165,10 @@ class WhatIf:
         return {name: str(widget.value) for name, widget in self.inputs.items()}
 
     def _preset(self, name: str) -> dict[str, float]:
-        network = self.basis.networks[name]
-        values = {"bandwidth": 8e-9 * network.bandwidth, "latency": 1e6 * network.latency}
-        return values | ({"price": network.price} if np.isfinite(network.price) else {})
+        """What the inputs say of a known network; its price stays where that is not known."""
+        bandwidth, latency, price, _ = self._known[name]
+        values = {"bandwidth": 8e-9 * bandwidth, "latency": 1e6 * latency, "price": price}
+        return {name: value for name, value in values.items() if np.isfinite(value)}
 
     def _moved(self, values: Mapping[str, float]) -> None:
         """An input was changed, or a network was chosen that is known."""
@@ -184,13 +186,15 @@ class WhatIf:
                 elif value in self.inputs[name].options.values():
                     self.inputs[name].value = value
         self._filling = False
-        value = {name: widget.value for name, widget in self.inputs.items()}
-        bandwidth, latency = (max(value[name] or 0, 1e-3) for name in ("bandwidth", "latency"))
-        yours = Network(bandwidth * 1e9 / 8, latency * 1e-6, value["price"] or 0)
-        name = self.basis.names[value["other"]]
-        answer = predict(self.basis, yours, self.basis.networks[value["other"]])
-        self.card.text = card(answer, name)
-        self.plots[0].object, self.plots[1].object = draw(answer, name)
+        bandwidth, latency, price, other = (widget.value for widget in self.inputs.values())
+        least = 1e-3  # of what an emptied field stands for
+        yours = Network(
+            max(bandwidth or 0, least) * 1e9 / 8, max(latency or 0, least) * 1e-6, price or 0
+        )
+        other = self._known[other]
+        answer = predict(basis(), yours, other)
+        self.card.text = card(answer, other.short)
+        self.plots[0].object, self.plots[1].object = draw(answer, other.short)
 
 
 def draw(answer: xr.Dataset, name: str) -> tuple[figure, figure]:
@@ -233,26 +237,22 @@ def card(answer: xr.Dataset, other: str) -> str:
     else:
         at = counted(int(answer.pays_from), "node")
         sentence = f"{other} stops paying at {at}: from there on {cost.format('less')}."
+    mine, theirs = (percent(answer[one].sel(nodes=LARGEST).item()) for one in ("yours", "other"))
+    premium = answer.premium.item()
+    price = f"{percent(abs(premium))} {'more' if premium > 0 else 'less'}"
+    numbers = (
+        f"On {counted(LARGEST, 'node')} HPL reaches {mine} of peak on your network and {theirs} on {other}; "
+        f"a node costs {price}."
+    )
     note = (
         "Predicted on the white paper's cases, whose matrix grows with the nodes: HPL's analytic model, corrected to "
         "agree with the simulation where a network was simulated. It has no scatter, so no interval; one simulated "
         f"network predicted from the others is at most {number(100 * largest_error(), 2)} percentage points off. "
         "Prices of 2005 to 2009 have their sources in data/prices.toml."
     )
-    mine, theirs = (answer[one].sel(nodes=LARGEST).item() for one in ("yours", "other"))
-    tiles = {
-        f"of peak on your network, {counted(LARGEST, 'node')}": mine,
-        f"of peak on {other}": theirs,
-        "more HPL for the same nodes": mine / theirs - 1,
-        "more to pay for a node": answer.premium.item(),
-    }
-    parts = [
-        f'<div><div class="big">{percent(value)}</div><div class="what">{escape(what)}</div></div>'
-        for what, value in tiles.items()
-    ]
     return (
         '<p class="question">What if the network or its price were others?</p>'
         f'<div class="card" data-pays="{answer.pays_from.item():g}"><span class="sentence">{escape(sentence)}</span> '
-        f'<span class="chip">predicted</span><div class="note">{escape(note)}</div></div>'
-        f'<div class="tiles">{"".join(parts)}</div>'
+        f'<span class="chip">predicted</span><p class="numbers">{escape(numbers)}</p>'
+        f'<div class="note">{escape(note)}</div></div>'
     )

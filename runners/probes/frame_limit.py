@@ -15,7 +15,7 @@ import os
 import re
 import subprocess
 import sys
-from typing import Any, Callable, Dict, List, NamedTuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 CARRIED, LOCAL, ROUTER, SILENT, UNCLEAR = "carried", "local", "router", "silent", "unclear"
 
@@ -25,27 +25,16 @@ _BATCHES = 5
 _INTERVAL_S = "0.02"  # as in runners/ping.py: one reply is back before the next request leaves
 _WAIT_S = "1"  # for replies to the last request; ping also tries so long when the interface's queue is full
 
-_REPLY = re.compile(r"^((\d+) bytes from \S+ icmp_[rs]eq=(\d+) .*)$", re.M)
+_REPLY = re.compile(r"^((\d+) bytes from \S+ icmp_seq=(\d+) .*)$", re.M)
 _SENT = re.compile(r"^(\d+) packets transmitted, ", re.M)
 _COMPLAINT = re.compile(r"^(?:ping: |From ).*$", re.M)
-_FULL = re.compile(
-    r"ping: sendmsg: No buffer space available$"
-)  # lost in the sender's own queue: only a loss
+_FULL = "ping: sendmsg: No buffer space available"  # lost in the sender's own queue: only a loss
 _TOO_LONG = re.compile(r"ping: local error: [Mm]essage too long, mtu=(\d+)$")
-_NEEDED = re.compile(
-    r"From (\S+)(?: \(\S+\))? icmp_[rs]eq=\d+ Frag needed and DF set \(mtu = (\d+)\)$"
-)
+_NEEDED = re.compile(r"From \S+(?: \(\S+\))? icmp_seq=\d+ Frag needed and DF set \(mtu = \d+\)$")
 
 
 class Unusable(Exception):
     """Why nothing can be measured here, in a sentence."""
-
-
-class Source(NamedTuple):
-    """Where requests start: the address and MTU [B] of the interface towards the target."""
-
-    address: str
-    mtu: int
 
 
 class Try(NamedTuple):
@@ -58,44 +47,36 @@ class Try(NamedTuple):
     said: str = ""
 
 
-def read(output: str, payload: int, source: Source) -> Try:
+def read(output: str, payload: int, mtu: int) -> Try:
     """What ping's output (stdout, then stderr) says of a batch; raises Unusable when it was not sent.
 
-    A reply counts when it is as long as its request, and once.
+    A reply counts when it is as long as its request, and once. `mtu` is the interface's: one below it is what a router
+    told the kernel before, or what the route was given.
     """
     summary = _SENT.search(output)
     replies = _REPLY.findall(output)
     complaints = [line for line, size, _ in replies if int(size) != payload + _ICMP_HEADER]
     complaints += _COMPLAINT.findall(output)
     said = complaints[0] if complaints else ""
-    faults = {_fault(complaint, source) for complaint in complaints} or {SILENT}
-    requests = int(summary[1]) if summary else 0
-    if not requests and not faults & {
-        LOCAL,
-        ROUTER,
-    }:  # early versions do not count what the kernel refused
+    if not summary or not int(summary[1]):
         raise Unusable(said or "ping's summary is missing")
+    requests = int(summary[1])
     whole = len({sequence for _, size, sequence in replies if int(size) == payload + _ICMP_HEADER})
     if 2 * whole > requests:
         return Try(payload, requests, whole, CARRIED)
+    faults = {_fault(complaint, mtu) for complaint in complaints}
     outcome = next((fault for fault in (UNCLEAR, ROUTER, LOCAL) if fault in faults), SILENT)
     return Try(payload, requests, whole, UNCLEAR if whole else outcome, said)
 
 
-def _fault(complaint: str, source: Source) -> str:
-    """Where a request was lost, by one of ping's complaints.
-
-    Early versions of ping report the local limit as if the own address had answered. An MTU below the
-    interface's is what a router told the kernel before, or what the route was given.
-    """
-    if _FULL.match(complaint):
+def _fault(complaint: str, mtu: int) -> str:
+    """Where a request was lost, by one of ping's complaints."""
+    if complaint == _FULL:
         return SILENT
-    too_long, needed = _TOO_LONG.match(complaint), _NEEDED.match(complaint)
+    too_long = _TOO_LONG.match(complaint)
     if too_long:
-        return LOCAL if int(too_long[1]) >= source.mtu else ROUTER
-    if needed:
-        return LOCAL if needed[1] == source.address and int(needed[2]) >= source.mtu else ROUTER
-    return UNCLEAR
+        return LOCAL if int(too_long[1]) >= mtu else ROUTER
+    return ROUTER if _NEEDED.match(complaint) else UNCLEAR
 
 
 def attempt(send: Callable[[int], Try], payload: int) -> Try:
@@ -130,11 +111,12 @@ def search(send: Callable[[int], Try], least: int, most: int) -> List[Try]:
     return tries
 
 
-def source_towards(address: str) -> Source:
-    """The address and interface from which this node reaches an address; raises Unusable when it does not."""
+def source_towards(address: str) -> Tuple[str, int]:
+    """The address and the MTU [B] of the interface from which this node reaches an address; raises Unusable when it
+    does not."""
     (route,) = _ip("route", "get", address)
     (link,) = _ip("link", "show", "dev", route["dev"])
-    return Source(route["prefsrc"], link["mtu"])
+    return route["prefsrc"], link["mtu"]
 
 
 def _ip(*words: str) -> List[Dict[str, Any]]:
@@ -170,10 +152,8 @@ def _ping(arguments: List[str]) -> str:
 
 def table(tries: List[Try]) -> str:
     """The lines of a table, headings included."""
-    rows = [
-        f"{t.payload:7} {t.requests:9} {t.replies:8}  {t.outcome:7}  {t.said}".rstrip()
-        for t in tries
-    ]
+    row = "{:7} {:9} {:8}  {:7}  {}"
+    rows = [row.format(*one).rstrip() for one in tries]
     return "\n".join(["payload  requests  replies  outcome  said", *rows])
 
 
@@ -187,14 +167,16 @@ def main(words: List[str]) -> None:
         raise Unusable(
             "payloads are from 0 to 65507 bytes, LEAST below MOST, and REQUESTS at least 1"
         )
-    ping, source = version(), source_towards(address)
+    ping, (source, mtu) = version(), source_towards(address)
     options = ["-4", "-n", "-M", "do", "-c", str(requests), "-i", _INTERVAL_S, "-W", _WAIT_S]
 
     def send(payload: int) -> Try:
-        return read(_ping([*options, "-s", str(payload), address]), payload, source)
+        return read(_ping([*options, "-s", str(payload), address]), payload, mtu)
 
-    print(f"frame_limit: {source.address} to {address}, payloads from {least} to {most} B, "
-          f"{requests} requests a batch, interface MTU {source.mtu} B, {ping}")  # fmt: skip
+    print(
+        f"frame_limit: {source} to {address}, payloads from {least} to {most} B, "
+        f"{requests} requests a batch, interface MTU {mtu} B, {ping}"
+    )
     print(table(search(send, least, most)))
     print("end of frame_limit")
 

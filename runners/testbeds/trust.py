@@ -87,10 +87,11 @@ def seconds(output: str) -> float:
     """
     (row,) = hpl.rows(output)
     if row.check == "FAILED":
+        N, _, P, Q = row.sizes.values()
         raise FalloffError(
-            f"HPL's residual check failed at N = {row.N} on {row.P} x {row.Q}: is the BLAS sound?"
+            f"HPL's residual check failed at N = {N} on {P} x {Q}: is the BLAS sound?"
         )
-    return hpl.operations(row.N) / (1e9 * float(row.rate_text))
+    return hpl.operations(row.sizes["N"]) / (1e9 * float(row.rate_text))
 
 
 def compare(case: Case) -> Tuple[float, float]:
