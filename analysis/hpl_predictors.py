@@ -11,10 +11,10 @@ ELEMENT_BYTES = 8  # of HPL's matrices: the analytic model counts elements, a li
 def analytic_share(
     settings: xr.Dataset, links: xr.Dataset, known_rate: xr.DataArray
 ) -> xr.DataArray:
-    """HPL's share of the nodes' known rate [1], over the dims of all that is given.
+    """HPL's share of the nodes' known rate [1], over (interconnect, nodes, ...).
 
-    `settings` holds N, NB, P and Q over (nodes), `links` the latency alpha [s] and the inverse bandwidth beta [s/B],
-    `known_rate` [Gflop/s] is that of all nodes together.
+    `settings` holds N, NB, P and Q over (nodes), `links` the latency alpha [s] and the inverse bandwidth beta [s/B]
+    over (interconnect, ...). `known_rate` [Gflop/s] is that of all nodes together.
     """
     x = np.array([settings[name].values for name in ("N", "NB", "P", "Q")], float)
     messages, elements, flops = (xr.DataArray(count, dims="nodes") for count in hpl.times(x))
@@ -22,4 +22,5 @@ def analytic_share(
     computing = settings.nodes / (1e9 * known_rate) * flops
     sending = sends * (links.alpha * messages + ELEMENT_BYTES * links.beta * elements)
     operations = xr.DataArray(hpl.operations(settings.N.values), dims="nodes")
-    return operations / (computing + sending) / 1e9 / known_rate
+    share = operations / (computing + sending) / 1e9 / known_rate
+    return share.transpose("interconnect", "nodes", ...)
