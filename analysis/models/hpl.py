@@ -38,7 +38,7 @@ def times(x):
 
 def guess(x, rate):
     """The time is linear in the parameters."""
-    alpha, beta, gamma = _linear.reciprocal(operations(x[0]), np.column_stack(times(x)), rate).T
+    alpha, beta, gamma = _linear.reciprocal(operations(x[0]), np.column_stack(times(x)), rate)
     return {"alpha": alpha, "beta": beta, "gamma": gamma}
 
 
