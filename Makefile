@@ -81,7 +81,7 @@ reference: setup
 	@for packed in data/reference/*/; do \
 	  name=$$(basename $$packed); \
 	  $(BIN)/falloff run $${name%%-*} --testbed $${name#*-} --fresh --pack $$packed || exit 1; done
-	@$(BIN)/python -m runners.testbeds.trust
+	@PYTHONPATH=. $(BIN)/python tests/test_trust.py
 	@$(BIN)/falloff report --preset stored
 	@cp build/report/figures/share.svg docs/hpl_share.svg
 

@@ -29,7 +29,7 @@ from analysis.top500_lists import read_folder
 from runners import campaign as engine
 from runners import names as runner_names
 from runners import provenance, session, slurm, tools
-from runners.description import file_faults, for_preset, for_testbed
+from runners.description import for_preset, for_testbed
 from runners.journal import Folder, write_whole
 from runners.plan import Plan, resolve, with_blocks
 from runners.progress import Progress
@@ -281,10 +281,9 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     `blocks` overrides the preset's stopping rule.
     """
     described = _described(campaign)
-    if found := file_faults(described, preset, runner_names()):
-        raise faulty(f"campaign {campaign}", found)
+    chosen = for_preset(described, preset, runner_names(), campaign)
     machine = read_testbed(testbed or described["testbed"])
-    description = for_testbed(for_preset(described, preset), machine)
+    description = for_testbed(chosen, machine)
     plan = resolve(description, machine, _networks(machine))
     return with_blocks(plan, description, blocks) if blocks else plan
 

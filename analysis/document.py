@@ -17,7 +17,6 @@ DETAIL = "detail"
 class Section:
     """What a notebook tells: `markdown`, the `figures` in it as SVG by label, what each `rests_on`, and its `findings`."""
 
-    name: str
     markdown: str
     figures: Mapping[str, str]
     rests_on: Mapping[str, tuple[str, ...]]
@@ -44,7 +43,6 @@ def read(file: Path, whole: bool = False) -> Section:
         if _is_ours(output)
     ]
     return Section(
-        name=file.stem,
         markdown="\n\n".join(part for cell in kept for part in _parts(cell, whole)),
         figures={it["label"]: it["svg"] for it in about if "label" in it},
         rests_on={it["label"]: tuple(it["rests_on"]) for it in about if "label" in it},

@@ -72,8 +72,7 @@ def read(
 ) -> Import:
     """Read outputs of a tool, files or folders of them, with what is given of all and of each.
 
-    A file that is no output of the tool, and a copy of another one with the same settings, is left out; an output without
-    a result stays. Raises FalloffError when nothing remains, or a row of the table is of no file.
+    A file that is no output of the tool is left out; an output without a result stays. Raises FalloffError when nothing remains, or a row of the table is of no file.
     """
     sources, left_out = _sources(runner_named(tool), _files(files))
     if not sources:
@@ -82,18 +81,11 @@ def read(
     strangers = given_settings.unused([source.name for source in sources], table)
     if strangers:
         raise FalloffError(f"--map: {', '.join(strangers)} names none of the imported files")
-    originals: dict[tuple, Source] = {}
-    points = []
-    for source in sources:
-        settings = given_settings.of_file(source.name, common, table)
-        # With other settings a copy may be meant: a run on one node is the same on every network.
-        original = originals.setdefault((source.digest, *sorted(settings.items())), source)
-        if original is source:
-            points.append({**settings, "file": source.name})
-        else:
-            left_out.append(f"{source.file}: it is a copy of {original.name}")
-    kept = tuple(originals.values())
-    return Import(_plan(tool, points, kept), kept, tuple(left_out))
+    points = [
+        {**given_settings.of_file(source.name, common, table), "file": source.name}
+        for source in sources
+    ]
+    return Import(_plan(tool, points, sources), tuple(sources), tuple(left_out))
 
 
 def keep(found: Import, out: Path) -> Path:

@@ -19,15 +19,51 @@ from dataclasses import dataclass
 from typing import Any, Collection, Dict, List, Mapping, Tuple
 
 from runners.record import FalloffError, Settings, faulty, nearest, unknown_key
+from runners.rules import ANYTHING, COUNT, EACH, TABLE, Rule, checked, listing
 
 LEAST_BLOCKS = 2  # that have an interval
 ALL_NODES = "all"  # a level of `nodes`: as many as the testbed has
 EXPECTED = ("falls off", "flat", "rises")  # what a primary statement may be expected to be
 
-# The keys of a campaign's description.
-_WANTED = ("name", "title", "runner", "seed", "factors", "settings", "design", "stopping")
-_OPTIONAL = ("testbed", "grouped_by", "levels", "survey", "warm_up", "presets")
+Description = Mapping[str, Any]
 
+_LEVELS: Rule = (
+    lambda value: isinstance(value, list) and 0 < len(value) == len(set(map(str, value))),
+    "a list of distinct levels",
+)
+_NODES: Rule = (
+    lambda value: _LEVELS[0](value) and all(one == ALL_NODES or COUNT[0](one) for one in value),
+    f'{_LEVELS[1]}, whole numbers from 1 or "{ALL_NODES}" of the testbed',
+)
+_WANTED = ("name", "title", "runner", "seed", "factors", "settings", "design", "stopping")
+_RULES = {
+    **dict.fromkeys(("name", "title", "runner", "testbed", "grouped_by"), ANYTHING),
+    "seed": (lambda value: isinstance(value, int), "a whole number"),
+    "factors": {"nodes": _NODES, EACH: _LEVELS},
+    **dict.fromkeys(("settings", "design", "stopping"), TABLE),
+    "levels": {EACH: {EACH: TABLE}},
+    **{key: listing(TABLE, f"a list of tables: [[{key}]]") for key in ("survey", "warm_up")},
+    "presets": {EACH: TABLE},
+}
+_STOPPING = {
+    "blocks": COUNT,
+    "time_budget_s": (
+        lambda value: type(value) in (int, float) and value >= 0,
+        "seconds, 0 for any",
+    ),
+    "looks": (
+        lambda value: (
+            isinstance(value, (list, tuple))
+            and all(type(look) is int and look >= LEAST_BLOCKS for look in value)
+            and list(value) == sorted(set(value))
+        ),
+        f"looks that ascend from {LEAST_BLOCKS}",
+    ),
+    "one_sided": (
+        lambda value: isinstance(value, float) and 0 < value < 0.5,
+        "a level above 0 and below 0.5",
+    ),
+}
 # Keys of a design that this package reads; an experiment may read further ones.
 _OF_DESIGN = (
     *("baseline", "baseline_nodes", "compared", "control", "margin", "negative_control"),
@@ -35,8 +71,6 @@ _OF_DESIGN = (
 )
 
 _BYTES_OF_A_NUMBER = 8
-
-Description = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -60,14 +94,16 @@ def stopping_of(rules: Mapping[str, Any]) -> Stopping:
     return Stopping(**{**rules, "looks": tuple(rules.get("looks", ()))})
 
 
-def for_preset(campaign: Description, preset: str) -> Description:
+def for_preset(
+    campaign: Description, preset: str, runners: Collection[str] = (), file: str = ""
+) -> Description:
     """A campaign with a preset's stopping rules and, where it has `factors`, with its levels of those.
 
-    Raises FalloffError when the campaign has no such preset, or lacks a part; an empty name is the
-    campaign as it stands.
+    `runners` are the tools that there are; without them any name is taken. `file` is the campaign's file, if any. Raises FalloffError naming everything that
+    is wrong with the campaign's file whatever its testbed; an empty name of a preset is the campaign as it stands.
     """
-    if found := file_faults(campaign, preset):
-        raise faulty(f"campaign {campaign.get('name', '?')}", found)
+    if found := _file_faults(campaign, preset, runners):
+        raise faulty(f"campaign {file or campaign.get('name', '?')}", found)
     rules = dict(campaign["presets"][preset]) if preset else {}
     factors = {**campaign["factors"], **rules.pop("factors", {})}
     return {**campaign, "factors": factors, "stopping": {**campaign["stopping"], **rules}}
@@ -264,27 +300,16 @@ def interconnects_of(campaign: Description) -> List[str]:
     return list(dict.fromkeys(used))
 
 
-def file_faults(campaign: Description, preset: str, runners: Collection[str] = ()) -> List[str]:
-    """Everything that is wrong with a campaign's file whatever its testbed, in words; empty when nothing is.
-
-    `runners` are the tools that there are; without them any name is taken.
-    """
-    found, presets = _misshapen(campaign), campaign.get("presets", {})
+def _file_faults(campaign: Description, preset: str, runners: Collection[str]) -> List[str]:
+    found, presets = _misshapen(campaign), _table(campaign, "presets")
     if runners and campaign.get("runner", next(iter(runners))) not in runners:
         found.append(unknown_key("runner = ", str(campaign["runner"]), runners))
-    rules = {}
-    if not isinstance(presets, dict) or not all(isinstance(one, dict) for one in presets.values()):
-        found.append("presets must be tables: [presets.quick]")
-    elif preset and preset not in presets:
+    if preset and preset not in presets:
         found.append(unknown_key("preset ", preset, presets))
-    elif preset:
-        rules = {key: value for key, value in presets[preset].items() if key != "factors"}
-    if isinstance(campaign.get("stopping"), dict):
-        found += _faulty_stopping({**campaign["stopping"], **rules})
-    if isinstance(campaign.get("design"), dict):
-        found += _faulty_design(campaign["design"])
-    if found and not _misshapen(campaign):  # else a testbed may complete the levels
-        found += _faulty_levels(campaign)
+    if "stopping" in campaign:
+        own = {key: rule for key, rule in _table(presets, preset).items() if key != "factors"}
+        found += _faulty_stopping({**_table(campaign, "stopping"), **own})
+    found += _faulty_design(_table(campaign, "design"))
     return found
 
 
@@ -301,39 +326,11 @@ def faults(
 
 
 def _misshapen(campaign: Description) -> List[str]:
-    """Parts that are missing or unknown, and factors without distinct levels: nothing else can be
-    checked then."""
-    known = (*_WANTED, *_OPTIONAL)
+    """Parts that are missing, unknown or of another kind than they should be: nothing else can be checked then."""
     found = [f"{key} is missing" for key in _WANTED if key not in campaign]
-    found += [unknown_key("", key, known) for key in campaign if key not in known]
-    tables = ("factors", "settings", "design", "stopping", "levels")
-    found += [
-        f"{key} = {campaign[key]!r} must be a table"
-        for key in tables
-        if not isinstance(campaign.get(key, {}), dict)
-    ]
-    if not isinstance(campaign.get("seed", 0), int):
-        found.append(f"seed = {campaign['seed']!r} must be a whole number")
-    parts = {f"levels.{names}": one for names, one in _table(campaign, "levels").items()}
-    for place in list(parts):
-        parts.update({f"{place}.{key}": one for key, one in _table(parts, place).items()})
-    for key in ("warm_up", "survey"):
-        several = campaign.get(key, [])
-        if not isinstance(several, list):
-            found.append(f"{key} must be a list of tables: [[{key}]]")
-            continue
-        parts.update({f"{key} {number}": one for number, one in enumerate(several, start=1)})
-    found += [f"{key} must be a table" for key, one in parts.items() if not isinstance(one, dict)]
+    found += checked(_RULES, campaign)
     if campaign.get("factors") == {}:
         found.append("factors is empty: name at least one")
-    for factor, levels in _table(campaign, "factors").items():
-        if not isinstance(levels, list) or not levels or len(set(map(str, levels))) < len(levels):
-            found.append(f"factors.{factor} = {levels!r} must be a list of distinct levels")
-        elif factor == "nodes" and not all(
-            one == ALL_NODES or (type(one) is int and one > 0) for one in levels
-        ):
-            meant = f'whole numbers from 1, or "{ALL_NODES}" of the testbed'
-            found.append(f"factors.nodes = {levels!r} must be {meant}")
     return found
 
 
@@ -344,20 +341,12 @@ def _table(campaign: Description, key: str) -> Mapping[str, Any]:
 
 
 def _faulty_stopping(rules: Mapping[str, Any]) -> List[str]:
-    known = Stopping.__dataclass_fields__
-    found = [unknown_key("stopping.", rule, known) for rule in rules if rule not in known]
-    blocks, looks = rules.get("blocks"), rules.get("looks", [])
-    if type(blocks) is not int or blocks < 1:
-        return [*found, f"stopping.blocks = {blocks!r} must be a whole number from 1"]
-    in_range = isinstance(looks, (list, tuple)) and all(
-        type(look) is int and LEAST_BLOCKS <= look <= blocks for look in looks
-    )
-    if not in_range or list(looks) != sorted(set(looks)):
-        wanted = f"looks that ascend from {LEAST_BLOCKS} to its {blocks} blocks"
-        found.append(f"stopping.looks = {looks!r} must be {wanted}")
-    level = rules.get("one_sided", Stopping.one_sided)
-    if not isinstance(level, float) or not 0 < level < 0.5:
-        found.append(f"stopping.one_sided = {level!r} must be a level above 0 and below 0.5")
+    found = checked(_STOPPING, rules, "stopping.")
+    if "blocks" not in rules:
+        found.append("stopping.blocks is missing")
+    elif not found and max(rules.get("looks", ()), default=0) > rules["blocks"]:
+        most = f"go up to its {rules['blocks']} blocks at most"
+        found.append(f"stopping.looks = {rules['looks']!r} must {most}")
     return found
 
 
@@ -376,19 +365,16 @@ def _faulty_design(design: Mapping[str, Any]) -> List[str]:
         which = f"design.primary, statement {number},"
         missing = [key for key in ("networks", "from", "to") if key not in one]
         found += [f"{which} lacks {key!r}" for key in missing]
-        if not missing and (not _is_pair(one["networks"]) or not _ascends(one["from"], one["to"])):
+        if not missing and not _is_statement(one["networks"], one["from"], one["to"]):
             found.append(f"{which} needs two networks, and fewer nodes in 'from' than in 'to'")
         if one.get("expected", EXPECTED[0]) not in EXPECTED:
             found.append(f"{which} expects {one['expected']!r}; there are {', '.join(EXPECTED)}")
     return found
 
 
-def _is_pair(networks: Any) -> bool:
-    return isinstance(networks, list) and len(networks) == 2
-
-
-def _ascends(start: Any, end: Any) -> bool:
-    return type(start) is int and type(end) is int and start < end
+def _is_statement(networks: Any, start: Any, end: Any) -> bool:
+    is_pair = isinstance(networks, list) and len(networks) == 2
+    return is_pair and type(start) is int and type(end) is int and start < end
 
 
 def _faulty_levels(campaign: Description) -> List[str]:
@@ -407,25 +393,15 @@ def _faulty_levels(campaign: Description) -> List[str]:
     return found + [f"warm_up: no point is like {dict(one)}" for one in warm_ups]
 
 
-def unknown_networks(campaign: Description, interconnects: Mapping[str, Any]) -> List[str]:
-    """The interconnects and paths of a campaign that nobody describes, a sentence each."""
-    factors, path = _table(campaign, "factors"), _table(campaign, "settings").get("path")
-    listed = [factors.get(key) for key in ("interconnect", "path")]
-    used = [level for levels in listed if isinstance(levels, list) for level in levels]
-    names = dict.fromkeys(map(str, used if path is None else [*used, path]))
-    return [
-        unknown_key("interconnect ", name, interconnects)
-        for name in names
-        if name not in interconnects
-    ]
-
-
 def _unlike_testbed(
     campaign: Description, testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
 ) -> List[str]:
     """What the campaign asks for and the testbed has not."""
     factors, name, available = campaign["factors"], testbed.get("name"), testbed.get("nodes")
-    found = unknown_networks(campaign, interconnects)
+    used = map(str, interconnects_of(campaign))
+    found = [
+        unknown_key("interconnect ", key, interconnects) for key in used if key not in interconnects
+    ]
     if "path" in factors and testbed.get("kind") != "emulated":
         found.append(f"its nodes are joined by paths, and those of testbed {name} are not")
     asked = factors.get("interconnect", [])

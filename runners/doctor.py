@@ -16,7 +16,7 @@ from typing import Any, Dict, Hashable, Iterable, Iterator, List, Mapping, Optio
 from runners import iperf3, slurm, tools
 from runners.record import FalloffError
 from runners.testbeds import cluster as cluster_testbed
-from runners.testbeds import cluster_launch, fabric, remote
+from runners.testbeds import remote
 
 HERE, UNKNOWN, DIFFERS, MISSING = "here", "unknown", "DIFFERS", "MISSING"
 
@@ -121,7 +121,7 @@ def _facts(cluster: remote.Cluster, description: Mapping[str, Any]) -> Facts:
     places = {name: [name, str(tools.BUILT / name)] for name in _TOOLS}
     places.update({name: [path] for name, path in configured.items()})
     with suppress(FalloffError):  # is among the obstacles; elsewhere it has to be where it is here
-        places["mpirun"] = [cluster_launch.find_mpirun(cluster, configured)]
+        places["mpirun"] = [cluster_testbed.find_mpirun(cluster, configured)]
     states = remote.ask(cluster, _STATE, [json.dumps(places)], _LIMIT_S)
     networks = description["networks"]
     return {host: _described(networks, state) for host, state in states.items()}
@@ -136,7 +136,7 @@ def _described(networks: Mapping[str, Any], state: Mapping[str, Any]) -> Mapping
     for name, asked in networks.items():
         ports[name] = None
         with suppress(FalloffError):  # no address there
-            place = fabric.place(state, asked)
+            place = cluster_testbed.place(state, asked)
             ports[name] = {
                 "interface": place.interface,
                 "address": place.address,

@@ -6,7 +6,6 @@ Their names are those of runners/src/simulated.h.
 import json
 import re
 import subprocess
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from statistics import mean, median
@@ -75,15 +74,6 @@ _Sizes = Tuple[int, int, int]
 _Turn = Mapping[str, Mapping[_Sizes, float]]
 
 
-@dataclass(frozen=True)
-class Spread:
-    """A rate's median over the turns of one run, and the least and the largest."""
-
-    value: float
-    low: float
-    high: float
-
-
 def commands(point: Settings) -> List[Command]:
     """One run on node 1: `duration_s` for each of the measurements, each five times, and
     STREAM's arrays of `array_mib` MiB."""
@@ -93,19 +83,9 @@ def commands(point: Settings) -> List[Command]:
 
 def results(text: str) -> List[Result]:
     """The seven rates, medians over the turns; `duration_s`, `array_mib` and `threads` as printed."""
-    found = spreads(text)
-    readings = tuple(Reading(name, found[name].value, unit) for name, unit in UNITS.items())
-    return [Result(readings, _turns(text)[1])]
-
-
-def spreads(text: str) -> Dict[str, Spread]:
-    """The seven rates by name, in the order and units of UNITS; raises as `results` does."""
-    estimates = [_estimate(turn) for turn in _turns(text)[0]]
-    found = {}
-    for name in UNITS:
-        values = [estimate[name] for estimate in estimates]
-        found[name] = Spread(median(values), min(values), max(values))
-    return found
+    estimates, settings = of_turns(text)
+    readings = (Reading(name, median(estimates[name]), unit) for name, unit in UNITS.items())
+    return [Result(tuple(readings), settings)]
 
 
 def half_length(lengths: Sequence[float], rates: Sequence[float]) -> Tuple[float, float]:
@@ -156,8 +136,11 @@ def _estimate(turn: _Turn) -> Dict[str, float]:
     }
 
 
-def _turns(text: str) -> Tuple[List[_Turn], Settings]:
-    """The turns of an output and its settings; raises Unreadable as `results` does."""
+def of_turns(text: str) -> Tuple[Dict[str, List[float]], Settings]:
+    """The seven rates by name, each over the turns of a run, in the order and units of UNITS; and the run's settings.
+
+    Raises Unreadable, as `results` does, for an output that is cut off or contradicts itself.
+    """
     head = whole("node_rates", text, _HEAD, _END)
     count, measurements, window, threads = int(head[1]), int(head[2]), float(head[3]), int(head[4])
     rows = _ROW.findall(text)
@@ -175,18 +158,14 @@ def _turns(text: str) -> Tuple[List[_Turn], Settings]:
     if not is_announced or any(len(each) != measurements for each in measured):
         announced = f"{count} turns of {measurements} measurements"
         raise Unreadable(f"node_rates announces {announced}, other rows follow")
-    if any(each != measured[0] for each in measured) or not _suffices(found[0]):
-        raise Unreadable(f"node_rates did not measure all of {', '.join(_WORK)} in every turn")
-    ((length, _, _),) = found[0]["triad"]
+    try:
+        estimates = [_estimate(turn) for turn in found]
+        ((length, _, _),) = found[0]["triad"]
+    except (KeyError, ValueError, ZeroDivisionError):
+        needed = ", ".join(_WORK)
+        raise Unreadable(f"node_rates did not measure all of {needed} in every turn") from None
     settings = {"duration_s": window, "array_mib": length * 8 / 2**20, "threads": threads}
-    return found, settings
-
-
-def _suffices(turn: _Turn) -> bool:
-    """Whether `_estimate` has what it needs."""
-    if set(turn) != set(_WORK) or any(len(turn[kind]) > 1 for kind in ("triad", "copy", "strided")):
-        return False
-    return len({k for _, _, k in turn["dgemm"]}) > 1 and len({n for _, n, _ in turn["thin"]}) > 1
+    return {name: [estimate[name] for estimate in estimates] for name in UNITS}, settings
 
 
 parse = parser("node_rates", results)
@@ -229,9 +208,9 @@ def as_toml(output: str, machine: str = "") -> str:
         machine = f"{host['hostname']} ({host['cpu_model']})"
     source = f"measured on {machine}, {date.today()}, by falloff doctor --rates: DGEMM and STREAM"
     lines = []
-    for name, spread in spreads(output).items():
-        lines += [f"[rates.{name}]", f"value = {spread.value:.4g}"]
-        lines += [f"low = {spread.low:.4g}", f"high = {spread.high:.4g}"]
+    for name, rates in of_turns(output)[0].items():
+        lines += [f"[rates.{name}]", f"value = {median(rates):.4g}"]
+        lines += [f"low = {min(rates):.4g}", f"high = {max(rates):.4g}"]
         lines += [f"unit = {json.dumps(UNITS[name])}"]
         lines += [f"source = {json.dumps(source, ensure_ascii=False)}", ""]
     return "\n".join(lines)

@@ -7,10 +7,9 @@ measurement of the node.
 
 import math
 import re
-from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Dict, List, Sequence, Tuple
 
-from runners.record import Settings
+from runners.record import Command, Execution, Settings
 
 KEPT = "kept"
 # Of the time that was charged: beyond, the machine and not the node was measured.
@@ -19,13 +18,8 @@ _MOST_LATE = 0.005
 _LINE = re.compile(r"pace: rank (\d+)((?: [A-Za-z_]\w* [-+.\deE]+)*)")
 
 
-@dataclass(frozen=True)
-class Job:
-    """An MPI program that ran on paced nodes: its ranks, those on each node, and what it wrote to standard error."""
-
-    ranks: int
-    ranks_per_node: int
-    stderr: str
+# MPI programs that ran on paced nodes, each with what became of it.
+Jobs = Sequence[Tuple[Command, Execution]]
 
 
 def environment(flop_s: float, point: Settings, seed: int = 0) -> Dict[str, str]:
@@ -54,47 +48,37 @@ def reports(stderr: str) -> Dict[int, Dict[str, float]]:
     return found
 
 
-def counters(jobs: Sequence[Job], nodes: int) -> Dict[str, List[float]]:
+def counters(jobs: Jobs, nodes: int) -> Dict[str, List[float]]:
     """For each number of the ranks' lines its sum on each of so many nodes, as `pace_NAME`; NaN where no rank was."""
     found: Dict[str, List[float]] = {}
-    for job in jobs:
-        for rank, values in reports(job.stderr).items():
-            node = rank // job.ranks_per_node
+    for command, execution in jobs:
+        for rank, values in reports(execution.stderr).items():
+            node = rank // command.ranks_per_node
             for name, value in values.items():
                 over_nodes = found.setdefault(f"pace_{name}", [math.nan] * nodes)
                 if node < nodes:
-                    over_nodes[node] = value + (
-                        0 if math.isnan(over_nodes[node]) else over_nodes[node]
-                    )
+                    before = over_nodes[node]
+                    over_nodes[node] = value if math.isnan(before) else before + value
     return found
 
 
-def kept(jobs: Sequence[Job], nodes: int) -> str:
+def kept(jobs: Jobs, nodes: int) -> str:
     """KEPT, or in a sentence which node did not keep its pace, or which rank does not say whether it did."""
-    silent = [
-        rank
-        for job in jobs
-        for rank in range(job.ranks)
-        if "late" not in reports(job.stderr).get(rank, {})
-    ]
-    if silent:
-        return f"unknown: rank {silent[0]} did not report"
-    found = counters(jobs, nodes)
-    shares = {
-        node: late / charged if charged else math.copysign(math.inf, late)
-        for node, (late, charged) in enumerate(
-            zip(_of(found, "late", nodes), _of(found, "charged", nodes)), start=1
-        )
-        if late > 0
-    }
+    for command, execution in jobs:
+        said = reports(execution.stderr)
+        for rank in range(command.ranks):
+            if "late" not in said.get(rank, {}):
+                return f"unknown: rank {rank} did not report"
+    found, shares = counters(jobs, nodes), {}
+    nothing = [0.0] * nodes
+    columns = found.get("pace_late", nothing), found.get("pace_charged", nothing)
+    for node, (late, charged) in enumerate(zip(*columns), start=1):
+        if late > 0:
+            shares[node] = late / charged if charged else math.inf
     worst = max(shares, key=shares.__getitem__, default=0)
     if not worst or shares[worst] <= _MOST_LATE:
         return KEPT
     return f"host-bound: late by {100 * shares[worst]:.1f} % of what was charged on node {worst}"
-
-
-def _of(found: Mapping[str, Any], name: str, nodes: int) -> List[float]:
-    return found.get(f"pace_{name}", [0.0] * nodes)
 
 
 def _number(word: str) -> float:

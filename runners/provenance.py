@@ -9,8 +9,6 @@ import subprocess
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from runners import bonding
-
 HERE = Path(__file__).resolve().parent
 COMMIT = "commit.json"
 
@@ -36,7 +34,7 @@ def host() -> Dict[str, Any]:
         "cpu_governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "cpus": os.cpu_count(),
         "memory_bytes": memory_bytes(),
-        "bonds": bonding.here(),
+        "bonds": {file.name: _read(str(file)) for file in Path("/proc/net/bonding").glob("*")},
         "python": platform.python_version(),
         "tools": {tool: text.splitlines()[0] if text else None for tool, text in versions.items()},
         "openblas": os.path.basename(os.path.realpath(blas)) if blas else None,  # with its version

@@ -69,19 +69,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Allocation:
-    """The nodes that a job has, in the order in which the campaign counts them, and when it must be over.
+    """The nodes that a job has, in the order in which the campaign counts them, and when the last trial has to be over.
 
-    `end` is in seconds since the epoch, None without a time limit.
+    `deadline` is in seconds since the epoch, None without a time limit.
     """
 
     job: str
     hosts: Tuple[str, ...]
-    end: Optional[float]
-
-    @property
-    def deadline(self) -> Optional[float]:
-        """When the last trial has to be over, in seconds since the epoch; None without a time limit."""
-        return None if self.end is None else self.end - RESERVE_S
+    deadline: Optional[float]
 
 
 def submit(plan: Plan, folder: Folder) -> str:
@@ -225,7 +220,7 @@ def allocation(environment: Mapping[str, str] = os.environ) -> Allocation:
         ["squeue", "--noheader", f"--jobs={number}", "--format=%e"], {"SLURM_TIME_FORMAT": "%s"}
     )
     hosts = tuple(ask(["scontrol", "show", "hostnames", nodes]).split())
-    return Allocation(number, hosts, float(end) if end.isdigit() else None)
+    return Allocation(number, hosts, float(end) - RESERVE_S if end.isdigit() else None)
 
 
 def provenance(of: Allocation, environment: Mapping[str, str] = os.environ) -> Dict[str, Any]:

@@ -10,9 +10,6 @@ import pytest
 from undisturbed import alone
 from wired import DESCRIPTION, FRAME_S, RATE, best, build, needs_network, passed, run, sockets
 
-from analysis.capacity import limits
-from analysis.paths import PATHS
-from experiment import read_toml
 from runners.testbeds import emulated, netns
 from runners.testbeds.graph import address
 
@@ -102,15 +99,6 @@ def test_frames_use_both_bonded_wires_alike_and_arrive_once(testbed, path):
             opened[2].recvfrom(2048)
 
 
-@alone
-@needs_network
-def test_two_wires_carry_more_than_one_and_no_more_than_two(testbed):
-    """60 frames take at least the time of 30, and less than three quarters of the time of 60."""
-    with sockets(testbed, "two") as opened:
-        one_wire_s = 60 * FRAME_S
-        assert 0.5 <= best(opened, [(1, 2)], 60, below=0.75 * one_wire_s) / one_wire_s < 0.75
-
-
 @needs_network
 @pytest.mark.parametrize("path", ["long", "long routed"])
 def test_a_round_trip_takes_both_delays_and_little_more(testbed, path):
@@ -160,14 +148,3 @@ def test_words_that_mean_nothing_are_refused(tools, program, words):
     """Exit code 2 and the usage, before any interface is made."""
     done = subprocess.run([tools[program], *words], capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr.startswith("usage:")
-
-
-def test_shared_and_bonded_wires_limit_flows_as_links_do():
-    """All flows on a shared wire have one rate together, on two bonded wires twice that, on wires of their own none."""
-    known = read_toml(PATHS, "paths")
-    flows = [(1, 8), (8, 1), (2, 9), (9, 2)]
-    shared = limits(known["shared_wire_10m"], flows).shared
-    assert shared == limits(known["shared_wire_10m"], flows[:1]).shared
-    assert limits(known["bonded_shared_10m"], flows).shared == 2 * shared
-    assert limits(known["local_wire_10m"], flows[:2]).shared == shared
-    assert limits(known["local_wire_10m"], flows).shared == float("inf")

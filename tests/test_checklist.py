@@ -9,7 +9,7 @@ import pytest
 
 from runners import doctor
 from runners.doctor import DIFFERS, HERE, MISSING, UNKNOWN
-from runners.testbeds import cluster, cluster_launch, remote
+from runners.testbeds import cluster, remote
 
 HOSTS = ("node01", "node02", "node03")
 NETWORK = {"subnet": "10.1.0.0/24", "mtu": 9000, "rate_bit_s": 1e9, "rdma": "mlx5_0:1"}
@@ -205,7 +205,7 @@ def asked(monkeypatch):
 
     monkeypatch.setattr(remote, "ask", ask)
     monkeypatch.setattr(cluster, "unavailable", lambda _: [])
-    monkeypatch.setattr(cluster_launch, "find_mpirun", lambda *_: "/opt/openmpi/bin/mpirun")
+    monkeypatch.setattr(cluster, "find_mpirun", lambda *_: "/opt/openmpi/bin/mpirun")
     return questions
 
 

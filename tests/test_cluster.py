@@ -1,4 +1,4 @@
-"""The testbed on a user's cluster, with an ssh that goes nowhere: three hosts that are all this machine."""
+"""The testbed on a user's cluster: its command lines, whose bytes count, and with an ssh that goes nowhere all of it."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,176 @@ from local_ssh import LocalSsh
 
 from runners.probes import node_state
 from runners.record import Command, FalloffError, Trial, judge
-from runners.testbeds import cluster
+from runners.testbeds import cluster, remote
+from runners.testbeds.cluster import Place
 
 HOSTS = ["n1", "n2", "n3"]
 TRIAL = Trial("t", "point", "any", 1, 1, {"interconnect": "gige"})
+GIGE = {"subnet": "10.1.0.0/24"}
+
+# Command lines: a cluster on paper, whose programs are in /opt.
+XHPL = Command(("xhpl",), ranks=4, ranks_per_node=2)
+PAPER = {"ranks_per_node": 2, "threads": 8, "binding": ["--bind-to", "numa"], "networks": {}}
 
 
+def words_of(command, launcher="ssh", modules=(), network=GIGE, **description):
+    """The command line on such a cluster."""
+    testbed = cluster.OnCluster(
+        remote.Cluster(launcher, tuple(HOSTS), modules=modules),
+        {**PAPER, "tools": {}, **description},
+        {"gige": network},
+        "/tmp/folder",
+        "/opt/mpirun",
+        places={f"n{n}": {"gige": Place("eth1", f"10.1.0.{n}")} for n in (1, 2, 3)},
+        _paths={tool: f"/opt/{tool}" for tool in ("xhpl", "iperf3")},
+    )
+    return testbed.argv(command, HOSTS, "gige")
+
+
+def after(option, words):
+    """The words that follow each occurrence of an option."""
+    return [word for previous, word in zip(words, words[1:]) if previous == option]
+
+
+def parameters(words):
+    """Open MPI's parameters in a command line."""
+    pairs = zip(words, words[1:], words[2:])
+    return {name: value for option, name, value in pairs if option == "--mca"}
+
+
+def test_mpirun_is_started_here_over_the_hosts():
+    """Under a guard, by its path, with so many slots on the first hosts as there are processes on each."""
+    words = words_of(XHPL)
+    assert words[1].endswith("guard.py") and "/opt/mpirun" in words and words[-1] == "/opt/xhpl"
+    assert after("--host", words) == ["n1:2,n2:2"] and after("-np", words) == ["4"]
+    assert after("--wdir", words) == ["/tmp/folder"] and "--report-bindings" in words
+    assert parameters(words)["oob_tcp_keepalive_time"] == "30"  # a lost host is noticed
+    assert parameters(words)["plm_rsh_agent"] == " ".join(remote.ssh(remote.Cluster("ssh", ())))
+    in_job = parameters(words_of(XHPL, "slurm"))
+    assert not [name for name in in_job if name.startswith("plm")]  # mpirun asks Slurm by itself
+    binding = ["--map-by", "ppr:1:numa", "--bind-to", "numa"]  # mpirun takes one policy
+    assert after("--map-by", words_of(XHPL, binding=binding)) == ["ppr:1:numa"]
+    for each, threads in ((1, 16), (2, 8), (32, 1)):  # all programs use the same cores
+        words = words_of(replace(XHPL, ranks=each, ranks_per_node=each))
+        assert f"OMP_NUM_THREADS={threads}" in after("-x", words)
+        assert after("--bind-to", words) == (["numa"] if each == 2 else ["none"])
+    with_modules = words_of(XHPL, modules=("openmpi/4",))
+    assert with_modules[with_modules.index("1") :][:3] == ["1", "openmpi/4", "/opt/mpirun"]
+    assert {"PATH", "LD_LIBRARY_PATH"} <= set(after("-x", with_modules))
+
+
+def test_the_transport_is_pinned():
+    """TCP on the network that was asked for, or the network's own words."""
+    pinned = parameters(words_of(XHPL))
+    assert pinned["pml"] == "ob1" and "tcp" in pinned["btl"]
+    assert pinned["btl_tcp_if_include"] == "10.1.0.0/24"
+    own = {**GIGE, "mpi": ["--mca", "pml", "ucx"], "environment": {"UCX_TLS": "rc"}}
+    words = words_of(XHPL, network=own)
+    assert parameters(words)["pml"] == "ucx" and "btl" not in parameters(words)
+    assert "UCX_TLS=rc" in after("-x", words)
+
+
+def test_other_programs_run_on_their_host_under_a_guard():
+    """With the addresses of nodes on the network that was asked for, and the port that is waited for."""
+    argv = ("iperf3", "--server", "--bind", "{node2}")
+    words = words_of(Command(argv, node=2, background=True, listens=5201), "slurm")
+    assert "--nodelist=n2" in words
+    guard = "python3 /tmp/folder/guard.py 60 /tmp/folder 5201"
+    there = " ".join(words[words.index("--") + 1 :])
+    assert there == f"{guard} /opt/iperf3 --server --bind 10.1.0.2"
+
+
+# States of nodes, as node_state.py tells of them.
+def interface(*addresses, sent=0, lower=None):
+    """An interface that received nothing."""
+    return {"addresses": addresses, "mtu": 1500, "lower": lower, "sent": sent, "received": 0}
+
+
+def state(rdma=None, **interfaces):
+    """A node's state, with what each RDMA port sent and its link layer."""
+    keys = ("sent", "link_layer", "received")
+    ports = {name: dict(zip(keys, (*port, 0))) for name, port in (rdma or {}).items()}
+    return {"hostname": "n1", "interfaces": interfaces, "rdma": ports}
+
+
+AT_ETH1 = Place("eth1", "10.1.0.1")
+
+
+def test_a_node_is_found_by_subnet_or_interface():
+    """Its interface and its address there, of several; off the network it is named, with what was looked for."""
+    node = state(
+        eth0=interface("192.0.2.1/24", "2001:db8::1/64"),
+        eth1=interface("198.51.100.1/24", "10.1.0.1/24"),
+        ib0=interface(),
+    )
+    assert cluster.place(node, GIGE) == AT_ETH1
+    assert cluster.place(node, {"interface": "eth0"}) == Place("eth0", "192.0.2.1")
+    assert cluster.place(node, {"subnet": "2001:db8::/32"}) == Place("eth0", "2001:db8::1")
+    for key, value in (("subnet", "10.2.0.0/24"), ("interface", "ib0"), ("interface", "eth9")):
+        with pytest.raises(FalloffError, match=f"n1 has no address on {key} {value}"):
+            cluster.place(node, {key: value})
+
+
+def test_bytes_are_those_between_two_moments():
+    """Of the network that was asked for, and apart from it; the loopback belongs to no network."""
+    before, then = (
+        state(
+            lo=interface(sent=gige + 9e9),
+            eth0=interface("192.0.2.1/24", sent=management),
+            eth1=interface("10.1.0.1/24", sent=gige),
+        )
+        for gige, management in ((5, 7), (105, 27))
+    )
+    found = cluster.carried(before, then, GIGE, AT_ETH1)
+    assert found == {"sent": 100, "received": 0, "elsewhere": 20}
+
+
+def test_rdma_is_counted_by_its_port():
+    """It bypasses the interface; an InfiniBand port counts what its IP interface sends, one of Ethernet does not.
+
+    The bytes of a port that is not there are unknown, and no zero.
+    """
+    network, at = {**GIGE, "rdma": "mlx5_0:1"}, Place("ib0", "10.1.0.1")
+    for link_layer, sent in (("InfiniBand", 1000), ("Ethernet", 1050)):
+        before, then = (
+            state({"mlx5_0:1": (total, link_layer)}, ib0=interface("10.1.0.1/24", sent=by_ip))
+            for total, by_ip in ((0, 0), (1000, 50))
+        )
+        assert cluster.carried(before, then, network, at)["sent"] == sent
+    with pytest.raises(FalloffError, match="mlx5_9:1; there are mlx5_0:1"):
+        cluster.carried(before, then, {**GIGE, "rdma": "mlx5_9:1"}, at)
+
+
+@pytest.mark.parametrize("asked", ["eth1", "eth1.5"])
+def test_a_vlan_and_what_is_below_it_are_not_two_networks(asked):
+    """What one sends the other counts too, and so do members of a bond, which have no address."""
+    before, then = (
+        state(**{
+            "eth1": interface("192.0.2.1/24", sent=sent),
+            "eth1.5": interface("10.1.0.1/24", sent=sent, lower="eth1"),
+            "slave": interface(sent=sent),
+        })
+        for sent in (0, 1000)
+    )  # fmt: skip
+    found = cluster.carried(before, then, {"interface": asked}, Place(asked, "10.1.0.1"))
+    assert found == {"sent": 1000, "received": 0, "elsewhere": 0}
+
+
+@pytest.mark.parametrize(
+    ("sent", "elsewhere", "verdict"),
+    [
+        (100e6, 0.2e6, "gige"),  # with what ssh and monitoring send besides
+        (0, 100e6, "2e+08"),  # all of it elsewhere
+        (100e6, 10e6, "2e+07"),  # more than one in twenty
+        (0.01e6, 0.3e6, "None"),  # a barrier's bytes are lost among those of ssh
+    ],
+)
+def test_the_network_that_carried_the_bytes_is_named(sent, elsewhere, verdict):
+    """Or, in words, how much went elsewhere."""
+    assert str(cluster.used("gige", [{"sent": sent, "elsewhere": elsewhere}] * 2)).endswith(verdict)
+
+
+# Three hosts that are all this machine.
 @pytest.fixture
 def ssh(tmp_path, monkeypatch):
     """An ssh to this machine by any name."""
@@ -32,12 +197,12 @@ def description(tmp_path):
     addressed = [row for row in node_state.interfaces().items() if row[1]["addresses"]]
     if not addressed:
         pytest.skip("this machine has no address")
-    interface, its = addressed[0]
+    name, its = addressed[0]
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     return {
         "name": "mine", "kind": "cluster", "launcher": "ssh", "hosts": HOSTS, "nodes": 3, "python": sys.executable,
-        "scratch": str(scratch), "networks": {"gige": {"interface": interface, "mtu": its["mtu"]}},
+        "scratch": str(scratch), "networks": {"gige": {"interface": name, "mtu": its["mtu"]}},
     }  # fmt: skip
 
 
@@ -53,7 +218,7 @@ def outcome(transcript):
     return judge(transcript, lambda transcript: [])
 
 
-def test_programs_run_on_their_nodes(opened):
+def test_programs_run_on_their_nodes_and_settings_are_read_back(opened, description):
     """Each in the cluster's folder with its files, and the addresses of the nodes in its words."""
     address = opened.places["n2"]["gige"].address
     text = "two\nlines 'here'\n"
@@ -66,25 +231,15 @@ def test_programs_run_on_their_nodes(opened):
     outputs = [execution.stdout for execution in transcript.executions]
     assert outputs == [f"{address} two words\n", f"{opened.folder}\n", text]
     assert "n3" in transcript.executions[0].argv
-    assert outcome(transcript).status == "ok"
-    assert transcript.evidence == "measured"
-
-
-def test_settings_are_read_back(opened, description):
-    """What the description states is asked for, and all else that decides is recorded."""
-    transcript = opened.run(TRIAL, [Command(("true",), node=2)])
-    assert (
-        transcript.requested["mtu"]
-        == transcript.effective["mtu"]
-        == description["networks"]["gige"]["mtu"]
-    )
-    assert {"congestion_control", "rmem", "wmem"} <= set(transcript.effective) - set(
-        transcript.requested
-    )
+    assert outcome(transcript).status == "ok" and transcript.evidence == "measured"
+    assert transcript.requested == {"mtu": description["networks"]["gige"]["mtu"]}
+    recorded = {"mtu", "congestion_control", "rmem", "wmem"}
+    assert transcript.requested.items() <= transcript.effective.items()
+    assert recorded == set(transcript.effective)
 
 
 def test_another_mtu_than_stated_is_invalid(ssh, description):
-    """A run on other settings than the description's must not be used."""
+    """A run on other settings than the description's must not be used; no folder is left."""
     description["networks"]["gige"]["mtu"] += 1
     with cluster.open_testbed(description, description["networks"]) as testbed:
         assert outcome(testbed.run(TRIAL, [Command(("true",))])).status == "invalid"
@@ -105,6 +260,12 @@ def test_a_server_is_up_before_its_client_and_gone_after_the_trial(opened):
         assert [execution.exit_code for execution in transcript.executions] == [0, 0]
 
 
+def test_a_program_beyond_its_limit_is_ended_on_its_node(opened):
+    """And is told from one that failed."""
+    (execution,) = opened.run(TRIAL, [Command(("sleep", "62.5"), timeout_s=1)]).executions
+    assert execution.timed_out and execution.exit_code is None and not asleep()
+
+
 def test_a_tool_that_is_missing_names_its_remedy(opened):
     """All that is missing is told before a campaign begins."""
     assert opened.missing(["true", "fanout"]) == []
@@ -116,14 +277,12 @@ def test_with_a_node_lost_the_rest_goes_on(opened, ssh):
     """What needs no more nodes than are left runs; the rest is unavailable, and the node named."""
     ssh.lose("n2")
     two = opened.run(TRIAL, [Command(("echo", "here"), node=2)])
-    three = opened.run(TRIAL, [Command(("echo", "here"), node=3)])
-    assert outcome(two).status == "ok", outcome(two)
-    assert "n3" in two.executions[0].argv
-    assert outcome(three).status == "unavailable"
-    assert (
-        "n2 is lost" in outcome(three).reason
-        and "3 nodes are needed, 2 of 3" in outcome(three).reason
-    )
+    three = outcome(opened.run(TRIAL, [Command(("echo", "here"), node=3)]))
+    assert outcome(two).status == "ok" and "n3" in two.executions[0].argv
+    assert three.status == "unavailable" and "n2 is lost" in three.reason
+    told = json.loads(json.dumps(opened.provenance()))
+    assert {host: node["node"] for host, node in told["nodes"].items()} == {"n1": 1, "n3": 3}
+    assert told["nodes"]["n1"]["networks"]["gige"]["address"] and list(told["lost"]) == ["n2"]
 
 
 def test_a_node_lost_during_a_trial_is_named(opened, ssh):
@@ -138,9 +297,7 @@ def test_a_node_that_was_gone_meanwhile_is_lost(opened):
     """It answers again, but what was put there went with the connection."""
     shutil.rmtree(opened.folder)
     failed = outcome(opened.run(TRIAL, [Command(("true",))]))
-    assert (
-        failed.status == "unavailable" and "the connection that kept it was lost" in failed.reason
-    )
+    assert failed.status == "unavailable" and "connection that kept it was lost" in failed.reason
 
 
 def test_a_host_off_the_network_is_told_at_once(ssh, description):
@@ -154,23 +311,6 @@ def test_a_host_off_the_network_is_told_at_once(ssh, description):
     with pytest.raises(FalloffError, match="n3 is lost: ssh: connect to host n3"):
         with cluster.open_testbed(description, description["networks"]):
             pass
-
-
-def test_mpirun_starts_ranks_on_the_hosts(opened):
-    """In the cluster's folder, with the description's threads, each rank's place on standard error."""
-    says = ("sh", "-c", "echo $PWD $OMP_NUM_THREADS")
-    transcript = opened.run(TRIAL, [Command(says, ranks=2, timeout_s=30)])
-    assert outcome(transcript).status == "ok", transcript
-    assert transcript.executions[0].stdout == 2 * f"{opened.folder} 1\n"
-
-
-def test_provenance_tells_of_every_node(opened, ssh):
-    """Its number, its interface and address on each network, its kernel; and who is lost."""
-    ssh.lose("n3")
-    told = json.loads(json.dumps(opened.provenance()))
-    assert [told["nodes"][host]["node"] for host in ("n1", "n2")] == [1, 2]
-    assert told["nodes"]["n1"]["networks"]["gige"]["address"]
-    assert list(told["lost"]) == ["n3"]
 
 
 KILLED = """\
@@ -199,9 +339,8 @@ def test_nothing_outlives_the_program(ssh, description, how):
 
 def asleep() -> list[str]:
     """The programs of a trial that run."""
-    return subprocess.run(
-        ["pgrep", "-f", "sleep 62[.]5"], capture_output=True, text=True
-    ).stdout.split()
+    listing = subprocess.run(["pgrep", "-f", "sleep 62[.]5"], capture_output=True, text=True)
+    return listing.stdout.split()
 
 
 def wait_until(holds) -> None:

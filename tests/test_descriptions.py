@@ -1,11 +1,20 @@
-"""What a user writes wrongly in a campaign's or a testbed's file: all of it is said, a line each, with the key and a guess."""
+"""Campaigns' and testbeds' files: what is wrong in them is said, and a campaign is fitted to a user's own cluster."""
 
+import copy
+import math
 import shutil
 
 import pytest
 from command_line import run
+from hypothesis import given
+from hypothesis import strategies as st
 
+import experiment
 from analysis import paths
+from runners import description
+from runners.description import for_testbed
+from runners.plan import resolve
+from runners.testbeds.cluster_description import complete, faults, rpeak
 
 CAMPAIGN = paths.CAMPAIGNS / "hpl_size.toml"
 TESTBED = paths.TESTBEDS / "example_ssh.toml"
@@ -52,8 +61,8 @@ def test_six_faults_of_a_campaign_are_six_lines(edited):
         "seed is missing",
         "sed is unknown; did you mean seed?",
         "runner = hpll is unknown; did you mean hpl?",
-        "stopping.bloks is unknown; did you mean blocks?",
         "stopping.blocks = 'four' must be a whole number from 1",
+        "stopping.bloks is unknown; did you mean blocks?",
         "design.margn is unknown; did you mean margin?",
     ]
 
@@ -61,13 +70,13 @@ def test_six_faults_of_a_campaign_are_six_lines(edited):
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        ("nodes = [4]", 'nodes = ["four"]', "factors.nodes = ['four'] must be whole numbers"),
+        ("nodes = [4]", 'nodes = ["four"]', "factors.nodes = ['four'] must be a list of distinct levels, whole numbers"),
         ("nodes = [4]", "nodes = 4", "factors.nodes = 4 must be a list of distinct levels"),
         ("nodes = [4]", "nodes = [[4], [4]]", "factors.nodes"),
         ('"gige", "10gige"]', '"gigee", "10gige"]', "interconnect gigee is unknown; did you mean gige?"),
         ("[settings]", "[[settings]]", "settings = [{"),
-        ("[presets.quick]", "[presets]\nquick = 3\n[other]", "presets must be tables"),
-        ("[[warm_up]]", "[warm_up]", "warm_up must be a list of tables: [[warm_up]]"),
+        ("[presets.quick]", "[presets]\nquick = 3\n[other]", "presets.quick = 3 must be a table"),
+        ("[[warm_up]]", "[warm_up]", "must be a list of tables: [[warm_up]]"),
         ("[stopping]", "[levels]\nnodes = 3\n[stopping]", "levels.nodes must be a table"),
         ("[factors]\n", "factors = {}\n[factor]\n", "factors is empty"),
     ],
@@ -97,13 +106,196 @@ def test_four_faults_of_a_testbed_are_four_lines(edited):
 
 def test_every_kind_of_testbed_is_read_with_care(edited):
     """A rate in words and a kind that is none, of an emulated one."""
-    edited(
-        EMULATED,
-        "rate_bit_s = 100e6",
-        'rate_bit_s = "100 Mbit"',
-        'kind = "emulated"',
-        'kind = "emulatd"',
-    )
+    rate, kind = "rate_bit_s = 100e6", 'kind = "emulated"'
+    edited(EMULATED, rate, 'rate_bit_s = "100 Mbit"', kind, 'kind = "emulatd"')
     text = "\n".join(refused("run", "hpl_size", "--testbed", "mine"))
     assert "networks.gige.rate_bit_s = '100 Mbit' must be" in text
     assert "kind = 'emulatd' must be one of cluster, emulated, simulated" in text
+
+
+# What the description of a cluster may say.
+MINE = {
+    "name": "mine",
+    "kind": "cluster",
+    "launcher": "ssh",
+    "hosts": ["n1", "n2"],
+    "networks": {"gige": {"subnet": "10.1.0.0/24", "rate_bit_s": 1e9, "mtu": 1500}},
+}
+KNOWN = {"cores": 16, "flop_per_cycle": 16, "clock_hz": 2.1e9, "clock": "base"}
+
+
+def changed(*keys, to):
+    """The description with one value in it replaced."""
+    description = copy.deepcopy(MINE)
+    table = description
+    for key in keys[:-1]:
+        table = table.setdefault(key, {})
+    table[keys[-1]] = to
+    return description
+
+
+@pytest.mark.parametrize("name", ["example_ssh", "example_slurm"])
+def test_the_examples_are_without_fault(name):
+    """Copied and edited, they are where a user begins, and the campaign of the README resolves for them."""
+    assert experiment.read_testbed(name)["kind"] == "cluster"
+    plan = experiment.plan_campaign("hpl_scaling", name)
+    assert {trial.point["interconnect"] for trial in plan.trials()} <= set(
+        plan.testbed["interconnects"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("description", "fault"),
+    [
+        ({"networks": MINE["networks"]}, "name is missing"),
+        (changed("host", to=["n1"]), "host is unknown; did you mean hosts?"),
+        (changed("hosts", to=["n1", "n1"]), "a host is there twice"),
+        (changed("launcher", to="slurm"), "nodes is missing"),
+        (changed("nodes", to=2), "nodes follows from hosts"),
+        (changed("ranks_per_node", to=0), "ranks_per_node = 0 must be a whole number from 1"),
+        (changed("matrix_share", to=0.8), "matrix_share needs memory_bytes"),
+        (changed("rpeak", "value", to=1e12), "rpeak.value needs unit, source"),
+        (
+            changed("tcp", "rmem", to=[1, 2]),
+            "tcp.rmem = [1, 2] must be least, first and most bytes",
+        ),
+        (changed("networks", "gige", "subnet", to="10.1.0.1/24"), "networks.gige.subnet"),
+        (changed("networks", "gige", "rdma", to="mlx5_0:1"), "mpi"),
+        (changed("networks", "gige", "environment", to={"A B": "c"}), "environment.A B"),
+    ],
+)
+def test_faults_are_told_in_words(description, fault):
+    """Each names the key and says how it should be."""
+    assert fault in "; ".join(faults(description))
+
+
+HOSTILE = ["-oProxyCommand=id", "n1;id", "$(id)", "n1 n2", "n1\n2", "--", "", "n1'", "é"]
+
+
+NAMES = {
+    "hosts": lambda word: changed("hosts", to=[word]),
+    "modules": lambda word: changed("modules", to=[word]),
+    "python": lambda word: changed("python", to=word),
+    "scratch": lambda word: changed("scratch", to=word),
+    "interface": lambda word: changed("networks", "gige", "interface", to=word),
+    "tool": lambda word: changed("tools", "xhpl", to=word),
+    "config": lambda word: changed("ssh", "config", to=word),
+    "partition": lambda word: changed("slurm", "partition", to=word),
+}
+
+
+@pytest.mark.parametrize("key", NAMES)
+def test_no_name_can_become_an_option_or_a_command(key):
+    """Names that end in command lines, here or on the nodes, are names and nothing else."""
+    assert all(faults(NAMES[key](word)) for word in HOSTILE)
+
+
+def test_rpeak_is_the_product_and_says_how():
+    """Cores x flop per cycle x clock, with the clock that is meant; unknown when a part is; a stated one holds."""
+    peak = rpeak({"rpeak": KNOWN})
+    assert peak["value"] == pytest.approx(16 * 16 * 2.1e9)
+    assert peak["unit"] == "flop/s" and "base clock" in peak["source"]
+    whole = complete(changed("rpeak", to=KNOWN))
+    assert whole["rpeak"]["value"] == peak["value"]
+    assert (whole["nodes"], whole["interconnects"]) == (2, ["gige"])
+    for part in KNOWN:
+        stated = {**KNOWN, part: "unknown"}
+        assert rpeak({"rpeak": stated}) is None
+        assert "value" not in complete(changed("rpeak", to=stated))["rpeak"]
+        assert rpeak({"rpeak": {key: KNOWN[key] for key in KNOWN if key != part}}) is None
+    sheet = {"value": 1e12, "unit": "flop/s", "source": "the vendor's sheet"}
+    assert rpeak({"rpeak": {**KNOWN, **sheet}}) == sheet
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda x: st.lists(x) | st.dictionaries(st.text(), x),
+)
+
+
+@given(ANYTHING)
+def test_whatever_a_file_says_is_answered_in_words(value):
+    """No value of any key ends in a traceback."""
+    for key in MINE:
+        said = faults({**MINE, key: value})
+        assert all(isinstance(fault, str) for fault in said)
+
+
+# A campaign for a user's own cluster: cut or grown to the nodes and networks that are there.
+SMALL = {
+    "name": "small",
+    "title": "A small campaign",
+    "runner": "hpl",
+    "seed": 7,
+    "factors": {"interconnect": ["gige", "10gige", "unshaped"], "nodes": [1, 2, 4, 8]},
+    "levels": {"nodes": {str(n): {"P": 1, "Q": n, "N": 64 * n} for n in (1, 2, 4, 8)}},
+    "settings": {"NB": 64},
+    "survey": [{"runner": "ping", "links": [[1, 2], [2, 3], [8, 1]]}],
+    "warm_up": [{"interconnect": "gige", "nodes": 2}, {"interconnect": "gige", "nodes": 8}],
+    "design": {"primary": ["gige", "10gige"], "control": "unshaped", "baseline_nodes": 2},
+    "stopping": {"blocks": 1},
+}
+NETWORKS = {"gige": {"rate_bit_s": 1e9}, "10gige": {"rate_bit_s": 1e10}}
+
+
+def mine(networks=NETWORKS, **further):
+    """A cluster of four nodes."""
+    described = {"networks": networks, "interconnects": list(networks)}
+    return {"name": "mine", "kind": "cluster", "nodes": 4, **described, **further}
+
+
+def plan(cluster):
+    """The campaign resolved for it."""
+    known = {"gige": {}, "10gige": {}, "unshaped": {}, **cluster["networks"]}
+    return resolve(for_testbed(SMALL, cluster), cluster, known)
+
+
+def test_no_trial_needs_what_is_not_there():
+    """Neither nodes nor networks, in no role; and all that is there takes part."""
+    trials = plan(mine()).trials()
+    assert {trial.role for trial in trials} == {"survey", "warm_up", "point"}
+    assert {trial.point["interconnect"] for trial in trials} == set(NETWORKS)
+    assert max(trial.point.get("nodes", 1) for trial in trials) == 4
+    surveyed = [trial.point for trial in trials if trial.role == "survey"]
+    assert {(point["sender"], point["receiver"]) for point in surveyed} == {(1, 2), (2, 3)}
+
+
+def test_the_contrast_is_of_networks_that_are_there():
+    """The campaign's own, with the one compared with for a control; else the slowest against the fastest."""
+    assert plan(mine()).design["primary"] == ["gige", "10gige"]
+    assert plan(mine()).design["control"] == "10gige"
+    others = {"roce": {"rate_bit_s": 1e11}, "tcp": {"rate_bit_s": 2.5e10}, "unknown": {}}
+    assert plan(mine(others)).design["primary"] == ["tcp", "roce"]
+
+
+def test_statements_are_on_what_is_there():
+    """Those on networks that are there, up to the nodes that are; else the first on the slowest and the fastest."""
+    statements = [
+        {"networks": ["gige", "10gige"], "from": 2, "to": 8, "expected": "falls off"},
+        {"networks": ["10gige", "unshaped"], "from": 2, "to": 8, "expected": "flat"},
+        {"networks": ["gige", "10gige"], "from": 8, "to": 16, "expected": "flat"},
+    ]
+    campaign = {**SMALL, "design": {"margin": 0.05, "primary": statements, "baseline_nodes": 2}}
+
+    def primary(cluster):
+        return for_testbed(campaign, cluster)["design"]["primary"]
+
+    assert primary(mine()) == [{**statements[0], "to": 4}]
+    others = mine({"roce": {"rate_bit_s": 1e11}, "tcp": {"rate_bit_s": 2.5e10}})
+    assert primary(others) == [{**statements[0], "networks": ["tcp", "roce"], "to": 4}]
+    assert primary(mine({"roce": {"rate_bit_s": 1e11}})) == []
+
+
+@pytest.mark.parametrize(
+    ("nodes", "each", "filled", "block"),
+    [(1, 1, 1e6, 16), (6, 2, 3.3e9, 192), (7, 1, 1e9, 64), (128, 48, 2e11, 384)],
+)
+def test_a_problem_fits(nodes, each, filled, block):
+    """The grid has just the processes, no more rows than columns; the matrix fits, and one more block would not."""
+    found = description.problem(nodes, each, filled, block)
+    assert found["P"] * found["Q"] == nodes * each and found["P"] <= found["Q"]
+    assert found["N"] % block == 0
+    assert 8 * found["N"] ** 2 <= nodes * filled < 8 * (found["N"] + block) ** 2
+    assert not any(
+        nodes * each % rows == 0 for rows in range(found["P"] + 1, math.isqrt(nodes * each) + 1)
+    )

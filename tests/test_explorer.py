@@ -66,7 +66,7 @@ def test_every_reference_campaign_is_listed_and_can_be_drawn():
         shown = first_of(source)
         drawn, sentence = plot.draw(shown), shown.judgement.sentence
         layers = {renderer.data_source.name for renderer in drawn.renderers}
-        assert np.isfinite(shown.summary["median"]).any() and "points" in layers, name
+        assert np.isfinite(shown.summary["mean"]).any() and "points" in layers, name
         assert f"{shown.trials.evidence} evidence" in sentence or "nothing to compare" in sentence
         axes = drawn.yaxis[0].axis_label, drawn.xaxis[0].axis_label
         assert all(map(str.startswith, axes, TITLES.get(name, ("", "")))), name

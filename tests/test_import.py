@@ -10,10 +10,10 @@ from command_line import run
 from test_hpl import DECK
 
 from analysis import given_settings, imported_hpl, importing, paths, schema, store
-from runners import hpl_dat, payload, runner_named
+from runners import hpl_dat, payload
 from runners.journal import Folder
 from runners.manifest import pack
-from runners.record import FalloffError, Result, Unreadable
+from runners.record import FalloffError
 
 RPEAK = 44.8e9
 SHARES = {"gige": {1: 0.81, 2: 0.72, 4: 0.66}, "10gige": {1: 0.80, 2: 0.79, 4: 0.78}}
@@ -125,8 +125,12 @@ def test_what_cannot_be_used_stays_with_its_reason(tmp_path, falloff):
         assert code == 1 and "no result of HPL can be used: " in err and said in err
 
 
-def test_a_grid_that_is_no_multiple_of_the_ranks_is_said(outputs, tmp_path):
-    """ranks_per_node was given: it is not asked for again, and the grid that does not fit it is named."""
+def test_what_is_given_must_fit_what_the_file_says(outputs, tmp_path):
+    """A given N that is not the file's makes its result invalid; a grid that does not fit ranks_per_node is named, and
+    that is not asked for again."""
+    dataset = dataset_of(tmp_path, "hpl", [outputs], {"N": 12345})
+    assert set(dataset.status.values) == {"invalid"} and dataset.hpl_rate.isnull().all()
+    assert dataset.reason.values[0] == "N is 40000, 12345 was asked for"
     _, notes = hpl_of(tmp_path, [outputs], {"ranks_per_node": 3})
     assert "2 x 2 processes are no multiple of ranks_per_node = 3" in notes
     assert "--set ranks_per_node=R" not in notes
@@ -143,15 +147,8 @@ def test_a_run_that_two_files_hold_counts_once(tmp_path):
     assert "to every digit, counted once: 1 of 4." in notes
 
 
-def test_what_a_file_says_must_not_be_contradicted(outputs, tmp_path):
-    """A given N that is not the file's makes its result invalid."""
-    dataset = dataset_of(tmp_path, "hpl", [outputs], {"N": 12345})
-    assert set(dataset.status.values) == {"invalid"} and dataset.hpl_rate.isnull().all()
-    assert dataset.reason.values[0] == "N is 40000, 12345 was asked for"
-
-
-def test_other_files_and_copies_are_left_out_and_named(outputs, falloff):
-    """A deck, a text and a copy of a run beside the outputs: a line each, and no second run of one."""
+def test_other_files_and_copies_are_left_out_and_named(outputs, tmp_path, falloff):
+    """A deck and a text beside the outputs: a line each; a copy of a run is no second run."""
     output = (outputs / "gige" / "1-0.out").read_text()
     (outputs / ".git").mkdir()
     (outputs / ".git" / "old.out").write_text(output)
@@ -159,13 +156,14 @@ def test_other_files_and_copies_are_left_out_and_named(outputs, falloff):
     (outputs / "README").write_text("Dear all,\n")
     (outputs / "HPL.dat").write_text(hpl_dat.render(DECK))
     code, out, err = falloff("hpl", outputs)
-    assert code == 0 and len(err.splitlines()) == 3 and out.startswith("18 results in 18 files")
+    assert code == 0 and len(err.splitlines()) == 2 and out.startswith("19 results in 19 files")
     assert "HPL.dat: it is an HPL.dat input deck" in err and "README: not an output of HPL" in err
-    assert "copy.out: it is a copy of gige/1-0.out" in err
+    assert "to every digit, counted once: 1 of 19." in out
     # In both networks' folders, a run on one node is meant: with other settings it is no copy.
     (outputs / "10gige" / "1-0.out").write_text(output)
-    assert len(importing.read("hpl", [outputs], KNOWN, BY_FOLDER).sources) == 18
-    assert len(importing.read("hpl", [outputs], KNOWN).sources) == 17
+    for table, copies in ((BY_FOLDER, 1), ((), 2)):
+        _, notes = hpl_of(tmp_path, [outputs], KNOWN, table)
+        assert f"counted once: {copies} of 19." in notes
 
 
 def test_importing_again_changes_nothing_and_completes_what_was_cut_off(outputs, tmp_path):
@@ -185,19 +183,17 @@ def test_importing_again_changes_nothing_and_completes_what_was_cut_off(outputs,
     assert store.assemble(folder).sizes["trial"] == 18 and Folder(folder).stopped_by() == "import"
 
 
-@pytest.mark.parametrize(
-    "tool", ["hpl", "hpcc", "iperf3", "iperf2", "netperf", "ping", "osu", "imb"]
-)
+@pytest.mark.parametrize("tool", ["hpl", "hpcc", "iperf3", "netperf", "ping", "osu"])
 def test_every_result_of_a_real_output_is_kept(tool, tmp_path):
     """Each recorded output of a tool, whole or not: all its readings, in their units, or the reason against it."""
     files = [recorded.FOLDER / f"{case}.txt" for case in recorded.cases(tool)]
     found = importing.read(tool, files, {"interconnect": "gige"})
     dataset = store.assemble(importing.keep(found, tmp_path / "raw"))
-    results = [result for source in found.sources for result in results_of(tool, source.text)]
-    assert dataset.sizes["trial"] == len(results)
-    assert len(importing.summary(dataset).splitlines()) == 1 + len(results)
-    for number, result in enumerate(results):
-        assert (dataset.status.values[number] == "ok") == bool(result.readings)
+    assert len(importing.summary(dataset).splitlines()) == 1 + dataset.sizes["trial"]
+    usable = np.flatnonzero(dataset.status.values == "ok")
+    results = [each for source in found.sources for each in recorded.usable(tool, source.text)]
+    assert ((dataset.status == "ok") == (dataset.reason == "")).all()
+    for number, result in zip(usable, results, strict=True):
         for reading in result.readings:
             kept, value = dataset[reading.name].values[number], reading.value
             assert dataset[reading.name].attrs.get("units", "") == reading.unit
@@ -205,14 +201,6 @@ def test_every_result_of_a_real_output_is_kept(tool, tmp_path):
                 value = np.ravel(value).astype(float)
                 kept, value = np.ravel(kept)[: len(value)], pytest.approx(value, nan_ok=True)
             assert kept == value
-
-
-def results_of(tool, text):
-    """The results of a text; one without a reading when there is none."""
-    try:
-        return runner_named(tool).results(text)
-    except Unreadable as reason:
-        return [Result((), refused=str(reason))]
 
 
 @pytest.mark.parametrize(

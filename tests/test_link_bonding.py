@@ -1,4 +1,4 @@
-"""HPL and TCP over two links: planted gains come back, their growth is judged, and a run on one link is shown as such."""
+"""HPL and TCP over two links: planted gains come back, their growth is judged, and so is the blog's gain."""
 
 from functools import cache
 

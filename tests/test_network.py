@@ -157,26 +157,15 @@ def test_bytes_prove_the_way(testbed, kind):
 
 
 def left(state: Path) -> list[str]:
-    """What is left of a network after the kernel had a moment: its folder, mounts, and threads of the kernel's."""
+    """What is left of a network after the kernel had a moment: its folder and mounts."""
     deadline = time.monotonic() + 10
     while True:
         mounts = Path("/proc/self/mounts").read_text().splitlines()
         traces = [line for line in mounts if str(state) in line]
         traces += [str(state)] if state.exists() else []
-        traces += [name for name in _comms() if f"napi/{state.name}" in name]
         if not traces or time.monotonic() > deadline:
             return traces
         time.sleep(0.05)
-
-
-def _comms() -> list[str]:
-    names = []
-    for file in Path("/proc").glob("[0-9]*/comm"):
-        try:
-            names.append(file.read_text())
-        except OSError:
-            pass  # a process that has just ended
-    return names
 
 
 def inodes(state: Path) -> set[int]:

@@ -42,42 +42,33 @@ def test_facts_of_this_machine():
 def test_an_old_python_only_tells_its_version(tmp_path, monkeypatch, capsys):
     """The doctor names it; a campaign, whose probes have a folder, loses that node with the reason."""
     monkeypatch.setattr(sys, "version_info", (3, 8))
-    node_state.main("{}", [])
+    node_state.main("{}")
     assert json.loads(capsys.readouterr().out) == {"python": platform.python_version()}
     with pytest.raises(SystemExit, match="Python 3.9 or newer is needed"):
-        node_state.main("{}", [str(tmp_path)])
+        node_state.main("{}", str(tmp_path))
 
 
-def test_links_and_rdma_ports_tell_their_state(tmp_path, monkeypatch):
-    """Rates in bit/s; a link that is down, a virtual one, and one that refuses an answer have none."""
-    for interface, speed in {"eth0": "10000\n", "eth1": "-1\n", "veth0": ""}.items():
-        (tmp_path / "class/net" / interface).mkdir(parents=True)
-        (tmp_path / "class/net" / interface / "speed").write_text(speed)
-    port = tmp_path / "class/infiniband/mlx5_0/ports/1"
-    port.mkdir(parents=True)
-    (port / "state").write_text("4: ACTIVE\n")
+def test_links_and_ports_are_read(tmp_path, monkeypatch):
+    """Rates in bit/s; a link that is down, a virtual one, and one that refuses an answer have none. RDMA counts words of
+    four bytes."""
+    texts = {
+        "class/net/eth0/speed": "10000\n",
+        "class/net/eth1/speed": "-1\n",
+        "class/net/veth0/speed": "",
+        "class/infiniband/mlx5_0/ports/1/state": "4: ACTIVE\n",
+        "class/infiniband/mlx5_0/ports/1/counters/port_xmit_data": "10\n",
+        "class/infiniband/mlx5_0/ports/1/counters/port_rcv_data": "7\n",
+        "class/infiniband/mlx5_0/ports/1/link_layer": "InfiniBand\n",
+    }
+    for file, text in texts.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(text)
     monkeypatch.setattr(node_state, "_SYS", tmp_path)
     facts = node_state.state({})
     assert facts["link_bit_s"] == {"eth0": 10**10, "eth1": None, "veth0": None}
     assert facts["rdma_state"] == {"mlx5_0:1": "4: ACTIVE"}
-
-
-def test_a_nodes_counters_and_sensors_are_read(tmp_path, monkeypatch):
-    """RDMA counts words of four bytes; the hottest sensor counts; a sensor that refuses is left out."""
-    port = tmp_path / "class/infiniband/mlx5_0/ports/1"
-    (port / "counters").mkdir(parents=True)
-    (port / "counters/port_xmit_data").write_text("10\n")
-    (port / "counters/port_rcv_data").write_text("7\n")
-    (port / "link_layer").write_text("InfiniBand\n")
-    sensors = tmp_path / "class/hwmon/hwmon0"
-    sensors.mkdir(parents=True)
-    for number, text in enumerate(("41000\n", "67500\n"), start=1):
-        (sensors / f"temp{number}_input").write_text(text)
-    monkeypatch.setattr(node_state, "_SYS", tmp_path)
-    counts = {"sent": 40, "received": 28, "link_layer": "InfiniBand"}
-    assert node_state.rdma_ports() == {"mlx5_0:1": counts}
-    assert node_state.hottest() == 67.5
-    assert node_state.interfaces()["lo"]["mtu"] >= 1500
+    assert facts["rdma"] == {"mlx5_0:1": {"sent": 40, "received": 28, "link_layer": "InfiniBand"}}
+    assert facts["interfaces"]["lo"]["mtu"] >= 1500
 
 
 # Nodes that try to reach each other: real namespaces on a bridge, with everything that can be in the way.

@@ -13,29 +13,22 @@ import users
 
 import experiment
 from runners import hpl, pace, tools
-from runners.pace import KEPT, Job
-from runners.record import Command, Trial, judge, mismatch
+from runners.pace import KEPT
+from runners.record import Command, Execution, Trial, judge, mismatch
 from runners.testbeds import emulated
 
 ROOT = Path(__file__).resolve().parent.parent
 LINE = "pace: rank {rank} calls 1234 charged {charged} computed 0.1 slept 6.9 late {late} waits 4242 timeouts 17\n"
 
 
-def job(*ranks, each=1):
-    """A job of so many ranks that charged and were late (charged, late)."""
+def job(*ranks, each=1, said=None):
+    """A job of so many ranks that charged and were late (charged, late), or said something else."""
     lines = [
-        LINE.format(rank=rank, charged=charged, late=late)
-        for rank, (charged, late) in enumerate(ranks)
+        LINE.format(rank=n, charged=charged, late=late) for n, (charged, late) in enumerate(ranks)
     ]
-    return Job(len(ranks), each, "".join(lines))
-
-
-def test_lines_are_read_among_others():
-    """Whatever else is on standard error, in any order, with names that came later."""
-    text = "[n1:7] Warning: x\n" + LINE.format(rank=3, charged=7.123456, late=1e-4)
-    found = pace.reports(text + "pace: rank 0 calls 2 paused 0.5\nend")
-    assert found[0] == {"calls": 2, "paused": 0.5} and set(found) == {0, 3}
-    assert found[3]["charged"] == 7.123456 and found[3]["late"] == 1e-4
+    stderr = "".join(lines) if said is None else said
+    command = Command(("x",), ranks=len(ranks), ranks_per_node=each)
+    return command, Execution("x", ("x",), "", stderr, 0, 0.0, 1.0)
 
 
 def test_counters_are_sums_over_a_nodes_ranks():
@@ -45,6 +38,8 @@ def test_counters_are_sums_over_a_nodes_ranks():
     found = pace.counters([job((1.0, 0.0), (2.0, 0.5), (4.0, 0.25), (8.0, 0.0), each=2)], 2)
     assert found["pace_charged"] == [3.0, 12.0] and found["pace_late"] == [0.5, 0.25]
     assert pace.counters([job((1.0, 0.0)), job((2.0, 0.0))], 1)["pace_charged"] == [3.0]
+    others = "[n1:7] Warning: x\n" + LINE.format(rank=0, charged=7.123456, late=1e-4) + "end"
+    assert pace.counters([job((0, 0), said=others)], 1)["pace_charged"] == [7.123456]
 
 
 @pytest.mark.parametrize(
@@ -54,8 +49,7 @@ def test_counters_are_sums_over_a_nodes_ranks():
         (job((7.0, 0.0), (7.0, 0.287)), "host-bound: late by 4.1 % of what was charged on node 2"),
         (job((0.0, 0.0)), KEPT),
         (job((0.0, 0.1)), "host-bound: late by inf % of what was charged on node 1"),
-        (Job(4, 1, job(*[(7.0, 0.0)] * 3).stderr), "unknown: rank 3 did not report"),
-        (Job(1, 1, "pace: rank 0 calls 12"), "unknown: rank 0 did not report"),
+        (job((7.0, 0.0), said="pace: rank 0 calls 12"), "unknown: rank 0 did not report"),
     ],
 )
 def test_a_late_node_is_named(job, verdict):
@@ -210,7 +204,7 @@ def test_a_call_takes_as_long_as_its_operations_and_computes_for_real(program, f
 def test_a_machine_that_is_too_slow_is_late(program):
     """At a rate that no machine has; one call may be late by the credit of 2 ms, 40 large ones are later."""
     *_, stderr = under_pace(program, "cblas_dgemm", 40, 600, PACE_FLOP_S="1e18")
-    assert "host-bound" in pace.kept([Job(1, 1, stderr)], 1)
+    assert "host-bound" in pace.kept([job((0, 0), said=stderr)], 1)
 
 
 def test_a_daemon_takes_the_share_that_is_asked_for(program):
@@ -228,45 +222,33 @@ def test_a_daemon_takes_the_share_that_is_asked_for(program):
 SCALE_MODEL = experiment.read_testbed("scale_model")
 
 
-@pytest.fixture(scope="module")
-def plan():
-    """The quick run of the scaling campaign."""
-    return experiment.plan_campaign("hpl_scaling", preset="quick")
-
-
-@pytest.fixture(scope="module")
-def testbed(plan):
-    """Two nodes of the scale model."""
-    with emulated.open_testbed({**SCALE_MODEL, "nodes": 2}, plan.interconnects) as opened:
-        yield opened
-
-
-def solve(testbed, plan):
-    """HPL of order 600 on both nodes: its outcome, and its rate [Gflop/s] where it has one."""
-    point = next(t.point for t in plan.trials() if t.role == "point" and t.point["nodes"] == 2)
-    point = {**point, "interconnect": "10gige", "N": 600}
-    transcript = testbed.run(Trial("t", "point", "hpl", 1, 1, point), hpl.commands(point))
-    outcome = judge(transcript, hpl.RUNNER.parse)
-    rates = [reading.value for reading in outcome.readings if reading.name == "hpl_rate"]
-    return outcome, rates[0] if rates else None
-
-
 @needs_network
-def test_a_busy_machine_gives_the_same_rate_or_is_refused(testbed, plan, monkeypatch):
+def test_a_busy_machine_gives_the_same_rate_or_is_refused(monkeypatch):
     """Two loops that take all that they get: where ranks cannot go before them the trial is host-bound, never a rate
     that is off."""
-    outcome, undisturbed = solve(testbed, plan)
-    assert outcome.status == "ok" and undisturbed < 2 * 0.085
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
-    try:
-        for real_time in {testbed.real_time, False}:
-            monkeypatch.setattr(testbed, "real_time", real_time)
-            outcome, rate = solve(testbed, plan)
-            if outcome.status == "ok":
-                assert rate == pytest.approx(undisturbed, rel=0.04)
-            else:
-                assert outcome.status == "invalid" and "host-bound" in outcome.reason
-    finally:
-        for loop in busy:
-            loop.kill()
-            loop.wait()
+    plan = experiment.plan_campaign("hpl_scaling", preset="quick")
+    (first, *_) = (t.point for t in plan.trials() if t.role == "point" and t.point["nodes"] == 2)
+    point = {**first, "interconnect": "10gige", "N": 600}
+
+    def solve(testbed):
+        transcript = testbed.run(Trial("t", "point", "hpl", 1, 1, point), hpl.commands(point))
+        outcome = judge(transcript, hpl.RUNNER.parse)
+        rates = (reading.value for reading in outcome.readings if reading.name == "hpl_rate")
+        return outcome, next(rates, None)
+
+    with emulated.open_testbed({**SCALE_MODEL, "nodes": 2}, plan.interconnects) as testbed:
+        outcome, undisturbed = solve(testbed)
+        assert outcome.status == "ok" and undisturbed < 2 * 0.085
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+        try:
+            for real_time in {testbed.real_time, False}:
+                monkeypatch.setattr(testbed, "real_time", real_time)
+                outcome, rate = solve(testbed)
+                if outcome.status == "ok":
+                    assert rate == pytest.approx(undisturbed, rel=0.04)
+                else:
+                    assert outcome.status == "invalid" and "host-bound" in outcome.reason
+        finally:
+            for loop in busy:
+                loop.kill()
+                loop.wait()

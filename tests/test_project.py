@@ -124,8 +124,8 @@ EXECUTING = r"(runners\.(campaign|testbeds)|falloff|experiment|commands|subproce
     [
         # What runs on a head node; only what SimGrid's own Python runs imports that.
         ("runners/", "runners/probes/flows.py", lambda name: name.split(".")[0] in LIBRARY),
-        # A testbed executes commands, and knows no tool; trust.py holds the simulation against HPL's own output.
-        ("runners/testbeds/", "trust.py", lambda name: name not in
+        # A testbed executes commands, and knows no tool.
+        ("runners/testbeds/", "nothing", lambda name: name not in
          TOOLS | {"runners.campaign", "runners.plan", "runners.journal"}),
         # Testbeds are handed to the engine opened.
         ("runners/", "testbeds/|doctor.py|job.py|session.py",

@@ -1,24 +1,21 @@
-"""Programs on other hosts: what ssh and srun are asked for, and what becomes of hosts and of who does not answer."""
+"""Programs on other hosts: what ssh and srun are asked for, what becomes of hosts, and that nothing outlives its owner."""
 
 import os
-import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from local_ssh import LocalSsh
 
 from runners import tools
+from runners.probes import guard
 from runners.record import FalloffError
 from runners.testbeds import remote
 
-WORDS = st.lists(
-    st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), min_size=1
-)
 TWO = remote.Cluster("ssh", ("a", "b"), python=sys.executable)
 FOLDER = tools.PROBES / "node_folder.py"
 
@@ -36,26 +33,10 @@ def script(folder, text):
     return file
 
 
-@given(WORDS)
-def test_words_arrive_as_they_are(words):
-    """Whatever a word holds, the remote shell hands it to the program unchanged and starts nothing else."""
-    sent = remote.argv(TWO, "a", words)
-    assert shlex.split(sent[-1]) == words
-    assert sent[-3:-1] == ["--", "a"]
-
-
-def test_words_arrive_through_a_real_shell(ssh):
-    """What ssh joins and a shell splits is what was meant: quotes, blanks, expansions and line ends."""
-    words = ["printf", "%s|", "two words", "it's", "$HOME", "`id`", "a;b", "new\nline", "*"]
-    done = subprocess.run(remote.argv(TWO, "a", words), capture_output=True, text=True)
-    assert done.stdout == "".join(f"{word}|" for word in words[2:])
-
-
 def test_ssh_never_asks_and_uses_the_configured_file():
     """A password prompt would hang a campaign; known hosts are left to the user's own settings."""
     words = remote.ssh(remote.Cluster("ssh", ("a",), ssh_config="/etc/other"))
-    assert words[:3] == ["ssh", "-F", "/etc/other"]
-    assert "BatchMode=yes" in words
+    assert words[:3] == ["ssh", "-F", "/etc/other"] and "BatchMode=yes" in words
     assert not [word for word in words if "HostKey" in word or "KnownHosts" in word]
 
 
@@ -83,39 +64,38 @@ def test_modules_are_loaded_before_the_program(tmp_path, monkeypatch):
 
 
 def test_every_host_is_asked(ssh, tmp_path):
-    """A script's last line is the answer; one that is down has a reason, and the others answer all the same."""
+    """A script's last line is the answer, and its words arrive through a real shell; one host that is down has a reason,
+    and the others answer all the same."""
     code = "import json, sys\nprint('welcome')\nprint(json.dumps({'said': sys.argv[1:]}))\n"
-    words = ["it's", "two words"]
-    answers = remote.ask(TWO, script(tmp_path, code), words)
-    assert answers == {host: {"said": words} for host in "ab"}
+    words = ["two words", "it's", '"', "$HOME", "`id`", "$(id)", "a;b", "new\nline", "*", "~", "é"]
     ssh.lose("b")
-    answers = remote.ask(TWO, script(tmp_path, "print('{}')"))
-    assert answers["a"] == {} and "No route to host" in answers["b"]["error"]
+    answers = remote.ask(TWO, script(tmp_path, code), words)
+    assert answers["a"] == {"said": words} and "No route to host" in answers["b"]["error"]
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("raise OSError('full')", "full"), ("print('[1]')", "[1]"), ("pass", "nothing")],
+    [
+        ("raise OSError('full')", "full"),
+        ("print('[1]')", "[1]"),
+        ("pass", "nothing"),
+        ("import time; time.sleep(60)", "no answer within 1 s"),
+    ],
 )
 def test_what_is_no_answer_is_an_error(ssh, tmp_path, text, reason):
-    """A script that fails, answers something else, or nothing, is never taken for an answer."""
-    assert reason in remote.ask(TWO, script(tmp_path, text))["a"]["error"]
-
-
-def test_a_held_script_that_does_not_begin_has_a_reason(ssh, tmp_path):
-    """A host that is down, one that fails and one that says nothing in time are errors."""
+    """Of a script that fails, answers something else, nothing, or not in time; held ones too."""
     ssh.lose("b")
-    with remote.held(TWO, script(tmp_path, "1 / 0"), {"a": [], "b": []}) as answers:
-        assert "ZeroDivisionError" in answers["a"]["error"] and "No route" in answers["b"]["error"]
-    hanging = script(tmp_path, "import time; time.sleep(60)")
-    with remote.held(TWO, hanging, {"a": []}, limit_s=1) as answers:
-        assert answers["a"] == {"error": "no answer within 1 s"}
+    failing = script(tmp_path, text)
+    assert reason in remote.ask(TWO, failing, limit_s=1)["a"]["error"]
+    with remote.held(TWO, failing, limit_s=1) as answers:
+        assert reason in answers["a"]["error"] or text == "pass"
+        assert "error" in answers["a"] and "No route" in answers["b"]["error"]
 
 
 @pytest.fixture
 def hasty(ssh, monkeypatch):
     """Little patience."""
-    monkeypatch.setattr(remote, "SILENCE_S", 8.0)
+    monkeypatch.setattr(remote, "SILENCE_S", 5.0)
     monkeypatch.setattr(remote, "_BEAT_S", 0.2)
 
 
@@ -124,25 +104,25 @@ def sleeping(folder):
     return subprocess.Popen(["sleep", "60"], cwd=folder, start_new_session=True)
 
 
-def until_gone(folder):
-    """Wait until it is."""
-    deadline = time.monotonic() + 30
-    while folder.exists():
-        assert time.monotonic() < deadline
+def within(seconds, holds):
+    """Whether something comes to hold in so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not holds() and time.monotonic() < deadline:
         time.sleep(0.05)
+    return holds()
+
+
+ONE = remote.Cluster("ssh", ("a",), python=sys.executable)
 
 
 def test_a_folder_is_held_while_words_come(hasty, tmp_path):
     """Longer than silence is borne; it is gone with the block, and what runs in it, but not what runs beside it."""
     folder = tmp_path / "held"
-    with remote.held(TWO, FOLDER, {"a": [str(folder)]}) as answers:
+    with remote.held(ONE, FOLDER, [str(folder)]) as answers:
         assert answers == {"a": {"folder": str(folder)}}
         inside, beside = sleeping(folder), sleeping(tmp_path)
-        begin = time.monotonic()
-        while time.monotonic() < begin + 10:
-            assert folder.exists()
-            time.sleep(0.1)
-    until_gone(folder)
+        assert not within(7, lambda: not folder.exists())
+    assert within(30, lambda: not folder.exists())
     try:
         assert inside.wait(30) == -signal.SIGKILL and beside.poll() is None
     finally:
@@ -154,9 +134,9 @@ def test_a_folder_is_gone_after_silence(hasty, tmp_path, monkeypatch):
     """The node removes it by itself though the connection stands, as it seems to where a cable was cut."""
     monkeypatch.setattr(remote.Heartbeat, "beat", lambda self: None)
     folder = tmp_path / "held"
-    with remote.held(TWO, FOLDER, {"a": [str(folder)]}) as answers:
+    with remote.held(ONE, FOLDER, [str(folder)]) as answers:
         assert answers == {"a": {"folder": str(folder)}}
-        until_gone(folder)
+        assert within(30, lambda: not folder.exists())
 
 
 def test_of_two_holders_on_a_node_the_last_ends_what_runs(tmp_path):
@@ -191,3 +171,71 @@ def test_who_does_not_read_keeps_nobody_waiting():
     assert os.read(well[0], 64) == b""
     os.close(full[0])
     os.close(well[0])
+
+
+# The guard of programs on nodes: a shell that waits for its child, both of which have to end; one that does not end when
+# it is asked to; and a daemon, in a session of its own and an orphan at once. Each tells the number of who has to end.
+FAMILY = "sleep 60 & echo $!; wait"
+STUBBORN = "trap '' TERM; echo $$; while :; do sleep 0.1; done"
+DAEMON = "setsid sh -c 'sleep 60 & echo $!' >&1 & sleep 60"
+SERVER = "import socket, sys, time; time.sleep(0.3); s = socket.create_server(('', int(sys.argv[1]))); time.sleep(60)"
+HASTY = "import sys; from runners.probes import guard; guard._PATIENCE_S = 0.3; sys.exit(guard.main(60, '.', 0, sys.argv[1:]))"
+
+
+def guarded(folder, *words, silence=60, port=0, by=()):
+    """A guard with a program, and pipes to both."""
+    pipe, by = subprocess.PIPE, by or (guard.__file__, str(silence), str(folder), str(port))
+    argv = [sys.executable, *by, *words]
+    return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+def has_ended(pid):
+    """Whether a process is there no more, or a mere zombie."""
+    try:
+        return ") Z " in Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return True
+
+
+@pytest.mark.parametrize(("end", "code"), [("exit 3", 3), ("kill -9 $$", 128 + signal.SIGKILL)])
+def test_a_guarded_program_decides_on_output_and_exit_code(tmp_path, end, code):
+    """Nothing is added to standard output, the folder is the program's, and its exit code is handed on."""
+    running = guarded(tmp_path, "sh", "-c", f"pwd; echo no >&2; {end}")
+    said = running.stdout.read(), running.stderr.read()
+    assert (*said, running.wait(15)) == (f"{tmp_path}\n", "no\n", code)
+
+
+@pytest.mark.parametrize("way", ["input ends", "silence", signal.SIGTERM, signal.SIGHUP])
+def test_all_end_when_whoever_started_them_is_gone(tmp_path, way):
+    """Program and children end with standard input, without a word for long, or with a signal; that is no failure."""
+    running = guarded(tmp_path, "sh", "-c", FAMILY, silence=1 if way == "silence" else 60)
+    child = int(running.stdout.readline())
+    if way == "input ends":
+        running.stdin.close()
+    elif way != "silence":
+        running.send_signal(way)
+    assert running.wait(15) == 0 and within(15, lambda: has_ended(child))
+
+
+@pytest.mark.parametrize("shell", [STUBBORN, DAEMON])
+def test_who_does_not_end_is_killed(tmp_path, shell):
+    """A program that ignores being asked, and a daemon, which neither its session nor its parent's death saves."""
+    running = guarded(tmp_path, "sh", "-c", shell, by=("-c", HASTY))
+    program = int(running.stdout.readline())
+    running.stdin.close()
+    running.wait(15)
+    assert within(15, lambda: has_ended(program))
+
+
+def test_a_server_is_announced_when_it_listens_and_no_other_is_taken_for_it(tmp_path, monkeypatch):
+    """Who is told so can connect; where another listens the program is not even started."""
+    with socket.create_server(("", 0)) as other:
+        port = other.getsockname()[1]
+        monkeypatch.setattr(guard, "_PATIENCE_S", 0.1)
+        assert guard.main(60, str(tmp_path), port, ["touch", "started"]) == guard.TAKEN
+        assert not os.listdir(tmp_path)
+    running = guarded(tmp_path, sys.executable, "-c", SERVER, str(port), port=port)
+    assert running.stderr.readline().strip() == guard.LISTENS
+    socket.create_connection(("127.0.0.1", port)).close()
+    running.stdin.close()
+    assert running.wait(15) == 0

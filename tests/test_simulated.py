@@ -94,22 +94,17 @@ def test_a_simulation_repeats_itself_with_all_messages(testbed):
 
 
 @needs_simgrid
-def test_one_number_of_the_model_can_be_varied(testbed):
-    """An end of its range, or a number; a backplane that all links share."""
-    varied = (
-        "none",
-        "bandwidth=low",
-        "bandwidth=55e6",
-        "backplane=60e6",
-        "backplane=1e12",
-        "strided_s=high",
-    )
-    rates = {vary: simulate(testbed, vary=vary)[0]["hpl_rate"] for vary in varied}
-    assert rates["bandwidth=55e6"] < rates["bandwidth=low"] < rates["none"]
-    assert (
-        rates["backplane=60e6"] < 0.9 * rates["none"] and rates["backplane=1e12"] == rates["none"]
-    )
-    assert 0.5 < rates["strided_s=high"] / rates["none"] < 1
+def test_the_rate_follows_the_model(testbed):
+    """A node's rate, bandwidth, latency, or a backplane that all links share: what is worse is slower, and only that."""
+
+    def rate(vary):
+        return simulate(testbed, vary=vary)[0]["hpl_rate"]
+
+    usual = rate("none")
+    assert rate("bandwidth=55e6") < rate("bandwidth=low") < usual
+    assert rate("latency=1e-3") < usual < rate("latency=1e-6,bandwidth=1e9")
+    assert rate("backplane=60e6") < 0.9 * usual and rate("backplane=1e12") == usual
+    assert 0.5 < rate("strided_s=high") / usual < 1
 
 
 def test_what_is_varied_changes_and_nothing_else():
@@ -127,9 +122,7 @@ def test_what_is_varied_changes_and_nothing_else():
     [
         ("gige", "luck=high", "'luck' is none of"),
         ("gige", "latency=much", "neither a number"),
-        ("gige", "backplane=low", "neither a number"),
         ("gige", "latency=2e-05,latency=3e-05", "something twice"),
-        ("gige", "latency=2e-05,", "'' is none of"),
         ("narrow", "tree=1", "'tree' is none of"),
     ],
 )
@@ -137,15 +130,6 @@ def test_a_variation_that_means_nothing_is_refused(network, vary, reason):
     """The words of the point are in the refusal."""
     with pytest.raises(FalloffError, match=f"{vary}.*{reason}"):
         smpi.model(WITH_TREES, network, vary)
-
-
-@needs_simgrid
-@pytest.mark.parametrize(("broadcast", "depth"), [(number, number % 2) for number in range(6)])
-def test_every_broadcast_and_look_ahead_runs(testbed, broadcast, depth):
-    """HPL.dat is read by HPL itself: its variants run, and say in their row which they are."""
-    readings, transcript = simulate(testbed, BCAST=broadcast, DEPTH=depth, N=1024)
-    assert readings["hpl_rate"] > 0
-    assert f"WR{depth}{broadcast}" in transcript.executions[0].stdout
 
 
 @needs_simgrid
@@ -203,14 +187,8 @@ def test_what_cannot_be_simulated_is_a_fault(testbed, runner, point, fault):
     assert fault in transcript.fault and not transcript.executions
 
 
-def test_platforms():
-    """Half the latency is on each link; a backplane is shared only when asked for; a tree's nodes are there once."""
-    link = {"bandwidth": 1e8, "latency": 40e-6}
-    text = smpi.platform(3, link)
-    assert 'radical="1-3"' in text and 'lat="2e-05s"' in text and "bb_bw" not in text
-    shared = xml.fromstring(smpi.platform(3, {**link, "backplane": 4e8})).find("cluster")
-    assert shared.get("bb_bw") == "400000000Bps"
-    # Of 10 nodes the last edge switch has two, and the second line card one edge switch.
+def test_a_trees_nodes_are_there_once():
+    """Of 10 nodes the last edge switch has two, and the second line card one edge switch."""
     _, network = smpi.model(WITH_TREES, "narrow", "bandwidth=55e6")
     tree = {**network["tree"], "card_bandwidth": 1e8}
     core = xml.fromstring(smpi.platform(10, {**network, "tree": tree})).find("zone")
@@ -232,18 +210,7 @@ def test_a_simulation_beyond_its_limit_is_ended(testbed):
     commands = [replace(command, timeout_s=0.3) for command in commands]
     (execution,) = testbed.run(asked, commands).executions
     assert execution.timed_out and execution.exit_code is None
-    assert not works_below(testbed.folder)
-
-
-def works_below(folder: Path) -> set[str]:
-    """The working folders of all processes that work below a folder."""
-    found = set()
-    for link in Path("/proc").glob("[0-9]*/cwd"):
-        try:
-            found.add(str(link.readlink()))
-        except OSError:
-            continue
-    return {place for place in found if place.startswith(str(folder))}
+    assert not simulated.working_in(testbed.folder)
 
 
 # Runs the plan that lies in a folder, several trials at once. It imports no analysis, to be there soon.
@@ -268,7 +235,7 @@ def begun(folder: Path) -> subprocess.Popen:
     argv = [sys.executable, "-c", OWNER, str(folder)]
     owner = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 30
-    while not works_below(folder):
+    while not simulated.working_in(folder):
         assert time.monotonic() < deadline and owner.poll() is None
         time.sleep(0.02)
     return owner
@@ -287,17 +254,16 @@ def test_nothing_outlives_an_interruption(tmp_path, monkeypatch):
         complaints = owner.communicate(timeout=30)[1]
         assert "FileNotFoundError" not in complaints and "OSError" not in complaints
         assert owner.returncode == code, complaints
-        assert not works_below(tmp_path)
+        assert not simulated.working_in(tmp_path)
         assert [entry.name for entry in (tmp_path / "simulated").iterdir()] == ["turn"]
     owner = begun(tmp_path)
     owner.kill()
     owner.communicate()
-    assert works_below(tmp_path)
+    assert simulated.working_in(tmp_path)
     monkeypatch.setattr(simulated, "_ROOT", tmp_path / "simulated")
     deadline = time.monotonic() + 20
-    while works_below(
-        tmp_path
-    ):  # a child that is just being started holds its owner's lock a moment longer
+    # A child that is just being started holds its owner's lock a moment longer.
+    while simulated.working_in(tmp_path):
         assert time.monotonic() < deadline
         with simulated.open_testbed(SMITH, {"gige": {}}):
             pass
@@ -326,10 +292,9 @@ def test_every_rate_has_a_source_and_a_range():
 
 
 @needs_simgrid
-@pytest.mark.parametrize("interconnect", ["gige", "10gige"])
-def test_the_stored_runs_are_the_present_models(testbed, interconnect):
+def test_the_stored_runs_are_the_present_models(testbed):
     """The paper's smallest case, simulated again, has the rate that the shipped campaign has, to the digit."""
-    stored = experiment.stored("hpl_paper", "smith")
+    interconnect, stored = "10gige", experiment.stored("hpl_paper", "smith")
     asked = (stored.nodes == 2) & (stored.interconnect == interconnect) & (stored.runner == "hpl")
     (wanted,) = stored.hpl_rate.values[asked]
     points = (

@@ -79,14 +79,13 @@ def test_a_job_in_the_queue(commands, state, is_active):
 
 @pytest.mark.parametrize(("printed", "end"), [("1795308615\n", 1795308615.0), ("N/A\n", None)])
 def test_an_allocation(commands, printed, end):
-    """Its hosts in Slurm's order; its end in seconds since the epoch, by the format asked for, if it has one."""
+    """Its hosts in Slurm's order; time to put things back before its end, in the format asked for, if it has one."""
     fake(commands, "squeue", printed)
     fake(commands, "scontrol", "n1\nn2\n")
     found = slurm.allocation(ENVIRONMENT)
-    assert found == replace(ALLOCATION, end=end)
+    assert found == replace(ALLOCATION, deadline=end and end - slurm.RESERVE_S)
     assert called(commands, "squeue")[0] == "%s"
     assert called(commands, "scontrol")[1:] == ["show", "hostnames", "n[1-2]"]
-    assert found.deadline is None if end is None else end - found.deadline > slurm.WARNING_S
 
 
 @pytest.mark.parametrize(
@@ -215,7 +214,7 @@ def campaign(path: Path, **changes) -> Folder:
 def test_a_job_runs_the_campaign_on_the_hosts_that_slurm_gave(tmp_path, opened, capsys):
     """Near its end it begins nothing, and its exit code says so; else all is there, with a line for each trial."""
     folder = campaign(tmp_path / "c")
-    near = replace(ALLOCATION, end=time.time() + slurm.WARNING_S)
+    near = replace(ALLOCATION, deadline=time.time() - 1)
     assert job.run(folder, near) == job.TIME_IS_UP and not folder.finished()
     assert "submit again" in status.text(folder)
     assert job.run(folder, ALLOCATION) == 0

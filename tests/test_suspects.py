@@ -296,9 +296,9 @@ def test_what_cannot_be_compared_is_refused():
         suspects.commands({**point, "nodes": 3})
     testbed = experiment.read_testbed("suspect_model")
     for slow, reason in (
-        ({"links": {"17": 0.97}}, "a node from 1 to 16"),
+        ({"links": {"17": 0.97}}, "slow.links.17 is unknown"),
         ({"nodes": {"3": 0}}, "a share above 0"),
-        ({"switches": {}}, "tables `links` and `nodes`"),
+        ({"switches": {}}, "slow.switches is unknown"),
     ):
         with pytest.raises(FalloffError, match=reason):
             emulated.check_planted({**testbed, "slow": slow})

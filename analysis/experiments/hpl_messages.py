@@ -200,7 +200,7 @@ def shares_by_size(study: Payload) -> Figure:
 def trust(file: Path = TRUST) -> pd.DataFrame:
     """The simulation beside HPL itself on modelled networks, where nothing but messages takes time.
 
-    A row for each case of the file that runners/testbeds/trust.py writes: network, P, Q, N, NB, BCAST and DEPTH as in
+    A row for each case of the file that tests/test_trust.py writes: network, P, Q, N, NB, BCAST and DEPTH as in
     HPL.dat, the times `unmocked_s` of HPL itself and `simulated_s`, and `difference` [1], the latter over the former
     less one.
     """

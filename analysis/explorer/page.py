@@ -1,6 +1,5 @@
 """The page of one reader: what is picked, clicked and left out becomes a view, which stands in the page's address."""
 
-import json
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -19,7 +18,6 @@ from runners.record import FalloffError
 
 MOST_AT_ONCE = 5  # transcripts, of trials that lie upon each other
 EXPLORE, WHAT_IF = "explore", "what-if"
-BY_HAND = ("without_blocks", "without_levels")
 PLACES = {"x": "series", "series": "x"}
 WIDE = {"sizing_mode": "stretch_width", "margin": 0}
 
@@ -32,13 +30,13 @@ def text(html: str = "") -> Div:
 class Page:
     """Widgets, plot and tables of one reader; `shown` is what is looked at, None where there is nothing.
 
-    `left_out` is what was left out by hand of every experiment, as parts of its view.
+    `views` are how each experiment was looked at last.
     """
 
     def __init__(self, folder: Path | None, asked: Iterable[tuple[str, str]] = ()) -> None:
         self.experiments = data.experiments(folder)
         self.shown: Shown | None = None
-        self.left_out: dict[str, dict[str, tuple]] = {}
+        self.views: dict[str, View] = {}
         self.whatif: WhatIf | None = None
         self._filling = False
         self._make_widgets()
@@ -87,7 +85,9 @@ class Page:
         self._watch(self.pages, lambda _page: self._show_what_if({}))
         for part, widget in self.parts.items():
             self._watch(widget, partial(self._change, part))
-        self.back.on_click(lambda _event: self._act(self._with, **dict.fromkeys(BY_HAND, ())))
+        self.back.on_click(
+            lambda _event: self._act(self._with, without_blocks=(), without_levels=())
+        )
 
     def _watch(self, widget: pn.widgets.Widget, react: Callable) -> None:
         widget.param.watch(lambda event: self._act(react, event.new), "value")
@@ -136,18 +136,17 @@ class Page:
         self.address.value = self._written
 
     def _choose(self, name: str) -> None:
-        """Show another experiment, with what was left out of it before."""
+        """Show another experiment, as it was looked at before."""
         if name not in self.experiments:
             return
         self.experiment.value, self.search.value, self.pages.value = name, "", EXPLORE
-        kept = self.left_out.get(name, {})
-        self._open([(part, json.dumps(value)) for part, value in kept.items()])
+        self._open([], self.views.get(name))
 
-    def _open(self, asked: list[tuple[str, str]]) -> None:
+    def _open(self, asked: list[tuple[str, str]], before: View | None = None) -> None:
         trials = data.opened(self._source())
         self.start = opening(self._source().name, trials)
         self.transcript.text = pieces.HINT
-        self._show(at_address(asked, self.start, trials))
+        self._show(before or at_address(asked, self.start, trials))
 
     def _change(self, part: str, value) -> None:
         """A part of the view is chosen; two parts that would be the same change places."""
@@ -169,7 +168,7 @@ class Page:
         trials = data.opened(source)
         self.shown = shown = Shown(settled(view, trials), trials)
         view = shown.view
-        self.left_out[self.experiment.value] = {part: getattr(view, part) for part in BY_HAND}
+        self.views[self.experiment.value] = view
         self._offer()
         self.question.text = pieces.question(source.title, shown)
         self.verdict.text = pieces.verdict(shown)

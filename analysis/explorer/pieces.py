@@ -71,10 +71,10 @@ def verdict(shown: Shown) -> str:
 
 
 def numbers(shown: Shown) -> str:
-    """Median, mean, interval and n of every point, as a table."""
+    """Mean, interval and n of every point, as a table."""
     view, quantity, trials = shown.view, shown.quantity, shown.trials
     mean = f"{NAMES[quantity.kind]} mean"
-    values = map(quantity.with_unit, ("median", mean, "95 % t interval from", "to"))
+    values = map(quantity.with_unit, (mean, "95 % t interval from", "to"))
     head = (factor_name(view.series), factor_name(view.x), *values, "n")
     rows = [
         (trials.called(view.series, series), trials.ticked(view.x, x), *rest)

@@ -1,7 +1,6 @@
 """What is looked at, as a frozen description, and all that follows from it: points, means and the judgement."""
 
 import json
-import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -197,12 +196,9 @@ class Shown:
 
     @cached_property
     def summary(self) -> pd.DataFrame:
-        """A row for each series and x: median, the mean of the quantity's kind, its 95 % t interval (low, high), and n."""
+        """A row for each series and x: the mean of the quantity's kind, its 95 % t interval (low, high), and n."""
         means = over_blocks(self.values, self.quantity.kind).rename(blocks="n")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # the median of nothing is NaN
-            means = means.assign(median=self.values.median("block"))
-        columns = ["series", "x", "median", "mean", "low", "high", "n"]
+        columns = ["series", "x", "mean", "low", "high", "n"]
         return means.to_dataframe(dim_order=["series", "x"]).reset_index()[columns]
 
     @cached_property

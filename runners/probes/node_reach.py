@@ -15,27 +15,19 @@ import json
 import socket
 import sys
 import time
-from typing import Any, Dict, Mapping, NamedTuple, Sequence
+from typing import Any, Dict, Mapping, Sequence
 
-_FULL_FRAMES = bytes(
-    65536
-)  # a switch whose MTU is smaller than the nodes' drops them without a word
+# A switch whose MTU is smaller than the nodes' drops full frames without a word.
+_FULL_FRAMES = bytes(65536)
 _AGAIN_S = 0.1
 _LOST = (OSError, asyncio.IncompleteReadError)
 
 
-class Patience(NamedTuple):
-    """Until when visits are repeated, on the monotonic clock, and how long an answer may take; seconds."""
-
-    deadline: float
-    answer_s: float
-
-
 async def meet(
-    nodes: Mapping[str, str], me: str, ports: Sequence[int], patience: Patience
+    nodes: Mapping[str, str], me: str, ports: Sequence[int], patience_s: float
 ) -> Dict[str, Any]:
     """Serve and visit on one network, `nodes` having the address of each."""
-    served = 0
+    served, deadline = 0, time.monotonic() + patience_s
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal served
@@ -54,45 +46,40 @@ async def meet(
             servers.append(await asyncio.start_server(serve, nodes[me], port))
         except OSError:
             taken.append(port)
-    visits = {
-        other: asyncio.gather(*(_visit(nodes[me], nodes[other], port, patience) for port in ports))
-        for other in nodes
-        if other != me
-    }
-    others = {
-        other: {"ports": dict(zip(map(str, ports), await visit))} for other, visit in visits.items()
-    }
-    end = patience.deadline + patience.answer_s
-    while served < len(servers) * len(others) and time.monotonic() < end:
+    others = [other for other in nodes if other != me]
+    visits = [
+        visit(nodes[me], nodes[other], port, deadline, patience_s / 3)
+        for other in others
+        for port in ports
+    ]
+    reasons = iter(await asyncio.gather(*visits))
+    met = {other: {"ports": {str(port): next(reasons) for port in ports}} for other in others}
+    while served < len(servers) * len(others) and time.monotonic() < deadline + patience_s / 3:
         await asyncio.sleep(_AGAIN_S)
-    return {"taken": taken, "others": others}
+    return {"taken": taken, "others": met}
 
 
-async def _visit(source: str, target: str, port: int, patience: Patience) -> str:
+async def visit(source: str, target: str, port: int, deadline: float, answer_s: float) -> str:
     """Try until it succeeds, since the other node may not have started yet; why it did not in the end."""
     while True:
         try:
-            return await _exchange(source, target, port, patience.answer_s)
+            opening = asyncio.open_connection(target, port, local_addr=(source, 0))
+            reader, writer = await asyncio.wait_for(opening, answer_s)
+            try:
+                writer.write(_FULL_FRAMES)
+                await asyncio.wait_for(reader.readexactly(len(_FULL_FRAMES)), answer_s)
+                return ""
+            except asyncio.TimeoutError:
+                return "full frames are lost"  # the kernel repeated them in vain
+            finally:
+                writer.close()
         except asyncio.TimeoutError:
             reason = "no answer"
         except _LOST as error:
             reason = getattr(error, "strerror", None) or "the connection was closed"
-        if time.monotonic() > patience.deadline:
+        if time.monotonic() > deadline:
             return reason
         await asyncio.sleep(_AGAIN_S)
-
-
-async def _exchange(source: str, target: str, port: int, answer_s: float) -> str:
-    opening = asyncio.open_connection(target, port, local_addr=(source, 0))
-    reader, writer = await asyncio.wait_for(opening, answer_s)
-    try:
-        writer.write(_FULL_FRAMES)
-        await asyncio.wait_for(reader.readexactly(len(_FULL_FRAMES)), answer_s)
-    except asyncio.TimeoutError:
-        return "full frames are lost"  # the kernel repeated them in vain
-    finally:
-        writer.close()
-    return ""
 
 
 def is_here(address: str) -> bool:
@@ -109,12 +96,11 @@ async def main(
     networks: Mapping[str, Mapping[str, str]], patience_s: float, ports: Sequence[int]
 ) -> Dict[str, Any]:
     """Meet the others on all networks that this node has an address on, at the same time."""
-    patience = Patience(time.monotonic() + patience_s, patience_s / 3)
     mine = {}
     for network, nodes in networks.items():
         mine.update((network, name) for name, address in nodes.items() if is_here(address))
     met = await asyncio.gather(
-        *(meet(networks[network], me, ports, patience) for network, me in mine.items())
+        *(meet(networks[network], me, ports, patience_s) for network, me in mine.items())
     )
     return dict(zip(mine, met))
 

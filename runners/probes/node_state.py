@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a node is, has and counts, and how it is set, as one line of JSON; nothing is changed.
+"""What a node is, has and counts, and how it is set, as one line of JSON; nothing else on it is changed.
 
-usage: node_state TOOLS [FOLDER]
+usage: node_state TOOLS [FOLDER [FILES]]
 
 TOOLS is JSON: by name the candidates for each tool, of which the first that is there counts. With FOLDER it answers
-only where that is there. Numbers are in bytes, bit/s, Hz and degC; those of every interface and RDMA port are counted
-since the node started. What the node does not tell is null, or not among the items; a Python before 3.9, on which the
-project's other code does not run, only tells its version.
+only where that is there, and first puts FILES into it, the text of each by its name. Numbers are in bytes and bit/s;
+those of every interface and RDMA port are counted since the node started. What the node does not tell is null, or not
+among the items; a Python before 3.9, on which the project's other code does not run, only tells its version.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence
 
 _PROC = Path("/proc")
 _SYS = Path("/sys")
@@ -26,14 +26,18 @@ _RELEASE = Path("/etc/os-release")
 _RDMA_UNIT = 4  # InfiniBand's port_xmit_data and port_rcv_data count words of four octets
 
 
-def main(tools: str, folders: List[str]) -> None:
-    """Print the state of this node; fails when a folder is not there."""
-    for folder in folders:
-        if not os.path.isdir(folder):
-            sys.exit(f"{folder} is gone: the connection that kept it was lost")
+def main(tools: str, folder: str = "", files: str = "{}") -> None:
+    """Print the state of this node; fails when the folder is not there."""
+    if folder and not os.path.isdir(folder):
+        sys.exit(f"{folder} is gone: the connection that kept it was lost")
     if sys.version_info >= (3, 9):
+        for name, text in json.loads(files).items():
+            # Nodes that share a file system may do so at the same time.
+            part = Path(folder) / f".{name}-{platform.node()}-{os.getpid()}"
+            part.write_text(text, encoding="utf-8")
+            part.replace(Path(folder) / name)
         print(json.dumps(state(json.loads(tools))))
-    elif folders:
+    elif folder:
         sys.exit(f"Python 3.9 or newer is needed, this is {platform.python_version()}")
     else:
         print(json.dumps({"python": platform.python_version()}))
@@ -44,6 +48,7 @@ def state(candidates: Mapping[str, Sequence[str]]) -> Dict[str, Any]:
     memory = dict(re.findall(r"^(\w+):\s*(\d+) kB$", (_PROC / "meminfo").read_text(), re.M))
     release = _RELEASE.read_text(errors="replace") if _RELEASE.exists() else ""
     system = re.search(r'PRETTY_NAME="?([^"\n]+)', release)
+    processor = re.search(r"^model name\s*: (.+)", (_PROC / "cpuinfo").read_text(), re.M)
     links, ports = _SYS.glob("class/net/*/speed"), _SYS.glob("class/infiniband/*/ports/*/state")
     tcp = ("congestion_control", "rmem", "wmem")
     return {
@@ -58,10 +63,8 @@ def state(candidates: Mapping[str, Sequence[str]]) -> Dict[str, Any]:
         "rdma": rdma_ports(),
         "rdma_state": {f"{file.parts[-4]}:{file.parts[-2]}": read(file) for file in ports},
         "tcp": {name: read(_PROC / f"sys/net/ipv4/tcp_{name}") for name in tcp},
-        "cpu_model": next(iter(_cpuinfo("model name")), None),
-        "clock_hz": clock_hz(),
+        "cpu_model": processor and processor[1],
         "governor": read(_SYS / "devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "hottest_degC": hottest(),
         "tools": {name: tool(words) for name, words in candidates.items()},
     }
 
@@ -115,20 +118,6 @@ def rdma_ports() -> Dict[str, Dict[str, Any]]:
     return found
 
 
-def clock_hz() -> Optional[float]:
-    """The mean clock of all processors at this moment."""
-    files = _SYS.glob("devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq")
-    clocks = [1e3 * float(text) for text in map(read, files) if text]
-    clocks = clocks or [1e6 * float(text) for text in _cpuinfo("cpu MHz")]
-    return sum(clocks) / len(clocks) if clocks else None
-
-
-def hottest() -> Optional[float]:
-    """The highest temperature that the node's sensors give."""
-    texts = map(read, _SYS.glob("class/hwmon/hwmon*/temp*_input"))
-    return max((float(text) / 1000 for text in texts if text is not None), default=None)
-
-
 def read(file: Path) -> Optional[str]:
     """A file's text without surrounding blanks and with single ones inside; None when it cannot be read."""
     try:
@@ -137,10 +126,5 @@ def read(file: Path) -> Optional[str]:
         return None
 
 
-def _cpuinfo(key: str) -> List[str]:
-    rows = (line.partition(":") for line in (_PROC / "cpuinfo").read_text().splitlines())
-    return [value.strip() for name, _, value in rows if name.strip() == key]
-
-
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(*sys.argv[1:])

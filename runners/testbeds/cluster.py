@@ -1,44 +1,82 @@
 """The user's own cluster, by ssh and mpirun or inside an allocation of Slurm: real nodes, so evidence is `measured`.
 
-Nodes that do not answer are lost: what needs more nodes than are left is unavailable, the rest runs on the others.
+Nodes that do not answer are lost: what needs more nodes than are left is unavailable, the rest runs on the others. The
+network asked for has to be the one used: bytes are differences of two states of a node, which are what
+runners/probes/node_state.py prints.
 """
 
+import ipaddress
 import json
+import math
 import os
 import secrets
 import shutil
 import subprocess
-import tempfile
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from runners import tools
-from runners.record import Command, Execution, FalloffError, Transcript, Trial
-from runners.testbeds import cluster_launch, fabric, lease, remote
+from runners.probes.guard import LISTENS
+from runners.record import Command, FalloffError, Transcript, Trial
+from runners.testbeds import lease, programs, remote
+from runners.testbeds.settings import agreed
 
 STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
 
-_FOLDER, _STATE, _FILES = (
-    tools.PROBES / f"node_{name}.py" for name in ("folder", "state", "files")
-)
+State = Mapping[str, Any]
+
+_FOLDER, _STATE = (tools.PROBES / f"node_{name}.py" for name in ("folder", "state"))
+_GUARD = tools.PROBES / "guard.py"
 _LAUNCHED_BY = {"ssh": "ssh", "slurm": "srun"}
 # Prefixes of the user's variables that change what programs send by.
 _MPI_VARIABLES = ("OMPI_", "PRTE_", "PMIX_", "UCX_", "OMP_")
+
+# A guard asks a program to end before it kills it, and ssh takes a while to notice a host that is gone.
+_SECONDS_TO_END = 25.0
+_SECONDS_TO_SERVE = 30.0
+# Open MPI's own daemons notice a lost connection after 8 minutes by default; this makes it one.
+_KEEPALIVE = {
+    "oob_tcp_keepalive_time": "30",
+    "oob_tcp_keepalive_intvl": "10",
+    "oob_tcp_keepalive_probes": "3",
+}
+
+# What else a node sends during a trial [B]: answers to ssh, mpirun's own talk, monitoring.
+_BACKGROUND = 1e6
+# Of all bytes, beyond the background: more of it elsewhere, and it was not the network that was asked for.
+_LARGEST_SHARE_ELSEWHERE = 0.05
 
 
 def unavailable(description: Mapping[str, Any]) -> List[str]:
     """Each reason why the cluster cannot be used from here, in a line with the remedy; no node is asked."""
     try:
         cluster = remote.cluster(description)
-        cluster_launch.find_mpirun(cluster, description.get("tools", {}))
+        find_mpirun(cluster, description.get("tools", {}))
     except FalloffError as error:
         return [str(error)]
     program = _LAUNCHED_BY[cluster.launcher]
     if shutil.which(program):
         return []
     return [f"{program} is not here: run this where users of the cluster log in"]
+
+
+def find_mpirun(cluster: remote.Cluster, configured: Mapping[str, str]) -> str:
+    """The path of mpirun on this machine, that of the cluster's modules unless one is configured.
+
+    Raises FalloffError with the remedy when there is none.
+    """
+    if "mpirun" in configured or not cluster.modules:
+        return tools.find("mpirun", configured)
+    search = remote.with_modules(cluster.modules, ["bash", "-c", "type -P mpirun"])
+    paths = subprocess.run(search, capture_output=True, text=True).stdout.split()
+    if not paths:
+        modules = ", ".join(cluster.modules)
+        raise FalloffError(f"the modules {modules} bring no mpirun here: correct `modules`")
+    return paths[-1]
 
 
 @contextmanager
@@ -55,29 +93,32 @@ def open_testbed(
     if reasons:
         raise FalloffError(f"{title} cannot be used from here: {'; '.join(reasons)}")
     cluster = remote.cluster(description)
-    mpirun = cluster_launch.find_mpirun(cluster, description.get("tools", {}))
+    mpirun = find_mpirun(cluster, description.get("tools", {}))
     networks = {name: description["networks"][name] for name in interconnects}
-    name = f"falloff-{secrets.token_hex(8)}"
-    folder = f"{description.get('scratch', '/tmp')}/{name}"
-    scratch = f"{tempfile.gettempdir()}/{name}-here"
-    with lease.sigterm_exits(), remote.held(remote.HERE, _FOLDER, {"here": [scratch]}) as here:
-        if "error" in here["here"]:
-            raise FalloffError(f"{scratch} cannot be made: {here['here']['error']}")
-        with remote.held(cluster, _FOLDER, {host: [folder] for host in cluster.hosts}) as answers:
-            testbed = OnCluster(cluster, description, networks, folder, mpirun, Path(scratch))
-            testbed.lose(answers)
-            if not testbed.alive:
-                raise FalloffError(f"{title}: no host answers; {testbed.losses()}")
-            testbed.prepare()
-            yield testbed
+    folder = f"{description.get('scratch', '/tmp')}/falloff-{secrets.token_hex(8)}"
+    with lease.sigterm_exits(), remote.held(cluster, _FOLDER, [folder]) as answers:
+        testbed = OnCluster(cluster, description, networks, folder, mpirun)
+        testbed.lose(answers)
+        if not testbed.alive:
+            raise FalloffError(f"{title}: no host answers; {testbed.losses()}")
+        testbed.prepare()
+        yield testbed
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a node is on a network: its interface and its address there."""
+
+    interface: str
+    address: str
 
 
 @dataclass(frozen=True)
 class OnCluster:
     """The testbed while it is open.
 
-    `folder` is ours on every host, `scratch` on this machine; `lost` has the reason for each host that is lost, which
-    stays so, since its folder and its part of a trial are gone; `places` are by host and network.
+    `folder` is ours on every host; `lost` has the reason for each host that is lost, which stays so, since its folder
+    and its part of a trial are gone; `places` are by host and network.
     """
 
     cluster: remote.Cluster
@@ -85,9 +126,8 @@ class OnCluster:
     networks: Mapping[str, Mapping[str, Any]]
     folder: str
     mpirun: str
-    scratch: Path
     lost: Dict[str, str] = field(default_factory=dict)
-    places: Dict[str, Dict[str, fabric.Place]] = field(default_factory=dict)
+    places: Dict[str, Dict[str, Place]] = field(default_factory=dict)
     _paths: Dict[str, str] = field(default_factory=dict)
 
     evidence = "measured"
@@ -118,25 +158,33 @@ class OnCluster:
 
         Raises FalloffError naming every host that is not on one of them.
         """
-        astray = []
-        for host, state in self.states(self.alive).items():
+        scripts = [
+            path for path in tools.PROBES.glob("[a-z]*.py") if not path.name.startswith("node_")
+        ]
+        texts, astray = {path.name: path.read_text(encoding="utf-8") for path in scripts}, []
+        for host, state in self.states(self.alive, texts).items():
             self.places[host] = {}
             for name, network in self.networks.items():
                 try:
-                    self.places[host][name] = fabric.place(state, network)
+                    self.places[host][name] = place(state, network)
                 except FalloffError as error:
                     astray.append(f"{error}: correct networks.{name} of the testbed")
         if astray:
             raise FalloffError("\n".join(astray))
-        scripts = [
-            path for path in tools.PROBES.glob("[a-z]*.py") if not path.name.startswith("node_")
-        ]
-        texts = {path.name: path.read_text(encoding="utf-8") for path in scripts}
-        self._ask(self.alive, _FILES, [self.folder, json.dumps(texts)])
 
-    def states(self, hosts: Sequence[str]) -> Dict[str, fabric.State]:
-        """The states of those of the hosts that answer and still have our folder; the others are lost from now on."""
-        return self._ask(hosts, _STATE, ["{}", self.folder])
+    def states(
+        self,
+        hosts: Sequence[str],
+        files: Mapping[str, str] = {},
+        candidates: Mapping[str, Sequence[str]] = {},
+    ) -> Dict[str, State]:
+        """The states of those of the hosts that answer and still have our folder, into which `files` are put by name;
+        `candidates` are for tools. The other hosts are lost from now on."""
+        asked = replace(self.cluster, hosts=tuple(hosts))
+        words = [json.dumps(candidates), self.folder, json.dumps(files)]
+        answers = remote.ask(asked, _STATE, words)
+        self.lose(answers)
+        return {host: answer for host, answer in answers.items() if "error" not in answer}
 
     def words(self, tool: str) -> List[str]:
         """The first words of a tool's command line on every host.
@@ -160,17 +208,18 @@ class OnCluster:
         return remedies
 
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
-        """Run the commands in order on the first hosts that answer, read back and count.
+        """Run the commands as `programs.run` does, on the first hosts that answer, read back and count.
 
-        Commands stop at the first that fails. Servers, and whatever else still runs, end with the trial. Counters are
-        those of `fabric.counters`. The testbed's own failures become the transcript's `fault`.
+        Counters are `bytes_sent` and `bytes_received` [B] on the trial's network, over all hosts, NaN for those that
+        took no part. The testbed's own failures become the transcript's `fault`.
         """
         requested: Dict[str, Any] = {}
         effective: Dict[str, Any] = {}
         counters: Dict[str, Any] = {}
-        executions: List[Execution] = []
+        ran: List[programs.Ran] = []
         fault, needed = "", max(command.nodes for command in commands)
-        before = self._first_to_answer(needed)
+        files = {name: text for command in commands for name, text in command.files.items()}
+        before = self._first_to_answer(needed, files)
         hosts = list(before)
         if len(hosts) < needed:
             left = f"{len(hosts)} of {len(self.cluster.hosts)} are left: {self.losses()}"
@@ -178,27 +227,46 @@ class OnCluster:
             return Transcript(trial, self.name, self.evidence, (), {}, {}, unavailable=reason)
         try:
             network = trial.point["interconnect"]
-            places = {host: self.places[host][network] for host in hosts}
-            requested.update(fabric.wanted(self.description, network))
-            files = {name: text for command in commands for name, text in command.files.items()}
-            if files:
-                self._ask_all(hosts, _FILES, [self.folder, json.dumps(files)])
-            cluster_launch.execute(commands, self._site(places, network), self.scratch, executions)
-            after = self._ask_all(hosts, _STATE, ["{}", self.folder])
-            effective.update(fabric.effective(after, places))
-            carried, table = {}, self.networks[network]
-            for host, place in places.items():
-                carried[host] = fabric.carried(before[host], after[host], table, place)
-            counters.update(fabric.counters(self.cluster.hosts, carried, after))
-            used = fabric.used(network, list(carried.values())) if needed > 1 else None
-            if used:
-                requested["fabric"], effective["fabric"] = network, used
+            requested.update(self._stated(network))
+            self._execute(commands, hosts, network, ran)
+            after = self.states(hosts)
+            if len(after) < needed:
+                raise FalloffError(self.losses())
+            bytes_of, settings = {}, {}
+            for host, state in after.items():
+                where = self.places[host][network]
+                bytes_of[host] = carried(before[host], state, self.networks[network], where)
+                settings[host] = {
+                    "mtu": state["interfaces"][where.interface]["mtu"],
+                    **state["tcp"],
+                }
+            effective.update({key: agreed(settings, key) for key in settings[hosts[0]]})
+            unknown = dict.fromkeys(("sent", "received"), math.nan)
+            for way in unknown:
+                known = (bytes_of.get(host, unknown)[way] for host in self.cluster.hosts)
+                counters[f"bytes_{way}"] = list(known)
+            used_network = used(network, list(bytes_of.values())) if needed > 1 else None
+            if used_network:
+                requested["fabric"], effective["fabric"] = network, used_network
         except (FalloffError, OSError) as error:
             fault = str(error)
-        ran = tuple(executions)
+        executions = tuple(one.execution for one in ran)
         return Transcript(
-            trial, self.name, self.evidence, ran, requested, effective, counters, fault
+            trial, self.name, self.evidence, executions, requested, effective, counters, fault
         )
+
+    def argv(self, command: Command, hosts: Sequence[str], network: str) -> List[str]:
+        """A command's whole line on this machine: mpirun under a guard, or the program's own guard on its host."""
+        program = self.words(command.argv[0])
+        program += command.arguments(lambda node: self.places[hosts[node - 1]][network].address)
+        silence = f"{remote.SILENCE_S:g}"
+        if command.ranks:
+            words = [*self._mpirun(command, hosts, self.networks[network]), *program]
+            launched = remote.with_modules(self.cluster.modules, words)
+            return [sys.executable, str(_GUARD), silence, ".", "0", *launched]
+        guard = [self.cluster.python, f"{self.folder}/{_GUARD.name}", silence, self.folder]
+        words = [*guard, str(command.listens), *program]
+        return remote.argv(self.cluster, hosts[command.node - 1], words)
 
     def provenance(self) -> Dict[str, Any]:
         """Every node with its state, who is lost, mpirun's version, and what of the environment sways MPI."""
@@ -221,23 +289,84 @@ class OnCluster:
             },
         }
 
-    def _site(self, places: Mapping[str, fabric.Place], network: str) -> cluster_launch.Site:
-        return cluster_launch.Site(
-            cluster=self.cluster,
-            names=tuple(places),
-            addresses=tuple(place.address for place in places.values()),
-            folder=self.folder,
-            description=self.description,
-            network=self.networks[network],
-            mpirun=self.mpirun,
-            words=self.words,
-        )
+    def _execute(
+        self,
+        commands: Sequence[Command],
+        hosts: Sequence[str],
+        network: str,
+        ran: List[programs.Ran],
+    ) -> None:
+        """Run commands, each under runners/probes/guard.py: it ends with this program, its connection and its trial."""
+        with remote.Heartbeat() as heart:
 
-    def _first_to_answer(self, count: int) -> Dict[str, fabric.State]:
+            def start(command: Command) -> programs.Started:
+                words, root = self.argv(command, hosts, network), Path("/")
+                reader, writer = os.pipe()
+                line = os.fdopen(writer, "wb")
+                try:
+                    started = programs.start(command.argv[0], words, root, os.environ, stdin=reader)
+                except BaseException:
+                    line.close()
+                    raise
+                finally:
+                    os.close(reader)
+                heart.keep(line)
+                started.patience_s = _SECONDS_TO_END
+                started.hang_up = partial(heart.close, line)
+                return started
+
+            def listens(_: Command, started: programs.Started) -> bool:
+                return LISTENS in started.complaints
+
+            programs.run(commands, start, listens, ran, _SECONDS_TO_SERVE)
+
+    def _mpirun(
+        self, command: Command, hosts: Sequence[str], network: Mapping[str, Any]
+    ) -> List[str]:
+        """mpirun by its path: it then finds its own daemons on the hosts in the same place."""
+        each, usual = command.ranks_per_node, self.description.get("ranks_per_node", 1)
+        # All programs use the same cores of a node, however many processes share them.
+        threads = max(self.description.get("threads", 1) * usual // each, 1)
+        variables = {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+        variables.update(network.get("environment", {}))
+        exported = [f"{name}={value}" for name, value in variables.items()]
+        exported += ["PATH", "LD_LIBRARY_PATH"] if self.cluster.modules else []
+        parameters = dict(_KEEPALIVE)
+        if self.cluster.launcher != "slurm":  # in an allocation mpirun asks Slurm by itself
+            # From here to every host, never from host to host, where nobody's keys need to be.
+            agent = " ".join(remote.ssh(self.cluster))
+            parameters.update(plm="rsh", plm_rsh_agent=agent, plm_rsh_no_tree_spawn="1")
+        if "mpi" not in network:  # TCP there, whatever faster transport Open MPI would find
+            where = network.get("subnet", network.get("interface"))
+            parameters.update(pml="ob1", btl="self,vader,tcp", btl_tcp_if_include=where)
+        binding = self.description.get("binding", []) if each == usual else ["--bind-to", "none"]
+        slots = ",".join(f"{host}:{each}" for host in hosts[: command.nodes])
+        return [
+            self.mpirun,
+            *(word for name, value in parameters.items() for word in ("--mca", name, value)),
+            *network.get("mpi", []),
+            *([] if "--map-by" in binding else ["--map-by", "slot"]),
+            *binding,
+            "--report-bindings",  # which rank is on which node and core: on standard error, and so in the transcript
+            *(word for variable in exported for word in ("-x", variable)),
+            *("--wdir", self.folder, "--host", slots, "-np", str(command.ranks)),
+        ]
+
+    def _stated(self, network: str) -> Dict[str, Any]:
+        """The settings that the description states for a network; whatever it does not state may be as it is."""
+        stated = dict(self.description.get("tcp", {}))
+        if "mtu" in self.networks[network]:
+            stated["mtu"] = self.networks[network]["mtu"]
+        return {
+            name: " ".join(map(str, value)) if isinstance(value, list) else value
+            for name, value in stated.items()
+        }
+
+    def _first_to_answer(self, count: int, files: Mapping[str, str]) -> Dict[str, State]:
         """The states of the first so many hosts that answer; fewer when no more are left."""
         while True:
             chosen = self.alive[:count]
-            answers = self.states(chosen)
+            answers = self.states(chosen, files)
             if len(answers) == len(chosen):
                 return answers
 
@@ -245,10 +374,9 @@ class OnCluster:
         configured = self.description.get("tools", {})
         # PATH is no silent substitute for a wrong path of the user's.
         candidates = [configured[tool]] if tool in configured else [tool, str(tools.BUILT / tool)]
-        questions = json.dumps({tool: candidates})
-        answers = self._ask(self.alive, _STATE, [questions, self.folder])
-        programs = {host: answer["tools"][tool] for host, answer in answers.items()}
-        paths = {host: program and program["path"] for host, program in programs.items()}
+        answers = self.states(self.alive, {}, {tool: candidates})
+        found = {host: answer["tools"][tool] for host, answer in answers.items()}
+        paths = {host: program and program["path"] for host, program in found.items()}
         remedy = f"name its path as {tool} under [tools] of the testbed"
         without = [host for host, path in paths.items() if path is None]
         if without:
@@ -260,17 +388,75 @@ class OnCluster:
             raise FalloffError(f"{tool} is {where or 'nowhere, as no host answers'}: {remedy}")
         return next(iter(paths.values()))
 
-    def _ask(self, hosts: Sequence[str], script: Path, arguments: Sequence[str]) -> Dict[str, Any]:
-        """What a script prints on those of the hosts that answer; the others are lost from now on."""
-        answers = remote.ask(replace(self.cluster, hosts=tuple(hosts)), script, arguments)
-        self.lose(answers)
-        return {host: answer for host, answer in answers.items() if "error" not in answer}
 
-    def _ask_all(
-        self, hosts: Sequence[str], script: Path, arguments: Sequence[str]
-    ) -> Dict[str, Any]:
-        """The same, of all of the hosts; raises FalloffError when one is lost."""
-        answers = self._ask(hosts, script, arguments)
-        if len(answers) < len(hosts):
-            raise FalloffError(self.losses())
-        return answers
+def place(state: State, network: Mapping[str, Any]) -> Place:
+    """The node's interface on a network of a cluster's description, and the address that others reach it by.
+
+    Raises FalloffError when it has none there.
+    """
+    subnet = ipaddress.ip_network(network.get("subnet", "0.0.0.0/0"))
+    for name, interface in state["interfaces"].items():
+        if network.get("interface", name) != name:
+            continue
+        for address in map(ipaddress.ip_interface, interface["addresses"]):
+            if address.version == subnet.version and address.ip in subnet:
+                return Place(name, str(address.ip))
+    wanted = " and ".join(
+        f"{key} {network[key]}" for key in ("subnet", "interface") if key in network
+    )
+    raise FalloffError(f"{state['hostname']} has no address on {wanted}")
+
+
+def carried(before: State, after: State, network: Mapping[str, Any], at: Place) -> Dict[str, float]:
+    """Bytes `sent` and `received` by a node on the network, and those `elsewhere` that it sent on others.
+
+    RDMA bypasses the interface's counters. An InfiniBand port counts what its IP interface sends too.
+    Raises FalloffError when a counter that is needed is missing.
+    """
+    interfaces, ports = _grown(before, after, "interfaces"), _grown(before, after, "rdma")
+    port = network.get("rdma")
+    if port is not None and port not in ports:
+        known = ", ".join(ports) or "none"
+        raise FalloffError(
+            f"{after['hostname']} has no counters of RDMA port {port}; there are {known}"
+        )
+    counts = [ports[port]] if port else []
+    if not port or after["rdma"][port]["link_layer"] != "InfiniBand":
+        counts.append(interfaces[at.interface])
+    lower = after["interfaces"][at.interface]["lower"]
+    elsewhere = [ports[name]["sent"] for name in ports if name != port]
+    for name, interface in after["interfaces"].items():
+        # What a VLAN sends the interface below it counts too; without an address it is a member of another.
+        same = name in (at.interface, lower) or interface["lower"] == at.interface
+        if interface["addresses"] and not same:
+            elsewhere.append(interfaces[name]["sent"])
+    return {
+        "sent": sum(count["sent"] for count in counts),
+        "received": sum(count["received"] for count in counts),
+        "elsewhere": sum(elsewhere),
+    }
+
+
+def _grown(before: State, after: State, kind: str) -> Dict[str, Dict[str, float]]:
+    """By how much the counters grew of every interface or port that was there all the time."""
+    return {
+        name: {
+            way: after[kind][name][way] - before[kind][name][way] for way in ("sent", "received")
+        }
+        for name in after[kind]
+        if name in before[kind]
+    }
+
+
+def used(network: str, nodes: Sequence[Mapping[str, float]]) -> Optional[str]:
+    """The network's name when it carried what these nodes sent, else in words how much went elsewhere.
+
+    None when too little was sent to tell. `nodes` are from `carried`.
+    """
+    sent, elsewhere = (sum(node[way] for node in nodes) for way in ("sent", "elsewhere"))
+    background = _BACKGROUND * len(nodes)
+    if max(sent, elsewhere) <= background:
+        return None
+    if elsewhere <= max(background, _LARGEST_SHARE_ELSEWHERE * (sent + elsewhere)):
+        return network
+    return f"{network} for {sent:.3g} bytes and other interfaces for {elsewhere:.3g}"

@@ -16,8 +16,9 @@ from subprocess import CalledProcessError
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from runners import pace, tools
-from runners.record import Command, FalloffError, Settings, Transcript, Trial
-from runners.testbeds import graph, host, lease, network, nodes
+from runners.record import Command, FalloffError, Settings, Transcript, Trial, faulty
+from runners.rules import Rule, checked
+from runners.testbeds import graph, host, lease, network, nodes, programs
 from runners.testbeds.network import Network
 
 STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
@@ -28,16 +29,7 @@ _OFFLOADS = ("tso", "gso", "gro")
 # What a socket may be given of what a program asks for; the same on the whole machine.
 _LARGEST_WINDOWS = tuple(Path("/proc/sys/net/core") / limit for limit in ("rmem_max", "wmem_max"))
 
-_PACKAGES = {
-    "ip": "iproute2",
-    "tc": "iproute2",
-    "ethtool": "ethtool",
-    "nsenter": "util-linux",
-    "unshare": "util-linux",
-    "taskset": "util-linux",
-    "chrt": "util-linux",
-    "hostname": "hostname",
-}
+_TOOLS = ("ip", "tc", "ethtool", "nsenter", "unshare", "taskset", "chrt", "hostname")
 # Debian's users have these not on their PATH, and what is in them needs no root in a user namespace.
 _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 _CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -52,11 +44,10 @@ def unavailable(description: Mapping[str, Any]) -> List[str]:
     path = os.environ.get("PATH", os.defpath).split(os.pathsep)
     path += [folder for folder in _SYSTEM_FOLDERS if folder not in path]
     os.environ["PATH"] = os.pathsep.join(path)
-    lacking = sorted({package for tool, package in _PACKAGES.items() if not shutil.which(tool)})
+    lacking = [tool for tool in _TOOLS if not shutil.which(tool)]
     if lacking:
-        return [
-            f"the tools of {', '.join(lacking)} are missing: apt-get install {' '.join(lacking)}"
-        ]
+        remedy = "apt-get install iproute2 ethtool util-linux hostname"
+        return [f"{', '.join(lacking)} are missing: {remedy}"]
     if os.geteuid() != 0:
         attempt = subprocess.run(
             ["unshare", "--user", "--map-root-user", "true"], capture_output=True, text=True
@@ -95,33 +86,24 @@ def open_testbed(
     real_time = False
     if "flop_s" in description.get("node", {}):
         real_time = subprocess.run([*nodes.REAL_TIME, "true"], capture_output=True).returncode == 0
-    with lease.sigterm_exits(), lease.held(_demolish, _ROOTS[is_machine]) as state:
+    with lease.sigterm_exits(), lease.held(network.demolish, _ROOTS[is_machine]) as state:
         threaded = "baseline_s" in description.get("cpu", {}) and is_machine
-        testbed = Emulated(state, description, networks, threaded, real_time)
-        try:
-            yield testbed
-        finally:
-            testbed.clear()
-
-
-def _demolish(state: Path) -> None:
-    for made in filter(Path.is_dir, list(state.iterdir())):
-        network.demolish(made)
-    shutil.rmtree(state)
+        yield Emulated(state, description, networks, threaded, real_time)
 
 
 def check_planted(description: Mapping[str, Any]) -> None:
     """Raise FalloffError unless [slow] has shares above 0, at most 1, of what its nodes and their links are to have."""
-    kinds, nodes = description.get("slow", {}), [str(n + 1) for n in range(description["nodes"])]
-    for kind, shares in kinds.items():
-        if kind not in ("links", "nodes") or not isinstance(shares, Mapping):
-            raise FalloffError(f"[slow] has tables `links` and `nodes`, not {kind!r}")
-        for node, share in shares.items():
-            if node not in nodes or not isinstance(share, (int, float)) or not 0 < share <= 1:
-                wanted = f"a node from 1 to {len(nodes)} and a share above 0, at most 1"
-                raise FalloffError(f"[slow] {kind}: {node} = {share!r} is not {wanted}")
-    if kinds.get("nodes") and "flop_s" not in description.get("node", {}):
-        raise FalloffError("[slow] nodes: only paced nodes can be slower: say `flop_s` of [node]")
+    slow, numbers = description.get("slow", {}), range(1, description["nodes"] + 1)
+    share: Rule = (
+        lambda value: isinstance(value, (int, float)) and 0 < value <= 1,
+        "a share above 0, at most 1",
+    )
+    of_nodes = dict.fromkeys(map(str, numbers), share)
+    found = checked({"links": of_nodes, "nodes": of_nodes}, slow, "slow.")
+    if slow.get("nodes") and "flop_s" not in description.get("node", {}):
+        found.append("slow.nodes: only paced nodes can be slower: say `flop_s` of [node]")
+    if found:
+        raise faulty(f"testbed {description['name']}", found)
 
 
 def _is_path(table: Mapping[str, Any]) -> bool:
@@ -200,19 +182,20 @@ class Emulated:
         requested: Dict[str, Any] = {}
         effective: Dict[str, Any] = {}
         counters: Dict[str, Any] = {}
-        ran: List[nodes.Ran] = []
+        ran: List[programs.Ran] = []
         fault = ""
         try:
             point = trial.point
             way, slowness = graph.way(point, self._rails), self._slowness(point)
             net = self.use(point.get("path") or point["interconnect"], way, slowness)
             requested.update(self._configure(net, point, way, trial.block, slowness))
-            around = self._surroundings(way, point, trial.block, slowness)
+            pacing = self._pacing(point, trial.block, slowness)
+            around = nodes.Surroundings(self.description, way, pacing, self.real_time)
             baseline_s = self.description.get("cpu", {}).get("baseline_s")
             idle = host.load(baseline_s) if baseline_s else 0.0
             receiving, before, bytes_before = net.receiving_times(), _clocks(net), net.byte_counts()
             with host.precedence() if baseline_s else nullcontext():
-                nodes.execute(commands, net, around, self._tool, ran)
+                nodes.execute(commands, net, around, ran)
             counters.update(net.bytes_between(bytes_before, net.byte_counts()))
             after = _clocks(net)
             times = zip(receiving, net.receiving_times(), nodes.cpu_times(ran, net.graph.nodes))
@@ -234,15 +217,10 @@ class Emulated:
         )
 
     def provenance(self) -> Dict[str, Any]:
-        """Whose root it was, how receive work is attributed, and how large a window [B] a program can be given."""
-        net = self.net or self.use(next(iter(self.networks)))
-        receives = "whoever is interrupted"
-        if net.threads and all(net.threads.values()):
-            receives = "a thread of the receiving node"
+        """Whose root it was, and how large a window [B] a program can be given."""
         paced = {"realtime": self.real_time} if self.flop_s else {}
         return {
             "root": "of the machine" if host.is_root_of_machine() else "of a user namespace",
-            "receiving": receives,
             "largest_window_bytes": _largest_window(),
             **paced,
         }
@@ -277,34 +255,19 @@ class Emulated:
         window = point.get("window_bytes", 0)
         return {**asked, "window_bytes": window} if window else asked
 
-    def _surroundings(
-        self, way: graph.Way, point: Settings, seed: int, slowness: float
-    ) -> nodes.Surroundings:
-        common = {
-            "networks": way.networks,
-            "mpi": self.description.get("mpi", {}),
-            "preload": (self._tool("mptcp.so"),) if way.is_mptcp else (),
-            "awake": self.description.get("node", {}).get("keep_awake", False),
-        }
-        if self.flop_s is None:
-            if point.get("noise"):
-                raise FalloffError(
-                    f"testbed {self.name} does not pace its nodes, so that none has noise: use scale_model"
-                )
-            return nodes.Surroundings(**common)
-        flop_s = self.flop_s / slowness / point.get("ranks_per_node", 1)
-        return nodes.Surroundings(
-            **common,
-            rank_preload=(self._tool("pace.so"),),
-            rank_environment=pace.environment(flop_s, point, seed),
-            shares=self.description.get("slow", {}).get("nodes", {}),
-            real_time=self.real_time,
-            pinned=False,
-        )
+    def _pacing(self, point: Settings, seed: int, slowness: float) -> Mapping[str, str]:
+        """What paces the ranks of a point; empty where nodes compute as fast as they can."""
+        if self.flop_s:
+            flop_s = self.flop_s / slowness / point.get("ranks_per_node", 1)
+            return pace.environment(flop_s, point, seed)
+        if point.get("noise"):
+            reason = "does not pace its nodes, so that none has noise: use scale_model"
+            raise FalloffError(f"testbed {self.name} {reason}")
+        return {}
 
     def _judge_ranks(
         self,
-        ran: Sequence[nodes.Ran],
+        ran: Sequence[programs.Ran],
         net: Network,
         requested: Dict[str, Any],
         effective: Dict[str, Any],
@@ -318,13 +281,10 @@ class Emulated:
         effective["nodes"] = nodes.occupied(net)
         if self.flop_s is None:
             return
-        jobs = [
-            pace.Job(command.ranks, command.ranks_per_node, execution.stderr)
-            for command, execution in mpi
-        ]
-        requested["pace"], effective["pace"] = pace.KEPT, pace.kept(jobs, len(net.graph.nodes))
+        nodes_there = len(net.graph.nodes)
+        requested["pace"], effective["pace"] = pace.KEPT, pace.kept(mpi, nodes_there)
         effective["realtime"] = self.real_time
-        counters.update(pace.counters(jobs, len(net.graph.nodes)))
+        counters.update(pace.counters(mpi, nodes_there))
 
     def _tool(self, tool: str) -> str:
         # Absolute, because it runs in another folder.

@@ -163,9 +163,7 @@ class Graph:
         place = self.place(end)
         if self.is_node(place) and len(self.ends(place)) == 1:
             return place
-        alike = [other for other in self.ends(place) if self.peer(other) == self.peer(end)]
-        number = f" ({alike.index(end) + 1})" if len(alike) > 1 else ""
-        return f"{place} to {self.peer(end)}{number}"
+        return f"{place} to {self.peer(end)}"
 
     def routes(self, start: str, out: Optional[End] = None) -> List[Route]:
         """The shortest way from a node or router to every other node; nodes and the start itself pass nothing on.
@@ -282,26 +280,16 @@ def graph(table: Mapping[str, Any]) -> Graph:
 
 def _check(title: str, made: Graph) -> None:
     hubs, used = set(made.hubs), {place for link in made.links for place in link.places}
-    undeclared = used - {*made.places, *hubs}
+    to_hubs = hubs & {link.places[1] for link in made.links if any(link.rates)}
+    alone = {place for place in map(name, made.nodes) if len(made.ends(place)) < 2}
+    undeclared = "links lead to what is neither declared nor a node counted from 1 on:"
     _refuse(title, {*made.switches, *made.routers} - used, "no link to")
-    _refuse(
-        title, undeclared, "links lead to what is neither declared nor a node counted from 1 on:"
-    )
-    _refuse(
-        title, hubs & {link.places[0] for link in made.links}, "a hub or a link starts at the hub"
-    )
-    _refuse(
-        title,
-        hubs & {link.places[1] for link in made.links if any(link.rates)},
-        "a link leads to the hub",
-    )
-    _refuse(
-        title, {hub for hub in hubs if not made.hubs[hub]}, "there is no rate_bit_s for the hub"
-    )
+    _refuse(title, used - {*made.places, *hubs}, undeclared)
+    _refuse(title, to_hubs | hubs & {link.places[0] for link in made.links}, "a link to the hub")
+    _refuse(title, {hub for hub in hubs if not made.hubs[hub]}, "no rate_bit_s for the hub")
     if len(made.nodes) < 2:
         raise FalloffError(f"path {title}: it joins fewer than two nodes")
     if made.bonded:
-        alone = {place for place in map(name, made.nodes) if len(made.ends(place)) < 2}
         _refuse(title, alone, "there is a single link to bond at")
         _refuse(title, set(made.routers), "bonded nodes cannot use the router")
 

@@ -28,14 +28,14 @@ def processor(node: int) -> int:
     return available[(node - 1) % len(available)]
 
 
-def clock(stat: Path = Path("/proc/stat")) -> Dict[str, float]:
+def clock() -> Dict[str, float]:
     """The time now [s] as `elapsed` and `host_cpu_time` [s] so far, both since a moment in the past.
 
     The latter is the time that all processors together did not rest, interrupts included, which the kernel measures by
     the clock. What it calls work is sampled at its ticks, which miss work of less than a tick that begins with a timer,
     such as a shaper's: up to a third of a transfer's.
     """
-    lines = stat.read_text(encoding="ascii").splitlines()
+    lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
     total, *rows = [line.split()[1:] for line in lines if line.startswith("cpu")]
     rested = sum(int(total[column]) for column in _REST) / os.sysconf("SC_CLK_TCK")
     now = time.monotonic()

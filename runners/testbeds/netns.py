@@ -11,7 +11,7 @@ import subprocess
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Collection, Iterator, List, NamedTuple, Sequence, Set
+from typing import Callable, Collection, Iterator, List, NamedTuple, Sequence, Set
 
 from runners.probes import guard
 from runners.record import FalloffError
@@ -112,20 +112,22 @@ def processes(spaces: Sequence[Path]) -> Set[int]:
 
 
 def kill(spaces: Sequence[Path], spared: Collection[int] = ()) -> None:
-    """Kill every process in these namespaces but those that are spared, those too that are being forked meanwhile.
+    """Kill every process in these namespaces but those that are spared; raises FalloffError when one does not die."""
+    kill_all(lambda: processes(spaces).difference(spared))
+
+
+def kill_all(left: Callable[[], Collection[int]]) -> None:
+    """Kill the processes that are `left` until none is, those too that are being forked meanwhile.
 
     Raises FalloffError when one does not die.
     """
     deadline = time.monotonic() + _PATIENCE_S
-    while True:
-        left = processes(spaces).difference(spared)
-        if not left:
-            return
+    while found := left():
         if time.monotonic() > deadline:
             raise FalloffError(
-                f"processes {sorted(left)} of the testbed survive SIGKILL: restart the machine"
+                f"processes {sorted(found)} of the testbed survive SIGKILL: restart the machine"
             )
-        for process in left:
+        for process in found:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         time.sleep(0.002)

@@ -4,15 +4,15 @@ import math
 import os
 import shutil
 import sys
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence
 
-from runners.record import Command, Execution, FalloffError
+from runners.record import Command, FalloffError
 from runners.testbeds import host, netns, programs
-from runners.testbeds.graph import ONE_LINK, address, name
+from runners.testbeds.graph import Way, address, name
 from runners.testbeds.network import Network
+from runners.testbeds.programs import Ran
 
 _RANK = Path(__file__).resolve().parent / "rank.py"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -42,75 +42,49 @@ _MPI = {
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the programs of a trial run in.
+    """What the programs of a trial run in: the testbed's description, the way of using links, and what paces MPI ranks.
 
-    `networks` are the subnets of Open MPI, `mpi` further parameters of it; `preload` are libraries loaded into every
-    program; `rank_preload`, `rank_environment` and `real_time` are of MPI ranks alone. `shares` maps a node's number to
-    the share of the others' rate at which it is paced. With `pinned` a node's programs stay on its processor; with
-    `awake` no processor goes to sleep meanwhile.
+    `pacing` are variables for pace.so; where it is empty, ranks are not paced, and a node's programs stay on its
+    processor. With `real_time` ranks go before all other programs.
     """
 
-    networks: Sequence[str] = tuple(ONE_LINK.networks)
-    mpi: Mapping[str, Any] = field(default_factory=dict)
-    preload: Tuple[str, ...] = ()
-    rank_preload: Tuple[str, ...] = ()
-    rank_environment: Mapping[str, str] = field(default_factory=dict)
-    shares: Mapping[str, float] = field(default_factory=dict)
-    real_time: bool = False
-    pinned: bool = True
-    awake: bool = False
-
-
-class Ran(NamedTuple):
-    """A command that was executed, and the CPU time [s] of its program and of those that it waited for."""
-
-    command: Command
-    execution: Execution
-    cpu_time: float
+    description: Mapping[str, Any]
+    way: Way
+    pacing: Mapping[str, str]
+    real_time: bool
 
 
 def execute(
-    commands: Sequence[Command],
-    net: Network,
-    around: Surroundings,
-    tool: Callable[[str], str],
-    ran: List[Ran],
+    commands: Sequence[Command], net: Network, around: Surroundings, ran: List[Ran]
 ) -> None:
-    """Run commands in order up to the first that fails, adding to `ran` in the order of their start.
+    """Run commands as `programs.run` does; afterwards nothing that they started is left.
 
-    Afterwards nothing that they started is left. `tool` gives the path of a tool by its name.
-    Raises FalloffError when a server does not accept connections in time, or a node is not there.
+    Raises FalloffError as `programs.run` does, or when a node is not there.
     """
     folder = net.state / "work"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     _prepare(net, around)
-    launcher = tool("mpirun") if any(command.ranks for command in commands) else ""
+    launcher = net.tool("mpirun") if any(command.ranks for command in commands) else ""
     environment = _environment(folder, launcher)
-    servers: List[Tuple[Command, programs.Started]] = []
-    loops = _keep_awake(net) if around.awake else []
+
+    def space(command: Command) -> Path:
+        return net.space(name(1 if command.ranks else command.node))
+
+    def start(command: Command) -> programs.Started:
+        for file, text in command.files.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        argv = _argv(command, net, around)
+        return programs.start(command.argv[0], argv, folder, environment, space(command))
+
+    def listens(command: Command, _: programs.Started) -> bool:
+        return command.listens in netns.listening(space(command))
+
+    keep_awake = around.description.get("node", {}).get("keep_awake", False)
+    loops = _keep_awake(net) if keep_awake else []
     try:
-        for command in commands:
-            for file, text in command.files.items():
-                (folder / file).write_text(text, encoding="utf-8")
-            argv = _argv(command, net, tool(command.argv[0]), around)
-            space = net.space(name(1 if command.ranks else command.node))
-            started = programs.start(command.argv[0], argv, folder, environment, space)
-            if command.background:
-                servers.append((command, started))
-                listens = partial(_listens, command.listens, space)
-                succeeded = programs.serves(command, started, listens)
-            else:
-                execution = programs.finish(started, command.timeout_s)
-                ran.append(Ran(command, execution, started.cpu_time))
-                succeeded = execution.exit_code == 0
-            if not succeeded:
-                break
+        programs.run(commands, start, listens, ran)
     finally:
-        # The last to start ends first: a client ends before its server, which would make it fail.
-        for command, started in reversed(servers):
-            ran.append(Ran(command, programs.end(started), started.cpu_time))
-        ran.sort(key=lambda one: one.execution.start)
         for loop in loops:
             programs.end(loop)
         # A program that carries frames is where it made its last interface.
@@ -136,12 +110,13 @@ def occupied(net: Network) -> int:
 
 def _prepare(net: Network, around: Surroundings) -> None:
     """Put into the state folder what rank.py looks for there; nobody has come in yet."""
+    shares = around.description.get("slow", {}).get("nodes", {})
     for node in net.graph.nodes:
         space, by_address = net.space(name(node)), net.state / address(node)
         (space / "guests").write_text("")
-        if str(node) in around.shares:
-            (space / "share").write_text(repr(float(around.shares[str(node)])))
-        if around.pinned:
+        if str(node) in shares:
+            (space / "share").write_text(repr(float(shares[str(node)])))
+        if not around.pacing:
             (space / "processor").write_text(str(host.processor(node)))
         if not by_address.is_symlink():
             by_address.symlink_to(name(node))
@@ -151,24 +126,24 @@ def _prepare(net: Network, around: Surroundings) -> None:
         (net.state / "rank.py").symlink_to(_RANK)
 
 
-def _listens(port: int, space: Path) -> bool:
-    return port in netns.listening(space)
-
-
-def _argv(command: Command, net: Network, tool: str, around: Surroundings) -> List[str]:
+def _argv(command: Command, net: Network, around: Surroundings) -> List[str]:
     """The whole command line: into a node, by mpirun if there are ranks, the program."""
     nodes = len(net.graph.nodes)
     if command.nodes > nodes:
         raise FalloffError(
             f"{command.argv[0]} needs node {command.nodes} of {nodes}: raise `nodes` of the testbed"
         )
-    libraries = around.preload + (around.rank_preload if command.ranks else ())
-    variables = {"LD_PRELOAD": ":".join(libraries)} if libraries else {}
-    variables.update(around.rank_environment if command.ranks else {})
+    libraries = [net.tool("mptcp.so")] if around.way.is_mptcp else []
+    variables = {}
+    if command.ranks and around.pacing:
+        libraries.append(net.tool("pace.so"))
+        variables.update(around.pacing)
+    if libraries:
+        variables["LD_PRELOAD"] = ":".join(libraries)
     words = ["env", *(f"{key}={value}" for key, value in variables.items())] if variables else []
-    words += [tool, *command.arguments(address)]
+    words += [net.tool(command.argv[0]), *command.arguments(address)]
     if not command.ranks:
-        place = ["taskset", "-c", str(host.processor(command.node))] if around.pinned else []
+        place = ["taskset", "-c", str(host.processor(command.node))] if not around.pacing else []
         return [*netns.inside(net.space(name(command.node))), *place, *words]
     return [*netns.inside(net.space(name(1))), *_mpirun(command, net, around, words)]
 
@@ -182,21 +157,17 @@ def _mpirun(
     bare: called by a path, mpirun sends a shell script to the agent instead of plain words.
     """
     each = command.ranks_per_node
-    alone = [
-        f"{net.state}/python",
-        "-I",
-        "-S",
-        f"{net.state}/rank.py",
-    ]  # no site packages, no settings of the user's
+    # No site packages, no settings of the user's.
+    alone = [f"{net.state}/python", "-I", "-S", f"{net.state}/rank.py"]
     parameters = {
         **_MPI,
         "plm_rsh_agent": " ".join([*alone, "agent", str(net.state)]),
-        "btl_tcp_if_include": ",".join(around.networks),
-        "oob_tcp_if_include": around.networks[0],  # mpirun's own talk
+        "btl_tcp_if_include": ",".join(around.way.networks),
+        "oob_tcp_if_include": around.way.networks[0],  # mpirun's own talk
     }
     if each > 1:
         parameters["btl"] += ",vader"  # shared memory between the ranks of a node
-    for key, value in around.mpi.items():
+    for key, value in around.description.get("mpi", {}).items():
         parameters[key] = str(int(value) if isinstance(value, bool) else value)
     hosts = [f"{address(node)}:{each}" for node in range(1, 1 + -(-command.ranks // each))]
     return [

@@ -4,12 +4,24 @@ import math
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Callable, ContextManager, Mapping, Optional, Sequence
+from typing import (
+    IO,
+    Callable,
+    ContextManager,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from runners.record import Command, Execution, FalloffError
 from runners.testbeds import netns
@@ -18,21 +30,37 @@ _PATIENCE_S = 5.0
 _STEP_S = 0.002
 
 
+class Ran(NamedTuple):
+    """A command that was executed, and the CPU time [s] of its program and of those that it waited for."""
+
+    command: Command
+    execution: Execution
+    cpu_time: float
+
+
 @dataclass
 class Started:
-    """A program that was started: its tool and argv, and where its output goes.
+    """A program that was started: its tool and argv, and the unnamed files that its output goes to.
 
-    `cpu_time` [s] is that of the program and of those that it waited for; NaN until it has ended.
+    `cpu_time` [s] is that of the program and of those that it waited for; NaN until it has ended. One that runs
+    elsewhere ends when we `hang_up`; it is given `patience_s` seconds for that.
     """
 
     tool: str
     argv: Sequence[str]
     process: "subprocess.Popen[bytes]"
-    output: Path
-    complaints: Path
+    stdout: IO[bytes]
+    stderr: IO[bytes]
     start: float
     begin: float
     cpu_time: float = math.nan
+    hang_up: Optional[Callable[[], None]] = None
+    patience_s: float = _PATIENCE_S
+
+    @property
+    def complaints(self) -> str:
+        """What it has written to standard error so far."""
+        return _text(self.stderr)
 
     def poll(self) -> Optional[int]:
         """The exit code, None while it runs."""
@@ -60,11 +88,21 @@ class Started:
                     self.process.returncode = os.waitstatus_to_exitcode(status)
         return self.process.returncode
 
-    def signal(self, number: int) -> None:
+    def send(self, number: int) -> None:
         """Send it a signal unless it has ended."""
         if self.process.returncode is None:
             with suppress(ProcessLookupError):
                 os.kill(self.process.pid, number)
+
+    def end(self, number: int = signal.SIGTERM) -> None:
+        """End it: hang up where it runs elsewhere, else send it the signal; kill it when it does not end in time."""
+        if self.hang_up:
+            self.hang_up()
+        else:
+            self.send(number)
+        if self.wait(self.patience_s) is None:
+            self.send(signal.SIGKILL)
+            self.wait()
 
 
 def start(
@@ -80,10 +118,9 @@ def start(
     Output goes to files: a child of it that lives on could hold a pipe open, or fill it. `stdin` is as
     subprocess.Popen takes it.
     """
-    stem = folder / f".{time.monotonic_ns()}"
-    output, complaints = stem.with_suffix(".stdout"), stem.with_suffix(".stderr")
+    stdout, stderr = tempfile.TemporaryFile(), tempfile.TemporaryFile()
     place: ContextManager[None] = netns.entered(space) if space else nullcontext()
-    with open(output, "wb") as stdout, open(complaints, "wb") as stderr, place:
+    with place:
         begun = time.time(), time.monotonic()
         process = subprocess.Popen(
             argv,
@@ -94,20 +131,18 @@ def start(
             stderr=stderr,
             start_new_session=True,  # Ctrl-C is for the testbed, which then ends its programs
         )
-    return Started(tool, argv, process, output, complaints, *begun)
+    return Started(tool, argv, process, stdout, stderr, *begun)
 
 
-def finish(
-    started: Started, limit_s: float, stop: Optional[Callable[[], None]] = None
-) -> Execution:
-    """Wait for a program, at most `limit_s` seconds; then it is stopped, by `stop` or else killed. What it started
-    itself is not."""
-    timer = threading.Timer(limit_s, stop or (lambda: started.signal(signal.SIGKILL)))
+def finish(started: Started, limit_s: float) -> Execution:
+    """Wait for a program, at most `limit_s` seconds; then it is ended. What it started itself is not."""
+    timer = threading.Timer(limit_s, started.end, [signal.SIGKILL])
     timer.start()
     try:
         exit_code = started.wait()
     finally:
         timer.cancel()
+        started.end(signal.SIGKILL)
     timed_out = time.monotonic() - started.begin >= limit_s
     return _execution(started, None if timed_out else exit_code, timed_out)
 
@@ -115,41 +150,62 @@ def finish(
 def end(started: Started) -> Execution:
     """End a server. That we ended it is as it should be: exit code 0, but its own if it ended before."""
     exit_code = started.poll()
-    if exit_code is None:
-        started.signal(signal.SIGTERM)
-        if started.wait(_PATIENCE_S) is None:
-            started.signal(signal.SIGKILL)
-            started.wait()
-        exit_code = 0
-    return _execution(started, exit_code)
+    started.end()
+    return _execution(started, 0 if exit_code is None else exit_code)
+
+
+def _text(file: IO[bytes]) -> str:
+    # The file's position is the program's, which may still write.
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
+
+
+def run(
+    commands: Sequence[Command],
+    start: Callable[[Command], Started],
+    listens: Callable[[Command, Started], bool],
+    ran: List[Ran],
+    patience_s: float = _PATIENCE_S,
+) -> None:
+    """Run commands in order up to the first that fails, adding to `ran` in the order of their start.
+
+    A server is waited for until it `listens`. Afterwards all servers are ended. Raises FalloffError when one does not
+    listen within `patience_s` seconds.
+    """
+    servers: List[Tuple[Command, Started]] = []
+    try:
+        for command in commands:
+            started = start(command)
+            if command.background:
+                servers.append((command, started))
+                ready = partial(listens, command, started)
+                if not command.listens or _becomes(started, ready, patience_s):
+                    continue
+                if started.poll() is None:
+                    where = f"on node {command.node} does not listen on port {command.listens}"
+                    raise FalloffError(f"{started.tool} {where}")
+                break
+            execution = finish(started, command.timeout_s)
+            ran.append(Ran(command, execution, started.cpu_time))
+            if execution.exit_code != 0:
+                break
+    finally:
+        # The last to start ends first: a client ends before its server, which would make it fail.
+        for command, started in reversed(servers):
+            ran.append(Ran(command, end(started), started.cpu_time))
+        ran.sort(key=lambda one: one.execution.start)
 
 
 def _execution(started: Started, exit_code: Optional[int], timed_out: bool = False) -> Execution:
     return Execution(
         tool=started.tool,
         argv=tuple(started.argv),
-        stdout=started.output.read_text(encoding="utf-8", errors="replace"),
-        stderr=started.complaints.read_text(encoding="utf-8", errors="replace"),
+        stdout=_text(started.stdout),
+        stderr=started.complaints,
         exit_code=exit_code,
         start=started.start,
         wall_s=time.monotonic() - started.begin,
         timed_out=timed_out,
     )
-
-
-def serves(
-    command: Command, started: Started, listens: Callable[[], bool], patience_s: float = _PATIENCE_S
-) -> bool:
-    """Wait until a server listens, if it is to; False when it ended by itself.
-
-    Raises FalloffError when it does not in time.
-    """
-    if not command.listens or _becomes(started, listens, patience_s):
-        return True
-    if started.poll() is None:
-        where = f"on node {command.node} does not listen on port {command.listens}"
-        raise FalloffError(f"{started.tool} {where}")
-    return False
 
 
 def _becomes(started: Started, ready: Callable[[], bool], patience_s: float) -> bool:
@@ -169,6 +225,6 @@ def awaited(started: Started, space: Path, interface: str) -> Started:
             return f"{interface}:" in Path("/proc/thread-self/net/dev").read_text()
 
     if not _becomes(started, has_interface, _PATIENCE_S):
-        complaint = started.complaints.read_text(encoding="utf-8", errors="replace").strip()
-        raise FalloffError(f"{started.tool} does not start: {complaint or 'it made no interface'}")
+        complaint = started.complaints.strip() or "it made no interface"
+        raise FalloffError(f"{started.tool} does not start: {complaint}")
     return started

@@ -8,7 +8,6 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -40,7 +39,7 @@ _BOOTSTRAP = "import sys; exec(compile(sys.stdin.buffer.read({size}), {name!r}, 
 
 @dataclass(frozen=True)
 class Cluster:
-    """How programs get to the hosts: `launcher` is `ssh`, `slurm`, or `here` for this machine by any name.
+    """How programs get to the hosts: `launcher` is `ssh` or `slurm`.
 
     `python` is the interpreter there, `modules` are loaded first, `ssh_config` is a file for ssh or empty.
     """
@@ -50,9 +49,6 @@ class Cluster:
     python: str = "python3"
     modules: Tuple[str, ...] = ()
     ssh_config: str = ""
-
-
-HERE = Cluster("here", ("this machine",), sys.executable)
 
 
 def cluster(description: Mapping[str, Any]) -> Cluster:
@@ -83,21 +79,11 @@ def ssh(cluster: Cluster) -> List[str]:
 def argv(cluster: Cluster, host: str, words: Sequence[str]) -> List[str]:
     """The command line, for this machine, of a program on a host, with the cluster's modules loaded there."""
     program = with_modules(cluster.modules, words)
-    if cluster.launcher == "here":
-        return program
     if cluster.launcher == "slurm":
         # Beside other steps of the job, whose cores and memory it shares: a server and its client are two.
         beside = ["--overlap", "--mem=0", "--cpu-bind=none"]
-        return [
-            "srun",
-            "--quiet",
-            "--nodes=1",
-            "--ntasks=1",
-            f"--nodelist={host}",
-            *beside,
-            "--",
-            *program,
-        ]
+        one = ["--quiet", "--nodes=1", "--ntasks=1", f"--nodelist={host}"]
+        return ["srun", *one, *beside, "--", *program]
     # ssh joins its words and the shell of the user there splits them again: each is quoted for it.
     return [*ssh(cluster), "--", host, shlex.join(program)]
 
@@ -116,48 +102,43 @@ def ask(
 
     A host that does not answer so within `limit_s` seconds, or fails, has {"error": the reason} instead.
     """
+
+    def answer(host: str) -> Dict[str, Any]:
+        words = script_argv(cluster, host, script, arguments)
+        try:
+            done = subprocess.run(
+                words, input=script.read_bytes(), capture_output=True, timeout=limit_s
+            )
+        except subprocess.TimeoutExpired:
+            return _too_late(limit_s)
+        except OSError as error:
+            return {"error": f"{words[0]}: {error.strerror}"}
+        if done.returncode:
+            return _complaint(done.stderr, done.stdout)
+        return _answer(_last_line(done.stdout))
+
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        answers = pool.map(
-            lambda host: _ask(cluster, host, script, arguments, limit_s), cluster.hosts
-        )
-        return dict(zip(cluster.hosts, answers))
-
-
-def _ask(
-    cluster: Cluster, host: str, script: Path, arguments: Sequence[str], limit_s: float
-) -> Dict[str, Any]:
-    words = script_argv(cluster, host, script, arguments)
-    try:
-        done = subprocess.run(
-            words, input=script.read_bytes(), capture_output=True, timeout=limit_s
-        )
-    except subprocess.TimeoutExpired:
-        return {"error": f"no answer within {limit_s:.0f} s"}
-    except OSError as error:
-        return {"error": f"{words[0]}: {error.strerror}"}
-    if done.returncode:
-        return {"error": _complaint(done.stderr, done.stdout)}
-    return _answer(_last_line(done.stdout))
+        return dict(zip(cluster.hosts, pool.map(answer, cluster.hosts)))
 
 
 @contextmanager
 def held(
-    cluster: Cluster, script: Path, arguments: Mapping[str, Sequence[str]], limit_s: float = 30.0
+    cluster: Cluster, script: Path, arguments: Sequence[str] = (), limit_s: float = 30.0
 ) -> Iterator[Dict[str, Dict[str, Any]]]:
-    """Keep a script of runners/probes running on the hosts that have `arguments`; gives by host what each prints first.
+    """Keep a script of runners/probes running on all hosts; gives by host what each prints first, as `ask` does.
 
     The script runs until its standard input ends, on leaving or when this program dies, or until it has read nothing
     there for as many seconds as its first argument says: a connection was lost.
     """
     pipe, silence = subprocess.PIPE, f"{SILENCE_S:g}"
-    running = {}
-    for host in arguments:
-        words = script_argv(cluster, host, script, [silence, *arguments[host]])
+    running = []
+    for host in cluster.hosts:
+        words = script_argv(cluster, host, script, [silence, *arguments])
         # A session of its own: Ctrl-C is for this program, which then ends what it holds.
-        running[host] = subprocess.Popen(
-            words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        running.append(
+            subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
         )
-    with beating() as heart:
+    with Heartbeat() as heart:
 
         def begin(process: "subprocess.Popen[bytes]") -> Dict[str, Any]:
             answer = _first_answer(process, script, limit_s)
@@ -166,12 +147,18 @@ def held(
 
         try:
             with ThreadPoolExecutor(_AT_ONCE) as pool:
-                yield dict(zip(running, pool.map(begin, running.values())))
+                yield dict(zip(cluster.hosts, pool.map(begin, running)))
         finally:
-            for process in running.values():
+            for process in running:
                 heart.close(process.stdin)
-            for process in running.values():
-                _end(process, limit_s)
+            for process in running:
+                try:
+                    process.wait(limit_s)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+                process.stdout.close()
+                process.stderr.close()
 
 
 def script_argv(
@@ -195,38 +182,25 @@ def _first_answer(
         line = process.stdout.readline()
         if line:
             return _answer(line.decode(errors="replace"))
-        if late.is_set():
-            return {"error": f"no answer within {limit_s:.0f} s"}
-        return {"error": _complaint(process.stderr.read())}
+        return _too_late(limit_s) if late.is_set() else _complaint(process.stderr.read())
     finally:
         timer.cancel()
 
 
-def _end(process: "subprocess.Popen[bytes]", limit_s: float) -> None:
-    """Wait for a program whose standard input is closed; one that does not end then is killed."""
-    try:
-        process.wait(limit_s)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    process.stdout.close()
-    process.stderr.close()
-
-
 def _answer(line: str) -> Dict[str, Any]:
-    try:
+    with suppress(ValueError):
         answer = json.loads(line)
-    except ValueError:
-        answer = None
-    return (
-        answer
-        if isinstance(answer, dict)
-        else {"error": f"not an answer: {line[:200] or 'nothing'}"}
-    )
+        if isinstance(answer, dict):
+            return answer
+    return {"error": f"not an answer: {line[:200] or 'nothing'}"}
 
 
-def _complaint(*outputs: bytes) -> str:
-    return next(filter(None, map(_last_line, outputs)), "nothing was said")[:200]
+def _too_late(limit_s: float) -> Dict[str, Any]:
+    return {"error": f"no answer within {limit_s:.0f} s"}
+
+
+def _complaint(*outputs: bytes) -> Dict[str, Any]:
+    return {"error": next(filter(None, map(_last_line, outputs)), "nothing was said")[:200]}
 
 
 def _last_line(output: bytes) -> str:
@@ -234,20 +208,29 @@ def _last_line(output: bytes) -> str:
 
 
 class Heartbeat:
-    """The standard inputs of programs elsewhere; all methods may be called by several threads."""
+    """Words to programs elsewhere, regularly while the block lasts; all methods may be called by several threads."""
 
     def __init__(self) -> None:
         self._lines: Set[IO[bytes]] = set()
-        self._lock = threading.Lock()
+        self._lock, self._over = threading.Lock(), threading.Event()
+        self._thread = threading.Thread(target=self._live, daemon=True)
+
+    def __enter__(self) -> "Heartbeat":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
 
     def keep(self, line: IO[bytes]) -> None:
-        """Say a word on this line from now on."""
+        """Say a word on this standard input from now on."""
         os.set_blocking(line.fileno(), False)  # who does not read must not keep the others waiting
         with self._lock:
             self._lines.add(line)
 
     def close(self, line: IO[bytes]) -> None:
-        """Close a line, kept or not: its program is to end now."""
+        """Close a standard input, kept or not: its program is to end now."""
         with self._lock:
             self._lines.discard(line)
         with suppress(OSError):  # a word that could not be said any more
@@ -260,20 +243,6 @@ class Heartbeat:
                 with suppress(OSError):  # who has ended, or does not read
                     os.write(line.fileno(), b"\n")
 
-
-@contextmanager
-def beating() -> Iterator[Heartbeat]:
-    """A heartbeat that beats until the block is left."""
-    heart, over = Heartbeat(), threading.Event()
-
-    def live() -> None:
-        while not over.wait(_BEAT_S):
-            heart.beat()
-
-    thread = threading.Thread(target=live, daemon=True)
-    thread.start()
-    try:
-        yield heart
-    finally:
-        over.set()
-        thread.join()
+    def _live(self) -> None:
+        while not self._over.wait(_BEAT_S):
+            self.beat()

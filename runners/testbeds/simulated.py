@@ -8,10 +8,8 @@ latency and are shared fairly; there is no loss, no incast and no protocol.
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
-import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +17,9 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
 from runners import build, placement, tools
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
-from runners.testbeds import lease, programs, smpi
+from runners.testbeds import lease, netns, programs, smpi
 
 _ROOT = tools.BUILT.parent.parent / "simulated"
-_PATIENCE_S = 10.0
-
 _CLOCK = "noclock.so"
 
 # Which simulated program stands for which tool.
@@ -86,22 +82,16 @@ def _demolish(folder: Path) -> None:
     """Kill every process that works in a folder or below, smpirun and the simulator that it starts, and remove it.
 
     Goes on until neither is left: when a campaign is interrupted, the threads of its other simulations still start
-    processes and remove files of their own here. Raises FalloffError when that takes longer than the patience.
+    processes and remove files of their own here. Raises FalloffError when a process does not die.
     """
-    deadline = time.monotonic() + _PATIENCE_S
-    while (left := _working_in(folder)) or folder.exists():
-        if time.monotonic() > deadline:
-            raise FalloffError(
-                f"{folder} cannot be removed, processes {left} survive SIGKILL: restart the machine"
-            )
-        for process in left:
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+    while folder.exists():
+        netns.kill_all(lambda: working_in(folder))
         shutil.rmtree(folder, ignore_errors=True)
-        time.sleep(0.002)
+    netns.kill_all(lambda: working_in(folder))
 
 
-def _working_in(folder: Path) -> List[int]:
+def working_in(folder: Path) -> List[int]:
+    """The ids of the processes that work in a folder or below."""
     processes = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it ended meanwhile, or is another user's

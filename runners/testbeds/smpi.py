@@ -195,18 +195,6 @@ def hosts(order: Iterable[int]) -> str:
     return "".join(f"node{node}\n" for node in order)
 
 
-def replay(ranks: int, by_size: Sequence[Sequence[float]] = ()) -> List[str]:
-    """The command line that replays `traces`, one on each node, in a folder with `platform.xml` and `hosts`.
-
-    `by_size` is as in `smpirun`. SMPI says at the end what time it is.
-    """
-    return [
-        *_smpirun(ranks, {**_OPTIONS, **_OF_REPLAYS, **_factors(by_size)}),
-        *("--log=smpi_replay.thres:info", "--log=root.app:file:/dev/stdout"),
-        *("-replay", "traces"),
-    ]
-
-
 def smpirun(
     ranks: int, clock: Path, program: Sequence[str], by_size: Sequence[Sequence[float]] = ()
 ) -> List[str]:
@@ -215,21 +203,27 @@ def smpirun(
     `clock` is noclock.so: with it SMPI does not ask the kernel for CPU times that it then ignores. `by_size` has the factors
     of latency and bandwidth from some sizes of message on, from 0 bytes.
     """
-    start, *options = _smpirun(ranks, {**_OPTIONS, **_factors(by_size)})
-    return [start, "-wrapper", f"env LD_PRELOAD={clock}", *options, *program]
+    return _smpirun(ranks, by_size, {}, ["-wrapper", f"env LD_PRELOAD={clock}"], program)
 
 
-def _factors(by_size: Sequence[Sequence[float]]) -> Dict[str, str]:
-    columns = ((1, "smpi/lat-factor"), (2, "smpi/bw-factor")) if by_size else ()
-    return {
-        name: ";".join(f"{row[0]:.0f}:{row[column]}" for row in by_size) for column, name in columns
-    }
+def replay(ranks: int, by_size: Sequence[Sequence[float]] = ()) -> List[str]:
+    """The same that replays `traces`, one on each node. SMPI says at the end what time it is."""
+    said = ("--log=smpi_replay.thres:info", "--log=root.app:file:/dev/stdout")
+    return _smpirun(ranks, by_size, _OF_REPLAYS, [], [*said, "-replay", "traces"])
 
 
-def _smpirun(ranks: int, options: Mapping[str, str]) -> List[str]:
+def _smpirun(
+    ranks: int,
+    by_size: Sequence[Sequence[float]],
+    further: Mapping[str, str],
+    first: Sequence[str],
+    last: Sequence[str],
+) -> List[str]:
+    options = {**_OPTIONS, **further}
+    for column, name in ((1, "smpi/lat-factor"), (2, "smpi/bw-factor")) if by_size else ():
+        options[name] = ";".join(f"{row[0]:.0f}:{row[column]}" for row in by_size)
     return [
-        "smpirun",
-        *("-np", str(ranks), "-hostfile", "hosts", "-platform", "platform.xml"),
+        *("smpirun", *first, "-np", str(ranks), "-hostfile", "hosts", "-platform", "platform.xml"),
         *(f"--cfg={name}:{value}" for name, value in options.items()),
-        "--log=root.thres:warning",
+        *("--log=root.thres:warning", *last),
     ]

@@ -3,10 +3,9 @@
 import os
 import shutil
 
+import daemons
 import nodes
 import pytest
-import slurm
-import sshd
 
 from runners.testbeds import emulated
 
@@ -46,10 +45,10 @@ def cluster(needs):
 @pytest.fixture(scope="module")
 def ssh_config(cluster):
     """Every node serves ssh; the configuration for `ssh -F` on any of them."""
-    return sshd.serve(cluster)
+    return daemons.ssh(cluster)
 
 
 @pytest.fixture(scope="module")
 def real_slurm(cluster):
     """Slurm over the four compute nodes, its controller on the head."""
-    return slurm.start(cluster)
+    return daemons.slurm(cluster)

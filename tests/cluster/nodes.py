@@ -1,7 +1,6 @@
 """Emulated nodes that real daemons take for machines: a network, a hostname, processes and mounts of their own."""
 
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -10,17 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.testbeds import graph, lease, netns, settings
-from runners.testbeds.settings import Shaper
+from runners.testbeds import graph, lease, netns, network
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # Not emulated.py's: what a killed test left is removed by the next one in another way.
 STATES = Path("/run/falloff-cluster")
 EMULATED = tomllib.loads((ROOT / "data/testbeds/emulated.toml").read_text())
-RATES_BIT_S = (1e9, 10e9)  # of two networks: there has to be a wrong one
-
-_RAILS = range(1, len(RATES_BIT_S) + 1)
-_SWITCH = "switch"
+TWO_SWITCHES = {
+    "gige": 1e9,
+    "10gige": 1e10,
+}  # rates [bit/s] of two networks: there has to be a wrong one
 _ITS_OWN = re.compile(
     r"sleep infinity|sshd: .*\[listener\].*|slurmd -N .*|slurmctld|: slurmscriptd|munged .*|ps -e .*"
 )
@@ -68,6 +66,7 @@ class Node:
 class Nodes:
     """Nodes that are up: `head`, where users log in, and `compute`; `shared` is a folder that all of them see."""
 
+    net: network.Network
     shared: Path
     head: Node
     compute: Sequence[Node]
@@ -84,14 +83,18 @@ class Nodes:
     @contextmanager
     def unplugged(self, node: Node) -> Iterator[None]:
         """The node without its cables meanwhile: its processes run on, and nobody reaches it."""
-        number = self.all.index(node) + 1
-        ports = [_port(number, rail) for rail in _RAILS]
-        switch = node.space.with_name(_SWITCH)
-        netns.run([netns.batch("ip", switch, [f"link set {port} down" for port in ports])])
+        number = self.all.index(node)
+
+        def set_cables(way: str) -> None:
+            for switch in TWO_SWITCHES:
+                port, space = self.net.devices(switch)[number], self.net.space(switch)
+                netns.run([netns.batch("ip", space, [f"link set {port} {way}"])])
+
+        set_cables("down")
         try:
             yield
         finally:
-            netns.run([netns.batch("ip", switch, [f"link set {port} up" for port in ports])])
+            set_cables("up")
 
 
 @contextmanager
@@ -102,16 +105,16 @@ def up(compute: int) -> Iterator[Nodes]:
     """
     STATES.mkdir(exist_ok=True)
     inits: list[subprocess.Popen[str]] = []
-    with lease.sigterm_exits(), lease.held(_demolish, STATES) as state:
+    with lease.sigterm_exits(), lease.held(network.demolish, STATES) as state:
         try:
-            numbers = range(1, compute + 2)
-            _wire(state, numbers)
+            net = _wired(state, compute + 1)
             shared = state / "shared"
             shared.mkdir()
-            known = [f"{graph.address(number)} {graph.name(number)}\n" for number in numbers]
+            known = [f"{graph.address(node)} {graph.name(node)}\n" for node in net.graph.nodes]
             (shared / "hosts").write_text("127.0.0.1 localhost\n" + "".join(known))
-            nodes = [_start(state / graph.name(number), shared, inits) for number in numbers]
-            yield Nodes(shared, nodes[-1], nodes[:-1])
+            spaces = map(net.space, map(graph.name, net.graph.nodes))
+            nodes = [_start(space, shared, inits) for space in spaces]
+            yield Nodes(net, shared, nodes[-1], nodes[:-1])
         finally:
             for init in inits:
                 init.kill()
@@ -119,53 +122,20 @@ def up(compute: int) -> Iterator[Nodes]:
                 init.communicate()
 
 
-def _wire(state: Path, numbers: range) -> None:
-    """Make the nodes' namespaces and both networks, each a switch, with addresses and routes on each."""
-    switch, spaces = state / _SWITCH, {number: state / graph.name(number) for number in numbers}
-    netns.create(switch, *spaces.values())
-    lines = [f"link add bridge-{rail} type bridge" for rail in _RAILS] + [
-        f"link set bridge-{rail} up" for rail in _RAILS
-    ]
-    for number, space in spaces.items():
-        for rail in _RAILS:
-            own = _port(number, rail)
-            lines.append(f"link add {own} type veth peer name eth{rail - 1} netns {space}/net")
-            lines.append(f"link set {own} master bridge-{rail} up")
-    netns.run([netns.batch("ip", switch, lines)])
-    for space in spaces.values():
-        settings.write(space, settings.tcp_sysctls(EMULATED["tcp"]))
-    netns.run([netns.batch("ip", space, _attachments(number)) for number, space in spaces.items()])
-    shapers = {
-        rail: Shaper(rate, 1500, super_packets=True).qdisc
-        for rail, rate in zip(_RAILS, RATES_BIT_S)
+def _wired(state: Path, nodes: int) -> network.Network:
+    """So many nodes on two switches, with addresses and routes on each."""
+    numbers = list(range(1, nodes + 1))
+    table = {
+        "mtu": 1500,
+        "switches": dict.fromkeys(TWO_SWITCHES, 1500),
+        "links": [
+            {"from": numbers, "to": switch, "rate_bit_s": rate}
+            for switch, rate in TWO_SWITCHES.items()
+        ],
     }
-    ports = [
-        f"qdisc replace dev {_port(n, rail)} root {shapers[rail]}"
-        for n in numbers
-        for rail in _RAILS
-    ]
-    ends = [f"qdisc replace dev eth{rail - 1} root {shapers[rail]}" for rail in _RAILS]
-    netns.run(
-        [
-            netns.batch("tc", switch, ports),
-            *(netns.batch("tc", space, ends) for space in spaces.values()),
-        ]
-    )
-
-
-def _port(node: int, rail: int) -> str:
-    """The switches' interface opposite a node's."""
-    return f"{graph.name(node)}-{rail}"
-
-
-def _attachments(node: int) -> list[str]:
-    """What gives a node an address and a route on each network."""
-    lines = ["link set lo up"]
-    for rail in _RAILS:
-        device, own = f"eth{rail - 1}", graph.address(node, rail)
-        lines += [f"address add {own}/24 dev {device} noprefixroute", f"link set {device} up"]
-        lines.append(f"route add {graph.subnet(rail)} dev {device} src {own}")
-    return lines
+    net = network.build(state, table, lambda tool: tool)
+    net.configure(EMULATED["tcp"], EMULATED["offloads"], 1500, graph.Way(graph.EACH_LINK))
+    return net
 
 
 def _start(space: Path, shared: Path, inits: "list[subprocess.Popen[str]]") -> Node:
@@ -181,8 +151,3 @@ def _start(space: Path, shared: Path, inits: "list[subprocess.Popen[str]]") -> N
     if inits[-1].stdout.readline() != "ready\n":
         raise RuntimeError(f"{space.name} did not come up")
     return Node(space.name, space, inits[-1])
-
-
-def _demolish(state: Path) -> None:
-    netns.release(state)
-    shutil.rmtree(state)

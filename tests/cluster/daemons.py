@@ -1,11 +1,67 @@
-"""A real Slurm on emulated nodes: munge and slurmctld on the head, a slurmd on every compute node."""
+"""Real daemons on emulated nodes: OpenSSH servers and a Slurm, with munge and slurmctld on the head.
+
+Keys are made for the test: nobody's own keys or settings are read or changed.
+"""
 
 import os
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from nodes import Node, Nodes
-from waiting import until
+from user import until
+
+from runners.testbeds import netns
+
+_KEYGEN = ["ssh-keygen", "-q", "-t", "ed25519", "-N", ""]
+
+_SERVER = """\
+HostKey {folder}/host
+AuthorizedKeysFile {folder}/user.pub
+PubkeyAuthentication yes
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UsePAM no
+PermitRootLogin prohibit-password
+PidFile none
+# The tests run as root, as whom mpirun otherwise refuses.
+SetEnv OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+"""
+
+_CLIENT = """\
+Host *
+    IdentityFile {folder}/user
+    IdentitiesOnly yes
+    UserKnownHostsFile {folder}/known_hosts
+    GlobalKnownHostsFile /dev/null
+    StrictHostKeyChecking yes
+"""
+
+
+def ssh(nodes: Nodes) -> Path:
+    """Start a server on every node, to end with it; the configuration file for clients, as in `ssh -F FILE`.
+
+    Every node has the same host key, and it is known under their names and addresses.
+    """
+    folder = nodes.shared / "ssh"
+    folder.mkdir()
+    for key in ("host", "user"):
+        subprocess.run([*_KEYGEN, "-C", key, "-f", str(folder / key)], check=True)
+    names = ",".join([*(node.name for node in nodes.all), "10.81.*"])
+    (folder / "known_hosts").write_text(f"{names} {(folder / 'host.pub').read_text()}")
+    server, client = folder / "sshd_config", folder / "config"
+    server.write_text(_SERVER.format(folder=folder))
+    client.write_text(_CLIENT.format(folder=folder))
+    for node in nodes.all:
+        # An absolute path, because sshd starts itself anew for each connection.
+        done = node.run(
+            ["/usr/sbin/sshd", "-f", str(server), "-E", str(folder / f"{node.name}.log")]
+        )
+        assert done.returncode == 0, done.stderr
+    for node in nodes.all:
+        until(lambda: 22 in netns.listening(node.space), f"sshd of {node.name} listens")
+    return client
+
 
 # What a user of the cluster has: jobs inherit it. The tests run as root, as whom mpirun otherwise refuses.
 ENVIRONMENT = {
@@ -80,14 +136,6 @@ class Slurm:
         )
         return self.job_state(job)
 
-    def submit(self, folder: Path, script: str) -> str:
-        """Submit shell lines as a job on all nodes; `out` and `err` in its `folder` have what it prints."""
-        folder.mkdir(exist_ok=True)
-        (folder / "job").write_text(
-            f"#!/bin/sh\n#SBATCH -N {len(self.nodes.compute)} -o out -e err\n{script}\n"
-        )
-        return self.ask("sbatch", "--parsable", f"--chdir={folder}", str(folder / "job"))
-
     def start_slurmd(self, node: Node) -> None:
         """Start the daemon of a compute node, on which it has none."""
         _daemon(node, ["slurmd", "-N", node.name], self.environment)
@@ -98,7 +146,7 @@ class Slurm:
         assert done.returncode == 0, done.stderr
 
 
-def start(nodes: Nodes) -> Slurm:
+def slurm(nodes: Nodes) -> Slurm:
     """Start the daemons, each to end with its node, and return when all compute nodes are idle."""
     folder = nodes.shared / "slurm"
     for place in ("munge", "state", *(f"spool/{node.name}" for node in nodes.compute)):
@@ -109,13 +157,13 @@ def start(nodes: Nodes) -> Slurm:
     )
     (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
     (folder / "topology.conf").write_text(f"SwitchName=bridge Nodes={compute}\n")
-    slurm = Slurm(nodes, {**ENVIRONMENT, "SLURM_CONF": str(folder / "slurm.conf")})
+    up = Slurm(nodes, {**ENVIRONMENT, "SLURM_CONF": str(folder / "slurm.conf")})
     _munge(nodes.head, folder / "munge")
-    _daemon(nodes.head, ["slurmctld"], slurm.environment)
+    _daemon(nodes.head, ["slurmctld"], up.environment)
     for node in nodes.compute:
-        slurm.start_slurmd(node)
-    until(lambda: set(slurm.states().values()) == {"idle"}, "all nodes of Slurm are idle")
-    return slurm
+        up.start_slurmd(node)
+    until(lambda: set(up.states().values()) == {"idle"}, "all nodes of Slurm are idle")
+    return up
 
 
 def _munge(head: Node, folder: Path) -> None:
@@ -123,13 +171,7 @@ def _munge(head: Node, folder: Path) -> None:
     folder.chmod(0o755)
     (folder / "key").write_bytes(os.urandom(1024))
     (folder / "key").chmod(0o600)
-    files = {
-        "key-file": "key",
-        "socket": "socket",
-        "pid-file": "pid",
-        "log-file": "log",
-        "seed-file": "seed",
-    }
+    files = {f"{name}-file": name for name in ("key", "pid", "log", "seed")} | {"socket": "socket"}
     # --force: its user is root, and its folder not the system's.
     _daemon(
         head,

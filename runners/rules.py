@@ -1,0 +1,63 @@
+"""How a table of a description should be: a rule for each key, and what is wrong with it, a sentence each."""
+
+import re
+from typing import Any, Callable, Iterable, List, Mapping, Tuple
+
+from runners.record import unknown_key
+
+# Whether a value is as it should be, and how it should be, in words.
+Rule = Tuple[Callable[[Any], bool], str]
+
+# In a table of rules these stand for all other keys: any, or those of letters, digits and _.
+EACH, WORD = "each", "word"
+
+ANYTHING: Rule = (lambda value: True, "")
+TABLE: Rule = (lambda value: isinstance(value, dict), "a table")
+
+
+def text(pattern: str, meaning: str) -> Rule:
+    """A text that the pattern matches as a whole."""
+    return lambda value: isinstance(value, str) and bool(re.fullmatch(pattern, value)), meaning
+
+
+def listing(rule: Rule, meaning: str) -> Rule:
+    """A list of what the rule wants."""
+    return lambda value: isinstance(value, list) and all(map(rule[0], value)), meaning
+
+
+def number(meaning: str, *kinds: type) -> Rule:
+    """A number above 0 of one of these kinds."""
+    return lambda value: type(value) in kinds and value > 0, meaning
+
+
+def one_of(values: Iterable[str]) -> Rule:
+    """One of these words."""
+    known = list(values)
+    return lambda value: value in known, f"one of {', '.join(known)}"
+
+
+COUNT = number("a whole number from 1", int)
+POSITIVE = number("a number above 0", int, float)
+
+
+def checked(
+    rules: Mapping[str, Any], table: Mapping[str, Any], place: str = "", is_whole: bool = True
+) -> List[str]:
+    """The faults of a table by `rules`: a Rule, or a table of such, by key. Keys of the table begin with `place`.
+
+    Where `is_whole`, a key without a rule is a fault.
+    """
+    found = []
+    for key, value in table.items():
+        rule = rules.get(key) or rules.get(EACH) or rules.get(WORD)
+        if WORD in rules and not re.fullmatch(r"\w+", key, re.ASCII):
+            found.append(f"{place}{key} must be a name of letters, digits and _")
+        elif rule is None and is_whole:
+            found.append(unknown_key(place, key, rules))
+        elif isinstance(rule, dict) and isinstance(value, dict):
+            found += checked(rule, value, f"{place}{key}.", is_whole)
+        elif isinstance(rule, dict):
+            found.append(f"{place}{key} must be a table")
+        elif rule and not rule[0](value):
+            found.append(f"{place}{key} = {value!r} must be {rule[1]}")
+    return found
