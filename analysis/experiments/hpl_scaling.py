@@ -141,7 +141,8 @@ def finding(study: Scaling) -> str:
             }
         )
     paragraphs = (
-        [_levels(study) if verdicts else "", *verdicts, _on_one_node(study)],
+        [_levels(study) if verdicts else ""],
+        [*verdicts, _on_one_node(study)],
         [_left_out(study), _host_bound(study)],
         [today],
         [plain(study.dataset.attrs.get("caveat", ""))],

@@ -245,11 +245,11 @@ def over_nodes(study: Table1) -> Figure:
             panels[0].plot([], [], marker=look.marker, label=names[name], **mark)
             for axes in panels[1:]:
                 axes.plot(nodes, constant * at.simulated, marker=look.marker, **mark)
-        panels[0].set_ylabel(f"emulated rate [% of {study.points.share.attrs['of']}]")
+        panels[0].set_ylabel(f"emulated [% of {study.points.share.attrs['of']}]")
         for axes in panels[1:]:
             axes.sharey(panels[0])
             of = "Rpeak" if study.constant else "what the nodes compute"
-            axes.set_ylabel(f"simulated rate [% of {of}]")
+            axes.set_ylabel(f"simulated [% of {of}]")
         if study.constant is not None:
             line = published.smith()["efficiency"]["line"]["value"]
             look = {"color": style.INK, "linewidth": 0.9, "linestyle": "-.", "zorder": 1}
