@@ -1,6 +1,7 @@
 """The command line as a user meets it: readings as JSON, refusals in a line or two, never a traceback."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -145,6 +146,32 @@ def test_every_help_says_the_exit_codes(capsys):
         with pytest.raises(SystemExit):
             main(*command, "--help")
         assert "130 interrupted" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("typed", "among"),
+    [
+        ("run hpl_sc", "hpl_scaling"),
+        ("run hpl_size --testbed smith_", "smith_gige"),
+        ("import iperf", "iperf2 iperf3"),
+        ("import hpl --map pla", "plan.csv"),
+        ("evidence v", "verify"),
+        ("report --preset q", "quick"),
+    ],
+)
+def test_tab_completes(typed, among, tmp_path):
+    """Bash itself answers, after the line that docs/commands.md gives."""
+    (tmp_path / "plan.csv").touch()
+    line = re.search(r"eval .*falloff\)\"", (ROOT / "docs" / "commands.md").read_text())[0]
+    line = line.replace("/path/to/falloff/.venv/bin", str(Path(sys.executable).parent))
+    tab = f'{line}; COMP_LINE="falloff {typed}"; COMP_POINT=${{#COMP_LINE}}; COMP_TYPE=9'
+    script = f'{tab}; _python_argcomplete falloff; echo "${{COMPREPLY[@]}}"'
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert " ".join(sorted(done.stdout.split())) == among, done.stderr
 
 
 def test_a_run_ends_with_its_finding(monkeypatch, tmp_path):
