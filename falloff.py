@@ -81,6 +81,10 @@ def parser() -> argparse.ArgumentParser:
     add = command("run", commands.run, "run a campaign, or what is missing of it")
     add("campaign", nargs="?", default="", help="a name in data/campaigns")
     add("--list", **SWITCH, dest="listed", help="print the campaigns that there are")
+    planned = (
+        "run nothing: print the minutes until it is decided, and how probable that is at each look"
+    )
+    add("--plan", **SWITCH, dest="planned", help=planned)
     add("--testbed", **TESTBED)
     add("--preset", default="full", help="the campaign's stopping rule: quick or full (default)")
     add("--repeats", type=positive, default=0, metavar="K", help="exactly K blocks instead")

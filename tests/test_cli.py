@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,34 @@ def test_fit_and_compare_find_a_power_law(tmp_path):
     assert found["segmented"]["refused"] and found["segmented"]["pooled"] is None
 
 
+def test_plan_says_minutes_and_probabilities(monkeypatch, tmp_path):
+    """The reference was decided with its fourth valid block: so long a plan takes, and by one's own run as long as that took."""
+    monkeypatch.setattr(paths, "RAW", tmp_path)
+
+    def planned(*arguments):
+        said = run("run", "hpl_scaling", "--plan", *arguments).stdout
+        rows = re.findall(r"^ +(\d+) +([\d?]+)((?: +[01]\.\d{3})+)$", said, re.M)
+        return said, {look: (time, [*map(float, odds.split())]) for look, time, odds in rows}
+
+    reference = paths.REFERENCE / "hpl_scaling-scale_model"
+    notes = [*map(json.loads, (reference / "journal.jsonl").read_text().splitlines())]
+    took = (notes[-1]["at"] - notes[0]["at"]) / 60
+    said, rows = planned()
+    assert list(rows) == ["4", "6", "9"] and str(reference) in said
+    assert float(rows["4"][0]) == pytest.approx(took, rel=0.03) and rows["4"][1][0] > 0.99
+    own = tmp_path / "hpl_scaling-scale_model-12345678"
+    shutil.copytree(reference, own)
+    twice = [note | {"seconds": 2 * note.get("seconds", 0)} for note in notes]
+    (own / "journal.jsonl").write_text("\n".join(map(json.dumps, twice)))
+    said, rows = planned()
+    assert float(rows["4"][0]) == pytest.approx(2 * took, rel=0.03) and str(own) in said
+    # Where nothing was run: later looks decide more often, a larger scatter less.
+    said, rows = planned("--testbed", "example_ssh")
+    odds = np.array([probabilities for _, probabilities in rows.values()])
+    assert {time for time, _ in rows.values()} == {"?"} and "--repeats 1" in said
+    assert (np.diff(odds, axis=0) >= 0).all() and (np.diff(odds, axis=1) < 0).all()
+
+
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [
@@ -72,6 +101,8 @@ def test_fit_and_compare_find_a_power_law(tmp_path):
         (("run", "hpl_scalling"), "(did you mean 'hpl_scaling'?)"),
         (("report", "--claims", "--data", "x"), "give one of them"),
         (("report", "--design", "/nonexistent.toml"), "there is no design file 'nonexistent'"),
+        (("run", "hpl_size", "--plan"), "judges no fall over nodes: there is nothing to plan"),
+        (("run", "hpl_paper", "--plan"), "repeats itself: there is nothing to plan"),
         (("run", "nothing"), "there are: fan_out, frame_limits, hpl_"),
         (("run", "hpl_contention", "--testbed", "emulated"), "testbed emulated is no simulated one"),
         (("run", "tcp_mtu", "--testbed", "smith"), "joined by paths, and those of testbed smith are not"),
