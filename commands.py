@@ -201,8 +201,7 @@ def fit_table(model: str | None, file: Path, x: str, y: str, block: str) -> int:
         raise FalloffError(f"all models are compared on blocks: {remedy}")
     curves = [models.find(name) for name in models.names() if name not in _OF_ONE_QUANTITY]
     blocks = tables.blocks(tables.read(file, x, y, block), x, y, block)
-    compared = compare.compare(curves, *blocks)
-    print(json.dumps([comparison.as_json() for comparison in compared], indent=2))
+    print(json.dumps(compare.compare(curves, *blocks), indent=2))
     return 0
 
 
@@ -248,13 +247,14 @@ def compare_samples(
 def make_twin(campaigns: list[str], name: str, figure: Path, fit_only: bool) -> int:
     """Fit a twin to campaigns, write it to data/testbeds, and simulate HPL on it: what was held out, and what if."""
     import experiment
-    from analysis import style, twin, twin_prediction
+    from analysis import style, twin
+    from analysis.experiments import twin as prediction
 
     datasets = experiment.named(campaigns)
     found = twin.fit(datasets)
     for network, reason in found.refused.items():
         print(f"left out: {network}: {reason}".replace("\u00a0", " "), file=sys.stderr)
-    points = None if fit_only else twin_prediction.held_out_points(datasets, found)
+    points = None if fit_only else prediction.held_out_points(datasets, found)
     most = int(points.nodes.max()) if points is not None else 16
     file = experiment.write_twin(name, found, 2 * most, datasets)
     print(twin.text(found).replace("\u00a0", " "))
@@ -262,10 +262,10 @@ def make_twin(campaigns: list[str], name: str, figure: Path, fit_only: bool) -> 
     if points is None:
         return 0
     runs = experiment.simulate_twin(name, found, points)
-    prediction = twin_prediction.predict(found, points, *runs)
-    print(twin_prediction.text(prediction))
+    study = prediction.predict(found, points, *runs)
+    print(prediction.text(study))
     figure.parent.mkdir(parents=True, exist_ok=True)
-    style.save(twin_prediction.draw(prediction), figure)
+    style.save(prediction.draw(study), figure)
     print(f"\nFigure: {figure}")
     return 0
 

@@ -21,10 +21,10 @@ from analysis import (
     paths,
     store,
     twin,
-    twin_prediction,
     wording,
 )
 from analysis.evidence import verify
+from analysis.experiments import twin as prediction
 from analysis.top500_lists import read_folder
 from runners import campaign as engine
 from runners import names as runner_names
@@ -201,7 +201,7 @@ def simulate_twin(
     """The campaigns of a twin, simulated: the held-out points and the what-ifs."""
     machine, simulated = read_testbed(name), []
     between = {key: {"name": key, "short": key, **own} for key, own in machine["networks"].items()}
-    for campaign in twin_prediction.campaigns(found, points, _described("hpl_scaling")["settings"]):
+    for campaign in prediction.campaigns(found, points, _described("hpl_scaling")["settings"]):
         plan = resolve(for_testbed(campaign, machine), machine, between)
         simulated.append(store.read(run_campaign(plan, out)))
     return simulated

@@ -46,15 +46,6 @@ class Change:
         sign = -1 if self.lower_is_better else 1
         return math.exp(sign * self.old.mean()), math.exp(sign * self.new.mean())
 
-    @property
-    def reason(self) -> str:
-        """Why it is undecided, in a few words; else empty."""
-        if self.answer != UNDECIDED:
-            return ""
-        if math.isnan(self.low):
-            return "a single block has no interval"
-        return "neither told from 1 nor shown to lie within the margin, all statements together"
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -104,26 +95,19 @@ def compare(old: Sample, new: Sample, margin: float = change.MARGIN) -> Comparis
     places = {p: [(v is not None, isinstance(v, str), v) for v in levels[p]] for p in common}
     common = sorted(common, key=lambda point: (quantity(point), places[point]))
     label = _labels([*dict.fromkeys([*olds, *news])], {**new.names, **old.names})
-    rows = [(label(point), (point,), olds[point], news[point]) for point in common]
+    rows = [
+        (label(at), (at,), old.units[quantity(at)], quantity(at) in old.lower, olds[at], news[at])
+        for at in common
+    ]
     rows += _contrasts(old, common, olds, news)
-    names, points, old_logs, new_logs = zip(*rows)
-    is_exact = old.evidence == "simulated"
-    found = change.differences(pd.DataFrame(old_logs), pd.DataFrame(new_logs), is_exact)
-    answers, ratios = change.answers(found, margin), np.exp([found.difference, *found.intervals])
+    logs = (pd.DataFrame([row[side] for row in rows]) for side in (-2, -1))
+    found = change.differences(*logs, old.evidence == "simulated")
+    ratios = np.exp([found.difference, *found.intervals]).T.tolist()
     changes = tuple(
-        Change(
-            what=name,
-            points=points[i],
-            unit=old.units[quantity(points[i][0])] if len(points[i]) == 1 else "",
-            lower_is_better=len(points[i]) == 1 and quantity(points[i][0]) in old.lower,
-            old=old_logs[i].to_numpy(),
-            new=new_logs[i].to_numpy(),
-            ratio=float(ratios[0][i]),
-            low=float(ratios[1][i]),
-            high=float(ratios[2][i]),
-            answer=answers[i].item(),
+        Change(*words, before.to_numpy(), after.to_numpy(), *ratio, answer)
+        for (*words, before, after), ratio, answer in zip(
+            rows, ratios, change.answers(found, margin).tolist()
         )
-        for i, name in enumerate(names)
     )
     only_old = tuple(label(point) for point in olds if point not in news)
     only_new = tuple(label(point) for point in news if point not in olds)
@@ -169,7 +153,8 @@ def _contrasts(
         kept = [(log[a] - log[b] - (log[c] - log[d])).dropna() for log in (olds, news)]
         if all(len(blocks) for blocks in kept):  # else no block has all four
             of, against = (sample.names.get(level, str(level)) for level in (one.of, one.against))
-            yield f"{of} / {against}, {one.start} to {one.end} nodes", points, *kept
+            what = f"{of} / {against}, {one.start} to {one.end} nodes"
+            yield what, points, "", False, *kept
 
 
 def _labels(points: Sequence[Point], names: Mapping[str, str]) -> Callable[[Point], str]:

@@ -31,7 +31,10 @@ def text(found: Comparison) -> str:
         noun = "trial" if side.facts else "row"
         lost = f", {counted(side.left_out, noun)} without a value left out" if side.left_out else ""
         lines.append(f"{name}  {side.source}: {side.evidence} evidence{ended}{lost}")
-    lines += ["", *_table(found), "", *_open(found), rule(found)]
+    lines += ["", *_table(found), ""]
+    if undecided := [one.what for one in found.with_answer(UNDECIDED)]:
+        lines.append(f"Undecided: {few(undecided)}. More {found.old.repeats}s would tell.")
+    lines.append(rule(found))
     for name, labels in (("OLD", found.only_old), ("NEW", found.only_new)):
         if labels:
             lines.append(f"Only in {name}: {few(labels)}.")
@@ -69,13 +72,13 @@ def figure(
         for axes, at in ((samples, 100), (changes, 0)):
             axes.axvline(at, color=style.INK, linewidth=0.8)
         for row, one in enumerate(found.changes):
-            for name, look, logs, offset in (
-                ("OLD", _OLD, one.old, -0.17),
-                ("NEW", _NEW, one.new, 0.17),
-            ):
-                relative = 100 * np.exp(logs - one.old.mean())
+            for look, logs, offset in ((_OLD, one.old, -0.17), (_NEW, one.new, 0.17)):
+                relative, rows = (
+                    100 * np.exp(logs - one.old.mean()),
+                    np.full(len(logs), row + offset),
+                )
                 marks = {"color": look.color, "alpha": 0.6, "markersize": 3.5, "mew": 0}
-                rows = np.full(len(logs), row + offset)
+                name = "OLD" if look is _OLD else "NEW"
                 samples.plot(relative, rows, look.marker, label=name, **marks)
             ends = [100 * (end - 1) for end in (one.ratio, one.low, one.high)]
             drawing.interval_across(changes, _LOOKS[one.answer], row, *ends, one.answer)
@@ -101,7 +104,6 @@ def as_data(found: Comparison) -> dict:
         {
             "what": one.what,
             "answer": one.answer,
-            "reason": one.reason,
             "old": one.means[0],
             "new": one.means[1],
             "unit": one.unit,
@@ -164,14 +166,6 @@ def _table(found: Comparison) -> Sequence[str]:
     columns["n"] = [f"{len(one.old)}, {len(one.new)}" for one in found.changes]
     columns["Answer   "] = [one.answer.ljust(9) for one in found.changes]
     return [line.rstrip() for line in pd.DataFrame(columns).to_string(index=False).splitlines()]
-
-
-def _open(found: Comparison) -> Iterator[str]:
-    """Why statements are undecided."""
-    undecided = found.with_answer(UNDECIDED)
-    for reason in dict.fromkeys(one.reason for one in undecided):
-        named = few([one.what for one in undecided if one.reason == reason])
-        yield f"Undecided: {named}: {reason}. More {found.old.repeats}s would tell."
 
 
 def _facts(found: Comparison) -> Iterator[str]:

@@ -55,9 +55,11 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
     outcome = _outcome(points, design)
     judged = points.isel(block=outcome.judged)
     evidence, level = points.evidence.item(), design.one_sided
+    statements = (*design.primary, *design.secondary)
+    falls = [_fall(judged, one) for one in statements]
+    secondary = falls[len(design.primary) :]
     others = within_campaign(
-        [judge(_fall(judged, one), design.margin, evidence, level) for one in design.secondary],
-        level,
+        [judge(fall, design.margin, evidence, level) for fall in secondary], level
     )
     refused = [one for one in outcome.judgements if one.answer == REFUSED]
     if refused:
@@ -66,20 +68,10 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
         None if values is None else judge_control(values, design.margin, level)
         for values in _controls(judged, design, design.secondary)
     ]
-    statements = (*design.primary, *design.secondary)
     verdicts, controls = (*outcome.judgements, *others), (*outcome.controls, *controls)
     return tuple(
-        Contrast(
-            network=one.of,
-            reference=one.against,
-            start=one.start,
-            end=one.end,
-            primary=number < len(design.primary),
-            verdict=verdicts[number],
-            control=controls[number],
-            differences=_fall(judged, one),
-        )
-        for number, one in enumerate(statements)
+        Contrast(one.of, one.against, one.start, one.end, one in design.primary, *found)
+        for one, *found in zip(statements, verdicts, controls, falls)
     )
 
 

@@ -83,14 +83,9 @@ def beowulf() -> dict[str, Any]:
 @cache
 def sources() -> dict[str, dict[str, Any]]:
     """Every source by the name of its file in data/published: author, title, kind, year, short name and more."""
-    tables = {
-        file.stem: _toml(file.name).get("source") for file in sorted(PUBLISHED.glob("*.toml"))
-    }
-    return {
-        name: table
-        for name, table in tables.items()
-        if isinstance(table, dict) and "short" in table
-    }
+    tables = {file.stem: _toml(file.name) for file in sorted(PUBLISHED.glob("*.toml"))}
+    found = {name: table["source"] for name, table in tables.items() if "source" in table}
+    return {name: source for name, source in found.items() if "short" in source}
 
 
 def top500() -> dict[str, Any]:

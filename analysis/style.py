@@ -34,14 +34,6 @@ LOOKS = {
     "noise 1": Look("#8C96C6", "v", ":"),
     "noise 2": Look("#88419D", "D", "--"),
     "noise 3": Look("#4D004B", "o", "-"),
-    # Scenarios of contention in ascending order, of one hue: more contention is darker.
-    "scenario 1": Look("#74C476", "v", ":"),
-    "scenario 2": Look("#238B45", "D", "--"),
-    "scenario 3": Look("#00441B", "P", "-."),
-    # Few, some and most nodes, of one hue: more nodes are darker.
-    "nodes 1": Look("#6BAED6", "v", ":"),
-    "nodes 2": Look("#2171B5", "D", "--"),
-    "nodes 3": Look("#08306B", "o", "-"),
     # Ways of using two links.
     "one_link": Look("#6E6E6E", "^", ":"),
     "ecmp_layer2": Look("#E69F00", "v", "-."),
@@ -74,10 +66,6 @@ LOOKS = {
     "bonded": Look("#E69F00", "v", (0, (6, 1, 1, 1, 1, 1))),
     "bonded_switch": Look("#CC79A7", "^", ":"),
     "bonded_shared": Look("#6E6E6E", "X", (0, (8, 2))),
-    # Ways of predicting HPL.
-    "analytic": Look("#56B4E9", "P", (0, (6, 1, 1, 1, 1, 1))),
-    "by blocks": Look("#CC79A7", "X", (0, (8, 2))),
-    "simulated": Look("#009E73", "D", "-"),
     # Patterns of traffic.
     "nearest_neighbour": Look("#009E73", "D", "-"),
     "permutation": Look("#0072B2", "s", "--"),

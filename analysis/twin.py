@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from scipy import stats
 
@@ -41,25 +42,33 @@ class Value:
         """All three, multiplied."""
         return Value(self.value * factor, self.low * factor, self.high * factor)
 
+    def __str__(self) -> str:
+        return estimate(self.value, self.low, self.high)
+
 
 @dataclass(frozen=True)
 class Piece:
-    """The time of messages from `start` bytes on: `offset` [s] + `per_byte` [s/B] times the size.
+    """The time of messages of these `sizes` [B]: `offset` [s] + `per_byte` [s/B] times the size, and the sum of its squared
+    relative errors.
 
     Beyond the first piece the offset may be below 0: what fits into a shaper's burst passes at once.
     """
 
-    start: float
-    offset: float
-    per_byte: float
+    sizes: Sequence[int]
+    offset: Value
+    per_byte: Value
+    squares: float
+
+    def at(self, size: float) -> float:
+        """The time of a message [s]."""
+        return self.offset.value + self.per_byte.value * size
 
 
 @dataclass(frozen=True)
 class Link:
     """A network as its messages show it: `latency` [s], `bandwidth` [B/s] of long messages, the pieces of the fitted curve.
 
-    `misfit` is the largest part by which a mean time differs from the fitted one; `sizes` [B] are those measured, over
-    `blocks`. `load` are the latency's factors by the number of nodes that exchange messages at once, empty where long
+    `misfit` is the largest part by which a mean time differs from the fitted one; `sizes` [B] are those measured. `load` are the latency's factors by the number of nodes that exchange messages at once, empty where long
     messages show none.
     """
 
@@ -68,7 +77,6 @@ class Link:
     pieces: tuple[Piece, ...]
     misfit: float
     sizes: tuple[int, ...]
-    blocks: int
     load: Mapping[int, float]
 
 
@@ -97,14 +105,15 @@ def fit(datasets: Sequence[xr.Dataset]) -> Twin:
         )
     _require_one_cluster(datasets)
     rate, source = _compute_rate(datasets)
-    links, refused = {}, {}
-    for network, times in _messages(datasets).items():
+    links, refused, times = {}, {}, _times(datasets)
+    for network, alone in times[times.pairs == 1].groupby("network", sort=False):
         if not network:
             raise FalloffError(
                 "of some messages the network is not known: import them with --set interconnect=NAME"
             )
         try:
-            links[network] = _link(times, _under_load(datasets, network))
+            by_size = alone.groupby("bytes").time.apply(list).to_dict()
+            links[network] = _link(by_size, _under_load(times[times.network == network]))
         except FalloffError as reason:
             refused[network] = str(reason)
     if not links:
@@ -153,59 +162,39 @@ def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
 
 
 def _mean(values: np.ndarray) -> Value:
-    mean, _, low, high = map(float, t_interval(values))
+    mean, low, high = map(float, t_interval(values))
     return Value(mean, low, high) if math.isfinite(low) else Value(mean, mean, mean)
 
 
-def _messages(datasets: Sequence[xr.Dataset]) -> dict[str, dict[int, list[float]]]:
-    """Times of a message one way [s] with one pair at a time: a list of blocks by size, by network."""
-    found: dict[str, dict[int, list[float]]] = {}
-    for dataset in datasets:
-        for (network, size, pairs), times in _token_times(dataset).items():
-            if pairs == 1:
-                found.setdefault(network, {}).setdefault(size, []).extend(times)
-        trials = _points(dataset, "message_time")  # of OSU and IMB: each file is a block
-        for at in range(trials.sizes["trial"]):
-            trial = trials.isel(trial=at)
-            sizes = found.setdefault(trial.interconnect.item(), {})
-            for size, time in zip(trial.message_size.values, trial.message_time.values):
-                if np.isfinite(time) and time > 0:
-                    sizes.setdefault(int(size), []).append(float(time))
-    return found
+def _times(datasets: Sequence[xr.Dataset]) -> pd.DataFrame:
+    """Times of messages one way [s], a row a block: by `campaign`, `network`, `bytes` and `pairs` at once.
+
+    Of tokens it is half of the median round trip, mean over pairs and runs; each file of OSU and IMB is a block.
+    """
+    rows: list[tuple] = []
+    for campaign, dataset in enumerate(datasets):
+        tokens, files = (_points(dataset, name) for name in ("token_round_trip", "message_time"))
+        time = tokens.token_round_trip.sel(quantile=0.5).mean(["pair", "run"]) / 2
+        columns = (tokens.interconnect, tokens.token_bytes, tokens.pairs, time)
+        rows += ((campaign, *row) for row in zip(*(column.values.tolist() for column in columns)))
+        columns = (files.interconnect, files.message_size, files.message_time)
+        for network, sizes, times in zip(*(column.values.tolist() for column in columns)):
+            rows += ((campaign, network, size, 1, each) for size, each in zip(sizes, times))
+    table = pd.DataFrame(rows, columns=["campaign", "network", "bytes", "pairs", "time"])
+    return table[table.time > 0].astype({"bytes": int, "pairs": int, "time": float})
 
 
-def _token_times(dataset: xr.Dataset) -> dict[tuple[str, int, int], list[float]]:
-    """Half of the median round trip [s], mean over pairs and runs of each block, by network, size and pairs at once."""
-    trials, found = _points(dataset, "token_round_trip"), {}
-    times = trials.token_round_trip.sel(quantile=0.5).mean(["pair", "run"]) / 2
-    networks, sizes, pairs = (
-        trials[name].values.tolist() for name in ("interconnect", "token_bytes", "pairs")
-    )
-    for network, size, count, time in zip(networks, sizes, pairs, times.values.tolist()):
-        found.setdefault((network, int(size), int(count)), []).append(time)
-    return found
-
-
-def _under_load(datasets: Sequence[xr.Dataset], network: str) -> dict[int, float]:
+def _under_load(times: pd.DataFrame) -> dict[int, float]:
     """The latency's factors by nodes at once, against one pair; empty unless long messages are slowed down, too.
 
     Where a link spaces its messages out, they meet less often in what they share than a benchmark's short ones do.
     """
-    for dataset in datasets:
-        times = {
-            (size, pairs): float(np.mean(blocks))
-            for (name, size, pairs), blocks in _token_times(dataset).items()
-            if name == network
-        }
-        counts = sorted({pairs for _, pairs in times})
-        sizes = sorted({size for size, _ in times})
-        if len(counts) < 2 or len(times) < len(counts) * len(sizes) or counts[0] != 1:
-            continue
-        factors = {
-            size: [times[size, pairs] / times[size, 1] for pairs in counts] for size in sizes
-        }
-        if max(factors[sizes[-1]]) > 1 + LOADED:
-            return {2 * pairs: factor for pairs, factor in zip(counts, factors[sizes[0]])}
+    for _, of_campaign in times.groupby("campaign"):
+        means = of_campaign.pivot_table("time", "bytes", "pairs")
+        if len(means.columns) > 1 and 1 in means and means.notna().all(axis=None):
+            factors = means.div(means[1], axis=0)
+            if factors.iloc[-1].max() > 1 + LOADED:
+                return {2 * pairs: factor for pairs, factor in factors.iloc[0].items()}
     return {}
 
 
@@ -216,86 +205,64 @@ def _link(times: Mapping[int, Sequence[float]], load: Mapping[int, float]) -> Li
         raise FalloffError(
             f"messages of {len(sizes)} sizes, {LEAST_SIZES} are needed: measure more sizes"
         )
-    parts, fits = _split(sizes, times)
-    fitted = {
-        size: line[0] + line[1] * size for part, (line, _) in zip(parts, fits) for size in part
-    }
+    pieces = _split(sizes, times)
+    fitted = {size: piece.at(size) for piece in pieces for size in piece.sizes}
     misfit = max(abs(np.mean(times[size]) / fitted[size] - 1) for size in sizes)
-    latency, per_byte = _ends(fits[0], 0), _ends(fits[-1], 1)
+    latency, per_byte = pieces[0].offset, pieces[-1].per_byte
     longest = byte_size(sizes[-1])
     if min(latency.value, per_byte.value) <= 0 or misfit > MISFIT:
         raise FalloffError(
             f"a line by size, also one of {MOST_PIECES} pieces, misses a mean time by {percent(misfit, 0)} "
             f"({percent(MISFIT, 0)} is allowed): is the network shared, or a size measured wrongly?"
         )
-    share = max(latency.value, fits[-1][0][0]) / fitted[sizes[-1]]
+    share = max(latency.value, pieces[-1].offset.value) / fitted[sizes[-1]]
     if share > LATENCY_SHARE:
         raise FalloffError(
             f"its longest message, {longest}, waits {percent(share, 0)} of its time for the latency: measure longer ones"
         )
-    if (per_byte.high - per_byte.low) / 2 > HALF_WIDTH * per_byte.value:
-        known = percent((per_byte.high - per_byte.low) / 2 / per_byte.value, 0)
+    half = (per_byte.high - per_byte.low) / 2 / per_byte.value
+    if half > HALF_WIDTH:
         raise FalloffError(
-            f"its bandwidth is known to ±{known} only (±{percent(HALF_WIDTH, 0)} is allowed): run more blocks"
+            f"its bandwidth is known to ±{percent(half, 0)} only (±{percent(HALF_WIDTH, 0)} is allowed): run more blocks"
         )
-    starts = [0.0] + [
-        math.sqrt(max(before[-1], 1) * behind[0]) for before, behind in itertools.pairwise(parts)
-    ]
-    return Link(
-        latency=latency,
-        bandwidth=Value(1 / per_byte.value, 1 / per_byte.high, 1 / per_byte.low),
-        pieces=tuple(Piece(start, *line) for start, (line, _) in zip(starts, fits)),
-        misfit=float(misfit),
-        sizes=tuple(sizes),
-        blocks=min(map(len, times.values())),
-        load=load,
-    )
+    bandwidth = Value(1 / per_byte.value, 1 / per_byte.high, 1 / per_byte.low)
+    return Link(latency, bandwidth, tuple(pieces), float(misfit), tuple(sizes), load)
 
 
-def _split(sizes: Sequence[int], times: Mapping[int, Sequence[float]]):
-    """The fewest pieces that follow the times, else the most that the sizes carry, and the lines of each."""
+def _split(sizes: Sequence[int], times: Mapping[int, Sequence[float]]) -> list[Piece]:
+    """The fewest pieces that follow the times, else the most that the sizes carry."""
+    most = max(map(len, times.values()))
+    table = np.array([[*times[size], *[np.nan] * (most - len(times[size]))] for size in sizes]).T
     for count in range(1, min(MOST_PIECES, (len(sizes) - 1) // 2) + 1):
-        best = None
-        for breaks in itertools.combinations(range(1, len(sizes)), count - 1):
-            borders = [0, *breaks, len(sizes)]
-            parts = [sizes[start:end] for start, end in itertools.pairwise(borders)]
-            if min(map(len, parts)) < 2:
-                continue
-            fits = [_line(part, times) for part in parts]
-            squares = sum(fit_of[2] for fit_of in fits)
-            if best is None or squares < best[0]:
-                best = squares, parts, [fit_of[:2] for fit_of in fits]
-        _, parts, fits = best
-        most = max(map(len, times.values()))
-        ratios = np.full((most, len(sizes)), np.nan)
-        lines = [line for part, (line, _) in zip(parts, fits) for _ in part]
-        for at, (size, line) in enumerate(zip(sizes, lines)):
-            ratios[: len(times[size]), at] = np.array(times[size]) / (line[0] + line[1] * size)
-        if follows(ratios, np.ones(len(sizes)), 2 * count):
+        choices = (
+            [sizes[start:end] for start, end in itertools.pairwise([0, *breaks, len(sizes)])]
+            for breaks in itertools.combinations(range(1, len(sizes)), count - 1)
+        )
+        possible = [
+            [_line(part, times) for part in parts] for parts in choices if min(map(len, parts)) > 1
+        ]
+        best = min(possible, key=lambda pieces: sum(piece.squares for piece in pieces))
+        fitted = [piece.at(size) for piece in best for size in piece.sizes]
+        if follows(table / fitted, np.ones(len(sizes)), 2 * count):
             break
-    return parts, fits
+    return best
 
 
-def _line(part: Sequence[int], times: Mapping[int, Sequence[float]]):
-    """Least squares of relative errors: (offset [s], per byte [s/B]), the half widths of both, the sum of squares."""
+def _line(part: Sequence[int], times: Mapping[int, Sequence[float]]) -> Piece:
+    """Least squares of relative errors."""
     size = np.array([size for size in part for _ in times[size]], float)
     time = np.concatenate([times[size] for size in part])
-    rows = np.column_stack([1 / time, size / time])
-    scale = np.abs(rows).max(axis=0)
-    inverse = np.linalg.pinv((rows / scale).T @ (rows / scale)) / np.outer(scale, scale)
-    line = inverse @ rows.sum(axis=0)
-    squares, free = float(((rows @ line - 1) ** 2).sum()), len(time) - 2
-    half = (
-        stats.t.ppf(0.975, free) * np.sqrt(np.diag(inverse) * squares / free)
-        if free
-        else np.zeros(2)
+    free, half = len(time) - 2, np.zeros(2)
+    line = np.polyfit(size, time, 1, w=1 / time)
+    if free:
+        _, covariance = np.polyfit(size, time, 1, w=1 / time, cov=True)
+        half = stats.t.ppf(0.975, free) * np.sqrt(np.diag(covariance))
+    squares = float(((np.polyval(line, size) / time - 1) ** 2).sum())
+    per_byte, offset = (
+        Value(value, max(value - width, 1e-3 * value), value + width)
+        for value, width in zip(line.tolist(), half.tolist())
     )
-    return tuple(line.tolist()), tuple(half.tolist()), squares
-
-
-def _ends(fitted, which: int) -> Value:
-    value, half = fitted[0][which], fitted[1][which]
-    return Value(value, max(value - half, value * 1e-3), value + half)
+    return Piece(part, offset, per_byte, squares)
 
 
 def what_ifs(link: Link, name: str, short: str, nodes: int) -> dict[str, tuple[str, dict]]:
@@ -304,23 +271,35 @@ def what_ifs(link: Link, name: str, short: str, nodes: int) -> dict[str, tuple[s
     tree = {
         "nodes_per_edge": port,
         "uplinks": max(1, port // 2),
-        "uplink_bandwidth": link.bandwidth.value,
+        "uplink_bandwidth": float(f"{link.bandwidth.value:.6g}"),
         "edges_per_card": 1000,
     }
-    return {
-        f"{name}_twice_bandwidth": (
-            f"{short}, twice the bandwidth",
-            {"bandwidth": link.bandwidth.times(2)},
-        ),
-        f"{name}_half_latency": (
-            f"{short}, half the latency",
-            {"latency": link.latency.times(0.5)},
-        ),
-        f"{name}_tree": (
-            f"{short}, switches of {port} nodes, 2:1 oversubscribed",
-            {"tree": tree},
-        ),
-    }
+    changes = (
+        ("twice_bandwidth", "twice the bandwidth", {"bandwidth": link.bandwidth.times(2)}),
+        ("half_latency", "half the latency", {"latency": link.latency.times(0.5)}),
+        ("tree", f"switches of {port} nodes, 2:1 oversubscribed", {"tree": tree}),
+    )
+    return {f"{name}_{key}": (f"{short}, {words}", changed) for key, words, changed in changes}
+
+
+ASSUMED = "assumed: one rate, whatever the shape; `falloff doctor --rates` measures it"
+DESCRIPTION = """\
+# A twin of a cluster, fitted by `falloff twin` to campaigns {campaigns} ({evidence} evidence).
+# low and high are the ends of a 95 % interval over the blocks. HPL on several nodes was not read.
+name = "{name}"
+kind = "simulated"
+nodes = {nodes}
+runners = ["hpl"]
+blocks = 1                      # a simulation repeats itself exactly
+interconnects = {networks}
+
+[settings]
+THRESHOLD = -1.0                # nothing is computed, so nothing can be checked
+timeout_s = 1800
+
+[rates]
+{rates}
+"""
 
 
 def description(twin: Twin, name: str, nodes: int, shorts: Mapping[str, str]) -> str:
@@ -328,27 +307,10 @@ def description(twin: Twin, name: str, nodes: int, shorts: Mapping[str, str]) ->
     networks = {}
     for network, link in twin.links.items():
         short = shorts.get(network, network)
-        networks[network] = short, link, {}
-        for other, (words, changed) in what_ifs(link, network, short, nodes // 2).items():
-            networks[other] = words, link, changed
-    lines = [
-        f"# A twin of a cluster, fitted by `falloff twin` to campaigns {listed(twin.campaigns)} ({twin.evidence} evidence).",
-        "# low and high are the ends of a 95 % interval over the blocks. HPL on several nodes was not read.",
-        f'name = "{name}"',
-        'kind = "simulated"',
-        f"nodes = {nodes}",
-        'runners = ["hpl"]',
-        "blocks = 1                      # a simulation repeats itself exactly",
-        f"interconnects = {json.dumps(list(networks))}",
-        "",
-        "[settings]",
-        "THRESHOLD = -1.0                # nothing is computed, so nothing can be checked",
-        "timeout_s = 1800",
-        "",
-        "[rates]",
-        _entry("dgemm_flop_s", twin.rate, "flop/s", f"fitted: {twin.rate_source}"),
-    ]
-    assumed = "assumed: one rate, whatever the shape; `falloff doctor --rates` measures it"
+        others = what_ifs(link, network, short, nodes // 2)
+        for other, (words, changed) in {network: (short, {}), **others}.items():
+            networks[other] = _network(other, words, link, changed)
+    rates = [_entry("dgemm_flop_s", twin.rate, "flop/s", f"fitted: {twin.rate_source}")]
     for rate, value, unit in (
         ("dgemm_k_half", 0.0, "elements"),
         ("dgemm_mn_half", 0.0, "elements"),
@@ -357,47 +319,54 @@ def description(twin: Twin, name: str, nodes: int, shorts: Mapping[str, str]) ->
         ("core_byte_s", math.inf, "B/s"),
         ("strided_s", 0.0, "s"),
     ):
-        lines.append(_entry(rate, Value(value, value, value), unit, assumed))
-    for network, (words, link, changed) in networks.items():
-        source = f"what if: {words}" if changed else _source(link)
-        lines += ["", f"[networks.{network}]", f"short = {json.dumps(words, ensure_ascii=False)}"]
-        lines += [f"[network.{network}]"]
-        lines.append(_entry("bandwidth", changed.get("bandwidth", link.bandwidth), "B/s", source))
-        lines.append(_entry("latency", changed.get("latency", link.latency), "s", source))
-        rows = by_size(link)
-        if len(rows) > 1:
-            lines.append(
-                f"by_size = {json.dumps(rows)}    # from [B], factors of latency and bandwidth"
-            )
-        if link.load:
-            load = [[nodes, round(factor, 4)] for nodes, factor in link.load.items()]
-            lines.append(f"load = {json.dumps(load)}    # nodes at once, factor of the latency")
-        if "tree" in changed:
-            lines += [f"[network.{network}.tree]"]
-            lines += [f"{key} = {value!r}" for key, value in changed["tree"].items()]
+        rates.append(_entry(rate, Value(value, value, value), unit, ASSUMED))
+    head = DESCRIPTION.format(
+        campaigns=listed(twin.campaigns),
+        evidence=twin.evidence,
+        name=name,
+        nodes=nodes,
+        networks=json.dumps(list(networks)),
+        rates="\n".join(rates),
+    )
+    return head + "".join(networks.values())
+
+
+def _network(name: str, words: str, link: Link, changed: Mapping) -> str:
+    sizes = f"{byte_size(link.sizes[0])} to {byte_size(link.sizes[-1])}".replace("\u00a0", " ")
+    source = f"fitted: {len(link.sizes)} sizes of message, {sizes}, in {len(link.pieces)} pieces"
+    source = f"what if: {words}" if changed else source
+    lines = ["", f"[networks.{name}]", f"short = {json.dumps(words, ensure_ascii=False)}"]
+    lines.append(f"[network.{name}]")
+    lines.append(_entry("bandwidth", changed.get("bandwidth", link.bandwidth), "B/s", source))
+    lines.append(_entry("latency", changed.get("latency", link.latency), "s", source))
+    rows = by_size(link)
+    if len(rows) > 1:
+        lines.append(
+            f"by_size = {json.dumps(rows)}    # from [B], factors of latency and bandwidth"
+        )
+    if link.load:
+        load = [[nodes, round(factor, 4)] for nodes, factor in link.load.items()]
+        lines.append(f"load = {json.dumps(load)}    # nodes at once, factor of the latency")
+    if "tree" in changed:
+        lines.append(f"[network.{name}.tree]")
+        lines += [f"{key} = {value!r}" for key, value in changed["tree"].items()]
     return "\n".join(lines) + "\n"
 
 
 def by_size(link: Link) -> list[list[float]]:
-    """For each piece its first size [B] and the factors of latency and bandwidth, as the simulator can have them.
+    """For each piece the size from which on it holds [B] and the factors of latency and bandwidth, as the simulator can have them.
 
     An offset below 0 is a burst that an idle link lets pass at once and no latency: the short messages' stays. No message is
     faster than the link.
     """
-    per_byte = 1 / link.bandwidth.value
-    return [
-        [
-            round(piece.start),
-            round(piece.offset / link.latency.value, 4) if piece.offset > 0 else 1.0,
-            round(min(1.0, per_byte / max(piece.per_byte, per_byte)), 4),
-        ]
-        for piece in link.pieces
-    ]
-
-
-def _source(link: Link) -> str:
-    sizes = f"{byte_size(link.sizes[0])} to {byte_size(link.sizes[-1])}".replace("\u00a0", " ")
-    return f"fitted: {len(link.sizes)} sizes of message, {sizes}, in {len(link.pieces)} pieces"
+    per_byte, start, rows = 1 / link.bandwidth.value, 0.0, []
+    for before, piece in zip((None, *link.pieces), link.pieces):
+        if before:
+            start = math.sqrt(max(before.sizes[-1], 1) * piece.sizes[0])
+        waits, slower = piece.offset.value / link.latency.value, piece.per_byte.value
+        latency = round(waits, 4) if waits > 0 else 1.0
+        rows.append([round(start), latency, round(min(1.0, per_byte / max(slower, per_byte)), 4)])
+    return rows
 
 
 def _entry(name: str, value: Value, unit: str, source: str) -> str:
@@ -407,11 +376,12 @@ def _entry(name: str, value: Value, unit: str, source: str) -> str:
 
 def text(twin: Twin) -> str:
     """What was fitted, for a terminal."""
-    lines = [f"A node computes {_range(twin.rate.times(1e-9))} Gflop/s ({twin.rate_source})."]
+    lines = [f"A node computes {twin.rate.times(1e-9)} Gflop/s ({twin.rate_source})."]
     for network, link in twin.links.items():
+        bandwidth, latency = link.bandwidth.times(1e-6), link.latency.times(1e6)
         lines.append(
-            f"{network}: {_range(link.bandwidth.times(1e-6))} MB/s, {_range(link.latency.times(1e6))} µs; {len(link.sizes)} sizes "
-            f"of message in {len(link.pieces)} pieces, at most {percent(link.misfit)} off."
+            f"{network}: {bandwidth} MB/s, {latency} µs; {len(link.sizes)} sizes of message in {len(link.pieces)} pieces, "
+            f"at most {percent(link.misfit)} off."
         )
         if link.load:
             nodes, factor = max(link.load.items())
@@ -419,7 +389,3 @@ def text(twin: Twin) -> str:
                 f"  On {nodes} nodes at once the latency is {number(factor)} times as long."
             )
     return "\n".join(lines)
-
-
-def _range(value: Value) -> str:
-    return estimate(value.value, value.low, value.high)

@@ -73,7 +73,7 @@ def read(name: str, start: int = 0) -> DataSet:
             source=f"https://www.itl.nist.gov/div898/strd/nls/data/LINKS/DATA/{name}.dat",
             function=FUNCTIONS[name],
             bounds={parameter: (-np.inf, np.inf) for parameter in estimates},
-            guess=lambda x, y: {name: np.array([value]) for name, value in starts[start].items()},
+            guess=lambda x, y: starts[start],
         ),
         x=x[0] if len(x) == 1 else np.array(x),
         y=np.log(y) if "log[y]" in text else y,

@@ -1,37 +1,19 @@
 """Synthetic campaigns in the dataset's own schema: planted truth, block effects, noise, faults."""
 
 import json
+import tomllib
 from itertools import product
 
 import numpy as np
 import xarray as xr
 
 from analysis.models.hpl import operations
+from analysis.paths import INTERCONNECTS as INTERCONNECTS_FILE
 from analysis.schema import check, schema
 from runners import payload, token_exchange
 
-INTERCONNECTS = {
-    "gige": {
-        "name": "Gigabit Ethernet",
-        "short": "GigE",
-        "rate_bit_s": 1e9,
-        "mtu": 1500,
-        "source": "synthetic",
-    },
-    "10gige": {
-        "name": "10 Gigabit Ethernet",
-        "short": "10GE",
-        "rate_bit_s": 1e10,
-        "mtu": 1500,
-        "source": "synthetic",
-    },
-    "unshaped": {
-        "name": "unshaped control",
-        "short": "control",
-        "mtu": 1500,
-        "source": "synthetic",
-    },
-}
+KNOWN = tomllib.loads(INTERCONNECTS_FILE.read_text(encoding="utf-8"))
+INTERCONNECTS = ("gige", "10gige", "unshaped")
 GOODPUT = {"gige": 0.94e9, "10gige": 9.2e9, "unshaped": 13.6e9}  # bit/s
 ROUND_TRIP = {"gige": 60e-6, "10gige": 40e-6, "unshaped": 30e-6}  # s
 NODE_RATE = 4.35  # Gflop/s at which a node is paced
@@ -115,120 +97,70 @@ def rate_without_noise(interconnect, n, falls, largest):
 
 
 def from_design(
-    name,
-    design,
-    rate,
-    blocks,
-    noise=0.02,
-    block_effect=0.005,
-    seed=1,
-    failed=(),
-    surveyed=True,
-    **settings,
-):
+    name, design, rate, blocks, noise=0.02, block_effect=0.005, seed=1, failed=(), surveyed=True, **settings
+):  # fmt: skip
     """Blocks of a design whose points have a `rate` [Gflop/s] without noise.
 
     `noise` and `block_effect` are log-scale standard deviations of a run and of a block. `failed` holds
     (block, *levels) of HPL runs without a reading. Further settings, such as a grid, are those of every point.
     """
     random = np.random.default_rng(seed)
-    factors, nodes = design["factors"], design["factors"]["nodes"]
+    factors, largest = design["factors"], max(design["factors"]["nodes"])
     levels = list(product(*factors.values()))
-    trials = _survey(max(nodes)) if surveyed else []
+    trials = _survey(largest) if surveyed else []
     for block in range(1, blocks + 1):
         effect = np.exp(random.normal(0, block_effect))
         for index in random.permutation(len(levels)):
             point = {**settings, **dict(zip(factors, levels[index]))}
             measured = effect * rate(point) * np.exp(random.normal(0, noise))
-            trials.append(
-                _hpl(block, point, measured, max(nodes), (block, *levels[index]) in failed)
-            )
-    return _dataset(name, trials, design)
+            trial = _hpl(block, point, measured, largest)
+            trials.append(trial | (NO_READING if (block, *levels[index]) in failed else {}))
+    node = {"flop_s": 1e9 * NODE_RATE}
+    testbed = {"name": "emulated", "kind": "emulated", "nodes": largest, "node": node}
+    return assembled(name, trials, design, KNOWN, testbed, {"NB": 64, "BCAST": 1, "DEPTH": 1})
 
 
-def _hpl(block, point, rate, largest, failed):
+NO_READING = {"status": "failed", "reason": "planted fault"} | dict.fromkeys(
+    ["hpl_rate", "hpl_time", "hpl_residual", "dgemm_rate"]
+    + [f"hpl_{phase}_time" for phase in ("rfact", "update", "laswp", "ptrsv")],
+    np.nan,
+)
+
+
+def _hpl(block, point, rate, largest):
     n = point["nodes"]
     size = point.get("N", int(48 * np.sqrt(n)) * 64)
     time = operations(size) / rate / 1e9
-    sent = 1.1 * 4 * size**2 * (n - 1) / n
-    trial = {
-        "role": "point",
-        "runner": "hpl",
-        "block": block,
-        "N": size,
-        "NB": 64,
-        "P": 1,
-        "Q": n,
-        **point,
-        "status": "ok",
-        "reason": "",
-        "hpl_rate": rate,
-        "hpl_time": time,
-        "hpl_rfact_time": 0.05 * time,
-        "hpl_update_time": 0.9 * time,
-        "hpl_laswp_time": 0.1 * time,
-        "hpl_ptrsv_time": 0.01 * time,
-        "hpl_residual": 0.004,
-        "wall_time": time + 2,
-        "bytes_sent": _on_nodes(sent, n, largest),
-        "bytes_received": _on_nodes(sent, n, largest),
-        "cpu_time": _on_nodes(time / 10, n, largest),
-    }
+    sent = _on_nodes(1.1 * 4 * size**2 * (n - 1) / n, n, largest)
+    phases = {"rfact": 0.05, "update": 0.9, "laswp": 0.1, "ptrsv": 0.01}
+    trial = {"role": "point", "runner": "hpl", "status": "ok", "reason": "", "block": block}
+    trial |= {"N": size, "NB": 64, "P": 1, "Q": n, **point}
+    trial |= {f"hpl_{phase}_time": part * time for phase, part in phases.items()}
+    trial |= {"hpl_rate": rate, "hpl_time": time, "hpl_residual": 0.004, "wall_time": time + 2}
+    trial |= {"bytes_sent": sent, "bytes_received": sent}
+    trial |= {"cpu_time": _on_nodes(time / 10, n, largest)}
     if "daemon" in point:
         share, frequency = DAEMONS[point["daemon"]]
         charged = _on_nodes(0.9 * time, n, largest)
-        trial |= {
-            "noise": share,
-            "noise_hz": frequency,
-            "pace_charged": charged,
-            "pace_paused": TAKEN * share * charged,
-        }
-    return {**trial, **_no_reading()} if failed else trial
+        paused = TAKEN * share * charged
+        trial |= {"noise": share, "noise_hz": frequency}
+        trial |= {"pace_charged": charged, "pace_paused": paused}
+    return trial
 
 
 def _survey(largest):
-    ring = [(node, node % largest + 1) for node in range(1, largest + 1)]
     trials = []
-    for interconnect, (sender, receiver) in product(INTERCONNECTS, ring):
-        link = {
-            "role": "survey",
-            "block": 0,
-            "interconnect": interconnect,
-            "sender": sender,
-            "receiver": receiver,
-            "status": "ok",
-            "reason": "",
-            "wall_time": 2.0,
-        }
-        trials.append(
-            {**link, "runner": "iperf3", "goodput": GOODPUT[interconnect], "retransmits": 0}
-        )
-        round_trip = ROUND_TRIP[interconnect]
-        trials.append({**link, "runner": "ping", "round_trip_time": round_trip, "ping_loss": 0})
+    for interconnect, node in product(INTERCONNECTS, range(1, largest + 1)):
+        link = {"interconnect": interconnect, "sender": node, "receiver": node % largest + 1}
+        link |= {"role": "survey", "block": 0, "status": "ok", "reason": "", "wall_time": 2.0}
+        goodput = {"runner": "iperf3", "goodput": GOODPUT[interconnect], "retransmits": 0}
+        waited = {"runner": "ping", "round_trip_time": ROUND_TRIP[interconnect], "ping_loss": 0}
+        trials += [link | goodput, link | waited]
     return trials
-
-
-def _no_reading():
-    readings = ("hpl_rate", "hpl_time", "hpl_residual", "dgemm_rate")
-    timers = ("hpl_rfact_time", "hpl_update_time", "hpl_laswp_time", "hpl_ptrsv_time")
-    empty = dict.fromkeys([*readings, *timers], np.nan)
-    return {**empty, "status": "failed", "reason": "planted fault"}
 
 
 def _on_nodes(value, n, largest):
     return np.where(np.arange(largest) < n, value, np.nan)
-
-
-def _dataset(name, trials, design):
-    largest = max(design["factors"]["nodes"])
-    testbed = {
-        "name": "emulated",
-        "kind": "emulated",
-        "nodes": largest,
-        "node": {"flop_s": 1e9 * NODE_RATE},
-    }
-    settings = {"NB": 64, "BCAST": 1, "DEPTH": 1}
-    return assembled(name, trials, design, INTERCONNECTS, testbed, settings)
 
 
 def assembled(name, trials, design, interconnects, testbed, settings):

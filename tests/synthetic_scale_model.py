@@ -6,7 +6,7 @@ from synthetic import of_plan
 import experiment
 from analysis.models.hpl import operations
 
-SHARES = {"gige": 0.76, "10gige": 0.91, "unshaped": 0.93}
+SHARES = {"gige": 0.76, "10gige": 0.91, "unshaped": 0.93, "ideal": 0.95}
 
 
 def run(campaign, share, blocks=3, noise=0.0, preset="full", failed=(), seed=1):

@@ -13,7 +13,7 @@ from runners.testbeds.graph import graph
 NAMES = sorted(file.stem for file in paths.CAMPAIGNS.glob("*.toml"))
 # Their orders are the paper's, which are no multiples of the blocks.
 SIMULATED = (
-    "hpl_paper", "hpl_sensitivity", "hpl_contention", "hpl_beyond", "hpl_agreement", "hpl_surface", "hpl_topology",
+    "hpl_paper", "hpl_sensitivity", "hpl_beyond", "hpl_agreement", "hpl_topology",
 )  # fmt: skip
 HPL = [name for name in NAMES if name.startswith("hpl_")]
 

@@ -104,7 +104,7 @@ def test_plan_says_minutes_and_probabilities(monkeypatch, tmp_path):
         (("run", "hpl_size", "--plan"), "judges no fall over nodes: there is nothing to plan"),
         (("run", "hpl_paper", "--plan"), "repeats itself: there is nothing to plan"),
         (("run", "nothing"), "there are: fan_out, frame_limits, hpl_"),
-        (("run", "hpl_contention", "--testbed", "emulated"), "testbed emulated is no simulated one"),
+        (("run", "hpl_sensitivity", "--testbed", "emulated"), "testbed emulated is no simulated one"),
         (("run", "tcp_mtu", "--testbed", "smith"), "joined by paths, and those of testbed smith are not"),
         (("run", "hpl_scaling", "--testbed", "mars"), "there is no testbed 'mars'"),
         (("run", "hpl_scaling", "--preset", "quck"), "did you mean quick?"),

@@ -45,17 +45,11 @@ def first_block(dataset):
 def lost(dataset):
     """The dataset as if every trial of the design had failed."""
     is_point = dataset.role == "point"
-    numbers = {
-        name: values.where(~is_point)
-        for name, values in dataset.items()
-        if values.dtype.kind == "f"
-    }
-    status, reason = (
-        np.where(is_point, *both) for both in (("failed", dataset.status), ("lost", dataset.reason))
-    )
-    return dataset.assign(numbers).assign(
-        status=dataset.status.copy(data=status), reason=dataset.reason.copy(data=reason)
-    )
+    numbers = {name: one for name, one in dataset.items() if one.dtype.kind == "f"}
+    numbers = {name: values.where(~is_point) for name, values in numbers.items()}
+    status = dataset.status.copy(data=np.where(is_point, "failed", dataset.status))
+    reason = dataset.reason.copy(data=np.where(is_point, "lost", dataset.reason))
+    return dataset.assign(numbers).assign(status=status, reason=reason)
 
 
 REFUSED = ("twin",)  # with a single block: what cannot be fitted predicts nothing
@@ -137,37 +131,23 @@ def test_another_tools_campaign_is_refused(name):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_what_is_shown_says_what_it_rests_on(name):
-    """Each figure names the campaigns and files that `falloff evidence trace` then finds; each statement its own campaign."""
+    """Each figure names the campaigns and files that `falloff evidence trace` then finds; each statement its own campaign,
+    its evidence and its n. What repeats itself has no interval over repeats."""
     told, traced = all_of(name), experiments.traced()
     for figure in told.figures.values():
         found = traced[figure.label]
         assert {*found.campaigns, *found.files} == set(figure.rests_on)
         assert set(found.campaigns) <= set(stored().datasets)
-    assert set(getattr(MODULES[name], "FIGURES", {})) <= {
-        figure.label for figure in told.figures.values()
-    }
+        assert all((paths.DATA / file).exists() for file in found.files)
     assert {finding.experiment for finding in told.findings} == {name}
-    assert {finding.campaign for finding in told.findings} <= set(
-        experiments.campaigns(MODULES[name])
-    )
+    assert {one.campaign for one in told.findings} <= set(experiments.campaigns(MODULES[name]))
     assert len({finding.statement for finding in told.findings}) == len(told.findings)
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_a_finding_has_its_evidence_and_its_n(name):
-    """What scatters says how often it was repeated; what repeats itself has no interval over repeats."""
-    for finding in all_of(name).findings:
-        assert (
-            finding.n > 0
-            and finding.n_of
-            and finding.statement
-            and finding.quantity
-            and finding.unit
-        )
+    for finding in told.findings:
+        assert finding.n > 0 and finding.n_of and finding.statement
+        assert finding.quantity and finding.unit
         assert bool(finding.interval) == bool(finding.interval_kind)
-        assert not (
-            finding.evidence in WITHOUT_SCATTER and finding.n_of == "block" and finding.interval
-        )
+        is_exact = finding.evidence in WITHOUT_SCATTER and finding.n_of == "block"
+        assert not (is_exact and finding.interval)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -211,11 +191,8 @@ def test_every_campaign_is_described_and_stored():
 
 
 def test_every_figure_is_drawn_by_one_experiment():
-    """All labels that can be traced are drawn; all files are there."""
     drawn = [figure.label for name in MODULES for figure in all_of(name).figures.values()]
-    traced = experiments.traced()
-    assert len(drawn) == len(set(drawn)) and {*drawn} == set(traced)
-    assert all((paths.DATA / name).exists() for figure in traced.values() for name in figure.files)
+    assert len(drawn) == len(set(drawn)) and {*drawn} == set(experiments.traced())
 
 
 def test_an_unknown_figure_is_answered_with_those_that_are():

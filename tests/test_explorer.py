@@ -40,7 +40,6 @@ TITLES = {
     "tcp_cost": ("CPU time of all nodes [s]", "MTU [B]"),
     "token_exchange": ("tokens written by all pairs", "pairs of nodes"),
     "topology": ("time until all flows had arrived", "which nodes send to which"),
-    "hpl_surface": ("HPL rate [Gflop/s]", "bandwidth [MB/s]"),
     "hpl_sensitivity": ("efficiency, Rmax / Rpeak [%]", "change to the model"),
 }
 

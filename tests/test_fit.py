@@ -1,4 +1,4 @@
-"""Fits: certified and textbook values, intervals, refusals, fits over blocks, and whether a curve may be drawn."""
+"""Fits: certified and textbook values, intervals, refusals, fits over blocks, models compared, and whether a curve may be drawn."""
 
 import json
 import re
@@ -7,22 +7,24 @@ import warnings
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from command_line import run
+from curves import HPL_X, TRUTHS, noisy
 from scipy import stats
 
+from analysis import models, tables
 from analysis.fitting.adequacy import LEVEL, follows
 from analysis.fitting.block_fit import fit_blocks
+from analysis.fitting.compare import compare
 from analysis.fitting.fit import fit
 from analysis.models import find, names
+from analysis.wire import tcp_payload
 from runners.record import FalloffError
 from tests import nist
 
 NODES = np.array([1.0, 2, 4, 8])
-CONSTANT, POWER_LAW, USL = (find(n) for n in ("constant", "power_law", "universal_scalability"))
-
-
-def noisy(y, part, seed=0):
-    """y with normal noise of the given part of its values."""
-    return y * (1 + np.random.default_rng(seed).normal(0, part, np.shape(y)))
+CONSTANT, POWER_LAW, USL = (find(n) for n in ("constant", "power_law", "usl"))
+CURVES = [CONSTANT, find("amdahl"), POWER_LAW, USL, find("segmented")]
+SIXTEEN = np.array([1.0, 2, 4, 8, 16])
 
 
 @pytest.mark.parametrize("start", [0, 1], ids=["start 1", "start 2"])
@@ -75,11 +77,7 @@ def test_negative_coherency_puts_kappa_on_its_bound_and_says_so():
     assert found.at_bounds == ("kappa",) and found.as_json()["at_bounds"] == ["kappa"]
     assert found.estimates["kappa"] == found.intervals["kappa"][0] == 0 and amdahl.at_bounds == ()
     assert found.estimates == pytest.approx({**amdahl.estimates, "kappa": 0.0}, rel=1e-6)
-
-
-def test_a_parameter_close_to_its_bound_is_not_on_it():
-    """A coherency that noise does not hide is reported, however small."""
-    x = np.repeat(NODES, 6)
+    # A coherency that noise does not hide is reported, however small.
     found = fit(USL, x, noisy(USL.function(x, 4.0, 0.05, 1e-4), 1e-5))
     assert found.at_bounds == () and found.estimates["kappa"] == pytest.approx(1e-4, rel=0.1)
 
@@ -124,33 +122,33 @@ def test_aicc_needs_more_distinct_x_than_parameters_and_one(model, repeats, allo
     assert (found.aicc is not None) == allowed == (not found.aicc_refused)
 
 
+DEGENERATE = [
+    ([], []),
+    ([1], [4]),
+    ([2, 2, 2], [3, 4, 5]),
+    ([1, 2, 4, 8], [4, 8, 16, 32]),
+    ([1, 2, 4, 8], [0, 0, 0, 0]),
+    ([1, 2, 4, 8], [4, -1, 3, 2]),
+    ([1, 2, 4], [4, 7, 13]),
+    ([0, 1, 2, 3], [0, 1, 2, 2.9]),
+    ([-1, 1, 2, 3], [1, 1, 2, 2.9]),
+    ([1, 2, 4, np.inf], [4, 8, 16, 32]),
+    ([1, 2, 4, 8], [1e300, -1e300, 1e300, 1]),
+]
+
+
 @pytest.mark.parametrize("name", names())
-@pytest.mark.parametrize(
-    ("x", "y"),
-    [
-        ([], []),
-        ([1], [4]),
-        ([2, 2, 2], [3, 4, 5]),
-        ([1, 2, 4, 8], [4, 8, 16, 32]),
-        ([1, 2, 4, 8], [0, 0, 0, 0]),
-        ([1, 2, 4, 8], [4, -1, 3, 2]),
-        ([1, 2, 4], [4, 7, 13]),
-        ([0, 1, 2, 3], [0, 1, 2, 2.9]),
-        ([-1, 1, 2, 3], [1, 1, 2, 2.9]),
-        ([1, 2, 4, np.inf], [4, 8, 16, 32]),
-        ([1, 2, 4, 8], [1e300, -1e300, 1e300, 1]),
-    ],
-)
-def test_degenerate_data_give_a_result_or_a_refusal(name, x, y):
+def test_degenerate_data_give_a_result_or_a_refusal(name):
     """Neither a crash nor a warning, and what is not known is null in JSON."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            found = fit(find(name), x, y)
-        except FalloffError as refusal:
-            assert str(refusal)
-        else:
-            json.dumps(found.as_json(), allow_nan=False)
+    for x, y in DEGENERATE:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                found = fit(find(name), x, y)
+            except FalloffError as refusal:
+                assert str(refusal)
+            else:
+                json.dumps(found.as_json(), allow_nan=False)
 
 
 def test_blocks_are_the_unit_of_repetition():
@@ -174,6 +172,96 @@ def test_a_band_is_wider_where_blocks_disagree():
     mean, low, high = fit_blocks(POWER_LAW, NODES, table).band([1, 2, 8], "rate")
     assert np.all(low <= mean) and np.all(mean <= high)
     assert (high - low)[0] < 1e-6 < (high - low)[1] < (high - low)[2]
+
+
+def table(model, blocks, x=SIXTEEN, effect=0.03, noise=0.01, seed=0, truth=None):
+    """Blocks of a model's own curve, each with an effect common to its points, on the log scale."""
+    random = np.random.default_rng(seed)
+    errors = random.normal(0, effect, (blocks, 1)) + random.normal(0, noise, (blocks, x.shape[-1]))
+    return model.function(x, *(truth or TRUTHS[model.name])) * np.exp(errors)
+
+
+def test_the_model_that_made_the_data_is_first():
+    """The best AICc comes first, and predicts the largest configuration best."""
+    found = compare(CURVES, SIXTEEN, table(USL, 8, effect=0.01))
+    assert found[0]["model"] == "universal_scalability"
+    ranked = [one["pooled"]["aicc"] for one in found if one["pooled"] and one["pooled"]["aicc"]]
+    assert len(ranked) >= 4 and ranked == sorted(ranked)
+    errors = {one["model"]: abs(one["held_out"]["error"]) for one in found if one["held_out"]}
+    assert min(errors, key=errors.get) == "universal_scalability" and errors["constant"] > 0.5
+
+
+def test_what_the_data_cannot_carry_is_last_with_its_reason():
+    """Three node counts: nothing is estimated of a breakpoint, and no AICc where it would mean nothing."""
+    found = compare(CURVES, SIXTEEN[:3], table(POWER_LAW, 5, SIXTEEN[:3]))
+    last, law = found[-1], next(one for one in found if one["model"] == "universal_scalability")
+    assert last["model"] == "segmented" and last["refused"] and last["pooled"] is None
+    assert found[0]["model"] == "constant" and found[0]["pooled"]["aicc"] is not None
+    assert law["pooled"]["aicc"] is None and "3 distinct x" in law["pooled"]["aicc_refused"]
+    assert law["held_out"] is None and "at least 3 distinct x" in law["held_out_refused"]
+
+
+def test_error_and_intervals_are_those_over_the_blocks():
+    """Of the constant: the smaller configurations' mean against the largest, geometric over the blocks; t intervals.
+    An incomplete block counts for the pooled fit only. HPL's model takes four quantities of each point."""
+    values = table(CONSTANT, 7)
+    values[6, 1] = np.nan
+    (found,) = compare([CONSTANT], SIXTEEN, values)
+    whole = values[:6]
+    factors = np.log(whole[:, :-1].mean(axis=1) / whole[:, -1])
+    assert found["pooled"]["n"] == 34 and found["held_out"]["blocks"] == 6
+    assert found["held_out"]["error"] == pytest.approx(np.expm1(factors.mean()))
+    expected = np.expm1(stats.t.interval(0.95, 5, factors.mean(), stats.sem(factors)))
+    assert found["held_out"]["interval"] == pytest.approx(expected)
+    means = whole.mean(axis=1)
+    interval = stats.t.interval(0.95, 5, means.mean(), stats.sem(means))
+    assert found["intervals_95"]["c"] == pytest.approx(interval)
+    assert found["interval_kind"] == "t interval over 6 blocks"
+    (hpl,) = compare([find("hpl")], HPL_X, table(find("hpl"), 6, HPL_X))
+    assert hpl["pooled"]["aicc"] is not None and abs(hpl["held_out"]["error"]) < 0.1
+
+
+def test_an_mtu_that_was_left_out_is_predicted():
+    """In at least 17 of 20 campaigns the interval of the error holds 0; with a step above one page it does not."""
+    cost, payloads = find("cpu_cost"), tcp_payload(np.array([576.0, 1500, 6000, 9000, 3000]))
+    hits = 0
+    for seed in range(20):
+        values = table(cost, 8, payloads, 0, 0.03, seed, truth=(0.3e-9, 2e-6))
+        (found,) = compare([cost], payloads, values)
+        low, high = found["held_out"]["interval"]
+        hits += low <= 0 <= high
+    assert hits >= 17
+    (found,) = compare([cost], payloads, np.where(payloads > 4096, 1.3, 1) * values)
+    assert found["held_out"]["interval"][0] > 0
+
+
+def test_an_interval_holds_its_estimate_or_is_refused():
+    """Noise lets a fit run away in some blocks, whose mean is then no estimate; without coherency an interval begins
+    at 0."""
+    noise, kinds = np.random.default_rng(3), []
+    for _ in range(20):
+        rates = SIXTEEN / (1 + 0.03 * (SIXTEEN - 1)) * noise.normal(1, 0.3, (3, 5)).clip(0.05)
+        for one in compare([USL, find("amdahl"), POWER_LAW], SIXTEEN, rates):
+            for name, (low, high) in one["intervals_95"].items():
+                estimate = one["pooled"]["estimates"][name]
+                slack = 2e-6 * max(abs(low), abs(high), abs(estimate))
+                assert low - slack <= estimate <= high + slack
+            kinds.append(one["interval_kind"])
+    assert any("the blocks do not tell it" in kind for kind in kinds)
+    assert any(kind.startswith("t interval") for kind in kinds)
+    (linear,) = compare([USL], SIXTEEN, table(USL, 8, truth=(4.0, 0.05, 0.0)))
+    assert linear["intervals_95"]["kappa"][0] == 0 < linear["intervals_95"]["kappa"][1]
+
+
+@pytest.mark.parametrize(
+    "values", [np.full((3, 5), np.nan), np.zeros((4, 5)), np.tile(2 * SIXTEEN, (4, 1)), [SIXTEEN]]
+)
+def test_degenerate_tables_give_a_result_or_a_refusal(values):
+    """Neither a crash nor a warning: nothing known, nothing measured, no noise, a single block."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for one in compare(CURVES, SIXTEEN, values):
+            assert one["refused"] or one["interval_kind"]
 
 
 X = np.arange(1.0, 8.0)
@@ -207,3 +295,24 @@ def test_close_is_near_enough_without_scatter():
     values = runs(10 + X, 0.001)
     values[2:, 3] = values[:, 6] = np.nan
     assert follows(values, 10 + X, 2)
+
+
+def test_models_have_the_names_that_people_know(tmp_path):
+    """usl, amdahl and hockney work beside the long ones."""
+    assert models.find("usl") is models.find("universal_scalability")
+    assert {models.find(name).name for name in ("Amdahl", "hockney")} == {"amdahl", "hockney"}
+    table = tmp_path / "mine.csv"
+    rows = [f"{n},{100 * n / (1 + 0.05 * (n - 1))}" for n in (1, 2, 4, 8, 16)]
+    table.write_text("nodes,rate\n" + "\n".join(rows) + "\n")
+    fit = json.loads(run("fit", "usl", str(table), "--x", "nodes", "--y", "rate").stdout)
+    assert fit["estimates"]["sigma"] == pytest.approx(0.05, rel=1e-3)
+
+
+def test_a_word_in_a_column_of_numbers_is_named(tmp_path):
+    """With the line and the word."""
+    table = tmp_path / "mine.csv"
+    table.write_text("nodes,rate\n1,10\n2,fast\n4,40\n")
+    done = run("fit", "constant", str(table), "--x", "nodes", "--y", "rate")
+    assert done.returncode == 1 and "'fast' in line 3" in done.stderr
+    with pytest.raises(FalloffError, match="numbers belong"):
+        tables.require_numbers(tables.read(table, "nodes", "rate"), "nodes", "rate")

@@ -7,35 +7,19 @@ from synthetic_studies import blas_campaign
 from analysis.experiments import hpl_blas
 
 
-@pytest.mark.parametrize("factor", [1.5, 2.0, 6.0])
-def test_planted_factor_comes_back(factor):
-    """At every N the factor is the planted one, whatever the block's own speed."""
-    study = hpl_blas.analyse(blas_campaign(blocks=3, factor=factor, noise=0, block_effect=0.2))
-    np.testing.assert_allclose(study.factors.ratio, factor)
-
-
-def test_intervals_hold_the_planted_factor():
-    """Of many noisy campaigns, the 95 % intervals miss few."""
-    held = []
-    for seed in range(15):
-        data = blas_campaign(blocks=4, factor=3.0, noise=0.03, seed=seed)
-        factors = hpl_blas.analyse(data).factors
-        held += list((factors.low < 3) & (factors.high > 3))
-    assert np.mean(held) > 0.85
-
-
 @pytest.mark.parametrize(
     ("factor", "words", "answer"),
     [
         (5.0, "more than the doubling", "falls off"),
-        (2.2, "more than the doubling", "falls off"),
         (2.0, "is open", "falls, size open"),
         (1.7, "less than the doubling", "flat"),
     ],
 )
 def test_the_claim_is_judged_by_its_bound(factor, words, answer):
-    """Beyond two with confidence, below two with confidence, or neither: and the bound says how far."""
-    study = hpl_blas.analyse(blas_campaign(blocks=6, factor=factor, noise=0.01))
+    """The factor is the planted one whatever a block's own speed, and beyond two, or below, only with confidence."""
+    data = blas_campaign(blocks=6, factor=factor, noise=0.01, block_effect=0.2)
+    study = hpl_blas.analyse(data)
+    np.testing.assert_allclose(study.factors.ratio, factor, rtol=0.03)
     claim, estimate = hpl_blas.findings(study)
     assert words in hpl_blas.finding(study) and claim.answer == answer and estimate.n == 6
     if claim.answer == "falls off":

@@ -1,7 +1,5 @@
 """HPL's messages by size: planted profiles come back, as numbers, as a figure and in words."""
 
-from functools import cache
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,11 +14,12 @@ from runners.payload import LEAST
 SHORT, LONG = 3000, 3 * 2**19  # B: in the classes from 2 KiB and from 1 MiB
 
 
-def counted(dataset, evidence="emulated", without=(), few=1000):
-    """A campaign in which n nodes sent `few` n^2 short and 10 n long messages.
+def one_block(evidence="emulated", without=(), few=1000):
+    """The synthetic scaling campaign of one block, in which n nodes sent `few` n^2 short and 10 n long messages.
 
     Runs on as many nodes as are in `without` have no payload.
     """
+    dataset = campaign(blocks=1, nodes=(2, 4, 8))
     sent = np.full((2, dataset.sizes["trial"], len(LEAST)), np.nan)
     for trial in np.flatnonzero((dataset.runner == "hpl") & ~dataset.nodes.isin(without)):
         n = dataset.nodes.values[trial]
@@ -29,16 +28,10 @@ def counted(dataset, evidence="emulated", without=(), few=1000):
         sent[1, trial, [12, 21]] = few * n**2 * SHORT, 10 * n * LONG
     for name, values in zip(("payload_messages", "payload_bytes"), sent):
         dataset[name] = dataset[name].copy(data=values)
-    dataset["evidence"] = dataset.evidence.copy(data=np.full(dataset.sizes["trial"], evidence))
-    return dataset
+    return dataset.assign_coords(evidence=xr.full_like(dataset.evidence, evidence, dtype="<U9"))
 
 
-def one_block(**changes):
-    """The synthetic scaling campaign of one block, counted."""
-    return counted(campaign(blocks=1, nodes=(2, 4, 8)), **changes)
-
-
-@cache
+@pytest.fixture(scope="module")
 def of_both_kinds():
     """The study of simulated messages beside emulated ones."""
     return hpl_messages.analyse(one_block(), one_block(evidence="simulated"))
@@ -48,19 +41,19 @@ def words(study):
     return hpl_messages.finding(study).replace("\u00a0", " ")
 
 
-def test_planted_numbers_come_back():
-    """Totals, shares, medians and halves are those of the planted messages, at every node count."""
-    found = of_both_kinds().profiles[0].summary
-    for n in (2, 4, 8):
-        at = found.sel(nodes=n)
-        short, long = 1000 * n**2, 10 * n
-        assert (at.messages, at.bytes) == (short + long, short * SHORT + long * LONG)
-        assert at.small_messages == pytest.approx(short / (short + long))
-        assert at.small_bytes == pytest.approx(short * SHORT / (short * SHORT + long * LONG))
-        assert at.median_size == 2048
-        assert at.half_bytes_size == (2**20 if long * LONG > short * SHORT else 2048)
-    data = [finding.estimate for finding in hpl_messages.findings(of_both_kinds())]
+def test_planted_numbers_come_back(of_both_kinds):
+    """Totals, shares, medians and halves are those of the planted messages; sizes are apart only where they are."""
+    at, short, long = of_both_kinds.profiles[0].most, 64000, 80
+    assert (at.nodes, at.messages, at.bytes) == (8, short + long, short * SHORT + long * LONG)
+    assert at.small_messages == pytest.approx(short / (short + long))
+    assert at.small_bytes == pytest.approx(short * SHORT / (short * SHORT + long * LONG))
+    assert (at.median_size, at.half_bytes_size) == (2048, 2048)
+    data = [finding.estimate for finding in hpl_messages.findings(of_both_kinds)]
     assert data[0] == pytest.approx(64000 / 64080) and len(data) == 4
+    assert "of about the same size" in words(of_both_kinds)
+    apart = hpl_messages.analyse(one_block(few=10))
+    assert (apart.profiles[0].most.half_bytes_size, len(apart.profiles)) == (2**20, 1)
+    assert "at least 256 times as long" in words(apart)
 
 
 @given(counts=st.lists(st.integers(0, 50), min_size=2, max_size=33).filter(any))
@@ -73,33 +66,24 @@ def test_the_class_of_half_holds_the_median(counts):
     assert hpl_messages.summarise(array, array * sizes).median_size.item() == middle
 
 
-def test_kinds_of_evidence_stay_apart():
+def test_kinds_of_evidence_stay_apart(of_both_kinds):
     """Each has its own profile, sentences and column of panels, whose steps add up to 100 %; nothing is pooled."""
-    study = of_both_kinds()
-    assert [profile.evidence for profile in study.profiles] == ["simulated", "emulated"]
-    assert "On 8 simulated nodes" in words(study) and "On 8 emulated nodes" in words(study)
-    axes = hpl_messages.figures(study)["payload"].figure.axes
-    assert [each.get_title() for each in axes] == ["simulated", "emulated", "", ""]
+    kinds = ["simulated", "emulated"]
+    assert [profile.evidence for profile in of_both_kinds.profiles] == kinds
+    assert all(f"On 8 {kind} nodes" in words(of_both_kinds) for kind in kinds)
+    axes = hpl_messages.figures(of_both_kinds)["payload"].figure.axes
+    assert [each.get_title() for each in axes[:2]] == [f"{kind}, 8 nodes" for kind in kinds]
     for steps in (steps for panel in axes for steps in panel.patches):
         assert steps.get_data().values.sum() == pytest.approx(100)
-    assert len(hpl_messages.figures(hpl_messages.analyse(one_block()))["payload"].figure.axes) == 2
 
 
 def test_what_was_not_counted_is_said():
     """Node counts without a payload are missing; without any there is no profile, and that is said."""
     study = hpl_messages.analyse(one_block(without=(4,)))
-    (profile,) = study.profiles
-    assert profile.missing == (4,) and profile.summary.nodes.values.tolist() == [2, 8]
-    assert "Without a count: 4 nodes." in words(study)
+    assert study.profiles[0].missing == (4,) and "Without a count: 4 nodes." in words(study)
     nothing = hpl_messages.analyse(one_block(without=(2, 4, 8)))
     assert nothing.profiles == () and "cannot be said" in words(nothing)
     assert hpl_messages.figures(nothing) == {} and list(hpl_messages.findings(nothing)) == []
-
-
-def test_two_sizes_are_claimed_only_where_they_are_apart():
-    """Short messages by number and long ones by bytes are; short ones that hold half of the bytes, too, are not."""
-    assert "at least 256 times as long" in words(hpl_messages.analyse(one_block(few=10)))
-    assert "of about the same size" in words(of_both_kinds())
 
 
 @pytest.mark.parametrize("off", [(0.0, 0.002, -0.004), (0.0, 0.0, 0.0)])
@@ -108,10 +92,8 @@ def test_the_simulation_is_set_against_hpl_itself(tmp_path, off):
     cases = {"network": "gige", "P": [2, 2, 3], "Q": 2, "N": 2048, "NB": 128, "BCAST": [0, 0, 5]}
     times = {"DEPTH": [0, 1, 1], "unmocked_s": 1.0, "simulated_s": 1 + np.array(off)}
     pd.DataFrame(cases | times).to_csv(tmp_path / "t.csv", index=False)
-    trust = hpl_messages.trust(tmp_path / "t.csv")
-    largest = trust.difference.abs().max()
-    assert largest == pytest.approx(max(map(abs, off)))
-    text = hpl_messages.trust_finding(trust).replace("\u00a0", " ")
-    assert f"at most {100 * largest:.2f} %** (3 cases" in text
+    text = hpl_messages.trust_finding(hpl_messages.trust(tmp_path / "t.csv"))
+    text = text.replace("\u00a0", " ")
+    assert f"at most {100 * max(map(abs, off)):.2f} %** (3 cases" in text
     assert ("less time in the worst case: 3 × 2 nodes on GigE" in text) == any(off)
     assert f"In {off.count(0.0)} of them" in text

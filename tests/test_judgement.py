@@ -16,7 +16,6 @@ from analysis.statistics.judgement import (
     in_sequence,
     judge,
     judge_control,
-    last_look,
     within_campaign,
 )
 from analysis.statistics.reproduction import prediction_interval, reproduction
@@ -37,9 +36,9 @@ def judged_at(fall, blocks=6, sd=0.02):
     return [judge(values, MARGIN, "synthetic") for values in drawn]
 
 
-@pytest.mark.parametrize(
-    ("fall", "half", "answer"),
-    [
+def test_each_answer():
+    """By where the interval lies: inside the margin, beyond it, or across its end."""
+    for fall, half, answer in (
         (0.10, 0.02, "falls off"),
         (0.06, 0.02, "falls, size open"),
         (0.02, 0.01, "flat"),  # excludes 0, and lies inside the margin
@@ -47,11 +46,8 @@ def judged_at(fall, blocks=6, sd=0.02):
         (0.02, 0.04, "undecided"),
         (-0.04, 0.03, "undecided"),  # a rise of open size
         (-0.10, 0.02, "rises"),
-    ],
-)
-def test_each_answer(fall, half, answer):
-    """By where the interval lies: inside the margin, beyond it, or across its end."""
-    assert answers(math.log1p(-fall), half, MARGIN) == answer
+    ):
+        assert answers(math.log1p(-fall), half, MARGIN) == answer
 
 
 def test_wrong_decisions_are_rare_and_intervals_cover():
@@ -115,20 +111,17 @@ def test_a_simulation_is_compared_with_the_margin_as_it_is(fall, answer):
     assert judge([], 0.05, "simulated").answer == "undecided"
 
 
-@pytest.mark.parametrize(
-    ("ratio", "sd", "kind"),
-    [
+def test_the_negative_control():
+    """A small real difference holds, a large one violates, a noisy one says nothing."""
+    for ratio, sd, kind in (
         (1.01, 0.002, "holds"),
         (0.9, 0.01, "violated"),
         (1.1, 0.01, "violated"),
         (1.0, 0.2, "undecided"),
-    ],
-)
-def test_the_negative_control(ratio, sd, kind):
-    """A small real difference holds, a large one violates, a noisy one says nothing."""
-    control = judge_control(math.log(ratio) + sd * PATTERN, MARGIN)
-    assert control.kind == kind and control.ratio == pytest.approx(ratio)
-    assert control.interval[0] < ratio < control.interval[1]
+    ):
+        control = judge_control(math.log(ratio) + sd * PATTERN, MARGIN)
+        assert control.kind == kind and control.ratio == pytest.approx(ratio)
+        assert control.interval[0] < ratio < control.interval[1]
 
 
 def test_statements_of_a_campaign_are_corrected_for_each_other():
@@ -142,22 +135,18 @@ def test_statements_of_a_campaign_are_corrected_for_each_other():
     assert [one.answer for one in corrected[:2]] == ["falls off", "undecided"]
     assert corrected[3] == single and corrected[1].interval == narrow.interval
     assert "3 statements" in corrected[1].reason
-    assert all(one.p_holm >= one.p for one in corrected[:3])
     assert within_campaign([single, undecided, narrow, clear]) == corrected[::-1]
-    (alone,) = within_campaign([narrow])
-    assert alone.answer == "flat" and alone.p_holm == pytest.approx(alone.p)
-    assert within_campaign([single]) == (single,)
+    assert within_campaign([narrow]) == (narrow,) and within_campaign([single]) == (single,)
 
 
 LOOKS = (4, 6, 9)
 NINE = np.array([-1.0, 0.4, -0.2, 1.1, 0.3, -0.7, 0.9, -1.2, 0.4])
 
 
-def outcome(falls, sd=0.01, blocks=9, expected=("falls off", "flat"), controls=None, looks=LOOKS):
+def outcome(falls, sd=0.01, blocks=9, expected=("falls off", "flat"), looks=LOOKS):
     """The outcome of statements whose D scatter about these falls."""
     rows = np.array([np.log1p(-fall) + sd * NINE[:blocks] for fall in falls])
-    controls = [values[:blocks] for values in controls] if controls else [None] * len(rows)
-    return in_sequence(rows, expected, controls, 0.05, "emulated", looks, 0.02)
+    return in_sequence(rows, expected, [None] * len(rows), 0.05, "emulated", looks, 0.02)
 
 
 def answers_of(found):
@@ -170,12 +159,6 @@ def test_the_next_counts_only_after_the_expected():
     stopped = outcome((0.0, 0.0))
     assert answers_of(stopped) == ["flat", "undecided"] and stopped.alone[1].answer == "flat"
     assert answers_of(outcome((0.0, 0.0), expected=("", ""))) == ["flat", "flat"]
-
-
-@pytest.mark.parametrize(("valid", "look"), [(1, 0), (3, 0), (4, 4), (5, 4), (8, 6), (12, 9)])
-def test_only_planned_looks_are_looked_at(valid, look):
-    """Blocks between two looks wait for the next one."""
-    assert last_look(valid, LOOKS) == look and last_look(valid, ()) == valid
 
 
 def test_blocks_count_from_look_to_look():
@@ -199,16 +182,6 @@ def test_the_end_is_when_all_are_decided_or_the_last_look_is_over():
     assert not outcome((0.13, 0.0), looks=()).is_over  # without looks data end nothing
 
 
-def test_a_failed_control_refuses_every_statement():
-    """Where no network is used the rates differ: nothing is judged; a control that holds gates nothing."""
-    good, bad = 0.003 * NINE, np.log(0.9) + 0.003 * NINE
-    refused = outcome((0.13, 0.0), controls=[good, bad])
-    assert answers_of(refused) == ["refused", "refused"]
-    assert all("negative control failed" in one.reason for one in refused.judgements)
-    assert answers_of(outcome((0.13, 0.0), controls=[good, good])) == ["falls off", "flat"]
-    assert not outcome((0.13, 0.0), blocks=4, controls=[good, bad]).is_over
-
-
 def test_a_planted_campaign_is_decided_in_order():
     """13 % on GigE up to 8 nodes and nothing beyond, from the dataset on."""
     found = contrasts(points(sequential_campaign(noise=0.004)))
@@ -224,10 +197,13 @@ def test_a_planted_campaign_is_decided_in_order():
 
 
 def test_a_planted_difference_on_one_node_refuses_and_a_failed_run_costs_its_block():
-    """Nine blocks with a failed run are judged as eight: at the look after six."""
-    found = contrasts(points(sequential_campaign(alone=0.1, noise=0.004)))
+    """Nine blocks with a failed run are judged as eight: at the look after six. What is refused goes on."""
+    refused = points(sequential_campaign(alone=0.1, noise=0.004))
+    found = contrasts(refused)
     assert {one.verdict.answer for one in found} == {"refused"}
+    assert all("negative control failed" in one.verdict.reason for one in found)
     assert found[0].control.kind == "violated"
+    assert not is_over(refused.isel(block=slice(4)))
     found = contrasts(points(sequential_campaign(noise=0.004, failed={(2, "gige", 8)})))
     assert {one.verdict.blocks for one in found[:3]} == {6}
 
@@ -238,7 +214,6 @@ def test_a_campaign_without_statements_judges_its_pair():
     pairs = [("gige", "10gige", True), ("gige", "unshaped", False), ("10gige", "unshaped", False)]
     assert [(one.network, one.reference, one.primary) for one in found] == pairs
     assert [one.verdict.answer for one in found] == ["falls off", "falls off", "flat"]
-    assert found[0].verdict.p_holm is None and found[1].verdict.p_holm >= found[1].verdict.p
 
 
 def test_d_is_of_the_statement_and_cancels_the_block():

@@ -115,7 +115,16 @@ IMPORTS = {
 LIBRARY = {*sys.stdlib_module_names, "runners"}
 TOOLS = {f"runners.{name[8:-3]}" for name in IMPORTS if re.fullmatch(r"runners/\w+\.py", name)
          and "RUNNER =" in (ROOT / name).read_text()}  # fmt: skip
-MODELS = {"numpy", "analysis", "importlib", "collections", "dataclasses", "inspect", "pathlib"}
+MODELS = {
+    "numpy",
+    "scipy",
+    "analysis",
+    "importlib",
+    "collections",
+    "dataclasses",
+    "inspect",
+    "pathlib",
+}
 EXECUTING = r"(runners\.(campaign|testbeds)|falloff|experiment|commands|subprocess)\b"
 
 

@@ -179,7 +179,7 @@ def test_bad_archives_are_refused(own):
     (own / "empty").mkdir()
     (own / "cut.zip").write_bytes(file.read_bytes()[:-200])
     (within / "hpl_payload-scale_model" / "journal.jsonl").write_text("{}\n")
-    foreign = packed(own / "foreign", "hpl_surface-scale_model_simulated")[0]
+    foreign = packed(own / "foreign", "hpl_sensitivity-smith")[0]
     for name, complaint in {
         "nosuch": "there is no .*nosuch: name a file",
         "cut.zip": "no readable zip file",

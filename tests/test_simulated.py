@@ -244,7 +244,7 @@ def begun(folder: Path) -> subprocess.Popen:
 @needs_simgrid
 def test_nothing_outlives_an_interruption(tmp_path, monkeypatch):
     """Whatever the threads are at, and after kill -9 the next start removes what is left."""
-    plan = experiment.plan_campaign("hpl_contention", "smith", "full")
+    plan = experiment.plan_campaign("hpl_sensitivity", "smith", "full")
     Folder(tmp_path / "c").create_or_check(plan)
     chance = random.Random(5)
     for number, code in [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 143)] * 2:

@@ -1,4 +1,4 @@
-"""Every claim judged on every kind of evidence that there is, as records and as a dataset.
+"""Every claim judged on every kind of evidence that there is.
 
 A sample over blocks and an estimate with intervals of its own are judged by the same rule. Runs of a simulation have no
 scatter to generalise from: all have to lie inside the range, or outside. Printed numbers have no statistical verdict: a
@@ -7,27 +7,24 @@ number alone is `printed`, one that a reading of others agrees with `consistent`
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from analysis.claims import hpl, tcp, tokens
+from analysis.claims.found import NOT_TESTABLE, SIMULATED, Found, Judgement, Sample
 from analysis.claims.ledger import EVIDENCE, Claim, Ledger
 from analysis.claims.readings import readings
-from analysis.claims.sample import SIMULATED, Estimate, Found, Sample, Untestable
 from analysis.experiments import Studies
 from analysis.statistics.judgement import (
     CONTRADICTED,
     SUPPORTED,
     UNDECIDED,
-    UNKNOWN,
-    Interval,
     judge_range,
     kind_of,
 )
 
 PUBLISHED = "published"
-NOT_TESTABLE = "not testable"
 PRINTED, CONSISTENT, INCONSISTENT = "printed", "consistent", "inconsistent"
 NO_NUMBER = "the source prints no number of it"
 NO_CAMPAIGN = "no campaign has what it is about"
@@ -37,30 +34,6 @@ RULE = (
     "verdict. Each claim is judged by itself, without a correction for how many there are."
 )
 QUANTITIES = {**tcp.QUANTITIES, **tokens.QUANTITIES, **hpl.QUANTITIES}
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """A claim's verdict on one kind of evidence, and what it rests on; unknown is NaN or "".
-
-    The estimate is in the claim's unit; `kind` names the intervals. Runs of a simulation have none: their `interval_95`
-    is the range of them all, and `kind` is `range`. `of` says what was taken, `n` of how many `n_of`. `reading` names
-    the readings that agree with the printed number, or else the nearest; the estimate is the nearest's.
-    """
-
-    evidence: str
-    verdict: str
-    estimate: float = math.nan
-    interval_90: Interval = UNKNOWN
-    interval_95: Interval = UNKNOWN
-    kind: str = ""
-    n: int = 0
-    n_of: str = ""
-    of: str = ""
-    reason: str = ""
-    reading: str = ""
-    campaign: str = ""
-    digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,11 +52,7 @@ def evaluate(ledger: Ledger, studies: Studies) -> tuple[Entry, ...]:
     printed = readings(studies)
     entries = []
     for claim in ledger.claims:
-        quantity = QUANTITIES.get(claim.id)
-        found: dict[str, Found] = {}
-        for one in quantity(studies) if quantity else ():
-            found.setdefault(one.evidence, one)
-        own = printed.get(claim.aggregate or claim.id, {})
+        found, own = _found(claim, studies), printed.get(claim.aggregate or claim.id, {})
         judgements = [
             judge_printed(claim, own) if kind == PUBLISHED else judge(claim, kind, found.get(kind))
             for kind in kinds
@@ -92,55 +61,63 @@ def evaluate(ledger: Ledger, studies: Studies) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
+def _found(claim: Claim, studies: Studies) -> dict[str, Found]:
+    """What the studies have of a claim's quantity, by kind of evidence."""
+    found: dict[str, Found] = {}
+    for experiment, quantity in QUANTITIES.get(claim.id, ()):
+        study = getattr(studies, experiment)
+        one = None if study is None else quantity(study)
+        if one is not None:
+            found.setdefault(one.evidence, one)
+    return found
+
+
 def judge(claim: Claim, kind: str, found: Found | None) -> Judgement:
     """Judge a claim by what the campaigns of a kind of evidence have of it; what the ledger rules out is not tested.
 
     Raises FalloffError when a ratio is not above 0.
     """
-    if kind in claim.not_testable:
-        return Judgement(kind, NOT_TESTABLE, reason=claim.not_testable[kind])
-    if found is None:
-        return Judgement(kind, NOT_TESTABLE, reason=NO_CAMPAIGN)
-    if isinstance(found, Untestable):
-        return Judgement(kind, NOT_TESTABLE, reason=found.reason)
-    if isinstance(found, Estimate):
-        verdict = kind_of(found.interval_90, found.interval_95, claim.at_least, claim.at_most)
-        return Judgement(
-            verdict=verdict, **{one.name: getattr(found, one.name) for one in fields(found)}
-        )
-    origin = {
-        name: getattr(found, name) for name in ("evidence", "of", "n_of", "campaign", "digest")
-    }
+    if kind in claim.not_testable or found is None:
+        reason = claim.not_testable.get(kind, NO_CAMPAIGN)
+        return Judgement(kind, NOT_TESTABLE, reason=reason)
+    if isinstance(found, Judgement):
+        ends = found.interval_90, found.interval_95
+        verdict = found.verdict or kind_of(*ends, claim.at_least, claim.at_most)
+        return replace(found, verdict=verdict)
     if kind == SIMULATED:
-        return Judgement(**origin, **_of_runs(claim, found))
+        return _of_runs(claim, found)
     judged = judge_range(found.values, claim.at_least, claim.at_most, claim.scale == "ratio")
     return Judgement(
-        **origin,
-        verdict=judged.kind,
-        estimate=judged.estimate,
-        interval_90=judged.interval_90,
-        interval_95=judged.interval_95,
+        kind,
+        judged.kind,
+        judged.estimate,
+        judged.interval_90,
+        judged.interval_95,
         kind="t",
         n=judged.n,
+        n_of=found.n_of,
+        of=found.of,
         reason=judged.reason,
     )
 
 
-def _of_runs(claim: Claim, found: Sample) -> dict:
-    values = found.values[np.isfinite(found.values)]
+def _of_runs(claim: Claim, found: Sample) -> Judgement:
+    values, named = found.values[np.isfinite(found.values)], {"of": found.of, "n_of": found.n_of}
     if not len(values):
-        return {"verdict": UNDECIDED, "reason": "no run has a value"}
+        return Judgement(SIMULATED, UNDECIDED, **named, reason="no run has a value")
     inside = (claim.at_least <= values) & (values <= claim.at_most)
     verdict = SUPPORTED if inside.all() else UNDECIDED if inside.any() else CONTRADICTED
     open_ = f"{inside.sum()} of {len(values)} runs lie in the range"
-    return {
-        "verdict": verdict,
-        "estimate": float(np.median(values)),
-        "interval_95": (float(values.min()), float(values.max())),
-        "kind": "range",
-        "n": len(values),
-        "reason": open_ if verdict == UNDECIDED else "",
-    }
+    return Judgement(
+        SIMULATED,
+        verdict,
+        float(np.median(values)),
+        interval_95=(float(values.min()), float(values.max())),
+        kind="range",
+        n=len(values),
+        reason=open_ if verdict == UNDECIDED else "",
+        **named,
+    )
 
 
 def judge_printed(claim: Claim, found: Mapping[str, float]) -> Judgement:

@@ -12,12 +12,11 @@ from analysis.claims.evaluate import (
     INCONSISTENT,
     NO_CAMPAIGN,
     NO_NUMBER,
-    NOT_TESTABLE,
     PUBLISHED,
     RULE,
     Entry,
-    Judgement,
 )
+from analysis.claims.found import NOT_TESTABLE, Judgement
 from analysis.claims.ledger import Claim, Confound, Ledger
 from analysis.exhibit import Table
 from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED
@@ -35,26 +34,24 @@ WRITTEN_IN = {"s": {"s": 1.0, "ms": 1e-3, "µs": 1e-6}, "B/s": {"MB/s": 1e6}}
 def text(ledger: Ledger, entries: Iterable[Entry], width: int | None = None) -> str:
     """All claims for a terminal, source by source, wrapped to `width` columns (the terminal's if None)."""
     width = width or shutil.get_terminal_size().columns
-    notes = {confound.id: number for number, confound in enumerate(ledger.confounds, 1)}
-    lines, source = [], ""
+    notes, lines = _notes(ledger.confounds), []
 
     def add(line: str, indent: str = "") -> None:
         indents = {"initial_indent": indent, "subsequent_indent": indent + INDENT}
         lines.extend(textwrap.wrap(line, width, break_on_hyphens=False, **indents))
 
-    for entry in entries:
-        claim = entry.claim
-        if claim.source != source:
-            source = claim.source
-            lines += ["", published.sources()[source]["short"]]
-        lines.append("")
-        marks = "".join(f" [{notes[name]}]" for name in claim.confounds)
-        add(f"{claim.id}: {claim.statement}{marks}")
-        if claim.has_range:
-            add(f"supported by {supporting(claim)}: {claim.why}", INDENT)
-        verdicts = [f"{one.evidence}: {_verdict(claim, one)}" for one in _speaking(entry)]
-        for line in verdicts or [f"{NOT_TESTABLE}: {NO_CAMPAIGN}"]:
-            add(line, INDENT)
+    for source, of_source in _by_source(entries).items():
+        lines += ["", published.sources()[source]["short"]]
+        for entry in of_source:
+            claim = entry.claim
+            lines.append("")
+            marks = "".join(f" [{notes[name]}]" for name in claim.confounds)
+            add(f"{claim.id}: {claim.statement}{marks}")
+            if claim.has_range:
+                add(f"supported by {supporting(claim)}: {claim.why}", INDENT)
+            verdicts = [f"{one.evidence}: {_verdict(claim, one)}" for one in _speaking(entry)]
+            for line in verdicts or [f"{NOT_TESTABLE}: {NO_CAMPAIGN}"]:
+                add(line, INDENT)
     lines.append("")
     add(RULE)
     lines += ["", "What else differs:"] if notes else []
@@ -65,17 +62,19 @@ def text(ledger: Ledger, entries: Iterable[Entry], width: int | None = None) -> 
 
 def finding(entries: Sequence[Entry]) -> str:
     """How many claims each kind of evidence can judge, and what it says to them, in plain English (Markdown)."""
-    counts = {kind: _counts(entries, kind) for kind in _kinds(entries)}
-    counts = {kind: count for kind, count in counts.items() if any(count[one] for one in OF_RUNS)}
-    first, *others = [
-        f"{kind} runs can judge {sum(count[one] for one in OF_RUNS)}: they support {count[SUPPORTED]}, "
-        f"contradict {count[CONTRADICTED]} and leave {count[UNDECIDED]} undecided"
-        for kind, count in counts.items()
-    ] or ["no run can judge any"]
+    sentences = []
+    for kind in _kinds(entries):
+        count = _counts(entries, kind)
+        if judged := sum(count[one] for one in OF_RUNS):
+            sentences.append(
+                f"{kind} runs can judge {judged}: they support {count[SUPPORTED]}, contradict {count[CONTRADICTED]} and "
+                f"leave {count[UNDECIDED]} undecided"
+            )
+    first, *others = sentences or ["no run can judge any"]
     sentences = [f"**Of {counted(len(entries), 'claim')}, {first}.**"]
     sentences += [f"{other.capitalize()}." for other in others]
     judged = [sum(one.verdict in OF_RUNS for one in entry.judgements) for entry in entries]
-    if counts and 0 in judged:
+    if any(judged) and 0 in judged:
         sentences.append(f"No run can judge the other {judged.count(0)}.")
     several = sum(count > 1 for count in judged)
     parts = [" ".join(sentences), _disagreement(entries, several), _inconsistency(entries)]
@@ -103,7 +102,7 @@ def verdicts(entries: Sequence[Entry]) -> Table:
 
 def whole(entries: Sequence[Entry], confounds: Sequence[Confound]) -> Iterator[Table]:
     """The ledger: a table of all claims for each source, and one of what else differs where they compare."""
-    notes = {confound.id: str(number) for number, confound in enumerate(confounds, 1)}
+    notes = _notes(confounds)
     for source, of_source in _by_source(entries).items():
         rows = []
         for entry in of_source:
@@ -170,22 +169,19 @@ def supporting(claim: Claim) -> str:
 
 def _disagreement(entries: Sequence[Entry], several: int) -> str:
     """The claims that one kind of evidence supports and another contradicts."""
-    lines = []
+    verbs, lines = {SUPPORTED: "support", CONTRADICTED: "contradict"}, []
     for entry in entries:
-        decided = [one for one in entry.judgements if one.verdict in (SUPPORTED, CONTRADICTED)]
+        decided = [one for one in entry.judgements if one.verdict in verbs]
         if len({one.verdict for one in decided}) > 1:
-            lines.append(f"- {_quoted(entry.claim)} {' '.join(_on_runs(entry.claim, decided))}")
+            runs = [
+                f"{one.evidence.capitalize()} runs {verbs[one.verdict]} it: {estimate(entry.claim, one)}, {plain(one.of)}."
+                for one in decided
+            ]
+            lines.append(f"- {_quoted(entry.claim)} {' '.join(runs)}")
     head = f"More than one kind of run can judge {counted(several, 'claim')}"
     if not lines:
         return f"{head}, and they never contradict each other." if several else ""
     return "\n".join([f"{head}. On {len(lines)} of them the verdicts are opposite:\n", *lines])
-
-
-def _on_runs(claim: Claim, decided: Iterable[Judgement]) -> Iterator[str]:
-    for one in decided:
-        verb = "support" if one.verdict == SUPPORTED else "contradict"
-        runs = f"{one.evidence.capitalize()} runs {verb} it"
-        yield f"{runs}: {estimate(claim, one)}, {plain(one.of)}."
 
 
 def _inconsistency(entries: Sequence[Entry]) -> str:
@@ -223,6 +219,11 @@ def _verdict(claim: Claim, one: Judgement) -> str:
 def _speaking(entry: Entry) -> list[Judgement]:
     """The judgements that say something: a verdict, or why there can be none."""
     return [one for one in entry.judgements if one.reason not in (NO_CAMPAIGN, NO_NUMBER)]
+
+
+def _notes(confounds: Iterable[Confound]) -> dict[str, str]:
+    """The number of each confound's note."""
+    return {confound.id: str(number) for number, confound in enumerate(confounds, 1)}
 
 
 def _kinds(entries: Sequence[Entry]) -> list[str]:

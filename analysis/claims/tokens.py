@@ -4,14 +4,13 @@ Topologies are compared at the study's own rate, with the most pairs and the lar
 Ratios are of throughputs of the same block, each the mean of its runs: the study kept the best one instead.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import xarray as xr
 
-from analysis.claims.sample import Found, sample, untestable
-from analysis.experiments import Studies
-from analysis.experiments.token_exchange import is_host_bound
+from analysis.claims.found import Found, Quantity, sample, untestable
+from analysis.experiments.token_exchange import TokenExchange, is_host_bound
 
 TITLES = {
     "local_wire": "switched local wires",
@@ -25,32 +24,28 @@ SLOWER = tuple(name for name in TITLES if not name.startswith("local"))
 
 
 def _compared(
-    studies: Studies,
+    study: TokenExchange,
     of: str,
     against: tuple[str, ...],
     ratio: Callable[[xr.Dataset, str, list[str]], xr.DataArray],
     text: str = "",
     is_crowded: bool = True,
-) -> Iterator[Found]:
+) -> Found:
     """What `ratio` makes of the points and of the topologies' paths, over (block).
 
     Where it `is_crowded`, the machine must not limit any of them; one pair's small tokens leave it idle.
     """
-    study = studies.token_exchange
-    if study is None:
-        return
     path = study.paths
     missing = [TITLES[name] for name in (of, *against) if name not in path]
     if missing:
-        yield untestable(study.dataset, f"not run at the study's rate: {', '.join(missing)}")
-        return
+        return untestable(study.dataset, f"not run at the study's rate: {', '.join(missing)}")
     ends = {name: study.crowded.sel(path=path[name]) for name in (of, *against)}
     bound = [TITLES[name] for name, at in ends.items() if is_host_bound(at)]
     if bound and is_crowded:
-        yield untestable(study.dataset, f"the machine limits {', '.join(bound)}, and not the wires")
-        return
+        reason = f"the machine limits {', '.join(bound)}, and not the wires"
+        return untestable(study.dataset, reason)
     values = ratio(study.points, path[of], [path[name] for name in against])
-    yield sample(study.dataset, values, text or f"{TITLES[of]} over {TITLES[against[0]]}")
+    return sample(study.dataset, values, text or f"{TITLES[of]} over {TITLES[against[0]]}")
 
 
 def _throughput(points: xr.Dataset, of: str, against: list[str]) -> xr.DataArray:
@@ -72,8 +67,8 @@ def _largest_token(points: xr.Dataset, of: str, _: list[str]) -> xr.DataArray:
     return crowded.isel(token_bytes=-1, drop=True) / crowded.isel(token_bytes=-2, drop=True)
 
 
-def _over(of: str, *against: str, **more) -> partial:
-    return partial(_compared, **{"of": of, "against": against, "ratio": _throughput, **more})
+def _over(of: str, *against: str, ratio=_throughput, **more) -> Quantity:
+    return [("token_exchange", partial(_compared, of=of, against=against, ratio=ratio, **more))]
 
 
 QUANTITIES = {

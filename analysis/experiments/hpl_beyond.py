@@ -28,24 +28,9 @@ FIGURES = {"beyond": ("hpl_beyond",)}
 class Expansion:
     """The fall of a network's efficiency from the fewest nodes to the most that were simulated."""
 
-    interconnect: str
     from_nodes: int
     to_nodes: int
     fall: Judgement
-
-
-@dataclass(frozen=True)
-class Gain:
-    """What one network gains over another: `rate` is the ratio of HPL's rates less one, over (nodes).
-
-    `bandwidth` and `latency` are the ratios of the model's parameters.
-    """
-
-    network: str
-    reference: str
-    bandwidth: float
-    latency: float
-    rate: xr.DataArray
 
 
 @dataclass(frozen=True)
@@ -53,31 +38,33 @@ class Beyond:
     """A simulated campaign beyond the paper's cluster.
 
     `efficiency` is HPL's rate over Rpeak, over (interconnect, nodes), NaN where a case is missing. `margin` [1] counts as
-    no change. `expansions` are of the networks with two cases. The model has no scatter.
+    no change. `expansions`, by interconnect, are of the networks with two cases. `gains`, by the pair of PAIRS, are the
+    ratios of HPL's rates on both networks, over (nodes). The model has no scatter.
     """
 
     dataset: xr.Dataset
     points: xr.Dataset
     efficiency: xr.DataArray
     margin: float
-    expansions: tuple[Expansion, ...]
-    gains: tuple[Gain, ...]
+    expansions: dict[str, Expansion]
+    gains: dict[tuple[str, str], xr.DataArray]
 
 
 def analyse(hpl_beyond: xr.Dataset) -> Beyond:
     """Derive efficiencies, expansions and gains; raises FalloffError when there is no HPL trial or there are several blocks."""
     derived = at_only_level(points(hpl_beyond), "block")
-    margin = designs.read(hpl_beyond).margin
+    margin, networks = designs.read(hpl_beyond).margin, derived.interconnect.values.tolist()
     reached = efficiency(derived).transpose("interconnect", ...)
-    expansions = (_expansion(of_network, margin) for of_network in reached)
-    networks = set(derived.interconnect.values)
+    expansions = {name: _expansion(reached.sel(interconnect=name), margin) for name in networks}
     return Beyond(
         dataset=hpl_beyond,
         points=derived,
         efficiency=reached,
         margin=margin,
-        expansions=tuple(filter(None, expansions)),
-        gains=tuple(_gain(derived, *pair) for pair in PAIRS if set(pair) <= networks),
+        expansions={name: expansion for name, expansion in expansions.items() if expansion},
+        gains={
+            pair: np.exp(log_ratios(derived, *pair)) for pair in PAIRS if {*pair} <= {*networks}
+        },
     )
 
 
@@ -87,17 +74,7 @@ def _expansion(reached: xr.DataArray, margin: float) -> Expansion | None:
         return None
     fall = judge([float(np.log(simulated[-1] / simulated[0]))], margin, "simulated")
     first, *_, last = simulated.nodes.values.tolist()
-    return Expansion(reached.interconnect.item(), first, last, fall)
-
-
-def _gain(derived: xr.Dataset, network: str, reference: str) -> Gain:
-    modelled = testbed(derived)["network"]
-    bandwidth, latency = (
-        modelled[network][name]["value"] / modelled[reference][name]["value"]
-        for name in ("bandwidth", "latency")
-    )
-    rate = np.expm1(log_ratios(derived, network, reference))
-    return Gain(network, reference, bandwidth, latency, rate)
+    return Expansion(first, last, fall)
 
 
 def finding(study: Beyond) -> str:
@@ -105,38 +82,45 @@ def finding(study: Beyond) -> str:
     if not study.expansions:
         return "**What more nodes do to the efficiency cannot be said**: no network has two cases."
     names, margin = short_names(study.dataset), percent(study.margin, 0)
-    start, sentences = study.expansions[0].from_nodes, []
-    flat = [one for one in study.expansions if one.fall.answer == FLAT]
-    others = [one for one in study.expansions if one.fall.answer != FLAT]
-    for alike, what in (
-        (flat, f"stays within {margin}"),
-        (others, f"changes by more than {margin}"),
-    ):
-        if alike:
-            sentences.append(f"the efficiency {what} on {_networks(study, alike)}")
-    words = [
-        f"**On more than {counted(start, 'node')} {'; '.join(sentences)}** (simulated evidence, without scatter)."
+    is_flat = {name: one.fall.answer == FLAT for name, one in study.expansions.items()}
+    parts = [
+        f"the efficiency {what} on {_networks(study, [name for name in is_flat if is_flat[name] == flat])}"
+        for flat, what in (
+            (True, f"stays within {margin}"),
+            (False, f"changes by more than {margin}"),
+        )
+        if flat in is_flat.values()
     ]
-    most = max(study.expansions, key=lambda expansion: expansion.fall.fall)
-    if most.fall.fall > 0:
-        words.append(f"{names[most.interconnect]} loses most, {percent(most.fall.fall)}.")
-    for gain in study.gains:
-        rates = 100 * gain.rate.dropna("nodes").values
+    start = next(iter(study.expansions.values())).from_nodes
+    words = [
+        f"**On more than {counted(start, 'node')} {'; '.join(parts)}** (simulated evidence, without scatter)."
+    ]
+    falls = {name: one.fall.fall for name, one in study.expansions.items()}
+    most = max(falls, key=falls.get)
+    if falls[most] > 0:
+        words.append(f"{names[most]} loses most, {percent(falls[most])}.")
+    modelled = testbed(study.dataset)["network"]
+    for (network, reference), ratio in study.gains.items():
+        rates = (100 * (ratio - 1)).dropna("nodes").values
+        bandwidth, latency = (
+            modelled[network][name]["value"] / modelled[reference][name]["value"]
+            for name in ("bandwidth", "latency")
+        )
         if len(rates):
-            latency = "" if gain.latency == 1 else f" and {gain.latency:.2g} times its latency"
+            its_latency = "" if latency == 1 else f" and {latency:.2g} times its latency"
             words.append(
-                f"In HPL {names[gain.network]} gains {between((rates.min(), rates.max()), 1)} % on {names[gain.reference]}, "
-                f"with {gain.bandwidth:.2g} times its bandwidth{latency}."
+                f"In HPL {names[network]} gains {between((rates.min(), rates.max()), 1)} % on {names[reference]}, "
+                f"with {bandwidth:.2g} times its bandwidth{its_latency}."
             )
     return " ".join(words)
 
 
-def _networks(study: Beyond, expansions: list[Expansion]) -> str:
+def _networks(study: Beyond, networks: list[str]) -> str:
     """Such as "GigE and 10GE (up to 256 nodes)" or "all 6 networks (up to 256 or 144 nodes)"."""
-    names = [short_names(study.dataset)[expansion.interconnect] for expansion in expansions]
-    everywhere = len(expansions) == study.efficiency.sizes["interconnect"]
-    ends = sorted({expansion.to_nodes for expansion in expansions}, reverse=True)
-    which = f"all {len(names)} networks" if everywhere else listed(names)
+    names = short_names(study.dataset)
+    everywhere = len(networks) == study.efficiency.sizes["interconnect"]
+    ends = sorted({study.expansions[name].to_nodes for name in networks}, reverse=True)
+    which = f"all {len(networks)} networks" if everywhere else listed([names[n] for n in networks])
     return f"{which} (up to {listed(list(map(str, ends)), 'or')} nodes)"
 
 
@@ -144,11 +128,10 @@ def findings(study: Beyond) -> Iterator[Finding]:
     """The fall of each network's efficiency to the most nodes; planned for are those that the design compares."""
     planned = designs.read(study.dataset).pair
     source, names = origin("hpl_beyond", study.dataset), short_names(study.dataset)
-    for expansion in study.expansions:
+    for network, expansion in study.expansions.items():
         span = f"from {expansion.from_nodes} to {expansion.to_nodes} nodes"
-        statement = f"{names[expansion.interconnect]} loses efficiency {span}"
-        is_planned = expansion.interconnect in planned
-        yield of_fall(source, statement, expansion.fall, primary=is_planned)
+        statement = f"{names[network]} loses efficiency {span}"
+        yield of_fall(source, statement, expansion.fall, primary=network in planned)
 
 
 def figures(study: Beyond) -> dict[str, Exhibit]:

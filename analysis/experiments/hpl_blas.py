@@ -33,7 +33,6 @@ class Blas:
     """
 
     dataset: xr.Dataset
-    points: xr.Dataset
     slow: str
     fast: str
     log_ratio: xr.DataArray
@@ -58,7 +57,6 @@ def analyse(hpl_blas: xr.Dataset) -> Blas:
     largest = log_ratio.sel(N=log_ratio.N.max())
     return Blas(
         dataset=hpl_blas,
-        points=derived,
         slow=slow,
         fast=fast,
         log_ratio=log_ratio.rename("log_ratio"),
@@ -109,38 +107,29 @@ def findings(study: Blas) -> Iterator[Finding]:
 
 
 def figures(study: Blas) -> dict[str, Exhibit]:
-    """Rates with either library, and the factor between them."""
+    """The factor between the rates with either library."""
     return {
         "blas": Exhibit(
             "blas",
-            blas_over_order(study),
-            "HPL on one node with either library: rates, and the factor between them",
-            Basis(study.claim.evidence, study.points.sizes["block"], "95 % t intervals"),
-            "HPL rate with either BLAS library, and the factor between them, over the order of the matrix",
-            "Small marks are single blocks. Open marks are harmonic means of the rates and geometric means of the factors.",
+            factor_over_order(study),
+            "How many times as fast HPL on one node is with the tuned library",
+            Basis(study.claim.evidence, study.log_ratio.sizes["block"], "95 % t intervals"),
+            "Factor between HPL's rates with either BLAS library over the order of the matrix",
+            "Small marks are single blocks, open marks geometric means with their intervals. The line is the claimed factor.",
             rests_on=FIGURES["blas"],
         )
     }
 
 
-def blas_over_order(study: Blas) -> Figure:
-    """Rate [Gflop/s] with either library, and the factor between their rates, of every block over N."""
+def factor_over_order(study: Blas) -> Figure:
+    """The factor between the rates with both libraries, of every block over N, and the claimed one."""
     N = study.factors.N.values
     with style.styled():
-        figure, (left, right) = drawing.new_figures(3.0, columns=2)
-        rate = study.points.rate.squeeze(["interconnect", "nodes"], drop=True)
-        for blas, name in zip((study.fast, study.slow), study.names):
-            drawing.runs(left, blas, N, rate.sel(blas=blas), name)
-            drawing.intervals(left, blas, N, rate.sel(blas=blas), "rate")
-        left.set(ylabel="HPL rate [Gflop/s]", ylim=(0, None))
-        right.axhline(CLAIMED_FACTOR, color=style.INK, linewidth=0.8)
-        place = {"va": "bottom", "transform": right.get_yaxis_transform()}
-        right.text(0.02, CLAIMED_FACTOR, "doubled", **place)
-        drawing.runs(right, study.fast, N, np.exp(study.log_ratio), "")
+        figure, axes = drawing.new_figure(2.6)
+        axes.axhline(CLAIMED_FACTOR, color=style.INK, linewidth=0.8)
+        drawing.runs(axes, study.fast, N, np.exp(study.log_ratio), "")
         ends = (study.factors[end].values for end in ("ratio", "low", "high"))
-        drawing.interval(right, study.fast, N, *ends)
-        right.set(ylabel=f"{' / '.join(study.names)} [1]", ylim=(0, None))
-        for axes in (left, right):
-            drawing.doubling_axis(axes, N, "order N of the matrix [1]")
-        drawing.legend_below(figure, left, 2)
+        drawing.interval(axes, study.fast, N, *ends)
+        axes.set(ylabel=f"{' / '.join(study.names)} [1]", ylim=(0, None))
+        drawing.doubling_axis(axes, N, "order N of the matrix [1]")
         return figure

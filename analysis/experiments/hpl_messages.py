@@ -11,9 +11,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import paths, style
-from analysis.derive import at_only_level, over_factors
+from analysis.derive import at_only_level, points
 from analysis.exhibit import Basis, Exhibit
-from analysis.findings import Finding, of_estimate, origin
+from analysis.findings import Finding, evidence_of, of_estimate, origin
 from analysis.wording import byte_size, counted, fixed, number, percent
 
 # B: messages below this are called small; it has to be the least size of a class. About what a GigE link transfers in
@@ -29,23 +29,25 @@ TRUST = paths.REFERENCE / "trust.csv"
 class Profile:
     """What all ranks of one campaign's runs on its first network sent.
 
-    `messages` [1] and `bytes` [B] are over (nodes, size); dim size is the least size [B] of each class, which reaches up
-    to the next. Node counts without a count are left out, and are `missing`. `summary` is over (nodes): what `summarise`
-    gives, and the settings N, P and Q.
+    `sent` has the `messages` [1] and `bytes` [B] over (nodes, size) and the settings N, P and Q over (nodes); dim size
+    is the least size [B] of each class, which reaches up to the next. Node counts without a count are left out, and are
+    `missing`.
     """
 
     dataset: xr.Dataset
-    evidence: str
-    messages: xr.DataArray
-    bytes: xr.DataArray
-    summary: xr.Dataset
+    sent: xr.Dataset
     missing: tuple[int, ...]
 
     @property
-    def shown(self) -> list[int]:
-        """The fewest, the middle and the most nodes, as far as they differ."""
-        nodes = self.messages.nodes.values.tolist()
-        return sorted({nodes[0], nodes[len(nodes) // 2], nodes[-1]})
+    def evidence(self) -> str:
+        """The kind of the data."""
+        return evidence_of(self.dataset)
+
+    @property
+    def most(self) -> xr.Dataset:
+        """What `summarise` gives on the most nodes, with N, P and Q."""
+        sent = self.sent.isel(nodes=-1)
+        return summarise(sent.messages, sent.bytes).merge(sent[["N", "P", "Q"]])
 
 
 @dataclass(frozen=True)
@@ -62,12 +64,12 @@ def analyse(hpl_payload: xr.Dataset, hpl_paper: xr.Dataset | None = None) -> Pay
     Raises FalloffError when a dataset holds no HPL trial or has several blocks.
     """
     campaigns = [dataset for dataset in (hpl_paper, hpl_payload) if dataset is not None]
-    profiles = [profile for profile in map(_profile, campaigns) if profile is not None]
-    return Payload(hpl_payload, tuple(profiles))
+    profiles = [_profile(dataset) for dataset in campaigns]
+    return Payload(hpl_payload, tuple(each for each in profiles if each.sent.sizes["nodes"]))
 
 
 def summarise(messages: xr.DataArray, sizes: xr.DataArray) -> xr.Dataset:
-    """A profile over (nodes, size) in numbers over (nodes).
+    """A profile over (size, ...) in numbers.
 
     `messages` [1] and `bytes` [B] of all; `median_size` [B] is the least size of the class that holds the median
     message, `half_bytes_size` [B] of that in which half of the bytes are reached from below; `small_messages` and
@@ -93,26 +95,16 @@ def _class_of_half(counts: xr.DataArray) -> xr.DataArray:
     return counts["size"][reached.argmax("size")].drop_vars("size")
 
 
-def _profile(dataset: xr.Dataset) -> Profile | None:
-    trial = xr.DataArray(np.arange(dataset.sizes["trial"]), dims="trial")
-    runs = over_factors(dataset, index=trial, N=dataset.N, P=dataset.P, Q=dataset.Q)
-    runs = at_only_level(runs.assign_attrs(dataset.attrs), "block")
-    runs = runs.isel(interconnect=0).drop_vars(("block", "interconnect"))
-    ran = runs.dropna("nodes", subset=["index"])
-    trials = dataset[["payload_messages", "payload_bytes"]].reset_coords(drop=True)
-    sent = trials.isel(trial=ran["index"].astype(int)).dropna("nodes", subset=["payload_messages"])
-    if not sent.sizes["nodes"]:
-        return None
-    messages, volume = sent.payload_messages, sent.payload_bytes
-    counted_nodes = messages.nodes.values
-    return Profile(
-        dataset=dataset,
-        evidence=str(dataset.evidence.values[0]),
-        messages=messages,
-        bytes=volume,
-        summary=summarise(messages, volume).merge(runs[["N", "P", "Q"]].sel(nodes=counted_nodes)),
-        missing=tuple(n for n in runs.nodes.values.tolist() if n not in counted_nodes),
-    )
+def _profile(dataset: xr.Dataset) -> Profile:
+    planned = at_only_level(points(dataset), "block")
+    is_run = (dataset.runner == "hpl") & (dataset.interconnect == planned.interconnect[0].item())
+    ran = dataset.reset_coords().isel(trial=is_run.values)
+    names = {"payload_messages": "messages", "payload_bytes": "bytes"}
+    sent = ran[[*names, "N", "P", "Q", "nodes"]].rename(names).set_coords("nodes")
+    sent = sent.swap_dims(trial="nodes").drop_vars("trial", errors="ignore").sortby("nodes")
+    sent = sent.dropna("nodes", subset=["messages"])
+    missing = tuple(n for n in planned.nodes.values.tolist() if n not in sent.nodes)
+    return Profile(dataset, sent, missing)
 
 
 def finding(study: Payload) -> str:
@@ -122,7 +114,7 @@ def finding(study: Payload) -> str:
     # The least size of the messages that hold half of the bytes, over the largest of the shorter half of messages.
     apart = np.inf
     for profile in study.profiles:
-        most, sizes = profile.summary.isel(nodes=-1), profile.messages["size"].values
+        most, sizes = profile.most, profile.sent["size"].values
         longer = min(sizes[sizes > float(most.median_size)], default=np.inf)
         apart = min(apart, float(most.half_bytes_size) / longer)
     headline = "**Half of HPL's messages and half of its bytes are of about the same size.**"
@@ -135,37 +127,32 @@ def finding(study: Payload) -> str:
 
 
 def _of_profile(profile: Profile) -> str:
-    most = profile.summary.isel(nodes=-1)
-    n, missing = int(most.nodes), ", ".join(map(str, profile.missing))
+    most, missing = profile.most, ", ".join(map(str, profile.missing))
+    n, little = int(most.nodes), float(most.small_bytes)
+    small = "less than 0.01 %" if 0 < little < 1e-4 else percent(little, 2)
     return (
         f"On {n} {profile.evidence} nodes ({int(most.P)} × {int(most.Q)}, N = {int(most.N)}) a node sends "
         f"{number(float(most.messages) / n)} messages and {byte_size(float(most.bytes) / n)} (1 run, counted). "
         f"{percent(float(most.small_messages))} of the messages are below {byte_size(SMALL)} and hold "
-        f"{_little(float(most.small_bytes))} of the bytes. Half of the bytes are in messages of "
+        f"{small} of the bytes. Half of the bytes are in messages of "
         f"{byte_size(float(most.half_bytes_size))} or more.{f' Without a count: {missing} nodes.' if missing else ''}"
     )
-
-
-def _little(share: float) -> str:
-    return "less than 0.01 %" if 0 < share < 1e-4 else percent(share, 2)
 
 
 def findings(study: Payload) -> Iterator[Finding]:
     """The shares of small messages, and of the bytes in them, on the most nodes of every profile."""
     for profile in study.profiles:
-        most, source = profile.summary.isel(nodes=-1), origin("hpl_messages", profile.dataset)
+        most, source = profile.most, origin("hpl_messages", profile.dataset)
         where = f"below {byte_size(SMALL)} ({counted(int(most.nodes), 'node')})"
         statements = {
             "small_messages": f"Most of HPL's messages are {where}",
             "small_bytes": f"Most of HPL's bytes are in messages {where}",
         }
         for name, statement in statements.items():
-            share, unknown = float(most[name]), (np.nan, np.nan)
-            further = {"n": 1, "n_of": "run", "primary": name == "small_messages"}
-            answer = "yes" if share > 0.5 else "no"
-            yield of_estimate(
-                source, statement, "share", "1", share, unknown, "", answer=answer, **further
-            )
+            share, is_planned = float(most[name]), name == "small_messages"
+            further = {"n": 1, "n_of": "run", "answer": "yes" if share > 0.5 else "no"}
+            counted_once = (source, statement, "share", "1", share, (np.nan, np.nan), "")
+            yield of_estimate(*counted_once, primary=is_planned, **further)
 
 
 def figures(study: Payload) -> dict[str, Exhibit]:
@@ -179,7 +166,7 @@ def figures(study: Payload) -> dict[str, Exhibit]:
             shares_by_size(study),
             "HPL's messages by size: share of messages (above) and of bytes (below)",
             Basis(evidence, 1, "counts without an interval", "run"),
-            "Histogram of HPL's message sizes by number and by bytes, for a few node counts",
+            "Histogram of HPL's message sizes by number and by bytes",
             "A step is a class of sizes, from a power of two up to the next.",
             rests_on=FIGURES["payload"],
         )
@@ -187,28 +174,20 @@ def figures(study: Payload) -> dict[str, Exhibit]:
 
 
 def shares_by_size(study: Payload) -> Figure:
-    """Share of messages (above) and of bytes (below) [%] by size; a column for each kind of evidence.
-
-    The fewest, the middle and the most nodes of each campaign are shown.
-    """
-    sent = [profile.messages.sum("nodes") for profile in study.profiles]
+    """Share of messages (above) and of bytes (below) [%] by size on the most nodes; a column a kind of evidence."""
+    sent = [profile.sent.isel(nodes=-1) for profile in study.profiles]
     sizes = sent[0]["size"].values
-    used = np.flatnonzero(xr.concat(sent, "profile").sum("profile").values > 0)
+    used = np.flatnonzero(sum(each.messages for each in sent) > 0)
     ticks = [at for at in range(1, len(sizes), EVERY) if used[0] <= at <= used[-1] + 1]
     with style.styled():
-        figure = Figure(figsize=(style.WIDTH, 4.4))
-        panels = figure.subplots(2, len(study.profiles), sharex=True, sharey="row", squeeze=False)
-        for column, profile in zip(panels.T, study.profiles):
-            for axes, counts in zip(column, (profile.messages, profile.bytes)):
+        figure = Figure(figsize=(style.WIDTH, 4.0))
+        panels = figure.subplots(2, len(sent), sharex=True, sharey="row", squeeze=False)
+        for column, profile, at in zip(panels.T, study.profiles, sent):
+            for axes, counts in zip(column, (at.messages, at.bytes)):
                 share = 100 * counts / counts.sum("size")
-                for darkness, n in enumerate(profile.shown, start=4 - len(profile.shown)):
-                    look = style.look(f"nodes {darkness}")
-                    marks = {"color": look.color, "linestyle": look.line, "label": f"{n} nodes"}
-                    edges = np.arange(len(sizes) + 1)
-                    axes.stairs(share.sel(nodes=n).values, edges, linewidth=1.5, **marks)
+                axes.stairs(share.values, np.arange(len(sizes) + 1), color=style.INK, linewidth=1.5)
                 axes.set_ylim(0, None)
-            column[0].set_title(profile.evidence)
-            column[0].legend(loc="upper right", handlelength=2.6)
+            column[0].set_title(f"{profile.evidence}, {int(at.nodes)} nodes")
             column[1].set_xlabel("size of a message [B]")
             column[1].tick_params(axis="x", labelsize=8)
         panels[1, 0].set_xticks(ticks, [byte_size(int(sizes[at])) for at in ticks])
@@ -225,24 +204,22 @@ def trust(file: Path = TRUST) -> pd.DataFrame:
     HPL.dat, the times `unmocked_s` of HPL itself and `simulated_s`, and `difference` [1], the latter over the former
     less one.
     """
-    described = tomllib.loads(paths.INTERCONNECTS.read_text(encoding="utf-8"))
     cases = pd.read_csv(file)
-    names = [described[name]["short"] for name in cases.network]
-    return cases.assign(network=names, difference=cases.simulated_s / cases.unmocked_s - 1)
+    return cases.assign(difference=cases.simulated_s / cases.unmocked_s - 1)
 
 
 def trust_finding(cases: pd.DataFrame) -> str:
     """How far the simulation's time is off HPL's own where only messages take time, in plain English (Markdown)."""
     worst = cases.loc[cases.difference.abs().idxmax()]
-    largest = percent(abs(worst.difference), 2)
-    sentences = [
-        f"**With computation switched off, the simulation and HPL itself differ by at most {largest}**",
-        f"({counted(len(cases), 'case')}, simulated evidence).",
-        f"In {int((cases.difference == 0).sum())} of them both print the same rate, to its last digit.",
-    ]
+    largest, worst_case = percent(abs(worst.difference), 2), ""
     if worst.difference:
-        sentences.append(
-            f"The simulation takes {'less' if worst.difference < 0 else 'more'} time in the worst case: {worst.P} × "
-            f"{worst.Q} nodes on {worst.network}, NB = {worst.NB}, BCAST = {worst.BCAST}, DEPTH = {worst.DEPTH}."
+        network = tomllib.loads(paths.INTERCONNECTS.read_text(encoding="utf-8"))[worst.network]
+        worst_case = (
+            f" The simulation takes {'less' if worst.difference < 0 else 'more'} time in the worst case: {worst.P} × "
+            f"{worst.Q} nodes on {network['short']}, NB = {worst.NB}, BCAST = {worst.BCAST}, DEPTH = {worst.DEPTH}."
         )
-    return " ".join(sentences)
+    return (
+        f"**With computation switched off, the simulation and HPL itself differ by at most {largest}** "
+        f"({counted(len(cases), 'case')}, simulated evidence). In {int((cases.difference == 0).sum())} of them both "
+        f"print the same rate, to its last digit.{worst_case}"
+    )

@@ -1,9 +1,10 @@
 """What daemons cost HPL: each takes a share of every node's computing, in few long pauses or in many short ones."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
@@ -22,36 +23,25 @@ SIDESTEP = 0.09  # of a doubling, between two frequencies
 
 
 @dataclass(frozen=True)
-class Daemon:
-    """One daemon against none, on the same nodes in the same block.
-
-    It was asked to take the `share` [1] of a node's computing in `frequency` [Hz] pauses a second, at random times that
-    differ from node to node. `log_ratio` is log(rate with / rate without) over (block, nodes). `losses` is over
-    (nodes): `ratio` (geometric mean) with its 95 % t interval `low`, `high` and `blocks`, and the `amplification` with Fieller's 95 % interval `amplification_low`, `amplification_high`: the mean log-loss of
-    the rate over that of one node's computing. It is 1 where HPL loses what one node loses, and n where n nodes' losses
-    add up. `growth` judges what is lost on the most nodes beyond the loss on the fewest.
-    """
-
-    name: str
-    share: float
-    frequency: float
-    log_ratio: xr.DataArray
-    losses: xr.Dataset
-    growth: Judgement
-
-
-@dataclass(frozen=True)
 class Noise:
-    """The campaign's dataset and all that follows from it.
+    """Daemons against none, on the same nodes in the same block.
 
-    `daemons` are in ascending order of share, then frequency; `primary` is the name of the one that the design judges:
-    the growths of the others are corrected for each other.
+    `daemons`, by name in ascending order, have the `share` [1] of a node's computing that each was asked to take and the
+    `frequency` [Hz] of its pauses, at random times that differ from node to node. `log_ratio` is log(rate with / rate
+    without) over (block, nodes, daemon). `losses`, over (nodes, daemon), has `ratio` (geometric mean) with its 95 % t
+    interval `low`, `high` and `blocks`, and the `amplification` with Fieller's 95 % interval `amplification_low`,
+    `amplification_high`: the mean log-loss of the rate over that of one node's computing. It is 1 where HPL loses what
+    one node loses, and n where n nodes' losses add up. `growths` judge what each loses on the most nodes beyond the loss
+    on the fewest; those of all but `primary`, which the design judges, are corrected for each other.
     """
 
     dataset: xr.Dataset
     points: xr.Dataset
     primary: str
-    daemons: tuple[Daemon, ...]
+    daemons: pd.DataFrame
+    log_ratio: xr.DataArray
+    losses: xr.Dataset
+    growths: dict[str, Judgement]
 
     @property
     def evidence(self) -> str:
@@ -63,54 +53,39 @@ class Noise:
         """The node counts, ascending."""
         return self.points.nodes.values.tolist()
 
-    @property
-    def shares(self) -> list[float]:
-        """The shares that were asked for, ascending."""
-        return sorted({daemon.share for daemon in self.daemons})
-
-    def with_share(self, share: float) -> tuple[Daemon, ...]:
-        """The daemons that take it, by ascending frequency."""
-        return tuple(daemon for daemon in self.daemons if daemon.share == share)
-
 
 def analyse(hpl_noise: xr.Dataset) -> Noise:
     """Derive the losses to each daemon; raises FalloffError when there is no HPL trial or several interconnects."""
     derived = at_only_level(points(hpl_noise), "interconnect")
     design = designs.read(hpl_noise)
-    rate = np.log(derived.rate)
-    log_ratio = rate - rate.sel(daemon=design.control, drop=True)
     trials = over_factors(
         hpl_noise,
         share=hpl_noise.noise,
         frequency=hpl_noise.noise_hz,
         taken=(hpl_noise.pace_paused / hpl_noise.pace_charged).mean("node"),
-    )
-    asked = trials[["share", "frequency"]]
-    asked = asked.max([dim for dim in trials.dims if dim != "daemon"]).to_dataframe().dropna()
-    asked = asked.drop(index=design.control, errors="ignore").sort_values(["share", "frequency"])
-    taken = trials.taken.squeeze("interconnect", drop=True).where(log_ratio.notnull())
-    daemons = []
-    for name, share, frequency in asked.itertuples():
-        ratio = log_ratio.sel(daemon=name, drop=True)
-        losses = _losses(ratio, taken.sel(daemon=name, drop=True))
-        fall = differences(ratio, design.baseline_nodes).values
-        growth = judge(fall, design.margin, derived.evidence.item(), design.one_sided)
-        daemons.append(Daemon(name, share, frequency, ratio, losses, growth))
-    primary = design.pair[0]
-    others = [daemon for daemon in daemons if daemon.name != primary]
-    growths = dict(
-        zip([each.name for each in others], within_campaign([each.growth for each in others]))
-    )
-    daemons = [replace(each, growth=growths.get(each.name, each.growth)) for each in daemons]
-    return Noise(hpl_noise, derived, primary, tuple(daemons))
+    ).squeeze("interconnect", drop=True)
+    asked = trials[["share", "frequency"]].max(["block", "nodes"]).to_dataframe().dropna()
+    daemons = asked.drop(index=design.control, errors="ignore").sort_values(["share", "frequency"])
+    rate = np.log(derived.rate)
+    log_ratio = rate.sel(daemon=daemons.index.values) - rate.sel(daemon=design.control, drop=True)
+    falls = differences(log_ratio, design.baseline_nodes).transpose("daemon", "block")
+    judged = [
+        judge(fall.values, design.margin, derived.evidence.item(), design.one_sided)
+        for fall in falls
+    ]
+    growths, primary = dict(zip(daemons.index, judged)), design.pair[0]
+    others = [name for name in growths if name != primary]
+    growths |= zip(others, within_campaign([growths[name] for name in others]))
+    losses = _losses(log_ratio, trials.taken)
+    return Noise(hpl_noise, derived, primary, daemons, log_ratio, losses, growths)
 
 
 def _losses(log_ratio: xr.DataArray, taken: xr.DataArray) -> xr.Dataset:
-    """As `Daemon.losses`; a node that computes only loses log(1 + the share `taken` in fact)."""
+    """As `Noise.losses`; a node that computes only loses log(1 + the share `taken` in fact)."""
     amplification = xr.apply_ufunc(
         ratio_of_means,
         -log_ratio,
-        np.log1p(taken),
+        np.log1p(taken.sel(daemon=log_ratio.daemon)).where(log_ratio.notnull()),
         input_core_dims=[["block"], ["block"]],
         output_core_dims=[[], [], []],
         vectorize=True,
@@ -121,30 +96,26 @@ def _losses(log_ratio: xr.DataArray, taken: xr.DataArray) -> xr.Dataset:
 
 def finding(study: Noise) -> str:
     """What the largest share costs on the most nodes at each frequency, in plain English (Markdown)."""
-    share, nodes = study.shares[-1], study.nodes[-1]
-    known = [
-        (daemon, daemon.losses.sel(nodes=nodes))
-        for daemon in study.with_share(share)
-        if np.isfinite(daemon.losses.ratio.sel(nodes=nodes))
-    ]
-    where = counted(nodes, "node")
-    if not known:
+    where = counted(study.nodes[-1], "node")
+    losses = study.losses.isel(nodes=-1).dropna("daemon", subset=["ratio"])
+    largest = study.daemons[study.daemons.share == study.daemons.share.max()]
+    known = largest[largest.index.isin(losses.daemon.values)].frequency
+    if known.empty:
         return f"**What daemons cost HPL on {where} cannot be said**: no block has the runs with and without them."
-    (first, loss), *others = known
-    interval = ""
-    if np.isfinite(loss.low):
-        ends = percent_range((float(1 - loss.high), float(1 - loss.low)))
-        interval = f"95 % t interval {ends}, "
-    beside = " and ".join(
-        f"{percent(float(1 - other.ratio))} in {daemon.frequency:g} pauses"
-        for daemon, other in others
+    loss, share = losses.sel(daemon=known.index[0]), percent(largest.share.iloc[0], 0)
+    ends, interval = (float(1 - loss.high), float(1 - loss.low)), ""
+    if np.isfinite(ends).all():
+        interval = f"95 % t interval {percent_range(ends)}, "
+    others = " and ".join(
+        f"{percent(float(1 - losses.ratio.sel(daemon=name)))} in {frequency:g} pauses"
+        for name, frequency in known.iloc[1:].items()
     )
     sentences = [
-        f"**A daemon that takes {percent(share, 0)} of each node's computing in {first.frequency:g} pauses a second "
-        f"costs HPL {percent(float(1 - loss.ratio))} of its rate on {where}** "
+        f"**A daemon that takes {share} of each node's computing in {known.iloc[0]:g} pauses a second costs HPL "
+        f"{percent(float(1 - loss.ratio))} of its rate on {where}** "
         f"({interval}{counted(int(loss.blocks), 'block')}, {study.evidence} evidence).",
-        f"The same share costs {beside}." if others else "",
-        _amplified(loss, f"In {first.frequency:g} pauses"),
+        f"The same share costs {others}." if others else "",
+        _amplified(loss, f"In {known.iloc[0]:g} pauses"),
         _of_growth(study),
     ]
     return " ".join(filter(None, sentences))
@@ -164,7 +135,7 @@ def _amplified(loss: xr.Dataset, pauses: str) -> str:
 
 def _of_growth(study: Noise) -> str:
     """The verdict on the statement that the campaign was planned for."""
-    growth = next(daemon.growth for daemon in study.daemons if daemon.name == study.primary)
+    growth = study.growths[study.primary]
     span = f"from {designs.read(study.dataset).baseline_nodes} to {study.nodes[-1]} nodes"
     interval = ""
     if growth.interval:
@@ -180,11 +151,11 @@ def _of_growth(study: Noise) -> str:
 def findings(study: Noise) -> Iterator[Finding]:
     """Growth and largest loss of every daemon, as data."""
     source, nodes = origin("hpl_noise", study.dataset), study.nodes
-    for daemon in study.daemons:
-        statement = f"A daemon of {daemon.name} costs more on {nodes[-1]} nodes than {nodes[0]}"
-        yield of_fall(source, statement, daemon.growth, primary=daemon.name == study.primary)
-        most = daemon.losses.sel(nodes=nodes[-1])
-        statement = f"What a daemon of {daemon.name} costs HPL on {nodes[-1]} nodes"
+    for name, growth in study.growths.items():
+        statement = f"A daemon of {name} costs more on {nodes[-1]} nodes than {nodes[0]}"
+        yield of_fall(source, statement, growth, primary=name == study.primary)
+        most = study.losses.sel(nodes=nodes[-1], daemon=name)
+        statement = f"What a daemon of {name} costs HPL on {nodes[-1]} nodes"
         loss, *ends = (1 - float(most[end]) for end in ("ratio", "high", "low"))
         blocks = int(most.blocks)
         yield of_estimate(source, statement, "loss", "1", loss, ends, T_INTERVAL, n=blocks)
@@ -207,22 +178,18 @@ def figures(study: Noise) -> dict[str, Exhibit]:
 
 def loss_over_nodes(study: Noise) -> Figure:
     """Loss of the rate [%] over nodes, a panel a share: every block, and geometric means with 95 % t intervals."""
+    nodes, shares = np.array(study.nodes), study.daemons.groupby("share").frequency
     with style.styled():
-        figure, panels = drawing.new_figures(3.4, len(study.shares))
-        for axes, share in zip(panels, study.shares):
+        figure, panels = drawing.new_figures(3.4, len(shares))
+        for axes, (share, daemons) in zip(panels, shares):
             axes.sharey(panels[0])
             axes.axhline(0, color=style.INK, linewidth=0.8)
-            daemons = study.with_share(share)
-            for rank, daemon in enumerate(daemons):
+            for rank, (name, frequency) in enumerate(daemons.items()):
                 series = f"noise {len(daemons) - rank}"
-                sidestep = SIDESTEP * (rank - (len(daemons) - 1) / 2)
-                places = daemon.losses.nodes.values * 2**sidestep
-                blocks, label = (
-                    -100 * np.expm1(daemon.log_ratio),
-                    f"{daemon.frequency:g} pauses a second",
-                )
-                drawing.runs(axes, series, places, blocks, label)
-                lost = 100 * (1 - daemon.losses)
+                places = nodes * 2 ** (SIDESTEP * (rank - (len(daemons) - 1) / 2))
+                blocks = -100 * np.expm1(study.log_ratio.sel(daemon=name))
+                drawing.runs(axes, series, places, blocks, f"{frequency:g} pauses a second")
+                lost = 100 * (1 - study.losses.sel(daemon=name))
                 ends = (lost[end].values for end in ("ratio", "high", "low"))
                 drawing.interval(axes, series, places, *ends)
             drawing.node_axis(axes, study.nodes)

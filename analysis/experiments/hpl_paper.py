@@ -1,7 +1,7 @@
 """The 15 cases of the FortiSwitch paper at their own scale: HPL's own code on a model of the paper's cluster.
 
 Simulated values carry no interval: the model repeats itself exactly. Its fall, as a difference, is the model's; how far
-it may be wrong is a question of its numbers (`sensitivity`) and of what it leaves out (`contention`).
+it may be wrong is a question of its numbers (`sensitivity`).
 """
 
 import math
@@ -16,8 +16,7 @@ from analysis.attributes import short_names, testbed
 from analysis.derive import at_only_level, points
 from analysis.efficiency import PLATEAU, efficiency, shape
 from analysis.exhibit import Exhibit
-from analysis.experiments import contention, sensitivity
-from analysis.experiments.contention import Contention
+from analysis.experiments import sensitivity
 from analysis.experiments.sensitivity import Sensitivity
 from analysis.findings import Finding, of_fall, origin
 from analysis.statistics import design as designs
@@ -34,8 +33,8 @@ class Paper:
 
     `efficiency` is the share of Rpeak [1] over (interconnect, nodes), `spread` [1], over (interconnect), the largest
     difference of any two cases from PLATEAU nodes on. `network` is compared with `reference`: `ratios` [1] are their
-    efficiencies' over (nodes); `margin` [1] counts as no change. `sensitivity` and `contention` are of the same model,
-    `today` is the `efficiency` of a shorter run of the campaign, made anew; None without them.
+    efficiencies' over (nodes); `margin` [1] counts as no change. `sensitivity` is of the same model, `today`
+    the `efficiency` of a shorter run of the campaign, made anew; None without them.
     """
 
     dataset: xr.Dataset
@@ -46,7 +45,6 @@ class Paper:
     ratios: xr.DataArray
     margin: float
     sensitivity: Sensitivity | None
-    contention: Contention | None
     today: xr.DataArray | None
 
     @property
@@ -58,19 +56,19 @@ class Paper:
 def analyse(
     hpl_paper: xr.Dataset,
     hpl_sensitivity: xr.Dataset | None = None,
-    hpl_contention: xr.Dataset | None = None,
     today: xr.Dataset | None = None,
 ) -> Paper:
-    """Derive efficiencies, their sensitivity to the model's numbers, and the contention that would change them.
+    """Derive efficiencies and their sensitivity to the model's numbers.
 
     Raises FalloffError when a dataset holds no HPL trial, has several blocks, or was simulated with other numbers than
     the first.
     """
-    for other in (hpl_sensitivity, hpl_contention):
-        if other is not None and _model(other) != _model(hpl_paper):
+    if hpl_sensitivity is not None:
+        one, other = testbed(hpl_paper), testbed(hpl_sensitivity)
+        if any(one[table] != other[table] for table in ("rates", "rpeak", "network")):
             raise FalloffError(
-                f"Campaigns {hpl_paper.attrs['campaign']} and {other.attrs['campaign']} were simulated with "
-                f"different rates of testbed {testbed(other)['name']}; run the older one again."
+                f"Campaigns {hpl_paper.attrs['campaign']} and {hpl_sensitivity.attrs['campaign']} were simulated with "
+                f"different rates of testbed {one['name']}; run the older one again."
             )
     design, cases = designs.read(hpl_paper), _efficiency(hpl_paper)
     slow, fast = (cases.sel(interconnect=network, drop=True) for network in design.pair)
@@ -83,7 +81,6 @@ def analyse(
         ratios=slow / fast,
         margin=design.margin,
         sensitivity=None if hpl_sensitivity is None else sensitivity.analyse(hpl_sensitivity),
-        contention=None if hpl_contention is None else contention.analyse(hpl_contention),
         today=None if today is None else _efficiency(today),
     )
 
@@ -92,42 +89,28 @@ def _efficiency(dataset: xr.Dataset) -> xr.DataArray:
     return efficiency(at_only_level(points(dataset), "block"))
 
 
-def _model(dataset: xr.Dataset) -> list:
-    """The numbers of a dataset's testbed that a simulation rests on, without the words beside them."""
-    described = testbed(dataset)
-    tables = [described["rates"], {"rpeak": described["rpeak"]}, *described["network"].values()]
-    return [
-        (name, [entry.get(key) for key in ("value", "low", "high")])
-        for table in tables
-        for name, entry in sorted(table.items())
-    ]
-
-
 def finding(study: Paper) -> str:
     """What both networks lose at the paper's scale, and where, in plain English (Markdown)."""
     names, ends = short_names(study.dataset), study.efficiency.isel(nodes=[0, -1])
     if ends.sel(interconnect=[study.network, study.reference]).isnull().any():
         return "**What HPL does at the paper's own scale cannot be said**: cases are missing."
-    slow, fast = (
-        f"{names[network]} goes from {fixed(100 * first, 1)} to {percent(last)}"
-        for network in (study.network, study.reference)
-        for first, last in [ends.sel(interconnect=network).values]
-    )
+
+    def from_to(network: str) -> str:
+        first, last = ends.sel(interconnect=network).values
+        return f"{names[network]} goes from {fixed(100 * first, 1)} to {percent(last)}"
+
+    slow, fast = names[study.network], names[study.reference]
     ratios, line = study.ratios.values, published.smith()["efficiency"]["line"]["value"] / 100
     off = float(abs(study.efficiency.sel(interconnect=study.reference) - line).max())
     cases = [
-        f"**At the paper's own scale {slow} of the peak between {study.nodes[0]} and {study.nodes[-1]} nodes; {fast}** "
-        "(simulated evidence, without scatter).",
-        f"Against {names[study.reference]} {names[study.network]} loses {percent(1 - ratios[-1] / ratios[0])}.",
+        f"**At the paper's own scale {from_to(study.network)} of the peak between {study.nodes[0]} and "
+        f"{study.nodes[-1]} nodes; {from_to(study.reference)}** (simulated evidence, without scatter).",
+        f"Against {fast} {slow} loses {percent(1 - ratios[-1] / ratios[0])}.",
         _where_it_ends(study),
-        f"{names[study.reference]} stays within {fixed(100 * off, 1)} points of the {percent(line, 0)} that the paper "
-        "prints. Its smallest case is calibrated to that. The other cases are predicted.",
+        f"{fast} stays within {fixed(100 * off, 1)} points of the {percent(line, 0)} that the paper prints. Its smallest "
+        "case is calibrated to that. The other cases are predicted.",
     ]
-    further = [
-        sensitivity.finding(study.sensitivity) if study.sensitivity else "",
-        contention.finding(study.contention) if study.contention else "",
-        _today(study),
-    ]
+    further = [sensitivity.finding(study.sensitivity) if study.sensitivity else "", _today(study)]
     return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in (cases, further))))
 
 
@@ -151,15 +134,13 @@ def _today(study: Paper) -> str:
         return ""
     apart = abs(study.today / study.efficiency - 1)
     cases, differing = int(apart.notnull().sum()), int((apart > 0).sum())
-    if cases and not differing:
+    if not cases:
+        return ""
+    if not differing:
         return f"{counted(cases, 'case')} simulated again today gave the stored rate to the last digit."
     return (
-        (
-            f"Of {counted(cases, 'case')} simulated again today {differing} differ from the stored rate, by up to "
-            f"{percent(float(apart.max()), 2)}: the model or HPL's source has changed."
-        )
-        if cases
-        else ""
+        f"Of {counted(cases, 'case')} simulated again today {differing} differ from the stored rate, by up to "
+        f"{percent(float(apart.max()), 2)}: the model or HPL's source has changed."
     )
 
 
@@ -181,6 +162,5 @@ def findings(study: Paper) -> Iterator[Finding]:
 
 
 def figures(study: Paper) -> dict[str, Exhibit]:
-    """What the model's numbers do, and scenarios of contention. The cases themselves are drawn beside the emulated ones."""
-    of_numbers = sensitivity.figures(study.sensitivity) if study.sensitivity else {}
-    return of_numbers | (contention.figures(study.contention) if study.contention else {})
+    """What the model's numbers do. The cases themselves are drawn beside the emulated ones."""
+    return sensitivity.figures(study.sensitivity) if study.sensitivity else {}

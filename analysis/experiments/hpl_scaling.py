@@ -19,14 +19,7 @@ from analysis.statistics import design as designs
 from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import REFUSED
 from analysis.statistics.reproduction import Reproduction, reproduction
-from analysis.wording import (
-    counted,
-    fixed,
-    listed,
-    number,
-    percent,
-    plain,
-)
+from analysis.wording import counted, fixed, listed, number, percent, plain
 
 FIGURES = {"share": ("hpl_scaling",), "falls": ("hpl_scaling",)}  # what each rests on
 # Of a doubling: between two networks, and from a mean to its runs.
@@ -78,69 +71,73 @@ def _reproductions(
     reference: tuple[Contrast, ...], today: tuple[Contrast, ...]
 ) -> dict[str, Reproduction]:
     """Whether another run reproduces the statements that both have, by their `what`."""
-    again = {contrast.what: contrast for contrast in today}
-    return {
-        stored.what: reproduction(
-            stored.what,
-            stored.differences.values,
-            again[stored.what].differences.values,
-            stored.verdict.margin,
-            (stored.verdict.answer, again[stored.what].verdict.answer),
-            exact=stored.verdict.evidence == "simulated",
-        )
-        for stored in reference
-        if stored.what in again
-    }
+    again, found = {contrast.what: contrast for contrast in today}, {}
+    for stored in reference:
+        if stored.what in again:
+            other, verdict = again[stored.what], stored.verdict
+            found[stored.what] = reproduction(
+                stored.what,
+                stored.differences.values,
+                other.differences.values,
+                verdict.margin,
+                (verdict.answer, other.verdict.answer),
+                exact=verdict.evidence == "simulated",
+            )
+    return found
 
 
 def method(study: Scaling) -> str:
     """How it was measured, Markdown."""
-    name, dataset = plain(testbed(study.dataset)["name"]), study.dataset
-    ran = {
-        "emulated": "Real HPL runs exchange real TCP messages between emulated nodes on one machine.",
-        "simulated": f"HPL's own code runs in a simulation of the cluster {name}.",
-    }.get(study.points.evidence.item(), f"HPL runs on the nodes of the cluster {name}.")
-    paced = (
-        " Each node is paced to a known, slower rate, and shares are of that rate. "
-        "Nodes, links and matrices are scaled down together, so that bytes cost as large a share of the time as in the paper "
-        '(section "The scale model").'
+    name = plain(testbed(study.dataset)["name"])
+    sentences = [
+        {
+            "emulated": "Real HPL runs exchange real TCP messages between emulated nodes on one machine.",
+            "simulated": f"HPL's own code runs in a simulation of the cluster {name}.",
+        }.get(study.points.evidence.item(), f"HPL runs on the nodes of the cluster {name}.")
+    ]
+    if study.points.share.attrs["of"] == PACED:
+        sentences.append(
+            "Each node is paced to a known, slower rate, and shares are of that rate. Nodes, links and matrices are "
+            "scaled down together, so that bytes cost as large a share of the time as in the paper "
+            '(section "The scale model").'
+        )
+    if designs.read(study.dataset).control:
+        sentences.append("The *control* is a network whose links have no limit.")
+    sentences.append(
+        "A *fall* is the part of the ratio of two networks' rates that is lost from one node count to another."
     )
-    paced = paced if study.points.share.attrs["of"] == PACED else ""
-    control = (
-        " The *control* is a network whose links have no limit."
-        if designs.read(dataset).control
-        else ""
-    )
-    return (
-        f"{ran}{paced}{control} A *fall* is the part of the ratio of two networks' rates that is lost from one node count "
-        "to another."
-    )
+    return " ".join(sentences)
 
 
 def finding(study: Scaling) -> str:
     """The verdicts of the planned statements and what limits them, in plain English (Markdown)."""
-    refused = any(contrast.verdict.answer == REFUSED for contrast in study.primary)
-    verdicts = [] if refused else [_verdict(study, contrast) for contrast in study.primary]
-    compared = {
-        f"{_pair(study, contrast)} from {contrast.start} to {contrast.end} nodes": study.today.get(
-            contrast.what
+    verdicts, today = [], ""
+    if not any(contrast.verdict.answer == REFUSED for contrast in study.primary):
+        verdicts = [
+            fall_in_words(
+                contrast.verdict,
+                *_in_a_sentence(study, contrast),
+                f"from {contrast.start} to {contrast.end} nodes",
+                whole=not place,  # the first also has the blocks, the margin and the evidence
+            )
+            for place, contrast in enumerate(study.primary)
+        ]
+    if study.today_run is not None:
+        today = todays_run.in_words(
+            {
+                f"{_pair(study, one)} from {one.start} to {one.end} nodes": study.today.get(
+                    one.what
+                )
+                for one in study.primary
+            }
         )
-        for contrast in study.primary
-    }
     paragraphs = (
         [*verdicts, _on_one_node(study)],
         [_levels(study), _left_out(study), _host_bound(study)],
-        [] if study.today_run is None else [todays_run.in_words(compared)],
+        [today],
         [plain(study.dataset.attrs.get("caveat", ""))],
     )
     return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in paragraphs)))
-
-
-def _verdict(study: Scaling, contrast: Contrast) -> str:
-    """One statement's answer; the first also has the blocks, the margin and the evidence."""
-    span = f"from {contrast.start} to {contrast.end} nodes"
-    is_first = contrast is study.primary[0]
-    return fall_in_words(contrast.verdict, *_in_a_sentence(study, contrast), span, is_first)
 
 
 def _in_a_sentence(study: Scaling, contrast: Contrast) -> tuple[str, str]:
@@ -193,19 +190,22 @@ def _left_out(study: Scaling) -> str:
         return ""
     broken = int(invalid.any([dim for dim in invalid.dims if dim != "block"]).sum())
     why = f", since {broken} hold an invalid run" if judged + broken == blocks else ", as planned"
-    text = f"The verdicts rest on {judged} of the {blocks} blocks{why}."
+    sentences = [f"The verdicts rest on {judged} of the {blocks} blocks{why}."]
     if count := int(invalid.sum()):
-        text = f"{count} of {reasons.size} runs {'is' if count == 1 else 'are'} invalid. {text}"
+        verb = "is" if count == 1 else "are"
+        sentences.insert(0, f"{count} of {reasons.size} runs {verb} invalid.")
     changes = []
     for contrast in study.primary:
         if contrast.verdict.fall is not None:
             ratio = log_ratios(study.points, contrast.network, contrast.reference)
             every = differences(ratio, contrast.start, contrast.end).mean()
             changes.append(abs(contrast.verdict.fall + float(np.expm1(every))))
-    if not changes:
-        return text
-    change = fixed(100 * max(changes), 1)
-    return f"{text} With every valid run no fall changes by more than {change} percentage points."
+    if changes:
+        change = fixed(100 * max(changes), 1)
+        sentences.append(
+            f"With every valid run no fall changes by more than {change} percentage points."
+        )
+    return " ".join(sentences)
 
 
 def _host_bound(study: Scaling) -> str:
@@ -247,20 +247,29 @@ def findings(study: Scaling) -> Iterator[Finding]:
 
 def figures(study: Scaling) -> dict[str, Exhibit]:
     """Shares over nodes, and the falls against their margin."""
-    names, interconnects = short_names(study.dataset), study.points.interconnect.values
+    names, evidence = short_names(study.dataset), study.points.evidence.item()
     orders = study.points.N.max(["block", "interconnect"]).dropna("nodes").values
     order = f" N goes from {orders[0]:.0f} to {orders[-1]:.0f}." if orders.size else ""
+    blocks = study.points.sizes["block"]
+    judged = max((contrast.verdict.blocks for contrast in study.contrasts), default=0) or blocks
     diamonds = " Diamonds are today's run."
-    blocks = max((contrast.verdict.blocks for contrast in study.contrasts), default=0)
     level = percent(1 - 2 * designs.read(study.dataset).one_sided, 0)
+
+    def basis(n: int, level: str) -> Basis:
+        return (
+            Basis(evidence)
+            if evidence == "simulated"
+            else Basis(evidence, n, f"{level} t intervals")
+        )
+
     return {
         "share": Exhibit(
             "share",
             share_over_nodes(study),
             f"HPL's rate over nodes, as a share of {study.points.share.attrs['of']}",
-            _basis(study, study.points.sizes["block"], "95 % t intervals"),
+            basis(blocks, "95 %"),
             "Share of the nodes' known rate over the number of nodes, a series for each of "
-            + ", ".join(names[name] for name in interconnects),
+            + ", ".join(names[name] for name in study.points.interconnect.values),
             "Small marks are single runs; open marks and bars are geometric means with their intervals. Networks stand "
             f"side by side at each node count.{order}",
             rests_on=FIGURES["share"],
@@ -269,18 +278,13 @@ def figures(study: Scaling) -> dict[str, Exhibit]:
             "falls",
             falls(study),
             "How much of the ratio of two networks' rates is lost from one node count to another",
-            _basis(study, blocks or study.points.sizes["block"], f"{level} t intervals"),
+            basis(judged, level),
             "The fall of each statement with its blocks, interval, margin and answer",
             "Small marks are single blocks, n of them in each row. Large marks and bars are geometric means with their "
             f"intervals. The shaded margin was set before the run.{diamonds if study.today else ''}",
             rests_on=FIGURES["falls"],
         ),
     }
-
-
-def _basis(study: Scaling, n: int, intervals: str) -> Basis:
-    evidence = study.points.evidence.item()
-    return Basis(evidence) if evidence == "simulated" else Basis(evidence, n, intervals)
 
 
 def share_over_nodes(study: Scaling) -> Figure:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
-from matplotlib import ticker
 from matplotlib.figure import Figure
 
 from analysis import drawing, models, style
@@ -16,15 +15,13 @@ from analysis.exhibit import Basis, Exhibit
 from analysis.findings import T_INTERVAL, Finding, of_control, of_estimate, origin
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.fitting.compare import HeldOut, compare
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import Control, judge_control
-from analysis.wording import between, counted, fixed, listed, percent, plain
+from analysis.wording import between, counted, fixed, listed, percent, percent_range, plain
 from runners.record import FalloffError
 
 FIGURES = {"size": ("hpl_size",)}  # what each rests on
-BEYOND = 2.0  # the limit for N to infinity is drawn at so many times the largest N
 # Of a doubling: between two networks, and from a mean to its runs.
 SIDESTEP, RUNS_ASIDE = 0.11, 0.05
 
@@ -42,20 +39,14 @@ class Curve:
     It is of n times the share, the rate in units of one node's known rate, so that alpha and beta are in flop at that
     rate and gamma is without unit. `asymptotes`, over (block), is 1 / gamma, the share for N to infinity. `blocks` and
     `asymptotes` are None where the data do not allow the fit, and `refused` says why. `follows` is whether the mean
-    curve may be drawn through the points. `held_out` is the prediction of the largest N from the others, or None.
+    curve may be drawn through the points.
     """
 
     interconnect: str
-    held_out: HeldOut | None
     blocks: BlockFit | None = None
     asymptotes: xr.DataArray | None = None
     follows: bool = False
     refused: str = ""
-
-    @property
-    def limit(self) -> xr.Dataset:
-        """The limit [1]: `ratio` (geometric mean), 95 % t interval `low`, `high` and `blocks`."""
-        return ratios(np.log(self.asymptotes))
 
 
 @dataclass(frozen=True)
@@ -113,19 +104,17 @@ def settings(derived: xr.Dataset, orders) -> np.ndarray:
 def _curve(alone: xr.Dataset, interconnect: str) -> Curve:
     share = alone.share.sel(interconnect=interconnect).transpose("block", "N")
     orders, rate = settings(alone, share.N), alone.nodes.item() * share.values
-    (comparison,) = compare([HPL], orders, rate)
     try:
         fitted = fit_blocks(HPL, orders, rate)
     except FalloffError as error:
-        return Curve(interconnect, comparison.held_out, refused=str(error))
+        return Curve(interconnect, refused=str(error))
     gamma = fitted.by_block[:, HPL.parameters.index("gamma")]
     if unlimited := int((gamma <= 0).sum()):
         reason = f"The fitted rate has no limit in {unlimited} of {fitted.blocks} blocks; run larger matrices."
-        return Curve(interconnect, comparison.held_out, refused=reason)
+        return Curve(interconnect, refused=reason)
     mean_curve, *_ = fitted.band(orders, "ratio")
     return Curve(
         interconnect,
-        comparison.held_out,
         fitted,
         asymptotes=xr.DataArray(1 / gamma, {"block": share.block[share.notnull().all("N")].values}),
         follows=follows(rate, mean_curve, len(HPL.parameters)),
@@ -134,17 +123,14 @@ def _curve(alone: xr.Dataset, interconnect: str) -> Curve:
 
 def finding(study: Size) -> str:
     """How much the network costs at the smallest and the largest size, and in the limit, in plain English (Markdown)."""
-    both = study.ratios.sel(N=study.ratios.ratio.notnull())
+    both = study.ratios.dropna("N", subset=["ratio"])
     if not both.sizes["N"]:
         return "**How much the network costs at each size cannot be said**: no block has both networks at one size."
     names = short_names(study.dataset)
-    least, most = both.isel(N=0), both.isel(N=-1)
-    interval = ""
-    if np.isfinite(most.low):
-        interval = (
-            f"95 % interval {between((100 * float(most.low), 100 * float(most.high)), 1)} %, "
-        )
-    evidence = study.points.evidence.item()
+    least, most, evidence = both.isel(N=0), both.isel(N=-1), study.points.evidence.item()
+    ends, interval = (float(most.low), float(most.high)), ""
+    if np.isfinite(ends[0]):
+        interval = f"95 % interval {percent_range(ends)}, "
     sentences = [
         f"**On {counted(study.nodes, 'node')}, {names[study.network]} reaches {percent(float(most.ratio))} of "
         f"{names[study.reference]}'s rate with a matrix of order {int(most.N)}** "
@@ -152,7 +138,6 @@ def finding(study: Size) -> str:
         f"{percent(float(least.ratio))} with a matrix of order {int(least.N)}.",
         _levels(study),
         _limit(study),
-        _foretold(study),
         plain(study.dataset.attrs.get("caveat", "")),
     ]
     return " ".join(filter(None, sentences))
@@ -193,29 +178,11 @@ def _limit(study: Size) -> str:
     return f"By HPL's own model {slow} tends to another limit than {fast} {basis}."
 
 
-def _foretold(study: Size) -> str:
-    """Whether HPL's own model predicts the largest size from the smaller ones."""
-    margin = designs.read(study.dataset).margin
-    within = f"the largest within {percent(margin, 0)}"
-    ends = [
-        curve.held_out.interval if curve.held_out else (np.nan, np.nan) for curve in study.curves
-    ]
-    if all(-margin <= low and high <= margin for low, high in ends):
-        return f"The smaller sizes predict {within}, by HPL's own model."
-    if any(low > margin or high < -margin for low, high in ends):
-        return f"The smaller sizes do not predict {within}, even by HPL's own model."
-    return f"Whether the smaller sizes predict {within} is open."
-
-
 def findings(study: Size) -> Iterator[Finding]:
     """The ratio at the largest size and that of the limits, as data."""
-    names = short_names(study.dataset)
-    slow, fast, source = (
-        names[study.network],
-        names[study.reference],
-        origin("hpl_size", study.dataset),
-    )
-    both = study.ratios.sel(N=study.ratios.ratio.notnull())
+    names, source = short_names(study.dataset), origin("hpl_size", study.dataset)
+    slow, fast = names[study.network], names[study.reference]
+    both = study.ratios.dropna("N", subset=["ratio"])
     if both.sizes["N"]:
         most = both.isel(N=-1)
         statement = f"{slow} reaches this part of {fast}'s rate, largest matrix"
@@ -232,10 +199,7 @@ def figures(study: Size) -> dict[str, Exhibit]:
     blocks = None if evidence == "simulated" else study.points.sizes["block"]
     basis = Basis(evidence, blocks, "95 % t intervals" if blocks else "")
     if any(curve.follows for curve in study.curves):
-        curves = (
-            " Curves are HPL's own model, fitted to each block, with its 95 % band. The marks at infinity are its "
-            "limits."
-        )
+        curves = " Curves are HPL's own model, fitted to each block, with its 95 % band."
     return {
         "size": Exhibit(
             "size",
@@ -252,29 +216,23 @@ def figures(study: Size) -> dict[str, Exhibit]:
 
 
 def share_over_order(study: Size) -> Figure:
-    """Share of the known rate [%] over N: every run, means with intervals, HPL's model where it follows, and its limit."""
+    """Share of the known rate [%] over N: every run, means with intervals, and HPL's model where it follows."""
     with style.styled():
         figure, axes = drawing.new_figure(3.4)
         alone = study.points.squeeze("nodes")
-        drawn = {curve.interconnect: curve for curve in study.curves if curve.follows}
-        limit = BEYOND * alone.N.values.max()
+        drawn = {curve.interconnect: curve.blocks for curve in study.curves if curve.follows}
         for interconnect, sidestep, short in drawing.series(alone):
-            aside = 2 ** (SIDESTEP * sidestep)
+            places = alone.N.values * 2 ** (SIDESTEP * sidestep)
             share = 100 * alone.share.sel(interconnect=interconnect)
-            drawing.runs(axes, interconnect, alone.N.values * aside / 2**RUNS_ASIDE, share, short)
-            drawing.intervals(axes, interconnect, alone.N.values * aside, share, "ratio")
+            drawing.runs(axes, interconnect, places / 2**RUNS_ASIDE, share, short)
+            drawing.intervals(axes, interconnect, places, share, "ratio")
             if interconnect in drawn:
-                curve, orders = drawn[interconnect], np.geomspace(alone.N.min(), alone.N.max(), 80)
-                band = curve.blocks.band(settings(alone, orders), "ratio")
-                of_node = (100 * rate / study.nodes for rate in band)
-                drawing.band(axes, interconnect, orders, *of_node)
-                ends = (100 * curve.limit[end] for end in ("ratio", "low", "high"))
-                drawing.interval(axes, interconnect, limit * aside, *ends)
-        ticks = [*alone.N.values, limit] if drawn else alone.N.values
-        drawing.doubling_axis(axes, ticks, "order of the matrix, N [1]")
-        axes.xaxis.set_major_formatter(
-            ticker.FuncFormatter(lambda N, _: f"{N:g}" if N < limit else "∞")
-        )
+                orders = np.geomspace(alone.N.min(), alone.N.max(), 80)
+                band = drawn[interconnect].band(settings(alone, orders), "ratio")
+                drawing.band(
+                    axes, interconnect, orders, *(100 * rate / study.nodes for rate in band)
+                )
+        drawing.doubling_axis(axes, alone.N.values, "order of the matrix, N [1]")
         axes.set(ylabel=f"HPL rate [% of {study.points.share.attrs['of']}]")
         axes.legend(loc="lower right")
         return figure

@@ -48,21 +48,19 @@ class Table1:
     shares: xr.Dataset
     fall: Judgement
     end: int | None
-    has_simulation: bool
     simulated_end: int | None
     waiting: xr.DataArray
     constant: float | None
 
     @property
-    def evidence(self) -> str:
-        """The kind of the emulated data."""
-        return self.points.evidence.item()
-
-    @property
     def cases(self) -> list[int]:
         """The node counts, ascending, of which any run is valid."""
-        valid = self.points.rate.notnull().any(["block", "interconnect"])
-        return self.points.nodes.values[valid.values].tolist()
+        return self.points.rate.dropna("nodes", how="all").nodes.values.tolist()
+
+    @property
+    def simulated(self) -> xr.DataArray:
+        """The simulated shares that are known, over (interconnect, nodes)."""
+        return self.shares.simulated.dropna("nodes", how="all")
 
 
 def analyse(hpl_table1: xr.Dataset, hpl_paper: xr.Dataset | None = None) -> Table1:
@@ -72,8 +70,7 @@ def analyse(hpl_table1: xr.Dataset, hpl_paper: xr.Dataset | None = None) -> Tabl
     trial, or the simulated campaign has several blocks.
     """
     derived, design = points(hpl_table1), designs.read(hpl_table1)
-    ratio = log_ratios(derived, *design.pair)
-    evidence = derived.evidence.item()
+    ratio, evidence = log_ratios(derived, *design.pair), derived.evidence.item()
     end = end_of_fall(ratio, design.margin, evidence)
     compared = ratio.dropna("nodes", how="all").nodes.values
     last = end or max(compared, default=ratio.nodes.values.max())
@@ -95,7 +92,6 @@ def analyse(hpl_table1: xr.Dataset, hpl_paper: xr.Dataset | None = None) -> Tabl
         shares=shares.assign(simulated=simulated),
         fall=judge(differences(ratio, ratio.nodes.values.min(), last), design.margin, evidence),
         end=end,
-        has_simulation=hpl_paper is not None,
         simulated_end=simulated_end,
         waiting=waiting.mean("block").mean("interconnect"),
         constant=constant,
@@ -136,12 +132,15 @@ def finding(study: Table1) -> str:
             f"{names[study.reference]} itself goes from {start} to {end} % of what its nodes compute "
             f"from {first} to {last} nodes."
         )
-    sentences.append(_of_machine(study))
-    if study.has_simulation:
-        end = study.simulated_end
-        where = (
-            "does not end within the cases" if end is None else f"ends at {counted(end, 'node')}"
+    waiting = study.waiting.sel(nodes=[first, last]).values
+    if waiting[1] > study.fall.margin:
+        sentences.append(
+            f"On {last} nodes a process waits {percent(waiting[1], 0)} of its time for a processor of this machine, on "
+            f"{first} nodes {percent(waiting[0], 0)}. So the machine slows down the largest cases, too."
         )
+    if study.simulated.size:
+        end, where = study.simulated_end, "does not end within the cases"
+        where = f"ends at {counted(end, 'node')}" if end else where
         sentences.append(f"Simulated at the paper's own scale, the fall {where}.")
     apart = abs(study.shares.emulated - study.shares.simulated).max("nodes").dropna("interconnect")
     points_apart = [
@@ -150,7 +149,7 @@ def finding(study: Table1) -> str:
     ]
     if points_apart:
         sentences.append(f"Emulation and simulation differ by at most {listed(points_apart)}.")
-    return " ".join(filter(None, sentences))
+    return " ".join(sentences)
 
 
 def _head(study: Table1) -> str:
@@ -158,15 +157,13 @@ def _head(study: Table1) -> str:
     names, fall = short_names(study.dataset), study.fall
     network, reference = names[study.network], names[study.reference]
     first, last = int(study.points.nodes.min()), study.cases[-1]
-    margin, lost = percent(study.fall.margin, 0), percent(fall.fall)
-    basis = f"{counted(fall.blocks, 'block')}, {study.evidence} evidence"
+    margin, lost = percent(fall.margin, 0), percent(fall.fall)
+    basis = f"{counted(fall.blocks, 'block')}, {fall.evidence} evidence"
     if fall.interval is not None:
         basis = f"{100 * fall.confidence:g} % interval {percent_range(fall.interval)}, {basis}"
+    level = f"every case up to {last} nodes is within {margin} of that on"
     if study.end == first:
-        return (
-            f"**{network} does not fall off against {reference}**: every case up to {last} nodes is within {margin} of "
-            f"that on {counted(first, 'node')} ({basis})."
-        )
+        return f"**{network} does not fall off against {reference}**: {level} {counted(first, 'node')} ({basis})."
     span = f"from {first} to {study.end or last} nodes"
     if fall.answer == RISES:
         gain = percent(-fall.fall)
@@ -176,7 +173,7 @@ def _head(study: Table1) -> str:
     if study.end is not None:
         return (
             f"**{network} loses {lost} against {reference} {span} and is level beyond** ({basis}). "
-            f"Every case up to {last} nodes is within {margin} of that on {counted(study.end, 'node')}."
+            f"{level.capitalize()} {counted(study.end, 'node')}."
         )
     by_plateau = ""
     if PLATEAU in study.cases[:-1]:
@@ -187,17 +184,6 @@ def _head(study: Table1) -> str:
     return (
         f"**{network} loses {lost} against {reference} {span}** ({basis}).{by_plateau} "
         "Where its fall ends is open."
-    )
-
-
-def _of_machine(study: Table1) -> str:
-    """How long processes wait for the emulating machine, where that is beyond the margin."""
-    waiting = study.waiting.sel(nodes=study.cases).values
-    if not len(waiting) or not waiting[-1] > study.fall.margin:
-        return ""
-    return (
-        f"On {study.cases[-1]} nodes a process waits {percent(waiting[-1], 0)} of its time for a processor of this "
-        f"machine, on {study.cases[0]} nodes {percent(waiting[0], 0)}. So the machine slows down the largest cases, too."
     )
 
 
@@ -213,7 +199,7 @@ def findings(study: Table1) -> Iterator[Finding]:
 def figures(study: Table1) -> dict[str, Exhibit]:
     """Both scales over nodes."""
     marks = "Small marks are single runs, open marks and bars geometric means with intervals."
-    if study.has_simulation:
+    if study.simulated.size:
         marks += (
             " Dashes are the same cases simulated at the paper's own scale, without scatter. The horizontal line is what "
             f"the paper prints for {short_names(study.dataset)[study.reference]}; one constant, calibrated to its smallest "
@@ -224,16 +210,12 @@ def figures(study: Table1) -> dict[str, Exhibit]:
             "table1",
             over_nodes(study),
             "HPL's rate over nodes in the paper's 15 cases, as a share of what the nodes compute together",
-            _basis(study),
+            Basis(study.fall.evidence, study.points.sizes["block"], "95 % t intervals"),
             "Share of what the nodes compute, over the number of nodes, for both networks",
             marks,
             rests_on=FIGURES["table1"],
         )
     }
-
-
-def _basis(study: Table1) -> Basis:
-    return Basis(study.evidence, study.points.sizes["block"], "95 % t intervals")
 
 
 def over_nodes(study: Table1) -> Figure:
@@ -251,7 +233,7 @@ def over_nodes(study: Table1) -> Figure:
             mark = {"color": look.color, "linestyle": "none"}
             label = f"{names[name]}, emulated"
             axes.plot([], [], marker=look.marker, mfc="white", label=label, **mark)
-            if study.has_simulation:
+            if study.simulated.size:
                 mark |= {"marker": "_", "markersize": 8, "mew": 2.4}
                 axes.plot(nodes, at.simulated, label=f"{names[name]}, simulated", **mark)
         axes.set_xticks([n for n in TICKS if n in nodes])

@@ -16,11 +16,7 @@ from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
 from analysis.wording import between, counted, estimate, fixed, listed, percent
 from runners.record import FalloffError
 
-FIGURES = {
-    "compare_unchanged": ("hpl_table1", "hpl_scaling"),
-    "compare_slow_node": ("hpl_table1", "hpl_scaling"),
-    "compare_slow_link": ("link_micro",),
-}
+FIGURES = {"compare_slow_node": ("hpl_table1", "hpl_scaling")}
 SLOW_NODE, NODE_LOSS = 16, 0.20  # the node, and how much slower it computes
 LINK_LOSS = 0.03  # of the first of two links
 NOTHING = 1e-4  # a planted change below this is none: what crosses the other link
@@ -33,7 +29,6 @@ class Scenario:
     `planted` is by statement the ratio of NEW's speed with the change over the speed without it, 1 where nothing changes.
     """
 
-    name: str
     change: str
     dataset: xr.Dataset
     found: Comparison
@@ -45,14 +40,11 @@ class Scenario:
         return [one for one, ratio in both if (abs(ratio - 1) > NOTHING) == is_changed]
 
 
-@dataclass(frozen=True)
-class Planted:
-    """The scenarios by name: `unchanged`, `slow_node`, and `slow_link` where a campaign of links has two halves."""
-
-    scenarios: dict[str, Scenario]
+# The scenarios by name: `unchanged`, `slow_node`, and `slow_link` where a campaign of links has two halves.
+Study = dict[str, Scenario]
 
 
-def analyse(hpl_table1: xr.Dataset, hpl_scaling: xr.Dataset, link_micro: xr.Dataset) -> Planted:
+def analyse(hpl_table1: xr.Dataset, hpl_scaling: xr.Dataset, link_micro: xr.Dataset) -> Study:
     """Compare stored runs with each other, with and without planted changes.
 
     HPL: OLD is `hpl_scaling`, NEW is `hpl_table1`, run on the same emulated cluster at another time. Links: OLD and NEW are
@@ -65,13 +57,13 @@ def analyse(hpl_table1: xr.Dataset, hpl_scaling: xr.Dataset, link_micro: xr.Data
     link = f"the first link is {percent(LINK_LOSS, 0)} slower"
     is_odd = link_micro.block.values % 2 == 1
     odd, even = link_micro.isel(trial=is_odd), link_micro.isel(trial=~is_odd)
-    scenarios = [
-        _scenario("unchanged", "nothing was changed", hpl_scaling, hpl_table1, hpl_table1),
-        _scenario("slow_node", node, hpl_scaling, hpl_table1, with_slow_node(hpl_table1)),
-    ]
+    study = {
+        "unchanged": _scenario("nothing was changed", hpl_scaling, hpl_table1, hpl_table1),
+        "slow_node": _scenario(node, hpl_scaling, hpl_table1, with_slow_node(hpl_table1)),
+    }
     if even.sizes["trial"]:
-        scenarios.append(_scenario("slow_link", link, odd, even, with_slow_link(even)))
-    return Planted({one.name: one for one in scenarios})
+        study["slow_link"] = _scenario(link, odd, even, with_slow_link(even))
+    return study
 
 
 def with_slow_node(dataset: xr.Dataset) -> xr.Dataset:
@@ -92,22 +84,20 @@ def with_slow_link(dataset: xr.Dataset) -> xr.Dataset:
     return dataset.assign(goodput=dataset.goodput * (1 - LINK_LOSS * share))
 
 
-def _scenario(name: str, change: str, old, new, changed) -> Scenario:
+def _scenario(change: str, old, new, changed) -> Scenario:
     """OLD beside NEW with the planted change, `changed`, and what that did to each statement."""
     before, without, after = (
         samples.of_dataset(dataset, side)
         for dataset, side in ((old, "OLD"), (new, "NEW"), (changed, "NEW"))
     )
     found, unplanted = comparison.compare(before, after), comparison.compare(before, without)
-    ratios = zip(found.changes, unplanted.changes)
-    return Scenario(
-        name, change, new, found, tuple(one.ratio / other.ratio for one, other in ratios)
-    )
+    both = zip(found.changes, unplanted.changes)
+    return Scenario(change, new, found, tuple(one.ratio / other.ratio for one, other in both))
 
 
-def finding(study: Planted) -> str:
+def finding(study: Study) -> str:
     """What was found of each change, in plain English (Markdown)."""
-    return " ".join(_of_scenario(one) for one in study.scenarios.values())
+    return " ".join(_of_scenario(one) for one in study.values())
 
 
 def _of_scenario(one: Scenario) -> str:
@@ -129,9 +119,9 @@ def _answers(changes) -> str:
     return listed(comparison_exhibits.counts(changes))
 
 
-def findings(study: Planted) -> Iterator[Finding]:
+def findings(study: Study) -> Iterator[Finding]:
     """Every statement of every scenario, as data."""
-    for one in study.scenarios.values():
+    for one in study.values():
         for change in one.found.changes:
             yield of_estimate(
                 origin("planted_change", one.dataset),
@@ -143,38 +133,32 @@ def findings(study: Planted) -> Iterator[Finding]:
                 T_INTERVAL,
                 n=min(len(change.old), len(change.new)),
                 answer=change.answer,
-                reason=change.reason,
             )
 
 
-def figures(study: Planted) -> dict[str, Exhibit]:
-    """The estimation plot of every scenario."""
-    return {
-        label: comparison_exhibits.figure(
-            one.found, label, f"Where {one.change}: OLD, NEW and their difference", FIGURES[label]
-        )
-        for label, one in ((f"compare_{name}", one) for name, one in study.scenarios.items())
-    }
+def figures(study: Study) -> dict[str, Exhibit]:
+    """The estimation plot of the slow node."""
+    ((label, rests_on),) = FIGURES.items()
+    one = study["slow_node"]
+    shows = f"Where {one.change}: OLD, NEW and their difference"
+    return {label: comparison_exhibits.figure(one.found, label, shows, rests_on)}
 
 
-def planted(study: Planted) -> Table:
+def planted(study: Study) -> Table:
     """Every planted change beside what was found of it."""
-    rows = [
-        (
-            one.change,
-            change.what,
-            fixed(ratio, 3),
-            estimate(change.ratio, change.low, change.high, lambda value: fixed(value, 3)),
-            f"{len(change.old)}, {len(change.new)}",
-            change.answer,
-        )
-        for one in study.scenarios.values()
-        for change, ratio in zip(one.found.changes, one.planted)
-        if abs(ratio - 1) > NOTHING
-    ]
+    rows = []
+    for one in study.values():
+        for change, ratio in zip(one.found.changes, one.planted):
+            if abs(ratio - 1) > NOTHING:
+                ends = change.ratio, change.low, change.high
+                found = estimate(*ends, lambda value: fixed(value, 3))
+                blocks = f"{len(change.old)}, {len(change.new)}"
+                rows.append(
+                    (one.change, change.what, fixed(ratio, 3), found, blocks, change.answer)
+                )
     columns = ("Change", "Statement", "Planted ratio", "Found", "Blocks of OLD, NEW", "Answer")
     caption = (
         "The ratio of speeds as planted, and as found beside what else differs between the runs"
     )
-    basis = comparison_exhibits.basis(study.scenarios["slow_node"].found)
+    basis = comparison_exhibits.basis(study["slow_node"].found)
     return Table("compare-planted", columns, "llrlrl", rows, caption, basis, (3, 3, 1, 3, 1, 1))

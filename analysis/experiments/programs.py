@@ -35,13 +35,12 @@ class Fall:
 
 @dataclass(frozen=True)
 class Programs:
-    """`time` [s] over (interconnect, nodes, program), NaN where it is unknown; `efficiency` [1], the time without a network over
+    """`time` [s] over (program, interconnect, nodes), NaN where it is unknown; `efficiency` [1], the time without a network over
     that on each, without `IDEAL`. There is no scatter."""
 
     dataset: xr.Dataset
     time: xr.DataArray
     efficiency: xr.DataArray
-    margin: float
     falls: tuple[Fall, ...]
 
 
@@ -49,20 +48,21 @@ def analyse(programs: xr.Dataset) -> Programs:
     """Efficiencies and their falls; raises FalloffError without the ideal network."""
     laid = over_factors(programs, runner="replay", replay_time=programs.replay_time)
     time = at_only_level(laid.assign_attrs(programs.attrs), "block").replay_time
+    time = time.transpose("program", "interconnect", "nodes")
     if IDEAL not in time.interconnect.values or time.sel(interconnect=IDEAL).isnull().all():
         remedy = f"add {IDEAL} to the campaign's interconnects"
         raise FalloffError(
             f"no program was replayed without a network, which tells what it computes: {remedy}"
         )
     ideal = time.sel(interconnect=IDEAL, drop=True)
-    efficiency = (ideal / time).drop_sel(interconnect=IDEAL)
+    efficiency = (ideal / time).transpose(*time.dims).drop_sel(interconnect=IDEAL)
     margin = designs.read(programs).margin
     falls = (
         _fall(efficiency.sel(program=program, interconnect=network), margin)
         for program in efficiency.program.values.tolist()
         for network in efficiency.interconnect.values.tolist()
     )
-    return Programs(programs, time, efficiency, margin, tuple(filter(None, falls)))
+    return Programs(programs, time, efficiency, tuple(filter(None, falls)))
 
 
 def _fall(efficiency: xr.DataArray, margin: float) -> Fall | None:
@@ -115,28 +115,17 @@ def figures(study: Programs) -> dict[str, Exhibit]:
 
 
 def _over_nodes(study: Programs) -> Figure:
-    names = short_names(study.dataset)
-    programs = study.efficiency.program.values.tolist()
+    names, programs = short_names(study.dataset), study.efficiency.program.values.tolist()
     with style.styled():
         figure, panels = drawing.new_figures(3.2, len(programs))
         for axes, program in zip(panels, programs):
-            for cases in study.efficiency.sel(program=program).transpose("interconnect", "nodes"):
-                look = style.look(cases.interconnect.item())
-                marks = {
-                    "color": look.color,
-                    "markersize": 6,
-                    "mec": "white",
-                    "mew": 0.6,
-                    "ls": "-",
-                    "lw": 0.8,
-                }
+            for cases in study.efficiency.sel(program=program):
+                network = cases.interconnect.item()
+                look, marks = style.look(network), {"markersize": 6, "mec": "white", "mew": 0.6}
                 axes.plot(
-                    cases.nodes,
-                    100 * cases,
-                    marker=look.marker,
-                    **marks,
-                    label=names[cases.interconnect.item()],
-                )
+                    cases.nodes, 100 * cases, look.marker, ls="-", lw=0.8, color=look.color,
+                    label=names[network], **marks,
+                )  # fmt: skip
             axes.set_title(program)
             axes.set_ylim(0, 104)
             drawing.node_axis(axes, study.efficiency.nodes.values)
@@ -147,27 +136,12 @@ def _over_nodes(study: Programs) -> Figure:
 
 def table(study: Programs) -> Table:
     """The times that were replayed [s]."""
-    names = short_names(study.dataset)
-    rows = [
-        (
-            program,
-            names[network],
-            *(
-                number(known(time))
-                for time in study.time.sel(program=program, interconnect=network).values
-            ),
-        )
-        for program in study.time.program.values.tolist()
-        for network in study.time.interconnect.values.tolist()
-    ]
+    names, rows = short_names(study.dataset), []
+    for program in study.time:
+        for network in program:
+            times = [number(known(time)) for time in network.values]
+            rows.append((program.program.item(), names[network.interconnect.item()], *times))
     nodes = [f"{count} nodes [s]" for count in study.time.nodes.values.tolist()]
+    caption, align = "Time of each program on each network", "ll" + "r" * len(nodes)
     columns = ("Program", "Network", *nodes)
-    align = "ll" + "r" * len(nodes)
-    return Table(
-        "programs-times",
-        columns,
-        align,
-        rows,
-        "Time of each program on each network",
-        Basis("simulated"),
-    )
+    return Table("programs-times", columns, align, rows, caption, Basis("simulated"))

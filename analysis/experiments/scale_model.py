@@ -1,8 +1,9 @@
 """The scale model of the paper's cluster: what it keeps of each of the paper's 15 cases, and what it does not.
 
 HPL computes 2 N^3 / (3 n) flop a node. A node sends and receives of the order of N^2 (1/P + 1/Q) matrix elements of
-8 bytes, and of the order of N messages; over the time of the computation these become the two shares below, up to
-constants that are the same for every cluster. Two clusters with the same shares lose the same part of their time.
+8 bytes, and of the order of N messages. With F flop/s a node, links of BW B/s and a latency of alpha s, over the time of
+the computation these become the shares n F / (BW N) (1/P + 1/Q) [flop/B] of bytes and alpha n F / N^2 [flop] of messages,
+up to constants that are the same for every cluster. Two clusters with the same shares lose the same part of their time.
 """
 
 import tomllib
@@ -79,23 +80,6 @@ def judged_ratios(
     return pd.DataFrame(rows, columns=columns).set_index([*dims])
 
 
-def bandwidth_share(n, node_rate, bandwidth, N, P, Q):
-    """n F / (BW N) (1/P + 1/Q) [flop/B], proportional to the share of time that bytes cost.
-
-    `n` nodes of `node_rate` F [flop/s] on links of `bandwidth` BW [B/s]; a matrix of order `N` on a `P` x `Q` grid.
-    Arguments broadcast. Two clusters with the same value are in the same balance.
-    """
-    return n * node_rate / (bandwidth * N) * (1 / P + 1 / Q)
-
-
-def latency_share(n, node_rate, latency, N):
-    """alpha n F / N^2 [flop], proportional to the share of time that messages cost.
-
-    `latency` alpha [s] is the one-way time of a short message; the rest is as in `bandwidth_share`.
-    """
-    return latency * n * node_rate / N**2
-
-
 def analyse() -> ScaleModel:
     """Both shares of the paper's cases in both scales, from the descriptions in data/."""
     clusters = {scale: _cluster(testbed) for scale, testbed in TESTBED.items()}
@@ -105,13 +89,10 @@ def analyse() -> ScaleModel:
     cases["model_N"] = [levels[str(n)]["N"] for n in cases.nodes]
     for before, network in (("", NETWORK), ("fast_", FAST)):
         for scale, cluster in clusters.items():
-            N = cases[f"{scale}_N"]
-            cases[f"{before}{scale}_bytes"] = bandwidth_share(
-                cases.nodes, cluster.flop_s, cluster.byte_s[network], N, cases.P, cases.Q
-            )
-            cases[f"{before}{scale}_messages"] = latency_share(
-                cases.nodes, cluster.flop_s, cluster.latency_s[network], N
-            )
+            rate, N = cases.nodes * cluster.flop_s, cases[f"{scale}_N"]
+            of_grid = (1 / cases.P + 1 / cases.Q) / N
+            cases[f"{before}{scale}_bytes"] = rate * of_grid / cluster.byte_s[network]
+            cases[f"{before}{scale}_messages"] = rate * cluster.latency_s[network] / N**2
         for kind in ("bytes", "messages"):
             of_model, of_paper = (cases[f"{before}{scale}_{kind}"] for scale in ("model", "paper"))
             cases[f"{before}{kind}_ratio"] = of_model / of_paper

@@ -91,6 +91,19 @@ def bracket(changes: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
     return down.sum("parameter"), up.sum("parameter")
 
 
+def elasticity(study: Sensitivity, parameter: str, worse: str, better: str) -> xr.DataArray:
+    """What HPL's rate gains of its logarithm for that of a parameter, from one end of its range to the other.
+
+    The parameter is one of a network's; over (interconnect, nodes), NaN where an end was not simulated.
+    """
+    described = testbed(study.dataset)["network"]
+    ranges = [described[name][parameter] for name in study.base.interconnect.values]
+    widths = [np.log(entry["high"] / entry["low"]) for entry in ranges]
+    moved = np.log(study.base + study.changes.reindex(parameter=[parameter])[0])
+    gained = moved.sel(side=better, drop=True) - moved.sel(side=worse, drop=True)
+    return gained / xr.DataArray(widths, dims="interconnect")
+
+
 def meaning(parameter: str) -> str:
     """What a name of the testbed's description stands for; itself where it has no words yet."""
     return MEANINGS.get(parameter, parameter)

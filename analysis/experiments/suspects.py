@@ -1,11 +1,11 @@
 """Suspects: which node, link or switch port of a cluster is slower than the others."""
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import matplotlib as mpl
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -14,19 +14,19 @@ from matplotlib.figure import Figure
 from analysis import style
 from analysis.attributes import design, short_names, testbed
 from analysis.exhibit import Basis, Exhibit, Table
-from analysis.findings import Finding, of_estimate, origin, without_reading
+from analysis.findings import Finding, evidence_of, of_estimate, origin, without_reading
 from analysis.statistics import outliers
 from analysis.statistics.outliers import ALIKE, Comparison
 from analysis.wording import counted, listed, number, percent, percent_range, plain
 from runners.record import FalloffError
 from runners.suspects import LEAST_NODES
 
-FIGURES = {"suspects_pairs": ("suspects",), "suspects_nodes": ("suspects",)}  # what each rests on
+FIGURES = {"suspects_pairs": ("suspects",)}  # what it rests on
 INTERVAL = "simultaneous 95 % t interval over the blocks"
 NAMED_PATHS = 6  # in the finding; the figure has all
 WIDEST = 0.03  # loss at which a matrix has its full colour, unless a larger one is there
 
-# What is compared, in the order in which a node's own comes first: heading, what a suspect does, what it may be.
+# What is compared, in the order in which a node's own comes first.
 COMPUTE, MEMORY, SEND, RECEIVE, ANSWER = "compute", "memory", "send", "receive", "answer"
 PATH, PATH_ANSWER = "path", "path answer"
 HEADINGS = {
@@ -44,28 +44,28 @@ DOES = {
     SEND: "sends",
     RECEIVE: "receives",
     ANSWER: "answers",
+    PATH: "carries",
+    PATH_ANSWER: "answers",
 }
-OF_NODE = (COMPUTE, MEMORY)
 REMEDY = " To tell adapter, cable and port apart, put its cable into the port of another node and run it again."
 
 
 @dataclass(frozen=True)
 class Family:
-    """What is compared with each other: nodes, or pairs of them, in one `quantity`.
+    """What is compared with each other in one quantity: nodes, or pairs of them.
 
-    `members` are the numbers of their nodes from 0, one or (sender, receiver). `typical` is the median [unit].
+    `members` are the numbers of their nodes from 0, one or (sender, receiver). `typical` is the median with its unit.
     """
 
-    quantity: str
     members: tuple[tuple[int, ...], ...]
-    typical: float
-    unit: str
+    typical: str
     found: Comparison
 
 
 @dataclass(frozen=True)
 class Network:
-    """All families on one interconnect, and the matrices of losses [1] over (sender, receiver), means of the blocks."""
+    """All families on one interconnect by quantity, and the matrices of losses [1] over (sender, receiver), means of the
+    blocks."""
 
     name: str
     families: Mapping[str, Family]
@@ -77,9 +77,9 @@ class Network:
 class Suspects:
     """The campaign's dataset and all that follows from it.
 
-    `hosts` are the names of the nodes that every block has; `absent` those that only some have. `tolerance`,
-    `smallest` and `false_alarms` are the design's [1]. `switches` are the nearest switch of each node as Slurm names
-    them, empty where it does not.
+    `hosts` are the names of the nodes that every block has; `absent` those that only some have. `tolerance` and
+    `smallest` are the design's [1]. `switches` are the nearest switch of each node as Slurm names them, empty where it
+    does not.
     """
 
     dataset: xr.Dataset
@@ -89,13 +89,7 @@ class Suspects:
     blocks: int
     tolerance: float
     smallest: float
-    false_alarms: float
     networks: tuple[Network, ...]
-
-    @property
-    def evidence(self) -> str:
-        """The kind of evidence."""
-        return origin("suspects", self.dataset)["evidence"]
 
 
 def analyse(suspects: xr.Dataset) -> Suspects:
@@ -116,22 +110,21 @@ def analyse(suspects: xr.Dataset) -> Suspects:
         )
     # Of each trial, where the nodes that all have in common are.
     places = np.array([[others.index(host) for host in hosts] for others in names])
-    planned = design(suspects)
-    present = list(dict.fromkeys(valid.interconnect.values.tolist()))
+    planned, switches = design(suspects), _switches(suspects, hosts)
+    chosen = {
+        name: np.flatnonzero(valid.interconnect.values == name)
+        for name in dict.fromkeys(valid.interconnect.values.tolist())
+    }
     n = len(hosts)
     members = 5 * n + n * (n - 1) + n * (n - 1) // 2
-    limits = {name: planned[name] for name in ("tolerance", "smallest", "false_alarms")}
-    level = limits["false_alarms"] / (members * len(present))
-    switches = _switches(suspects, hosts)
-    networks = []
-    for name in present:
-        chosen = np.flatnonzero(valid.interconnect.values == name)
-        trials = valid.isel(trial=chosen)
-        networks.append(_network(name, trials, places[chosen], switches, level, limits))
-    blocks = min(int((valid.interconnect.values == name).sum()) for name in present)
-    return Suspects(
-        suspects, hosts, tuple(absent), switches, blocks, **limits, networks=tuple(networks)
+    tolerance, smallest = planned["tolerance"], planned["smallest"]
+    limits = planned["false_alarms"] / (members * len(chosen)), tolerance, smallest
+    networks = tuple(
+        _network(name, valid.isel(trial=trials), places[trials], switches, limits)
+        for name, trials in chosen.items()
     )
+    blocks = min(map(len, chosen.values()))
+    return Suspects(suspects, hosts, tuple(absent), switches, blocks, tolerance, smallest, networks)
 
 
 def _names(hosts: str) -> list[str]:
@@ -168,64 +161,54 @@ def _network(
     trials: xr.Dataset,
     places: np.ndarray,
     switches: tuple[str, ...],
-    level: float,
-    limits: Mapping[str, float],
+    limits: tuple[float, float, float],
 ) -> Network:
-    n = places.shape[1]
-    rows = np.arange(len(places))
-    of_node = {
-        key: trials[key].values[rows[:, None], places] for key in ("dgemm_rate", "stream_rate")
-    }
-    of_pair = {
-        key: trials[key].values[rows[:, None, None], places[:, :, None], places[:, None, :]]
+    """All families of one interconnect; `limits` are those of `outliers.compare`."""
+    blocks, n = places.shape
+    rows = np.arange(blocks)[:, None]
+    dgemm, triad = (trials[key].values[rows, places] for key in ("dgemm_rate", "stream_rate"))
+    bandwidths, latencies = (
+        trials[key].values[rows[:, :, None], places[:, :, None], places[:, None, :]]
         for key in ("pair_bandwidth", "pair_latency")
-    }
-    rates = _level(np.log(of_pair["pair_bandwidth"]), switches)
-    answers = _level(-np.log(of_pair["pair_latency"]), switches)
+    )
+    rates, answers = _level(np.log(bandwidths), switches), _level(-np.log(latencies), switches)
     sending, receiving, paths = outliers.of_pairs(rates)
     answering, _, paths_answer = outliers.of_pairs(answers)
     nodes = tuple((node,) for node in range(n))
-    both_ways = tuple((a, b) for a in range(n) for b in range(n) if a != b)
-    once = tuple((a, b) for a in range(n) for b in range(a + 1, n))
-    bandwidth = np.nanmedian(of_pair["pair_bandwidth"]) / 1e6, "MB/s"
-    latency = np.nanmedian(of_pair["pair_latency"]) * 1e6, "µs"
-    gflop_s = np.median(of_node["dgemm_rate"]), "Gflop/s"
-    triad = np.median(of_node["stream_rate"]) / 1e9, "GB/s"
+    both_ways = tuple(itertools.permutations(range(n), 2))
+    once = tuple(itertools.combinations(range(n), 2))
+    bandwidth = f"{number(np.nanmedian(bandwidths) / 1e6)} MB/s"
+    latency = f"{number(np.nanmedian(latencies) * 1e6)} µs"
     rated = {
-        COMPUTE: (nodes, outliers.of_each(np.log(of_node["dgemm_rate"])), gflop_s),
-        MEMORY: (nodes, outliers.of_each(np.log(of_node["stream_rate"])), triad),
+        COMPUTE: (nodes, outliers.of_each(np.log(dgemm)), f"{number(np.median(dgemm))} Gflop/s"),
+        MEMORY: (nodes, outliers.of_each(np.log(triad)), f"{number(np.median(triad) / 1e9)} GB/s"),
         SEND: (nodes, sending, bandwidth),
         RECEIVE: (nodes, receiving, bandwidth),
         ANSWER: (nodes, answering, latency),
-        PATH: (both_ways, _listed(paths, both_ways), bandwidth),
-        PATH_ANSWER: (once, _listed(paths_answer, once), latency),
+        PATH: (both_ways, paths[:, *np.transpose(both_ways)], bandwidth),
+        PATH_ANSWER: (once, paths_answer[:, *np.transpose(once)], latency),
     }
-    families = {}
-    for quantity, (members, losses, (typical, unit)) in rated.items():
-        judged_by = level, limits["tolerance"], limits["smallest"]
-        found = outliers.compare(losses, members, *judged_by)
-        families[quantity] = Family(quantity, members, float(typical), unit, found)
-    matrices = (outliers.share(-speeds.mean(axis=0)) for speeds in (rates, answers))
-    return Network(name, families, *matrices)
-
-
-def _listed(matrices: np.ndarray, members: tuple[tuple[int, int], ...]) -> np.ndarray:
-    senders, receivers = np.array(members).T
-    return matrices[:, senders, receivers]
+    families = {
+        quantity: Family(members, typical, outliers.compare(losses, members, *limits))
+        for quantity, (members, losses, typical) in rated.items()
+    }
+    return Network(
+        name, families, *(outliers.share(-each.mean(axis=0)) for each in (rates, answers))
+    )
 
 
 def findings(study: Suspects) -> Iterator[Finding]:
     """For each quantity who is slower, as data; the estimate is the loss of speed of the slowest."""
     source, names = origin("suspects", study.dataset), short_names(study.dataset)
     for network in study.networks:
-        for family in network.families.values():
+        for quantity, family in network.families.items():
             found = family.found
             worst = int(np.argmax(found.mean))
             named = [_member(study, family, index) for index in found.slower]
             answer = ", ".join(named) or ("none" if (found.answers == ALIKE).all() else "undecided")
             yield of_estimate(
                 source,
-                f"Slower than the others: {HEADINGS[family.quantity]}, {names[network.name]}",
+                f"Slower than the others: {HEADINGS[quantity]}, {names[network.name]}",
                 "loss",
                 "1",
                 found.mean[worst],
@@ -233,7 +216,7 @@ def findings(study: Suspects) -> Iterator[Finding]:
                 INTERVAL,
                 n=study.blocks,
                 answer=answer,
-                primary=family.quantity in (COMPUTE, SEND),
+                primary=quantity in (COMPUTE, SEND),
                 reason=f"the slowest is {_member(study, family, worst)}",
             )
 
@@ -263,42 +246,34 @@ def _planted(study: Suspects) -> str:
 
 
 def _accusations(study: Suspects, network: Network, where: str) -> Iterator[str]:
-    basis = f"simultaneous 95 % t intervals over {counted(study.blocks, 'block')}, {study.evidence} evidence"
-    by_node: dict[int, list[str]] = {}
-    for quantity in DOES:
-        for index in network.families[quantity].found.slower:
-            by_node.setdefault(int(index), []).append(quantity)
-    for node, quantities in by_node.items():
+    basis = (
+        f"simultaneous 95 % t intervals over {counted(study.blocks, 'block')}, "
+        f"{evidence_of(study.dataset)} evidence"
+    )
+    families = network.families
+    of_node = [quantity for quantity, family in families.items() if len(family.members[0]) == 1]
+    named = [node for quantity in of_node for node in families[quantity].found.slower.tolist()]
+    for node in dict.fromkeys(named):
         name = plain(study.hosts[node])
-        losses = [
-            _loss(network.families[quantity], node, DOES[quantity]) for quantity in quantities
-        ]
-        slower = f"it {listed(losses)} slower than the middle of all"
-        is_node = any(quantity in OF_NODE for quantity in quantities)
+        slow = [quantity for quantity in of_node if node in families[quantity].found.slower]
+        slower = f"it {listed([_loss(network, one, node) for one in slow])} slower than the middle of all"
+        is_node = COMPUTE in slow or MEMORY in slow
         port = f" on switch {plain(study.switches[node])}" if study.switches else ""
         what = f"Node {name}" if is_node else f"The link or the switch port{port} of node {name}"
-        remedy = "" if is_node else REMEDY
-        yield f"**{what} is slow{where}**: {slower} ({basis}).{remedy}"
-    yield from _slow_paths(study, network, where, basis)
-    if not by_node and not any(
-        len(network.families[one].found.slower) for one in (PATH, PATH_ANSWER)
-    ):
-        yield f"**No node, port or path is named{where}** ({basis})."
-
-
-def _slow_paths(study: Suspects, network: Network, where: str, basis: str) -> Iterator[str]:
-    for quantity, verb in ((PATH, "carries"), (PATH_ANSWER, "answers")):
-        family = network.families[quantity]
+        yield f"**{what} is slow{where}**: {slower} ({basis}).{'' if is_node else REMEDY}"
+    for quantity, words in ((PATH, "from {} to {}"), (PATH_ANSWER, "between {} and {}")):
+        family = families[quantity]
         slower = family.found.slower
+        named += slower.tolist()
         for index in slower[:NAMED_PATHS]:
-            joined = " to " if quantity == PATH else " and "
-            ends = joined.join(plain(study.hosts[node]) for node in family.members[index])
-            between = "from" if quantity == PATH else "between"
-            loss = f"it {_loss(family, index, verb)} slower than the middle of all"
-            yield f"**The path {between} {ends} is slow{where}**: {loss} ({basis})."
+            ends = words.format(*(plain(study.hosts[node]) for node in family.members[index]))
+            loss = f"it {_loss(network, quantity, index)} slower than the middle of all"
+            yield f"**The path {ends} is slow{where}**: {loss} ({basis})."
         if len(slower) > NAMED_PATHS:
             yield f"{len(slower) - NAMED_PATHS} more paths are slow."
         yield _shared_link(study, family)
+    if not named:
+        yield f"**No node, port or path is named{where}** ({basis})."
 
 
 def _shared_link(study: Suspects, family: Family) -> str:
@@ -316,33 +291,30 @@ def _shared_link(study: Suspects, family: Family) -> str:
     return f"**{count} of the {len(slower)} slow paths lead {ends}**: suspect their link."
 
 
-def _loss(family: Family, index: int, verb: str) -> str:
-    found = family.found
+def _loss(network: Network, quantity: str, index: int) -> str:
+    found = network.families[quantity].found
     ends = percent_range((found.low[index], found.high[index]))
-    return f"{verb} {percent(found.mean[index])} (interval {ends})"
+    return f"{DOES[quantity]} {percent(found.mean[index])} (interval {ends})"
 
 
 def _others(study: Suspects, network: Network, where: str) -> str:
     """For which quantities a slowdown of the rest is excluded, and for which it is open, and from where on it would
     have been found."""
     smallest = percent(study.smallest, 0)
-    clear, open_ = [], []
+    clear, limits, sentences = [], [], []
     for quantity, family in network.families.items():
         rest = np.delete(family.found.answers, family.found.slower)
-        (clear if (rest == ALIKE).all() else open_).append(quantity)
-    sentences = []
+        if (rest == ALIKE).all():
+            clear.append(HEADINGS[quantity])
+        else:
+            found_from = percent(family.found.finds_from, 0)
+            limits.append(f"{HEADINGS[quantity]} (found from {found_from} on)")
     if clear:
-        names = listed([HEADINGS[quantity] for quantity in clear])
-        sentences.append(
-            f"A loss of {smallest} or more is excluded for everything else in: {names}."
-        )
-    if open_ and study.blocks < 2:
+        what = f"A loss of {smallest} or more is excluded for everything else in"
+        sentences.append(f"{what}: {listed(clear)}.")
+    if study.blocks < 2:
         sentences.append("A single block has no interval: run at least two.")
-    elif open_:
-        limits = [
-            f"{HEADINGS[quantity]} (found from {percent(network.families[quantity].found.finds_from, 0)} on)"
-            for quantity in open_
-        ]
+    elif limits:
         sentences.append(f"It is open for some others{where} in: {listed(limits)}.")
     return " ".join(sentences)
 
@@ -353,97 +325,61 @@ def _member(study: Suspects, family: Family, index: int) -> str:
 
 def table(study: Suspects) -> Table:
     """Each quantity with its typical value, its slowest member and the loss that would have been found."""
-    rows = []
+    rows, names = [], short_names(study.dataset)
     for network in study.networks:
-        for family in network.families.values():
+        for quantity, family in network.families.items():
             found, worst = family.found, int(np.argmax(family.found.mean))
             ends = (found.low[worst], found.high[worst]) if study.blocks > 1 else None
-            rows.append(
-                (
-                    short_names(study.dataset)[network.name],
-                    HEADINGS[family.quantity],
-                    f"{number(family.typical)} {family.unit}",
-                    str(len(family.members)),
-                    str(len(found.slower)),
-                    f"{_member(study, family, worst)}: {percent(found.mean[worst])} ({percent_range(ends)})",
-                    percent(found.finds_from) if study.blocks > 1 else percent(None),
-                )
-            )
+            slowest = f"{_member(study, family, worst)}: {percent(found.mean[worst])} ({percent_range(ends)})"
+            counts = str(len(family.members)), str(len(found.slower))
+            finds_from = percent(found.finds_from if study.blocks > 1 else None)
+            cells = names[network.name], HEADINGS[quantity], family.typical
+            rows.append((*cells, *counts, slowest, finds_from))
+    columns = "Network; Compared; Median; Members; Slower; Slowest, loss of speed; Found from"
     return Table(
         "suspects-quantities",
-        (
-            "Network",
-            "Compared",
-            "Median",
-            "Members",
-            "Slower",
-            "Slowest, loss of speed",
-            "Found from",
-        ),
+        columns.split("; "),
         "lllrrlr",
         rows,
         f"What was compared. 'Slower' loses more than {percent(study.tolerance, 0)}; 'found from' is the loss that is "
         "found with a power of at least 90 %.",
-        Basis(study.evidence, study.blocks, INTERVAL),
+        Basis(evidence_of(study.dataset), study.blocks, INTERVAL),
     )
 
 
 def figures(study: Suspects) -> dict[str, Exhibit]:
-    """Losses of all pairs as matrices, and of all nodes."""
-    pairs = Exhibit(
-        "suspects_pairs",
-        matrices(study),
-        "Loss of speed of every pair of nodes against the middle of all",
-        Basis(study.evidence, study.blocks, "means over the blocks, intervals in the supplement"),
-        "Two matrices over nodes: the loss of bandwidth from each sender to each receiver, and the loss of speed by latency",
-        "A slow port is a dark row, a dark column or both; a slow path is a single dark cell.",
-        rests_on=FIGURES["suspects_pairs"],
+    """Losses of all pairs as matrices."""
+    basis = Basis(
+        evidence_of(study.dataset),
+        study.blocks,
+        "means over the blocks, interval of the slowest in the supplement",
     )
-    nodes = Exhibit(
-        "suspects_nodes",
-        losses_of_nodes(study),
-        "Loss of speed of every node against the middle of all",
-        Basis(study.evidence, study.blocks, INTERVAL),
-        "Losses of DGEMM, of STREAM, of sending and of receiving of each node",
-        f"Dots are blocks. Diamonds: slower than the tolerance of {percent(study.tolerance, 0)} (dotted).",
-        rests_on=FIGURES["suspects_nodes"],
-    )
-    return {"suspects_pairs": pairs, "suspects_nodes": nodes}
+    return {
+        "suspects_pairs": Exhibit(
+            "suspects_pairs",
+            matrices(study),
+            "Loss of speed of every pair of nodes against the middle of all",
+            basis,
+            "Two matrices over nodes: the loss of bandwidth from each sender to each receiver, and the loss of speed by latency",
+            "A slow port is a dark row, a dark column or both; a slow path is a single dark cell.",
+            rests_on=FIGURES["suspects_pairs"],
+        )
+    }
 
 
 def matrices(study: Suspects) -> Figure:
     """For each network a row of two panels: losses by bandwidth and by latency [%] over senders and receivers."""
+    names, networks = short_names(study.dataset), study.networks
     with style.styled():
-        figure = Figure(figsize=(style.WIDTH, 3.3 * len(study.networks)))
-        for row, network in zip(_rows(figure, study), study.networks):
+        figure = Figure(figsize=(style.WIDTH, 3.3 * len(networks)))
+        for row, network in zip(np.ravel(figure.subfigures(len(networks), 1)), networks):
+            if len(networks) > 1:
+                row.suptitle(names[network.name])
             left, right = row.subplots(1, 2)
             _draw_matrix(left, network.bandwidth, study.hosts, "loss of bandwidth [%]")
             _draw_matrix(right, network.latency, study.hosts, "loss by latency [%]")
             left.set_ylabel("sending nodes")
         return figure
-
-
-def losses_of_nodes(study: Suspects) -> Figure:
-    """For each network four panels: the losses [%] of every node's DGEMM, STREAM, sending and receiving."""
-    with style.styled():
-        figure = Figure(figsize=(style.WIDTH, 4.2 * len(study.networks)))
-        for row, network in zip(_rows(figure, study), study.networks):
-            panels = row.subplots(2, 2, sharex=True).ravel()
-            for axes, quantity in zip(panels, (COMPUTE, MEMORY, SEND, RECEIVE)):
-                _draw_nodes(axes, network.families[quantity], study)
-            for axes in panels[::2]:
-                axes.set_ylabel("loss [%]")
-        return figure
-
-
-def _rows(figure: Figure, study: Suspects) -> list:
-    """A part of the figure for each network, with its name where there are several."""
-    rows = list(np.atleast_1d(figure.subfigures(len(study.networks), 1)))
-    if len(rows) > 1:
-        names = short_names(study.dataset)
-        for row, network in zip(rows, study.networks):
-            row.suptitle(names[network.name])
-    return rows
 
 
 def _draw_matrix(axes: Axes, losses: np.ndarray, hosts: tuple[str, ...], label: str) -> None:
@@ -452,33 +388,10 @@ def _draw_matrix(axes: Axes, losses: np.ndarray, hosts: tuple[str, ...], label: 
     drawn = axes.pcolormesh(100 * losses, cmap="magma_r", vmin=0, vmax=widest)
     axes.set_aspect("equal")
     axes.grid(False)
-    _name_nodes(axes, hosts, 0.5)
+    step = max(1, len(hosts) // 8)  # as many names as fit
+    places = np.arange(0, len(hosts), step) + 0.5
+    axes.set_xticks(places, hosts[::step], rotation=90)
+    axes.set_yticks(places, hosts[::step])
     axes.set_xlabel("receiving nodes")
-    step = max(1, len(hosts) // 8)
-    axes.set_yticks(np.arange(0, len(hosts), step) + 0.5, hosts[::step])
     axes.set_ylim(len(hosts), 0)
     axes.figure.colorbar(drawn, ax=axes, label=label, location="top", shrink=0.8)
-
-
-def _draw_nodes(axes: Axes, family: Family, study: Suspects) -> None:
-    found, look = family.found, style.look("forward")
-    x = np.arange(len(study.hosts))
-    every = np.broadcast_to(x, found.losses.shape).ravel()
-    axes.plot(
-        every, 100 * found.losses.ravel(), "o", color=look.color, alpha=0.35, markersize=2.5, mew=0
-    )
-    if study.blocks > 1:
-        axes.vlines(x, 100 * found.low, 100 * found.high, color=look.color, linewidth=1)
-    slower = found.slower
-    marks = mpl.rcParams["lines.markersize"]
-    axes.plot(slower, 100 * found.mean[slower], "D", color="#D55E00", markersize=1.6 * marks, mew=0)
-    axes.axhline(0, color=style.FAINT, linewidth=0.9)
-    axes.axhline(100 * study.tolerance, color=style.INK, linewidth=0.9, linestyle=":")
-    axes.set_title(HEADINGS[family.quantity])
-    _name_nodes(axes, study.hosts, 0.0)
-
-
-def _name_nodes(axes: Axes, hosts: tuple[str, ...], offset: float) -> None:
-    """As many names as fit."""
-    step = max(1, len(hosts) // 8)
-    axes.set_xticks(np.arange(0, len(hosts), step) + offset, hosts[::step], rotation=90)

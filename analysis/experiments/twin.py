@@ -1,34 +1,93 @@
 """Twin: whether a simulation that was fitted to a cluster's micro-benchmarks predicts its HPL, and what other networks would do."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import xarray as xr
+from matplotlib.figure import Figure
 
+from analysis import attributes, derive, drawing, style
 from analysis import twin as twins
-from analysis import twin_prediction
 from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
-from analysis.twin_prediction import Prediction
-from analysis.wording import estimate, number, percent
+from analysis.statistics.intervals import average, mean_over
+from analysis.statistics.judgement import ACROSS, INSIDE, place
+from analysis.twin import Twin
+from analysis.wording import counted, estimate, fixed, number, percent
+from runners.description import problem
+from runners.record import FalloffError
 
-READ = (
-    "twin_held_out",
-    "twin_what_if",
-    "token_nodes",
-    "token_load",
-    "suspects",
-    "hpl_scaling",
-)
+READ = ("twin_held_out", "twin_what_if", "token_nodes", "token_load", "suspects", "hpl_scaling")
 FIGURES = {"twin": READ}
+MARGIN = 0.03  # of a held-out rate, decided before the simulation
+WITHIN, BEYOND, OPEN = "within", "beyond", "open"
+# The model as fitted, and with every number at the end that is worse or better for HPL.
+VARIED = (
+    "none",
+    "bandwidth=low,latency=high,dgemm_flop_s=low",
+    "bandwidth=high,latency=low,dgemm_flop_s=high",
+)
+_BYTES = 8  # of a matrix element
+
+
+@dataclass(frozen=True)
+class Rate:
+    """HPL's rate [Gflop/s] on a network and so many nodes as simulated, and at the worse and better ends of the ranges.
+
+    `fitted` is the twin's network that it is, or a change of.
+    """
+
+    network: str
+    fitted: str
+    words: str
+    nodes: int
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A point that was run and not read by the fit: its mean rate [Gflop/s] over blocks, and the `error` of the twin's [1].
+
+    `low` and `high` are the error's 95 % t interval over the blocks, NaN from one; the `answer` compares it with MARGIN.
+    """
+
+    predicted: Rate
+    measured: float
+    blocks: int
+    error: float
+    low: float
+    high: float
+
+    @property
+    def answer(self) -> str:
+        """Whether the error is within the margin, beyond it, or neither can be said."""
+        placed = place(self.low, self.high, -MARGIN, MARGIN).item()
+        return {INSIDE: WITHIN, ACROSS: OPEN}.get(placed, BEYOND)
 
 
 @dataclass(frozen=True)
 class Study:
-    """The prediction, and the dataset of the simulated points that were held out."""
+    """The dataset of the simulated points that were held out, these points, and HPL's rates on the networks of
+    `twin.what_ifs`, on the most nodes held out and twice as many."""
 
     dataset: xr.Dataset
-    prediction: Prediction
+    twin: Twin
+    held_out: tuple[HeldOut, ...]
+    what_if: tuple[Rate, ...]
+
+    def gain(self, rate: Rate) -> float:
+        """What a change of a network gains [1] on the same nodes."""
+        (as_is,) = (
+            other.rate
+            for other in self.what_if
+            if (other.network, other.nodes) == (rate.fitted, rate.nodes)
+        )
+        return rate.rate / as_is - 1
 
 
 def analyse(
@@ -45,41 +104,128 @@ def analyse(
     """
     run = (token_nodes, token_load, suspects, hpl_scaling)
     fitted = twins.fit(run)
-    points = twin_prediction.held_out_points(run, fitted)
-    found = twin_prediction.predict(fitted, points, twin_held_out, twin_what_if)
-    return Study(twin_held_out, found)
+    return predict(fitted, held_out_points(run, fitted), twin_held_out, twin_what_if)
+
+
+def held_out_points(datasets: Sequence[xr.Dataset], twin: Twin) -> xr.Dataset:
+    """HPL's points on several nodes and a fitted network; raises FalloffError where there are none, or more is varied."""
+    for dataset in datasets:
+        if not ((dataset.runner == "hpl") & (dataset.role == "point") & (dataset.nodes > 1)).any():
+            continue
+        varied = sorted(set(attributes.factors(dataset)) ^ {"interconnect", "nodes"})
+        if varied:
+            raise FalloffError(
+                f"campaign {dataset.attrs['campaign']} cannot be held out: it should vary interconnect and nodes alone, as "
+                f"hpl_scaling does (differs: {', '.join(varied)})"
+            )
+        points = derive.points(dataset)
+        known = [name for name in points.interconnect.values.tolist() if name in twin.links]
+        if known:
+            return points.sel(interconnect=known, nodes=points.nodes > 1)
+    raise FalloffError(
+        "no campaign has HPL on several nodes of a fitted network: add `hpl_scaling`, or give --fit-only"
+    )
+
+
+def campaigns(twin: Twin, points: xr.Dataset, defaults: Mapping[str, Any]) -> Iterator[dict]:
+    """The campaigns to simulate: the held-out points, then the what-ifs. `defaults` are HPL's settings where the run
+    recorded none."""
+    shape = points[["N", "P", "Q", "NB"]].max(["block", "interconnect"])
+    ran, block = attributes.settings(points), int(shape.NB.max())
+    settings = {key: ran.get(key, value) for key, value in defaults.items()} | {"NB": block}
+    levels = {
+        str(nodes): {name: int(shape[name].sel(nodes=nodes)) for name in ("N", "P", "Q")}
+        for nodes in points.nodes.values.tolist()
+    }
+    most, networks = int(points.nodes.max()), points.interconnect.values.tolist()
+    of_node = _BYTES * levels[str(most)]["N"] ** 2 / most
+    twice = {str(most): levels[str(most)], str(2 * most): problem(2 * most, 1, of_node, block)}
+    others = [
+        other for name in networks for other in twins.what_ifs(twin.links[name], name, name, most)
+    ]
+    for name, between, sizes in (
+        ("twin_held_out", networks, levels),
+        ("twin_what_if", [*networks, *others], twice),
+    ):
+        yield {
+            "name": name,
+            "title": "HPL on a calibrated twin",
+            "runner": "hpl",
+            "seed": 20261123,
+            "factors": {
+                "interconnect": between,
+                "nodes": [int(nodes) for nodes in sizes],
+                "vary": list(VARIED),
+            },
+            "levels": {"nodes": sizes},
+            "settings": settings,
+            "design": {},
+            "stopping": {"blocks": 1},
+        }
+
+
+def predict(twin: Twin, points: xr.Dataset, held_out: xr.Dataset, what_if: xr.Dataset) -> Study:
+    """Compare the simulated campaigns with the points held out; raises FalloffError where a simulation failed."""
+    found = []
+    for rate in _rates(held_out, twin):
+        ran = points.rate.sel(interconnect=rate.network, nodes=rate.nodes).dropna("block")
+        if ran.size:
+            mean = float(mean_over(ran, "block", "rate"))
+            _, low, high = map(float, average(rate.rate / ran.values, "ratio"))
+            found.append(HeldOut(rate, mean, ran.size, rate.rate / mean - 1, low - 1, high - 1))
+    return Study(held_out, twin, tuple(found), tuple(_rates(what_if, twin)))
+
+
+def _rates(dataset: xr.Dataset, twin: Twin) -> Iterator[Rate]:
+    points, names = derive.points(dataset).squeeze("block"), attributes.short_names(dataset)
+    for network in points.interconnect.values.tolist():
+        fitted = max((name for name in twin.links if network.startswith(name)), key=len)
+        for nodes in points.nodes.values.tolist():
+            at = points.sel(interconnect=network, nodes=nodes, vary=list(VARIED))
+            rates = at.rate.values.tolist()
+            if not all(map(math.isfinite, rates)):
+                reason = next(filter(None, at.reason.values.tolist()), "no result")
+                raise FalloffError(f"HPL on {nodes} nodes of {network} was not simulated: {reason}")
+            # More bandwidth may let messages meet that did not: an end is not always the worse one.
+            ends = rates[0], min(rates), max(rates)
+            yield Rate(network, fitted, names[network], nodes, *ends)
 
 
 def finding(study: Study) -> str:
     """How well the twin predicts, and what it was fitted to, in plain English (Markdown)."""
-    links = study.prediction.twin.links.values()
-    gained = _best(study.prediction)
-    parameters = f"It was fitted to {len(links)} networks and never saw HPL on several nodes."
-    return " ".join(filter(None, (twin_prediction.finding(study.prediction), parameters, gained)))
-
-
-def _best(prediction: Prediction) -> str:
-    """What the most useful change of a network would gain: a sentence, empty without a what-if."""
-    as_is = {(rate.network, rate.nodes): rate.rate for rate in prediction.what_if}
-    gains = [
-        (rate.rate / as_is[network, rate.nodes] - 1, rate)
-        for network in prediction.twin.links
-        for rate in prediction.what_if
-        if rate.network.startswith(f"{network}_") and (network, rate.nodes) in as_is
+    parts = [
+        accuracy(study),
+        f"It was fitted to {len(study.twin.links)} networks and never saw HPL on several nodes.",
     ]
-    if not gains:
-        return ""
-    gain, rate = max(gains, key=lambda each: each[0])
-    return f"Of the changes asked for, {rate.words} would gain most: {percent(gain)} on {rate.nodes} nodes."
+    if changed := [rate for rate in study.what_if if rate.network != rate.fitted]:
+        best = max(changed, key=study.gain)
+        gain = f"{percent(study.gain(best))} on {best.nodes} nodes"
+        parts.append(f"Of the changes asked for, {best.words} would gain most: {gain}.")
+    return " ".join(parts)
+
+
+def accuracy(study: Study) -> str:
+    """How well the twin predicts what was held out (Markdown)."""
+    if not study.held_out:
+        return "**Whether the twin predicts HPL cannot be said**: no point was held out."
+    answers = [point.answer for point in study.held_out]
+    worst = max(study.held_out, key=lambda point: abs(point.error))
+    at = f"{worst.predicted.words}, {counted(worst.predicted.nodes, 'node')}"
+    within = f"{answers.count(WITHIN)} of {counted(len(answers), 'held-out point')}"
+    still_open = f", {answers.count(OPEN)} are open" if OPEN in answers else ""
+    return (
+        f"**The twin predicts HPL within {percent(MARGIN, 0)} at {within}**{still_open}. Its largest error is "
+        f"{_signed(worst.error)} ({at}; {counted(worst.blocks, 'block')}, {study.twin.evidence} evidence)."
+    )
 
 
 def findings(study: Study) -> Iterator[Finding]:
     """The error of each prediction; primary is the largest on each network."""
     source, largest = origin("twin", study.dataset), {}
-    for point in study.prediction.held_out:
+    for point in study.held_out:
         name = point.predicted.network
         largest[name] = max(largest.get(name, 0.0), abs(point.error))
-    for point in study.prediction.held_out:
+    for point in study.held_out:
         rate = point.predicted
         yield of_estimate(
             source,
@@ -90,10 +236,53 @@ def findings(study: Study) -> Iterator[Finding]:
             (point.low, point.high),
             T_INTERVAL,
             n=point.blocks,
-            n_of=f"{study.prediction.twin.evidence} block",  # the twin itself has no scatter
+            n_of=f"{study.twin.evidence} block",  # the twin itself has no scatter
             answer=point.answer,
             primary=abs(point.error) == largest[rate.network],
         )
+
+
+def table(study: Study) -> Table:
+    """The errors at the held-out points."""
+    rows = []
+    for point in study.held_out:
+        rate = point.predicted
+        simulated = estimate(rate.rate, rate.low, rate.high)
+        error = estimate(
+            100 * point.error, 100 * point.low, 100 * point.high, lambda value: fixed(value, 1)
+        )
+        cells = rate.words, str(rate.nodes), number(point.measured), str(point.blocks), simulated
+        rows.append((*cells, f"{error} %", point.answer))
+    columns = "Network; Nodes; Measured; Blocks; Predicted (range); Error (95 %); Answer".split(
+        "; "
+    )
+    caption = f"HPL on several nodes, held out [Gflop/s]; the error with its {T_INTERVAL}"
+    return Table("twin-held-out", columns, "lrrrrrl", rows, caption)
+
+
+def text(study: Study) -> str:
+    """The prediction for a terminal: the answer, every held-out point, every what-if."""
+    errors = table(study)
+    rows = [("what if", "nodes", "Gflop/s (range)", "against the network as it is")]
+    for rate in study.what_if:
+        gain = "" if rate.network == rate.fitted else _signed(study.gain(rate))
+        rows.append((rate.words, str(rate.nodes), estimate(rate.rate, rate.low, rate.high), gain))
+    lines = [accuracy(study).replace("**", ""), "", "HPL on several nodes, held out [Gflop/s]"]
+    lines += [*_aligned([[one.lower() for one in errors.columns], *errors.rows]), ""]
+    lines += ["What if (range: every fitted number at its worse or better end)", *_aligned(rows)]
+    return "\n".join(lines).replace("\u00a0", " ")
+
+
+def _signed(change: float) -> str:
+    return f"{'+' if change > 0 else ''}{percent(change)}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+        for row in rows
+    ]
 
 
 def figures(study: Study) -> dict[str, Exhibit]:
@@ -101,33 +290,45 @@ def figures(study: Study) -> dict[str, Exhibit]:
     return {
         "twin": Exhibit(
             "twin",
-            twin_prediction.draw(study.prediction),
+            draw(study),
             "HPL's rate a node on the cluster, on its twin, and on networks that are not there",
             Basis("simulated"),
             "Rates over nodes, a panel for each network: crosses measured, marks simulated",
-            f"Crosses: means of {study.prediction.twin.evidence} runs, which the fit never read. Bars: every fitted number at the worse "
+            f"Crosses: means of {study.twin.evidence} runs, which the fit never read. Bars: every fitted number at the worse "
             "or better end of its range.",
             rests_on=FIGURES["twin"],
         )
     }
 
 
-def table(study: Study) -> Table:
-    """The errors at the held-out points."""
-    rows = []
-    for point in study.prediction.held_out:
-        rate = point.predicted
-        cells = rate.words, str(rate.nodes), number(point.measured), str(point.blocks)
-        error = estimate(point.error, point.low, point.high, percent)
-        rows.append((*cells, estimate(rate.rate, rate.low, rate.high), error, point.answer))
-    columns = (
-        "Network",
-        "Nodes",
-        "Measured [Gflop/s]",
-        "Blocks",
-        "Twin [Gflop/s]",
-        "Error [%]",
-        "3 %",
-    )
-    caption = f"HPL on several nodes, held out; the error with its {T_INTERVAL}"
-    return Table("twin-held-out", columns, "lrrrrrl", rows, caption)
+def draw(study: Study) -> Figure:
+    """HPL's rate a node [Gflop/s] over nodes, a panel a network: measured, predicted with its range, and what if."""
+    networks = list(dict.fromkeys(point.predicted.network for point in study.held_out))
+    looks = [style.look(name) for name in ("gige", "10gige", "unshaped", "infiniband")]
+    with style.styled():
+        figure, panels = drawing.new_figures(3.6, len(networks))
+        for axes, network in zip(panels, networks):
+            points = [point for point in study.held_out if point.predicted.network == network]
+            nodes = [point.predicted.nodes for point in points]
+            rates = [point.measured / point.predicted.nodes for point in points]
+            axes.plot(nodes, rates, "x", color=style.INK, label="measured, held out")
+            _simulated(axes, looks[0], [point.predicted for point in points], "twin", 1.0)
+            others = [rate for rate in study.what_if if rate.fitted == network]
+            for rank, name in enumerate(dict.fromkeys(rate.network for rate in others)):
+                rates = [rate for rate in others if rate.network == name]
+                label = "twin" if name == network else rates[0].words.partition(", ")[2]
+                _simulated(axes, looks[rank % len(looks)], rates, label, 1 + 0.04 * rank)
+            every = sorted({*nodes, *(rate.nodes for rate in others)})
+            drawing.node_axis(axes, drawing.apart(every, 1.9))
+            axes.set_title(points[0].predicted.words)
+        panels[0].set_ylabel("HPL's rate a node [Gflop/s]")
+        drawing.legend_below(figure, panels, 2)
+        return figure
+
+
+def _simulated(axes, look: style.Look, rates: Sequence[Rate], label: str, aside: float) -> None:
+    nodes = np.array([rate.nodes for rate in rates])
+    value, low, high = np.array([(rate.rate, rate.low, rate.high) for rate in rates]).T / nodes
+    marks = {"color": look.color, "mfc": "white", "linestyle": "none", "label": label}
+    ends = [value - low, high - value]
+    axes.errorbar(nodes * aside, value, ends, fmt=look.marker, capsize=3, **marks)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.fitting.adequacy import follows
-from analysis.fitting.batch import refit
-from analysis.fitting.fit import fit
+from analysis.fitting.fit import fit_rows
 from analysis.models import Model
 from analysis.statistics.intervals import Kind, average, t_interval
 from runners.record import FalloffError
@@ -45,7 +44,7 @@ class BlockFit:
 def fit_blocks(model: Model, x, table) -> BlockFit:
     """Fit `model` to every row of `table`, shape (block, x); a row with a missing (NaN) point is left out.
 
-    Raises FalloffError when no row is whole, and as `fit` does.
+    Raises FalloffError when no row is whole, and as `fit_rows` does.
     """
     table = np.asarray(table, float)
     whole = table[np.isfinite(table).all(axis=1)]
@@ -53,17 +52,11 @@ def fit_blocks(model: Model, x, table) -> BlockFit:
         raise FalloffError(
             f"The {model.title} model has nothing to fit: none of {len(table)} blocks is complete."
         )
-    fit(model, x, whole.mean(axis=0))  # refuses what the x cannot carry
-    fits = refit(model, x, whole)
-    if not fits.converged.all():
-        raise FalloffError(
-            f"The fit of the {model.title} model did not converge in {np.sum(~fits.converged)} of "
-            f"{len(whole)} blocks; do they look like the curve at all?"
-        )
-    mean, _, low, high = t_interval(fits.estimates)
+    by_block = fit_rows(model, x, whole)
+    mean, low, high = t_interval(by_block)
     return BlockFit(
         model=model,
-        by_block=fits.estimates,
+        by_block=by_block,
         estimates=dict(zip(model.parameters, mean.tolist())),
         intervals=dict(zip(model.parameters, zip(low.tolist(), high.tolist()))),
         blocks=len(whole),

@@ -27,12 +27,11 @@ def bracket(model: Model, x, y) -> tuple[float, float]:
         return float(known[0]), float(known[-1])
     if model is segmented.MODEL:
         turns = segmented.breakpoints(x)
-        sse = segmented.lines(x, y[None], turns)[2][0]
+        sse = segmented.lines(x, y, turns)[2]
     else:
-        best = {name: value[0] for name, value in bandwidth_delay.guess(x, y[None]).items()}
-        knee = np.clip(bandwidth_delay.knee(**best), known[0], known[-1])
+        knee = np.clip(bandwidth_delay.knee(**bandwidth_delay.guess(x, y)), known[0], known[-1])
         turns = np.sort(np.append(np.geomspace(known[0], known[-1], TRIED), knee))
-        sse = bandwidth_delay.slopes_at(x, y[None], turns[None])[1][0]
+        sse = bandwidth_delay.slopes_at(x, y, turns)[1]
     allowed = turns[sse <= _largest_sse(sse.min(), y, len(model.parameters))]
     low = known[known <= allowed[0] * (1 + CLOSE)][-1]
     high = known[known >= allowed[-1] * (1 - CLOSE)][0]

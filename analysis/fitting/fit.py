@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import lmfit
 import numpy as np
 from scipy import stats
 
 from analysis.fitting import breakpoint
-from analysis.fitting.batch import jacobian
 from analysis.models import Model
 from runners.record import FalloffError
 
@@ -17,6 +16,8 @@ EXACT = 1e-9  # residuals below this part of the largest |y| are rounding, not n
 SAME = 1e-9  # sums of squares that differ by less than this part are the same
 LARGEST = 1e150  # |y|, whose squares are added
 TOLERANCE = 1e-15  # of the solver: it stops when rounding stops it
+STEP = np.cbrt(np.finfo(float).eps)  # of a central difference: its two errors are of the same size
+LEAST_EFFECT = 1e-3  # a parameter is varied at least as if it made up this part of the curve
 # A condition number of the scaled derivatives. Where two parameters run away together it is 6e8 to 8e12, as rounding
 # lets the solver go; NIST's hardest problem has 1e4.
 INSEPARABLE = 1e6
@@ -46,26 +47,12 @@ class Fit:
     n: int
     distinct_x: int
 
-    def predict(self, x):
-        """The fitted curve at x, shape of x."""
-        return self.model.function(np.asarray(x, float), **self.estimates)
-
     def as_json(self) -> dict:
         """Plain JSON data; what cannot be known is None."""
-        numbers = ("estimates", "standard_errors", "sigma", "residuals")
-        return {
-            "model": self.model.name,
-            "equation": self.model.equation,
-            "source": self.model.source,
-            **{name: _plain(getattr(self, name)) for name in numbers},
-            "intervals_95": _plain(self.intervals),
-            "interval_kind": self.interval_kind,
-            "at_bounds": list(self.at_bounds),
-            "aicc": self.aicc,
-            "aicc_refused": self.aicc_refused,
-            "n": self.n,
-            "distinct_x": self.distinct_x,
-        }
+        found = {field.name: _plain(getattr(self, field.name)) for field in fields(self)[1:]}
+        found["intervals_95"] = found.pop("intervals")
+        model = {"model": self.model.name}
+        return model | {"equation": self.model.equation, "source": self.model.source} | found
 
 
 def fit(model: Model, x, y) -> Fit:
@@ -78,8 +65,7 @@ def fit(model: Model, x, y) -> Fit:
     x, y = np.asarray(x, float), np.asarray(y, float)
     distinct = np.unique(x, axis=-1).shape[-1]
     _require_points(model, x, y, distinct)
-    result = _minimise(model, x, y)
-    estimates, at_bounds = _on_bounds(model, x, y, result.params.valuesdict())
+    result, estimates, at_bounds = _minimise(model, x, y)
     residuals = y - model.function(x, **estimates)
     freedom = len(y) - len(estimates)
     sigma = math.sqrt(np.sum(residuals**2) / freedom) if freedom else math.nan
@@ -111,6 +97,13 @@ def fit(model: Model, x, y) -> Fit:
     )
 
 
+def fit_rows(model: Model, x, table) -> np.ndarray:
+    """The estimates from every row of `table`, shape (rows, parameters); raises FalloffError as `fit` does for the mean row."""
+    x = np.asarray(x, float)
+    fit(model, x, table.mean(axis=0))  # refuses what the x cannot carry
+    return np.array([[*_minimise(model, x, row)[1].values()] for row in table])
+
+
 def _require_points(model, x, y, distinct):
     finite = np.isfinite(np.atleast_2d(x)).all(axis=0) & np.isfinite(y)
     if not finite.all():
@@ -132,24 +125,25 @@ def _require_points(model, x, y, distinct):
         breakpoint.require_turn(model, x, y)
 
 
-def _minimise(model, x, y) -> lmfit.minimizer.MinimizerResult:
+def _minimise(model, x, y) -> tuple[lmfit.minimizer.MinimizerResult, dict, tuple[str, ...]]:
+    """What lmfit found, the estimates, and the names of those that are on a bound."""
+    unit = np.max(np.abs(y)) or 1.0  # a threshold of the solver is one of y's own size
+    parameters = lmfit.Parameters()
+    # the solver itself shrinks a step to where the curve is not finite
+    minimizer = lmfit.Minimizer(
+        lambda p: (y - model.function(x, **p.valuesdict())) / unit,
+        parameters,
+        nan_policy="propagate",
+    )
+    stop = {"ftol": TOLERANCE, "xtol": TOLERANCE, "gtol": None}
     with np.errstate(all="ignore"):
-        guess = {name: value[0] for name, value in model.guess(x, y[None]).items()}
-        parameters = lmfit.Parameters()
-        for name in model.parameters:
-            low, high = model.bounds[name]
-            parameters.add(name, value=guess[name], min=low, max=high)
-        # the solver itself shrinks a step to where the curve is not finite
-        minimizer = lmfit.Minimizer(
-            lambda p: y - model.function(x, **p.valuesdict()), parameters, nan_policy="propagate"
-        )
         try:
+            guess = model.guess(x, y)
+            for name in model.parameters:
+                low, high = model.bounds[name]
+                parameters.add(name, value=guess[name], min=low, max=high)
             result = minimizer.least_squares(
-                x_scale="jac",
-                jac=lambda p: -_slopes(model, x, p.valuesdict()),
-                ftol=TOLERANCE,
-                xtol=TOLERANCE,
-                gtol=TOLERANCE,
+                x_scale="jac", jac=lambda p: -_slopes(model, x, p.valuesdict()) / unit, **stop
             )
         except ValueError as error:  # scipy's word for a curve that is not finite where it begins
             raise FalloffError(
@@ -159,12 +153,30 @@ def _minimise(model, x, y) -> lmfit.minimizer.MinimizerResult:
         raise FalloffError(
             f"The fit of the {model.title} model did not converge; does y look like the curve at all?"
         )
-    return result
+    return result, *_on_bounds(model, x, y, result.params.valuesdict())
 
 
-def _slopes(model, x, estimates):
-    """Derivatives of the curve by each parameter, shape (points, parameters)."""
-    return jacobian(model, x, np.array([list(estimates.values())]))[:, 0].T
+def _slopes(model, x, values) -> np.ndarray:
+    """Derivatives of the curve by each parameter, shape (points, parameters).
+
+    Central differences, one-sided where a bound is in the way, and 0 where the curve cannot be computed nearby.
+    """
+
+    def slope(name, size):
+        low, high = np.clip(
+            [values[name] - STEP * size, values[name] + STEP * size], *model.bounds[name]
+        )
+        rise = model.function(x, **values | {name: high}) - model.function(
+            x, **values | {name: low}
+        )
+        return np.nan_to_num(rise / (high - low), nan=0.0, posinf=0.0, neginf=0.0)
+
+    curve, columns = np.linalg.norm(model.function(x, **values)), []
+    for name, value in values.items():
+        effect = np.linalg.norm(slope(name, max(abs(value), 1.0)))
+        least = LEAST_EFFECT * curve / effect if effect > 0 else 1.0
+        columns.append(slope(name, max(abs(value), least if 0 < least < np.inf else 1.0)))
+    return np.stack(columns, axis=1)
 
 
 def _on_bounds(model, x, y, values) -> tuple[dict[str, float], tuple[str, ...]]:
@@ -178,7 +190,8 @@ def _on_bounds(model, x, y, values) -> tuple[dict[str, float], tuple[str, ...]]:
         lossless = _sse(model, x, y, estimates) * (1 + SAME) + (EXACT * np.max(np.abs(y))) ** 2
         for name, value in estimates.items():
             bound = float(min(model.bounds[name], key=lambda end: abs(end - value)))
-            if _sse(model, x, y, estimates | {name: bound}) <= lossless:
+            is_lossless = _sse(model, x, y, estimates | {name: bound}) <= lossless
+            if is_lossless and math.isfinite(bound):
                 estimates[name] = bound
                 at_bounds.append(name)
     return estimates, tuple(at_bounds)
@@ -221,9 +234,9 @@ def _aicc_refusal(parameters, n, distinct, exact):
 
 
 def _plain(value):
-    """Numbers as JSON has them: NaN becomes None."""
+    """As JSON has it: NaN becomes None."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    return float(value) if math.isfinite(value) else None
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -15,11 +15,9 @@ class Model:
     """A curve: `function(x, ...)` whose further arguments name the parameters.
 
     `equation` is LaTeX and `source` says where it is from. `bounds` holds (lowest, highest) for
-    each parameter. Many curves are computed at once: a parameter is a scalar or an array of shape
-    (fits, 1), the result has shape (points,) or (fits, points). `guess(x, y)` takes y of shape
-    (fits, points) and returns start values of shape (fits,) for each parameter, from which a local
-    solver finds the global optimum. x has shape (points,), or (quantities, points) for a curve of
-    several quantities.
+    each parameter. `guess(x, y)` returns start values from which a local solver finds the global optimum.
+    x has shape (points,), or (quantities, points) for a curve of several quantities. Parameters of shape
+    (fits, 1) give curves of shape (fits, points).
     """
 
     name: str
@@ -28,7 +26,7 @@ class Model:
     source: str
     function: Callable[..., np.ndarray]
     bounds: Mapping[str, tuple[float, float]]
-    guess: Callable[[np.ndarray, np.ndarray], Mapping[str, np.ndarray]]
+    guess: Callable[[np.ndarray, np.ndarray], Mapping[str, float]]
 
     @property
     def parameters(self) -> tuple[str, ...]:

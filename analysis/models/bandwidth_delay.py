@@ -27,33 +27,24 @@ def guess(window, goodput):
     least squares; a knee that falls outside the two ends on the nearer one, as the problem is convex.
     """
     known = np.unique(window)
-    below, above = known[:-1, None], known[1:, None]
-    sloped = window <= below
-    slope = goodput @ (sloped * window).T / or_one((sloped * window**2).sum(axis=1))
-    limit = goodput @ (~sloped).T / or_one((~sloped).sum(axis=1))
-    with np.errstate(all="ignore"):
-        place = np.clip(np.where(slope > 0, limit / slope, np.inf), below.T, above.T)
-    place = np.hstack([place, np.full((len(goodput), 1), known[-1])])
-    slopes, sse = slopes_at(window, goodput, place)
-    row, best = np.arange(len(goodput)), np.argmin(sse, axis=1)
-    slope, place = slopes[row, best], place[row, best]
-    rising = slope > 0
-    return {
-        "limit": np.where(rising, slope * place, 0.0),
-        "rtt": 8 / np.where(rising, slope, 1.0),
-    }
+    knees = [known[-1]]
+    for low, high in zip(known[:-1], known[1:]):
+        sloped = window <= low
+        rise = goodput[sloped] @ window[sloped]  # the slope times the sum of squares
+        limit = goodput[~sloped].mean()
+        place = limit * (window[sloped] ** 2).sum() / rise if rise > 0 else high
+        knees.append(np.clip(place, low, high))
+    slopes, sse = slopes_at(window, goodput, np.array(knees))
+    slope, place = slopes[np.argmin(sse)], knees[np.argmin(sse)]
+    return {"limit": slope * place, "rtt": 8 / slope} if slope > 0 else {"limit": 0.0, "rtt": 8.0}
 
 
 def slopes_at(window, goodput, knees):
-    """The least-squares slope >= 0 of y = slope min(w, knee) at each knee, and the sums of squares.
-
-    window of shape (points,), goodput (fits, points) and knees (fits, knees) give two arrays of shape
-    (fits, knees).
-    """
-    reached = np.minimum(window, knees[:, :, None])
-    square = or_one((reached**2).sum(axis=2))
-    slope = np.maximum(np.einsum("fkp,fp->fk", reached, goodput) / square, 0.0)
-    return slope, (goodput**2).sum(axis=1, keepdims=True) - slope**2 * square
+    """The least-squares slope >= 0 of y = slope min(w, knee) at each knee, and the sums of squares."""
+    reached = np.minimum(window, knees[:, None])
+    square = or_one((reached**2).sum(axis=1))
+    slope = np.maximum(reached @ goodput / square, 0.0)
+    return slope, (goodput**2).sum() - slope**2 * square
 
 
 MODEL = Model(

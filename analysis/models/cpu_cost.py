@@ -17,7 +17,7 @@ def cpu_cost(payload, per_byte, per_packet):
 def guess(payload, cost):
     """The least-squares line over 1 / payload with no part below 0, which is also the solution."""
     columns = np.column_stack([np.ones_like(payload), 1 / payload])
-    per_byte, per_packet = _linear.nonnegative(columns, cost).T
+    per_byte, per_packet = _linear.nonnegative(columns, cost)
     return {"per_byte": per_byte, "per_packet": per_packet}
 
 

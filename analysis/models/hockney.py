@@ -1,7 +1,5 @@
 """Latency and bandwidth: the time of a message over its size."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from analysis.models import Model, _linear
@@ -14,19 +12,7 @@ def hockney(size, alpha, beta):
 
 def guess(size, time):
     """The least-squares line with no part below 0, which is also the solution."""
-    alpha, beta = _linear.nonnegative(np.column_stack([np.ones_like(size), size]), time).T
-    return {"alpha": alpha, "beta": beta}
-
-
-def logarithm(size, alpha, beta):
-    """ln t(s): an error of it is a part of the time, the same for short and long messages."""
-    return np.log(hockney(size, alpha, beta))
-
-
-def guess_logarithm(size, logarithms):
-    """The time is what size / throughput is, and linear in the parameters."""
-    columns = np.column_stack([np.ones_like(size), size])
-    alpha, beta = _linear.reciprocal(size, columns, size / np.exp(logarithms)).T
+    alpha, beta = _linear.nonnegative(np.column_stack([np.ones_like(size), size]), time)
     return {"alpha": alpha, "beta": beta}
 
 
@@ -40,6 +26,3 @@ MODEL = Model(
     bounds={"alpha": (0.0, np.inf), "beta": (0.0, np.inf)},
     guess=guess,
 )
-
-# The same curve, for times that are given as logarithms: measured times err by a part of themselves.
-OF_LOGARITHMS = replace(MODEL, function=logarithm, guess=guess_logarithm)

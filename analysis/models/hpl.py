@@ -36,46 +36,9 @@ def times(x):
     return messages, elements, 2 * order**3 / (3 * rows * columns)
 
 
-def times_by_blocks(x):
-    """As `times`, with whole blocks counted as HPL deals them out, panel by panel and without look-ahead.
-
-    The model shares all operations out evenly. HPL's other columns wait for a panel to be factorised, and then all wait
-    for the process with the most blocks to update. Rows are swapped only where the grid has several. No number is fitted,
-    but which terms to count was decided with runs of the scale model in view.
-    """
-    messages, _, _ = times(x)
-    order, _, rows, columns = x
-    elements = order**2 * (1 / (2 * rows) + np.where(rows > 1, 3 / (2 * columns), 0))
-    return (
-        messages,
-        elements,
-        np.array([_flops_by_blocks(*map(int, point)) for point in np.transpose(x)], float),
-    )
-
-
-def _flops_by_blocks(order: int, block: int, rows: int, columns: int) -> float:
-    """Operations on the critical path: of each panel its factorisation and the busiest process's update."""
-    first = np.arange(0, order, block)
-    wide = np.minimum(block, order - first)
-    behind = order - first - wide
-    panel_rows, update_rows, update_columns = (
-        _most_of_one(length, block, processes)
-        for length, processes in ((order - first, rows), (behind, rows), (behind, columns))
-    )
-    factorised = wide**2 * (panel_rows - wide / 3)
-    updated = wide**2 * update_columns + 2 * wide * update_rows * update_columns
-    return float((factorised + updated).sum())
-
-
-def _most_of_one(length: np.ndarray, block: int, processes: int) -> np.ndarray:
-    """The most rows or columns of one process when this many are dealt out in blocks, the last of which may be short."""
-    whole, rest = np.divmod(length, block)
-    return whole // processes * block + np.where(whole % processes, block, rest)
-
-
 def guess(x, rate):
     """The time is linear in the parameters."""
-    alpha, beta, gamma = _linear.reciprocal(operations(x[0]), np.column_stack(times(x)), rate).T
+    alpha, beta, gamma = _linear.reciprocal(operations(x[0]), np.column_stack(times(x)), rate)
     return {"alpha": alpha, "beta": beta, "gamma": gamma}
 
 

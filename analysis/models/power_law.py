@@ -16,17 +16,11 @@ def guess(x, y):
     The weight gives a point in log y the say that it has in y. Without a slope, a is the mean.
     """
     positive = (x > 0) & (y > 0)
-    log_x, log_y = np.log(np.where(x > 0, x, 1.0)), np.log(np.where(positive, y, 1.0))
-    weight = np.where(positive, (y / np.max(np.abs(y), axis=1, keepdims=True)) ** 2, 0.0)
-    total = weight.sum(axis=1, keepdims=True)
-    weight = weight / np.where(total > 0, total, 1.0)
-    center = (weight * log_x).sum(axis=1, keepdims=True)
-    spread = (weight * (log_x - center) ** 2).sum(axis=1)
-    sloped = spread > 1e-12
-    shared = (weight * (log_x - center) * log_y).sum(axis=1)
-    slope = np.divide(shared, spread, out=np.zeros_like(spread), where=sloped)
-    level = (weight * log_y).sum(axis=1) - slope * center[:, 0]
-    return {"a": np.where(sloped, np.exp(level), y.mean(axis=1)), "b": slope}
+    if len(np.unique(x[positive])) < 2:
+        return {"a": y.mean(), "b": 0.0}
+    weights = y[positive] / y.max()
+    slope, level = np.polyfit(np.log(x[positive]), np.log(y[positive]), 1, w=weights)
+    return {"a": np.exp(level), "b": slope}
 
 
 MODEL = Model(

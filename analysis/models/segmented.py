@@ -21,26 +21,19 @@ def guess(n, y):
     At a given breakpoint the model is a straight line, with s >= 0.
     """
     known = np.log2(np.unique(n))
-    ends = [np.full(len(y), end) for end in known[:-1]]
-    inside = [meeting(np.log2(n), y, *between) for between in zip(known[:-2], known[1:-1])]
-    candidates = 2.0 ** np.array([*ends, *inside]).T
+    inside = [meeting(np.log2(n), y, *ends) for ends in zip(known[:-2], known[1:-1])]
+    candidates = 2.0 ** np.append(known[:-1], inside)
     level, slope, sse = lines(n, y, candidates)
-    best = np.argmin(sse, axis=1)
-    row = np.arange(len(y))
-    return {"c": level[row, best], "n0": candidates[row, best], "s": slope[row, best]}
+    best = np.argmin(sse)
+    return {"c": level[best], "n0": candidates[best], "s": slope[best]}
 
 
 def meeting(log_n, y, low, high):
-    """Where the mean of the points up to `low` meets the line through those from `high` on, at most these two.
-
-    log_n of shape (points,) and y (fits, points) give (fits,), in log2 of n; `low` where they never meet.
-    """
-    before, behind = y[:, log_n <= low].mean(axis=1), y[:, log_n >= high]
-    centered = log_n[log_n >= high] - log_n[log_n >= high].mean()
-    slope = behind @ centered / (centered**2).sum()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        met = log_n[log_n >= high].mean() + (before - behind.mean(axis=1)) / slope
-    return np.clip(np.nan_to_num(met, nan=low), low, high)
+    """Where the mean of the points up to `low` meets the line through those from `high` on, in log2 of n; at most
+    these two, and `low` where they never meet."""
+    before, beyond = y[log_n <= low].mean(), log_n >= high
+    slope, level = np.polyfit(log_n[beyond], y[beyond], 1)
+    return np.clip((before - level) / slope, low, high) if slope else low
 
 
 def breakpoints(n):
@@ -51,19 +44,13 @@ def breakpoints(n):
 
 
 def lines(n, y, grid):
-    """The least-squares c and s >= 0 at each breakpoint, and their sums of squares.
-
-    n of shape (points,), y (fits, points) and grid (breakpoints,), or (fits, breakpoints) of each fit's
-    own, give three arrays of shape (fits, breakpoints).
-    """
-    beyond = np.maximum(np.log2(n / grid[..., None]), 0.0)
-    centered = beyond - beyond.mean(axis=-1, keepdims=True)
-    spread = (centered**2).sum(axis=-1)
-    mean = y.mean(axis=1, keepdims=True)
-    products = ((y - mean)[:, None] @ centered.swapaxes(-1, -2))[:, 0]
-    slope = np.maximum(-products / spread, 0.0)
-    sse = ((y - mean) ** 2).sum(axis=1, keepdims=True) - slope**2 * spread
-    return mean + slope * beyond.mean(axis=-1), slope, sse
+    """The least-squares c and s >= 0 at each breakpoint of the grid, and their sums of squares."""
+    beyond = np.maximum(np.log2(n / grid[:, None]), 0.0)
+    centered = beyond - beyond.mean(axis=1, keepdims=True)
+    spread = (centered**2).sum(axis=1)
+    slope = np.maximum(-centered @ (y - y.mean()) / spread, 0.0)
+    sse = ((y - y.mean()) ** 2).sum() - slope**2 * spread
+    return y.mean() + slope * beyond.mean(axis=1), slope, sse
 
 
 MODEL = Model(

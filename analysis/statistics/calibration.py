@@ -127,11 +127,11 @@ def error_rates(
         *draw(np.random.default_rng(seed), design, falls, run_sd, campaigns), design, falls
     )
     true = np.array(falls)
+    too_much = (judged.answers == FALLS_OFF) & (true <= design.margin)
+    too_little = (judged.answers == FLAT) & (true >= design.margin)
     return {
-        "wrong_falls_off": ((judged.answers == FALLS_OFF) & (true <= design.margin))
-        .any(axis=1)
-        .mean(),
-        "wrong_flat": ((judged.answers == FLAT) & (true >= design.margin)).any(axis=1).mean(),
+        "wrong_falls_off": too_much.any(axis=1).mean(),
+        "wrong_flat": too_little.any(axis=1).mean(),
         "all_decided": np.isin(judged.answers, DECIDED).all(axis=1).mean(),
         "refused": (judged.answers == REFUSED).any(axis=1).mean(),
         "coverage": judged.covered.mean(),

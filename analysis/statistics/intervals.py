@@ -24,17 +24,15 @@ _SCALES: dict[Kind, tuple[Callable, Callable]] = {
 }
 
 
-def t_interval(values, confidence=0.95) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Mean, standard error, low and high of the t interval over the first axis; NaN from one value."""
+def t_interval(values, confidence=0.95) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(mean, low, high): the mean over the first axis and its t interval, NaN from one value."""
     values = np.asarray(values, float)
     n = len(values)
     mean = values.mean(axis=0)
     if n < 2:
-        unknown = np.full_like(mean, math.nan)
-        return mean, unknown, unknown, unknown
-    error = values.std(axis=0, ddof=1) / math.sqrt(n)
-    half = stats.t.ppf((1 + confidence) / 2, n - 1) * error
-    return mean, error, mean - half, mean + half
+        return mean, np.full_like(mean, math.nan), np.full_like(mean, math.nan)
+    half = stats.t.ppf((1 + confidence) / 2, n - 1) * values.std(axis=0, ddof=1) / math.sqrt(n)
+    return mean, mean - half, mean + half
 
 
 def average(
@@ -46,7 +44,7 @@ def average(
     """
     forth, back = _SCALES[kind]
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean, _, low, high = t_interval(forth(np.asarray(values, float)), confidence)
+        mean, low, high = t_interval(forth(np.asarray(values, float)), confidence)
         if kind == "rate":
             bounded = low > 0
             low, high = np.where(bounded, high, np.nan), np.where(bounded, low, np.nan)
@@ -75,11 +73,6 @@ def _average_of_known(values, kind):
     if not len(values):
         return np.nan, np.nan, np.nan, 0
     return *average(values, kind), len(values)
-
-
-def summary(values: xr.DataArray) -> xr.Dataset:
-    """As `over_blocks`, of costs."""
-    return over_blocks(values, "cost")
 
 
 def rates(values: xr.DataArray) -> xr.Dataset:

@@ -53,8 +53,8 @@ class Judgement:
     """The `answer` on a fall, and what it rests on.
 
     `fall`, its `interval` (low, high; two-sided, of this `confidence`) and `margin` are relative. What cannot be known is
-    None: all of these without a block, the interval from one block. `reason` is one sentence, `evidence` the kind of data. `p` is that of the answer, or of the
-    nearest decision (None without an interval); `p_holm` is p corrected for the statements judged together, if any.
+    None: all of these without a block, the interval from one block. `reason` is one sentence, `evidence` the kind of data. `p`
+    is that of the answer, or of the nearest decision (None without an interval).
     """
 
     answer: str
@@ -66,7 +66,6 @@ class Judgement:
     reason: str
     evidence: str
     p: float | None = None
-    p_holm: float | None = None
 
     @property
     def decided(self) -> bool:
@@ -224,7 +223,7 @@ def kind_of(interval_90: Interval, interval_95: Interval, at_least: float, at_mo
 def within_campaign(
     judgements: Sequence[Judgement], one_sided: float = LEVEL
 ) -> tuple[Judgement, ...]:
-    """The secondary statements of one campaign in the same order, corrected for each other; sets `p_holm`.
+    """The secondary statements of one campaign in the same order, corrected for each other.
 
     Holm's procedure runs over those with a p. An answer that does not hold at this level becomes `undecided`.
     """
@@ -233,12 +232,11 @@ def within_campaign(
         return tuple(judgements)
     corrected = list(judgements)
     all_p = multipletests([judgements[number].p for number in tested], method="holm")[1]
-    for number, p_holm in zip(tested, all_p.tolist()):
-        one = replace(judgements[number], p_holm=p_holm)
-        if one.answer != UNDECIDED and p_holm > one_sided:
-            reason = f"Alone the answer is {one.answer!r}, not among the {len(tested)} statements of its campaign (Holm)."
-            one = replace(one, answer=UNDECIDED, reason=reason)
-        corrected[number] = one
+    for number, p_holm in zip(tested, all_p):
+        alone = judgements[number].answer
+        if alone != UNDECIDED and p_holm > one_sided:
+            reason = f"Alone the answer is {alone!r}, not among the {len(tested)} statements of its campaign (Holm)."
+            corrected[number] = replace(judgements[number], answer=UNDECIDED, reason=reason)
     return tuple(corrected)
 
 

@@ -13,10 +13,10 @@ FEWEST = 10  # values that can show that something is reproducible
 class Repeats:
     """A whole sample and its statistics, in the unit of the values; `variation` is without unit.
 
-    `values` are sorted, `missing` counts those that were NaN. `variation` is the coefficient of variation,
-    the standard deviation over the mean. The maximum of a sample grows with its size, so that it stands
-    beside the median and is never compared on its own. Unknown is NaN: everything of no value, and the
-    variation of one value or about a mean of 0.
+    `values` are sorted, `missing` counts those that were NaN. `variation` is the coefficient of variation, the standard
+    deviation over the mean. The maximum of a sample grows with its size, so that it
+    stands beside the median and is never compared on its own. Unknown is NaN:
+    everything of no value, and the variation of one value or about a mean of 0.
     """
 
     values: tuple[float, ...]
@@ -46,38 +46,27 @@ class Reproducibility:
     interval: tuple[float, float]
 
 
-def repeats(values) -> Repeats:
-    """The statistics of `values`, shape (repeats,); NaN is a missing value."""
-    values = np.asarray(values, float)
-    known = np.sort(values[np.isfinite(values)])
-    missing = len(values) - len(known)
-    if not len(known):
-        return Repeats((), missing, math.nan, math.nan, math.nan, math.nan)
-    mean = float(known.mean())
-    spread = float(known.std(ddof=1)) if len(known) > 1 else math.nan
-    return Repeats(
-        values=tuple(known.tolist()),
-        missing=missing,
-        median=float(np.median(known)),
-        variation=spread / abs(mean) if mean else math.nan,
-        minimum=float(known[0]),
-        maximum=float(known[-1]),
-    )
-
-
 def judge_repeats(values, margin: float) -> Reproducibility:
     """Judge `values`, shape (repeats,), NaN being missing; `margin` is the largest variation accepted.
 
     `not reproducible` when the whole interval of the variation lies above the margin, `reproducible` when
     it lies below and there are FEWEST values or more: fewer can easily miss a state that is rare.
     """
-    sample = repeats(values)
-    low, high = variation_interval(sample.variation, sample.n)
+    values = np.asarray(values, float)
+    known = np.sort(values[np.isfinite(values)])
+    n, (minimum, maximum, median, variation) = len(known), (math.nan,) * 4
+    if n:
+        minimum, maximum = float(known[0]), float(known[-1])
+        median, mean = float(np.median(known)), float(known.mean())
+        if n > 1 and mean:
+            variation = float(known.std(ddof=1)) / abs(mean)
+    low, high = variation_interval(variation, n)
     kind = "undecided"
     if low > margin:
         kind = "not reproducible"
-    elif high < margin and sample.n >= FEWEST:
+    elif high < margin and n >= FEWEST:
         kind = "reproducible"
+    sample = Repeats(tuple(known.tolist()), len(values) - n, median, variation, minimum, maximum)
     return Reproducibility(kind, margin, sample, (low, high))
 
 
