@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 
 from analysis import style
 from analysis.attributes import short_names
+from analysis.contrasts import Contrast
 from analysis.statistics.intervals import Kind, average
+from analysis.statistics.reproduction import Reproduction
 
 MODEL = "model"  # the gid of a fitted curve; no other line joins points
 
@@ -109,6 +111,35 @@ def doubling_axis(axes: Axes, ticks: Sequence[int], label: str) -> None:
 def beside(levels: np.ndarray, rank: int, count: int, reach: float = 0.6) -> np.ndarray:
     """The places of one of `count` series on an axis of doublings, all of them spread over `reach` [doublings]."""
     return levels * 2.0 ** (reach * ((rank + 0.5) / count - 0.5))
+
+
+def judgement(axes: Axes, row: int, contrast: Contrast, look: style.Look) -> None:
+    """The contrast's mean, interval and answer, above its blocks."""
+    verdict = contrast.verdict
+    axes.text(
+        1.02, row, verdict.answer, weight="bold", va="center", transform=axes.get_yaxis_transform()
+    )
+    if verdict.interval is None:
+        return
+    ends, name = 100 * np.array(verdict.interval), f"{100 * verdict.confidence:g} % interval"
+    axes.plot(ends, [row, row], color=look.color, linewidth=3, label=name)
+    axes.plot(
+        100 * verdict.fall,
+        row,
+        look.marker,
+        color="white",
+        mec=look.color,
+        mew=1.5,
+        markersize=7,
+        zorder=3,
+    )
+
+
+def today_mark(axes: Axes, row: int, found: Reproduction) -> None:
+    """Another run's mean, above the contrast's own."""
+    if found.today is not None:
+        look = style.TODAY
+        axes.plot(100 * (1 - found.today), row - 0.27, look.marker, color=look.color, label="today")
 
 
 def log_ticks(axis: Axis) -> None:

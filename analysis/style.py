@@ -88,6 +88,7 @@ PUBLISHED_MARKER = "x"
 PUBLISHED_DEVICES = (
     "x+1"  # marks of a source's devices, in ink, in the order in which it names them
 )
+TODAY = Look("#CC79A7", "D", ":")
 INK, FAINT, MARGIN = "#222222", "#B0B0B0", "#E4EEE4"
 
 WIDTH = 5.4  # inches: less than a page's column, so that labels stay readable on a phone

@@ -120,11 +120,19 @@ def test_what_is_not_emulated_is_not_called_so():
     assert "emulated nodes" in hpl_scaling.method(planted())
 
 
-def test_the_figure_shows_every_run():
-    """Each share is a mark, and no curve joins them."""
-    study = with_a_failure()
-    axes = hpl_scaling.figures(study)["share"].figure.axes[0]
-    assert {line.get_linestyle() for line in axes.lines if len(line.get_xdata())} == {"None"}
-    marks = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
-    shares = 100 * study.points.share.values.ravel()
-    assert all(np.isclose(marks, share).any() for share in shares[np.isfinite(shares)])
+def test_the_figures_show_every_run_and_block():
+    """Each share and each block's fall is a mark; no curve joins them; today's mean is a mark where there is one."""
+    for study in (planted(), with_a_failure()):
+        share, falls = (exhibit.figure.axes[0] for exhibit in hpl_scaling.figures(study).values())
+        assert {line.get_linestyle() for line in share.lines if len(line.get_xdata())} == {"None"}
+        shown = (
+            [line.get_ydata() for line in share.lines],
+            [line.get_xdata() for line in falls.lines],
+        )
+        values = 100 * study.points.share.values.ravel()
+        blocks = [-100 * np.expm1(each.differences.dropna("block")) for each in study.contrasts]
+        for marks, wanted in zip(shown, (values[np.isfinite(values)], np.concatenate(blocks))):
+            marks = np.concatenate([np.asarray(each, float) for each in marks])
+            assert all(np.isclose(marks, value, rtol=1e-9).any() for value in wanted)
+        labels = [line.get_label() for line in falls.lines]
+        assert labels.count("today") == len(study.today)

@@ -21,7 +21,7 @@ from analysis.statistics.judgement import REFUSED
 from analysis.statistics.reproduction import Reproduction, reproduction
 from analysis.wording import counted, fixed, listed, number, percent, plain
 
-FIGURES = {"share": ("hpl_scaling",)}  # what each rests on
+FIGURES = {"share": ("hpl_scaling",), "falls": ("hpl_scaling",)}  # what each rests on
 # Of a doubling: between two networks, and from a mean to its runs.
 SIDESTEP, RUNS_ASIDE = 0.13, 0.06
 
@@ -259,23 +259,44 @@ def findings(study: Scaling) -> Iterator[Finding]:
 
 
 def figures(study: Scaling) -> dict[str, Exhibit]:
-    """Shares over nodes."""
+    """Shares over nodes, and the falls against their margin."""
     names, evidence = short_names(study.dataset), study.points.evidence.item()
-    of_blocks = (study.points.sizes["block"], "95 % t intervals")
     orders = study.points.N.max(["block", "interconnect"]).dropna("nodes").values
     order = f" N goes from {orders[0]:.0f} to {orders[-1]:.0f}." if orders.size else ""
+    blocks = study.points.sizes["block"]
+    judged = max((contrast.verdict.blocks for contrast in study.contrasts), default=0) or blocks
+    diamonds = " Diamonds are today's run."
+    level = percent(1 - 2 * designs.read(study.dataset).one_sided, 0)
+
+    def basis(n: int, level: str) -> Basis:
+        return (
+            Basis(evidence)
+            if evidence == "simulated"
+            else Basis(evidence, n, f"{level} t intervals")
+        )
+
     return {
         "share": Exhibit(
             "share",
             share_over_nodes(study),
             f"HPL's efficiency over nodes: its rate as a share of {study.points.share.attrs['of']}",
-            Basis(evidence) if evidence == "simulated" else Basis(evidence, *of_blocks),
+            basis(blocks, "95 %"),
             "Share of the nodes' known rate over the number of nodes, a series for each of "
             + ", ".join(names[name] for name in study.points.interconnect.values),
             "Small marks are single runs; open marks and bars are geometric means with their intervals. Networks stand "
             f"side by side at each node count.{order}",
             rests_on=FIGURES["share"],
-        )
+        ),
+        "falls": Exhibit(
+            "falls",
+            falls(study),
+            "How much of the ratio of two networks' rates is lost from one node count to another",
+            basis(judged, level),
+            "The fall of each statement with its blocks, interval, margin and answer",
+            "Small marks are single blocks, n of them in each row. Large marks and bars are geometric means with their "
+            f"intervals. The shaded margin was set before the run.{diamonds if study.today else ''}",
+            rests_on=FIGURES["falls"],
+        ),
     }
 
 
@@ -294,4 +315,31 @@ def share_over_nodes(study: Scaling) -> Figure:
         drawing.node_axis(axes, nodes)
         axes.set_ylabel(f"HPL rate [% of {study.points.share.attrs['of']}]")
         axes.legend(loc="lower left")
+        return figure
+
+
+def falls(study: Scaling) -> Figure:
+    """The fall of each statement [%]: every block, the mean, its interval, the margin, the answer, and today's mean."""
+    with style.styled():
+        figure, axes = drawing.new_figure(1.0 + 0.6 * len(study.contrasts))
+        margin = designs.read(study.dataset).margin
+        band = (100 * (1 - 1 / (1 - margin)), 100 * margin)
+        axes.axvspan(*band, color=style.MARGIN, zorder=0, label=f"margin {100 * margin:g} %")
+        axes.axvline(0, color=style.INK, linewidth=0.8)
+        for row, contrast in enumerate(study.contrasts):
+            look = style.look(contrast.network)
+            blocks = -100 * np.expm1(contrast.differences.dropna("block").values)
+            below = row + 0.16 + 0.16 * np.linspace(0, 1, len(blocks))
+            marks = {"color": look.color, "alpha": 0.6, "markersize": 3.5}
+            axes.plot(blocks, below, look.marker, label="one block", **marks)
+            drawing.judgement(axes, row, contrast, look)
+            if contrast.what in study.today:
+                drawing.today_mark(axes, row, study.today[contrast.what])
+        names = [
+            f"{_pair(study, contrast)}{', planned' if contrast.primary else ''}\n{contrast.start} to {contrast.end} nodes, n = {contrast.verdict.blocks}"
+            for contrast in study.contrasts
+        ]
+        drawing.rows(axes, names)
+        axes.set_xlabel("loss of the ratio [%]; below 0 it rises")
+        drawing.legend_below(figure, axes, 4)
         return figure
