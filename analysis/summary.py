@@ -20,7 +20,7 @@ from analysis.wording import (
 )
 from runners.record import FalloffError
 
-WIDTHS = (7, 54, 16, 23, 12, 10)  # of the columns, in characters
+WIDTHS = (7, 54, 15, 24, 13, 10)  # of the columns, in characters
 SUMMARY = "90_summary"  # the notebook that shows this
 FRACTIONS = ("fall", "gain", "loss", "error", "share", "coefficient of variation")  # in percent
 REPRODUCED = {"reproduced": "reproduces", "not reproduced": "does not reproduce"}
@@ -51,9 +51,9 @@ def limits(model: scale_model.ScaleModel, dataset: xr.Dataset) -> Answer:
         number(model.cases[f"{before}messages_ratio"].mean(), 2) for before in ("", "fast_")
     )
     return Answer(
-        f"**What limits this**: all emulated nodes share one machine, and messages take {slow} (GigE) and {fast} (10GE) times the share of "
-        "a run that they took in the paper. So falls of a single network are upper bounds for its cluster. Only links are compared: the "
-        "paper's faster network also used RDMA."
+        f"**What limits this**: all emulated nodes share one machine. Messages take {slow} (GigE) and {fast} (10GE) times the share of a "
+        "run that they took on Fortinet's cluster, so the fall of any one network is an upper bound for that cluster. Only links are "
+        "compared, where Fortinet's faster network also used RDMA."
     )
 
 

@@ -210,7 +210,7 @@ def findings(study: Suspects) -> Iterator[Finding]:
             answer = ", ".join(named) or ("none" if (found.answers == ALIKE).all() else "undecided")
             statement = "Slower than the others"
             if planted := _planted(study, quantity):
-                statement = f"The planted slow {PLANTED[quantity][1]} is found, and no other"
+                statement = f"The planted slow {PLANTED[quantity][1]} is found"
                 is_found = set(named) == planted
                 answer = "yes" if is_found else "no" if study.blocks > 1 else "undecided"
             yield of_estimate(
@@ -399,8 +399,7 @@ def matrices(study: Suspects) -> Figure:
     names, networks = short_names(study.dataset), study.networks
     with style.styled():
         judged = [_is_judged(network.families[PATH_ANSWER].found) for network in networks]
-        width = style.WIDTH if any(judged) else style.WIDTH * 0.6
-        figure = Figure(figsize=(width, 3.3 * len(networks)))
+        figure = Figure(figsize=(style.WIDTH, 3.3 * len(networks)))
         rows = np.ravel(figure.subfigures(len(networks), 1))
         for row, network, has_latency in zip(rows, networks, judged):
             if len(networks) > 1:

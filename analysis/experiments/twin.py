@@ -240,7 +240,7 @@ def findings(study: Study) -> Iterator[Finding]:
         rate = point.predicted
         yield of_estimate(
             source,
-            f"The twin's HPL rate is within {percent(MARGIN, 0)} of the {study.twin.evidence} cluster's: {rate.words}, {rate.nodes} nodes",
+            f"The twin's HPL rate is right within {percent(MARGIN, 0)}: {rate.words}, {rate.nodes} nodes",
             "error",
             "1",
             point.error,
