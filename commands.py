@@ -28,11 +28,12 @@ def run(
     submit: bool,
     packed: Path | None,
     listed: bool,
+    planned: bool,
 ) -> int:
     """Run a campaign, keep its dataset, and copy both to the folder `packed` if given; at the end stands its finding.
 
     With `submit` a job of Slurm's runs what is missing; when nothing is, the dataset is made. With `listed` nothing is run:
-    all campaigns are printed.
+    all campaigns are printed; with `planned` the minutes until the campaign is decided.
     """
     import experiment
     from analysis import store
@@ -45,6 +46,11 @@ def run(
     if not campaign:
         raise FalloffError("which campaign? `falloff run --list` prints those that there are")
     plan = experiment.plan_campaign(campaign, testbed, preset, repeats)
+    if planned:
+        from analysis import planning
+
+        print(planning.text(plan))
+        return 0
     number = experiment.submit_campaign(plan, fresh=fresh) if submit else ""
     if number:
         print(

@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK
 """The command line of Falloff: its grammar, and how a mistake is answered."""
 
 import argparse
@@ -80,6 +81,10 @@ def parser() -> argparse.ArgumentParser:
     add = command("run", commands.run, "run a campaign, or what is missing of it")
     add("campaign", nargs="?", default="", help="a name in data/campaigns")
     add("--list", **SWITCH, dest="listed", help="print the campaigns that there are")
+    planned = (
+        "run nothing: print the minutes until it is decided, and how probable that is at each look"
+    )
+    add("--plan", **SWITCH, dest="planned", help=planned)
     add("--testbed", **TESTBED)
     add("--preset", default="full", help="the campaign's stopping rule: quick or full (default)")
     add("--repeats", type=positive, default=0, metavar="K", help="exactly K blocks instead")
@@ -279,11 +284,30 @@ positive, port = within(int, 1, 10**6), within(int, 0, 65535)
 percentage, above_zero = within(float, 0.01, 99.99), within(float, 0.01, 10**6)
 
 
+def complete(grammar: Parser) -> None:
+    """Answer a shell's Tab key, and end: names of what is described here, else files."""
+    import argcomplete
+
+    folders = {"campaign": paths.CAMPAIGNS, "testbed": paths.TESTBEDS}
+
+    def words(action: argparse.Action, **rest):
+        if action.dest in folders:
+            return [file.stem for file in folders[action.dest].glob("*.toml")]
+        if action.dest == "tool":
+            return runner_names()
+        return argcomplete.FilesCompleter()(action=action, **rest)
+
+    argcomplete.autocomplete(grammar, default_completer=words)
+
+
 def main() -> int:
     """Run the command line; a user's mistake ends in a line or two and exit code 1, never in a traceback."""
     mistake = MISTAKES.get("".join(sys.argv[1:2]), 0)
+    grammar = parser()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what could stand next
+        complete(grammar)
     try:
-        arguments = vars(parser().parse_args())
+        arguments = vars(grammar.parse_args())
     except SystemExit as usage:
         raise SystemExit(mistake if usage.code and mistake else usage.code) from None
     do = arguments.pop("do")

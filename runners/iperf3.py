@@ -54,7 +54,6 @@ _END = re.compile(r"[ \t](sender|receiver)[ \t]*$")
 # What 3.12 writes once for each stream, into one object.
 _OF_EACH_STREAM = ("sock_bufsize", "sndbuf_actual", "rcvbuf_actual", "target_bitrate")
 _UDP = "a test of UDP, which is read as udp_sizes, from --json alone"
-_BIDIR = "--bidir sends and receives in one thread, where one way may stall the other: run each way by itself"
 _LARGEST = 2**63  # integers of a report; a damaged one may be beyond any float
 _LATE_S = 0.5  # by which the sender's last interval may end after the receiver's summary
 _ROUNDING = 1e-3  # of a rate against its own bytes and seconds: iperf 3.0 printed six digits
@@ -172,7 +171,7 @@ def _text_readings(part: str, streams: int) -> List[Reading]:
         raise Unreadable(_UDP)
     listed = iperf_text.rows(part)
     if any(row.role for row in listed):
-        raise Unreadable(_BIDIR)
+        raise Unreadable("the text of --bidir is not read: use --json")
     ends: Dict[str, List[iperf_text.Row]] = {"sender": [], "receiver": []}
     for row in listed:
         end = _END.search(row.rest)
@@ -242,7 +241,8 @@ def _unique(pairs: Sequence[Tuple[str, Any]]) -> Report:
     """A JSON object; of --bidir iperf3 3.7 to 3.10 wrote the sums of both ways under one name."""
     sums = [name for name, _ in pairs if name.startswith("sum")]
     if len(set(sums)) < len(sums):
-        raise Unreadable(_BIDIR)
+        remedy = "use iperf3 3.12, or run each way by itself"
+        raise Unreadable(f"iperf3's report of --bidir gives both ways one name: {remedy}")
     found = dict(pairs)
     if any(value != found[name] for name, value in pairs if name not in _OF_EACH_STREAM):
         raise Unreadable("iperf3's report has two values for one name: reports are mixed")
@@ -253,6 +253,8 @@ def settings(report: Report) -> Dict[str, Any]:
     """The settings that a report names, under the names of a trial's settings, and the version."""
     asked = part(report, "start", "test_start")
     direction = "reverse" if asked.get("reverse") else "forward"
+    if _goes_both_ways(report):
+        direction = "both"
     named = {
         "version": str(part(report, "start").get("version", "unknown")).replace("iperf ", ""),
         "protocol": asked.get("protocol"),
@@ -268,8 +270,10 @@ def settings(report: Report) -> Dict[str, Any]:
 def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
     """What a test measured, from its client's report and, where it is there, its server's.
 
-    goodput [bit/s] as the receiver counted it and, where the reports have them, retransmits of the sender, mss [B], rtt_mean [s] of the sending kernel, goodput_interval [bit/s] of the
-    receiver without omitted intervals, and cpu_sender and cpu_receiver, shares of one core.
+    goodput [bit/s] as the receiver counted it and, where the reports have them, retransmits of the sender,
+    mss [B], rtt_mean [s] of the sending kernel, goodput_interval [bit/s] of the receiver without omitted
+    intervals, and cpu_sender and cpu_receiver, shares of one core. Of --bidir these are of the client's
+    sending; goodput_reverse and retransmits_reverse are of the server's.
     """
     _refuse_an_error(report)
     if "event" in report:
@@ -279,9 +283,10 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
     if asked.get("protocol") == "UDP" or any("jitter_ms" in total for total in sums):
         raise Unreadable(_UDP)
     sender, receiver = (server, report) if asked.get("reverse") else (report, server)
-    if "sum_received_bidir_reverse" in part(report, "end"):
-        raise Unreadable(_BIDIR)
     found = _goodput(report)
+    if _goes_both_ways(report):
+        back = _goodput(report, "_bidir_reverse")
+        found += [replace(reading, name=f"{reading.name}_reverse") for reading in back]
     mss = start.get("tcp_mss", start.get("tcp_mss_default"))
     if is_number(mss) and mss >= 1:
         found.append(Reading("mss", mss, "B"))
@@ -293,12 +298,16 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
     ]
 
 
-def _goodput(report: Report) -> List[Reading]:
+def _goes_both_ways(report: Report) -> bool:
+    return "sum_received_bidir_reverse" in part(report, "end")
+
+
+def _goodput(report: Report, way: str = "") -> List[Reading]:
     """What the receiver counted, and the sender's retransmits, which only some systems count."""
-    total = part(report, "end", "sum_received")
+    total = part(report, "end", f"sum_received{way}")
     rate, counted = total.get("bits_per_second"), total.get("bytes")
     if not (is_number(rate) and is_number(counted)):
-        lacking = "end.sum_received.bits_per_second or bytes"
+        lacking = f"end.sum_received{way}.bits_per_second or bytes"
         raise Unreadable(f"iperf3's report has no {lacking}: the test did not end")
     if rate <= 0:
         if "accepted_connection" in part(report, "start"):
@@ -307,9 +316,9 @@ def _goodput(report: Report) -> List[Reading]:
     # Versions differ in whether `seconds` is of the sender's or the receiver's clock; `end` is the latter.
     times = [time for time in (total.get("seconds"), total.get("end")) if is_number(time)]
     if not any(abs(rate * time / 8 - counted) <= _ROUNDING * counted for time in times):
-        raise Unreadable("iperf3's end.sum_received contradicts itself: bytes, time and rate")
+        raise Unreadable(f"iperf3's end.sum_received{way} contradicts itself: bytes, time and rate")
     found = [Reading("goodput", rate, "bit/s")]
-    retransmits = part(report, "end", "sum_sent").get("retransmits")
+    retransmits = part(report, "end", f"sum_sent{way}").get("retransmits")
     if is_number(retransmits) and retransmits >= 0:
         found.append(Reading("retransmits", retransmits, "1"))
     return found

@@ -1,4 +1,4 @@
-"""The calibration judges as the whole path does and keeps its goals; plans say what a decision costs."""
+"""The calibration judges as the whole path does and keeps its goals."""
 
 import numpy as np
 import pandas as pd

@@ -1,7 +1,9 @@
 """The command line as a user meets it: readings as JSON, refusals in a line or two, never a traceback."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +62,34 @@ def test_fit_and_compare_find_a_power_law(tmp_path):
     assert found["segmented"]["refused"] and found["segmented"]["pooled"] is None
 
 
+def test_plan_says_minutes_and_probabilities(monkeypatch, tmp_path):
+    """The reference was decided with its fourth valid block: so long a plan takes, and by one's own run as long as that took."""
+    monkeypatch.setattr(paths, "RAW", tmp_path)
+
+    def planned(*arguments):
+        said = run("run", "hpl_scaling", "--plan", *arguments).stdout
+        rows = re.findall(r"^ +(\d+) +([\d?]+)((?: +[01]\.\d{3})+)$", said, re.M)
+        return said, {look: (time, [*map(float, odds.split())]) for look, time, odds in rows}
+
+    reference = paths.REFERENCE / "hpl_scaling-scale_model"
+    notes = [*map(json.loads, (reference / "journal.jsonl").read_text().splitlines())]
+    took = (notes[-1]["at"] - notes[0]["at"]) / 60
+    said, rows = planned()
+    assert list(rows) == ["4", "6", "9"] and str(reference) in said
+    assert float(rows["4"][0]) == pytest.approx(took, rel=0.03) and rows["4"][1][0] > 0.99
+    own = tmp_path / "hpl_scaling-scale_model-12345678"
+    shutil.copytree(reference, own)
+    twice = [note | {"seconds": 2 * note.get("seconds", 0)} for note in notes]
+    (own / "journal.jsonl").write_text("\n".join(map(json.dumps, twice)))
+    said, rows = planned()
+    assert float(rows["4"][0]) == pytest.approx(2 * took, rel=0.03) and str(own) in said
+    # Where nothing was run: later looks decide more often, a larger scatter less.
+    said, rows = planned("--testbed", "example_ssh")
+    odds = np.array([probabilities for _, probabilities in rows.values()])
+    assert {time for time, _ in rows.values()} == {"?"} and "--repeats 1" in said
+    assert (np.diff(odds, axis=0) >= 0).all() and (np.diff(odds, axis=1) < 0).all()
+
+
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [
@@ -71,6 +101,8 @@ def test_fit_and_compare_find_a_power_law(tmp_path):
         (("run", "hpl_scalling"), "(did you mean 'hpl_scaling'?)"),
         (("report", "--claims", "--data", "x"), "give one of them"),
         (("report", "--design", "/nonexistent.toml"), "there is no design file 'nonexistent'"),
+        (("run", "hpl_size", "--plan"), "judges no fall over nodes: there is nothing to plan"),
+        (("run", "hpl_paper", "--plan"), "repeats itself: there is nothing to plan"),
         (("run", "nothing"), "there are: fan_out, frame_limits, hpl_"),
         (("run", "hpl_sensitivity", "--testbed", "emulated"), "testbed emulated is no simulated one"),
         (("run", "tcp_mtu", "--testbed", "smith"), "joined by paths, and those of testbed smith are not"),
@@ -145,6 +177,32 @@ def test_every_help_says_the_exit_codes(capsys):
         with pytest.raises(SystemExit):
             main(*command, "--help")
         assert "130 interrupted" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("typed", "among"),
+    [
+        ("run hpl_sc", "hpl_scaling"),
+        ("run hpl_size --testbed smith_", "smith_gige"),
+        ("import iperf", "iperf2 iperf3"),
+        ("import hpl --map pla", "plan.csv"),
+        ("evidence v", "verify"),
+        ("report --preset q", "quick"),
+    ],
+)
+def test_tab_completes(typed, among, tmp_path):
+    """Bash itself answers, after the line that docs/commands.md gives."""
+    (tmp_path / "plan.csv").touch()
+    line = re.search(r"eval .*falloff\)\"", (ROOT / "docs" / "commands.md").read_text())[0]
+    line = line.replace("/path/to/falloff/.venv/bin", str(Path(sys.executable).parent))
+    tab = f'{line}; COMP_LINE="falloff {typed}"; COMP_POINT=${{#COMP_LINE}}; COMP_TYPE=9'
+    script = f'{tab}; _python_argcomplete falloff; echo "${{COMPREPLY[@]}}"'
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert " ".join(sorted(done.stdout.split())) == among, done.stderr
 
 
 def test_a_run_ends_with_its_finding(monkeypatch, tmp_path):

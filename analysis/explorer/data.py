@@ -51,7 +51,7 @@ NAMES = {
     "frame_bytes": "frame size", "mtu": "MTU", "N": "order N", "blas": "BLAS", SIZE: "message size",
 }  # fmt: skip
 # Numbers of a simulated model that a campaign varies: the unit that they are shown in, and how many make one of theirs.
-VARIED = {"latency": ("µs", 1e6), "bandwidth": ("MB/s", 1e-6), "backplane": ("MB/s", 1e-6)}
+VARIED = {"latency": ("µs", 1e6), "bandwidth": ("MB/s", 1e-6)}
 
 
 @dataclass(frozen=True)

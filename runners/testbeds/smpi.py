@@ -16,9 +16,8 @@ _FRAME = """<?xml version='1.0'?>
 """
 _CLUSTER = (
     '<cluster id="{id}"{router} prefix="node" suffix="" radical="{first}-{last}" speed="1Gf"'
-    ' bw="{bandwidth:.12g}Bps" lat="{half_latency:.12g}s" sharing_policy="SPLITDUPLEX"{backplane}/>'
+    ' bw="{bandwidth:.12g}Bps" lat="{half_latency:.12g}s" sharing_policy="SPLITDUPLEX"/>'
 )
-_BACKPLANE = ' bb_bw="{:.12g}Bps" bb_lat="0s" bb_sharing_policy="SHARED"'
 # A zone that holds nothing but a router, through which all routes of its level lead.
 _ROUTER = '<zone id="{zone}" routing="None"><router id="{router}"/></zone>'
 _LINK = '<link id="{name}" bandwidth="{bandwidth:.12g}Bps" latency="0s" sharing_policy="{policy}"/>'
@@ -56,12 +55,10 @@ def model(
     """The node's rates and the network as a testbed describes them, but for what is varied of them.
 
     `vary` is `none` or `NAME=VALUE`, or several with commas between: a rate, or `bandwidth` or `latency` of the
-    network, with `low` or `high` for the end of its described range, or a number in its unit; or, without a tree,
-    `backplane` with a number [B/s], which all links share. Raises FalloffError when one is neither, or named twice.
+    network, with `low` or `high` for the end of its described range, or a number in its unit. Raises FalloffError when
+    one is neither, or named twice.
     """
     rates, network = dict(description["rates"]), dict(description["network"][interconnect])
-    if "tree" not in network:
-        network.setdefault("backplane", {"value": math.inf})
     known = [name for name in (*rates, *network) if name not in _NO_NUMBER]
     changes = [change.partition("=")[::2] for change in vary.split(",")] if vary != "none" else []
     if len(dict(changes)) < len(changes):
@@ -92,7 +89,7 @@ def platform(nodes: int, network: Mapping[str, Any]) -> str:
     """The platform file of `nodes` nodes on one switch, each with a full-duplex link of its own, or on a tree.
 
     `network` has `bandwidth` [B/s of payload] and `latency` [s from one node to another], of which half is on each
-    end's link, and may have a `backplane` [B/s] that all links share, unless it is infinite; or a `tree`, the table of
+    end's link; or a `tree`, the table of
     `two_level.from_table`, whose rates hold between the switches and whose node count is that of a whole cluster, not
     of this job. With `load` the latency is that of so many nodes at once. Raises FalloffError as `two_level.from_table` does.
     """
@@ -101,7 +98,6 @@ def platform(nodes: int, network: Mapping[str, Any]) -> str:
     if "tree" in network:
         job = {"nodes": nodes, "node_bandwidth": bandwidth, "latency": latency}
         return _FRAME.format("\n".join(_tree(from_table({**network["tree"], **job}))))
-    backplane = network.get("backplane", math.inf)
     cluster = _CLUSTER.format(
         id="cluster",
         router="",
@@ -109,7 +105,6 @@ def platform(nodes: int, network: Mapping[str, Any]) -> str:
         last=nodes,
         bandwidth=bandwidth,
         half_latency=latency / 2,
-        backplane="" if math.isinf(backplane) else _BACKPLANE.format(backplane),
     )
     return _FRAME.format(cluster)
 
@@ -174,7 +169,6 @@ def _edge(network: TwoLevel, edge: int) -> str:
         last=min(edge * network.nodes_per_edge, network.nodes),
         bandwidth=network.node_bandwidth,
         half_latency=network.latency / 2,
-        backplane="",
     )
 
 

@@ -1,0 +1,100 @@
+"""How many minutes a campaign takes until it is decided, and how probable that is at each look."""
+
+from contextlib import suppress
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+
+from analysis import contrasts, derive, paths, store
+from analysis.statistics import design as designs
+from analysis.statistics.calibration import draw, judge_all
+from analysis.statistics.design import Design, Statement
+from runners.description import LEAST_BLOCKS
+from runners.journal import Folder
+from runners.plan import Plan
+from runners.record import FalloffError, Trial
+
+RUN_SDS = (0.005, 0.01, 0.02, 0.03)  # planned with where a run's scatter is not known
+RUNS_IN_D = 4  # a block's D is of four runs, so that its standard deviation is twice a run's
+CAMPAIGNS, SEED = 20_000, 20261122
+SIMULATED = paths.REFERENCE / "hpl_paper-smith"  # whose falls are assumed
+
+
+def text(plan: Plan) -> str:
+    """The plan's looks, a row each, after what is assumed.
+
+    Times and scatter are those of the newest run here that has all kinds of its trials, else of the reference. Raises
+    FalloffError when the campaign judges no fall, or repeats itself exactly.
+    """
+    testbed = plan.testbed["name"]
+    looks = plan.design.get("looks") or [max(plan.stopping.blocks, LEAST_BLOCKS)]
+    design = designs.of({**plan.design, "looks": looks})
+    repeats_itself = plan.testbed["kind"] == "simulated"
+    if repeats_itself or not design.judges_falls:
+        why = "repeats itself" if repeats_itself else "judges no fall over nodes"
+        raise FalloffError(f"campaign {plan.name} on {testbed} {why}: there is nothing to plan")
+    falls = [_simulated_fall(statement) for statement in design.primary]
+    lines = [f"{plan.name} on {testbed}: margin {100 * design.margin:g} %"]
+    for statement, fall in zip(design.primary, falls):
+        known = "not simulated" if fall is None else "as simulated"
+        lines.append(f"{statement}: fall of {100 * (fall or 0):.1f} % assumed, {known}")
+    before_s, block_s, scatter, source = np.nan, np.nan, None, "not known; `--repeats 1` runs one"
+    own = paths.RAW.glob(f"{plan.name}-{testbed}-????????")
+    newest = sorted(own, key=lambda folder: folder.stat().st_mtime, reverse=True)
+    for folder in (*newest, paths.REFERENCE / f"{plan.name}-{testbed}"):
+        # No run, or some kind of trial was not run, or no block is whole.
+        with suppress(FalloffError, KeyError, ZeroDivisionError):
+            before_s, block_s, scatter = _measured(plan, folder)
+            source = f"those in {folder}"
+            break
+    sds = RUN_SDS if scatter is None else (scatter,)
+    by_sd = [decided(design, [fall or 0.0 for fall in falls], sd) for sd in sds]
+    lines += [
+        f"times and scatter of blocks: {source}",
+        "blocks  minutes  probability that all are decided, by a run's scatter of",
+        " " * 15 + "".join(f"  {100 * sd:5.2f} %" for sd in sds),
+    ]
+    minutes = (before_s + block_s * np.array(design.looks)) / 60
+    for look, cost, probabilities in zip(design.looks, minutes, zip(*by_sd)):
+        time = "?" if np.isnan(cost) else f"{cost:.0f}"
+        lines.append(f"{look:6} {time:>8}" + "".join(f"  {each:7.3f}" for each in probabilities))
+    return "\n".join(lines)
+
+
+def decided(design: Design, falls: list[float], run_sd: float) -> np.ndarray:
+    """The probability that all statements are decided by each look, with these true falls and scatter of a run."""
+    drawn = draw(np.random.default_rng(SEED), design, falls, run_sd, CAMPAIGNS)
+    return judge_all(*drawn, design, falls).decided.mean(axis=0)
+
+
+def _simulated_fall(statement: Statement) -> float | None:
+    """The fall in the simulation of the paper's cases; None where it lacks a network or node count."""
+    points = derive.points(store.read(SIMULATED)).squeeze("block")
+    with suppress(KeyError):
+        ratio = contrasts.log_ratios(points, statement.of, statement.against)
+        return float(-np.expm1(contrasts.differences(ratio, statement.start, statement.end)))
+    return None
+
+
+def _measured(plan: Plan, folder: Path) -> tuple[float, float, float | None]:
+    """What the plan's preamble and one valid block take [s], that of invalid ones included, and a run's scatter (log
+    scale; None of a single block)."""
+    kept, took = Folder(folder), dict[tuple, list[float]]()
+    kinds = {trial.id: _kind(trial) for trial in kept.plan().trials()}
+    for note in kept.notes():
+        if note.get("status") == "ok":
+            took.setdefault(kinds[note["id"]], []).append(note["seconds"])
+    before_s, block_s = (
+        sum(mean(took[_kind(trial)]) for trial in trials)
+        for trials in (plan.preamble, plan.blocks[0])
+    )
+    apart = contrasts.primary_differences(derive.points(store.read(folder))).values
+    whole = apart[:, np.isfinite(apart).all(axis=0)]
+    has_scatter = whole.shape[1] >= LEAST_BLOCKS
+    scatter = np.sqrt(whole.var(axis=1, ddof=1).mean() / RUNS_IN_D) if has_scatter else None
+    return before_s, block_s * apart.shape[1] / whole.shape[1], scatter
+
+
+def _kind(trial: Trial) -> tuple:
+    return trial.runner, trial.point.get("nodes")
