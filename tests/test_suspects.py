@@ -71,7 +71,10 @@ def test_each_fault_is_told_from_the_others():
     text = words(study)
     assert "**Node n11 is slow**: it computes " in text
     assert "**The link or the switch port of node n5 is slow**: it sends" in text
-    assert "the link of node 5 3 % slower than the others." in text and "nobody else" not in text
+    assert (
+        "the link of node 5 (by 3 %) are slower than the others." in text
+        and "nobody else" not in text
+    )
     assert "**The path from n7 to n10 is slow**" in text
     for family in study.networks[0].families.values():
         for index in family.found.slower:

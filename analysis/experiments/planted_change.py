@@ -120,8 +120,8 @@ def finding(study: Study) -> str:
         "is about a point, or a planned ratio of two networks."
     )
     rule = (
-        "A change within the margin may be *slower* or *the same*: *the same* where it is shown to lie within, else *slower* where it is "
-        "told from 0."
+        "A change within the margin may be *slower* or *the same*: *the same* where it is shown to lie within, else *slower* where a test "
+        "tells it from 0."
     )
     return "\n".join([answer, "", *map(_of_scenario, study.values()), "", rule])
 

@@ -252,7 +252,7 @@ def _planted_in_words(study: Suspects) -> str:
     """The faults that an emulated testbed was given, and whether these and no others were found; empty where it has none."""
     slow = testbed(study.dataset).get("slow", {})
     faults = [
-        f"the {what} of node {node} {percent(1 - share, 0)}"
+        f"the {what} of node {node} (by {percent(1 - share, 0)})"
         for kind, what in (("nodes", "processor"), ("links", "link"))
         for node, share in slow.get(kind, {}).items()
     ]
@@ -265,7 +265,10 @@ def _planted_in_words(study: Suspects) -> str:
         for quantity, family in network.families.items()
     )
     result = " **These were found, and nobody else is accused.**" if found else ""
-    return f"Slow nodes and links are planted here, to test the method: {listed(faults)} slower than the others.{result}"
+    are = "are" if len(faults) > 1 else "is"
+    return (
+        f"Planted here, to test the method: {listed(faults)} {are} slower than the others.{result}"
+    )
 
 
 def _accusations(study: Suspects, network: Network, where: str) -> Iterator[str]:
@@ -405,9 +408,11 @@ def matrices(study: Suspects) -> Figure:
             if len(networks) > 1:
                 row.suptitle(names[network.name])
             left, *right = row.subplots(1, 1 + has_latency, squeeze=False)[0]
-            _draw_matrix(left, network.bandwidth, study.hosts, "loss of bandwidth [%]")
+            _draw_matrix(
+                left, network.bandwidth, study.hosts, "loss of bandwidth [%]", 1 + has_latency
+            )
             for axes in right:
-                _draw_matrix(axes, network.latency, study.hosts, "loss by latency [%]")
+                _draw_matrix(axes, network.latency, study.hosts, "loss by latency [%]", 2)
             left.set_ylabel("sending nodes")
         return figure
 
@@ -417,7 +422,9 @@ def _is_judged(found: Comparison) -> bool:
     return bool(len(found.slower)) or bool((found.answers == ALIKE).all())
 
 
-def _draw_matrix(axes: Axes, losses: np.ndarray, hosts: tuple[str, ...], label: str) -> None:
+def _draw_matrix(
+    axes: Axes, losses: np.ndarray, hosts: tuple[str, ...], label: str, panels: int
+) -> None:
     widest = 100 * max(WIDEST, np.nanmax(losses))
     # Rectangles, so that every cell stays sharp and can be selected in the SVG.
     drawn = axes.pcolormesh(100 * losses, cmap="magma_r", vmin=0, vmax=widest)
@@ -429,4 +436,4 @@ def _draw_matrix(axes: Axes, losses: np.ndarray, hosts: tuple[str, ...], label: 
     axes.set_yticks(places, hosts[::step])
     axes.set_xlabel("receiving nodes")
     axes.set_ylim(len(hosts), 0)
-    axes.figure.colorbar(drawn, ax=axes, label=label, location="top", shrink=0.8)
+    axes.figure.colorbar(drawn, ax=axes, label=label, location="top", shrink=0.4 * panels)
