@@ -48,7 +48,7 @@ def rule(found: Comparison) -> str:
         return f"A simulation repeats itself exactly: a ratio within {margin} of 1 is the same, and any other a change."
     return (
         f"Ratio: speed of NEW over OLD, geometric means with 95 % t intervals over the {found.old.repeats}s. "
-        f"The same: within {margin}. Slower, faster: told from 1. "
+        f"The same: within {margin}. Slower, faster: differs from 1. "
         f"At most 5 % of comparisons are wrong in either way ({counted(len(found.changes), 'statement')}, Holm)."
     )
 

@@ -121,7 +121,7 @@ def _front(datasets: Iterable[xr.Dataset], columns: int) -> str:
     ran = ""
     if started:
         days = f"{day(min(started))} to {day(_ended(datasets))}"
-        ran = f"{len(started)} campaigns, run from {days}"
+        ran = f"{len(started)} campaigns (planned sets of runs), {days}"
     return (
         f"---\ntitle: {TITLE}\nsubtitle: {SUBTITLE}\nlang: en\ncampaign: Falloff\ndate: >-\n  {ran}\n"
         f"link-citations: true\ncolumns: {columns}\n---"

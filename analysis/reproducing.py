@@ -40,7 +40,7 @@ from runners.record import FalloffError
 CANNOT = "cannot run here"
 KINDS = (REPRODUCED, NOT_REPRODUCED, TOO_SHORT, CANNOT)
 MARGIN = 0.05  # where a campaign's design has none
-# The archive's cut has to give the published estimate again to this share of the margin.
+# The archive's cut has to give the archived estimate again to this share of the margin.
 _SAME = 0.1
 _LEAVES_OUT = "It rests on points or campaigns that were not run."
 RECORD = "reproduction.json"
@@ -54,7 +54,7 @@ _CONFIDENCE = re.compile(r"([\d.]+) % (t )?")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the new run says of a published finding: one of `KINDS`, and the `reason` in a sentence.
+    """What the new run says of an archived finding: one of `KINDS`, and the `reason` in a sentence.
 
     `today` is the same statement of the new run, and `compared` both on the ratio scale; None where nothing was compared.
     """
@@ -85,12 +85,12 @@ def findings(module: ModuleType, datasets: Mapping[str, xr.Dataset]) -> tuple[li
 
 
 def verdicts(
-    published: Mapping[str, xr.Dataset],
+    archived: Mapping[str, xr.Dataset],
     again: Mapping[str, xr.Dataset],
     today: Mapping[str, xr.Dataset],
     not_run: Mapping[str, tuple[str, str]],
 ) -> list[Verdict]:
-    """A verdict on every finding of the archive's datasets `published`, by campaign.
+    """A verdict on every finding of the archive's datasets `archived`, by campaign.
 
     `today` are those of the new runs, `again` the archive's, cut to the same points; `not_run` has for each other campaign the
     kind of verdict, too short or cannot, and its reason.
@@ -102,13 +102,13 @@ def verdicts(
         same = _by_statement(findings(module, again)[0])
         run, why = findings(module, today)
         new = _by_statement(run)
-        for finding in findings(module, published)[0]:
+        for finding in findings(module, archived)[0]:
             if finding.campaign in not_run:
                 told.append(Verdict(finding, *not_run[finding.campaign]))
             elif lacking and _stated(finding) not in new:
                 told.append(Verdict(finding, *lacking[0]))
             else:
-                margin = _margin(published.get(finding.campaign))
+                margin = _margin(archived.get(finding.campaign))
                 both = same.get(_stated(finding)), new.get(_stated(finding))
                 told.append(_verdict(finding, *both, margin, why))
     compared = iter(corrected([one.compared for one in told if one.compared]))
@@ -150,23 +150,23 @@ def _of(finding: Finding, new: Finding, compared: Reproduction) -> Verdict:
     return Verdict(finding, compared.kind, compared.reason, new, compared)
 
 
-def compare(published: Finding, today: Finding, margin: float) -> Reproduction | None:
+def compare(archived: Finding, today: Finding, margin: float) -> Reproduction | None:
     """Both estimates on the ratio scale; None where one of them has no logarithm.
 
-    What was published without an interval is reproduced inside the margin, and not reproduced only where the answers
+    What was archived without an interval is reproduced inside the margin, and not reproduced only where the answers
     exclude each other, too: how much it scatters nobody knows. A simulation repeats itself exactly.
     """
-    answers = published.answer, today.answer
-    estimates = _estimate(published), _estimate(today)
+    answers = archived.answer, today.answer
+    estimates = _estimate(archived), _estimate(today)
     if None in estimates:
         return None
-    is_exact = published.evidence in WITHOUT_SCATTER
-    is_bare = published.interval is None and not is_exact
+    is_exact = archived.evidence in WITHOUT_SCATTER
+    is_bare = archived.interval is None and not is_exact
     if is_exact or is_bare:
         estimates = tuple(replace(one, se=0.0) for one in estimates)
-    found = of_estimates(published.statement, *estimates, margin, answers)
+    found = of_estimates(archived.statement, *estimates, margin, answers)
     if found.kind == NOT_REPRODUCED and is_bare and not are_excluding(answers):
-        reason = "It differs beyond the margin, and was published without an interval."
+        reason = "It differs beyond the margin, and was archived without an interval."
         return replace(found, kind=TOO_SHORT, reason=reason)
     return found
 
@@ -231,11 +231,11 @@ def text(told: Sequence[Verdict]) -> str:
 
 def _lines(one: Verdict) -> str:
     indent = " " * (2 + _WIDTH)
-    values = f"published {_value(one.finding)}; today {_value(one.today)}"
+    values = f"archived {_value(one.finding)}; today {_value(one.today)}"
     if one.compared.interval and one.compared.interval[0] < one.compared.interval[1]:
         ratio = fixed(one.compared.today / one.compared.reference, 3)
         level = f"{100 * one.compared.confidence:g} % interval"
-        values += f"; today / published {ratio} ({level} {between(one.compared.interval, 3)})"
+        values += f"; today / archived {ratio} ({level} {between(one.compared.interval, 3)})"
     lines = [f"  {one.kind:{_WIDTH}}{one.finding.statement}", indent + values]
     return "\n".join(lines if one.kind == REPRODUCED else [*lines, indent + one.reason])
 
@@ -320,7 +320,5 @@ def on_page(records: Sequence[Mapping]) -> str:
 
 def told(records: Sequence[Mapping]) -> str:
     """`on_page`, or how to begin where nothing was run again (Markdown)."""
-    nothing = (
-        "**Nothing was run again here yet**: `falloff reproduce data/reference --minutes 15` does."
-    )
+    nothing = "Nothing was run again for this report: `falloff reproduce data/reference --minutes 15` does it."
     return on_page(records) or nothing

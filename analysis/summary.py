@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import xarray as xr
+
 from analysis import document, reproducing
 from analysis.exhibit import Answer, Table
+from analysis.experiments import scale_model
+from analysis.findings import evidence_of
 from analysis.wording import (
     UNKNOWN,
     byte_range,
@@ -16,44 +20,65 @@ from analysis.wording import (
 )
 from runners.record import FalloffError
 
-WIDTHS = (56, 17, 24, 13, 10)  # of the columns, in characters
+WIDTHS = (7, 54, 15, 24, 13, 10)  # of the columns, in characters
 SUMMARY = "90_summary"  # the notebook that shows this
-MAIN = "40_hpl_scaling"  # the main question's notebook
 FRACTIONS = ("fall", "gain", "loss", "error", "share", "coefficient of variation")  # in percent
 REPRODUCED = {"reproduced": "reproduces", "not reproduced": "does not reproduce"}
 
 
 def gathered(folder: Path) -> list[dict]:
-    """Every finding of the executed notebooks in a folder, the main question's first, each as `summary.json` has it.
+    """Every finding of the executed notebooks in a folder, as `summary.json` has it and with the number of its `section`.
 
     Raises FalloffError where no notebook was executed there.
     """
-    notebooks = [book for book in folder.glob("*/*.ipynb") if book.stem != SUMMARY]
-    notebooks.sort(key=lambda book: (book.stem != MAIN, book.stem))
+    notebooks = sorted(book for book in folder.glob("*/*.ipynb") if book.stem != SUMMARY)
     if not notebooks:
         raise FalloffError(
             f"{folder} holds no executed notebook to gather from: `make report` makes them"
         )
-    return [finding for book in notebooks for finding in document.read(book, whole=True).findings]
+    return [
+        finding | {"section": number}
+        for number, book in enumerate(notebooks, 1)
+        for finding in document.read(book, whole=True).findings
+    ]
 
 
-def today(found: Sequence[dict], reproductions: Sequence[dict] = ()) -> Answer:
+def limits(model: scale_model.ScaleModel, dataset: xr.Dataset) -> Answer:
+    """What limits emulated answers most: what a message costs in the scale model, over its cost in the paper. Empty for others."""
+    if evidence_of(dataset) != "emulated":
+        return Answer("")
+    slow, fast = (
+        number(model.cases[f"{before}messages_ratio"].mean(), 2) for before in ("", "fast_")
+    )
+    return Answer(
+        f"**What limits this**: all emulated nodes share one machine. Messages take {slow} (GigE) and {fast} (10GE) times the share of a "
+        "run that they took on Fortinet's cluster, so the fall of any one network is an upper bound for that cluster. Only links are "
+        "compared, where Fortinet's faster network also used RDMA."
+    )
+
+
+def today(
+    found: Sequence[dict], reproductions: Sequence[dict] = (), is_stored: bool = True
+) -> Answer:
     """Whether today's runs reproduce the reference's primary findings; what `falloff reproduce` said here of all comes
-    first, from its records."""
+    first, from its records. `is_stored` says that the runs are those that are shipped."""
     judged = [finding for finding in found if finding["today"] and finding["primary"]]
     lines = [
         f"- Today's run {_reproduces(finding['today'])}: {finding['statement']}."
         for finding in judged
     ]
     told = [reproducing.on_page(reproductions), "\n".join(lines)]
-    nothing = "Nothing was measured for this report: it shows the reference that is shipped."
-    return Answer("\n\n".join(filter(None, told)) or nothing)
+    nothing = (
+        "This copy shows the runs that are shipped with Falloff; nothing was run on your machine."
+    )
+    return Answer("\n\n".join(filter(None, told)) or nothing * is_stored)
 
 
 def table(found: Sequence[dict]) -> Table:
-    """The primary findings of each experiment, its main question first."""
+    """The primary findings of each experiment, in the order of the sections."""
     rows = [
         (
+            str(finding["section"]),
             finding["statement"],
             f"**{finding['answer']}**" if finding["answer"] else "",
             _value(finding),
@@ -63,12 +88,13 @@ def table(found: Sequence[dict]) -> Table:
         for finding in found
         if finding["primary"]
     ]
-    columns = ("Statement", "Answer", "Estimate (interval)", "n", "Evidence")
+    columns = ("Section", "Statement", "Answer", "Estimate (interval)", "n", "Evidence")
     caption = (
-        "What each experiment found. A loss is *flat* if its interval lies within the margin. Each section says the kind of "
-        "its intervals."
+        "What each experiment found. A loss *falls off* if its whole interval lies beyond the margin, and is *flat* if all of it lies "
+        "within. *The same* and *within*: the difference lies within a margin. *Open* and *undecided*: the interval decides nothing. "
+        "*Supported* and *contradicted*: what a source says, in these runs."
     )
-    return Table("findings", columns, "lllrl", rows, caption, widths=WIDTHS, long=True)
+    return Table("findings", columns, "rlllrl", rows, caption, widths=WIDTHS, long=True)
 
 
 def _reproduces(today: dict) -> str:

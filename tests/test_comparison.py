@@ -222,13 +222,15 @@ def test_planted_changes_are_found_in_stored_runs():
         *(samples.store.read(next(REFERENCE.glob(f"{name}-*"))) for name in names)
     )
     node, link = study["slow_node"], study["slow_link"]
-    points = {one.what: one.answer for one in node.statements(True) if len(one.points) == 1}
+    points = {one.what: one.answer for one in node.large if len(one.points) == 1}
     assert points == {"GigE, 16 nodes": SLOWER, "10GE, 16 nodes": SLOWER}
-    assert sum(one.answer == SAME for one in node.statements(False)) >= 6
+    assert sum(one.answer == SAME for one in node.unchanged) >= 6
     for scenario in (node, link):
-        assert SLOWER not in {one.answer for one in scenario.statements(False)}
+        assert SLOWER not in {one.answer for one in scenario.unchanged}
     single = next(one for one in link.found.changes if one.what == "1 stream, one link")
     assert single.answer == SLOWER and single.low < 0.97 < single.high
+    assert [row[5] for row in planted_change.planted(study).rows] == 5 * [SLOWER]
+    assert "found 5 of 5 statements" in planted_change.finding(study)
     assert {one.answer for one in study["unchanged"].found.changes} <= {SAME, UNDECIDED}
 
 

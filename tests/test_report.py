@@ -138,6 +138,7 @@ def test_findings_are_gathered_once_and_are_data_too(study, notebooks, built):
     told = [asdict(finding) for finding in hpl_scaling.findings(study)]
     assert [finding["estimate"] for finding in found] == [finding["estimate"] for finding in told]
     assert found[0]["interval"] == list(told[0]["interval"]) and found[0]["answer"] == "falls off"
+    assert {finding.pop("section") for finding in found} == {1}
     data = json.loads((built.parent / "summary.json").read_text())["findings"]
     assert all(finding in data for finding in found)
     with pytest.raises(FalloffError, match="make report"):
@@ -146,15 +147,17 @@ def test_findings_are_gathered_once_and_are_data_too(study, notebooks, built):
 
 def test_the_first_page_has_what_was_planned_and_what_today_says(notebooks):
     """Each primary statement with answer, estimate, interval, n and evidence. A run of the same truth reproduces; without
-    one, nothing was measured."""
+    one, nothing was run here."""
     found = summary.gathered(notebooks[0].parents[1])
     rows = summary.table(found).rows
-    assert [row[1] for row in rows] == ["**falls off**", "**flat**", "**flat**"]
-    assert rows[0][0] == "GigE loses rate against 10GE from 2 to 8 nodes"
-    assert rows[0][3:] == ("9 blocks", "emulated") and "%" in rows[0][2] and "to" in rows[0][2]
+    assert [row[0] for row in rows] == ["1", "1", "1"]
+    assert [row[2] for row in rows] == ["**falls off**", "**flat**", "**flat**"]
+    assert rows[0][1] == "GigE loses rate against 10GE from 2 to 8 nodes"
+    assert rows[0][4:] == ("9 blocks", "emulated") and "%" in rows[0][3] and "to" in rows[0][3]
     assert "Today's run reproduces it (3 blocks" in summary.today(found).text
     alone = [{**finding, "today": None} for finding in found]
-    assert "Nothing was measured" in summary.today(alone).text
+    assert "nothing was run on your machine" in summary.today(alone).text
+    assert summary.today(alone, is_stored=False).text == ""
 
 
 def test_the_answer_comes_first_and_the_methods_last(html):

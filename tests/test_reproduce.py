@@ -26,7 +26,7 @@ FALL = "GigE loses rate against 10GE from 2 to 8 nodes"
 
 
 def finding(quantity="ratio", estimate=0.9, interval=(0.89, 0.91), n=6, **further):
-    """A published finding."""
+    """An archived finding."""
     values = {"quantity": quantity, "unit": "1", "estimate": estimate, "interval": interval, "n": n}
     further = {"answer": "", "interval_kind": T_INTERVAL, "n_of": "block", **further}
     return Finding(**{**ORIGIN, **values, "statement": "it is so", **further})
@@ -117,7 +117,7 @@ def test_a_planted_change_is_not_reproduced():
     assert other[FALL].kind == "not reproduced" and "margin" in other[FALL].reason
     assert reproducing.exit_code(other.values()) == 1
     text = reproducing.text([*other.values()])
-    assert re.search(rf"not reproduced +{FALL}\n +published falls off, .*; today falls off, ", text)
+    assert re.search(rf"not reproduced +{FALL}\n +archived falls off, .*; today falls off, ", text)
 
 
 def test_what_was_not_run_says_why():

@@ -101,8 +101,7 @@ def method(study: Scaling) -> str:
             "HPL's rate over the sum of these slower rates. Nodes, links and matrices are scaled down together, so that "
             'bytes cost as large a share of the time as in the paper (section "The scale model").'
         )
-    design = designs.read(study.dataset)
-    if design.control:
+    if designs.read(study.dataset).control:
         sentences.append(
             "Links of the *unlimited* network have no rate limit: it is the control, and shows what HPL loses without one."
         )
@@ -110,11 +109,6 @@ def method(study: Scaling) -> str:
         "*Flat* and *falls off* are said of one network's rate over another's: a fall of 10 % from 2 to 8 nodes means that "
         "this ratio is 10 % smaller on 8 nodes."
     )
-    if len(design.looks) > 1:
-        sentences.append(
-            f"The runs were planned to be judged after {listed(list(map(str, design.looks)), 'or')} blocks. Intervals of "
-            f"{100 - 200 * design.one_sided:g} % pay for these looks."
-        )
     return " ".join(sentences)
 
 

@@ -47,6 +47,8 @@ DOES = {
     PATH: "carries",
     PATH_ANSWER: "answers",
 }
+# What a testbed plants and in what it shows first; a slow link is slow both ways.
+PLANTED = {COMPUTE: ("nodes", "node"), SEND: ("links", "link"), RECEIVE: ("links", "link")}
 REMEDY = " To tell adapter, cable and port apart, put its cable into the port of another node and run it again."
 
 
@@ -206,9 +208,14 @@ def findings(study: Suspects) -> Iterator[Finding]:
             worst = int(np.argmax(found.mean))
             named = [_member(study, family, index) for index in found.slower]
             answer = ", ".join(named) or ("none" if (found.answers == ALIKE).all() else "undecided")
+            statement = "Slower than the others"
+            if planted := _planted(study, quantity):
+                statement = f"The planted slow {PLANTED[quantity][1]} is found"
+                is_found = set(named) == planted
+                answer = "yes" if is_found else "no" if study.blocks > 1 else "undecided"
             yield of_estimate(
                 source,
-                f"Slower than the others: {HEADINGS[quantity]}, {names[network.name]}",
+                f"{statement}: {HEADINGS[quantity]}, {names[network.name]}",
                 "loss",
                 "1",
                 found.mean[worst],
@@ -223,26 +230,45 @@ def findings(study: Suspects) -> Iterator[Finding]:
 
 def finding(study: Suspects) -> str:
     """Who is slower, what it may be, and what this campaign could not have found, in plain English (Markdown)."""
-    paragraphs: list[str] = []
+    paragraphs = [_planted_in_words(study)]
     for network in study.networks:
         several = len(study.networks) > 1
         where = f" over {short_names(study.dataset)[network.name]}" if several else ""
         paragraphs += [*_accusations(study, network, where), _others(study, network, where)]
     if study.absent:
         paragraphs.append(f"Not compared, as some blocks lack them: {plain(listed(study.absent))}.")
-    paragraphs += [without_reading(study.dataset), _planted(study)]
+    paragraphs.append(without_reading(study.dataset))
     return "\n\n".join(filter(None, paragraphs))
 
 
-def _planted(study: Suspects) -> str:
-    """The faults that an emulated testbed was given: a sentence, empty where it has none."""
-    planted = testbed(study.dataset).get("slow", {})
+def _planted(study: Suspects, quantity: str) -> set[str]:
+    """The nodes that an emulated testbed made slower in a quantity."""
+    kind, _ = PLANTED.get(quantity, ("", ""))
+    numbers = map(int, testbed(study.dataset).get("slow", {}).get(kind, {}))
+    return {plain(study.hosts[number - 1]) for number in numbers if number <= len(study.hosts)}
+
+
+def _planted_in_words(study: Suspects) -> str:
+    """The faults that an emulated testbed was given, and whether these and no others were found; empty where it has none."""
+    slow = testbed(study.dataset).get("slow", {})
     faults = [
-        f"{what} of node {node} has {percent(share, 0)} of the others' rate"
-        for kind, what in (("nodes", "the processor"), ("links", "the link"))
-        for node, share in planted.get(kind, {}).items()
+        f"the {what} of node {node} (by {percent(1 - share, 0)})"
+        for kind, what in (("nodes", "processor"), ("links", "link"))
+        for node, share in slow.get(kind, {}).items()
     ]
-    return f"Planted in this emulation, to test the method: {listed(faults)}." if faults else ""
+    if not faults:
+        return ""
+    found = all(
+        {_member(study, family, index) for index in family.found.slower}
+        == _planted(study, quantity)
+        for network in study.networks
+        for quantity, family in network.families.items()
+    )
+    result = " **These were found, and nobody else is accused.**" if found else ""
+    are = "are" if len(faults) > 1 else "is"
+    return (
+        f"Planted here, to test the method: {listed(faults)} {are} slower than the others.{result}"
+    )
 
 
 def _accusations(study: Suspects, network: Network, where: str) -> Iterator[str]:
@@ -256,7 +282,7 @@ def _accusations(study: Suspects, network: Network, where: str) -> Iterator[str]
     for node in dict.fromkeys(named):
         name = plain(study.hosts[node])
         slow = [quantity for quantity in of_node if node in families[quantity].found.slower]
-        slower = f"it {listed([_loss(network, one, node) for one in slow])} slower than the middle of all"
+        slower = f"it {listed([_loss(network, one, node) for one in slow])} slower than the median"
         is_node = COMPUTE in slow or MEMORY in slow
         port = f" on switch {plain(study.switches[node])}" if study.switches else ""
         what = f"Node {name}" if is_node else f"The link or the switch port{port} of node {name}"
@@ -267,7 +293,7 @@ def _accusations(study: Suspects, network: Network, where: str) -> Iterator[str]
         named += slower.tolist()
         for index in slower[:NAMED_PATHS]:
             ends = words.format(*(plain(study.hosts[node]) for node in family.members[index]))
-            loss = f"it {_loss(network, quantity, index)} slower than the middle of all"
+            loss = f"it {_loss(network, quantity, index)} slower than the median of all paths"
             yield f"**The path {ends} is slow{where}**: {loss} ({basis})."
         if len(slower) > NAMED_PATHS:
             yield f"{len(slower) - NAMED_PATHS} more paths are slow."
@@ -308,14 +334,17 @@ def _others(study: Suspects, network: Network, where: str) -> str:
             clear.append(HEADINGS[quantity])
         else:
             found_from = percent(family.found.finds_from, 0)
-            limits.append(f"{HEADINGS[quantity]} (found from {found_from} on)")
+            limits.append(f"{HEADINGS[quantity]} ({found_from})")
     if clear:
-        what = f"A loss of {smallest} or more is excluded for everything else in"
+        what = f"Nobody else{where} loses {smallest} or more in"
         sentences.append(f"{what}: {listed(clear)}.")
     if study.blocks < 2:
         sentences.append("A single block has no interval: run at least two.")
     elif limits:
-        sentences.append(f"It is open for some others{where} in: {listed(limits)}.")
+        what = (
+            f"Not all can be judged{where} in these, where only larger losses would have been found"
+        )
+        sentences.append(f"{what}: {listed(limits)}.")
     return " ".join(sentences)
 
 
@@ -335,20 +364,20 @@ def table(study: Suspects) -> Table:
             finds_from = percent(found.finds_from if study.blocks > 1 else None)
             cells = names[network.name], HEADINGS[quantity], family.typical
             rows.append((*cells, *counts, slowest, finds_from))
-    columns = "Network; Compared; Median; Members; Slower; Slowest, loss of speed; Found from"
+    columns = "Network; What; Median; Compared; Slower; Slowest, loss of speed; Smallest loss found"
     return Table(
         "suspects-quantities",
         columns.split("; "),
         "lllrrlr",
         rows,
-        f"What was compared. 'Slower' loses more than {percent(study.tolerance, 0)}; 'found from' is the loss that is "
-        "found with a power of at least 90 %.",
+        f"What was compared. 'Slower' loses more than {percent(study.tolerance, 0)}; the smallest loss is the one that "
+        "is found with a power of at least 90 %.",
         Basis(evidence_of(study.dataset), study.blocks, INTERVAL),
     )
 
 
 def figures(study: Suspects) -> dict[str, Exhibit]:
-    """Losses of all pairs as matrices."""
+    """Losses of all pairs as matrices, of latency only where it can be judged."""
     basis = Basis(
         evidence_of(study.dataset),
         study.blocks,
@@ -358,9 +387,9 @@ def figures(study: Suspects) -> dict[str, Exhibit]:
         "suspects_pairs": Exhibit(
             "suspects_pairs",
             matrices(study),
-            "Loss of speed of every pair of nodes against the middle of all",
+            "Loss of speed of every pair of nodes against the median",
             basis,
-            "Two matrices over nodes: the loss of bandwidth from each sender to each receiver, and the loss of speed by latency",
+            "Matrices over nodes: the loss of bandwidth from each sender to each receiver, and that by latency if it can be judged",
             "A slow port is a dark row, a dark column or both; a slow path is a single dark cell.",
             rests_on=FIGURES["suspects_pairs"],
         )
@@ -368,21 +397,34 @@ def figures(study: Suspects) -> dict[str, Exhibit]:
 
 
 def matrices(study: Suspects) -> Figure:
-    """For each network a row of two panels: losses by bandwidth and by latency [%] over senders and receivers."""
+    """For each network a row of panels: losses by bandwidth and, where any can be judged, by latency [%] over senders and
+    receivers."""
     names, networks = short_names(study.dataset), study.networks
     with style.styled():
+        judged = [_is_judged(network.families[PATH_ANSWER].found) for network in networks]
         figure = Figure(figsize=(style.WIDTH, 3.3 * len(networks)))
-        for row, network in zip(np.ravel(figure.subfigures(len(networks), 1)), networks):
+        rows = np.ravel(figure.subfigures(len(networks), 1))
+        for row, network, has_latency in zip(rows, networks, judged):
             if len(networks) > 1:
                 row.suptitle(names[network.name])
-            left, right = row.subplots(1, 2)
-            _draw_matrix(left, network.bandwidth, study.hosts, "loss of bandwidth [%]")
-            _draw_matrix(right, network.latency, study.hosts, "loss by latency [%]")
+            left, *right = row.subplots(1, 1 + has_latency, squeeze=False)[0]
+            _draw_matrix(
+                left, network.bandwidth, study.hosts, "loss of bandwidth [%]", 1 + has_latency
+            )
+            for axes in right:
+                _draw_matrix(axes, network.latency, study.hosts, "loss by latency [%]", 2)
             left.set_ylabel("sending nodes")
         return figure
 
 
-def _draw_matrix(axes: Axes, losses: np.ndarray, hosts: tuple[str, ...], label: str) -> None:
+def _is_judged(found: Comparison) -> bool:
+    """Whether anybody is slower, or all are cleared: else what differs is scatter."""
+    return bool(len(found.slower)) or bool((found.answers == ALIKE).all())
+
+
+def _draw_matrix(
+    axes: Axes, losses: np.ndarray, hosts: tuple[str, ...], label: str, panels: int
+) -> None:
     widest = 100 * max(WIDEST, np.nanmax(losses))
     # Rectangles, so that every cell stays sharp and can be selected in the SVG.
     drawn = axes.pcolormesh(100 * losses, cmap="magma_r", vmin=0, vmax=widest)
@@ -394,4 +436,4 @@ def _draw_matrix(axes: Axes, losses: np.ndarray, hosts: tuple[str, ...], label: 
     axes.set_yticks(places, hosts[::step])
     axes.set_xlabel("receiving nodes")
     axes.set_ylim(len(hosts), 0)
-    axes.figure.colorbar(drawn, ax=axes, label=label, location="top", shrink=0.8)
+    axes.figure.colorbar(drawn, ax=axes, label=label, location="top", shrink=0.4 * panels)
