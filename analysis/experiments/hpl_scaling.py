@@ -19,7 +19,7 @@ from analysis.statistics import design as designs
 from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import REFUSED
 from analysis.statistics.reproduction import Reproduction, reproduction
-from analysis.wording import counted, fixed, listed, number, percent, plain
+from analysis.wording import counted, fixed, number, percent, plain
 
 FIGURES = {"share": ("hpl_scaling",), "falls": ("hpl_scaling",)}  # what each rests on
 # Of a doubling: between two networks, and from a mean to its runs.
