@@ -265,12 +265,12 @@ def _what_was_set(study: FanOut) -> Iterator[str]:
     if evidence_of(study.dataset) != "emulated":
         return
     limits = [fan.was_set for fan in study.fans]
-    set_here = f"a shared bridge that is full from {limits[0]:g} flows on" if limits[0] else "rates"
+    set_here = f"a shared bridge that {limits[0]:g} flows fill" if limits[0] else "all rates"
     if limits[0] and {fan.verdict.limit for fan in study.fans} == {LIMITS["bridge"]}:
-        yield f"**The method finds the limit that was set: {set_here}**."
+        yield f"**The method finds the limit that was set, {set_here}**."
     else:
         yield f"The emulation sets {set_here}."
-    yield "This tests the method. It does not say what limited the source."
+    yield "This does not say what limited the source."
 
 
 def _of_fan(study: FanOut, fan: Fan) -> Iterator[str]:

@@ -348,9 +348,9 @@ def figures(study: LinkBonding) -> dict[str, Exhibit]:
         "HPL's gain from a second link, against one link in the same block",
         Basis(evidence_of(hpl.dataset), hpl.points.sizes["block"], "95 % t intervals"),
         "Gain over one link over nodes, a panel for each number of processes a node, a series for each way",
-        "Small marks are single blocks. Open marks and bars are geometric means with their intervals, which may end "
-        "outside of the axes; they are moved sideways from their node count. Crosses are the bonding blog's single runs (published), "
-        "the same in both panels, since its processes a node are not known.",
+        "Small marks are single blocks. Open marks and bars are geometric means with their intervals, which may end outside of "
+        "the axes. Both are moved sideways. Crosses are the bonding blog's single runs (published), the same in both panels: its "
+        "processes a node are not known.",
         rests_on=FIGURES["link_bonding"],
     )
     return {"gains": exhibit}

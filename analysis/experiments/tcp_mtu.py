@@ -180,6 +180,7 @@ def _of_ways(study: TcpMtu, directions: Sequence[str], ways: str) -> str:
         return f"**{ways}, it cannot be said whether TCP fills the wire**: no path with a rate has a valid run."
     how_many = "all" if full.sum() == judged.sum() else f"{int(full.sum())} of"
     rates = ", at the rates that were set" if evidence_of(study.dataset) == "emulated" else ""
+    rates = "" if bound.any() else rates
     text = f"**{ways}, TCP fills the wire at {how_many} {int(judged.sum())} points{rates}**"
     if bound.any():
         mtus = [str(mtu) for mtu in limited.mtu[bound.any(["path", "direction"])].values]
