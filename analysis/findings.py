@@ -123,6 +123,13 @@ def change(fall: float) -> str:
     return f"loses {percent(fall)}" if fall > 0 else f"gains {percent(-fall)}"
 
 
+def ratio_change(fall: float) -> str:
+    """What a fall [1] does to the ratio that falls."""
+    if abs(fall) < NOTHING:
+        return "does not change"
+    return f"falls by {percent(fall)}" if fall > 0 else f"rises by {percent(-fall)}"
+
+
 def basis_in_words(judged: Judgement, whole: bool = True) -> str:
     """What a judgement rests on: its interval, and if `whole` the blocks, the margin and the evidence."""
     parts = []
@@ -130,7 +137,8 @@ def basis_in_words(judged: Judgement, whole: bool = True) -> str:
         low, high = judged.interval
         # The interval of a gain has the gain's sign.
         ends = (-high, -low) if change(judged.fall).startswith("gains") else (low, high)
-        parts.append(f"{100 * judged.confidence:g} % interval {percent_range(ends)}")
+        of = " of the fall" if abs(judged.fall) < NOTHING else ""
+        parts.append(f"{100 * judged.confidence:g} % interval{of} {percent_range(ends)}")
     if whole:
         parts += [counted(judged.blocks, "block")] if judged.interval else []
         parts += [f"margin {percent(judged.margin, 0)}", f"{judged.evidence} evidence"]
@@ -138,17 +146,17 @@ def basis_in_words(judged: Judgement, whole: bool = True) -> str:
 
 
 def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: bool = True) -> str:
-    """What HPL loses on one network against another, in plain English (Markdown); what is open has no numbers.
+    """How the ratio of HPL's rates on two networks changes, in plain English (Markdown); what is open has no numbers.
 
     `span` says from where to where; `whole` as in `basis_in_words`.
     """
-    what = "" if judged.fall is None else change(judged.fall)
+    what = "" if judged.fall is None else ratio_change(judged.fall)
     basis = basis_in_words(judged, whole)
     within = f" ({basis})" if basis else ""
     return {
-        FALLS_OFF: f"**{name} falls off**: against {against}, HPL {what} of its rate {span}{within}.",
-        FLAT: f"**{name} stays flat** against {against} {span}: HPL {what}{within}.",
-        RISES: f"**{name} gains on {against}** {span}: HPL {what}{within}.",
+        FALLS_OFF: f"**{name} falls off against {against}** {span}: the ratio of their rates {what}{within}.",
+        FLAT: f"**{name} stays flat against {against}** {span}: their ratio {what}{within}.",
+        RISES: f"**{name} gains on {against}** {span}: their ratio {what}{within}.",
         SIZE_OPEN: f"**{name} falls against {against}** {span}. Whether by more than the margin of "
         f"{percent(judged.margin, 0)} is open.",
     }.get(judged.answer, f"Whether {name} falls against {against} {span} is open. {judged.reason}")

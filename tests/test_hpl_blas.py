@@ -22,10 +22,6 @@ def test_the_claim_is_judged_by_its_bound(factor, words, answer):
     np.testing.assert_allclose(study.factors.ratio, factor, rtol=0.03)
     claim, estimate = hpl_blas.findings(study)
     assert words in hpl_blas.finding(study) and claim.answer == answer and estimate.n == 6
-    if claim.answer == "falls off":
-        assert 2 < hpl_blas.bound(study) < estimate.estimate
-    if claim.answer == "flat":
-        assert estimate.estimate < hpl_blas.bound(study) < 2
 
 
 def test_the_claim_is_about_the_largest_matrix():

@@ -37,8 +37,8 @@ def test_planted_losses_come_back():
         times, losses = planted(frequency), study.losses.sel(daemon=name)
         np.testing.assert_allclose(losses.ratio, (1 + TAKEN * share) ** -times)
         np.testing.assert_allclose(losses.amplification, times)
-    assert "in 10 pauses a second costs HPL 32.7 % of its rate on 16 nodes" in words(study)
-    assert "18.0 % in 100 pauses and 9.4 % in 1000 pauses" in words(study)
+    assert "in 10 pauses a second (Hz) costs HPL 32.7 % of its rate on 16 nodes" in words(study)
+    assert "18.0 % at 100 Hz and 9.4 % at 1000 Hz" in words(study)
     assert "9.00 times what one node loses" in words(study)
 
 
@@ -59,11 +59,17 @@ def test_the_growth_of_the_loss_is_judged():
     growth = noisy_study().growths["5 % at 100 Hz"]
     assert noisy_study().primary == "5 % at 100 Hz" and growth.answer == "falls off"
     assert growth.fall == pytest.approx(1 - 1.045**-3.5, abs=0.01)
-    assert "the loss grows by" in words(noisy_study()) and "delays all" in words(noisy_study())
+    assert "The loss to 5 % at 100 Hz grows" in words(noisy_study()) and "delays all" in words(
+        noisy_study()
+    )
     little = dict.fromkeys(NODES, 0.3)
     study = hpl_noise.analyse(noise_campaign(blocks=6, noise=0.005, amplification=little))
     assert {growth.answer for growth in study.growths.values()} == {"flat"}
-    assert "does not grow" in words(study) and "delays all" not in words(study)
+    planned = [found.statement for found in hpl_noise.findings(study) if found.primary]
+    assert len(planned) == 2 and "5 % at 10 Hz" in planned[0] and "5 % at 100 Hz" in planned[1]
+    assert "The loss to 5 % at 100 Hz stays level" in words(study) and "delays all" not in words(
+        study
+    )
 
 
 def test_a_failed_run_is_left_out():

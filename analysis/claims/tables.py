@@ -100,6 +100,20 @@ def verdicts(entries: Sequence[Entry]) -> Table:
     return Table("claims", columns, "lr" + "r" * len(kinds) + "r", rows, caption)
 
 
+def contradicted(entries: Sequence[Entry]) -> Table:
+    """The claims that runs contradict: what would support each and what was found, a row each."""
+    rows = []
+    for entry in entries:
+        against = [one for one in entry.judgements if one.verdict == CONTRADICTED]
+        found = [f"{amount(one.estimate, entry.claim.unit)} {one.evidence}" for one in against]
+        if found:
+            source, statement = _short(entry.claim.source), plain(entry.claim.statement)
+            rows.append((source, statement, supporting(entry.claim), listed(found)))
+    columns = ("Source", "Claim", "Supported by", "Found")
+    caption = "The claims that runs contradict. Their intervals are in the supplement."
+    return Table("claims-contradicted", columns, "llll", rows, caption, widths=(12, 58, 14, 16))
+
+
 def whole(entries: Sequence[Entry], confounds: Sequence[Confound]) -> Iterator[Table]:
     """The ledger: a table of all claims for each source, and one of what else differs where they compare."""
     notes = _notes(confounds)
@@ -169,36 +183,29 @@ def supporting(claim: Claim) -> str:
 
 def _disagreement(entries: Sequence[Entry], several: int) -> str:
     """The claims that one kind of evidence supports and another contradicts."""
-    verbs, lines = {SUPPORTED: "support", CONTRADICTED: "contradict"}, []
+    verbs, found = {SUPPORTED: "support", CONTRADICTED: "contradict"}, []
     for entry in entries:
         decided = [one for one in entry.judgements if one.verdict in verbs]
         if len({one.verdict for one in decided}) > 1:
             runs = [
-                f"{one.evidence.capitalize()} runs {verbs[one.verdict]} it: {estimate(entry.claim, one)}, {plain(one.of)}."
+                f"{one.evidence} runs {verbs[one.verdict]} it ({amount(one.estimate, entry.claim.unit)}, {plain(one.of)})"
                 for one in decided
             ]
-            lines.append(f"- {_quoted(entry.claim)} {' '.join(runs)}")
+            found.append(f"{_quoted(entry.claim)} But {listed(runs)}.")
     head = f"More than one kind of run can judge {counted(several, 'claim')}"
-    if not lines:
+    if not found:
         return f"{head}, and they never contradict each other." if several else ""
-    return "\n".join([f"{head}. On {len(lines)} of them the verdicts are opposite:\n", *lines])
+    return " ".join([f"{head}. On {len(found)} of them the verdicts are opposite.", *found])
 
 
 def _inconsistency(entries: Sequence[Entry]) -> str:
-    """The claims that other numbers of the same source contradict."""
+    """How many claims other numbers of the same source agree with."""
     counts = _counts(entries, PUBLISHED)
-    lines = [
-        f"- {_quoted(entry.claim)} Its numbers give {amount(one.estimate, entry.claim.unit)} "
-        f"({plain(one.reading)}); {supporting(entry.claim)} would agree."
-        for entry in entries
-        for one in entry.judgements
-        if one.verdict == INCONSISTENT
-    ]
-    agreeing = counts[CONSISTENT]
-    head = f"The sources' own numbers can check {counted(agreeing + len(lines), 'claim')}"
-    if not lines:
-        return f"{head}, and all agree." if agreeing else ""
-    return "\n".join([f"{head}. They agree with {agreeing} and not with {len(lines)}:\n", *lines])
+    agreeing, not_agreeing = counts[CONSISTENT], counts[INCONSISTENT]
+    if not agreeing + not_agreeing:
+        return ""
+    head = f"The sources' own numbers can check {counted(agreeing + not_agreeing, 'claim')}"
+    return f"{head} and agree with {agreeing}." if not_agreeing else f"{head}, and all agree."
 
 
 def _verdicts(entry: Entry) -> str:

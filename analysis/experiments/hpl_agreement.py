@@ -13,13 +13,13 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import drawing, style
-from analysis.attributes import short_names
+from analysis.attributes import short_names, testbed
 from analysis.derive import at_only_level, points
 from analysis.exhibit import Basis, Exhibit
 from analysis.experiments.scale_model import OPEN, judged_ratios
 from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES
-from analysis.wording import between, counted, listed, percent
+from analysis.wording import between, counted, fixed, listed, micro, paragraphs, percent
 from runners.record import FalloffError
 
 FIGURES = {"agreement": ("hpl_scaling", "hpl_agreement")}  # what each rests on
@@ -27,6 +27,10 @@ FIGURES = {"agreement": ("hpl_scaling", "hpl_agreement")}  # what each rests on
 GOALS = {"gige": 0.02}
 GOAL = 0.03  # of every other network
 COMPARED = ("gige", "10gige")  # the networks that the report is about
+UNLIMITED, IDEAL = (
+    "unshaped",
+    "ideal",
+)  # without a rate limit; simulated so that messages take no time
 ONE_SIDED = 0.025  # level of a 95 % interval
 WITHIN, SLOWER, FASTER = "within", "slower", "faster"
 ANSWERS = {FLAT: WITHIN, FALLS_OFF: SLOWER, RISES: FASTER}
@@ -38,11 +42,13 @@ class Agreement:
 
     `points` are the emulated ones that were simulated, too. `ratios` is the `scale_model.judged_ratios` of the share of F
     emulated over that simulated, with 95 % intervals and its network's goal: WITHIN, SLOWER or FASTER beyond, else OPEN.
+    `waiting` is in words what HPL loses where messages take no time, "" without such runs.
     """
 
     dataset: xr.Dataset
     points: xr.Dataset
     ratios: pd.DataFrame
+    waiting: str
 
 
 def analyse(hpl_scaling: xr.Dataset, hpl_agreement: xr.Dataset) -> Agreement:
@@ -65,15 +71,47 @@ def analyse(hpl_scaling: xr.Dataset, hpl_agreement: xr.Dataset) -> Agreement:
     log_ratio = np.log(ran.share) - np.log(model.share.reset_coords(drop=True))
     goals = {name: GOALS.get(name, GOAL) for name in ran.interconnect.values.tolist()}
     ratios = judged_ratios(log_ratio, goals, ran.evidence.item(), ONE_SIDED, ANSWERS)
-    return Agreement(hpl_scaling, ran, ratios)
+    return Agreement(hpl_scaling, ran, ratios, own_waiting(hpl_scaling, hpl_agreement))
+
+
+def own_waiting(hpl_scaling: xr.Dataset, hpl_agreement: xr.Dataset) -> str:
+    """How much of what HPL loses on unlimited links is its own waiting, a sentence (Markdown).
+
+    "" where the campaigns have other nodes, or no case on the most nodes without a rate limit, emulated and simulated, and
+    on the ideal network.
+    """
+    ran, model = points(hpl_scaling), points(hpl_agreement)
+    most = int(ran.nodes.max())
+    is_there = all(
+        name in each.interconnect and most in each.nodes
+        for each, name in ((ran, UNLIMITED), (model, UNLIMITED), (model, IDEAL))
+    )
+    rates = [float((each.known_rate / each.nodes).max()) for each in (ran, model)]
+    if not is_there or not np.isclose(*rates, rtol=1e-6):
+        return ""
+    cases = ((ran, UNLIMITED), (model, UNLIMITED), (model, IDEAL))
+    emulated, simulated, ideal = (
+        float(np.exp(np.log(each.share.sel(interconnect=name, nodes=most)).mean()))
+        for each, name in cases
+    )
+    if not np.isfinite([emulated, simulated, ideal]).all():
+        return ""
+    latency = testbed(hpl_agreement)["network"][UNLIMITED]["latency"]
+    return (
+        f"**On {counted(most, 'node')} without a rate limit HPL loses {fixed(100 * (1 - emulated), 1)} points of "
+        f"efficiency, of which {fixed(100 * (1 - ideal), 1)} are its own waiting**: simulated, it reaches {percent(ideal)} if "
+        f"messages take no time, and {percent(simulated)} if they take as long as on this machine "
+        f"({micro(latency['value'])} with 1 pair of nodes, {micro(latency['high'])} with {most // 2} pairs at once); "
+        f"emulated it reaches {percent(emulated)}."
+    )
 
 
 def finding(study: Agreement) -> str:
-    """How many points agree, which do not, and the largest difference, in plain English (Markdown)."""
+    """How many points agree, which do not, the largest difference, and HPL's own waiting, in plain English (Markdown)."""
     known = study.ratios.dropna(subset="ratio")
     if not (count := len(known)):
         return "**Whether emulation and simulation agree cannot be said**: no point has both."
-    names, answers = short_names(study.dataset), known.answer
+    names, answers = _names(study), known.answer
     within = int((answers == WITHIN).sum())
     if within == count:
         head = "**The emulated cluster is as fast as it is described**"
@@ -100,18 +138,23 @@ def finding(study: Agreement) -> str:
     interval = ""
     if np.isfinite(worst.low):
         ends = between((100 * worst.low, 100 * worst.high), 1)
-        interval = f"95 % interval of the ratio {ends} %, "
+        interval = f"95 % interval of emulated over simulated {ends} %, "
     sentences.append(
-        f"The largest difference is {percent(abs(off))}: HPL on {'the ' if name == 'control' else ''}{name} with "
-        f"{counted(nodes, 'node')} is {'slower' if off < 0 else 'faster'} than simulated "
+        f"The largest difference is {percent(abs(off))}: emulated, HPL on {name} with {counted(nodes, 'node')} is "
+        f"{'slower' if off < 0 else 'faster'} than simulated "
         f"({interval}{counted(worst.blocks, 'block')}, {study.points.evidence.item()} evidence)."
     )
-    return " ".join(sentences)
+    return paragraphs(sentences, [study.waiting])
+
+
+def _names(study: Agreement) -> dict[str, str]:
+    """The networks as a sentence names them."""
+    return short_names(study.dataset) | {UNLIMITED: "unlimited links"}
 
 
 def _goals(study: Agreement) -> str:
-    """Such as "2 % on GigE, 3 % on 10GE and control"."""
-    names = short_names(study.dataset)
+    """Such as "2 % on GigE, 3 % on 10GE and unlimited links"."""
+    names = _names(study)
     goals = study.ratios.margin.groupby("interconnect", sort=False).first()
     return ", ".join(
         f"{percent(goal, 0)} on {listed([names[name] for name in networks.index])}"
@@ -122,11 +165,10 @@ def _goals(study: Agreement) -> str:
 def findings(study: Agreement) -> Iterator[Finding]:
     """Every point's ratio, as data; planned for are COMPARED on the most nodes."""
     most = max(nodes for _, nodes in study.ratios.index)
-    source, names = origin("hpl_agreement", study.dataset), short_names(study.dataset)
+    source, names = origin("hpl_agreement", study.dataset), _names(study)
     for (name, nodes), at in study.ratios.iterrows():
         within = f"within {100 * at.margin:g} %"
-        on = "unlimited links" if names[name] == "control" else names[name]
-        statement = f"HPL is as simulated {within}: {on}, {nodes} nodes"
+        statement = f"HPL is as simulated {within}: {names[name]}, {nodes} nodes"
         ends, is_planned = (at.low, at.high), nodes == most and name in COMPARED
         further = {"n": at.blocks, "answer": at.answer, "primary": is_planned}
         yield of_estimate(source, statement, "ratio", "1", at.ratio, ends, T_INTERVAL, **further)
@@ -141,7 +183,7 @@ def figures(study: Agreement) -> dict[str, Exhibit]:
             "HPL's emulated rate over its simulated rate at the same speeds of nodes and links",
             Basis(study.points.evidence.item(), study.points.sizes["block"], "95 % t intervals"),
             "Emulated over simulated rate over nodes, a panel for each network, with the goal",
-            "Marks are geometric means with their intervals. The goal of each network is shaded.",
+            "Marks are geometric means with their intervals. The goal of each network is shaded. The control has no rate limit.",
             rests_on=FIGURES["agreement"],
         )
     }

@@ -20,7 +20,8 @@ from analysis.wording import between, counted, listed, percent
 
 # The networks whose gains over another are asked for.
 PAIRS = (("ddr_infiniband", "10gige"), ("gige_bonded", "gige"))
-BUNCH = 0.05  # networks that come so close to the best one have a panel of their own
+SIDESTEP = 0.06  # of a doubling, between two networks
+LOWEST = 60.0  # % of Rpeak at which the axis begins, or below
 FIGURES = {"beyond": ("hpl_beyond",)}
 
 
@@ -108,20 +109,33 @@ def finding(study: Beyond) -> str:
         )
         if len(rates):
             its_latency = "" if latency == 1 else f" and {latency:.2g} times its latency"
+            on_par = ""
+            if max(abs(rates)) < 100 * study.margin:
+                on_par = (
+                    f"**{names[reference]} is on par with {names[network]}**, within {margin}: "
+                )
             words.append(
-                f"In HPL {names[network]} gains {between((rates.min(), rates.max()), 1)} % on {names[reference]}, "
-                f"with {bandwidth:.2g} times its bandwidth{its_latency}."
+                f"{on_par}HPL's rate is {between((rates.min(), rates.max()), 1)} % higher on {names[network]} than on "
+                f"{names[reference]}, with {bandwidth:.2g} times its bandwidth{its_latency}."
             )
     return " ".join(words)
 
 
 def _networks(study: Beyond, networks: list[str]) -> str:
-    """Such as "GigE and 10GE (up to 256 nodes)" or "all 6 networks (up to 256 or 144 nodes)"."""
+    """Such as "GigE and 10GE (up to 256 nodes)" or "all 3 networks (up to 256 nodes, 25GE up to 144 nodes)"."""
     names = short_names(study.dataset)
     everywhere = len(networks) == study.efficiency.sizes["interconnect"]
-    ends = sorted({study.expansions[name].to_nodes for name in networks}, reverse=True)
+    reached: dict[int, list[str]] = {}
+    for name in networks:
+        reached.setdefault(study.expansions[name].to_nodes, []).append(names[name])
+    most = max(reached)
+    ends = [f"up to {counted(most, 'node')}"] + [
+        f"{listed(reached[end])} up to {counted(end, 'node')}"
+        for end in sorted(reached, reverse=True)
+        if end != most
+    ]
     which = f"all {len(networks)} networks" if everywhere else listed([names[n] for n in networks])
-    return f"{which} (up to {listed(list(map(str, ends)), 'or')} nodes)"
+    return f"{which} ({', '.join(ends)})"
 
 
 def findings(study: Beyond) -> Iterator[Finding]:
@@ -143,39 +157,34 @@ def figures(study: Beyond) -> dict[str, Exhibit]:
         f"{names[case['interconnect']]} on {case['nodes']} nodes ({case['reason']})"
         for case in reasons[reasons != ""].reset_index().to_dict("records")
     )
-    marks = f"Each panel has its own scale. On the right are the networks within {100 * BUNCH:g} points of the best."
     return {
         "beyond": Exhibit(
             "beyond",
             over_nodes(study),
             f"HPL's efficiency on larger clusters of the paper's nodes; the matrix grows with them{sizes}",
             Basis("simulated"),
-            "Simulated efficiency over nodes, the slower networks on the left and the fast ones on the right",
-            marks + (f" Missing: {missing}." if missing else ""),
+            "Simulated efficiency over nodes, a series for each network",
+            "Networks stand side by side at each node count."
+            + (f" Missing: {missing}." if missing else ""),
             rests_on=FIGURES["beyond"],
         )
     }
 
 
 def over_nodes(study: Beyond) -> Figure:
-    """Efficiency [% of Rpeak] over nodes; the networks near the best one on the right, the others on the left."""
-    names, best = short_names(study.dataset), study.efficiency.max("interconnect")
-    near = (study.efficiency > best - BUNCH).any("nodes")
-    groups = {
-        "slower networks": study.efficiency[~near],
-        "fastest networks, enlarged": study.efficiency[near],
-    }
-    groups = {title: networks for title, networks in groups.items() if len(networks)}
+    """Efficiency [% of Rpeak] over nodes, a series for each network."""
+    names = short_names(study.dataset)
     with style.styled():
-        figure, panels = drawing.new_figures(3.5, len(groups))
-        for axes, (title, networks) in zip(panels, groups.items()):
-            for cases in networks:
-                look = style.look(cases.interconnect.item())
-                marks = {"color": look.color, "markersize": 6, "mec": "white", "mew": 0.6}
-                label = names[cases.interconnect.item()]
-                axes.plot(cases.nodes, 100 * cases, look.marker, **marks, label=label)
-            axes.set_title(title)
-            drawing.node_axis(axes, study.efficiency.nodes.values)
-        panels[0].set_ylabel("efficiency [% of Rpeak]")
-        drawing.legend_below(figure, panels, 3)
+        figure, axes = drawing.new_figure(3.5)
+        middle = (study.efficiency.sizes["interconnect"] - 1) / 2
+        for place, cases in enumerate(study.efficiency):
+            look = style.look(cases.interconnect.item())
+            marks = {"color": look.color, "markersize": 6, "mec": "white", "mew": 0.6}
+            label = names[cases.interconnect.item()]
+            nodes = cases.nodes * 2 ** (SIDESTEP * (place - middle))
+            axes.plot(nodes, 100 * cases, look.marker, **marks, label=label)
+        drawing.node_axis(axes, study.efficiency.nodes.values)
+        axes.set_ylim(bottom=min(LOWEST, axes.get_ylim()[0]))
+        axes.set_ylabel("efficiency [% of Rpeak]")
+        drawing.legend_below(figure, axes, 3)
         return figure

@@ -21,7 +21,7 @@ from analysis.experiments.scale_model import OPEN, judged_ratios
 from analysis.findings import Finding, of_estimate, origin
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES
-from analysis.wording import between, counted, percent
+from analysis.wording import between, counted, listed, percent
 from runners.record import FalloffError
 
 FIGURES = {"invariance": ("hpl_invariance",)}  # what each rests on
@@ -80,25 +80,22 @@ def finding(study: Invariance) -> str:
     basis = f"({blocks}, 90 % t intervals, {evidence} evidence)"
     same, undecided = (int((compared.answer == answer).sum()) for answer in (SAME, OPEN))
     differ = whole - same - undecided
-    if same == whole:
-        sentences = [
-            f"**HPL's efficiency does not depend on how much time is slowed down**: all {whole} comparisons are within "
-            f"{margin} {basis}."
-        ]
-    elif differ:
-        sentences = [
-            f"**HPL's efficiency depends on how much time is slowed down**: {differ} of {whole} comparisons differ by "
-            f"more than {margin} {basis}."
-        ]
-    else:
-        sentences = [
-            f"**{same} of {whole} comparisons show that the scale of time does not matter**, within {margin} {basis}."
-        ]
-    if undecided:
-        sentences.append(f"{undecided} {'is' if undecided == 1 else 'are'} open.")
     changed = compared[(compared.high < 1) | (compared.low > 1)]
+    place, most = max(compared.iterrows(), key=lambda row: abs(np.log(row[1].ratio)))
+    head, told = f"matters by less than {margin}", [f"{same} are shown to be within {margin}"]
+    if differ:
+        head = f"matters by more than {margin}"
+        told.append(f"{differ} to differ by more")
+    elif undecided:
+        head = f"matters by at most {percent(abs(most.ratio - 1))}"
+    if undecided:
+        told.append(f"{undecided} {'is' if undecided == 1 else 'are'} open")
+    where = listed([str(nodes) for nodes in study.points.nodes.values])
+    sentences = [
+        f"**The scale of time {head}**: of {whole} comparisons, on {where} nodes, {listed(told)} {basis}."
+    ]
     if len(changed):
-        place, most = max(changed.iterrows(), key=lambda row: abs(np.log(row[1].ratio)))
+        sentences.append(f"In {len(changed)} of them the efficiency does change.")
         network, nodes, dilation = place
         sentences.append(
             f"The largest change is on {short_names(study.dataset)[network]} with {counted(nodes, 'node')}: HPL "

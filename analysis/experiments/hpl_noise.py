@@ -20,6 +20,7 @@ from analysis.wording import between, counted, fixed, percent, percent_range
 
 FIGURES = {"noise": ("hpl_noise",)}  # what each rests on
 SIDESTEP = 0.09  # of a doubling, between two frequencies
+PANELS = 2  # of the largest shares: losses to smaller ones are lost in the scatter
 
 
 @dataclass(frozen=True)
@@ -107,53 +108,68 @@ def finding(study: Noise) -> str:
     if np.isfinite(ends).all():
         interval = f"95 % t interval {percent_range(ends)}, "
     others = " and ".join(
-        f"{percent(float(1 - losses.ratio.sel(daemon=name)))} in {frequency:g} pauses"
+        f"{percent(float(1 - losses.ratio.sel(daemon=name)))} at {frequency:g} Hz"
         for name, frequency in known.iloc[1:].items()
     )
     sentences = [
-        f"**A daemon that takes {share} of each node's computing in {known.iloc[0]:g} pauses a second costs HPL "
+        f"**A planted daemon that takes {share} of each node's computing in {known.iloc[0]:g} pauses a second (Hz) costs HPL "
         f"{percent(float(1 - loss.ratio))} of its rate on {where}** "
         f"({interval}{counted(int(loss.blocks), 'block')}, {study.evidence} evidence).",
         f"The same share costs {others}." if others else "",
-        _amplified(loss, f"In {known.iloc[0]:g} pauses"),
-        _of_growth(study),
+        _amplified(loss, f"At {known.iloc[0]:g} Hz"),
+        *(_of_growth(study, name) for name in dict.fromkeys((known.index[0], study.primary))),
+        _pauses(study, known.iloc[0]),
     ]
     return " ".join(filter(None, sentences))
 
 
 def _amplified(loss: xr.Dataset, pauses: str) -> str:
-    """The loss of all nodes beside the loss of one."""
+    """The loss of all nodes beside the share that the daemon takes of one."""
     if np.isnan(loss.amplification):
         return ""
     ends, interval = (float(loss.amplification_low), float(loss.amplification_high)), ""
     if np.isfinite(ends).all():
-        interval = f" (Fieller's 95 % interval {between(ends, 2)})"
+        interval = f" (95 % interval {between(ends, 2)})"
     why = ": in a synchronised program one delayed node delays all" if ends[0] > 1 else ""
     times = fixed(float(loss.amplification), 2)
     return f"{pauses} HPL loses {times} times what one node loses{interval}{why}."
 
 
-def _of_growth(study: Noise) -> str:
-    """The verdict on the statement that the campaign was planned for."""
-    growth = study.growths[study.primary]
-    span = f"from {designs.read(study.dataset).baseline_nodes} to {study.nodes[-1]} nodes"
+def _of_growth(study: Noise, name: str) -> str:
+    """The verdict on whether a daemon's loss grows, with the losses on the fewest and on the most nodes."""
+    growth, least = study.growths[name], designs.read(study.dataset).baseline_nodes
+    lost = 1 - study.losses.ratio.sel(daemon=name, nodes=[least, study.nodes[-1]])
+    span = f"from {fixed(100 * float(lost[0]), 1)} % on {least} to {percent(float(lost[1]))} on {study.nodes[-1]} nodes"
+    planned = "" if name == study.primary else ", not planned"
     interval = ""
     if growth.interval:
         ends, margin = percent_range(growth.interval), percent(growth.margin, 0)
-        interval = f" ({100 * growth.confidence:g} % interval {ends}, margin {margin})"
-    if growth.answer == FALLS_OFF:
-        return f"With a daemon of {study.primary} the loss grows by {percent(growth.fall)} {span}{interval}."
-    if growth.answer == FLAT:
-        return f"With a daemon of {study.primary} the loss does not grow {span}{interval}."
-    return f"Whether the loss with a daemon of {study.primary} grows {span} is open{interval}."
+        interval = f" ({100 * growth.confidence:g} % interval of the growth {ends}, margin {margin}{planned})"
+    says = {FALLS_OFF: "grows", FLAT: "stays level"}.get(growth.answer)
+    if not says:
+        return f"Whether the loss to {name} grows is open: it goes {span}{interval}."
+    return f"The loss to {name} {says}: it goes {span}{interval}."
+
+
+def _pauses(study: Noise, frequency: float) -> str:
+    """How many pauses of the rarest daemon are in a run on the fewest and on the most nodes."""
+    seconds, nodes = study.dataset.hpl_time, study.dataset.nodes
+    ends = [float(seconds[nodes == n].median()) for n in (study.nodes[0], study.nodes[-1])]
+    if not np.isfinite(ends).all():
+        return ""
+    fewest, most = (fixed(frequency * end, 0) for end in ends)
+    return f"A run has {fewest} to {most} pauses of {frequency:g} Hz a node."
 
 
 def findings(study: Noise) -> Iterator[Finding]:
     """Growth and largest loss of every daemon, as data."""
     source, nodes = origin("hpl_noise", study.dataset), study.nodes
+    rarest = study.daemons[study.daemons.share == study.daemons.share.max()].index[0]
     for name, growth in study.growths.items():
-        statement = f"A daemon of {name} costs more on {nodes[-1]} nodes than {nodes[0]}"
-        yield of_fall(source, statement, growth, primary=name == study.primary)
+        statement = (
+            f"A planted daemon of {name} costs HPL more on {nodes[-1]} nodes than on {nodes[0]}"
+        )
+        yield of_fall(source, statement, growth, primary=name in (study.primary, rarest))
         most = study.losses.sel(nodes=nodes[-1], daemon=name)
         statement = f"What a daemon of {name} costs HPL on {nodes[-1]} nodes"
         loss, *ends = (1 - float(most[end]) for end in ("ratio", "high", "low"))
@@ -169,7 +185,7 @@ def figures(study: Noise) -> dict[str, Exhibit]:
             loss_over_nodes(study),
             "HPL's loss to daemons over nodes",
             Basis(study.evidence, study.points.sizes["block"], "95 % t intervals"),
-            "Loss of the HPL rate over nodes, a panel for each share that daemons take, a series for each frequency",
+            "Loss of the HPL rate over nodes, a panel for each of the largest shares, a series for each frequency",
             "Small marks are single blocks. Open marks and bars are geometric means with their intervals.",
             rests_on=FIGURES["noise"],
         )
@@ -179,6 +195,7 @@ def figures(study: Noise) -> dict[str, Exhibit]:
 def loss_over_nodes(study: Noise) -> Figure:
     """Loss of the rate [%] over nodes, a panel a share: every block, and geometric means with 95 % t intervals."""
     nodes, shares = np.array(study.nodes), study.daemons.groupby("share").frequency
+    shares = [*shares][-PANELS:]
     with style.styled():
         figure, panels = drawing.new_figures(3.4, len(shares))
         for axes, (share, daemons) in zip(panels, shares):

@@ -18,7 +18,7 @@ from analysis.efficiency import PLATEAU, efficiency, shape
 from analysis.exhibit import Exhibit
 from analysis.experiments import sensitivity
 from analysis.experiments.sensitivity import Sensitivity
-from analysis.findings import Finding, of_fall, origin
+from analysis.findings import Finding, of_fall, origin, ratio_change
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import judge
 from analysis.wording import counted, fixed, percent
@@ -103,12 +103,13 @@ def finding(study: Paper) -> str:
     ratios, line = study.ratios.values, published.smith()["efficiency"]["line"]["value"] / 100
     off = float(abs(study.efficiency.sel(interconnect=study.reference) - line).max())
     cases = [
-        f"**At the paper's own scale {from_to(study.network)} of the peak between {study.nodes[0]} and "
-        f"{study.nodes[-1]} nodes; {from_to(study.reference)}** (simulated evidence, without scatter).",
-        f"Against {fast} {slow} loses {percent(1 - ratios[-1] / ratios[0])}.",
+        f"**The paper prints one number, {percent(line, 0)} of the peak on {fast}; simulated at its own scale, between "
+        f"{study.nodes[0]} and {study.nodes[-1]} nodes {from_to(study.reference)}, and {from_to(study.network)}** "
+        f"(simulated evidence, without scatter). Of {slow} the paper says only that it drops off.",
+        f"The ratio of {slow}'s rate to {fast}'s {ratio_change(float(1 - ratios[-1] / ratios[0]))}.",
         _where_it_ends(study),
-        f"{fast} stays within {fixed(100 * off, 1)} points of the {percent(line, 0)} that the paper prints. Its smallest "
-        "case is calibrated to that. The other cases are predicted.",
+        f"{fast} stays within {fixed(100 * off, 1)} points of the printed number: its smallest case is calibrated to it, "
+        "the others are predicted.",
     ]
     further = [sensitivity.finding(study.sensitivity) if study.sensitivity else "", _today(study)]
     return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in (cases, further))))
@@ -124,7 +125,7 @@ def _where_it_ends(study: Paper) -> str:
         return f"{name} is not level beyond {PLATEAU} nodes."
     return (
         f"{name} is level from {PLATEAU} nodes on: no two cases differ by more than {fixed(100 * spread, 1)} percentage "
-        "points. A fall that goes on must come from the switch or from TCP, which the model leaves out."
+        "points. If a real cluster falls on beyond that, look at the switch or at TCP, which the model leaves out."
     )
 
 

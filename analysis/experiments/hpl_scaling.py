@@ -1,4 +1,4 @@
-"""Does HPL's efficiency fall off with the number of nodes? GigE against 10GE against links without a limit."""
+"""Does HPL's efficiency fall off with the number of nodes? GigE against 10GE against unlimited links."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -97,20 +97,29 @@ def method(study: Scaling) -> str:
     ]
     if study.points.share.attrs["of"] == PACED:
         sentences.append(
-            "Each node is paced to a known, slower rate, and shares are of that rate. Nodes, links and matrices are "
-            "scaled down together, so that bytes cost as large a share of the time as in the paper "
-            '(section "The scale model").'
+            "Each node is paced: it computes for real and then sleeps until a slower node would be done. *Efficiency* is "
+            "HPL's rate over the sum of these slower rates. Nodes, links and matrices are scaled down together, so that "
+            'bytes cost as large a share of the time as in the paper (section "The scale model").'
         )
-    if designs.read(study.dataset).control:
-        sentences.append("The *control* is a network whose links have no limit.")
+    design = designs.read(study.dataset)
+    if design.control:
+        sentences.append(
+            "Links of the *unlimited* network have no rate limit: it is the control, and shows what HPL loses without one."
+        )
     sentences.append(
-        "A *fall* is the part of the ratio of two networks' rates that is lost from one node count to another."
+        "*Flat* and *falls off* are said of one network's rate over another's: a fall of 10 % from 2 to 8 nodes means that "
+        "this ratio is 10 % smaller on 8 nodes."
     )
+    if len(design.looks) > 1:
+        sentences.append(
+            f"The runs were planned to be judged after {listed(list(map(str, design.looks)), 'or')} blocks. Intervals of "
+            f"{100 - 200 * design.one_sided:g} % pay for these looks."
+        )
     return " ".join(sentences)
 
 
 def finding(study: Scaling) -> str:
-    """The verdicts of the planned statements and what limits them, in plain English (Markdown)."""
+    """Efficiencies, the verdicts of the planned statements and what limits them, in plain English (Markdown)."""
     verdicts, today = [], ""
     if not any(contrast.verdict.answer == REFUSED for contrast in study.primary):
         verdicts = [
@@ -132,8 +141,9 @@ def finding(study: Scaling) -> str:
             }
         )
     paragraphs = (
+        [_levels(study) if verdicts else ""],
         [*verdicts, _on_one_node(study)],
-        [_levels(study), _left_out(study), _host_bound(study)],
+        [_left_out(study), _host_bound(study)],
         [today],
         [plain(study.dataset.attrs.get("caveat", ""))],
     )
@@ -144,7 +154,7 @@ def _in_a_sentence(study: Scaling, contrast: Contrast) -> tuple[str, str]:
     """The two networks as a sentence names them."""
     names, control = short_names(study.dataset), designs.read(study.dataset).control
     return tuple(
-        "links without a limit" if level == control else names[level]
+        "unlimited links" if level == control else names[level]
         for level in (contrast.network, contrast.reference)
     )
 
@@ -168,17 +178,21 @@ def _on_one_node(study: Scaling) -> str:
 
 
 def _levels(study: Scaling) -> str:
-    """What HPL reaches on the most nodes, network by network."""
-    names, control = short_names(study.dataset), designs.read(study.dataset).control
-    most = study.shares.isel(nodes=-1).dropna("interconnect", subset=["ratio"])
+    """What HPL reaches on the fewest nodes with a network and on the most, network by network."""
+    names, design = short_names(study.dataset), designs.read(study.dataset)
+    ends = study.shares.ratio.sel(nodes=[design.baseline_nodes, study.shares.nodes.max()])
+    first, last = ends.nodes.values.tolist()
+    levels, goes = ends.dropna("interconnect").to_pandas(), " HPL's efficiency goes"
+    if levels.empty or first == last:
+        return ""
+    of, to = f" % on {counted(first, 'node')}", f" on {last}"
     reached = [
-        f"{percent(float(most.ratio.sel(interconnect=name)))}"
-        f"{'' if place else ' of ' + study.points.share.attrs['of']} "
-        f"{'without a limit' if name == control else 'on ' + names[name]}"
-        for place, name in enumerate(most.interconnect.values.tolist())
+        f"{'unlimited' if name == design.control else 'on ' + names[name]}{'' if place else goes} from "
+        f"{fixed(100 * levels[first][name], 1)}{'' if place else of} to {percent(levels[last][name])}{'' if place else to}"
+        for place, name in enumerate(levels.index)
     ]
-    where = counted(int(most.nodes), "node")
-    return f"On {where} HPL reaches {listed(reached)}." if reached else ""
+    text = "; ".join(reached)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _left_out(study: Scaling) -> str:
@@ -229,7 +243,6 @@ def findings(study: Scaling) -> Iterator[Finding]:
     source, names = origin("hpl_scaling", study.dataset), short_names(study.dataset)
     for contrast in study.contrasts:
         name, against = _in_a_sentence(study, contrast)
-        against = against.replace("links without a limit", "unlimited links")
         statement = (
             f"{name} loses rate against {against} from {contrast.start} to {contrast.end} nodes"
         )
@@ -266,7 +279,7 @@ def figures(study: Scaling) -> dict[str, Exhibit]:
         "share": Exhibit(
             "share",
             share_over_nodes(study),
-            f"HPL's rate over nodes, as a share of {study.points.share.attrs['of']}",
+            f"HPL's efficiency over nodes: its rate as a share of {study.points.share.attrs['of']}",
             basis(blocks, "95 %"),
             "Share of the nodes' known rate over the number of nodes, a series for each of "
             + ", ".join(names[name] for name in study.points.interconnect.values),
@@ -323,10 +336,10 @@ def falls(study: Scaling) -> Figure:
             if contrast.what in study.today:
                 drawing.today_mark(axes, row, study.today[contrast.what])
         names = [
-            f"{_pair(study, contrast)}\n{contrast.start} to {contrast.end} nodes, n = {contrast.verdict.blocks}"
+            f"{_pair(study, contrast)}{', planned' if contrast.primary else ''}\n{contrast.start} to {contrast.end} nodes, n = {contrast.verdict.blocks}"
             for contrast in study.contrasts
         ]
         drawing.rows(axes, names)
-        axes.set_xlabel("fall [%]")
+        axes.set_xlabel("loss of the ratio [%]; below 0 it rises")
         drawing.legend_below(figure, axes, 4)
         return figure

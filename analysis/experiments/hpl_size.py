@@ -24,6 +24,7 @@ from runners.record import FalloffError
 FIGURES = {"size": ("hpl_size",)}  # what each rests on
 # Of a doubling: between two networks, and from a mean to its runs.
 SIDESTEP, RUNS_ASIDE = 0.11, 0.05
+FEWEST = 3  # blocks with which an interval is told
 
 # HPL's model without its bounds. In a single block, noise may well make a small cost negative; cut off at 0, the mean
 # over the blocks would be too large and its interval miss the truth more often than it says.
@@ -129,13 +130,12 @@ def finding(study: Size) -> str:
     names = short_names(study.dataset)
     least, most, evidence = both.isel(N=0), both.isel(N=-1), study.points.evidence.item()
     ends, interval = (float(most.low), float(most.high)), ""
-    if np.isfinite(ends[0]):
+    if np.isfinite(ends[0]) and most.blocks >= FEWEST:
         interval = f"95 % interval {percent_range(ends)}, "
     sentences = [
-        f"**On {counted(study.nodes, 'node')}, {names[study.network]} reaches {percent(float(most.ratio))} of "
-        f"{names[study.reference]}'s rate with a matrix of order {int(most.N)}** "
-        f"({interval}{counted(int(most.blocks), 'block')}, {evidence} evidence). It reaches "
-        f"{percent(float(least.ratio))} with a matrix of order {int(least.N)}.",
+        f"**On {counted(study.nodes, 'node')} {names[study.network]} reaches {percent(float(least.ratio))} of "
+        f"{names[study.reference]}'s rate with a matrix of order {int(least.N)}, and {percent(float(most.ratio))} with "
+        f"order {int(most.N)}** ({interval}{counted(int(most.blocks), 'block')}, {evidence} evidence).",
         _levels(study),
         _limit(study),
         plain(study.dataset.attrs.get("caveat", "")),
@@ -166,7 +166,7 @@ def _limit(study: Size) -> str:
         return f"HPL's own model misses the points on {where}, so that no limit is given."
     blocks = counted(agreement.blocks, "block")
     if agreement.kind == "undecided":
-        return f"Whether both tend to the same limit is open ({blocks} with a whole curve on both)."
+        return ""
     basis = (
         f"(ratio {fixed(agreement.ratio, 3)}, {100 * agreement.confidence:g} % interval "
         f"{between(agreement.interval, 3)}, {blocks})"
@@ -195,11 +195,13 @@ def findings(study: Size) -> Iterator[Finding]:
 
 def figures(study: Size) -> dict[str, Exhibit]:
     """Shares over the order of the matrix."""
-    curves, evidence = "", study.points.evidence.item()
+    curves, means, evidence = "", "", study.points.evidence.item()
     blocks = None if evidence == "simulated" else study.points.sizes["block"]
     basis = Basis(evidence, blocks, "95 % t intervals" if blocks else "")
+    if study.points.sizes["block"] >= FEWEST:
+        means = " Open marks and bars are geometric means with their intervals."
     if any(curve.follows for curve in study.curves):
-        curves = " Curves are HPL's own model, fitted to each block, with its 95 % band."
+        curves = " Curves are HPL's own model, fitted to each block, with its 95 % band, where there are blocks enough."
     return {
         "size": Exhibit(
             "size",
@@ -208,8 +210,7 @@ def figures(study: Size) -> dict[str, Exhibit]:
             f"{study.points.share.attrs['of']}",
             basis,
             "Share of the nodes' known rate over the order of the matrix, a series for each network",
-            "Small marks are single runs. Open marks and bars are geometric means with their intervals. A point with one "
-            f"valid run has no mean.{curves}",
+            f"Small marks are single runs.{means}{curves}",
             rests_on=FIGURES["size"],
         )
     }
@@ -225,7 +226,8 @@ def share_over_order(study: Size) -> Figure:
             places = alone.N.values * 2 ** (SIDESTEP * sidestep)
             share = 100 * alone.share.sel(interconnect=interconnect)
             drawing.runs(axes, interconnect, places / 2**RUNS_ASIDE, share, short)
-            drawing.intervals(axes, interconnect, places, share, "ratio")
+            if study.points.sizes["block"] >= FEWEST:
+                drawing.intervals(axes, interconnect, places, share, "ratio")
             if interconnect in drawn:
                 orders = np.geomspace(alone.N.min(), alone.N.max(), 80)
                 band = drawn[interconnect].band(settings(alone, orders), "ratio")

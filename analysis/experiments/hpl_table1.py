@@ -23,7 +23,7 @@ from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, SIZE_OPEN, Judgement, judge
 from analysis.wording import counted, fixed, listed, percent, percent_range
 
-TICKS = (2, 4, 8, 12, 16, 20, 24, 28, 32, 36)  # nodes
+TICKS = (2, 8, 16, 24, 30, 36)  # nodes
 SIDESTEP = 0.4  # nodes, by which single runs stand left of their mean
 FIGURES = {"table1": ("hpl_table1", "hpl_paper", "published/smith.toml")}
 
@@ -129,14 +129,13 @@ def finding(study: Table1) -> str:
     if reached.notnull().all():
         start, end = (fixed(100 * float(share), 1) for share in reached)
         sentences.append(
-            f"{names[study.reference]} itself goes from {start} to {end} % of what its nodes compute "
-            f"from {first} to {last} nodes."
+            f"{names[study.reference]} itself goes from {start} to {end} % of its nodes' paced rate."
         )
     waiting = study.waiting.sel(nodes=[first, last]).values
-    if waiting[1] > study.fall.margin:
+    if _is_busy(study):
         sentences.append(
             f"On {last} nodes a process waits {percent(waiting[1], 0)} of its time for a processor of this machine, on "
-            f"{first} nodes {percent(waiting[0], 0)}. So the machine slows down the largest cases, too."
+            f"{first} nodes {percent(waiting[0], 0)}."
         )
     if study.simulated.size:
         end, where = study.simulated_end, "does not end within the cases"
@@ -148,8 +147,15 @@ def finding(study: Table1) -> str:
         for most in apart
     ]
     if points_apart:
-        sentences.append(f"Emulation and simulation differ by at most {listed(points_apart)}.")
+        sentences.append(
+            f"Emulation and this simulation of the paper's cluster differ by at most {listed(points_apart)}."
+        )
     return " ".join(sentences)
+
+
+def _is_busy(study: Table1) -> bool:
+    """Whether processes wait longer than the margin for a processor on the most nodes."""
+    return float(study.waiting.sel(nodes=study.cases[-1])) > study.fall.margin
 
 
 def _head(study: Table1) -> str:
@@ -175,16 +181,21 @@ def _head(study: Table1) -> str:
             f"**{network} loses {lost} against {reference} {span} and is level beyond** ({basis}). "
             f"{level.capitalize()} {counted(study.end, 'node')}."
         )
-    by_plateau = ""
+    early = None
     if PLATEAU in study.cases[:-1]:
         ratio = log_ratios(study.points, study.network, study.reference)
         early = known(1 - ratios(differences(ratio, first, PLATEAU)).ratio)
-        if early is not None:
-            by_plateau = f" By {PLATEAU} nodes it has lost {percent(early)}."
-    return (
-        f"**{network} loses {lost} against {reference} {span}** ({basis}).{by_plateau} "
-        "Where its fall ends is open."
-    )
+    if early is None:
+        head = f"**Emulated, {network} loses {lost} against {reference} {span}** ({basis})."
+    else:
+        busy = ""
+        if _is_busy(study):
+            busy = f", but beyond {PLATEAU} nodes the busy machine drags {reference} down"
+        head = (
+            f"**Emulated, {network} loses {percent(early)} against {reference} from {first} to {PLATEAU} nodes** and "
+            f"{lost} {span} ({basis}){busy}."
+        )
+    return f"{head} Where its fall ends is open."
 
 
 def findings(study: Table1) -> Iterator[Finding]:
@@ -192,7 +203,8 @@ def findings(study: Table1) -> Iterator[Finding]:
     names = short_names(study.dataset)
     first, last = int(study.points.nodes.min()), study.end or max(study.cases, default=0)
     end = " (ends there)" if study.end else ""
-    statement = f"{names[study.network]} loses rate against {names[study.reference]} from {first} to {last} nodes{end}"
+    busy = ", emulated on a busy machine" if _is_busy(study) else ""
+    statement = f"{names[study.network]} loses rate against {names[study.reference]} from {first} to {last} nodes{end}{busy}"
     yield of_fall(origin("hpl_table1", study.dataset), statement, study.fall, primary=True)
 
 
@@ -201,17 +213,16 @@ def figures(study: Table1) -> dict[str, Exhibit]:
     marks = "Small marks are single runs, open marks and bars geometric means with intervals."
     if study.simulated.size:
         marks += (
-            " Dashes are the same cases simulated at the paper's own scale, without scatter. The horizontal line is what "
-            f"the paper prints for {short_names(study.dataset)[study.reference]}; one constant, calibrated to its smallest "
-            "case, places it and the axis on the right."
+            " On the right are the same cases simulated at the paper's own scale, without scatter. The line is what the "
+            f"paper prints for {short_names(study.dataset)[study.reference]}; its smallest case is calibrated to that."
         )
     return {
         "table1": Exhibit(
             "table1",
             over_nodes(study),
-            "HPL's rate over nodes in the paper's 15 cases, as a share of what the nodes compute together",
+            "HPL's rate over nodes in the paper's 15 cases, as a share of the nodes' paced rate or of Rpeak",
             Basis(study.fall.evidence, study.points.sizes["block"], "95 % t intervals"),
-            "Share of what the nodes compute, over the number of nodes, for both networks",
+            "Efficiency over the number of nodes for both networks, emulated and simulated",
             marks,
             rests_on=FIGURES["table1"],
         )
@@ -219,30 +230,33 @@ def figures(study: Table1) -> dict[str, Exhibit]:
 
 
 def over_nodes(study: Table1) -> Figure:
-    """Share of F [%] over nodes: every emulated run, means with intervals, the simulated cases, and the printed line; on
-    the right the same as Rmax / Rpeak."""
+    """Efficiency [%] over nodes: emulated, every run and means with intervals; simulated, beside the printed line."""
     names, nodes = short_names(study.dataset), study.points.nodes.values
+    constant = study.constant or 1.0
     with style.styled():
-        figure, axes = drawing.new_figure(4.2)
+        figure, panels = drawing.new_figures(3.4, 2 if study.simulated.size else 1)
         for name in study.points.interconnect.values.tolist():
             look, at = style.look(name), 100 * study.shares.sel(interconnect=name)
             runs = 100 * study.points.share.sel(interconnect=name)
-            drawing.runs(axes, name, nodes - SIDESTEP, runs, "")
+            drawing.runs(panels[0], name, nodes - SIDESTEP, runs, "")
             ends = (at[end].values for end in ("emulated", "low", "high"))
-            drawing.interval(axes, name, nodes, *ends)
-            mark = {"color": look.color, "linestyle": "none"}
-            label = f"{names[name]}, emulated"
-            axes.plot([], [], marker=look.marker, mfc="white", label=label, **mark)
-            if study.simulated.size:
-                mark |= {"marker": "_", "markersize": 8, "mew": 2.4}
-                axes.plot(nodes, at.simulated, label=f"{names[name]}, simulated", **mark)
-        axes.set_xticks([n for n in TICKS if n in nodes])
-        axes.set(xlabel="nodes", ylabel="HPL rate [% of what the nodes compute]")
+            drawing.interval(panels[0], name, nodes, *ends)
+            mark = {"color": look.color, "linestyle": "none", "mfc": "white"}
+            panels[0].plot([], [], marker=look.marker, label=names[name], **mark)
+            for axes in panels[1:]:
+                axes.plot(nodes, constant * at.simulated, marker=look.marker, **mark)
+        panels[0].set_ylabel(f"emulated [% of {study.points.share.attrs['of']}]")
+        for axes in panels[1:]:
+            axes.sharey(panels[0])
+            of = "Rpeak" if study.constant else "what the nodes compute"
+            axes.set_ylabel(f"simulated [% of {of}]")
         if study.constant is not None:
-            line, constant = published.smith()["efficiency"]["line"]["value"], study.constant
+            line = published.smith()["efficiency"]["line"]["value"]
             look = {"color": style.INK, "linewidth": 0.9, "linestyle": "-.", "zorder": 1}
-            axes.axhline(line / constant, label=f"published: {line:g} % of Rpeak", **look)
-            scales = (lambda share: share * constant, lambda peak: peak / constant)
-            axes.secondary_yaxis("right", functions=scales).set_ylabel("Rmax / Rpeak [%]")
-        drawing.legend_below(figure, axes, 3)
+            panels[1].axhline(line, **look)
+            panels[0].plot([], [], label=f"published: {line:g} % of Rpeak", **look)
+        for axes in panels:
+            axes.set_xticks([n for n in TICKS if n in nodes])
+            axes.set_xlabel("nodes")
+        drawing.legend_below(figure, panels, 3)
         return figure

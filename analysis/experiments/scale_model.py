@@ -15,7 +15,6 @@ import pandas as pd
 import xarray as xr
 
 from analysis import published
-from analysis.exhibit import Basis, Table
 from analysis.paths import CAMPAIGNS, TESTBEDS
 from analysis.statistics.judgement import judge
 from analysis.wording import counted, fixed, micro, number, percent
@@ -30,11 +29,12 @@ TESTBED = {"paper": "smith", "model": "scale_model_simulated"}
 @dataclass(frozen=True)
 class Cluster:
     """What the balance of a cluster follows from: a node's rate `flop_s` [flop/s], and by network what a link carries,
-    `byte_s` [B/s of payload], and the one-way time of a short message, `latency_s` [s]."""
+    `byte_s` [B/s of payload], the one-way time of a short message, `latency_s` [s], and its `longest_s` [s] under load."""
 
     flop_s: float
     byte_s: dict[str, float]
     latency_s: dict[str, float]
+    longest_s: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,7 @@ def _cluster(testbed: str) -> Cluster:
         flop_s=described["rates"]["dgemm_flop_s"]["value"],
         byte_s={name: link["bandwidth"]["value"] for name, link in networks.items()},
         latency_s={name: link["latency"]["value"] for name, link in networks.items()},
+        longest_s={name: link["latency"]["high"] for name, link in networks.items()},
     )
 
 
@@ -115,7 +116,7 @@ def _toml(file) -> dict:
 
 
 def method(study: ScaleModel) -> str:
-    """How the scale model works, Markdown: five sentences."""
+    """How the scale model works, Markdown: four sentences, and what a network costs."""
     paper, model, cases = study.paper, study.model, study.cases
     smaller = float((cases.paper_N / cases.model_N).median())
     shorter = float((cases.paper_N**3 / paper.flop_s / (cases.model_N**3 / model.flop_s)).median())
@@ -124,9 +125,8 @@ def method(study: ScaleModel) -> str:
 2. Matrices are {number(smaller, 2)} times smaller in each dimension than the paper's.
 3. Links are {fixed(study.dilation, 0)} times slower: {slow} stand for GigE, {fast} for 10GE.
 4. A run takes 1/{number(shorter, 2)} of the paper's time, and all nodes fit on one machine.
-5. Two shares of the time decide what a network costs: that of bytes and that of messages [@hpl].
 
-For $n$ nodes of $F$ flop/s, links of $BW$ bytes/s and a matrix of order $N$ on a $P \\times Q$ grid, the share of bytes goes as
+Two shares of the time decide what a network costs: that of bytes and that of messages [@hpl]. For $n$ nodes of $F$ flop/s, links of $BW$ bytes/s and a matrix of order $N$ on a $P \\times Q$ grid, the share of bytes goes as
 $\\frac{{n F}}{{BW\\,N}} \\left(\\frac{{1}}{{P}} + \\frac{{1}}{{Q}}\\right)$. The share of messages, each of which takes $\\alpha$ seconds, goes as
 $\\alpha n F / N^2$."""
 
@@ -143,26 +143,11 @@ def finding(study: ScaleModel) -> str:
         f"On 10GE bytes cost {fixed(fast_bytes, 2)} times the paper's share.",
         f"**It does not keep the share of messages**: {number(messages, 2)} times the paper's on GigE, "
         f"{number(fast_messages, 2)} times on 10GE.",
-        f"A message takes {micro(model.latency_s[NETWORK])} here; the paper's takes {micro(paper.latency_s[NETWORK])} on "
-        f"GigE and {micro(paper.latency_s[FAST])} on 10GE, but its runs are far longer.",
+        f"A message takes {micro(model.latency_s[NETWORK])} here between one pair of nodes; the paper's takes "
+        f"{micro(paper.latency_s[NETWORK])} on GigE and {micro(paper.latency_s[FAST])} on 10GE, but its runs are far longer.",
+        f"When all nodes send at once it takes up to {micro(model.longest_s[FAST])} on 10GE, which makes the share "
+        f"{number(fast_messages * model.longest_s[FAST] / model.latency_s[FAST], 2)} times the paper's.",
     ]
     if min(fast_bytes, messages, fast_messages) > 1:
         sentences.append("So the model makes the networks cost more than they did, 10GE above all.")
     return " ".join(sentences)
-
-
-def shares_table(study: ScaleModel) -> Table:
-    """Both shares of the time on both networks: least and most of the cases in either scale, and their ratio."""
-    cases, rows = study.cases, []
-    for kind, unit in (("bytes", "flop/B"), ("messages", "flop")):
-        for before, network in (("", "GigE"), ("fast_", "10GE")):
-            scales = [cases[f"{before}{scale}_{kind}"] for scale in TESTBED]
-            ends = (f"{number(each.min())} to {number(each.max())}" for each in scales)
-            ratio = cases[f"{before}{kind}_ratio"].mean()
-            rows.append((kind, network, unit, *ends, number(ratio)))
-    columns = ("Share of", "Network", "Unit", "Paper", "Scale model", "Model / paper [1]")
-    caption = (
-        "What bytes and messages cost of the time, up to a constant that is the same in both: least and most of the paper's "
-        "cases, computed from published and assumed numbers, and the mean ratio"
-    )
-    return Table("scale-model", columns, "llllrr", rows, caption, Basis("published"))

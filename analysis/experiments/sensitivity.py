@@ -12,7 +12,7 @@ from analysis.attributes import short_names, testbed
 from analysis.derive import at_only_level, points
 from analysis.efficiency import efficiency, shape
 from analysis.exhibit import Basis, Exhibit, Table
-from analysis.wording import UNKNOWN, between, counted, exact, listed
+from analysis.wording import UNKNOWN, between, counted, exact, fixed, listed
 
 NOTHING = "none"  # the level of the factor `vary` at which every number has its own value
 SIDES = ("low", "high")
@@ -22,9 +22,9 @@ MEANINGS = {
     "bandwidth": "bandwidth",
     "latency": "latency",
     "dgemm_flop_s": "DGEMM, large matrices",
-    "dgemm_k_half": "DGEMM, short inner side",
-    "dgemm_mn_half": "DGEMM, short outer side",
-    "dtrsm_share": "triangular solve",
+    "dgemm_k_half": "inner side of half DGEMM's rate",
+    "dgemm_mn_half": "outer side of half DGEMM's rate",
+    "dtrsm_share": "triangular solve / DGEMM",
     "node_byte_s": "memory, all cores",
     "core_byte_s": "memory, one core",
     "strided_s": "scattered access",
@@ -117,19 +117,19 @@ def finding(study: Sensitivity) -> str:
     if not known:
         return "How far the model's numbers can move the fall cannot be said: cases are missing."
 
-    def spans(ends) -> str:
-        words = []
-        for network in known:
-            down, up = ends(study.fall_changes.sel(interconnect=network))
-            value = study.fall.sel(interconnect=network)
-            span = 100 * float(value + down), 100 * float(value + up)
-            words.append(f"{between(span, 1)} points on {names[network]}")
-        return listed(words)
+    def span(network: str, ends) -> str:
+        down, up = ends(study.fall_changes.sel(interconnect=network))
+        value = study.fall.sel(interconnect=network)
+        return f"{between((100 * float(value + down), 100 * float(value + up)), 1)} points"
 
-    return (
-        f"Moving any single number of the model through its range leaves the fall at {spans(extent)}. "
-        f"Moving all of them leaves it, at worst, at {spans(bracket)}."
-    )
+    one, all_ = (" if any single number of the model is moved", " if all are, at worst")
+    falls = []
+    for network in known:
+        value = fixed(100 * float(study.fall.sel(interconnect=network)), 1)
+        ends = f"{span(network, extent)}{one}, {span(network, bracket)}{all_}"
+        falls.append(f"by {value} points on {names[network]} ({ends})")
+        one = all_ = ""
+    return f"In the model the efficiency falls {listed(falls)}."
 
 
 def figures(study: Sensitivity) -> dict[str, Exhibit]:
@@ -142,7 +142,7 @@ def figures(study: Sensitivity) -> dict[str, Exhibit]:
             f"Change of HPL's efficiency on {most} when one number of the model is moved",
             Basis("simulated"),
             "Bars: change of the simulated efficiency by each number of the model, a panel for each network",
-            "Changes are in percentage points. The ends of the ranges are thought possible. They are no intervals ([](#tbl:model-numbers)).",
+            "Changes are in percentage points. The ends of the ranges are thought possible. They are no intervals.",
             rests_on=FIGURES["sensitivity"],
         )
     }
@@ -193,8 +193,7 @@ def numbers_table(study: Sensitivity) -> Table:
             rows.append((meaning(name), owner, value, span, unit, entry["source"]))
     caption = (
         'The numbers of the model. "Assumed": no source gives the number for this cluster. The ranges are thought possible; they '
-        "are no intervals. With a short side of so many elements DGEMM has half of its rate; the triangular solve has that part of "
-        "DGEMM's rate."
+        "are no intervals."
     )
     columns = ("Number", "Of", "Value", "Range", "Unit", "Source")
     return Table("model-numbers", columns, "llrlll", rows, caption)
