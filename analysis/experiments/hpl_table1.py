@@ -155,7 +155,8 @@ def finding(study: Table1) -> str:
 
 def _is_busy(study: Table1) -> bool:
     """Whether processes wait longer than the margin for a processor on the most nodes."""
-    return float(study.waiting.sel(nodes=study.cases[-1])) > study.fall.margin
+    waiting = study.waiting.sel(nodes=study.cases[-1:])
+    return bool((waiting > study.fall.margin).any())
 
 
 def _head(study: Table1) -> str:
@@ -250,7 +251,7 @@ def over_nodes(study: Table1) -> Figure:
             axes.sharey(panels[0])
             of = "Rpeak" if study.constant else "what the nodes compute"
             axes.set_ylabel(f"simulated [% of {of}]")
-        if study.constant is not None:
+        if study.constant is not None and study.simulated.size:
             line = published.smith()["efficiency"]["line"]["value"]
             look = {"color": style.INK, "linewidth": 0.9, "linestyle": "-.", "zorder": 1}
             panels[1].axhline(line, **look)
