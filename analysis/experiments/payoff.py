@@ -157,7 +157,9 @@ def log_shifts(
     simulated = effects(sensitivity)
     places = np.log2(nodes.clip(simulated.nodes.values.min(), simulated.nodes.values.max()))
     in_doublings = simulated.assign_coords(nodes=np.log2(simulated.nodes))
-    at_nodes = in_doublings.interp(nodes=places).assign_coords(nodes=nodes)
+    single = in_doublings.sizes["nodes"] == 1
+    at_places = in_doublings.sel(nodes=places) if single else in_doublings.interp(nodes=places)
+    at_nodes = at_places.assign_coords(nodes=nodes)
     described, networks = testbed(sensitivity.dataset), at_nodes.interconnect.values.tolist()
     shifts: dict[str, xr.DataArray] = dict.fromkeys(networks, 0)
     for parameter in at_nodes.parameter.values.tolist():
