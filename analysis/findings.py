@@ -24,6 +24,8 @@ VERSION = 1
 T_INTERVAL = "95 % t interval over the blocks"
 PERCENTILE = "95 % percentile interval over draws"
 NOTHING = 0.0005  # a smaller loss is called nothing
+# What the beginning of a trial's reason means, in words.
+REASONS = {"pace is host-bound": "the machine could not hold a node at its set speed"}
 CONTROL_ANSWERS = {"holds": "the same", "violated": "different", "undecided": "undecided"}
 
 
@@ -89,6 +91,7 @@ def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
     if not reasons:
         return ""
     ((reason, _),) = reasons.most_common(1)
+    reason = next((words for start, words in REASONS.items() if reason.startswith(start)), reason)
     most = ", most often" if len(reasons) > 1 else ""
     total = counted(int(is_point.sum()), noun)
     return f"{reasons.total()} of {total} gave no reading{most}: {reason}."

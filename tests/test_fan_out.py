@@ -32,6 +32,9 @@ def test_the_bridge_and_the_knee_are_found_in_both_directions():
         assert fan.knee[1] < fan.knee[0] < fan.knee[2]
         assert fan.growth[0] == pytest.approx(0, abs=0.02)
     text = words(planted_study())
+    assert text.startswith(
+        "**The method finds the limit that was set, a shared bridge that 3 flows fill**"
+    )
     assert "**The shared bridge limits 5 flows from one sender**" in text
     assert "stops growing at 3.0" in text and "does not say what limited the source" in text
     assert "Not tried: more CPU for the sender." in text
@@ -49,6 +52,7 @@ def test_the_sum_stops_growing_only_where_it_is_shown():
     single = fan_out.analyse(fan_out_campaign(blocks=1))
     assert "stops growing" not in words(single) and np.isnan(single.fans[0].knee[1])
     assert {fan.verdict.limit for fan in single.fans} == {"undecided"}
+    assert "The method finds" not in words(single)
     dataset = fan_out_campaign(blocks=4)
     more = np.maximum(dataset.receivers / 3, 1) ** 0.5
     growing = fan_out.analyse(dataset.assign(aggregate_goodput=dataset.aggregate_goodput * more))

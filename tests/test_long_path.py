@@ -127,13 +127,23 @@ def test_a_transfer_without_a_reading_is_told_beside_the_verdict():
     assert [series.judged.sample.n for series in study.repeats.series] == [30, 30, 30, 29]
 
 
+def test_the_table_has_what_was_set():
+    """Both ways' rates where they differ, twice the delay, and their product for the buffer."""
+    rows = {row[0]: row[1:3] for row in long_path.paths_table(noisy_study()).rows}
+    assert rows["20 ms"] == ("200", "40") and rows["asymmetric"] == ("320 and 470", "10")
+
+
 def test_the_figure_shows_every_run():
-    """Each goodput is a mark at its share of the wire limit."""
+    """Each goodput of the design's congestion control on the way there is a mark at its share of the wire limit."""
     study = noisy_study()
     figure = long_path.figures(study)["long_path"].figure
-    panels = {axes.get_title(): axes for axes in figure.axes}
-    for curve in study.curves:
-        axes = panels[f"{curve.congestion_control}, {curve.direction}"]
-        shown = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
+    shown = np.concatenate([np.asarray(line.get_ydata(), float) for line in figure.axes[0].lines])
+    drawn = [
+        curve
+        for curve in study.curves
+        if (curve.congestion_control, curve.direction) == ("cubic", "forward")
+    ]
+    assert len(drawn) == 5
+    for curve in drawn:
         shares = 100 * curve.goodput.values.ravel() / curve.wire_limit
         assert all(np.isclose(shown, share).any() for share in shares)

@@ -19,6 +19,11 @@ def words(study):
     return parallel_streams.finding(study).replace("\u00a0", " ")
 
 
+def drawn(study):
+    """The axes of the figure."""
+    return parallel_streams.figures(study)["parallel_streams"].figure.axes[0]
+
+
 def test_the_networks_limits_are_those_of_their_wires(stored):
     """No stream's goodput is above what its wire carries; GigE fills it with one stream."""
     study = parallel_streams.analyse(stored)
@@ -43,3 +48,5 @@ def test_a_planted_fall_is_found(stored, lost, answer, verb):
     study = parallel_streams.analyse(planted)
     assert study.falls["10gige"].answer == answer
     assert f"**10GE {verb}** from 1 stream to 16" in words(study)
+    shown = np.concatenate([line.get_ydata() for line in drawn(study).lines])
+    assert np.nanmax(np.asarray(shown, float)) < 101

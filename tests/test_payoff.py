@@ -91,6 +91,8 @@ def test_never_and_always_are_said():
     assert "10GE gives cheaper HPL than GigE already on 2 nodes" in words(free)
     (as_data,) = payoff.findings(dear)
     assert as_data.estimate is None and as_data.interval is None
+    assert [each.answer for each in (dear, free, shipped())] == ["no", "yes", "likely"]
+    assert "10GE likely gives cheaper HPL than GigE from" in words(shipped())
 
 
 def test_uncertainties_are_told_apart():

@@ -93,6 +93,7 @@ def test_todays_run_is_compared_by_what_limits_it(share, same):
     study = tcp_mtu.analyse(planted.over_mtu(), today=today)
     assert f"{same} of 45 points limited by the same" in words(study)
     first = next(tcp_mtu.findings(study))
+    assert first.answer == "yes" and "cannot repeat the 79.4 %" in words(study)
     assert first.today["answer"] == ("reproduced" if same == 45 else "not reproduced")
 
 

@@ -151,6 +151,7 @@ def test_without_the_lists_nothing_is_checked(tmp_path):
     other = of(tmp_path, "2012-11", text("2012-11"))
     for study in (none, other):
         assert "cannot be checked here" in words(study) and "53.26" in words(study)
+    assert top500.printed_table(none).columns == ("List", "Of", "Printed", "Source")
     assert top500.families_table(none) is None and len(top500.families_table(other).rows) == 3
 
 

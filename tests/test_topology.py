@@ -128,7 +128,7 @@ def test_the_finding_follows_the_data():
         in said
     )
     assert "takes 2.00 times as long** (simulated evidence" in said
-    assert "HPL takes 1.05 to 1.10 times as long" in said and "1 of the page's 4 designs" in said
+    assert "HPL takes 1.05 to 1.10 times as long" in said and "1 of Nemo's 4 designs" in said
     assert "between neighbours (in order) and from many to one loses no more than 5 %" in said
     # With these slowdowns of HPL the 250 USD saved buy more only of cheap nodes: 250 * 1.1 / 0.1.
     assert "costs less than 2750 to 5250 USD" in said

@@ -159,6 +159,13 @@ class Fan:
     growth: tuple[float, ...] = (np.nan, np.nan, np.nan)
 
     @property
+    def was_set(self) -> float:
+        """From how many flows on the link that all share is the limit by the path's description; 0 where that is unknown."""
+        flow, all_flows = (self.limits[count] for count in (min(self.limits), max(self.limits)))
+        limit = all_flows.shared * min(self.limits) / flow.own
+        return round(limit, 2) if np.isfinite(limit) else 0.0
+
+    @property
     def flows(self) -> str:
         """The flows in words."""
         return f"flows {ENDS[self.direction]}"
@@ -234,7 +241,9 @@ def findings(study: FanOut) -> Iterator[Finding]:
     """What limits the flows in each direction, and from how many flows on, as data."""
     source = origin("fan_out", study.dataset)
     for fan in study.fans:
-        statement = f"One resource limits this many flows {ENDS[fan.direction]}"
+        statement = f"What limits flows {ENDS[fan.direction]}, and from how many on"
+        if fan.was_set:
+            statement += f" (set: the bridge, from {fan.was_set:g} on)"
         further = {"n": fan.model.blocks, "answer": fan.verdict.limit, "reason": fan.model.reason}
         knee, *ends = fan.knee
         yield of_estimate(
@@ -244,18 +253,24 @@ def findings(study: FanOut) -> Iterator[Finding]:
 
 def finding(study: FanOut) -> str:
     """What limits the flows in each direction, and where they stop to gain, in plain English (Markdown)."""
-    is_emulated = evidence_of(study.dataset) == "emulated"
     return paragraphs(
+        _what_was_set(study),
         *(_of_fan(study, fan) for fan in study.fans),
-        _untried(study),
-        [without_reading(study.dataset)],
-        [
-            "This emulation sets the rates of bridge and ports. So it tests whether the method finds a known limit. It "
-            "does not say what limited the source."
-        ]
-        if is_emulated
-        else (),
+        (*_untried(study), without_reading(study.dataset)),
     )
+
+
+def _what_was_set(study: FanOut) -> Iterator[str]:
+    """Whether an emulation's own limit is found."""
+    if evidence_of(study.dataset) != "emulated":
+        return
+    limits = [fan.was_set for fan in study.fans]
+    set_here = f"a shared bridge that {limits[0]:g} flows fill" if limits[0] else "all rates"
+    if limits[0] and {fan.verdict.limit for fan in study.fans} == {LIMITS["bridge"]}:
+        yield f"**The method finds the limit that was set, {set_here}**."
+    else:
+        yield f"The emulation sets {set_here}."
+    yield "This does not say what limited the source."
 
 
 def _of_fan(study: FanOut, fan: Fan) -> Iterator[str]:
@@ -269,8 +284,12 @@ def _of_fan(study: FanOut, fan: Fan) -> Iterator[str]:
     else:
         basis = resting_on(study.dataset, blocks)
         yield f"**What limits {flows} is undecided** ({basis}): {verdict.reason}."
-    if stay := [CHANGES[change] for change in verdict.that("stays")]:
-        yield f"The goodput grows by less than {percent(LEAST_GROWTH, 0)} with {listed(stay)}."
+    stay = [CHANGES[change] for change in verdict.that("stays")]
+    is_told = fan is not study.fans[0] and verdict.that("stays") == study.fans[0].verdict.that(
+        "stays"
+    )
+    if stay and not is_told:
+        yield f"With {listed(stay)} it grows by less than {percent(LEAST_GROWTH, 0)}."
     if fan.model.follows:
         (knee, low, high), (_, least, most) = fan.knee, fan.growth
         verb = "stops growing" if max(-least, most) < LEAST_GROWTH else "bends"
@@ -285,12 +304,12 @@ def _untried(study: FanOut) -> Iterator[str]:
     if untried:
         yield f"Not tried: {', '.join(untried)}."
     used = [
-        f"{percent(float(fan.sender_cpu.mean()), 0)} of one processor with {fan.flows}"
+        f"{percent(float(fan.sender_cpu.mean()), 0)} with {fan.flows}"
         for fan in study.fans
         if fan.sender_cpu.size
     ]
     if "cpu" not in tried and used:
-        yield f"The shared node used {listed(used)}."
+        yield f"Of one processor the shared node used {listed(used)}."
 
 
 def figures(study: FanOut) -> dict[str, Exhibit]:

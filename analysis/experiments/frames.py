@@ -21,7 +21,10 @@ from analysis.wording import between, fixed, listed, paragraphs, percent
 
 WAYS = {"forward": "", "reverse": "_reverse"}  # a way's ending of the readings' names
 # What happens to larger frames on their way.
-FAULTS = {"silent": "lost without an error", "router": "reported by a router"}
+FAULTS = {
+    "silent": "A switch drops a larger frame in silence",
+    "router": "A router reports it (ICMP)",
+}
 NO_INTERVAL = (None, None)
 
 
@@ -149,9 +152,11 @@ def _of_sizes(study: PacketSizes) -> Iterator[str]:
     basis = resting_on(study.dataset, control.blocks, interval)
     pair = f"as large a share of datagrams as the {reference}"
     if control.kind == "holds":
+        least = float(study.points.delivered.min())
+        both = f"both deliver {'all' if least == 1 else f'at least {percent(least)}'} that is sent"
         yield (
-            f"**The {compared} delivers {pair}, at all {len(sizes)} frame sizes**. The lowest ratio of both shares is "
-            f"{fixed(control.ratio, 3)} ({basis}). A loss of {percent(control.margin, 0)} would have counted."
+            f"**The {compared} delivers {pair}, at all {len(sizes)} frame sizes**: {both}. "
+            f"The lowest ratio of their shares is {fixed(control.ratio, 3)} ({basis})."
         )
     elif control.kind == "violated":
         yield f"**The {compared} does not deliver {pair}**. At {worst} bytes their ratio is {fixed(control.ratio, 3)} ({basis})."
@@ -160,9 +165,9 @@ def _of_sizes(study: PacketSizes) -> Iterator[str]:
     at = study.points.sel(path=study.compared, frame_bytes=[sizes[0], sizes[-1]])
     few, many = map(known, mean_over(at.sent, "block", "rate") / at.limit)
     if few is not None and many is not None:
-        yield f"The sender offers it {percent(few, 0)} of the wire's packet rate at {sizes[0]} bytes and {percent(many, 0)} at {sizes[-1]} bytes."
+        yield f"But the sender offers it {percent(few, 0)} of the wire's packet rate at {sizes[0]} bytes and {percent(many, 0)} at {sizes[-1]} bytes."
         if few < 1 - control.margin:
-            yield "Small frames do not load it fully: a switch that blocks under full load only would pass here."
+            yield "Small frames do not load it fully: a switch that blocks under full load only would pass."
 
 
 def _of_limits(study: Frames) -> Iterator[str]:
@@ -171,19 +176,18 @@ def _of_limits(study: Frames) -> Iterator[str]:
         yield "**The largest frame of no path is known**: no search ended."
         return
     yield (
-        f"**The search for the largest frame ends exactly at the limit that was set in {table.exact.sum()} of "
+        f"**The search for the largest frame finds the limit that was set in {table.exact.sum()} of "
         f"{table.frame.notnull().sum()} cases**: each path, both ways, idle and under load "
         f"({resting_on(study.dataset, table.blocks.max())})."
     )
     differs = table[~table.exact].path.unique()
     if len(differs):
         yield f"It ends elsewhere, or differs between blocks, on: {listed([names[path] for path in differs])}."
-    for fault, words in FAULTS.items():
-        paths = table[table.fault.str.contains(fault)].path.unique()
-        if len(paths):
-            yield f"Larger frames are {words} on: {listed([names[path] for path in paths])}."
     limit = published.nemo()["frame_limit"]["smc_8505t"]["frame"]["value"]
-    yield f"The source's switches carried frames of {limit} bytes [@nemo]."
+    for fault, words in FAULTS.items():
+        if table.fault.str.contains(fault).any():
+            yield f"{words}."
+    yield f"Nemo's switches carried frames of {limit} bytes [@nemo]."
 
 
 def findings(study: Frames) -> Iterator[Finding]:
@@ -195,7 +199,7 @@ def findings(study: Frames) -> Iterator[Finding]:
     count, exact = int(table.frame.notnull().sum()), int(table.exact.sum())
     yield of_estimate(
         source,
-        "The search finds the largest frame of a path",
+        "The search finds the largest frame that was set on a path",
         "share",
         "1",
         exact / count if count else None,
@@ -218,7 +222,7 @@ def findings(study: Frames) -> Iterator[Finding]:
 
 def _findings_of_sizes(study: PacketSizes) -> Iterator[Finding]:
     source, names = origin("frames", study.dataset), short_names(study.dataset)
-    pair = f"The {names[study.compared]} delivers what the {names[study.reference]} delivers"
+    pair = f"Share of datagrams delivered: {names[study.compared]} over {names[study.reference]}"
     yield replace(of_control(source, pair, study.blocking[study.worst]), primary=True)
     for size, control in study.blocking.items():
         yield of_control(source, f"{pair}, frames of {size} B", control)

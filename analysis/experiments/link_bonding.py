@@ -188,14 +188,16 @@ def findings(study: LinkBonding) -> Iterator[Finding]:
         each = f": {way.name} a node"
         for nodes in way.gains.nodes.values.tolist():
             is_best = way is best and nodes == hpl.most
-            picked = f" (best of {counted(len(hpl.ways), 'way')})" if is_best else each
+            picked = f" (best of {counted(len(hpl.ways), 'way')} to use it)" if is_best else each
             statement = f"A second link speeds up HPL on {counted(nodes, 'node')}{picked}"
             gain, *ends = way.gain(nodes)
             further = {"answer": above(ends, 0), "primary": is_best}
             further["n"] = int(way.gains.blocks.sel(nodes=nodes))
             yield of_estimate(source, statement, "gain", "1", gain, ends, T_INTERVAL, **further)
         if way.growth is not None:
-            statement = f"One link loses rate against two from {hpl.fewest} to {hpl.most} nodes"
+            statement = (
+                f"HPL over one link falls behind HPL over two from {hpl.fewest} to {hpl.most} nodes"
+            )
             primary = way is best
             yield of_fall(
                 source, statement + ("" if primary else each), way.growth, primary=primary
@@ -208,7 +210,7 @@ def findings(study: LinkBonding) -> Iterator[Finding]:
             links.sel(aggregation=way, streams=streams),
             counted(streams, "TCP connection"),
         )
-        statement = f"The number of links that {connections} can fill: {NAMES[way]}"
+        statement = f"{connections} can fill this many links: {NAMES[way]}"
         ends, n = (float(at.low), float(at.high)), int(at.blocks)
         yield of_estimate(source, statement, "links", "1", float(at["mean"]), ends, T_INTERVAL, n=n)
 
@@ -241,14 +243,14 @@ def _of_gains(hpl: Hpl) -> Iterator[str]:
     basis = resting_on(hpl.dataset, blocks, f"95 % t interval {percent_range(ends)}")
     yield (
         f"**A second link {'gives' if gain > 0 else 'costs'} HPL {percent(abs(gain))} on {where} by {best.name} a node** "
-        f"({basis}). This is the largest of {counted(count, 'gain')}, picked after the run."
+        f"({basis}). This is the largest of {counted(count, 'gain')}, picked after the run, and so may be somewhat too large."
     )
     if answer == "yes":
         yield _growth(hpl, best)
         waits = percent_range([communication(end) for end in ends])
         yield (
-            "The rate does not double, because only the time that HPL waits for the network can shrink. If two links halve that "
-            f"waiting time, it is {percent(communication(gain))} ({waits}) of the time over one link."
+            "Only the time that HPL waits for its network can shrink. If a second link halves it, HPL waits "
+            f"{percent(communication(gain))} of the time over one link ({waits})."
         )
 
 
@@ -268,12 +270,11 @@ def _growth(hpl: Hpl, way: Way) -> str:
     if growth.answer not in GROWTH:
         return "Whether it changes with the number of nodes is open."
     start = f"{percent(way.gain(hpl.fewest)[0])} on {counted(hpl.fewest, 'node')}"
-    # The rise of a gain from the fall of one link against two.
-    rise = percent_range([1 / (1 - fall) - 1 for fall in growth.interval])
-    return (
-        f"It {GROWTH[growth.answer]} with the nodes, from {start} "
-        f"({percent(growth.confidence, 0)} interval of the rise {rise})."
-    )
+    text = f"It {GROWTH[growth.answer]} with the nodes, from {start}"
+    if growth.fall <= 0:
+        return f"{text}."
+    ends = f"{percent(growth.confidence, 0)} interval {percent_range(growth.interval)}"
+    return f"{text}: HPL over one link falls behind HPL over two by another {percent(growth.fall)} ({ends})."
 
 
 def _on_one_node(hpl: Hpl) -> str:
@@ -283,20 +284,21 @@ def _on_one_node(hpl: Hpl) -> str:
         return ""
     most = max(abs(control.ratio - 1) for control in controls)
     failed = sum(control.kind == "violated" for control in controls)
-    beyond = f", {failed} of {len(controls)} of them beyond margin and chance" if failed else ""
+    beyond = f", {failed} of {len(controls)} ways beyond margin and chance" if failed else ""
     return (
-        f"One node uses no link, and yet two links differ there from one by up to {percent(most)}{beyond}. "
-        "So a smaller gain on more nodes may come from the machine."
+        f"On one node, which uses no link, two links differ from one by up to {percent(most)}{beyond}. "
+        "So smaller gains mean nothing."
     )
 
 
 def _of_blog(hpl: Hpl) -> Iterator[str]:
-    """What could explain the gain that the blog printed on the fewest nodes, of a single pair of runs."""
+    """What could explain the gain that the blog printed on the fewest nodes, of a single pair of runs, and whether its
+    others are reached."""
     printed = published_gains()
     if hpl.fewest not in printed.index:
         return
     each = " and ".join(f"{percent(gain)} on {counted(n, 'node')}" for n, gain in printed.items())
-    yield f"A blog printed gains of {each}, of one pair of runs each [@bonding]."
+    yield f"The bonding blog printed gains of {each}, of one pair of runs each [@bonding]."
     gain, judged, means, pairs = percent(printed[hpl.fewest]), 0, [], []
     ratio = 1 + printed[hpl.fewest]
     for way in hpl.ways:
@@ -313,7 +315,12 @@ def _of_blog(hpl: Hpl) -> Iterator[str]:
     elif judged:
         yield f"No hash that was tried has a mean gain of {gain} on {hpl.fewest} nodes."
     if pairs:
-        yield f"A single pair of runs may reach it by {' or '.join(pairs)}."
+        yield f"A single pair of runs may reach {gain} by {' or '.join(pairs)}."
+    for nodes in printed.index.drop(hpl.fewest):
+        best = max(np.nan_to_num([way.gain(nodes)[0] for way in hpl.ways], nan=-np.inf))
+        if np.isfinite(best):
+            verb = "reach" if best >= printed[nodes] else "do not reach"
+            yield f"The ways here {verb} its {percent(printed[nodes])} on {counted(nodes, 'node')}: they give at most {percent(best)}."
 
 
 def _of_micro(study: Micro) -> str:
@@ -325,10 +332,10 @@ def _of_micro(study: Micro) -> str:
     fewest, most = ends.streams.values.tolist()
     few, many = ([fixed(float(n), 2) for n in ends.isel(streams=at)] for at in (0, -1))
     names = [NAMES[way] for way in ends.aggregation.values]
-    filled = listed([f"{links} links by {name}" for links, name in zip(few, names)])
+    filled = listed([f"{links} by {name}" for links, name in zip(few, names)])
     return (
-        f"Between two nodes, {counted(fewest, 'TCP connection')} {'fills' if fewest == 1 else 'fill'} {filled}. With {most} "
-        f"connections they fill {listed(many)} links ({resting_on(study.dataset, study.points.sizes['block'])})."
+        f"Between two nodes, {counted(fewest, 'TCP connection')} {'carries' if fewest == 1 else 'carry'} this many links' rate: "
+        f"{filled}; {most} connections: {listed(many)} ({resting_on(study.dataset, study.points.sizes['block'])})."
     )
 
 
@@ -341,8 +348,9 @@ def figures(study: LinkBonding) -> dict[str, Exhibit]:
         "HPL's gain from a second link, against one link in the same block",
         Basis(evidence_of(hpl.dataset), hpl.points.sizes["block"], "95 % t intervals"),
         "Gain over one link over nodes, a panel for each number of processes a node, a series for each way",
-        "Small marks are single blocks. Open marks and bars are geometric means with their intervals, which may end "
-        "outside of the axes. Crosses are a blog's single runs (published). How many processes a node it ran is not known.",
+        "Small marks are single blocks. Open marks and bars are geometric means with their intervals, which may end outside of "
+        "the axes. Both are moved sideways. Crosses are the bonding blog's single runs (published), the same in both panels: its "
+        "processes a node are not known.",
         rests_on=FIGURES["link_bonding"],
     )
     return {"gains": exhibit}
@@ -359,15 +367,14 @@ def gains_over_nodes(hpl: Hpl) -> Figure:
             axes.axhline(0, color=style.INK, linewidth=0.8)
             for rank, way in enumerate(ways):
                 name, look = way.aggregation, style.look(way.aggregation)
-                places = drawing.beside(way.gains.nodes.values, rank, len(ways) + 1)
+                places = drawing.beside(way.gains.nodes.values, rank, len(ways))
                 gains = 100 * np.expm1(way.log_gain)
                 drawing.runs(axes, name, places * 2**-APART, gains, "_")
                 axes.plot([], [], look.marker, color=look.color, mfc="white", label=NAMES[name])
                 ends = (100 * way.gains[end].values for end in ("gain", "low", "high"))
                 drawing.interval(axes, name, places * 2**APART, *ends)
-            places = drawing.beside(blog.index.values, len(ways), len(ways) + 1)
-            cross = {"color": style.INK, "markersize": 6, "label": "published (blog)"}
-            axes.plot(places, 100 * blog.values, style.PUBLISHED_MARKER, **cross)
+            cross = {"color": style.INK, "markersize": 6, "label": "bonding blog (published)"}
+            axes.plot(blog.index.values, 100 * blog.values, style.PUBLISHED_MARKER, **cross)
             axes.set_title(f"{_processes(ranks)} a node", loc="left")
             axes.set_ylabel("gain over one link [%]")
         # By the blocks: intervals of two or three of them may be wider than all gains together.

@@ -1,7 +1,7 @@
 """TCP over long paths: which socket buffer fills them, does the congestion control matter, and is goodput the same again?"""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from analysis import capacity, drawing, style
 from analysis.attributes import interconnects, settings, short_names
 from analysis.derive import over_factors
-from analysis.exhibit import Basis, Exhibit
+from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import (
     T_INTERVAL,
     Finding,
@@ -37,14 +37,16 @@ from analysis.wording import (
     byte_size,
     counted,
     fixed,
+    listed,
     paragraphs,
     percent,
     percent_range,
 )
 
+MBIT = 1e6  # bit/s
 # The campaigns, and the files of data/, that each figure rests on.
 FIGURES = {"long_path": ("long_path",)}
-MAIN_PATH = "long_5ms"  # the path of the summary and of a quick run
+PLANNED = "long_5ms", "forward"  # path and direction of the summary and of a quick run
 MCKAY = "95 % modified McKay interval over the transfers"
 PLACE = ("path", "congestion_control", "direction")
 
@@ -182,20 +184,22 @@ def _contrasts(points: xr.Dataset, design: designs.Design) -> dict[tuple[str, st
 def findings(study: LongPath) -> Iterator[Finding]:
     """The buffer that fills each path, each congestion control against the design's, and each variation, as data.
 
-    Planned for are those on the design's own path, on the way there.
+    Planned for are the buffer of the design's own path, on the way there, and whether its goodput is the same again.
     """
     source, names = origin("long_path", study.dataset), short_names(study.dataset)
-    planned = MAIN_PATH, "forward"
     for curve in study.curves:
         statement = f"TCP fills path {names[curve.path]} from this buffer on: {curve.direction}, {curve.congestion_control}"
         place, (buffer, *ends) = (curve.path, curve.direction), curve.knee
-        is_planned = place == planned and curve.congestion_control == study.control
-        further = {"n": curve.model.blocks, "reason": curve.model.reason, "primary": is_planned}
+        further = {
+            "n": curve.model.blocks,
+            "answer": "found" if curve.model.follows else "",
+            "reason": curve.model.reason,
+            "primary": place == PLANNED and curve.congestion_control == study.control,
+        }
         yield of_estimate(source, statement, "buffer", "B", buffer, ends, T_INTERVAL, **further)
     for (control, path, direction), agreement in study.contrasts.items():
         statement = f"TCP is as fast with {control} as {study.control}: {names[path]}, {direction}"
-        found = of_control(source, statement, agreement)
-        yield replace(found, primary=(path, direction) == planned)
+        yield of_control(source, statement, agreement)
     if study.repeats is None:
         return
     source = origin("long_path", study.repeats.dataset)
@@ -203,7 +207,7 @@ def findings(study: LongPath) -> Iterator[Finding]:
         judged, control = series.judged, series.congestion_control
         yield of_estimate(
             source,
-            f"TCP repeats its goodput: {names[series.path]}, {series.direction}, {control}",
+            f"TCP repeats its goodput without other traffic: path {names[series.path]}, {series.direction}, {control}",
             "coefficient of variation",
             "1",
             judged.sample.variation,
@@ -235,18 +239,21 @@ def _of_buffers(study: LongPath) -> Iterator[str]:
         yield f"**From which buffer on TCP fills these paths cannot be said** ({basis}): {reason}"
         return
     ratios = [curve.knee[0] / curve.product for curve in quoted]
-    best = min(quoted, key=lambda curve: np.nan_to_num(curve.knee[2] / curve.knee[1], nan=np.inf))
-    buffer, low, high = best.knee
+    planned = [curve for curve in quoted if (curve.path, curve.direction) == PLANNED]
+    shown = (planned or quoted)[0]
+    buffer, low, high = shown.knee
     interval = "" if np.isnan(low) else f" (95 % t interval {byte_range((low, high))})"
-    yield f"**TCP needs a socket buffer of {fixed(np.median(ratios), 2)} times rate × round trip to fill these paths** ({basis})."
+    yield f"**TCP fills these paths from a socket buffer of {fixed(np.median(ratios), 2)} times rate × round trip on** ({basis})."
     if len(ratios) > 1:
         yield (
-            f"That is the median of {len(ratios)} combinations of path, direction and congestion control. They range from "
+            f"That is the median of {len(ratios)} combinations of path, direction and congestion control, from "
             f"{between((min(ratios), max(ratios)), 2)}."
         )
+    if np.median(ratios) < 1:
+        yield "Less than 1 is enough where Linux grants more buffer than is asked for."
     yield (
-        f'The path "{short_names(study.dataset)[best.path]}", {best.direction} with {best.congestion_control}, is full from '
-        f"{byte_size(buffer)} on{interval}. Its rate × round trip is {byte_size(best.product)}."
+        f'The path "{short_names(study.dataset)[shown.path]}", {shown.direction} with {shown.congestion_control}, is full from '
+        f"{byte_size(buffer)} on{interval}. Its rate × round trip is {byte_size(shown.product)}."
     )
     if others := len(study.curves) - len(quoted):
         yield f"The other {others} have no estimate: the model misses the data or has too few buffers."
@@ -263,7 +270,7 @@ def _of_control(study: LongPath, control: str) -> str:
     ends = f" (90 % interval {between(furthest.interval, 3)})" if furthest.interval else ""
     return (
         f"**With {control} TCP reaches the same goodput as with {study.control} on {same} of {len(compared)} paths and "
-        f"directions** (buffer {byte_size(study.largest_window)}, margin {percent(furthest.margin, 0)}). "
+        f"directions**, with a buffer of {byte_size(study.largest_window)} and within {percent(furthest.margin, 0)}. "
         f"The ratio furthest from 1 is {fixed(furthest.ratio, 3)}{ends}."
     )
 
@@ -272,12 +279,14 @@ def _of_repeats(study: Repeats) -> Iterator[str]:
     """How many series are reproducible, the largest variation and the slowest transfer."""
     kinds = [series.judged.kind for series in study.series]
     again, differs = kinds.count("reproducible"), kinds.count("not reproducible")
-    series = f"{len(study.series)} combinations of path, direction and congestion control"
+    names = short_names(study.dataset)
+    on = listed([names[path] for path in dict.fromkeys(one.path for one in study.series)])
+    series = (
+        f'{len(study.series)} combinations of direction and congestion control on the path "{on}"'
+    )
     transfers = max(one.judged.sample.n + one.judged.sample.missing for one in study.series)
     buffer = f"buffer {byte_size(settings(study.dataset)['window_bytes'])}"
-    basis = (
-        f"{buffer}, {counted(transfers, 'transfer')} each, {evidence_of(study.dataset)} evidence"
-    )
+    basis = f"no other traffic, {buffer}, {counted(transfers, 'transfer')} each, {evidence_of(study.dataset)} evidence"
     if again:
         others = f", and not for {differs}" if differs else ""
         yield f"**The same transfer gives the same goodput again** for {again} of {series}{others} ({basis})."
@@ -305,40 +314,48 @@ def figures(study: LongPath) -> dict[str, Exhibit]:
         "long_path": Exhibit(
             "long_path",
             goodput_over_buffer(study),
-            "TCP's goodput over the socket buffer, both as shares of what the path allows",
+            f"TCP's goodput over the socket buffer, both as shares of what the path allows: {study.control}, forward",
             Basis(evidence_of(study.dataset), study.blocks, "every run is drawn"),
-            "Goodput as a share of the wire limit over the socket buffer as a multiple of rate times round trip, a panel "
-            "for each direction and congestion control",
-            "Marks are single runs. The grey line is theory: one buffer in each round trip, up to the wire limit. A path is "
-            "named by its delay one way.",
+            "Goodput as a share of the wire limit over the socket buffer as a multiple of rate times round trip",
+            "The grey line is theory: one buffer in each round trip, up to the wire limit. The way back and other congestion "
+            "controls look alike.",
             rests_on=FIGURES["long_path"],
         )
     }
 
 
 def goodput_over_buffer(study: LongPath) -> Figure:
-    """Goodput / wire limit [%] over buffer / product [1]: a column a direction, a row a congestion control."""
+    """Goodput / wire limit [%] over buffer / product [1], a series a path: forward, with the design's congestion control."""
     names = short_names(study.dataset)
-    controls = study.points.congestion_control.values.tolist()
-    directions = study.points.direction.values.tolist()
-    shape = len(controls), len(directions)
     with style.styled():
-        figure = Figure(figsize=(style.WIDTH, 1.4 + 1.9 * len(controls)))
-        grid = figure.subplots(*shape, squeeze=False, sharex=True, sharey=True)
+        figure, axes = drawing.new_figure(3.2)
         for curve in study.curves:
-            axes = grid[controls.index(curve.congestion_control), directions.index(curve.direction)]
-            buffers = curve.goodput.window_bytes.values / curve.product
-            shares = 100 * curve.goodput / curve.wire_limit
-            drawing.runs(axes, curve.path, buffers, shares, names[curve.path])
-            axes.set_title(f"{curve.congestion_control}, {curve.direction}")
-        for axes in grid.ravel():
-            _theory(axes)
-        for axes in grid[-1]:
-            axes.set_xlabel("buffer / (rate × round trip) [1]")
-        for axes in grid[:, 0]:
-            axes.set_ylabel("goodput /\nwire limit [%]")
-        drawing.legend_below(figure, grid.ravel(), 3)
+            if (curve.congestion_control, curve.direction) == (study.control, PLANNED[1]):
+                buffers = curve.goodput.window_bytes.values / curve.product
+                shares = 100 * curve.goodput / curve.wire_limit
+                drawing.runs(axes, curve.path, buffers, shares, names[curve.path])
+        _theory(axes)
+        axes.set_xlabel("buffer / (rate × round trip) [1]")
+        axes.set_ylabel("goodput / wire limit [%]")
+        drawing.legend_below(figure, axes, 3)
         return figure
+
+
+def paths_table(study: LongPath) -> Table:
+    """What was set on each path: rates, round trip, and the buffer that theory asks for on the way there."""
+    rows, names, given = [], short_names(study.dataset), settings(study.dataset)
+    for path, described in interconnects(study.dataset).items():
+        if path not in study.points.path:
+            continue
+        ends = given["sender"], given["receiver"]
+        there, back = capacity.way(described, *ends), capacity.way(described, *ends[::-1])
+        rates = dict.fromkeys(f"{way.rate / MBIT:g}" for way in (there, back))
+        product = bandwidth_delay.knee(wire_limit(there.rate, described["mtu"]), there.round_trip)
+        row = names[path], " and ".join(rates), f"{1e3 * there.round_trip:g}", byte_size(product)
+        rows.append(row)
+    columns = ("Path", "Rate [Mbit/s]", "Round trip [ms]", "Rate × round trip")
+    caption = "What was set on each path; two rates are forward and reverse."
+    return Table("long-path-paths", columns, "lrrr", rows, caption)
 
 
 def _theory(axes: Axes) -> None:

@@ -11,12 +11,12 @@ from analysis import drawing, style
 from analysis.attributes import interconnects, short_names
 from analysis.derive import over_factors
 from analysis.exhibit import Basis, Exhibit
-from analysis.findings import Finding, change, evidence_of, of_fall, origin, resting_on
+from analysis.findings import Finding, evidence_of, of_fall, origin, resting_on
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import rates
 from analysis.statistics.judgement import FALLS_OFF, FLAT, Judgement, judge
 from analysis.wire import wire_limit
-from analysis.wording import counted, percent_range
+from analysis.wording import counted, number, percent, percent_range
 
 GBIT = 1e9
 # The campaigns that each figure rests on.
@@ -70,23 +70,25 @@ def analyse(parallel_streams: xr.Dataset) -> Streams:
 
 def finding(study: Streams) -> str:
     """What becomes of each network's goodput with many streams, in plain English (Markdown)."""
-    few, many = study.ends
     sentences = [
-        _of_network(short_names(study.dataset)[name], fall, few, many)
-        for name, fall in study.falls.items()
-        if name in study.limits
+        _of_network(study, name, fall) for name, fall in study.falls.items() if name in study.limits
     ]
     return f"{' '.join(sentences)} ({resting_on(study.dataset, study.goodput.sizes['block'])})"
 
 
-def _of_network(name: str, fall: Judgement, few: int, many: int) -> str:
-    if fall.fall is None:
+def _of_network(study: Streams, network: str, fall: Judgement) -> str:
+    name, (few, many) = short_names(study.dataset)[network], study.ends
+    if fall.fall is None or fall.interval is None:
         return f"**Whether {name} falls off with streams cannot be said**: no block has both ends."
     if fall.answer not in (FALLS_OFF, FLAT):
         return f"**Whether {name} falls off with streams is open.**"
     verb = "falls off" if fall.answer == FALLS_OFF else "stays flat"
-    interval = f"{100 * fall.confidence:g} % interval of the fall {percent_range(fall.interval)}"
-    return f"**{name} {verb}** from {counted(few, 'stream')} to {many}: the sum of all streams {change(fall.fall)} ({interval})."
+    sums = study.means["mean"].sel(interconnect=network, streams=[few, many]).values / GBIT
+    ends = percent_range((-fall.interval[1], -fall.interval[0]), 2)
+    return (
+        f"**{name} {verb}** from {counted(few, 'stream')} to {many}: the sum of all goes from {number(sums[0])} to "
+        f"{number(sums[1])} Gbit/s, a change of {percent(-fall.fall, 2)} ({100 * fall.confidence:g} % interval {ends})."
+    )
 
 
 def findings(study: Streams) -> Iterator[Finding]:
@@ -94,7 +96,7 @@ def findings(study: Streams) -> Iterator[Finding]:
     source, names = origin("parallel_streams", study.dataset), short_names(study.dataset)
     few, many = study.ends
     for name, fall in study.falls.items():
-        statement = f"{names[name]} carries less with {many} TCP streams than with {few}"
+        statement = f"TCP's fall from {few} stream to {many} on {names[name]}, all streams together"
         yield of_fall(source, statement, fall, primary=name in study.limits)
 
 
@@ -104,32 +106,28 @@ def figures(study: Streams) -> dict[str, Exhibit]:
         "parallel_streams": Exhibit(
             "parallel_streams",
             goodput_over_streams(study),
-            "The sum of parallel TCP streams between two nodes",
+            "The sum of parallel TCP streams between two nodes, as a share of what the wire can carry",
             Basis(evidence_of(study.dataset), study.goodput.sizes["block"], "95 % t intervals"),
-            "Goodput over the number of streams on a logarithmic scale, a series for each network, with wire limits",
-            "Small marks are single runs, open marks harmonic means. Lines are the wire limits. The control has no "
-            "limit: what it carries is what the machine can pass.",
+            "Share of the wire limit over the number of streams, a series for each network with a rate limit",
+            "Small marks are single runs, open marks harmonic means.",
             rests_on=FIGURES["parallel_streams"],
         )
     }
 
 
 def goodput_over_streams(study: Streams) -> Figure:
-    """Goodput [Gbit/s] over streams, both logarithmic."""
+    """Goodput / wire limit [%] over streams."""
     names, streams = short_names(study.dataset), study.goodput.streams.values
     with style.styled():
-        figure, axes = drawing.new_figure(3.2)
-        for name in study.goodput.interconnect.values.tolist():
-            runs = study.goodput.sel(interconnect=name).transpose("block", ...) / GBIT
-            drawing.runs(axes, name, streams, runs, names[name])
-            at = study.means.sel(interconnect=name) / GBIT
-            drawing.interval(axes, name, streams, at["mean"].values, at.low.values, at.high.values)
-            if name in study.limits:
-                limit = study.limits[name] / GBIT
-                axes.axhline(limit, color=style.look(name).color, linewidth=0.8, zorder=0)
+        figure, axes = drawing.new_figure(2.3)
+        for rank, (name, limit) in enumerate(study.limits.items()):
+            places = drawing.beside(streams, rank, len(study.limits), 0.3)
+            runs = 100 * study.goodput.sel(interconnect=name).transpose("block", ...) / limit
+            drawing.runs(axes, name, places, runs, names[name])
+            at = 100 * study.means.sel(interconnect=name) / limit
+            drawing.interval(axes, name, places, at["mean"].values, at.low.values, at.high.values)
         drawing.doubling_axis(axes, streams, "streams")
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.set_ylabel("sum of all streams [Gbit/s]")
+        axes.set_ylim(0, 110)
+        axes.set_ylabel("sum of all streams /\nwire limit [%]")
         drawing.legend_below(figure, axes, 3)
         return figure

@@ -24,6 +24,7 @@ from analysis.wording import (
     UNKNOWN,
     counted,
     exact,
+    fixed,
     number,
     paragraphs,
     percent,
@@ -37,6 +38,7 @@ PRICE_SEED, MODEL_SEED = 20261208, 20261209
 ENDS = (0.025, 0.975)  # of the 95 % ranges of draws
 YEARS = "2005 to 2009"  # of data/prices.toml
 FIGURES = {"payoff": ("hpl_paper", "hpl_sensitivity", "hpl_beyond", "prices.toml")}
+SURE = 0.95  # of the draws; fewer make an answer likely
 APART = 1.7  # ticks lie at least this factor of nodes apart
 
 
@@ -78,6 +80,14 @@ class Payoff:
     def nodes(self) -> list[int]:
         """The node counts, ascending."""
         return self.gain.nodes.values.tolist()
+
+    @property
+    def answer(self) -> str:
+        """Whether the faster network pays from some node count on, by the draws."""
+        first = float(self.from_nodes.value)
+        if np.isinf(first):
+            return "no"
+        return "yes" if float(self.chance.sel(nodes=slice(first, None)).min()) >= SURE else "likely"
 
     @property
     def slow(self) -> str:
@@ -147,7 +157,9 @@ def log_shifts(
     simulated = effects(sensitivity)
     places = np.log2(nodes.clip(simulated.nodes.values.min(), simulated.nodes.values.max()))
     in_doublings = simulated.assign_coords(nodes=np.log2(simulated.nodes))
-    at_nodes = in_doublings.interp(nodes=places).assign_coords(nodes=nodes)
+    single = in_doublings.sizes["nodes"] == 1
+    at_places = in_doublings.sel(nodes=places) if single else in_doublings.interp(nodes=places)
+    at_nodes = at_places.assign_coords(nodes=nodes)
     described, networks = testbed(sensitivity.dataset), at_nodes.interconnect.values.tolist()
     shifts: dict[str, xr.DataArray] = dict.fromkeys(networks, 0)
     for parameter in at_nodes.parameter.values.tolist():
@@ -219,34 +231,34 @@ def finding(study: Payoff) -> str:
     """Where the faster network gives cheaper HPL, in plain English (Markdown)."""
     first, low, high = (float(study.from_nodes[end]) for end in ("value", "low", "high"))
     slow, fast, most = study.slow, study.fast, study.nodes[-1]
+    gives = "likely gives" if study.answer == "likely" else "gives"
     if np.isinf(first):
         answer = (
             f"{slow} gives cheaper HPL than {fast} up to {counted(most, 'node')}, the largest case"
         )
     elif first == study.nodes[0]:
         answer = (
-            f"{fast} gives cheaper HPL than {slow} already on {_count(first)}, the smallest case"
+            f"{fast} {gives} cheaper HPL than {slow} already on {_count(first)}, the smallest case"
         )
     else:
-        answer = f"{fast} gives cheaper HPL than {slow} from {_count(first)} on"
+        answer = f"{fast} {gives} cheaper HPL than {slow} from {_count(first)} on"
     lasting = [n for n in study.nodes if n >= first] or study.nodes
     gains, premium = 100 * study.gain.value.sel(nodes=lasting), study.premium
     gain_ends = dict.fromkeys(number(float(end)) for end in (gains.min(), gains.max()))
     is_range = premium.low < premium.high
     within = f" ({percent_range((float(premium.low), float(premium.high)))})" if is_range else ""
-    cheaper = float(study.chance[-1])
+    chances = study.chance.sel(nodes=lasting)
+    ends = dict.fromkeys(fixed(100 * float(end), 0) for end in (chances.min(), chances.max()))
     assumed = sum(price.source.startswith("assumed") for price in study.prices)
     words = [
-        f"**{answer}, at prices of {YEARS} ({assumed} of {len(study.prices)} assumed)** "
-        f"({counted(DRAWS, 'draw')}, simulated evidence).",
+        f"**{answer}, at prices of {YEARS} ({assumed} of {len(study.prices)} assumed)**: on {lasting[0]} to {most} nodes it is "
+        f"cheaper in {' to '.join(ends)} % of {counted(DRAWS, 'draw')} (simulated evidence).",
         "" if low == high else f"The 95 % range is {_count(low)} to {_count(high)}.",
-        f"A node costs {percent(float(premium.value))} more with {fast}{within}.",
-        f"HPL gains {' to '.join(gain_ends)} % on {lasting[0]} to {most} nodes.",
-        f"On {counted(most, 'node')} {fast} is cheaper in {percent(cheaper, 0)} of the draws.",
+        f"A node costs {percent(float(premium.value))} more with {fast}{within}. HPL's rate is {' to '.join(gain_ends)} % higher.",
     ]
     if is_range and study.price_share > 0.5:
         words.append(
-            f"The prices make {percent(study.price_share, 0)} of that uncertainty. Better prices would tell more than a better model."
+            f"The prices make {percent(study.price_share, 0)} of that uncertainty: better prices would tell more than a better model."
         )
     elif is_range:
         words.append(f"The model makes {percent(1 - study.price_share, 0)} of that uncertainty.")
@@ -274,7 +286,7 @@ def findings(study: Payoff) -> Iterator[Finding]:
         PERCENTILE,
         n=DRAWS,
         n_of="draw",
-        answer="yes" if np.isfinite(value) else "no",
+        answer=study.answer,
         primary=True,
     )
 
@@ -289,8 +301,8 @@ def figures(study: Payoff) -> dict[str, Exhibit]:
             "where the gain is higher. Below: the share of the draws in which it pays",
             Basis("simulated", DRAWS, "95 % ranges of the draws", "draw"),
             "The faster network's gain in HPL beside its price, and the chance that it pays, over nodes",
-            "The bars are the range of the gain. The grey band is the range of the price. A draw gives each uncertain number a "
-            "value within its range. The listed value is the likeliest (triangular distribution).",
+            "The bars are the range of the gain, the grey band is that of the price. A draw gives each uncertain number a value "
+            "within its range, the listed one most likely (triangular distribution).",
             rests_on=FIGURES["payoff"],
         )
     }

@@ -18,14 +18,13 @@ from analysis.findings import (
     Finding,
     above,
     evidence_of,
-    known,
     of_estimate,
     origin,
     resting_on,
 )
 from analysis.fitting.block_fit import Attempt, attempt
 from analysis.statistics.intervals import average, rates, ratios
-from analysis.tcp import ENDS, HOST_BOUND, LINK_BOUND, SHAPER, points, stamps
+from analysis.tcp import ENDS, FULL, HOST_BOUND, LINK_BOUND, SHAPER, points, stamps
 from analysis.wire import tcp_payload
 from analysis.wording import counted, number, paragraphs, percent, percent_range
 
@@ -34,8 +33,8 @@ FIGURES = {"tcp_mtu": ("tcp_mtu", "published/nemo.toml", "published/nemo_netperf
 OPENS = {"tcp_cost": {"y": "cpu_time"}}
 COST_MODEL = models.find("cpu_cost")
 GIGA = 1e9
-SIDESTEP = 0.14  # of a doubling of the MTU, between two marks
-OUTSIDE = 0.2  # the same, between two published marks
+SIDESTEP = 0.12  # of a doubling of the MTU, between two marks
+OUTSIDE = 0.17  # the same, between two published marks
 Estimate = tuple[
     float, ...
 ]  # value and both ends of its 95 % t interval over the blocks; NaN: unknown
@@ -165,9 +164,9 @@ def finding(study: TcpMtu) -> str:
     has_both = "both" in study.points.direction
     sentences = [
         _of_ways(study, study.one_way, "One way"),
+        _of_source(study),
         _of_ways(study, ["both"], "Both ways at once") if has_both else "",
         f"**The shaper lets too much pass at {counted(wrong, 'point')}**." if wrong else "",
-        _of_source(study),
         f"Today's shorter run has {study.today['judged_as']} as here." if study.today else "",
     ]
     return paragraphs(sentences, _of_cost(study.cost) if study.cost else ())
@@ -180,23 +179,24 @@ def _of_ways(study: TcpMtu, directions: Sequence[str], ways: str) -> str:
     if not judged.any():
         return f"**{ways}, it cannot be said whether TCP fills the wire**: no path with a rate has a valid run."
     how_many = "all" if full.sum() == judged.sum() else f"{int(full.sum())} of"
-    text = f"**{ways}, TCP fills the wire at {how_many} {int(judged.sum())} points**."
+    rates = ", at the rates that were set" if evidence_of(study.dataset) == "emulated" else ""
+    rates = "" if bound.any() else rates
+    text = f"**{ways}, TCP fills the wire at {how_many} {int(judged.sum())} points{rates}**"
     if bound.any():
         mtus = [str(mtu) for mtu in limited.mtu[bound.any(["path", "direction"])].values]
-        text += f" At {counted(int(bound.sum()), 'point')}, with MTU {' and '.join(mtus)}, the machine is the limit"
+        text += f". At {counted(int(bound.sum()), 'point')}, with MTU {' and '.join(mtus)}, the machine is the limit"
         least = float(study.points.busy.mean("block").where(bound).min())
         processors = host(study.dataset).get("cpus")
         if processors and np.isfinite(least):
             cpus = counted(processors, "processor")
             text += f": at least {number(least)} of its {cpus} were busy"
-        text += "."
+        basis = resting_on(study.dataset, study.points.sizes["block"])
+        return f"{text}. These say nothing of the path ({basis})."
     lowest = _lowest(study, judged)
     ends = float(lowest.low), float(lowest.high)
     interval = f"95 % interval {percent_range(ends)}" if np.isfinite(ends).all() else ""
     basis = resting_on(study.dataset, int(lowest.blocks), interval)
-    return (
-        f"{text} The lowest reaches {percent(float(lowest['mean']))} of the wire limit ({basis})."
-    )
+    return f"{text}: at least {percent(float(lowest['mean']))} of its limit ({basis}). From {percent(FULL, 0)} on it counts as full."
 
 
 def _lowest(study: TcpMtu, chosen: xr.DataArray) -> xr.Dataset:
@@ -212,34 +212,34 @@ def _of_source(study: TcpMtu) -> str:
         return ""
     lowest = one_way.loc[one_way.share.idxmin()]
     device = published.nemo()["device"][lowest.device]
-    text = f"The source's {device} reached {percent(lowest.share)} at MTU {lowest.mtu}, one way (published) [@nemo]"
-    levels = {name: [lowest[name]] for name in ("path", "mtu", "direction")}
-    here = known(study.shares["mean"].reindex(levels).item())
-    return f"{text}. The emulated path like it reaches {percent(here)}." if here else f"{text}."
+    text = (
+        f"{percent(lowest.share)} that Nemo printed for its {device} at MTU {lowest.mtu} [@nemo]."
+    )
+    if evidence_of(study.dataset) == "emulated":
+        return f"This checks the emulation, and cannot repeat the {text}"
+    return f"Beside it stand the {text}"
 
 
 def _of_cost(cost: Cost) -> Iterator[str]:
     """What the largest MTU saves at each end where that is sure, and the packet's part at the sending end."""
     least, largest = cost.mtus
-    sure = [end for end in cost.ends if end.saved[1] > 0]
-    for end in sure:
+    sure = [both for both in zip(cost.ends, printed_savings()) if both[0].saved[1] > 0]
+    for end, printed in sure:
+        low, high = end.saved[1:]
+        agrees = "agree" if low <= printed <= high else "disagree"
         yield (
-            f"At the {end.name} end, MTU {largest} saves {percent(end.saved[0])} of the CPU time that a byte takes at MTU {least} "
-            f"(95 % interval {percent_range(end.saved[1:])}, {counted(end.blocks, 'block')})."
+            f"**At the {end.name} end a byte takes {percent(end.saved[0])} less CPU time at MTU {largest} than at MTU {least}** "
+            f"(95 % interval {percent_range((low, high))}, {counted(end.blocks, 'block')}). Nemo printed {percent(printed)}, which {agrees}s."
         )
-    if sure:
-        sending, receiving = (percent(saved) for saved in printed_savings())
-        yield f"The source's jumbo frames saved {sending} and {receiving} on its cable (published) [@nemo]."
-    else:
+    if not sure:
         reason = cost.ends[0].model.refused
         yield f"What larger frames save of the CPU time is open. {reason}"
     sending = cost.ends[0]
     if sending.model.follows and np.isfinite(sending.packet_part[1]):
         part, *interval = sending.packet_part
         yield (
-            "A model splits that time into a part for each packet and a part for each byte [@chase]. Packets take "
-            f"{percent(part, 0)} of it at the sending end and MTU {least} "
-            f"(95 % interval {percent_range(interval, 0)})."
+            f"At MTU {least} the cost of each packet is {percent(part, 0)} of the sender's time (95 % interval "
+            f"{percent_range(interval, 0)}), and the cost of each byte the rest [@chase]."
         )
 
 
@@ -256,9 +256,10 @@ def findings(study: TcpMtu) -> Iterator[Finding]:
     source, names = origin("tcp_mtu", study.dataset), short_names(study.dataset)
     limited = study.stamps.sel(direction=study.one_way)
     if (limited != "").any():
-        answer = "does not fill it" if (limited == HOST_BOUND).any() else "fills it"
+        answer = "no" if (limited == HOST_BOUND).any() else "yes"
         lowest, further = _lowest(study, limited != ""), {"primary": True, "today": study.today}
-        statement = "TCP fills the wire one way, at its lowest point"
+        links = "links with a set rate" if evidence_of(study.dataset) == "emulated" else "the wire"
+        statement = f"TCP fills {links} one way, also at the lowest point"
         yield _of_share(source, statement, lowest, answer=answer, **further)
     places = ("path", "mtu", "direction")
     shares = study.shares.sel(path=study.paths).stack(point=places)
@@ -281,7 +282,7 @@ def _findings_of_cost(cost: Cost) -> Iterator[Finding]:
     for end in cost.ends:
         yield of_estimate(
             source,
-            f"Packets take most CPU time at MTU {least}, {end.name} end",
+            f"At MTU {least} most CPU time of the {end.name} end goes into packets and not into bytes",
             "share",
             "1",
             end.packet_part[0],
@@ -290,7 +291,7 @@ def _findings_of_cost(cost: Cost) -> Iterator[Finding]:
             n=end.model.blocks,
             answer=above(end.packet_part[1:], 0.5),
             reason=end.model.refused,
-            primary=True,
+            primary=end is cost.ends[0],
         )
         statement = f"A byte takes less CPU time at MTU {largest} than at {least}, {end.name} end"
         values = end.saved[0], end.saved[1:], T_INTERVAL
@@ -303,15 +304,15 @@ def figures(study: TcpMtu) -> dict[str, Exhibit]:
         "tcp_mtu": Exhibit(
             "tcp_mtu",
             goodput_over_mtu(study),
-            "TCP's goodput over the MTU on each path, all ways together",
+            "TCP's goodput over the MTU on each path: one way, back, and the sum of both ways at once",
             Basis(
                 evidence_of(study.dataset),
                 study.points.sizes["block"],
-                "harmonic means with 95 % t intervals",
+                "every run is drawn",
             ),
-            "Goodput over the MTU for each path, with the wire limit and the published points",
-            "Lines are the wire limit, one way and both ways. Small marks are single blocks. Crosses are published values, in the "
-            "colour of their direction.",
+            "Goodput over the MTU for each path, with the wire limit and what Nemo printed",
+            "Lines are the wire limit, one way and both ways. What Nemo printed (published) has the colour of its direction. All "
+            "marks are moved sideways from their MTU, so that none hides another.",
             rests_on=FIGURES["tcp_mtu"],
         )
     }
@@ -335,7 +336,6 @@ def goodput_over_mtu(study: TcpMtu) -> Figure:
                 values = study.points.total.sel(path=path, direction=direction) / GIGA
                 label = "both ways" if direction == "both" else direction
                 drawing.runs(axes, direction, x, values, label)
-                drawing.intervals(axes, direction, x, values, "rate")
             _published(axes, study, path)
             axes.set_title(names[path])
             axes.set_ylim(0, None)

@@ -175,13 +175,11 @@ def finding(study: Top500) -> str:
     are = f"lists of {months} are" if len(study.missing) > 1 else f"list of {months} is"
     checked = [printed for printed in study.aggregates if printed.readings]
     by_id = {one.about["id"]: one for one in study.aggregates}
-    average, lowest, highest = (by_id[f"gige_{name}"] for name in ("average", "lowest", "highest"))
+    average = by_id["gige_average"]
     if not checked:
         return (
-            f"**What the sources print of TOP500 cannot be checked here**: the {are} not in `{FOLDER}`. A blog prints that "
-            f"Gigabit Ethernet's systems of {month_name(average.month)} reach {average.text(average.printed)} of their peak on "
-            f"average, from {lowest.text(lowest.printed)} to {highest.text(highest.printed)} [@bonding]. The lists are not "
-            f"shipped; `{FOLDER}/README.md` says where they come from."
+            f"**What the sources print of TOP500 cannot be checked here** [@bonding; @fortinet]: the {are} not shipped, and "
+            f"`{FOLDER}/README.md` says where they come from."
             + (f"\n\n{plain(' '.join(study.notes))}" if study.notes else "")
         )
     others = [f"{one.about['what']} ({one.family})" for one in checked if not one.agreeing]
@@ -195,13 +193,18 @@ def finding(study: Top500) -> str:
         words.append(f"The printed average is the {' or the '.join(average.agreeing)}.")
     if study.missing:
         words.append(f"Not all can be checked: the {are} not in `{FOLDER}`.")
+    words.append(
+        "A family's efficiency is no effect of its network: systems differ in processors, size and tuning, and their owners chose "
+        "to enter the list."
+    )
     return paragraphs(words, [plain(" ".join(study.notes))])
 
 
 def printed_table(study: Top500) -> Table:
     """What the sources print of the lists, and where these are there the reading that agrees or is nearest."""
-    columns = ("List", "Of", "Printed", "Source", "In the list", "Reading")
-    rows = []
+    columns, align = ("List", "Of", "Printed", "Source", "In the list", "Reading"), "llrlrl"
+    unchecked = all(one.nearest is None for one in study.aggregates)
+    rows: list[tuple[str, ...]] = []
     for one in study.aggregates:
         source = published.sources()[one.about["source"]]["short"]
         printed = (
@@ -210,16 +213,19 @@ def printed_table(study: Top500) -> Table:
             one.text(one.printed),
             source,
         )
-        if one.nearest is None:
+        if unchecked:
+            rows.append(printed)
+        elif one.nearest is None:
             rows.append((*printed, UNKNOWN, UNKNOWN))
         else:
             reading = "; ".join(one.agreeing) or f"none; nearest: {one.nearest}"
             rows.append((*printed, one.text(one.readings[one.nearest]), reading))
-    caption = (
-        "What the sources print of TOP500's lists. An efficiency is Rmax / Rpeak of HPL. The reading gives the printed digits, "
-        "else it is the nearest; a dash: that list is not there"
-    )
-    return Table("list-printed", columns, "llrlrl", rows, caption, BASIS)
+    caption = "What the sources print of TOP500's lists. An efficiency is Rmax / Rpeak of HPL."
+    if unchecked:
+        columns, align = columns[:4], align[:4]
+    else:
+        caption += " The reading gives the printed digits, else it is the nearest; a dash: that list is not there"
+    return Table("list-printed", columns, align, rows, caption, BASIS)
 
 
 def families_table(study: Top500) -> Table | None:

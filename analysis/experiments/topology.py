@@ -183,7 +183,7 @@ def finding(study: Topology) -> str:
     of_hpl = study.beliefs[study.beliefs.pattern == HPL]
     if study.beliefs.empty:
         return (
-            "**What oversubscription costs cannot be told**: none of the page's designs ran beside a network without it "
+            "**What oversubscription costs cannot be told**: none of Nemo's designs ran beside a network without it "
             "(simulated evidence)."
         )
     margin = percent(study.margin, 0)
@@ -196,17 +196,17 @@ def finding(study: Topology) -> str:
         words.insert(1, f"**HPL takes {_span(of_hpl)} times as long** ({_basis(study, of_hpl)}).")
     costly = flows[flows.kind == CONTRADICTED].worst.max()
     if costly > 1:
-        part = percent(bearable(costly, study.margin))
+        part = percent(bearable(costly, study.margin), 0)
         words.append(
-            f"A program that spends less than {part} of its time in the slowest traffic loses no more than {margin}."
+            f"A program that spends less than about {part} of its time in the slowest traffic loses no more than {margin}."
         )
     cluster = study.designs.cluster
     saved = cluster["unsubscribed_extra"] / cluster["nodes"]
     if saved > 0 and of_hpl.best.min() > 1:
         ends = (number(break_even(end, saved)) for end in (of_hpl.worst.max(), of_hpl.best.min()))
         words.append(
-            f"The page would spend the {number(saved)} USD a node that this saves on more nodes. For HPL that pays only "
-            f"where a node with its network costs less than {' to '.join(dict.fromkeys(ends))} USD."
+            f"Oversubscribing saves {number(saved)} USD a node. Spent on more nodes, this wins back HPL's loss only if a node with "
+            f"its network costs less than {' to '.join(dict.fromkeys(ends))} USD."
         )
     return " ".join(words)
 
@@ -216,7 +216,7 @@ def _basis(study: Topology, beliefs: pd.DataFrame) -> str:
     draws = f", {counted(runs, 'draw')} of the traffic" if runs > 1 else ""
     whole = counted(len(study.proposed), "design")
     part = "" if ran == len(study.proposed) else f"{ran} of "
-    return f"simulated evidence, {counted(nodes, 'node')}, {part}the page's {whole}{draws}"
+    return f"simulated evidence, {counted(nodes, 'node')}, {part}Nemo's {whole}{draws}"
 
 
 def _of_traffic(flows: pd.DataFrame, margin: str) -> Iterator[str]:
@@ -248,12 +248,12 @@ def in_words(name: str) -> str:
 def findings(study: Topology) -> Iterator[Finding]:
     """The page's belief for each kind of traffic and for HPL, by the largest slowdown of its own designs."""
     for belief in study.beliefs.itertuples():
-        what = "" if belief.pattern == HPL else f"{in_words(belief.pattern)}, "
+        what = "neighbours " if belief.pattern == HPL else f"{in_words(belief.pattern)}, "
         what += f"{in_words(belief.placement)}, {belief.nodes} nodes"
         who = "HPL" if belief.pattern == HPL else "traffic"
         yield of_estimate(
             origin("topology", study.hpl if belief.pattern == HPL else study.dataset),
-            f"Oversubscription {study.own_ratios} costs {who} nothing: {what}",
+            f"Oversubscribing {study.own_ratios} costs {who} nothing: {what}",
             "slowdown",
             "1",
             belief.worst,
@@ -269,8 +269,8 @@ def findings(study: Topology) -> Iterator[Finding]:
 def figures(study: Topology) -> dict[str, Exhibit]:
     """The slowdown of every kind of traffic and of HPL."""
     marks = (
-        "Marks are the slowest design of each oversubscription (geometric mean over the draws of the traffic), bars the range "
-        f"over such designs and draws. A slowdown in the shaded margin of {percent(study.margin, 0)} counts as none."
+        "Mark: the slowest design of each oversubscription (geometric mean over the draws of the traffic). Bar: all such designs "
+        f"and draws. A slowdown in the shaded margin of {percent(study.margin, 0)} counts as none."
     )
     return {
         "topology": Exhibit(
@@ -297,7 +297,7 @@ def slowdown_by_traffic(study: Topology) -> Figure:
         for rank, ratio in enumerate(ratios):
             look = style.look(f"scenario {rank + 1}")
             mark = {"marker": look.marker, "color": look.color, "markersize": 3.8, "linestyle": ""}
-            label = f"{ratio:.3g}:1" + (" (the page's designs)" if ratio in own else "")
+            label = f"{ratio:.3g}:1" + (" (Nemo's designs)" if ratio in own else "")
             axes.plot([], [], **mark, label=label)
             for at, alike in judged[judged.ratio == ratio].groupby(traffic):
                 place = rows.index(at) + SIDESTEP * (rank - (len(ratios) - 1) / 2)
