@@ -20,7 +20,7 @@ from analysis.wording import (
 )
 from runners.record import FalloffError
 
-WIDTHS = (7, 54, 15, 24, 13, 10)  # of the columns, in characters
+WIDTHS = (3, 64, 16, 24, 11, 10)  # of the columns, in characters
 SUMMARY = "90_summary"  # the notebook that shows this
 FRACTIONS = ("fall", "gain", "loss", "error", "share", "coefficient of variation")  # in percent
 REPRODUCED = {"reproduced": "reproduces", "not reproduced": "does not reproduce"}
@@ -82,15 +82,15 @@ def table(found: Sequence[dict]) -> Table:
             finding["statement"],
             f"**{finding['answer']}**" if finding["answer"] else "",
             _value(finding),
-            f"{finding['n']} {finding['n_of']}s" if finding["n"] != 1 else f"1 {finding['n_of']}",
+            counted(finding["n"], finding["n_of"].rpartition(" ")[2]),
             finding["evidence"],
         )
         for finding in found
         if finding["primary"]
     ]
-    columns = ("Section", "Statement", "Answer", "Estimate (interval)", "n", "Evidence")
+    columns = ("§", "Statement", "Answer", "Estimate (interval)", "n", "Evidence")
     caption = (
-        "What each experiment found. A loss *falls off* if its whole interval lies beyond the margin, and is *flat* if all of it lies "
+        "What each experiment found; § is its section. A loss *falls off* if its whole interval lies beyond the margin, and is *flat* if all of it lies "
         "within. *The same* and *within*: the difference lies within a margin. *Open* and *undecided*: the interval decides nothing. "
         "*Supported* and *contradicted*: what a source says, in these runs."
     )
