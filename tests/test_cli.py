@@ -213,7 +213,7 @@ def test_a_run_ends_with_its_finding(monkeypatch, tmp_path):
     for name, finding in (
         (
             "hpl_scaling-scale_model",
-            r"Finding: GigE falls off: .* HPL loses [\d.]+ % .* emulated evidence\)\.",
+            r"Finding: GigE falls off against 10GE from 2 to 8 nodes: .* falls by [\d.]+ % .* emulated evidence\)\.",
         ),
         (
             "tcp_cost-paths",

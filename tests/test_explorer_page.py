@@ -135,6 +135,7 @@ def test_leaving_out_is_a_step_of_the_address_and_remembered(page):
     says(page, left_out)
     page.get_by_role("button", name="Put all back").click()
     says(page, before)
+    page.wait_for_url(lambda address: "without_blocks" not in address)
     page.go_back()
     says(page, left_out)
     page.go_forward()
