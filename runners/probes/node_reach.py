@@ -33,7 +33,8 @@ async def meet(
         nonlocal served
         try:
             writer.write(await reader.readexactly(len(_FULL_FRAMES)))
-            await writer.drain()
+            writer.close()
+            await writer.wait_closed()  # who ended before all was sent would be found away
             served += 1
         except (*_LOST, asyncio.CancelledError):
             pass  # it is the visitor that tells, and comes again; cancelled is who still waits at the end
