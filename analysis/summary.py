@@ -99,7 +99,7 @@ def table(found: Sequence[dict]) -> Table:
 
 def _reproduces(today: dict) -> str:
     words = REPRODUCED.get(today["answer"], "is too short to tell")
-    return f"{words} it ({today['n']} blocks, judged by itself: {today['judged_as']})"
+    return f"{words} it ({counted(today['n'], 'block')}, judged by itself: {today['judged_as']})"
 
 
 def _value(finding: dict) -> str:

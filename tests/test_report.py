@@ -154,7 +154,7 @@ def test_the_first_page_has_what_was_planned_and_what_today_says(notebooks):
     assert [row[2] for row in rows] == ["**falls off**", "**flat**", "**flat**"]
     assert rows[0][1] == "GigE loses rate against 10GE from 2 to 8 nodes"
     assert rows[0][4:] == ("9\u00a0blocks", "emulated") and "%" in rows[0][3] and "to" in rows[0][3]
-    assert "Today's run reproduces it (3 blocks" in summary.today(found).text
+    assert "Today's run reproduces it (3\u00a0blocks" in summary.today(found).text
     alone = [{**finding, "today": None} for finding in found]
     assert "nothing was run on your machine" in summary.today(alone).text
     assert summary.today(alone, is_stored=False).text == ""
