@@ -22,8 +22,8 @@ SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 # What NumPy and OpenBLAS do without on an older processor, and the tests that could hang on it.
 NEWER_INSTRUCTIONS := X86_V4 AVX512_ICL AVX512_SPR
-COMPUTING := $(addprefix tests/test_,$(addsuffix .py,fit batch models turns judgement intervals calibration \
-             experiments claims_verdicts comparison designs verify evidence))
+COMPUTING := $(addprefix tests/test_,$(addsuffix .py,fit models judgement intervals calibration experiments \
+             claims_verdicts comparison designs verify evidence))
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
                 --no-emit-find-links --no-annotate --no-header --quiet
 

@@ -217,6 +217,18 @@ def test_readme_can_be_read_and_its_examples_print_what_it_shows():
             assert line == "    ..." or any(one.strip() == line.strip() for one in printed), line
 
 
+def test_make_names_tests_that_are_there():
+    """As make itself expands them: a merged file of tests must not end `make test-processors`."""
+    printed = subprocess.run(
+        ["make", "--dry-run", "--always-make", "test-processors"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    ).stdout
+    named = set(re.findall(r"tests/test_\w+\.py", printed))
+    assert len(named) > 5 and all((ROOT / name).exists() for name in named)
+
+
 def test_the_paper_has_what_its_journal_asks_for():
     """JOSS: the authors' affiliations, these sections, 750 to 1,750 words, and a source for each citation."""
     paper = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
