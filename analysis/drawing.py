@@ -6,7 +6,6 @@ import numpy as np
 import xarray as xr
 from matplotlib import ticker
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
 from analysis import style
@@ -140,13 +139,6 @@ def today_mark(axes: Axes, row: int, found: Reproduction) -> None:
     if found.today is not None:
         look = style.TODAY
         axes.plot(100 * (1 - found.today), row - 0.27, look.marker, color=look.color, label="today")
-
-
-def log_ticks(axis: Axis) -> None:
-    """Ticks at 1, 2 and 5 of every decade, as plain numbers."""
-    axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_locator(ticker.NullLocator())
 
 
 def rows(axes: Axes, names: Sequence[str]) -> None:

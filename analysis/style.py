@@ -82,8 +82,8 @@ LOOKS = {
     "cisco_7to1": Look("#D55E00", "X", (0, (8, 2))),
     "e600_7to1": Look("#009E73", "p", (0, (1, 2))),
 }
-# For interconnects of the user's own: looks of what does not stand beside them.
-_spare = cycle(["bond_8023ad", "mpi_striping", "bond_balance_rr", "ecmp_layer2", "one_link"])
+# For interconnects of the user's own: looks that no network above has.
+_spare = cycle(["mpi_striping", "bond_balance_rr", "crossbar", "noise 2"])
 PUBLISHED_MARKER = "x"
 PUBLISHED_DEVICES = (
     "x+1"  # marks of a source's devices, in ink, in the order in which it names them

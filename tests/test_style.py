@@ -17,10 +17,11 @@ def test_networks_differ_without_colour_and_for_the_colour_blind():
 
 
 def test_interconnects_of_the_users_own_have_looks():
-    """Each name keeps its own, which is no other's beside it."""
-    pigeon, drum = style.look("carrier pigeon"), style.look("talking drum")
-    assert style.look("carrier pigeon") == pigeon != drum
-    assert not {pigeon, drum} & {style.look(name) for name in ("gige", "10gige", "unshaped")}
+    """Each name keeps its own, which no network that the project knows has, whatever was drawn before."""
+    own = {name: style.look(name) for name in ("pigeon", "drum", "smoke", "flag")}
+    assert len(set(own.values())) == 4 and own == {name: style.look(name) for name in own}
+    known = ("gige", "10gige", "unshaped", "gige_bonded", "25gige", "100gige", "ddr_infiniband")
+    assert not set(own.values()) & {style.look(name) for name in known}
 
 
 def test_longer_pauses_are_darker():

@@ -1,7 +1,7 @@
 """What a campaign has of a claim's quantity, of one kind of evidence: values to be judged, or what is known already."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +56,6 @@ Found = Sample | Judgement
 # Of a claim: experiments, and what makes of each one's study what it has of the quantity (None where it lacks the points).
 # Where two of them are of one kind of evidence, as a user's may be, the first is judged.
 Quantity = Sequence[tuple[str, Callable[[Any], Found | None]]]
-Quantities = Mapping[str, Quantity]
 
 
 def sample(dataset: xr.Dataset, values, of: str, n_of: str = "block") -> Sample:
