@@ -8,6 +8,7 @@ import re
 import tomllib
 
 import pytest
+from command_line import run
 
 import experiment
 from analysis import designs, paths
@@ -109,6 +110,7 @@ def test_networks_are_the_crossbar_and_a_tree_for_each_design():
 
 def test_the_text_has_every_design_and_every_assumption():
     """A line for each design, `unknown` where a price is; what cards beyond those in a price cost is not made up."""
+    assert "cisco_2to1 " in run("report", "--design", str(paths.DESIGNS / "nemo.toml")).stdout
     lines = designs.text(designs.check(changed(cluster__nodes=number(500, "1")))).splitlines()
     rows = {line.split()[0]: line for line in lines[2 : 2 + len(CHECKED.designs)]}
     assert [*rows] == list(CHECKED.designs)
