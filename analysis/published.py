@@ -4,7 +4,7 @@ The FortiSwitch paper's result figures are lost: there is no published rate on e
 """
 
 import tomllib
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pandas as pd
@@ -15,29 +15,28 @@ from analysis.wire import wire_limit
 KIBIBYTE = 1024  # B: netperf's -f K counts bytes in units of 2^10
 
 
+def _toml(name: str) -> dict[str, Any]:
+    return tomllib.loads((PUBLISHED / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+# What each file says; a number is a table of value, unit and where.
+smith = partial(_toml, "smith")  # facts of the Smith cluster and the paper's statements
+smith_deck = partial(_toml, "smith_appendix_b")  # `printed`, the `deck` it holds, what is `garbled`
+bonding_blog_facts = partial(_toml, "bonding_blog")
+nemo = partial(_toml, "nemo")  # the switch tests' units, totals, frame limits, switches
+grid5000 = partial(_toml, "grid5000")  # maxima of experiment 551, its bridge, buffers, kernels
+beowulf = partial(_toml, "beowulf")  # token exchanges and wires
+top500 = partial(_toml, "top500")  # each `aggregate` of a list with unit and source
+
+
 def smith_table1() -> pd.DataFrame:
     """Table 1 of the FortiSwitch paper: P, Q, nodes, printed_n (hundreds), N and source of the 15 cases."""
     return pd.read_csv(PUBLISHED / "smith_table1.csv")
 
 
-def smith() -> dict[str, Any]:
-    """Facts of the Smith cluster and the paper's statements; a number is a table of value, unit and where."""
-    return _toml("smith.toml")
-
-
-def smith_deck() -> dict[str, Any]:
-    """Appendix B: `printed` text, the `deck` it holds in HPL.dat's fields, and what is `garbled`."""
-    return _toml("smith_appendix_b.toml")
-
-
 def bonding_blog() -> pd.DataFrame:
     """The blog's four results: nodes, links_per_node, rate_gflop_s, efficiency_percent and source."""
     return pd.read_csv(PUBLISHED / "bonding_blog.csv")
-
-
-def bonding_blog_facts() -> dict[str, Any]:
-    """The blog's source and cluster."""
-    return _toml("bonding_blog.toml")
 
 
 def nemo_netperf() -> pd.DataFrame:
@@ -65,33 +64,9 @@ def nemo_points(like: dict[str, list[str]]) -> pd.DataFrame:
     return table.dropna(subset="path").reset_index(drop=True)
 
 
-def nemo() -> dict[str, Any]:
-    """What belongs to the Nemo switch tests: units, totals, frame limits, switches, and what is lost."""
-    return _toml("nemo.toml")
-
-
-def grid5000() -> dict[str, Any]:
-    """The maxima of Grid'5000's experiment 551, its bridge, buffers, kernels and statements."""
-    return _toml("grid5000.toml")
-
-
-def beowulf() -> dict[str, Any]:
-    """What the Beowulf topology study prints of its token exchanges, its wires and statements, and what is lost."""
-    return _toml("beowulf.toml")
-
-
 @cache
 def sources() -> dict[str, dict[str, Any]]:
     """Every source by the name of its file in data/published: author, title, kind, year, short name and more."""
-    tables = {file.stem: _toml(file.name) for file in sorted(PUBLISHED.glob("*.toml"))}
+    tables = {file.stem: _toml(file.stem) for file in sorted(PUBLISHED.glob("*.toml"))}
     found = {name: table["source"] for name, table in tables.items() if "source" in table}
     return {name: source for name, source in found.items() if "short" in source}
-
-
-def top500() -> dict[str, Any]:
-    """What the sources print of TOP500's lists, each `aggregate` with its list, unit and source; units' anchors."""
-    return _toml("top500.toml")
-
-
-def _toml(name: str) -> dict[str, Any]:
-    return tomllib.loads((PUBLISHED / name).read_text(encoding="utf-8"))

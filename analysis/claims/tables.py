@@ -7,16 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from analysis import published
-from analysis.claims.evaluate import (
+from analysis.claims.evaluate import Entry
+from analysis.claims.judging import (
     CONSISTENT,
     INCONSISTENT,
     NO_CAMPAIGN,
     NO_NUMBER,
+    NOT_TESTABLE,
     PUBLISHED,
     RULE,
-    Entry,
+    Judgement,
 )
-from analysis.claims.found import NOT_TESTABLE, Judgement
 from analysis.claims.ledger import Claim, Confound, Ledger
 from analysis.exhibit import Table
 from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED
