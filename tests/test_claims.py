@@ -69,7 +69,7 @@ def test_every_printed_aggregate_of_top500_is_a_claim():
     claimed = {
         one.aggregate: (one.printed, one.rounding) for one in SHIPPED.claims if one.aggregate
     }
-    for one in published.top500()["aggregate"]:
+    for one in published.facts("top500")["aggregate"]:
         unit = top500.UNITS[one["unit"]]
         printed = unit * one["value"], unit * one["rounding"]
         assert claimed.pop(one["id"]) == pytest.approx(printed)

@@ -352,8 +352,8 @@ def test_printed_numbers_agree_in_one_reading_but_for_two_claims():
 
 def test_other_printed_numbers_are_another_verdict(monkeypatch):
     """Another deck, a bandwidth beyond the wire, other rates and wires."""
-    source, deck = published.smith(), published.smith_deck()
-    blog, wires = published.bonding_blog(), published.beowulf()
+    source, deck = published.facts("smith"), published.facts("smith_appendix_b")
+    blog, wires = published.table("bonding_blog"), published.facts("beowulf")
     source["micro_benchmarks"]["10gige"]["bandwidth"]["value"] = 1300
     deck["deck"]["N"] = [2000, 250000]
     blog.loc[0, "rate_gflop_s"] = 12.20

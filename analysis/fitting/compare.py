@@ -70,8 +70,8 @@ def _intervals(pooled: Fit, x: np.ndarray, table: np.ndarray) -> tuple[dict, str
     if blocks.blocks < 2:
         return {}, "none: a single block"
     intervals = {
-        name: np.clip(ends, *pooled.model.bounds[name]).tolist()
-        for name, ends in blocks.intervals.items()
+        name: np.clip(blocks.parameter(name, "cost")[1:], *bounds).tolist()
+        for name, bounds in pooled.model.bounds.items()
     }
     for name, (low, high) in intervals.items():
         estimate = pooled.estimates[name]
