@@ -221,7 +221,7 @@ def compare_samples(
 
     With `row` what the tools of that statement's trials printed is printed instead.
     """
-    from analysis import comparison, comparison_exhibits, samples, style
+    from analysis import comparison, samples, style
 
     both = [samples.read(source, x, y, block, better) for source in (old, new)]
     found = comparison.compare(*both, margin / 100)
@@ -232,14 +232,14 @@ def compare_samples(
             for trial, printed in samples.printed(sample, found.changes[row - 1].points):
                 print(f"{name} {trial}\n{printed}\n")
         return 0
-    drawn = comparison_exhibits.figure(found, figure.stem).figure
+    drawn = comparison.figure(found, figure.stem).figure
     figure.parent.mkdir(parents=True, exist_ok=True)
     style.save(drawn, figure)
     if as_json:
-        print(json.dumps(comparison_exhibits.as_data(found), indent=2))
+        print(json.dumps(comparison.as_data(found), indent=2))
     else:
         transcripts = f"falloff compare {shlex.join([str(old), str(new)])} --transcripts N"
-        print(f"{comparison_exhibits.text(found)}\n\nFigure: {figure}")
+        print(f"{comparison.text(found)}\n\nFigure: {figure}")
         print(f"What the tools of row N printed: {transcripts}")
     return comparison.EXIT_CODES[found.answer]
 

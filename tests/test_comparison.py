@@ -13,7 +13,7 @@ from command_line import ROOT, run
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from analysis import comparison_exhibits, importing, samples
+from analysis import comparison, importing, samples
 from analysis.comparison import compare
 from analysis.experiments import planted_change
 from analysis.statistics import calibration, change, judgement
@@ -180,7 +180,7 @@ def test_what_else_changed_is_listed_once():
     assert found.facts[0] == ("kernel", "6.1", "6.2") and found.one_sided_facts == ("tools/gcc",)
     ((what, *values),) = found.facts[1:]
     assert what.startswith("nodes: driver of n0.cluster.org") and values == ["5.1", "5.2"]
-    assert "kernel: 6.1 -> 6.2" in comparison_exhibits.text(found)
+    assert "kernel: 6.1 -> 6.2" in comparison.text(found)
 
 
 def test_imported_results_are_compared_run_by_run(tmp_path):
