@@ -125,7 +125,8 @@ MODELS = {
     "inspect",
     "pathlib",
 }
-EXECUTING = r"(runners\.(campaign|testbeds)|falloff|experiment|commands|subprocess)\b"
+# A graph is a description, and executes nothing.
+EXECUTING = r"(runners\.(campaign|testbeds(?!\.graph\b))|falloff|experiment|commands|subprocess)\b"
 
 
 @pytest.mark.parametrize(
