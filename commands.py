@@ -139,10 +139,10 @@ def import_results(
                 raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
             print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
         return 0
-    from analysis import given_settings, imported_hpl, importing, store, style
+    from analysis import imported_hpl, importing, store, style
 
-    rows = given_settings.from_table(table) if table else []
-    found = importing.read(tool, files, given_settings.from_words(words), rows)
+    rows = importing.settings_in_table(table) if table else []
+    found = importing.read(tool, files, importing.settings_in_words(words), rows)
     for line in found.left_out:
         print(f"left out: {line}", file=sys.stderr)
     for line in found.notes:

@@ -39,7 +39,6 @@ def guess(x, rate):
 
 
 MODEL = Model(
-    name="hpl",
     title="HPL's analytic",
     equation=r"R = \frac{\frac{2}{3} N^3 + \frac{3}{2} N^2}{\frac{2 \gamma N^3}{3 P Q} "
     r"+ \frac{\beta N^2 (3 P + Q)}{2 P Q} + \frac{\alpha N ((NB + 1) \log_2 P + P)}{NB}}",
