@@ -58,7 +58,7 @@ def test_numbers_that_follow_from_others_follow_from_them():
     claimed = {
         one.aggregate: (one.printed, one.rounding) for one in SHIPPED.claims if one.aggregate
     }
-    for one in published.top500()["aggregate"]:
+    for one in published.facts("top500")["aggregate"]:
         unit = top500.UNITS[one["unit"]]
         assert claimed.pop(one["id"]) == pytest.approx(
             (unit * one["value"], unit * one["rounding"])

@@ -301,12 +301,14 @@ def test_printed_numbers_agree_in_one_reading_but_for_two_claims():
 
 def test_other_printed_numbers_are_another_verdict(monkeypatch):
     """A bandwidth beyond the wire, another rate and other wires."""
-    source, blog, wires = published.smith(), published.bonding_blog(), published.beowulf()
+    source, wires = published.facts("smith"), published.facts("beowulf")
+    blog = published.table("bonding_blog")
     source["micro_benchmarks"]["10gige"]["bandwidth"]["value"] = 1300
     blog.loc[0, "rate_gflop_s"] = 12.20
     wires["wires"]["original"]["value"] = 4
-    for name, value in {"smith": source, "bonding_blog": blog, "beowulf": wires}.items():
-        monkeypatch.setattr(published, name, lambda value=value: value)
+    facts, changed = published.facts, {"smith": source, "beowulf": wires}
+    monkeypatch.setattr(published, "facts", lambda name: changed.get(name) or facts(name))
+    monkeypatch.setattr(published, "table", lambda _name: blog)
     claims = ("smith_infiniband_raw", "smith_fast_bandwidth", "beowulf_local_gain")
     assert {judged(claim, NOTHING, "published").verdict for claim in claims} == {"inconsistent"}
     assert judged("bonding_two_nodes", NOTHING, "published").verdict == "consistent"
