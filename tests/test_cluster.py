@@ -30,8 +30,7 @@ PAPER = {"ranks_per_node": 2, "threads": 8, "binding": ["--bind-to", "numa"], "n
 def words_of(command, launcher="ssh", modules=(), network=GIGE, **description):
     """The command line on such a cluster."""
     testbed = cluster.OnCluster(
-        remote.Cluster(launcher, tuple(HOSTS), modules=modules),
-        {**PAPER, "tools": {}, **description},
+        {**PAPER, "launcher": launcher, "hosts": HOSTS, "modules": list(modules), **description},
         {"gige": network},
         "/tmp/folder",
         "/opt/mpirun",
@@ -59,7 +58,7 @@ def test_mpirun_is_started_here_over_the_hosts():
     assert after("--host", words) == ["n1:2,n2:2"] and after("-np", words) == ["4"]
     assert after("--wdir", words) == ["/tmp/folder"] and "--report-bindings" in words
     assert parameters(words)["oob_tcp_keepalive_time"] == "30"  # a lost host is noticed
-    assert parameters(words)["plm_rsh_agent"] == " ".join(remote.ssh(remote.Cluster("ssh", ())))
+    assert parameters(words)["plm_rsh_agent"] == " ".join(remote.ssh({}))
     in_job = parameters(words_of(XHPL, "slurm"))
     assert not [name for name in in_job if name.startswith("plm")]  # mpirun asks Slurm by itself
     binding = ["--map-by", "ppr:1:numa", "--bind-to", "numa"]  # mpirun takes one policy
