@@ -117,10 +117,10 @@ def within(seconds, holds):
 def test_a_folder_is_held_while_words_come(hasty, tmp_path):
     """Longer than silence is borne; it is gone with the block, and what runs in it, but not what runs beside it."""
     folder = tmp_path / "held"
-    with remote.held(ONE, FOLDER, ["5", str(folder)]) as answers:
+    with remote.held(ONE, FOLDER, ["3", str(folder)]) as answers:
         assert answers == {"a": {"folder": str(folder)}}
         inside, beside = sleeping(folder), sleeping(tmp_path)
-        assert not within(7, lambda: not folder.exists())
+        assert not within(4, lambda: not folder.exists())
     assert within(30, lambda: not folder.exists())
     try:
         assert inside.wait(30) == -signal.SIGKILL and beside.poll() is None
@@ -133,7 +133,7 @@ def test_a_folder_is_gone_after_silence(hasty, tmp_path, monkeypatch):
     """The node removes it by itself though the connection stands, as it seems to where a cable was cut."""
     monkeypatch.setattr(remote.Heartbeat, "beat", lambda self: None)
     folder = tmp_path / "held"
-    with remote.held(ONE, FOLDER, ["5", str(folder)]) as answers:
+    with remote.held(ONE, FOLDER, ["3", str(folder)]) as answers:
         assert answers == {"a": {"folder": str(folder)}}
         assert within(30, lambda: not folder.exists())
 
@@ -168,8 +168,8 @@ def test_who_does_not_read_keeps_nobody_waiting():
         heart.close(line)
     heart.beat()  # of closed lines none is left
     assert os.read(well[0], 64) == b""
-    os.close(full[0])
-    os.close(well[0])
+    for reader in (full[0], well[0]):
+        os.close(reader)
 
 
 # The guard of programs on nodes: a shell that waits for its child, both of which have to end; one that does not end when
