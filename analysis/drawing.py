@@ -13,13 +13,16 @@ from analysis.contrasts import Contrast
 from analysis.statistics.reproduction import Reproduction
 
 MODEL = "model"  # the gid of a fitted curve; no other line joins points
+RUNS_AND_MEANS = (
+    "Small marks are single runs. Open marks and bars are geometric means with their intervals."
+)
 SIDESTEP, APART = 0.12, 0.025  # of a doubling: between two series, and of a mean and its runs from their place
 
 
-def new_figures(height: float, columns: int) -> tuple[Figure, np.ndarray]:
-    """A figure of the report's width and this height [inches] with so many axes side by side."""
+def new_figures(height: float, columns: int, **shared: bool) -> tuple[Figure, np.ndarray]:
+    """A figure of the report's width and this height [inches] with so many axes side by side; `sharex`, `sharey`: as one."""
     figure = Figure(figsize=(style.WIDTH, height))
-    return figure, figure.subplots(1, columns, squeeze=False)[0]
+    return figure, figure.subplots(1, columns, squeeze=False, **shared)[0]
 
 
 def new_figure(height: float) -> tuple[Figure, Axes]:
@@ -38,10 +41,10 @@ def runs(axes: Axes, series: str, x: np.ndarray, values: xr.DataArray, label: st
     axes.plot([], [], look.marker, color=look.color, linestyle=look.line, label=label)
 
 
-def interval(axes: Axes, series: str, x, mean, low, high, label: str = "", fill="white") -> None:
+def interval(axes: Axes, series: str, x, mean, low, high, label: str = "", fill: str | None = "white") -> None:
     """A series' mean at x, a number or several, with its interval, which is left out where it is not known (NaN)."""
     look, ends = style.look(series), np.reshape([mean - low, high - mean], (2, -1))
-    mark = {"fmt": look.marker, "color": look.color, "mfc": fill, "capsize": 3, "zorder": 3}
+    mark = {"fmt": look.marker, "color": look.color, "mfc": fill or look.color, "capsize": 3, "zorder": 3}
     axes.errorbar(x, mean, ends, label=label, **mark)
 
 
@@ -52,7 +55,7 @@ def runs_and_means(
     values: xr.DataArray,
     means: Sequence[np.ndarray],
     label: str,
-    fill: str = "white",
+    fill: str | None = "white",
 ) -> None:
     """Every run as in `runs`, and beside them the large marks of their (mean, low, high), on an axis of doublings."""
     runs(axes, series, x * 2**-APART, values)
@@ -121,6 +124,13 @@ def today_mark(axes: Axes, row: int, found: Reproduction) -> None:
     if found.today is not None:
         look = style.TODAY
         axes.plot(100 * (1 - found.today), row - 0.27, look.marker, color=look.color, label="today")
+
+
+def margin_around_100(axes: Axes, margin: float, label: str) -> None:
+    """A line at 100 %, and as an area how far a ratio may lie from it and be the same."""
+    ends = 100 * (1 - margin), 100 / (1 - margin)
+    axes.axhspan(*ends, color=style.MARGIN, zorder=0, label=label)
+    axes.axhline(100, color=style.INK, linewidth=0.8)
 
 
 def rows(axes: Axes, names: Sequence[str]) -> None:

@@ -87,18 +87,18 @@ def resting_on(dataset: xr.Dataset, n: int, interval: str = "", of: str = "block
 
 
 def interval_in_words(
-    ends: Sequence[float] | None, decimals: int | None = None, level: float = 0.95
+    ends: Sequence[float] | None, decimals: int | None = None, level: float = 0.95, of: str = ""
 ) -> str:
     """An interval of this level with so many decimals, without them in percent; empty where it is not known (None, NaN)."""
     if ends is None or not np.isfinite(ends).all():
         return ""
     written = percent_range(ends) if decimals is None else between(ends, decimals)
-    return f"{100 * level:g} % interval {written}"
+    return " ".join(filter(None, (f"{100 * level:g} % interval", of, written)))
 
 
-def judged_in_words(found: Judgement | Control, decimals: int | None = None) -> str:
+def judged_in_words(found: Judgement | Control, decimals: int | None = None, of: str = "") -> str:
     """The interval of a judgement, as `interval_in_words`."""
-    return interval_in_words(found.interval, decimals, found.confidence or 0)
+    return interval_in_words(found.interval, decimals, found.confidence or 0, of)
 
 
 def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
@@ -179,8 +179,8 @@ def basis_in_words(judged: Judgement, whole: bool = True) -> str:
         low, high = judged.interval
         # The interval of a gain has the gain's sign.
         ends = (-high, -low) if change(judged.fall).startswith("gains") else (low, high)
-        of = " of the fall" if abs(judged.fall) < NOTHING else ""
-        parts.append(f"{100 * judged.confidence:g} % interval{of} {percent_range(ends)}")
+        of = "of the fall" if abs(judged.fall) < NOTHING else ""
+        parts.append(interval_in_words(ends, None, judged.confidence, of))
     if whole:
         parts += [counted(judged.blocks, "block")] if judged.interval else []
         parts += [f"margin {percent(judged.margin, 0)}", f"{judged.evidence} evidence"]

@@ -168,11 +168,8 @@ def _messages(study: Payload, name: str, campaign: str) -> Found | None:
     )
     if profile is None:
         return None
-    most = profile.most
-    value, text = (
-        float(most[name]),
-        f"on {int(most.nodes)} nodes, {int(most.P)} x {int(most.Q)} processes",
-    )
+    value, run = getattr(profile, name), profile.run
+    text = f"on {profile.nodes} nodes, {int(run.P)} x {int(run.Q)} processes"
     if profile.evidence == SIMULATED:
         return sample(profile.dataset, value, text, "case")
     exactly = (value, value)
