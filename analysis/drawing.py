@@ -16,7 +16,10 @@ MODEL = "model"  # the gid of a fitted curve; no other line joins points
 RUNS_AND_MEANS = (
     "Small marks are single runs. Open marks and bars are geometric means with their intervals."
 )
-SIDESTEP, APART = 0.12, 0.025  # of a doubling: between two series, and of a mean and its runs from their place
+SIDESTEP, APART = (
+    0.12,
+    0.025,
+)  # of a doubling: between two series, and of a mean and its runs from their place
 
 
 def new_figures(height: float, columns: int, **shared: bool) -> tuple[Figure, np.ndarray]:
@@ -41,10 +44,18 @@ def runs(axes: Axes, series: str, x: np.ndarray, values: xr.DataArray, label: st
     axes.plot([], [], look.marker, color=look.color, linestyle=look.line, label=label)
 
 
-def interval(axes: Axes, series: str, x, mean, low, high, label: str = "", fill: str | None = "white") -> None:
+def interval(
+    axes: Axes, series: str, x, mean, low, high, label: str = "", fill: str | None = "white"
+) -> None:
     """A series' mean at x, a number or several, with its interval, which is left out where it is not known (NaN)."""
     look, ends = style.look(series), np.reshape([mean - low, high - mean], (2, -1))
-    mark = {"fmt": look.marker, "color": look.color, "mfc": fill or look.color, "capsize": 3, "zorder": 3}
+    mark = {
+        "fmt": look.marker,
+        "color": look.color,
+        "mfc": fill or look.color,
+        "capsize": 3,
+        "zorder": 3,
+    }
     axes.errorbar(x, mean, ends, label=label, **mark)
 
 

@@ -129,9 +129,7 @@ def of_control(origin: dict, statement: str, found: Control, **further) -> Findi
 def _judged(origin: dict, statement: str, quantity: str, value, found, **further) -> Finding:
     estimate = value, *(found.interval or NO_INTERVAL)
     kind = f"{100 * (found.confidence or 0):g} % t interval over the blocks"
-    return of_estimate(
-        origin, statement, quantity, estimate, n=found.blocks, kind=kind, **further
-    )
+    return of_estimate(origin, statement, quantity, estimate, n=found.blocks, kind=kind, **further)
 
 
 def of_estimate(

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import xarray as xr
 
 from analysis.contrasts import log_ratios
@@ -67,7 +66,9 @@ def finding(study: Blas) -> str:
         return f"**How much faster HPL is with {fast} cannot be said**: no block has both runs of the largest matrix."
     if study.claim.answer not in (FALLS_OFF, FLAT):
         basis = resting_on(study.dataset, blocks)
-        answer = f"**Whether {fast} at least doubles HPL's rate over the {slow} is open** ({basis})."
+        answer = (
+            f"**Whether {fast} at least doubles HPL's rate over the {slow} is open** ({basis})."
+        )
         return f"{answer} {caveat}".strip()
     more = "more" if study.claim.answer == FALLS_OFF else "less"
     answer = (
@@ -87,6 +88,4 @@ def findings(study: Blas) -> Iterator[Finding]:
     statement = f"{fast} at least doubles the {slow}'s HPL rate"
     factor = at_place(study.factors.sel(N=study.factors.N.max()))
     answer = {FALLS_OFF: "yes", FLAT: "no"}.get(claim.answer, UNDECIDED)
-    yield of_estimate(
-        source, statement, "ratio", factor, claim.blocks, answer=answer, primary=True
-    )
+    yield of_estimate(source, statement, "ratio", factor, claim.blocks, answer=answer, primary=True)
