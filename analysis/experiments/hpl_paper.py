@@ -135,6 +135,8 @@ def _today(study: Paper) -> str:
         return ""
     apart = abs(study.today / study.efficiency - 1)
     cases = counted(int(apart.notnull().sum()), "case")
+    if not apart.notnull().any():
+        return ""
     if not (apart > 0).any():
         return f"{cases} simulated again today gave the stored rate to the last digit."
     return (
