@@ -130,28 +130,27 @@ def _growth(study: FanOut) -> Found | None:
 
 def _variation(study: LongPath, direction: str) -> Found | None:
     """Coefficient of variation of the same transfer's goodput."""
-    place = (LONG, study.control, direction)
-    for series in study.repeats.series if study.repeats else ():
-        if (series.path, series.congestion_control, series.direction) == place:
-            found = series.judged.sample
-            return Judgement(
-                evidence_of(study.repeats.dataset),
-                estimate=found.variation,
-                interval_90=variation_interval(found.variation, found.n, 0.90),
-                interval_95=variation_interval(found.variation, found.n, 0.95),
-                kind="modified McKay",
-                n=found.n,
-                n_of="transfer",
-                of=f"coefficient of variation of goodput, {series.congestion_control}",
-            )
-    return None
+    judged = study.repeats.judged.get((LONG, study.control, direction)) if study.repeats else None
+    if judged is None:
+        return None
+    found = judged.sample
+    return Judgement(
+        evidence_of(study.repeats.dataset),
+        estimate=found.variation,
+        interval_90=variation_interval(found.variation, found.n, 0.90),
+        interval_95=variation_interval(found.variation, found.n, 0.95),
+        kind="modified McKay",
+        n=found.n,
+        n_of="transfer",
+        of=f"coefficient of variation of goodput, {study.control}",
+    )
 
 
 def _much_slower(study: LongPath) -> Found | None:
     """The share of all transfers that are much slower than the fastest of their kind, with its exact interval."""
     if study.repeats is None:
         return None
-    goodputs = [series.judged.sample for series in study.repeats.series]
+    goodputs = [judged.sample for judged in study.repeats.judged.values()]
     slow = sum(int(np.sum(np.array(one.values) < MUCH_LOWER * one.maximum)) for one in goodputs)
     # Clopper and Pearson, Biometrika 26, 1934, 404-413
     test = stats.binomtest(slow, sum(one.n for one in goodputs))

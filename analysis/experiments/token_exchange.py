@@ -37,12 +37,10 @@ MBIT = 1e6  # bit/s
 
 # Topologies, in the words of the study.
 NOUNS = {
-    "shared_wire": "one wire that all share",
     "local_wire": "local wires",
     "local_router": "local wires of the routed mesh",
     "remote_switch": "switched remote wires",
     "remote_router": "routed remote wires",
-    "bonded": "bonded local wires",
     "bonded_switch": "bonded, switched remote wires",
     "bonded_shared": "the dual net",
 }
