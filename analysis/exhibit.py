@@ -44,12 +44,12 @@ class Basis:
             )
 
     @classmethod
-    def of_dataset(cls, dataset: xr.Dataset, intervals: str) -> "Basis":
-        """The blocks of a campaign with these intervals, unless it repeats itself."""
+    def of_dataset(cls, dataset: xr.Dataset, intervals: str, judged: int = 0) -> "Basis":
+        """The blocks of a campaign, or so many of them, with these intervals; none of what repeats itself."""
         evidence = evidence_of(dataset)
         if evidence in WITHOUT_SCATTER:
             return cls(evidence)
-        return cls(evidence, _blocks(dataset), intervals)
+        return cls(evidence, judged or _blocks(dataset), intervals)
 
     def __str__(self) -> str:
         n = f"n = {counted(self.n, self.of)}" if self.n else ""
