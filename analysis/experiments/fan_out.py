@@ -209,7 +209,7 @@ def _fan(points: xr.DataArray, planned: Mapping, path: Mapping, sender: int) -> 
     fitted = {}
     if model.fitted:
         fitted["knee"] = model.fitted.parameter("n0", "ratio")
-        slope, (low, high) = model.fitted.estimates["s"], model.fitted.intervals["s"]
+        slope, low, high = model.fitted.parameter("s", "cost")
         fitted["growth"] = tuple(2 ** (1 - s) - 1 for s in (slope, high, low))
     return Fan(
         direction=direction,

@@ -233,7 +233,7 @@ def over_nodes(study: Table1) -> Figure:
         panels[0].set_ylabel(f"emulated [% of {study.points.share.attrs['of']}]")
         for axes in panels[1:]:
             axes.set_ylabel("simulated [% of Rpeak]")
-            line = published.smith()["efficiency"]["line"]["value"]
+            line = published.facts("smith")["efficiency"]["line"]["value"]
             look = {"color": style.INK, "linewidth": 0.9, "linestyle": "-.", "zorder": 1}
             axes.axhline(line, label=f"published: {line:g} % of Rpeak", **look)
         for axes in panels:

@@ -183,8 +183,8 @@ def findings(study: LongPath) -> Iterator[Finding]:
             source,
             f"TCP repeats its goodput without other traffic: path {names[path]}, {direction}, {control}",
             "coefficient of variation",
-            (judged.sample.variation, *judged.interval),
-            judged.sample.n,
+            (judged.variation, *judged.interval),
+            judged.n,
             MCKAY,
             n_of="transfer",
             answer=judged.kind,
@@ -256,7 +256,7 @@ def _of_repeats(study: Repeats) -> Iterator[str]:
     again, differs = kinds.count("reproducible"), kinds.count("not reproducible")
     on = listed([names[path] for path in dict.fromkeys(place.path for place in study.judged)])
     series = f'{len(kinds)} combinations of direction and congestion control on the path "{on}"'
-    transfers = max(one.sample.n + one.sample.missing for one in judged)
+    transfers = max(one.n + one.missing for one in judged)
     buffer = f"buffer {byte_size(settings(study.dataset)['window_bytes'])}"
     basis = f"no other traffic, {buffer}, {counted(transfers, 'transfer')} each, {evidence_of(study.dataset)} evidence"
     if again:
@@ -266,14 +266,14 @@ def _of_repeats(study: Repeats) -> Iterator[str]:
         yield f"**The same transfer does not give the same goodput again** for {differs} of {series} ({basis})."
     else:
         yield f"**Whether the same transfer gives the same goodput again is open** for {series} ({basis})."
-    varying = [one for one in judged if np.isfinite(one.sample.variation)]
+    varying = [one for one in judged if np.isfinite(one.variation)]
     if varying:
-        worst = max(varying, key=lambda one: one.sample.variation)
+        worst = max(varying, key=lambda one: one.variation)
         interval = interval_in_words(worst.interval) or "no upper end"
         # A rare slow state shows in the least value, and hardly in the variation.
-        least = min(one.sample.minimum / one.sample.median for one in varying)
+        least = min(one.values[0] / np.median(one.values) for one in varying)
         yield (
-            f"The largest coefficient of variation is {percent(worst.sample.variation)} ({interval}). Up to {percent(study.margin, 0)} "
+            f"The largest coefficient of variation is {percent(worst.variation)} ({interval}). Up to {percent(study.margin, 0)} "
             f"counts as the same. The slowest transfer reached {percent(least, 0)} of the median of its series."
         )
     yield without_reading(study.dataset, "transfer")

@@ -205,7 +205,7 @@ def _of_source(study: TcpMtu) -> str:
     if one_way.empty:
         return ""
     lowest = one_way.loc[one_way.share.idxmin()]
-    device = published.nemo()["device"][lowest.device]
+    device = published.facts("nemo")["device"][lowest.device]
     return f"This checks the emulation, and cannot repeat the {percent(lowest.share)} that Nemo printed for its {device} at MTU {lowest.mtu} [@nemo]."
 
 
@@ -315,5 +315,5 @@ def _published(axes: Axes, study: TcpMtu, path: str) -> None:
             outwards = 1 if test.mtu > middle else -1
             place = test.mtu * 2 ** (outwards * (drawing.SIDESTEP + OUTSIDE * rank))
             axes.plot(place, test.total / GIGA, color=style.look(test.direction).color, **mark)
-        label = f"published: {published.nemo()['device'][device]}"
+        label = f"published: {published.facts('nemo')['device'][device]}"
         axes.plot([], [], color=style.INK, label=label, **mark)
