@@ -9,9 +9,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import attributes, derive, drawing, style
+from analysis import attributes, derive, drawing, exhibit, style
 from analysis import twin as twins
-from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
 from analysis.statistics.intervals import average, mean_over
 from analysis.statistics.judgement import ACROSS, INSIDE, place
@@ -232,49 +231,33 @@ def accuracy(study: Study) -> str:
 
 def findings(study: Study) -> Iterator[Finding]:
     """The error of each prediction; primary is the largest on each network."""
-    source, largest = origin("twin", study.dataset), {}
+    source = origin("twin", study.dataset)
+    by_error = sorted(study.held_out, key=lambda point: abs(point.error))
+    largest = {point.predicted.network: point for point in by_error}
     for point in study.held_out:
-        name = point.predicted.network
-        largest[name] = max(largest.get(name, 0.0), abs(point.error))
-    for point in study.held_out:
-        rate = point.predicted
-        yield of_estimate(
-            source,
-            f"The twin's HPL rate is right within {percent(MARGIN, 0)}: {rate.words}, {rate.nodes} nodes",
-            "error",
-            "1",
-            point.error,
-            (point.low, point.high),
-            T_INTERVAL,
-            n=point.blocks,
-            n_of=f"{study.twin.evidence} block",  # the twin itself has no scatter
-            answer=point.answer,
-            primary=abs(point.error) == largest[rate.network],
-        )
+        rate, error = point.predicted, (point.error, point.low, point.high)
+        statement = f"The twin's HPL rate is right within {percent(MARGIN, 0)}: {rate.words}, {rate.nodes} nodes"
+        about = {"answer": point.answer, "primary": point is largest[rate.network]}
+        n_of = f"{study.twin.evidence} block"  # the twin itself has no scatter
+        yield of_estimate(source, statement, "error", error, point.blocks, n_of=n_of, **about)
 
 
-def table(study: Study) -> Table:
+def table(study: Study) -> exhibit.Table:
     """The errors at the held-out points."""
     rows = []
     for point in study.held_out:
-        rate = point.predicted
-        simulated = estimate(rate.rate, rate.low, rate.high)
-        error = estimate(
-            100 * point.error, 100 * point.low, 100 * point.high, lambda value: fixed(value, 1)
-        )
+        rate, ends = point.predicted, (100 * point.error, 100 * point.low, 100 * point.high)
+        simulated, error = estimate(rate.rate, rate.low, rate.high), estimate(*ends, _tenths)
         cells = rate.words, str(rate.nodes), number(point.measured), str(point.blocks), simulated
         rows.append((*cells, f"{error} %", point.answer))
-    columns = (
-        "Network",
-        "Nodes",
-        study.twin.evidence.capitalize(),
-        "Blocks",
-        "Predicted (range)",
-        "Error (95 %)",
-        "Answer",
-    )
+    measured = study.twin.evidence.capitalize()
+    columns = f"Network; Nodes; {measured}; Blocks; Predicted (range); Error (95 %); Answer"
     caption = f"HPL on several nodes, held out [Gflop/s]; the error with its {T_INTERVAL}"
-    return Table("twin-held-out", columns, "lrrrrrl", rows, caption)
+    return exhibit.Table("twin-held-out", columns.split("; "), "lrrrrrl", rows, caption)
+
+
+def _tenths(value: float | None) -> str:
+    return fixed(value, 1)
 
 
 def text(study: Study) -> str:
@@ -302,20 +285,17 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def figures(study: Study) -> dict[str, Exhibit]:
+def figures(study: Study) -> dict[str, exhibit.Exhibit]:
     """Rates as run, predicted and asked for."""
-    return {
-        "twin": Exhibit(
-            "twin",
-            draw(study),
-            "HPL's rate a node on the cluster, on its twin, and on networks that are not there",
-            Basis("simulated"),
-            f"Rates over nodes, a panel for each network: crosses {study.twin.evidence}, marks simulated",
-            f"Crosses: means of {study.twin.evidence} runs, which the fit never read. Bars: every fitted number at the worse "
-            "or better end of its range.",
-            rests_on=FIGURES["twin"],
-        )
-    }
+    return exhibit.only(
+        FIGURES,
+        draw(study),
+        "HPL's rate a node on the cluster, on its twin, and on networks that are not there",
+        exhibit.Basis("simulated"),
+        f"Rates over nodes, a panel for each network: crosses {study.twin.evidence}, marks simulated",
+        f"Crosses: means of {study.twin.evidence} runs, which the fit never read. Bars: every fitted number at the worse "
+        "or better end of its range.",
+    )
 
 
 def draw(study: Study) -> Figure:
