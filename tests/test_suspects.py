@@ -7,12 +7,13 @@ from itertools import permutations
 import numpy as np
 import pytest
 import recorded
+from shown import words
 from synthetic import of_plan
 
 import experiment
 from analysis import store
 from analysis.experiments import suspects as experiment_of
-from analysis.experiments.suspects import COMPUTE, HEADINGS, PATH, RECEIVE, SEND
+from analysis.experiments.suspects import COMPUTE, PATH, QUANTITIES, RECEIVE, SEND
 from analysis.statistics import outliers
 from runners import suspects
 from runners.record import FalloffError, Unreadable
@@ -58,17 +59,11 @@ def accused(study):
     }
 
 
-def words(study):
-    text = experiment_of.finding(study).replace("\u00a0", " ")
-    assert not re.search(r"\b(nan|None|inf)\b", text)
-    return text
-
-
 def test_each_fault_is_told_from_the_others():
     """A slow node, a slow port and a slow path: each is named for what it is, and nobody for another's fault."""
     study = experiment_of.analyse(campaign(nodes=[10], ports=[4], paths=[(6, 9)]))
     assert accused(study) == {(COMPUTE, "n11"), (SEND, "n5"), (PATH, "n7", "n10")}
-    text = words(study)
+    text = words(experiment_of, study)
     assert "**Node n11 is slow**: it computes " in text
     assert "**The link or the switch port of node n5 is slow**: it sends" in text
     assert (
@@ -79,18 +74,20 @@ def test_each_fault_is_told_from_the_others():
     for family in study.networks[0].families.values():
         for index in family.found.slower:
             assert TOLERANCE < family.found.low[index] < 0.03 < family.found.high[index]
-    assert [row[1] for row in experiment_of.table(study).rows] == list(HEADINGS.values())
+    assert [row[1] for row in experiment_of.table(study).rows] == [
+        heading for heading, _ in QUANTITIES.values()
+    ]
     found = {finding.statement: finding.answer for finding in experiment_of.findings(study)}
     assert found["The planted slow link is found: bandwidth that a node sends, GigE"] == "yes"
-    assert len(found) == len(HEADINGS)
+    assert len(found) == len(QUANTITIES)
 
 
 def test_healthy_nodes_are_cleared_or_open():
     """With little scatter a loss of 3 % is excluded for all; with much it is open, and said from where on it is found."""
-    text = words(experiment_of.analyse(campaign(noise=0.002)))
+    text = words(experiment_of, experiment_of.analyse(campaign(noise=0.002)))
     assert "**No node, port or path is named**" in text and "only larger" not in text
     assert "Nobody else loses 3 % or more in" in text
-    text = words(experiment_of.analyse(campaign(noise=0.05)))
+    text = words(experiment_of, experiment_of.analyse(campaign(noise=0.05)))
     assert "**No node, port or path is named**" in text and "Nobody else" not in text
     assert "only larger losses would have been found: DGEMM of a node (" in text
 
@@ -98,7 +95,7 @@ def test_healthy_nodes_are_cleared_or_open():
 def test_one_block_judges_nobody():
     """Without an interval nobody is named, however slow; no number is made up."""
     study = experiment_of.analyse(campaign(blocks=1, nodes=[3], loss=np.log(0.5)))
-    assert not accused(study) and "A single block has no interval" in words(study)
+    assert not accused(study) and "A single block has no interval" in words(experiment_of, study)
     assert not any(finding.interval for finding in experiment_of.findings(study))
     assert "nan" not in experiment_of.table(study).body
 
@@ -183,7 +180,7 @@ def test_nodes_are_known_by_their_names():
 
     study = experiment_of.analyse(campaign(hosts=moved))
     assert len(study.hosts) == 15 and study.absent == ("n16", "n17")
-    assert "some blocks lack them: n16 and n17" in words(study)
+    assert "some blocks lack them: n16 and n17" in words(experiment_of, study)
     with pytest.raises(FalloffError, match="0 nodes in common, 4 are needed: run all blocks"):
         experiment_of.analyse(
             campaign(hosts=lambda block: ",".join(f"b{block}n{number}" for number in range(16)))
@@ -203,7 +200,9 @@ def test_a_slow_link_between_switches_is_named():
     told = {"sessions": [{"slurm": {"switches": switches}}]}
     study = experiment_of.analyse(dataset.assign_attrs(provenance=json.dumps(told)))
     assert accused(study) == {(PATH, f"n{a + 1}", f"n{b + 1}") for a, b in slow}
-    assert "**16 of the 16 slow paths lead from switch leaf1 to switch leaf3**" in words(study)
+    assert "**16 of the 16 slow paths lead from switch leaf1 to switch leaf3**" in words(
+        experiment_of, study
+    )
 
 
 def test_losses_planted_in_the_emulated_campaign_are_found():
