@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from analysis import designs as network_designs
@@ -269,19 +268,6 @@ def findings(study: Topology) -> Iterator[Finding]:
 
 
 def figures(study: Topology) -> dict[str, exhibit.Exhibit]:
-    """The slowdown of every kind of traffic and of HPL."""
-    return exhibit.only(
-        FIGURES,
-        slowdown_by_traffic(study),
-        "Time of traffic, and of HPL as a whole, over the time without oversubscription",
-        exhibit.Basis("simulated"),
-        "Slowdown of each kind of traffic and of HPL, at each oversubscription of the edge switches",
-        "Mark: the slowest design of each oversubscription (geometric mean over the draws of the traffic). Bar: all such designs "
-        f"and draws. A slowdown in the shaded margin of {percent(study.margin, 0)} counts as none.",
-    )
-
-
-def slowdown_by_traffic(study: Topology) -> Figure:
     """A row for each kind of traffic, a series for each oversubscription, over the slowdown [1]."""
     with style.styled():
         traffic, judged = ["pattern", "placement"], study.judged
@@ -307,4 +293,12 @@ def slowdown_by_traffic(study: Topology) -> Figure:
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("slowdown [1]")
         drawing.legend_below(figure, axes, 3)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "Time of traffic, and of HPL as a whole, over the time without oversubscription",
+        exhibit.Basis("simulated"),
+        "Slowdown of each kind of traffic and of HPL, at each oversubscription of the edge switches",
+        "Mark: the slowest design of each oversubscription (geometric mean over the draws of the traffic). Bar: all such designs "
+        f"and draws. A slowdown in the shaded margin of {percent(study.margin, 0)} counts as none.",
+    )
