@@ -119,7 +119,7 @@ def figures(study: Invariance) -> dict[str, exhibit.Exhibit]:
             dilations = at.index.get_level_values("dilation").values
             places = drawing.beside(dilations, rank, len(series))
             blocks = 100 * np.exp(study.log_ratio.sel(interconnect=name, nodes=n))
-            means = [100 * at[end].values for end in ("ratio", "low", "high")]
+            means = 100 * at[["ratio", "low", "high"]]
             label = f"{names[name]}, {counted(int(n), 'node')}"
             fill = "white" if n == fewest else None
             drawing.runs_and_means(axes, name, places, blocks, means, label, fill)

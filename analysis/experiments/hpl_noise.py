@@ -177,8 +177,7 @@ def figures(study: Noise) -> dict[str, exhibit.Exhibit]:
                 series = f"noise {len(daemons) - rank}"
                 places = drawing.beside(np.array(study.nodes), rank, len(daemons))
                 blocks = -100 * np.expm1(study.log_ratio.sel(daemon=name))
-                left = study.losses.sel(daemon=name)
-                means = [100 * (1 - left[end]).values for end in ("ratio", "high", "low")]
+                means = 100 * (1 - study.losses.sel(daemon=name)).rename(low="high", high="low")
                 label = f"{frequency:g} pauses a second"
                 drawing.runs_and_means(axes, series, places, blocks, means, label)
             drawing.node_axis(axes, study.nodes)

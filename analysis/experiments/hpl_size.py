@@ -195,17 +195,12 @@ def figures(study: Size) -> dict[str, exhibit.Exhibit]:
         figure, axes = drawing.new_figure(3.4)
         alone, names = study.points.squeeze("nodes"), short_names(study.dataset)
         for rank, curve in enumerate(study.curves):
-            name, places = (
-                curve.interconnect,
-                drawing.beside(alone.N.values, rank, len(study.curves)),
-            )
-            at, share = (
-                100 * study.shares.sel(interconnect=name),
-                100 * alone.share.sel(interconnect=name),
-            )
-            means = [at[end].values for end in ("ratio", "low", "high")]
+            name = curve.interconnect
+            places = drawing.beside(alone.N.values, rank, len(study.curves))
+            share = 100 * alone.share.sel(interconnect=name)
+            means = 100 * study.shares.sel(interconnect=name)
             if alone.sizes["block"] < FEWEST:
-                means = [means[0], *[np.nan * means[0]] * 2]
+                means = means.assign(low=np.nan * means.low, high=np.nan * means.high)
             drawing.runs_and_means(axes, name, places, share, means, names[name])
             if curve.follows:
                 orders = np.geomspace(alone.N.min(), alone.N.max(), 80)

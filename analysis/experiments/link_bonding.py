@@ -307,8 +307,7 @@ def figures(study: LinkBonding) -> dict[str, exhibit.Exhibit]:
             axes.axhline(0, color=style.INK, linewidth=0.8)
             for rank, way in enumerate(ways):
                 places = drawing.beside(way.ratios.nodes.values, rank, len(ways))
-                gains = 100 * np.expm1(way.log_gain)
-                means = [100 * (way.ratios[end].values - 1) for end in ("ratio", "low", "high")]
+                gains, means = 100 * np.expm1(way.log_gain), 100 * (way.ratios - 1)
                 name = way.aggregation
                 drawing.runs_and_means(axes, name, places, gains, means, NAMES[name])
             cross = {"color": style.INK, "markersize": 6, "label": "bonding blog (published)"}

@@ -104,8 +104,7 @@ def figures(study: Streams) -> dict[str, exhibit.Exhibit]:
         for rank, (name, limit) in enumerate(study.limits.items()):
             places = drawing.beside(streams, rank, len(study.limits))
             runs = 100 * study.goodput.sel(interconnect=name) / limit
-            at = 100 * study.means.sel(interconnect=name) / limit
-            means = [at[end].values for end in ("mean", "low", "high")]
+            means = 100 * study.means.sel(interconnect=name) / limit
             drawing.runs_and_means(axes, name, places, runs, means, names[name])
         drawing.doubling_axis(axes, streams, "streams")
         axes.set_ylim(0, 110)

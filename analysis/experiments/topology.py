@@ -188,13 +188,13 @@ def finding(study: Topology) -> str:
             "(simulated evidence)."
         )
     margin = percent(study.margin, 0)
-    words = [f"Traffic {sentence}." for sentence in _of_traffic(flows, margin)]
-    if words:
-        first = words[0].removesuffix(".").replace("Traffic", "traffic", 1)
-        basis = _basis(study, flows)
-        words[0] = f"**Over a network oversubscribed {study.own_ratios}, {first}** ({basis})."
+    words, (first, *others) = [], [*_of_traffic(flows, margin), ""]
+    if first:
+        where = f"Over a network oversubscribed {study.own_ratios}"
+        words.append(f"**{where}, traffic {first}** ({_basis(study, flows)}).")
     if len(of_hpl):
-        words.insert(1, f"**HPL takes {_span(of_hpl)} times as long** ({_basis(study, of_hpl)}).")
+        words.append(f"**HPL takes {_span(of_hpl)} times as long** ({_basis(study, of_hpl)}).")
+    words += [f"Traffic {does}." for does in others if does]
     costly = flows[flows.kind == CONTRADICTED].worst.max()
     if costly > 1:
         part = percent(bearable(costly, study.margin), 0)
