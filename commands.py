@@ -462,7 +462,7 @@ def make_twin(campaigns, name, fit_only, figure) -> int:
     study = prediction.predict(found, points, *runs)
     print(prediction.text(study))
     figure.parent.mkdir(parents=True, exist_ok=True)
-    style.save(prediction.draw(study), figure)
+    style.save(prediction.figures(study)["twin"].figure, figure)
     print(f"\nFigure: {figure}")
     return 0
 

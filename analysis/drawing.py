@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from matplotlib import ticker
 from matplotlib.axes import Axes
@@ -64,13 +65,16 @@ def runs_and_means(
     series: str,
     x: np.ndarray,
     values: xr.DataArray,
-    means: Sequence[np.ndarray],
+    means: xr.Dataset | pd.DataFrame,
     label: str,
     fill: str | None = "white",
 ) -> None:
-    """Every run as in `runs`, and beside them the large marks of their (mean, low, high), on an axis of doublings."""
+    """Every run as in `runs`, and beside them the large marks of their means over (level), `ratio` or `mean` with `low` and
+    `high`, on an axis of doublings."""
     runs(axes, series, x * 2**-APART, values)
-    interval(axes, series, x * 2**APART, *means, label, fill)
+    of = "ratio" if "ratio" in means else "mean"
+    ends = (means[name].values for name in (of, "low", "high"))
+    interval(axes, series, x * 2**APART, *ends, label, fill)
 
 
 def interval_across(axes: Axes, look: style.Look, row: float, mean, low, high, label: str) -> None:

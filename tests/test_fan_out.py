@@ -32,13 +32,6 @@ def test_the_bridge_and_the_knee_are_found_in_both_directions():
     assert "stops growing at 3.0" in text and "does not say what limited the source" in text
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_bridge_is_named_in_the_designs_blocks(seed):
-    """With the blocks that the design says for the noise."""
-    dataset = fan_out_campaign(12, noise=0.05, seed=seed, preset="quick")
-    assert fan_out.analyse(dataset).fans[0].verdict.limit == "shared bridge"
-
-
 def test_the_sum_stops_growing_only_where_it_is_shown():
     """One block shows nothing; what gains 40 % a doubling bends."""
     single = fan_out.analyse(fan_out_campaign(blocks=1))

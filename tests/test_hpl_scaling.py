@@ -114,15 +114,6 @@ def test_today_says_what_it_did_not_run():
     assert "It has no runs for GigE / 10GE from 8 to 16 nodes." in words(hpl_scaling, study)
 
 
-def test_what_is_not_emulated_is_not_called_so():
-    """The method is that of the data."""
-    dataset = campaign(blocks=2)
-    kind = dataset.evidence.copy(data=np.full(dataset.sizes["trial"], "measured"))
-    real = hpl_scaling.method(hpl_scaling.analyse(dataset.assign_coords(evidence=kind)))
-    assert "nodes of the cluster" in real and "emulated nodes" not in real
-    assert "emulated nodes" in hpl_scaling.method(planted())
-
-
 def test_the_figures_show_every_run_and_block():
     """Each share and each block's fall is a mark; no curve joins them; today's mean is a mark where there is one."""
     for study in (planted(), with_a_failure()):

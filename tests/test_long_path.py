@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import cache
 
-import numpy as np
 import pytest
 import xarray as xr
 from shown import words
@@ -63,16 +62,6 @@ def test_a_model_that_misses_its_data_gives_no_estimate():
     named = "path 5 ms from this buffer on: forward, cubic"
     reasons = [one.reason for one in long_path.findings(study) if named in one.statement]
     assert "misses its data" in reasons[0]
-
-
-def test_too_few_buffers_give_no_estimate():
-    """With all buffers beyond the knee the reason is there."""
-    dataset = long_path_campaign(blocks=4)
-    few = long_path.analyse(dataset.isel(trial=np.flatnonzero(dataset.window_bytes >= 262144)))
-    assert curve_of(few, "long_2ms").model.fitted is None
-    assert "cannot be said" in words(long_path, few) and "cannot carry a knee" in words(
-        long_path, few
-    )
 
 
 def test_buffers_that_no_trial_got_are_left_out():

@@ -114,15 +114,6 @@ def test_planted_ratios_to_the_simulation_come_back():
     )
 
 
-def test_only_points_of_both_campaigns_are_compared():
-    """The quick campaign has two node counts; what did not run is unknown."""
-    failed = {(block, "gige", 8) for block in (1, 2, 3)}
-    study = hpl_agreement.analyse(scaling_campaign(preset="quick", failed=failed), simulated())
-    assert study.points.nodes.values.tolist() == [2, 8]
-    assert np.isnan(study.ratios.ratio["gige", 8])
-    assert "of 5 points" in words(hpl_agreement, study)
-
-
 def test_other_rates_and_several_simulated_blocks_are_refused():
     """A simulation of nodes of another speed agrees with nothing; one that repeats itself has one block."""
     settings = simulated().attrs["testbed_settings"].replace("85000000.0", "90000000.0")

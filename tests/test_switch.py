@@ -5,7 +5,7 @@ import pytest
 import synthetic_switch as planted
 from shown import words
 
-from analysis import published, wire
+from analysis import wire
 from analysis.experiments import frames, tcp_mtu
 from analysis.tcp import points
 
@@ -34,16 +34,6 @@ def test_stamps_follow_the_share(share, stamp, says):
     assert (forward.sel(path="switch_8996") == stamp).all() and says in words(tcp_mtu, study)
     assert (forward.sel(path=["crossover", "router"]) == "link-bound").all()
     assert (forward.sel(path="crossover_unshaped") == "").all()  # no rate, no limit
-
-
-def test_the_wire_both_ways_is_the_sources():
-    """Through SMC 8505T at MTU 1500 each way reached 99 to 100 % of what acknowledgements leave, not of the wire."""
-    flows = published.table("nemo_netperf").query(
-        "path == 'smc_8505t' and mtu == 1500 and direction == 'both'"
-    )
-    goodput = 8 * published.KIBIBYTE * flows.goodput_kib_s
-    assert (goodput / wire.wire_limit_both_ways(1e9, 1500)).between(0.99, 1).all()
-    assert (goodput / wire.wire_limit(1e9, 1500) < 0.98).all()
 
 
 @pytest.mark.parametrize(("nobodys", "stated"), [(0.09, True), (-0.11, False)])
@@ -88,19 +78,6 @@ def test_todays_run_is_compared_by_what_limits_it(share, same):
     first = next(tcp_mtu.findings(study))
     assert first.answer == "yes" and "cannot repeat the 79.4 %" in words(tcp_mtu, study)
     assert first.today["answer"] == ("reproduced" if same == 45 else "not reproduced")
-
-
-def test_the_figure_holds_every_run_every_published_point_and_the_limit():
-    """Each is a mark of its path's panel; both of the source's switches stand with the path of their frame limit."""
-    study = tcp_mtu.analyse(planted.over_mtu())
-    devices = study.published.groupby("path").device.unique().map(list).to_dict()
-    assert devices == {"crossover": ["crossover"], "switch_8996": ["smc_8505t", "smc_8508t"]}
-    for axes, path in zip(tcp_mtu.figures(study)["tcp_mtu"].figure.axes, study.paths):
-        runs = study.points.total.sel(path=path).values.ravel() / 1e9
-        printed = study.published[study.published.path == path].total / 1e9
-        limits = [ways * wire.wire_limit(1e9, 8982) / 1e9 for ways in (1, 2)]
-        shown = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
-        assert all(np.isclose(shown, value).any() for value in [*runs, *printed, *limits])
 
 
 def test_frame_limits_are_where_the_paths_descriptions_put_them():

@@ -8,7 +8,7 @@ from shown import words
 from synthetic_token import CAMPAIGN, PATHS, token_campaign
 
 from analysis.experiments import token_exchange
-from analysis.token_points import pairs_of, sum_limit, token_limit
+from analysis.token_points import pairs_of, sum_limit
 
 TWO = ("local_wire_10m", "bonded_shared_10m")
 SLOW = (*TWO, "local_router_10m", "remote_switch_10m", "bonded_switch_10m")
@@ -50,18 +50,6 @@ def test_what_wires_carry_together(path, pairs, wires):
     assert limit == pytest.approx(wires * 1e7 / 2)
 
 
-@pytest.mark.parametrize("path", ["local_wire_10m", "remote_switch_10m", "bonded_shared_10m"])
-@pytest.mark.parametrize("token_bytes", [1, 8192])
-def test_more_pairs_can_carry_more_and_never_more_than_alone(path, token_bytes):
-    """The limit grows with pairs, by no more than one pair has alone, and leaves room for all framing."""
-    one, fewer, more = (
-        token_limit(PATHS[path], pairs_of(CAMPAIGN["settings"], count), token_bytes)
-        for count in (1, 6, 7)
-    )
-    assert fewer * (1 - 1e-9) <= more <= (fewer + one) * (1 + 1e-9)
-    assert more < sum_limit(PATHS[path], pairs_of(CAMPAIGN["settings"], 7)) / 8
-
-
 def test_more_than_the_wire_is_left_out():
     """A trial whose pairs write ten times too much is no reading anywhere, and the finding says so."""
     study = token_exchange.analyse(token_campaign(only=TWO, excess={CROWDED}))
@@ -87,14 +75,6 @@ def test_tokens_that_went_astray_are_left_out():
         token_exchange, token_exchange.analyse(token_campaign(only=SLOW, astray=SLOW[-1:]))
     )
     assert "took another path" in some and "counters confirm" not in some
-
-
-def test_a_sum_over_fewer_pairs_is_no_reading():
-    """A run in which one pair has no reading is not the throughput of all."""
-    dataset = token_campaign(blocks=2, only=TWO)
-    lost = dataset.token_throughput.where((dataset["pair"] != 2) | (dataset["run"] != 1))
-    runs = token_exchange.analyse(dataset.assign(token_throughput=lost)).points.runs
-    assert runs.sel(pairs=7, run=1).isnull().all() and runs.sel(pairs=1).notnull().all()
 
 
 def test_the_claims_have_their_verdicts():

@@ -277,19 +277,6 @@ def _of_fan(study: FanOut, fan: Fan) -> Iterator[str]:
 
 
 def figures(study: FanOut) -> dict[str, exhibit.Exhibit]:
-    """Aggregate over the flows, and the responses to each change."""
-    return exhibit.only(
-        FIGURES,
-        aggregate_and_changes(study),
-        "Goodput of all flows over their number, and below it what one change at a time does",
-        exhibit.Basis.of_dataset(study.dataset, "every run above, 90 % t intervals below"),
-        "Above, goodput of all flows over their number for both directions, with the links' limits; below, the ratio of "
-        "goodputs after and before each change",
-        f"Marks above are single runs, marks below are geometric means. The dotted line below is the least change that counts, {percent(LEAST_GROWTH, 0)}.",
-    )
-
-
-def aggregate_and_changes(study: FanOut) -> Figure:
     """Above the goodput of all flows [Gbit/s] over their number, a panel a direction; below the ratios [1] of the changes."""
     with style.styled():
         figure = Figure(figsize=(style.WIDTH, 5.2))
@@ -303,7 +290,15 @@ def aggregate_and_changes(study: FanOut) -> Figure:
         panels[0].set_ylabel("goodput of all flows [Gbit/s]")
         drawing.legend_below(above, panels, 2)
         _changes(below.subplots(), study)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "Goodput of all flows over their number, and below it what one change at a time does",
+        exhibit.Basis.of_dataset(study.dataset, "every run above, 90 % t intervals below"),
+        "Above, goodput of all flows over their number for both directions, with the links' limits; below, the ratio of "
+        "goodputs after and before each change",
+        f"Marks above are single runs, marks below are geometric means. The dotted line below is the least change that counts, {percent(LEAST_GROWTH, 0)}.",
+    )
 
 
 def _aggregate(axes: Axes, fan: Fan) -> None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib.figure import Figure
 
 from analysis import drawing, exhibit, style
 from analysis.attributes import short_names, testbed
@@ -152,18 +151,6 @@ def findings(study: Agreement) -> Iterator[Finding]:
 
 
 def figures(study: Agreement) -> dict[str, exhibit.Exhibit]:
-    """The ratio of emulated and simulated rates over nodes."""
-    return exhibit.only(
-        FIGURES,
-        ratios_over_nodes(study),
-        "HPL's emulated rate over its simulated rate at the same speeds of nodes and links",
-        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals"),
-        "Emulated over simulated rate over nodes, a panel for each network, with the goal",
-        "Marks are geometric means with their intervals. The goal of each network is shaded. The control has no rate limit.",
-    )
-
-
-def ratios_over_nodes(study: Agreement) -> Figure:
     """Emulated over simulated rate [%] over nodes with its interval and the goal as an area, a panel a network."""
     names = short_names(study.dataset)
     with style.styled():
@@ -178,4 +165,11 @@ def ratios_over_nodes(study: Agreement) -> Figure:
             axes.margins(x=0.1)
             axes.set_title(f"{names[name]}, goal {100 * goal:g} %")
         panels[0].set_ylabel("emulated / simulated rate [%]")
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "HPL's emulated rate over its simulated rate at the same speeds of nodes and links",
+        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals"),
+        "Emulated over simulated rate over nodes, a panel for each network, with the goal",
+        "Marks are geometric means with their intervals. The goal of each network is shaded. The control has no rate limit.",
+    )

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib.figure import Figure
 
 from analysis import drawing, exhibit, style
 from analysis.attributes import short_names, testbed
@@ -106,21 +105,6 @@ def findings(study: Invariance) -> Iterator[Finding]:
 
 
 def figures(study: Invariance) -> dict[str, exhibit.Exhibit]:
-    """The efficiency's change over the dilation."""
-    fewest, most = int(study.points.nodes.min()), int(study.points.nodes.max())
-    return exhibit.only(
-        FIGURES,
-        ratio_over_dilation(study),
-        f"HPL at other scales of time: the share of what the nodes compute, over that at a factor of {study.reference:g}",
-        exhibit.Basis.of_dataset(study.dataset, "90 % t intervals"),
-        "Ratio of the share at each dilation to that at the described one, for each network and node count, with the margin",
-        "Links are so many times slower than in the paper, and nodes in proportion. Small marks are single blocks. Large "
-        f"marks and bars are geometric means with their intervals, open on {fewest} and filled on "
-        f"{counted(most, 'node')}. The margin is shaded.",
-    )
-
-
-def ratio_over_dilation(study: Invariance) -> Figure:
     """Share of F over that at the described dilation [%]: every block, means with 90 % intervals, the margin as an area."""
     names, fewest = short_names(study.dataset), study.points.nodes.values.min()
     with style.styled():
@@ -131,7 +115,7 @@ def ratio_over_dilation(study: Invariance) -> Figure:
             dilations = at.index.get_level_values("dilation").values
             places = drawing.beside(dilations, rank, len(series))
             blocks = 100 * np.exp(study.log_ratio.sel(interconnect=name, nodes=n))
-            means = [100 * at[end].values for end in ("ratio", "low", "high")]
+            means = 100 * at[["ratio", "low", "high"]]
             label = f"{names[name]}, {counted(int(n), 'node')}"
             fill = "white" if n == fewest else None
             drawing.runs_and_means(axes, name, places, blocks, means, label, fill)
@@ -139,4 +123,14 @@ def ratio_over_dilation(study: Invariance) -> Figure:
         drawing.doubling_axis(axes, study.points.dilation.values, label)
         axes.set_ylabel(f"share / share at {study.reference:g} [%]")
         drawing.legend_below(figure, axes, 3)
-        return figure
+    fewest, most = int(study.points.nodes.min()), int(study.points.nodes.max())
+    return exhibit.only(
+        FIGURES,
+        figure,
+        f"HPL at other scales of time: the share of what the nodes compute, over that at a factor of {study.reference:g}",
+        exhibit.Basis.of_dataset(study.dataset, "90 % t intervals"),
+        "Ratio of the share at each dilation to that at the described one, for each network and node count, with the margin",
+        "Links are so many times slower than in the paper, and nodes in proportion. Small marks are single blocks. Large "
+        f"marks and bars are geometric means with their intervals, open on {fewest} and filled on "
+        f"{counted(most, 'node')}. The margin is shaded.",
+    )

@@ -129,22 +129,9 @@ def findings(study: Payload) -> Iterator[Finding]:
 
 
 def figures(study: Payload) -> dict[str, exhibit.Exhibit]:
-    """Messages and bytes by size."""
+    """Share of messages (above) and of bytes (below) [%] by size on the most nodes; a column a kind of evidence."""
     if not study.profiles:
         return {}
-    evidence = " and ".join(profile.evidence for profile in study.profiles)
-    return exhibit.only(
-        FIGURES,
-        shares_by_size(study),
-        "HPL's messages by size: share of messages (above) and of bytes (below)",
-        exhibit.Basis(evidence, 1, "counts without an interval", "run"),
-        "Histogram of HPL's message sizes by number and by bytes",
-        "A step is a class of sizes, from a power of two up to the next.",
-    )
-
-
-def shares_by_size(study: Payload) -> Figure:
-    """Share of messages (above) and of bytes (below) [%] by size on the most nodes; a column a kind of evidence."""
     sizes = study.dataset["size"].values
     used = np.flatnonzero(sum(profile.run.payload_messages.values for profile in study.profiles))
     ticks = [at for at in range(1, len(sizes), EVERY) if used[0] <= at <= used[-1] + 1]
@@ -164,7 +151,15 @@ def shares_by_size(study: Payload) -> Figure:
         panels[1, 0].set_xlim(used[0] - 0.5, used[-1] + 1.5)
         panels[0, 0].set_ylabel("share of messages [%]")
         panels[1, 0].set_ylabel("share of bytes [%]")
-        return figure
+    evidence = " and ".join(profile.evidence for profile in study.profiles)
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "HPL's messages by size: share of messages (above) and of bytes (below)",
+        exhibit.Basis(evidence, 1, "counts without an interval", "run"),
+        "Histogram of HPL's message sizes by number and by bytes",
+        "A step is a class of sizes, from a power of two up to the next.",
+    )
 
 
 def trust(file: Path = TRUST) -> pd.DataFrame:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib.figure import Figure
 
 from analysis import drawing, exhibit, style
 from analysis.contrasts import differences
@@ -168,18 +167,6 @@ def findings(study: Noise) -> Iterator[Finding]:
 
 
 def figures(study: Noise) -> dict[str, exhibit.Exhibit]:
-    """Losses over nodes."""
-    return exhibit.only(
-        FIGURES,
-        loss_over_nodes(study),
-        "HPL's loss to daemons over nodes",
-        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals"),
-        "Loss of the HPL rate over nodes, a panel for each of the largest shares, a series for each frequency",
-        drawing.RUNS_AND_MEANS,
-    )
-
-
-def loss_over_nodes(study: Noise) -> Figure:
     """Loss of the rate [%] over nodes, a panel a share: every block, and geometric means with 95 % t intervals."""
     shares = [*study.daemons.groupby("share").frequency][-PANELS:]
     with style.styled():
@@ -190,12 +177,18 @@ def loss_over_nodes(study: Noise) -> Figure:
                 series = f"noise {len(daemons) - rank}"
                 places = drawing.beside(np.array(study.nodes), rank, len(daemons))
                 blocks = -100 * np.expm1(study.log_ratio.sel(daemon=name))
-                left = study.losses.sel(daemon=name)
-                means = [100 * (1 - left[end]).values for end in ("ratio", "high", "low")]
+                means = 100 * (1 - study.losses.sel(daemon=name)).rename(low="high", high="low")
                 label = f"{frequency:g} pauses a second"
                 drawing.runs_and_means(axes, series, places, blocks, means, label)
             drawing.node_axis(axes, study.nodes)
             axes.set_title(f"{100 * share:g} % of computing")
         panels[0].set_ylabel("loss of the HPL rate [%]")
         drawing.legend_below(figure, panels, 2)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "HPL's loss to daemons over nodes",
+        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals"),
+        "Loss of the HPL rate over nodes, a panel for each of the largest shares, a series for each frequency",
+        drawing.RUNS_AND_MEANS,
+    )

@@ -277,8 +277,7 @@ def share_over_nodes(study: Scaling) -> Figure:
         for rank, name in enumerate(networks):
             places = drawing.beside(nodes, rank, len(networks))
             share = 100 * study.points.share.sel(interconnect=name)
-            at = 100 * study.shares.sel(interconnect=name)
-            means = [at[end].values for end in ("ratio", "low", "high")]
+            means = 100 * study.shares.sel(interconnect=name)
             drawing.runs_and_means(axes, name, places, share, means, names[name])
         drawing.node_axis(axes, nodes)
         axes.set_ylabel(f"HPL rate [% of {study.points.share.attrs['of']}]")

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 from analysis import drawing, exhibit, models, style
 from analysis.attributes import short_names
@@ -191,32 +190,16 @@ def findings(study: Size) -> Iterator[Finding]:
 
 
 def figures(study: Size) -> dict[str, exhibit.Exhibit]:
-    """Shares over the order of the matrix."""
-    return exhibit.only(
-        FIGURES,
-        share_over_order(study),
-        f"HPL's rate on {counted(study.nodes, 'node')} over the order of the matrix, as a share of "
-        f"{study.points.share.attrs['of']}",
-        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals"),
-        "Share of the nodes' known rate over the order of the matrix, a series for each network",
-        f"{drawing.RUNS_AND_MEANS} Curves, if any, are HPL's own model with its 95 % band.",
-    )
-
-
-def share_over_order(study: Size) -> Figure:
     """Share of the known rate [%] over N: every run, means with intervals, and HPL's model where it follows."""
     with style.styled():
         figure, axes = drawing.new_figure(3.4)
         alone, names = study.points.squeeze("nodes"), short_names(study.dataset)
         for curve in study.curves:
             name, places = curve.interconnect, alone.N.values
-            at, share = (
-                100 * study.shares.sel(interconnect=name),
-                100 * alone.share.sel(interconnect=name),
-            )
-            means = [at[end].values for end in ("ratio", "low", "high")]
+            share = 100 * alone.share.sel(interconnect=name)
+            means = 100 * study.shares.sel(interconnect=name)
             if alone.sizes["block"] < FEWEST:
-                means = [means[0], *[np.nan * means[0]] * 2]
+                means = means.assign(low=np.nan * means.low, high=np.nan * means.high)
             drawing.runs_and_means(axes, name, places, share, means, names[name])
             if curve.follows:
                 orders = np.geomspace(alone.N.min(), alone.N.max(), 80)
@@ -225,4 +208,12 @@ def share_over_order(study: Size) -> Figure:
         drawing.doubling_axis(axes, alone.N.values, "order of the matrix, N [1]")
         axes.set(ylabel=f"HPL rate [% of {study.points.share.attrs['of']}]")
         axes.legend(loc="lower right")
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        f"HPL's rate on {counted(study.nodes, 'node')} over the order of the matrix, as a share of "
+        f"{study.points.share.attrs['of']}",
+        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals"),
+        "Share of the nodes' known rate over the order of the matrix, a series for each network",
+        f"{drawing.RUNS_AND_MEANS} Curves, if any, are HPL's own model with its 95 % band.",
+    )

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 from analysis import drawing, exhibit, published, style
 from analysis.attributes import short_names
@@ -209,24 +208,6 @@ def findings(study: Table1) -> Iterator[Finding]:
 
 
 def figures(study: Table1) -> dict[str, exhibit.Exhibit]:
-    """Both scales over nodes."""
-    marks = drawing.RUNS_AND_MEANS
-    if study.simulated.size:
-        marks += (
-            " On the right are the same cases simulated at the paper's own scale, without scatter. The line is what the "
-            f"paper prints for {short_names(study.dataset)[study.reference]}; its smallest case is calibrated to that."
-        )
-    return exhibit.only(
-        FIGURES,
-        over_nodes(study),
-        "HPL's rate over nodes in the paper's 15 cases, as a share of the nodes' paced rate or of Rpeak",
-        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals"),
-        "Efficiency over the number of nodes for both networks, emulated and simulated",
-        marks,
-    )
-
-
-def over_nodes(study: Table1) -> Figure:
     """Efficiency [%] over nodes: emulated, every run and means with intervals; simulated, beside the printed line."""
     names, nodes = short_names(study.dataset), study.points.nodes.values
     with style.styled():
@@ -250,4 +231,17 @@ def over_nodes(study: Table1) -> Figure:
             axes.set_xticks([n for n in TICKS if n in nodes])
             axes.set_xlabel("nodes")
         drawing.legend_below(figure, panels, 3)
-        return figure
+    marks = drawing.RUNS_AND_MEANS
+    if study.simulated.size:
+        marks += (
+            " On the right are the same cases simulated at the paper's own scale, without scatter. The line is what the "
+            f"paper prints for {short_names(study.dataset)[study.reference]}; its smallest case is calibrated to that."
+        )
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "HPL's rate over nodes in the paper's 15 cases, as a share of the nodes' paced rate or of Rpeak",
+        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals"),
+        "Efficiency over the number of nodes for both networks, emulated and simulated",
+        marks,
+    )

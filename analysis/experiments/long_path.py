@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 from matplotlib import ticker
-from matplotlib.figure import Figure
 
 from analysis import capacity, drawing, exhibit, style
 from analysis.attributes import interconnects, settings, short_names
@@ -280,19 +279,6 @@ def _of_repeats(study: Repeats) -> Iterator[str]:
 
 
 def figures(study: LongPath) -> dict[str, exhibit.Exhibit]:
-    """Goodput over the buffer; every run is drawn."""
-    return exhibit.only(
-        FIGURES,
-        goodput_over_buffer(study),
-        f"TCP's goodput over the socket buffer, both as shares of what the path allows: {study.control}, forward",
-        exhibit.Basis.of_dataset(study.dataset, "every run is drawn"),
-        "Goodput as a share of the wire limit over the socket buffer as a multiple of payload rate times round trip",
-        "The grey line is theory: one buffer in each round trip, up to the wire limit. The way back and other congestion "
-        "controls look alike.",
-    )
-
-
-def goodput_over_buffer(study: LongPath) -> Figure:
     """Goodput / wire limit [%] over buffer / product [1], a series a path: forward, with the design's congestion control."""
     names = short_names(study.dataset)
     with style.styled():
@@ -314,7 +300,15 @@ def goodput_over_buffer(study: LongPath) -> Figure:
         axes.set_xlabel("buffer / (payload rate × round trip) [1]")
         axes.set_ylabel("goodput / wire limit [%]")
         drawing.legend_below(figure, axes, 3)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        f"TCP's goodput over the socket buffer, both as shares of what the path allows: {study.control}, forward",
+        exhibit.Basis.of_dataset(study.dataset, "every run is drawn"),
+        "Goodput as a share of the wire limit over the socket buffer as a multiple of payload rate times round trip",
+        "The grey line is theory: one buffer in each round trip, up to the wire limit. The way back and other congestion "
+        "controls look alike.",
+    )
 
 
 def paths_table(study: LongPath) -> exhibit.Table:

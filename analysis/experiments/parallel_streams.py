@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 from analysis import drawing, exhibit, style
 from analysis.attributes import interconnects, short_names
@@ -98,18 +97,6 @@ def findings(study: Streams) -> Iterator[Finding]:
 
 
 def figures(study: Streams) -> dict[str, exhibit.Exhibit]:
-    """Goodput over the number of streams, with every run."""
-    return exhibit.only(
-        FIGURES,
-        goodput_over_streams(study),
-        "The sum of parallel TCP streams between two nodes, as a share of what the wire can carry",
-        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals"),
-        "Share of the wire limit over the number of streams, a series for each network with a rate limit",
-        "Small marks are single runs, open marks harmonic means.",
-    )
-
-
-def goodput_over_streams(study: Streams) -> Figure:
     """Goodput / wire limit [%] over streams."""
     names, streams = short_names(study.dataset), study.goodput.streams.values
     with style.styled():
@@ -117,11 +104,17 @@ def goodput_over_streams(study: Streams) -> Figure:
         for rank, (name, limit) in enumerate(study.limits.items()):
             places = drawing.beside(streams, rank, len(study.limits))
             runs = 100 * study.goodput.sel(interconnect=name) / limit
-            at = 100 * study.means.sel(interconnect=name) / limit
-            means = [at[end].values for end in ("mean", "low", "high")]
+            means = 100 * study.means.sel(interconnect=name) / limit
             drawing.runs_and_means(axes, name, places, runs, means, names[name])
         drawing.doubling_axis(axes, streams, "streams")
         axes.set_ylim(0, 110)
         axes.set_ylabel("sum of all streams /\nwire limit [%]")
         drawing.legend_below(figure, axes, 3)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "The sum of parallel TCP streams between two nodes, as a share of what the wire can carry",
+        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals"),
+        "Share of the wire limit over the number of streams, a series for each network with a rate limit",
+        "Small marks are single runs, open marks harmonic means.",
+    )

@@ -268,20 +268,6 @@ def findings(study: Payoff) -> Iterator[Finding]:
 
 
 def figures(study: Payoff) -> dict[str, exhibit.Exhibit]:
-    """Gain against price, and the chance that the faster network is the cheaper one."""
-    return exhibit.only(
-        FIGURES,
-        gain_and_chance(study),
-        f"Above: what HPL gains on {study.fast} over {study.slow}, and what a node with it costs more. {study.fast} pays "
-        "where the gain is higher. Below: the share of the draws in which it pays",
-        exhibit.Basis("simulated", DRAWS, "95 % ranges of the draws", "draw"),
-        "The faster network's gain in HPL beside its price, and the chance that it pays, over nodes",
-        "The bars are the range of the gain, the grey band is that of the price. A draw gives each uncertain number a value "
-        "within its range, the listed one most likely (triangular distribution).",
-    )
-
-
-def gain_and_chance(study: Payoff) -> Figure:
     """Above the gain [%] over nodes and what a node costs more [%], below the chance [%] that the network pays."""
     with style.styled():
         figure = Figure(figsize=(style.WIDTH, 4.3))
@@ -299,7 +285,16 @@ def gain_and_chance(study: Payoff) -> Figure:
         chance.set(ylim=(-5, 105), ylabel=f"{study.fast} cheaper\n[% of draws]")
         drawing.node_axis(chance, drawing.apart(nodes, APART))
         drawing.legend_below(figure, gain, 2)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        f"Above: what HPL gains on {study.fast} over {study.slow}, and what a node with it costs more. {study.fast} pays "
+        "where the gain is higher. Below: the share of the draws in which it pays",
+        exhibit.Basis("simulated", DRAWS, "95 % ranges of the draws", "draw"),
+        "The faster network's gain in HPL beside its price, and the chance that it pays, over nodes",
+        "The bars are the range of the gain, the grey band is that of the price. A draw gives each uncertain number a value "
+        "within its range, the listed one most likely (triangular distribution).",
+    )
 
 
 def prices_table(study: Payoff) -> exhibit.Table:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 from analysis import drawing, exhibit, style
 from analysis.attributes import short_names
@@ -107,18 +106,6 @@ def findings(study: Programs) -> Iterator[Finding]:
 
 
 def figures(study: Programs) -> dict[str, exhibit.Exhibit]:
-    """Efficiency over nodes, a panel for each program."""
-    return exhibit.only(
-        FIGURES,
-        _over_nodes(study),
-        "Efficiency of recorded programs, replayed on described networks: their time without a network over that on it",
-        BASIS,
-        "Simulated efficiency over nodes, a panel for each program",
-        "Lines join simulated points.",
-    )
-
-
-def _over_nodes(study: Programs) -> Figure:
     names, programs = short_names(study.dataset), study.efficiency.program.values.tolist()
     with style.styled():
         figure, panels = drawing.new_figures(3.2, len(programs))
@@ -134,7 +121,14 @@ def _over_nodes(study: Programs) -> Figure:
             drawing.node_axis(axes, study.efficiency.nodes.values)
         panels[0].set_ylabel("efficiency [%]")
         drawing.legend_below(figure, panels, 3)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "Efficiency of recorded programs, replayed on described networks: their time without a network over that on it",
+        BASIS,
+        "Simulated efficiency over nodes, a panel for each program",
+        "Lines join simulated points.",
+    )
 
 
 def table(study: Programs) -> exhibit.Table:

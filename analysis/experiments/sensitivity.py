@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis import drawing, exhibit, style
@@ -117,19 +116,6 @@ def finding(study: Sensitivity) -> str:
 
 
 def figures(study: Sensitivity) -> dict[str, exhibit.Exhibit]:
-    """What each number of the model does to the efficiency on the most nodes."""
-    most = counted(int(study.base.nodes[-1]), "node")
-    return exhibit.only(
-        FIGURES,
-        tornado(study),
-        f"Change of HPL's efficiency on {most} when one number of the model is moved",
-        exhibit.Basis("simulated"),
-        "Bars: change of the simulated efficiency by each number of the model, a panel for each network",
-        "Changes are in percentage points. The ends of the ranges are thought possible. They are no intervals.",
-    )
-
-
-def tornado(study: Sensitivity) -> Figure:
     """Change of the efficiency [percentage points] on the most nodes by each number, a panel a network.
 
     The number that moves the first network most is on top.
@@ -155,7 +141,15 @@ def tornado(study: Sensitivity) -> Figure:
         ends = (("at the low end of its range", style.INK), ("at the high end", "white"))
         keys = [Patch(facecolor=fill, edgecolor=style.INK, label=label) for label, fill in ends]
         figure.legend(handles=keys, loc="outside lower center", ncols=2)
-        return figure
+    most = counted(int(study.base.nodes[-1]), "node")
+    return exhibit.only(
+        FIGURES,
+        figure,
+        f"Change of HPL's efficiency on {most} when one number of the model is moved",
+        exhibit.Basis("simulated"),
+        "Bars: change of the simulated efficiency by each number of the model, a panel for each network",
+        "Changes are in percentage points. The ends of the ranges are thought possible. They are no intervals.",
+    )
 
 
 def numbers_table(study: Sensitivity) -> exhibit.Table:

@@ -361,19 +361,6 @@ def table(study: Suspects) -> exhibit.Table:
 
 
 def figures(study: Suspects) -> dict[str, exhibit.Exhibit]:
-    """Losses of all pairs as matrices, of latency only where it can be judged."""
-    means = "means over the blocks, interval of the slowest in the supplement"
-    return exhibit.only(
-        FIGURES,
-        matrices(study),
-        "Loss of speed of every pair of nodes against the median",
-        exhibit.Basis.of_dataset(study.dataset, means, study.blocks),
-        "Matrices over nodes: the loss of bandwidth from each sender to each receiver, and that by latency if it can be judged",
-        "A slow port is a dark row, a dark column or both; a slow path is a single dark cell.",
-    )
-
-
-def matrices(study: Suspects) -> Figure:
     """For each network a row of panels: losses by bandwidth and, where any can be judged, by latency [%] over senders and
     receivers."""
     names, networks = short_names(study.dataset), study.networks
@@ -393,7 +380,15 @@ def matrices(study: Suspects) -> Figure:
             for axes, (label, matrix) in zip(panels, losses.items()):
                 _draw_matrix(axes, matrix, study.hosts, label, len(losses))
             panels[0].set_ylabel("sending nodes")
-        return figure
+    means = "means over the blocks, interval of the slowest in the supplement"
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "Loss of speed of every pair of nodes against the median",
+        exhibit.Basis.of_dataset(study.dataset, means, study.blocks),
+        "Matrices over nodes: the loss of bandwidth from each sender to each receiver, and that by latency if it can be judged",
+        "A slow port is a dark row, a dark column or both; a slow path is a single dark cell.",
+    )
 
 
 def _draw_matrix(

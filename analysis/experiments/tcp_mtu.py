@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from analysis import drawing, exhibit, models, published, style
 from analysis.attributes import design, host, short_names
@@ -278,19 +277,6 @@ def _findings_of_cost(cost: Cost) -> Iterator[Finding]:
 
 
 def figures(study: TcpMtu) -> dict[str, exhibit.Exhibit]:
-    """Goodput over the MTU."""
-    return exhibit.only(
-        FIGURES,
-        goodput_over_mtu(study),
-        "TCP's goodput over the MTU on each path: one way, back, and the sum of both ways at once",
-        exhibit.Basis.of_dataset(study.dataset, "every run is drawn"),
-        "Goodput over the MTU for each path, with the wire limit and what Nemo printed",
-        "Lines are the wire limit, one way and both ways. What Nemo printed (published) has the colour of its direction. All "
-        "marks are moved sideways from their MTU, so that none hides another.",
-    )
-
-
-def goodput_over_mtu(study: TcpMtu) -> Figure:
     """Total goodput [Gbit/s] over the MTU, a panel a path, with the wire limit and the published points."""
     paths, names = study.paths or study.points.path.values, short_names(study.dataset)
     directions, mtus = study.points.direction.values.tolist(), study.points.mtu.values
@@ -311,7 +297,15 @@ def goodput_over_mtu(study: TcpMtu) -> Figure:
             drawing.doubling_axis(axes, [mtus.min(), mtus.max()], "MTU [B]")
         panels[0].set_ylabel("goodput [Gbit/s]")
         drawing.legend_below(figure, panels, 2)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "TCP's goodput over the MTU on each path: one way, back, and the sum of both ways at once",
+        exhibit.Basis.of_dataset(study.dataset, "every run is drawn"),
+        "Goodput over the MTU for each path, with the wire limit and what Nemo printed",
+        "Lines are the wire limit, one way and both ways. What Nemo printed (published) has the colour of its direction. All "
+        "marks are moved sideways from their MTU, so that none hides another.",
+    )
 
 
 def _published(axes: Axes, study: TcpMtu, path: str) -> None:

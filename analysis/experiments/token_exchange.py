@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 from analysis import drawing, exhibit, published, style
 from analysis.attributes import design
@@ -230,21 +229,6 @@ def findings(study: TokenExchange) -> Iterator[Finding]:
 
 
 def figures(study: TokenExchange) -> dict[str, exhibit.Exhibit]:
-    """Ratios beside the study's claims."""
-    token, pairs = byte_size(int(study.points.token_bytes[-1])), int(study.points.pairs[-1])
-    return exhibit.only(
-        FIGURES,
-        claims_over_ranges(study),
-        f"Ratios of throughputs at the study's {_mbit(study.rate)}, {counted(pairs, 'pair')} and tokens of {token}",
-        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals of geometric means"),
-        "Ratios with intervals beside the ranges that support the study's claims",
-        "A claim is supported if the 90 % interval lies in the shaded range, which was decided before the run. A claim is "
-        "contradicted if the 95 % interval lies outside. It is host-bound if a topology carries less than "
-        f"{percent(LITTLE_CARRIED, 0)} of what its wires can, with the processors busy for over {percent(NEARLY_BUSY, 0)} of the time.",
-    )
-
-
-def claims_over_ranges(study: TokenExchange) -> Figure:
     """Each claim's ratio at the study's rate, of every block and on average, and the range that supports it."""
     claims, look = study.at_rate, style.Look(style.INK, "o", "-")
     with style.styled():
@@ -261,7 +245,17 @@ def claims_over_ranges(study: TokenExchange) -> Figure:
         drawing.rows(axes, [claim.about.replace(": ", ":\n") for claim in claims])
         axes.set(xlabel="ratio of throughputs [1]", xlim=(0, None))
         drawing.legend_below(figure, axes, 3)
-        return figure
+    token, pairs = byte_size(int(study.points.token_bytes[-1])), int(study.points.pairs[-1])
+    return exhibit.only(
+        FIGURES,
+        figure,
+        f"Ratios of throughputs at the study's {_mbit(study.rate)}, {counted(pairs, 'pair')} and tokens of {token}",
+        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals of geometric means"),
+        "Ratios with intervals beside the ranges that support the study's claims",
+        "A claim is supported if the 90 % interval lies in the shaded range, which was decided before the run. A claim is "
+        "contradicted if the 95 % interval lies outside. It is host-bound if a topology carries less than "
+        f"{percent(LITTLE_CARRIED, 0)} of what its wires can, with the processors busy for over {percent(NEARLY_BUSY, 0)} of the time.",
+    )
 
 
 def _mbit(rate: float) -> str:

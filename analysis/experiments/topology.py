@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from analysis import designs as network_designs
@@ -189,13 +188,13 @@ def finding(study: Topology) -> str:
             "(simulated evidence)."
         )
     margin = percent(study.margin, 0)
-    words = [f"Traffic {sentence}." for sentence in _of_traffic(flows, margin)]
-    if words:
-        first = words[0].removesuffix(".").replace("Traffic", "traffic", 1)
-        basis = _basis(study, flows)
-        words[0] = f"**Over a network oversubscribed {study.own_ratios}, {first}** ({basis})."
+    words, (first, *others) = [], [*_of_traffic(flows, margin), ""]
+    if first:
+        where = f"Over a network oversubscribed {study.own_ratios}"
+        words.append(f"**{where}, traffic {first}** ({_basis(study, flows)}).")
     if len(of_hpl):
-        words.insert(1, f"**HPL takes {_span(of_hpl)} times as long** ({_basis(study, of_hpl)}).")
+        words.append(f"**HPL takes {_span(of_hpl)} times as long** ({_basis(study, of_hpl)}).")
+    words += [f"Traffic {does}." for does in others if does]
     costly = flows[flows.kind == CONTRADICTED].worst.max()
     if costly > 1:
         part = percent(bearable(costly, study.margin), 0)
@@ -269,19 +268,6 @@ def findings(study: Topology) -> Iterator[Finding]:
 
 
 def figures(study: Topology) -> dict[str, exhibit.Exhibit]:
-    """The slowdown of every kind of traffic and of HPL."""
-    return exhibit.only(
-        FIGURES,
-        slowdown_by_traffic(study),
-        "Time of traffic, and of HPL as a whole, over the time without oversubscription",
-        exhibit.Basis("simulated"),
-        "Slowdown of each kind of traffic and of HPL, at each oversubscription of the edge switches",
-        "Mark: the slowest design of each oversubscription (geometric mean over the draws of the traffic). Bar: all such designs "
-        f"and draws. A slowdown in the shaded margin of {percent(study.margin, 0)} counts as none.",
-    )
-
-
-def slowdown_by_traffic(study: Topology) -> Figure:
     """A row for each kind of traffic, a series for each oversubscription, over the slowdown [1]."""
     with style.styled():
         traffic, judged = ["pattern", "placement"], study.judged
@@ -307,4 +293,12 @@ def slowdown_by_traffic(study: Topology) -> Figure:
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("slowdown [1]")
         drawing.legend_below(figure, axes, 3)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "Time of traffic, and of HPL as a whole, over the time without oversubscription",
+        exhibit.Basis("simulated"),
+        "Slowdown of each kind of traffic and of HPL, at each oversubscription of the edge switches",
+        "Mark: the slowest design of each oversubscription (geometric mean over the draws of the traffic). Bar: all such designs "
+        f"and draws. A slowdown in the shaded margin of {percent(study.margin, 0)} counts as none.",
+    )

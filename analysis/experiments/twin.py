@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 from analysis import attributes, derive, drawing, exhibit, style
 from analysis import twin as twins
@@ -294,19 +293,6 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def figures(study: Study) -> dict[str, exhibit.Exhibit]:
-    """Rates as run, predicted and asked for."""
-    return exhibit.only(
-        FIGURES,
-        draw(study),
-        "HPL's rate a node on the cluster, on its twin, and on networks that are not there",
-        exhibit.Basis("simulated"),
-        f"Rates over nodes, a panel for each network: crosses {study.twin.evidence}, marks simulated",
-        f"Crosses: means of {study.twin.evidence} runs, which the fit never read. Bars: every fitted number at the worse "
-        "or better end of its range.",
-    )
-
-
-def draw(study: Study) -> Figure:
     """HPL's rate a node [Gflop/s] over nodes, a panel a network: as run, predicted with its range, and what if."""
     networks = list(dict.fromkeys(point.predicted.network for point in study.held_out))
     looks = [style.look(name) for name in ("gige", "10gige", "unshaped", "infiniband")]
@@ -328,7 +314,15 @@ def draw(study: Study) -> Figure:
             axes.set_title(points[0].predicted.words)
         panels[0].set_ylabel("HPL's rate a node [Gflop/s]")
         drawing.legend_below(figure, panels, 2)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "HPL's rate a node on the cluster, on its twin, and on networks that are not there",
+        exhibit.Basis("simulated"),
+        f"Rates over nodes, a panel for each network: crosses {study.twin.evidence}, marks simulated",
+        f"Crosses: means of {study.twin.evidence} runs, which the fit never read. Bars: every fitted number at the worse "
+        "or better end of its range.",
+    )
 
 
 def _simulated(axes, look: style.Look, rates: Sequence[Rate], label: str, aside: float) -> None:
