@@ -3,7 +3,6 @@
 import copy
 import csv
 import json
-import math
 import re
 import tomllib
 
