@@ -199,8 +199,7 @@ def _rows(dataset: xr.Dataset) -> Iterator[tuple[Point, int, float, str]]:
 def _settings(dataset: xr.Dataset) -> list[dict[str, Any]]:
     """What each trial was run with, by name, without what is not known."""
     columns = {
-        name: map(_plain, dataset[name].values.tolist()) for name in settings()
-        if name != "rpeak"
+        name: map(_plain, dataset[name].values.tolist()) for name in settings() if name != "rpeak"
     }
     trials = (dict(zip(columns, values)) for values in zip(*columns.values()))
     return [

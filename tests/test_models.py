@@ -76,7 +76,9 @@ def test_hpl_has_netlibs_parallel_efficiency():
     assert alone == pytest.approx([4 * (1 + 9 / 4000)])
 
 
-def test_an_unknown_model_is_refused_with_the_known_ones():
+def test_a_model_is_found_by_the_names_that_people_know():
+    """Also by short ones; an unknown one is refused with those that there are."""
+    assert find("usl") is find("universal_scalability") and find("Amdahl").name == "amdahl"
     with pytest.raises(FalloffError, match="constant.*power_law.*universal_scalability"):
         find("parabola")
 
