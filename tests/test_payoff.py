@@ -11,7 +11,6 @@ from synthetic_smith import planted, smith_campaign
 
 from analysis import prices
 from analysis.experiments import payoff, sensitivity
-from analysis.statistics.draws import triangular
 from runners.record import FalloffError
 
 SMALLEST, LARGEST = 2, 256
@@ -143,7 +142,7 @@ def test_without_a_common_case_there_is_no_study():
 @pytest.mark.parametrize("ends", [(5, 8, 14), (0, 0, 1), (2, 2, 2)])
 def test_draws_stay_in_the_range_and_have_its_mean(ends):
     """No quantile leaves the range, they ascend, and their mean is that of a triangle, (low + value + high) / 3."""
-    quantiles = triangular(*ends, np.linspace(0, 1, 2001))
+    quantiles = payoff.triangular(*ends, np.linspace(0, 1, 2001))
     assert quantiles.min() >= ends[0] and quantiles.max() <= ends[2]
     assert (np.diff(quantiles) >= 0).all()
     assert quantiles.mean() == pytest.approx(sum(ends) / 3, rel=1e-3)
