@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Dict, Hashable, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from runners import iperf3, slurm, tools
@@ -95,10 +95,10 @@ def report(description: Mapping[str, Any]) -> int:
 
 def lines(description: Mapping[str, Any]) -> Iterator[Line]:
     """The checklist of a cluster, its hosts included; each line when it is known, in some seconds."""
-    cluster = remote.cluster(description)
+    remote.require_hosts(description)
     for obstacle in cluster_testbed.unavailable(description):
         yield Line(MISSING, obstacle)
-    states = remote.ask(cluster, _STATE, [json.dumps(_candidates(cluster, description))], _LIMIT_S)
+    states = remote.ask(description, _STATE, [json.dumps(_candidates(description))], _LIMIT_S)
     whole = {host: state for host, state in states.items() if "kernel" in state}
     yield from _reached(states, len(whole))
     if not whole:
@@ -112,16 +112,16 @@ def lines(description: Mapping[str, Any]) -> Iterator[Line]:
         yield from _network(name, asked, places[name], whole)
     for name in next(iter(whole.values()))["tools"]:
         yield _tool(name, whole)
-    yield from _ports(_met(cluster, list(whole), places))
+    yield from _ports(_met(description, list(whole), places))
 
 
-def _candidates(cluster: remote.Cluster, description: Mapping[str, Any]) -> Dict[str, List[str]]:
+def _candidates(description: Mapping[str, Any]) -> Dict[str, List[str]]:
     """Where each tool may be."""
     configured = description.get("tools", {})
     places = {name: [name, str(tools.BUILT / name)] for name in _TOOLS}
     places.update({name: [path] for name, path in configured.items()})
     with suppress(FalloffError):  # is among the obstacles; elsewhere it has to be where it is here
-        places["mpirun"] = [cluster_testbed.find_mpirun(cluster, configured)]
+        places["mpirun"] = [cluster_testbed.find_mpirun(description)]
     return places
 
 
@@ -224,18 +224,18 @@ def _tool(name: str, states: States) -> Line:
 
 
 def _met(
-    cluster: remote.Cluster, hosts: Sequence[str], places: Mapping[str, Places]
+    description: Mapping[str, Any], hosts: Sequence[str], places: Mapping[str, Places]
 ) -> Iterator[Answers]:
     """What node_reach.py says in groups of nodes that share the first."""
     first, *others = hosts
     for start in range(0, len(others), _TOGETHER - 1):
-        group = (first, *others[start : start + _TOGETHER - 1])
+        group = [first, *others[start : start + _TOGETHER - 1]]
         addresses = {
             name: {host: on[host].address for host in group if on[host]}
             for name, on in places.items()
         }
         words = [json.dumps(addresses), str(_PATIENCE_S), *map(str, _PORTS)]
-        yield remote.ask(replace(cluster, hosts=group), _REACH, words, _LIMIT_S)
+        yield remote.ask({**description, "hosts": group}, _REACH, words, _LIMIT_S)
 
 
 def _ports(groups: Iterable[Answers]) -> List[Line]:

@@ -74,13 +74,14 @@ def checked(asked, monkeypatch):
 
     def lines(hosts=HOSTS, **changed):
         def ask(there, script, arguments=(), limit_s=30.0):
-            asked.append((script.stem, there.hosts, list(arguments)))
+            asked.append((script.stem, there["hosts"], list(arguments)))
             if script.stem == "node_reach":
                 return {
-                    host: meeting(host, there.hosts, arguments[2:], changed) for host in there.hosts
+                    host: meeting(host, there["hosts"], arguments[2:], changed)
+                    for host in there["hosts"]
                 }
             tools = json.loads(arguments[0])
-            return {host: state(host, tools, changed.get(host, {})) for host in there.hosts}
+            return {host: state(host, tools, changed.get(host, {})) for host in there["hosts"]}
 
         monkeypatch.setattr(remote, "ask", ask)
         return list(doctor.lines({**DESCRIPTION, "hosts": list(hosts)}))
