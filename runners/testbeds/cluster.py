@@ -304,19 +304,11 @@ class OnCluster:
         with remote.Heartbeat() as heart:
 
             def start(command: Command) -> programs.Started:
-                words, root = self.argv(command, hosts, network), Path("/")
-                reader, writer = os.pipe()
-                line = os.fdopen(writer, "wb")
-                try:
-                    started = programs.start(command.argv[0], words, root, os.environ, stdin=reader)
-                except BaseException:
-                    line.close()
-                    raise
-                finally:
-                    os.close(reader)
-                heart.keep(line)
+                words, pipe = self.argv(command, hosts, network), subprocess.PIPE
+                started = programs.start(command.argv[0], words, Path("/"), os.environ, stdin=pipe)
+                heart.keep(started.process.stdin)
                 started.patience_s = _SECONDS_TO_END
-                started.hang_up = partial(heart.close, line)
+                started.hang_up = partial(heart.close, started.process.stdin)
                 return started
 
             def listens(_: Command, started: programs.Started) -> bool:
