@@ -1,39 +1,89 @@
-"""What each command of the command line does; the functions' parameters are the commands' arguments."""
+"""The commands of the command line: of each its arguments, what it does, and, as its docstring, its help."""
 
 # What takes long to import is imported where it is used: `falloff import --print` should answer at once.
 import json
 import shlex
 import sys
+from argparse import ArgumentTypeError
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 from analysis import paths
+from runners import names as runner_names
 from runners import outputs, runner_named
 from runners.journal import Folder
 from runners.record import FalloffError, Unreadable, to_json, unknown
 
+PRESETS = ("quick", "full", "stored")
+BUILD = paths.ROOT / "build"
 EXPLORER = "explorer.html"  # beside the report, which links it
 # Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a byte, TCP's goodput.
 _OF_ONE_QUANTITY = ("hpl", "cpu_cost", "bandwidth_delay")
 
+# By name, such as `evidence trace`: each function's parameters are the arguments that are declared above it.
+COMMANDS: dict[str, Callable[..., int]] = {}
 
-def run(
-    campaign: str,
-    testbed: str,
-    preset: str,
-    repeats: int,
-    fresh: bool,
-    submit: bool,
-    packed: Path | None,
-    listed: bool,
-    planned: bool,
-) -> int:
-    """Run a campaign, keep its dataset, and copy both to the folder `packed` if given; at the end stands its finding.
 
-    With `submit` a job of Slurm's runs what is missing; when nothing is, the dataset is made. With `listed` nothing is run:
-    all campaigns are printed; with `planned` the minutes until the campaign is decided.
+def command(name: str) -> Callable:
+    """Make a function the command of this name; the first line of its docstring is its summary."""
+
+    def register(do: Callable[..., int]) -> Callable[..., int]:
+        COMMANDS[name] = do
+        return do
+
+    return register
+
+
+def argument(name: str, help: str | None = None, **how) -> Callable:
+    """Declare an argument of a command; `how` is as `add_argument` takes it."""
+
+    def declare(do: Callable) -> Callable:
+        do.arguments = [(name, {"help": help, **how}), *getattr(do, "arguments", [])]
+        return do
+
+    return declare
+
+
+switch = partial(argument, action="store_true")
+
+
+def within(kind: type, least: float, most: float) -> Callable[[str], float]:
+    """What reads a number within bounds; raises argparse's own error."""
+
+    def read(text: str) -> float:
+        with suppress(ValueError):
+            if least <= kind(text) <= most:
+                return kind(text)
+        what = "whole number" if kind is int else "number"
+        raise ArgumentTypeError(f"{text!r} is not a {what} from {least} to {most}")
+
+    return read
+
+
+positive, port = within(int, 1, 10**6), within(int, 0, 65535)
+percentage, above_zero = within(float, 0.01, 99.99), within(float, 0.01, 10**6)
+FOLDER, FILE, SVG = ({"type": Path, "metavar": name} for name in ("FOLDER", "FILE", "FILE.svg"))
+COLUMN = {"required": True, "metavar": "COLUMN"}
+SETTING = {"dest": "words", "metavar": "NAME=VALUE"}
+
+
+@command("run")
+@argument("campaign", "a name in data/campaigns", nargs="?", default="")
+@switch("--list", "print the campaigns that there are", dest="listed")
+@switch("--plan", "run nothing: print the minutes and the chance of each look", dest="planned")
+@argument("--testbed", "a name in data/testbeds (default: the campaign's own)", default="")
+@argument("--preset", "the campaign's stopping rule: quick or full (default)", default="full")
+@argument("--repeats", "exactly K blocks instead", type=positive, default=0, metavar="K")
+@switch("--fresh", "start anew; earlier trials are moved aside")
+@switch("--submit", "leave what is missing to a job of Slurm's")
+@argument("--pack", "also copy the campaign there, compressed", dest="packed", **FOLDER)
+def run(campaign, listed, planned, testbed, preset, repeats, fresh, submit, packed) -> int:
+    """Run a campaign, or what is missing of it.
+
+    Its transcripts and its dataset are kept, and what its experiment finds is printed.
     """
     import experiment
     from analysis import store
@@ -72,8 +122,10 @@ def run(
     return 0
 
 
-def status(campaign: str) -> int:
-    """Print how far the campaigns in data/raw are, or those of one name, and what became of their jobs."""
+@command("status")
+@argument("campaign", "in data/campaigns (default: all that ran)", nargs="?", default="")
+def status(campaign) -> int:
+    """What of each campaign is kept and missing, and what its job does."""
     from runners.status import text
 
     folders = [Folder(file.parent) for file in sorted(paths.RAW.glob("*/trials.json"))]
@@ -89,10 +141,20 @@ def status(campaign: str) -> int:
     return 0
 
 
-def report(
-    preset: str, data: Path | None, claims: str | None, design: Path | None, out: Path
-) -> int:
-    """Write the report, or print the claims of a source (all: "") or the designs of a file alone."""
+@command("report")
+@argument("--preset", "default: quick", choices=PRESETS, default="quick")
+@argument("--data", "run nothing; the report of the campaigns in this folder alone", **FOLDER)
+@argument(
+    "--claims", "print the claims alone, or a source's", nargs="?", const="", metavar="SOURCE"
+)
+@argument("--design", "print designs alone; see data/designs/nemo.toml", **FILE)
+@argument("--out", "default: build/report", **FOLDER, default=paths.REPORT)
+def report(preset, data, claims, design, out) -> int:
+    """Run the experiments and write the report.
+
+    Or print a part of it alone: the sources' claims with what the stored evidence says to each, or what the network
+    designs of a file are worth.
+    """
     if sum(part is not None for part in (data, claims, design)) > 1:
         raise FalloffError("--data, --claims and --design are three things: give one of them")
     if design is None and claims is None:
@@ -120,154 +182,45 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
     return 0
 
 
-def import_results(
-    tool: str, files: list[Path], words: list[str], table: Path | None, printed: bool
-) -> int:
-    """Make a campaign of a tool's outputs and save its dataset; of HPL also its efficiency, as text and figure.
-
-    With `printed` nothing is kept: the readings of each file are printed as JSON.
-    """
-    if printed:
-        for file in files:
-            runner, text = runner_named(tool), outputs.read(file)
-            try:
-                results = [to_json(result) for result in runner.results(text)]
-            except Unreadable as reason:
-                what = outputs.describe(text, tool) or str(reason)
-                complaint = outputs.complaint(text)
-                quote = f"; it says: {complaint}" if complaint else ""
-                raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
-            print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
-        return 0
-    from analysis import given_settings, imported_hpl, importing, store, style
-
-    rows = given_settings.from_table(table) if table else []
-    found = importing.read(tool, files, given_settings.from_words(words), rows)
-    for line in found.left_out:
-        print(f"left out: {line}", file=sys.stderr)
-    for line in found.notes:
-        print(f"note: {line}", file=sys.stderr)
-    folder = importing.keep(found, paths.RAW)
-    dataset, file = store.read(folder), paths.DATASETS / f"{folder.name}.nc"
-    store.save(dataset, file)
-    print(importing.summary(dataset))
-    figures = {}
-    if tool == "hpl" or dataset.hpl_rate.notnull().any():
-        study = imported_hpl.analyse(dataset)
-        print(imported_hpl.text(study))
-        figures = style.save_all(imported_hpl.draw(study), paths.DATASETS / folder.name)
-    print(f"Transcripts: {folder}\nDataset: {file}")
-    for figure in figures.values():
-        print(f"Figure: {figure}")
-    return 0
-
-
-def explore(folder: Path | None, static: Path | None, port: int, browser: bool) -> int:
-    """Serve the explorer on loopback until it is interrupted, or write it as one file that needs no server."""
-    if static is not None:
-        from analysis.explorer import static as page
-
-        page.write(folder, static)
-        print(f"Page: {static} ({static.stat().st_size / 1e6:.1f} MB)")
-        return 0
-    from analysis.explorer import server
-
-    # An interruption is how it ends, from the moment at which the address can be read.
-    with server.serve(folder, port) as served, suppress(KeyboardInterrupt):
-        print(
-            f"Explorer: {served.address}\nIt answers this machine alone, and only at that address. Ctrl+C ends it.",
-            flush=True,
-        )
-        if browser:
-            import webbrowser
-
-            webbrowser.open(served.address)
-        served.thread.join()
-    return 0
-
-
-def fit_table(model: str | None, file: Path, x: str, y: str, block: str) -> int:
-    """Print a model's fit to two columns of a CSV file as JSON; without a model all of them, compared on blocks."""
-    from analysis import models, tables
-    from analysis.fitting import compare, fit
-
-    if model:
-        found, table = models.find(model), tables.read(file, x, y)
-        tables.require_numbers(table, x, y)
-        print(json.dumps(fit.fit(found, table[x], table[y]).as_json(), indent=2))
-        return 0
-    if not block:
-        remedy = "say what was measured together by --block COLUMN, or name a model before the file"
-        raise FalloffError(f"all models are compared on blocks: {remedy}")
-    curves = [models.find(name) for name in models.names() if name not in _OF_ONE_QUANTITY]
-    blocks = tables.blocks(tables.read(file, x, y, block), x, y, block)
-    print(json.dumps(compare.compare(curves, *blocks), indent=2))
-    return 0
-
-
-def compare_samples(
-    old: Path,
-    new: Path,
-    margin: float,
-    x: str,
-    y: str,
-    block: str,
-    better: str,
-    figure: Path,
-    as_json: bool,
-    row: int | None,
-) -> int:
-    """Print what changed from OLD to NEW and draw it; the exit code is the answer's.
-
-    With `row` what the tools of that statement's trials printed is printed instead.
-    """
-    from analysis import comparison, comparison_exhibits, samples, style
-
-    both = [samples.read(source, x, y, block, better) for source in (old, new)]
-    found = comparison.compare(*both, margin / 100)
-    if row:
-        if row > len(found.changes):
-            raise FalloffError(f"there is no row {row}: the comparison has {len(found.changes)}")
-        for name, sample in zip(("OLD", "NEW"), both):
-            for trial, printed in samples.printed(sample, found.changes[row - 1].points):
-                print(f"{name} {trial}\n{printed}\n")
-        return 0
-    drawn = comparison_exhibits.figure(found, figure.stem).figure
-    figure.parent.mkdir(parents=True, exist_ok=True)
-    style.save(drawn, figure)
-    if as_json:
-        print(json.dumps(comparison_exhibits.as_data(found), indent=2))
-    else:
-        transcripts = f"falloff compare {shlex.join([str(old), str(new)])} --transcripts N"
-        print(f"{comparison_exhibits.text(found)}\n\nFigure: {figure}")
-        print(f"What the tools of row N printed: {transcripts}")
-    return comparison.EXIT_CODES[found.answer]
-
-
-def make_twin(campaigns: list[str], name: str, figure: Path, fit_only: bool) -> int:
-    """Fit a twin to campaigns, write it to data/testbeds, and simulate HPL on it: what was held out, and what if."""
+@command("doctor")
+@argument("--testbed", "a cluster in data/testbeds: its nodes are asked", default="")
+@switch("--rates", "measure one node's rates, as TOML for a simulated one")
+def doctor(testbed, rates) -> int:
+    """What is here, what is missing, and the remedy."""
     import experiment
-    from analysis import style, twin
-    from analysis.experiments import twin as prediction
 
-    datasets = experiment.named(campaigns)
-    found = twin.fit(datasets)
-    for network, reason in found.refused.items():
-        print(f"left out: {network}: {reason}".replace("\u00a0", " "), file=sys.stderr)
-    points = None if fit_only else prediction.held_out_points(datasets, found)
-    most = int(points.nodes.max()) if points is not None else 16
-    file = experiment.write_twin(name, found, 2 * most, datasets)
-    print(twin.text(found).replace("\u00a0", " "))
-    print(f"Testbed: {file}\n`falloff run hpl_scaling --testbed {name}` simulates on it.\n")
-    if points is None:
-        return 0
-    runs = experiment.simulate_twin(name, found, points)
-    study = prediction.predict(found, points, *runs)
-    print(prediction.text(study))
-    figure.parent.mkdir(parents=True, exist_ok=True)
-    style.save(prediction.draw(study), figure)
-    print(f"\nFigure: {figure}")
-    return 0
+    if rates:
+        return print_rates(testbed)
+    if testbed:
+        from runners import doctor as nodes_doctor
+
+        return nodes_doctor.report(experiment.read_testbed(testbed))
+    from analysis import experiments
+    from runners import session, tools
+
+    plans = [experiment.plan_campaign(name) for name in experiments.all_campaigns()]
+    testbeds = {plan.testbed["name"]: plan.testbed for plan in plans}
+    missing = dict.fromkeys(obstacle for plan in plans for obstacle in experiment.obstacles(plan))
+    for tool in sorted({tool for plan in plans for tool in session.tools_of(plan)}):
+        with suppress(FalloffError):  # it is among the obstacles
+            print(f"  here     {tool}: {tools.find(tool, testbeds['emulated'].get('tools', {}))}")
+    for name, machine in testbeds.items():
+        if not session.testbed_module(machine).unavailable(machine):
+            print(
+                f"  here     testbed {name}: {machine['nodes']} nodes, {machine['kind']} on this machine"
+            )
+    for obstacle in missing:
+        print(f"  MISSING  {obstacle}")
+    if missing:
+        print(
+            "`make setup` installs what it may. Until then reports are built from the stored reference."
+        )
+    else:
+        print("All is here: `make report` runs the experiments on this machine.")
+    print(
+        "Your own cluster: `falloff doctor --testbed NAME`, then `falloff run suspects --testbed NAME`."
+    )
+    return int(bool(missing))
 
 
 def print_rates(testbed: str) -> int:
@@ -292,10 +245,72 @@ def print_rates(testbed: str) -> int:
     return 0
 
 
-def profile_program(
-    argv: list[str], name: str, replayed: str, testbed: str, nodes: list[int]
-) -> int:
-    """Count what an MPI program sends, record it under a name, or replay a recorded one; the program's exit code."""
+@command("import")
+@argument("tool", ", ".join(runner_names()))
+@argument("files", "an output, or a folder of them", nargs="+", **FILE)
+@switch("--print", "only print the readings of each file as JSON", dest="printed")
+@argument("--set", "of all files, such as nodes=4", action="append", default=[], **SETTING)
+@argument("--map", "columns: `file` (names or patterns), settings", dest="table", **FILE)
+def import_results(tool, files, printed, words, table) -> int:
+    """Make a campaign of outputs that you already have, and draw HPL's efficiency.
+
+    Outputs of one tool become a campaign of measured evidence: hpl, hpcc, iperf3, iperf2, netperf, ping, osu (latency and
+    bandwidth) or imb (PingPong). What they do not say is given by --set or --map: interconnect, nodes or ranks_per_node,
+    rpeak (one node's theoretical peak in flop/s) and more; what is not given stays unknown.
+    """
+    if printed:
+        for file in files:
+            runner, text = runner_named(tool), outputs.read(file)
+            try:
+                results = [to_json(result) for result in runner.results(text)]
+            except Unreadable as reason:
+                what = outputs.describe(text, tool) or str(reason)
+                complaint = outputs.complaint(text)
+                quote = f"; it says: {complaint}" if complaint else ""
+                raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
+            print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
+        return 0
+    from analysis import imported_hpl, importing, store, style
+
+    rows = importing.settings_in_table(table) if table else []
+    found = importing.read(tool, files, importing.settings_in_words(words), rows)
+    for line in found.left_out:
+        print(f"left out: {line}", file=sys.stderr)
+    for line in found.notes:
+        print(f"note: {line}", file=sys.stderr)
+    folder = importing.keep(found, paths.RAW)
+    dataset, file = store.read(folder), paths.DATASETS / f"{folder.name}.nc"
+    store.save(dataset, file)
+    print(importing.summary(dataset))
+    figures = {}
+    if tool == "hpl" or dataset.hpl_rate.notnull().any():
+        study = imported_hpl.analyse(dataset)
+        print(imported_hpl.text(study))
+        figures = style.save_all(imported_hpl.draw(study), paths.DATASETS / folder.name)
+    print(f"Transcripts: {folder}\nDataset: {file}")
+    for figure in figures.values():
+        print(f"Figure: {figure}")
+    return 0
+
+
+@command("profile")
+@argument("argv", "after `--`: the command line to run", nargs="*", metavar="PROGRAM")
+@argument("--keep", "record the calls under this name", default="", dest="name", metavar="NAME")
+@argument("--replay", "replay such a recording", default="", dest="replayed", metavar="NAME")
+@argument("--testbed", "a simulated one, for --replay (default: smith)", default="smith")
+@argument(
+    "--nodes", "also on so many, carried on", type=positive, nargs="+", default=[], metavar="N"
+)
+def profile_program(argv, name, replayed, testbed, nodes) -> int:
+    """Run an MPI program and count its messages, or record it and replay it on another network.
+
+    Messages are counted by call and size: falloff profile -- mpirun -np 4 ./program. The program needs no change, but has
+    to call MPI's C functions (Fortran programs under Open MPI are not seen), with the MPI that `make setup` found, and to
+    reach MPI_Finalize. With Open MPI's mpirun ranks on other hosts are counted too; under srun and MPICH's mpiexec they
+    inherit LD_PRELOAD and FALLOFF_PAYLOAD from here. Rank 0 writes below the working folder, which has to be shared. Not
+    counted: persistent and one-sided communication, non-blocking collectives. With --keep the calls are recorded in their
+    order instead, and --replay lets SimGrid replay them on a described network, also on more nodes.
+    """
     if replayed:
         if argv or name:
             raise FalloffError("--replay takes a recorded program's name and runs no other")
@@ -343,49 +358,155 @@ def _replay(name: str, testbed: str, nodes: list[int]) -> int:
     return 0
 
 
-def doctor(testbed: str, rates: bool) -> int:
-    """Say what is here, or on the nodes of a cluster, and what is missing, with the remedies; 1 if anything is.
+@command("fit")
+@argument("model", "a name in analysis/models", nargs="?", metavar="MODEL")
+@argument("file", type=Path, metavar="FILE.csv")
+@argument("--x", **COLUMN)
+@argument("--y", **COLUMN)
+@argument("--block", "what was measured together", default="", metavar="COLUMN")
+def fit_table(model, file, x, y, block) -> int:
+    """Fit a model, or all models, to columns of a CSV file, as JSON.
 
-    With `rates` one node is measured instead.
+    `falloff fit universal_scalability FILE.csv --x nodes --y rate`. Without a model's name all models are compared, which
+    needs blocks: `falloff fit FILE.csv --x nodes --y rate --block run`.
+    """
+    from analysis import models, tables
+    from analysis.fitting import compare, fit
+
+    if model:
+        found, table = models.find(model), tables.read(file, x, y)
+        tables.require_numbers(table, x, y)
+        print(json.dumps(fit.fit(found, table[x], table[y]).as_json(), indent=2))
+        return 0
+    if not block:
+        remedy = "say what was measured together by --block COLUMN, or name a model before the file"
+        raise FalloffError(f"all models are compared on blocks: {remedy}")
+    curves = [models.find(name) for name in models.names() if name not in _OF_ONE_QUANTITY]
+    blocks = tables.blocks(tables.read(file, x, y, block), x, y, block)
+    print(json.dumps(compare.compare(curves, *blocks), indent=2))
+    return 0
+
+
+@command("compare")
+@argument("old", "a campaign's folder or a CSV file", type=Path)
+@argument("new", type=Path)
+@argument("--margin", "default: 3", type=percentage, default=3.0, metavar="PERCENT")
+@argument("--x", "of CSV files (default: nodes)", default="nodes", metavar="COLUMN")
+@argument("--y", "of CSV files (default: rate)", default="rate", metavar="COLUMN")
+@argument("--block", "of CSV files (default: block)", default="block", metavar="COLUMN")
+@argument(
+    "--better", "the better y (default: higher)", choices=("higher", "lower"), default="higher"
+)
+@argument("--figure", "default: build/compare.svg", **SVG, default=BUILD / "compare.svg")
+@switch("--json", "print JSON instead", dest="as_json")
+@argument(
+    "--transcripts", "what the tools of row N printed", dest="row", type=positive, metavar="N"
+)
+def compare_samples(old, new, margin, x, y, block, better, figure, as_json, row) -> int:
+    """Did the cluster change? Every point and contrast of two campaigns or CSV files.
+
+    Compare two campaigns' folders (your own runs, references, imports), or two CSV files with the columns nodes, rate and
+    block. Every point and every planned contrast is faster, slower, the same within the margin, or undecided. The exit
+    code is 0 for the same or faster, 1 when anything is slower, 2 when it is undecided, 3 for a mistake.
+    """
+    from analysis import comparison, samples, style
+
+    both = [samples.read(source, x, y, block, better) for source in (old, new)]
+    found = comparison.compare(*both, margin / 100)
+    if row:
+        if row > len(found.changes):
+            raise FalloffError(f"there is no row {row}: the comparison has {len(found.changes)}")
+        for name, sample in zip(("OLD", "NEW"), both):
+            for trial, printed in samples.printed(sample, found.changes[row - 1].points):
+                print(f"{name} {trial}\n{printed}\n")
+        return 0
+    drawn = comparison.figure(found, figure.stem).figure
+    figure.parent.mkdir(parents=True, exist_ok=True)
+    style.save(drawn, figure)
+    if as_json:
+        print(json.dumps(comparison.as_data(found), indent=2))
+    else:
+        transcripts = f"falloff compare {shlex.join([str(old), str(new)])} --transcripts N"
+        print(f"{comparison.text(found)}\n\nFigure: {figure}")
+        print(f"What the tools of row N printed: {transcripts}")
+    return comparison.EXIT_CODES[found.answer]
+
+
+@command("twin")
+@argument("campaigns", "folders, or names in data/reference", nargs="+", metavar="CAMPAIGN")
+@argument("--name", "of the twin: data/testbeds/NAME.toml is written", required=True)
+@switch("--fit-only", "write the description and simulate nothing")
+@argument("--figure", "default: build/twin.svg", **SVG, default=BUILD / "twin.svg")
+def make_twin(campaigns, name, fit_only, figure) -> int:
+    """Fit a simulated twin to your cluster's micro-benchmarks, and ask what if.
+
+    Latency and bandwidth by message size, and a node's compute rate, are fitted to campaigns of one cluster and written as
+    a testbed for SimGrid. HPL is predicted where it was run (it is not read by the fit) and on networks that are not there.
     """
     import experiment
+    from analysis import style, twin
+    from analysis.experiments import twin as prediction
 
-    if rates:
-        return print_rates(testbed)
-    if testbed:
-        from runners import doctor as nodes_doctor
+    datasets = experiment.named(campaigns)
+    found = twin.fit(datasets)
+    for network, reason in found.refused.items():
+        print(f"left out: {network}: {reason}".replace("\u00a0", " "), file=sys.stderr)
+    points = None if fit_only else prediction.held_out_points(datasets, found)
+    most = int(points.nodes.max()) if points is not None else 16
+    file = experiment.write_twin(name, found, 2 * most, datasets)
+    print(twin.text(found).replace("\u00a0", " "))
+    print(f"Testbed: {file}\n`falloff run hpl_scaling --testbed {name}` simulates on it.\n")
+    if points is None:
+        return 0
+    runs = experiment.simulate_twin(name, found, points)
+    study = prediction.predict(found, points, *runs)
+    print(prediction.text(study))
+    figure.parent.mkdir(parents=True, exist_ok=True)
+    style.save(prediction.draw(study), figure)
+    print(f"\nFigure: {figure}")
+    return 0
 
-        return nodes_doctor.report(experiment.read_testbed(testbed))
-    from analysis import experiments
-    from runners import session, tools
 
-    plans = [experiment.plan_campaign(name) for name in experiments.all_campaigns()]
-    testbeds = {plan.testbed["name"]: plan.testbed for plan in plans}
-    missing = dict.fromkeys(obstacle for plan in plans for obstacle in experiment.obstacles(plan))
-    for tool in sorted({tool for plan in plans for tool in session.tools_of(plan)}):
-        with suppress(FalloffError):  # it is among the obstacles
-            print(f"  here     {tool}: {tools.find(tool, testbeds['emulated'].get('tools', {}))}")
-    for name, machine in testbeds.items():
-        if not session.testbed_module(machine).unavailable(machine):
-            print(
-                f"  here     testbed {name}: {machine['nodes']} nodes, {machine['kind']} on this machine"
-            )
-    for obstacle in missing:
-        print(f"  MISSING  {obstacle}")
-    if missing:
+@command("explore")
+@argument(
+    "folder", "datasets or campaigns (default: the reference, your runs)", nargs="?", type=Path
+)
+@argument("--static", "write one HTML file instead", **FILE)
+@argument("--port", "on loopback (default: any free one)", type=port, default=0, metavar="N")
+@argument("--no-browser", "print the address only", dest="browser", action="store_false")
+def explore(folder, static, port, browser) -> int:
+    """Explore datasets in the browser: pick, leave out, click, ask what if."""
+    if static is not None:
+        from analysis.explorer import static as page
+
+        page.write(folder, static)
+        print(f"Page: {static} ({static.stat().st_size / 1e6:.1f} MB)")
+        return 0
+    from analysis.explorer import server
+
+    # An interruption is how it ends, from the moment at which the address can be read.
+    with server.serve(folder, port) as served, suppress(KeyboardInterrupt):
         print(
-            "`make setup` installs what it may. Until then reports are built from the stored reference."
+            f"Explorer: {served.address}\nIt answers this machine alone, and only at that address. Ctrl+C ends it.",
+            flush=True,
         )
-    else:
-        print("All is here: `make report` runs the experiments on this machine.")
-    print(
-        "Your own cluster: `falloff doctor --testbed NAME`, then `falloff run suspects --testbed NAME`."
-    )
-    return int(bool(missing))
+        if browser:
+            import webbrowser
+
+            webbrowser.open(served.address)
+        served.thread.join()
+    return 0
 
 
-def trace(figure: str, transcript: str) -> int:
-    """Print a figure's chain of evidence, or what the tools of one of its trials printed."""
+@command("evidence trace")
+@argument("figure", "its name in build/report/figures, such as share")
+@argument("--transcript", "print what the tools of this trial printed", default="", metavar="TRIAL")
+def trace(figure, transcript) -> int:
+    """What a figure rests on, down to the raw transcripts.
+
+    Print which function draws a figure of the report, from which datasets, and of each its digests, the command that makes
+    it anew, and every transcript with its file, SHA-256, command line and exit code.
+    """
     import experiment
     from analysis import experiments
     from analysis.evidence import chain
@@ -401,10 +522,15 @@ def trace(figure: str, transcript: str) -> int:
     return 0
 
 
-def verify(folders: list[Path], renew: bool) -> int:
-    """Check campaigns' folders against what was recorded of them; 1 if anything differs.
+@command("evidence verify")
+@argument("folders", "default: all of data/reference and data/raw", nargs="*", **FOLDER)
+@switch("--renew", "then record them as they are now")
+def verify(folders, renew) -> int:
+    """Whether campaigns are still what was recorded of them.
 
-    With `renew` what they are now is recorded, after what differed was said.
+    Recompute the digests of campaigns' files, rebuild their datasets from the transcripts, and name every file, journal
+    line, trial and value that is not as it was recorded. Only files are read: it works for a cluster that is not here. The
+    exit code is 1 when anything differs.
     """
     from analysis.evidence import verify as evidence
 
@@ -427,19 +553,14 @@ def verify(folders: list[Path], renew: bool) -> int:
     return int(bool(differing))
 
 
-def reproduce(archive: Path, minutes: float, fresh: bool) -> int:
-    """Run an archive's findings again and print a verdict on each; the exit code is `reproducing.exit_code`'s."""
-    import experiment
-    from analysis import reproducing, rerunning
+@command("evidence archive")
+@argument("file", type=Path, metavar="FILE.zip")
+def archive(file) -> int:
+    """Code, data and report in one file that describes itself.
 
-    run = partial(experiment.run_within, fresh=fresh)
-    verdicts, file = rerunning.reproduce(archive, minutes, experiment.runnable, run)
-    print(f"\n{reproducing.text(verdicts)}\nVerdicts: {file}")
-    return reproducing.exit_code(verdicts)
-
-
-def archive(file: Path) -> int:
-    """Write code, data and report into one file; a report that was not made yet is built from the stored data."""
+    Write one zip file with this code and its commit, all campaigns with their transcripts, the datasets, the report (built
+    from the stored data when there is none), and an artifact description. What is unpacked verifies itself.
+    """
     from analysis.evidence import archive as archiving
 
     report = paths.REPORT / "falloff.html"
@@ -454,3 +575,23 @@ def archive(file: Path) -> int:
         print(f"left out: {line}", file=sys.stderr)
     print(f"Archive: {file} ({file.stat().st_size / 1e6:.1f} MB)")
     return 0
+
+
+@command("reproduce")
+@argument("archive", "an archive, a folder of campaigns, or a reference's name", type=Path)
+@argument("--minutes", "at most (default: 15)", type=above_zero, default=15.0, metavar="M")
+@switch("--fresh", "run anew what an earlier call ran")
+def reproduce(archive, minutes, fresh) -> int:
+    """Run an archive's findings again here, and say which come out.
+
+    Run as much of an archive's campaigns as the time allows, and say of each finding: reproduced, not reproduced, too short
+    to tell, or cannot run here. Only campaigns and testbeds that are described here are run. Exit code: 0 all reproduced,
+    1 one not reproduced, 2 neither (of some nothing can be told), 3 not judged.
+    """
+    import experiment
+    from analysis import reproducing, rerunning
+
+    run = partial(experiment.run_within, fresh=fresh)
+    verdicts, file = rerunning.reproduce(archive, minutes, experiment.runnable, run)
+    print(f"\n{reproducing.text(verdicts)}\nVerdicts: {file}")
+    return reproducing.exit_code(verdicts)

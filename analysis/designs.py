@@ -15,26 +15,14 @@ TEXT, TABLE = "text", "table"
 # What a row of each table says: a text, or a number of this unit; `data/designs/nemo.toml` says what each means.
 FIELDS = {
     "cluster": {"nodes": "1", "node_bandwidth": "B/s", "latency": "s", "unsubscribed_extra": "USD"},
-    "edges": {
-        "name": TEXT,
-        "ports": "1",
-        "uplinks": "1",
-        "uplink_bandwidth": "B/s",
-        "price": "USD",
-    },
-    "cores": {
-        "name": TEXT,
-        "short": TEXT,
-        "slots": "1",
-        "supervisor_slots": "1",
-        "cards": "1",
-        "ports": "1",
-        "price": "USD",
-        "card_bandwidth": "B/s",
-        "core_bandwidth": "B/s",
-    },
+    "edges": {"name": TEXT, "price": "USD", "uplink_bandwidth": "B/s"}
+    | dict.fromkeys(("ports", "uplinks"), "1"),
+    "cores": {"name": TEXT, "short": TEXT, "price": "USD"}
+    | dict.fromkeys(("slots", "supervisor_slots", "cards", "ports"), "1")
+    | dict.fromkeys(("card_bandwidth", "core_bandwidth"), "B/s"),
     "designs": {"edge": TEXT, "core": TEXT, "nodes_per_edge": "1"},
 }
+FILE = {"name": TEXT, "title": TEXT, **dict.fromkeys(FIELDS, TABLE)}
 # What an absent number means.
 ABSENT = {
     "unsubscribed_extra": math.nan,
@@ -58,8 +46,8 @@ NOTE = "edge, core: oversubscription. Costs are those of the switches, unknown b
 class Designs:
     """A design file that was checked: `cluster`, and by name `edges`, `cores` and `designs`, as plain values.
 
-    Rates are of payload [B/s], each way; prices in USD, NaN where unknown. `assumed` has the reason of every number
-    that is assumed, by its place, such as `cores.cisco_6509e.card_bandwidth`.
+    Rates are of payload [B/s], each way; prices in USD, NaN where unknown. `assumed` has every number that is assumed,
+    with its unit and source, by its place, such as `cores.cisco_6509e.card_bandwidth`.
     """
 
     name: str
@@ -68,7 +56,7 @@ class Designs:
     edges: Mapping[str, Mapping[str, Any]]
     cores: Mapping[str, Mapping[str, Any]]
     designs: Mapping[str, Mapping[str, Any]]
-    assumed: Mapping[str, str]
+    assumed: Mapping[str, Mapping[str, Any]]
 
     def parts(self, design: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """The edge switch and the core switch of a design."""
@@ -95,57 +83,52 @@ class Designs:
 
 def check(described: Mapping[str, Any]) -> Designs:
     """The designs of a design file, a dict as TOML gives it; raises FalloffError naming every fault."""
-    if faults := list(_misshapen(described)) or list(_misfits(described)):
+    faults = list(_faults("", described, FILE))
+    rows = [] if faults else list(_rows(described))
+    faults += [fault for place, row, fields in rows for fault in _faults(f"{place}.", row, fields)]
+    plain: dict[str, Any] = {group: {} for group in FIELDS}
+    if not faults:
+        for place, row, fields in rows:
+            group, _, name = place.partition(".")
+            values = {key: _value(row.get(key, ABSENT.get(key))) for key in fields}
+            plain[group] |= {name: values} if name else values
+        faults = list(_misfits(**plain))
+    if faults:
         raise faulty(f"design file {described.get('name', '?')}", faults)
-    groups = {
-        group: {name: _plain(group, row) for name, row in described[group].items()}
-        for group in ("edges", "cores", "designs")
-    }
     assumed = {
-        f"{place}.{key}": entry["source"]
-        for group in FIELDS
-        for place, row in _rows(group, described[group])
+        f"{place}.{key}": entry
+        for place, row, _ in rows
         for key, entry in row.items()
         if isinstance(entry, dict) and entry["source"].startswith("assumed")
     }
-    cluster = _plain("cluster", described["cluster"])
-    return Designs(described["name"], described["title"], cluster, **groups, assumed=assumed)
+    return Designs(described["name"], described["title"], **plain, assumed=assumed)
 
 
-def _plain(group: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a row of a group, and what those that are absent mean."""
-    values = {key: row.get(key, ABSENT.get(key)) for key in FIELDS[group]}
-    return {key: each["value"] if isinstance(each, dict) else each for key, each in values.items()}
-
-
-def _rows(group: str, rows: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every row of a group with its place in the file."""
-    if group == "cluster":
-        yield group, rows
-    else:
-        yield from ((f"{group}.{name}", row) for name, row in rows.items())
-
-
-def _misshapen(described: Mapping[str, Any]) -> Iterator[str]:
-    """What is missing, unknown or not what it should be, a sentence each."""
-    yield from _faults("", described, {"name": TEXT, "title": TEXT, **dict.fromkeys(FIELDS, TABLE)})
+def _rows(described: Mapping[str, Any]) -> Iterator[tuple[str, Any, Mapping[str, str]]]:
+    """Every row of a file's tables with its place and the fields that it has; the cluster is one."""
     for group, fields in FIELDS.items():
-        rows = described.get(group)
-        for place, row in _rows(group, rows) if isinstance(rows, dict) else ():
-            yield from _faults(f"{place}.", row, fields)
+        if group == "cluster":
+            yield group, described[group], fields
+        else:
+            yield from ((f"{group}.{name}", row, fields) for name, row in described[group].items())
+
+
+def _value(entry: Any) -> Any:
+    return entry["value"] if isinstance(entry, dict) else entry
 
 
 def _faults(place: str, row: Any, fields: Mapping[str, str]) -> Iterator[str]:
+    """What of a row is missing, unknown or not what it should be, a sentence each."""
     if not isinstance(row, dict):
         yield f"{place.rstrip('.')} must be a table"
         return
     yield from (f"{place}{key} is unknown" for key in row if key not in fields)
     for key, unit in fields.items():
-        number = "a whole number from 1" if unit == "1" else "a number above 0"
-        wanted = f'{{ value = {number}, unit = "{unit}", source = a text }}'
         if key not in row and key not in ABSENT:
             yield f"{place}{key} is missing"
         elif key in row and not _fits(row[key], unit):
+            number = "a whole number from 1" if unit == "1" else "a number above 0"
+            wanted = f'{{ value = {number}, unit = "{unit}", source = a text }}'
             yield f"{place}{key} must be {f'a {unit}' if unit in (TEXT, TABLE) else wanted}"
 
 
@@ -159,24 +142,21 @@ def _fits(entry: Any, unit: str) -> bool:
     return is_number and is_sourced and 0 < entry["value"] < math.inf
 
 
-def _misfits(described: Mapping[str, Any]) -> Iterator[str]:
+def _misfits(edges: Mapping, cores: Mapping, designs: Mapping, **_) -> Iterator[str]:
     """Parts that are not there, and parts that do not fit together."""
-    edges, cores, designs = (described[group] for group in ("edges", "cores", "designs"))
     if CROSSBAR in designs:
         yield f"designs.{CROSSBAR}: the network without oversubscription has that name already"
-    for name, row in cores.items():
-        core = _plain("cores", row)
+    for name, core in cores.items():
         if core["cards"] + core["supervisor_slots"] > core["slots"]:
             yield f"cores.{name}: {core['slots']} slots do not hold its cards and supervisors"
     for name, row in designs.items():
-        if row["edge"] not in edges or row["core"] not in cores:
+        edge, core = edges.get(row["edge"]), cores.get(row["core"])
+        if not edge or not core:
             yield f"designs.{name}: there is no edge {row['edge']!r} in [edges] or no core {row['core']!r} in [cores]"
-            continue
-        edge, core = _plain("edges", edges[row["edge"]]), _plain("cores", cores[row["core"]])
-        if row["nodes_per_edge"]["value"] + edge["uplinks"] > edge["ports"]:
-            yield f"designs.{name}: {edge['name']} has no port for each node and uplink"
-        if edge["uplinks"] > core["ports"]:
+        elif edge["uplinks"] > core["ports"]:
             yield f"designs.{name}: a card of {core['name']} has no port for each uplink of an edge switch"
+        elif row["nodes_per_edge"] + edge["uplinks"] > edge["ports"]:
+            yield f"designs.{name}: {edge['name']} has no port for each node and uplink"
 
 
 def networks(designs: Designs) -> dict[str, dict[str, Any]]:
@@ -212,25 +192,22 @@ def table(designs: Designs) -> pd.DataFrame:
     switches, NaN where they need more cards than are in the core's price], `cost_per_node` [USD] and `largest_cluster`
     [nodes, with all slots filled].
     """
-    rows = {design: _row(designs, design) for design in designs.designs}
+    rows = {}
+    for design in designs.designs:
+        network, (edge, core) = designs.network(design), designs.parts(design)
+        edges_per_card = core["ports"] // edge["uplinks"]
+        is_priced = network.edges <= core["cards"] * edges_per_card
+        cost = network.edges * edge["price"] + core["price"] if is_priced else math.nan
+        card_slots = core["slots"] - core["supervisor_slots"]
+        rows[design] = {
+            "edge_oversubscription": network.edge_oversubscription,
+            "core_oversubscription": network.core_oversubscription,
+            "bisection": network.bisection,
+            "cost": cost,
+            "cost_per_node": cost / network.nodes,
+            "largest_cluster": card_slots * edges_per_card * network.nodes_per_edge,
+        }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("design")
-
-
-def _row(designs: Designs, design: str) -> dict[str, float]:
-    network = designs.network(design)
-    edge, core = designs.parts(design)
-    edges_per_card = core["ports"] // edge["uplinks"]
-    cost = network.edges * edge["price"] + core["price"]
-    cost = cost if network.edges <= core["cards"] * edges_per_card else math.nan
-    card_slots = core["slots"] - core["supervisor_slots"]
-    return {
-        "edge_oversubscription": network.edge_oversubscription,
-        "core_oversubscription": network.core_oversubscription,
-        "bisection": network.bisection,
-        "cost": cost,
-        "cost_per_node": cost / network.nodes,
-        "largest_cluster": card_slots * edges_per_card * network.nodes_per_edge,
-    }
 
 
 def text(designs: Designs) -> str:
@@ -240,10 +217,7 @@ def text(designs: Designs) -> str:
     rows = shown.to_string(float_format="{:,.10g}".format, na_rep="unknown")
     lines = [f"{designs.title}, {designs.cluster['nodes']} nodes", rows, NOTE]
     lines += ["Assumed:"] if designs.assumed else []
-    for place, reason in designs.assumed.items():
-        *tables, key = place.split(".")
-        row = getattr(designs, tables[0])
-        value, unit = (row[tables[1]] if tables[1:] else row)[key], FIELDS[tables[0]][key]
-        why = reason.removeprefix("assumed").lstrip(": ")
-        lines.append(f"  {place} = {value:.6g} {unit.replace('1', '')}".rstrip() + f": {why}")
+    for place, entry in designs.assumed.items():
+        unit, why = entry["unit"].replace("1", ""), entry["source"].removeprefix("assumed")
+        lines.append(f"  {place} = {entry['value']:.6g} {unit}".rstrip() + f": {why.lstrip(': ')}")
     return "\n".join(lines)

@@ -4,9 +4,11 @@ import copy
 import csv
 import json
 import math
+import re
 import tomllib
 
 import pytest
+from command_line import run
 
 import experiment
 from analysis import designs, paths
@@ -36,15 +38,6 @@ def number(value, unit, source="mine"):
     return {"value": value, "unit": unit, "source": source}
 
 
-def table(**places):
-    """The table of the shipped file with values replaced."""
-    return designs.table(designs.check(changed(**places)))
-
-
-def of(nodes):
-    return {"cluster__nodes": number(nodes, "1")}
-
-
 def test_the_parts_are_the_sources():
     """Ports and prices of the switches, and the rate of a node, are those of the published page."""
     page = tomllib.loads((paths.PUBLISHED / "nemo.toml").read_text(encoding="utf-8"))
@@ -67,7 +60,7 @@ def test_a_design_by_hand():
 
     With every slot filled there are 8 cards of 48 such switches.
     """
-    found = table().loc[OF_THE_PAGE]
+    found = designs.table(CHECKED).loc[OF_THE_PAGE]
     assert (found.edge_oversubscription == 2).all()
     assert (found.core_oversubscription > 1).tolist() == [True, True, False, False]
     found = found.loc["cisco_2to1"]
@@ -75,12 +68,6 @@ def test_a_design_by_hand():
     assert found.largest_cluster == 8 * 48 * 2
     assert found.core_oversubscription == pytest.approx(48 * 117.66e6 / 4.706e9)
     assert found.bisection == pytest.approx(5 * 4.706e9 / 2)
-
-
-def test_what_a_further_card_costs_is_not_made_up():
-    """Beyond the five cards in the price the cost is unknown."""
-    found = table(**of(500)).loc["e1200_2to1"]
-    assert math.isnan(found.cost) and math.isnan(found.cost_per_node)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +84,7 @@ def test_what_a_further_card_costs_is_not_made_up():
         ("cores.cisco_6509e.cards", number(9, "1"), "cores.cisco_6509e: 9 slots do not hold"),
         ("cores.cisco_6509e", 9, "cores.cisco_6509e must be a table"),
         ("designs.cisco_2to1.core", "cisco", "no core 'cisco' in [cores]"),
+        ("cluster.latency", number(math.inf, "s"), "a number above 0"),
         ("designs.crossbar", NEMO["designs"]["cisco_2to1"], "has that name already"),
         ("edges.smc_8505t.uplinks", number(49, "1"), "has no port for each uplink"),
         ("designs.e600_4to1.nodes_per_edge", number(5, "1"), "SMC 8505T has no port for each"),
@@ -110,16 +98,26 @@ def test_a_fault_is_named_with_its_place(place, value, said):
 
 
 def test_networks_are_the_crossbar_and_a_tree_for_each_design():
-    """All have a node's own link; only the designs have a tree, which survives JSON; no two are called alike."""
+    """Only the designs have a tree, which survives JSON; no two are called alike."""
     made, called = designs.networks(CHECKED), designs.names(CHECKED)
     assert list(made) == ["crossbar", *CHECKED.designs] == list(called)
-    assert "tree" not in made["crossbar"]
-    for name in CHECKED.designs:
-        assert made[name]["bandwidth"] == made["crossbar"]["bandwidth"]
-        tree = json.loads(json.dumps(made[name]["tree"], allow_nan=False))
+    trees = json.loads(json.dumps({name: each.get("tree") for name, each in made.items()}))
+    assert trees.pop("crossbar") is None
+    for name, tree in trees.items():
         assert two_level.from_table(tree) == CHECKED.network(name)
-    for key in ("name", "short"):
-        assert len({names[key] for names in called.values()}) == len(called)
+    assert len({names["short"] for names in called.values()}) == len(called)
+
+
+def test_the_text_has_every_design_and_every_assumption():
+    """A line for each design, `unknown` where a price is; what cards beyond those in a price cost is not made up."""
+    assert "cisco_2to1 " in run("report", "--design", str(paths.DESIGNS / "nemo.toml")).stdout
+    lines = designs.text(designs.check(changed(cluster__nodes=number(500, "1")))).splitlines()
+    rows = {line.split()[0]: line for line in lines[2 : 2 + len(CHECKED.designs)]}
+    assert [*rows] == list(CHECKED.designs)
+    assert "unknown" in rows["e1200_2to1"] and "nan" not in "".join(lines)
+    places = re.findall(r"^  (\S+) = ", "\n".join(lines), re.M)
+    assert places == [place for place in CHECKED.assumed if place != "cluster.nodes"]
+    assert any(line.startswith("  cluster.latency = 4e-05 s: MPI over TCP") for line in lines)
 
 
 def test_a_campaign_is_over_designs_and_prices_do_not_make_it_another(monkeypatch):
@@ -129,18 +127,3 @@ def test_a_campaign_is_over_designs_and_prices_do_not_make_it_another(monkeypatc
     dearer = designs.check(changed(cores__cisco_6509e__price=number(1e6, "USD")))
     monkeypatch.setattr(designs, "check", lambda described: dearer)
     assert experiment.plan_campaign("topology", "nemo", "full").digest == plan.digest
-
-
-def test_the_text_has_every_design_and_every_assumption():
-    """A line for each design, `unknown` where a price is, and below it what is assumed and why."""
-    lines = designs.text(designs.check(changed(**of(500)))).splitlines()
-    rows = lines[2 : 2 + len(CHECKED.designs)]
-    assert [line.split()[0] for line in rows] == list(CHECKED.designs)
-    assert "unknown" in rows[list(CHECKED.designs).index("e1200_2to1")] and "nan" not in "".join(
-        lines
-    )
-    assumed = [
-        line.split(" = ")[0].strip() for line in lines if line.startswith("  ") and " = " in line
-    ]
-    assert assumed == [place for place in CHECKED.assumed if place != "cluster.nodes"]
-    assert "  cluster.latency = 4e-05 s: MPI over TCP" in "\n".join(lines)

@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -56,26 +55,21 @@ def test_a_transcript_is_printed_as_it_was():
 def place(tmp_path_factory):
     """A place with this code, two references, a report, a user's own dataset, and no git."""
     place = tmp_path_factory.mktemp("place")
-    tracked = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    for name in filter(None, tracked.stdout.split("\0")):
-        is_other = name.startswith("data/reference/") and name.split("/")[2] not in (
-            *FOLDERS,
-            "trust.csv",
-        )
-        if (ROOT / name).exists() and not is_other and not name.startswith("tests/"):
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, place / name)
-    for name in (
+    names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout
+    kept = rf"(?!tests/|data/reference/(?!{'|'.join(FOLDERS)}|trust\.csv))"
+    texts = {name: (ROOT / name).read_bytes() for name in names.split() if re.match(kept, name)}
+    made = (
         "build/report/falloff.html",
         "data/datasets/own.nc",
         "build/tools/bin/xhpl",
         ".venv/bin/python",
-    ):
+    )
+    texts |= dict.fromkeys(made, b"of this place")
+    texts["commit.json"] = b'{"git_commit": "0123456789abcdef", "git_dirty": true}'
+    for name, text in texts.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / name).write_text("of this place")
-    (place / "commit.json").write_text('{"git_commit": "0123456789abcdef", "git_dirty": true}')
+        (place / name).write_bytes(text)
+    (place / "install-packages").chmod(0o755)
     return place
 
 

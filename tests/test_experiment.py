@@ -14,13 +14,6 @@ from runners.record import FalloffError
 GOOD = {"preset": "stored", "testbed": "emulated", "blocks": 0, "out": "build"}
 
 
-def test_good_parameters_are_taken():
-    """Plain data under the known names; modules, functions, private names and the notebook's own do not matter."""
-    around = {"In": ["x"], "Out": {}, "_": 3, "experiment": experiment, "print": print, "prices": 1}
-    good = experiment.Parameters(**GOOD)
-    assert experiment.Parameters.check({**GOOD, **around}, besides=["prices"]) == good
-
-
 @pytest.mark.parametrize(
     ("change", "answer"),
     [
@@ -33,7 +26,11 @@ def test_good_parameters_are_taken():
     ],
 )
 def test_wrong_parameters_are_refused_before_anything_runs(change, answer):
-    """papermill takes any name and type; the first call of a notebook does not, and lists what there is."""
+    """papermill takes any name and type; the first call of a notebook does not, and lists what there is. Modules, functions,
+    private names and the notebook's own do not matter."""
+    around = {"In": ["x"], "_": 3, "experiment": experiment, "print": print, "lists": 1}
+    good = experiment.Parameters(**GOOD)
+    assert experiment.Parameters.check({**GOOD, **around}, besides=["lists"]) == good
     with pytest.raises(FalloffError) as refusal:
         experiment.Parameters.check({**GOOD, **change})
     assert answer in str(refusal.value) and "There are: preset" in str(refusal.value)
@@ -136,16 +133,6 @@ def test_fresh_moves_the_old_trials_aside(tmp_path, monkeypatch):
     assert kept.parent.parent != folder.path
 
 
-def test_the_reference_is_complete():
-    """Every trial of its blocks is there, run as the campaign file now says, to the end that it plans."""
-    plan = experiment.plan_campaign("hpl_scaling", preset="full")
-    dataset = experiment.stored("hpl_scaling", plan.testbed["name"])
-    folder = Folder(paths.REFERENCE / f"hpl_scaling-{plan.testbed['name']}")
-    assert folder.plan().digest == plan.digest and folder.stopped_by() in ("blocks", "decided")
-    planned = {trial.id for trial in folder.plan().trials() if trial.block <= dataset.block.max()}
-    assert set(dataset.trial_id.values) == planned
-
-
 def test_a_matrix_beyond_this_machines_memory_is_refused(monkeypatch):
     """Emulated nodes share one memory: the paper's matrices are refused there, and simulated anywhere."""
     monkeypatch.setattr(experiment.provenance, "memory_bytes", lambda: 24 * 10**9)
@@ -156,3 +143,13 @@ def test_a_matrix_beyond_this_machines_memory_is_refused(monkeypatch):
 
     assert refusals("hpl_paper", "emulated") and not refusals("hpl_paper", "smith")
     assert not refusals("hpl_scaling")
+
+
+def test_the_reference_is_complete():
+    """Every trial of its blocks is there, run as the campaign file now says, to the end that it plans."""
+    plan = experiment.plan_campaign("hpl_scaling", preset="full")
+    folder = Folder(paths.REFERENCE / f"hpl_scaling-{plan.testbed['name']}")
+    assert folder.plan().digest == plan.digest and folder.stopped_by() in ("blocks", "decided")
+    dataset = experiment.stored("hpl_scaling")
+    planned = {trial.id for trial in folder.plan().trials() if trial.block <= dataset.block.max()}
+    assert set(dataset.trial_id.values) == planned

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import command_line
 import pytest
 import xarray as xr
+from top500_lists import ROWS, text
 
 import experiment
 import reporting
@@ -91,10 +92,8 @@ def test_readme_shows_the_reports_figure_and_answer(stored):
     opening = document.read(stored.notebooks / summary.SUMMARY / f"{summary.SUMMARY}.ipynb")
     answer = opening.markdown.replace("\u00a0", " ").replace("\\", "")
     for page in ("README.md", "paper/paper.md"):
-        text = (paths.ROOT / page).read_text(encoding="utf-8")
-        levels, bullets = re.search(
-            r"^(On GigE HPL's .*)\n\n((?:- .*\n){3})\n", text, re.M
-        ).groups()
+        quotes = r"^(On GigE HPL's .*)\n\n((?:- .*\n){3})\n"
+        levels, bullets = re.search(quotes, (paths.ROOT / page).read_text("utf-8"), re.M).groups()
         quoted = [levels, *re.findall(r"^- (.*)$", bullets, re.M)]
         assert len(quoted) == 4 and " ".join(quoted) in " ".join(answer.split())
 
@@ -129,6 +128,15 @@ def run(tmp_path_factory):
 def test_a_notebook_that_is_no_section_runs(notebook, run):
     """Every cell, on what is stored."""
     assert run(notebook)[1] == ""
+
+
+def test_lists_of_ones_own_are_read(run, tmp_path):
+    """In the notebook on TOP500, whose supplement then has their families."""
+    for month in ROWS:
+        (tmp_path / f"TOP500_{month}.csv").write_text(text(month), encoding="utf-8")
+    out, error = run(paths.NOTEBOOKS / "70_top500.ipynb", lists=str(tmp_path))
+    said = document.read(out / "70_top500.ipynb", whole=True).markdown.replace("\u00a0", " ")
+    assert not error and "give 8 of 8" in said and "tbl:list-families" in said
 
 
 @pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))

@@ -115,17 +115,8 @@ IMPORTS = {
 LIBRARY = {*sys.stdlib_module_names, "runners"}
 TOOLS = {f"runners.{name[8:-3]}" for name in IMPORTS if re.fullmatch(r"runners/\w+\.py", name)
          and "RUNNER =" in (ROOT / name).read_text()}  # fmt: skip
-MODELS = {
-    "numpy",
-    "scipy",
-    "analysis",
-    "importlib",
-    "collections",
-    "dataclasses",
-    "inspect",
-    "pathlib",
-}
-EXECUTING = r"(runners\.(campaign|testbeds)|falloff|experiment|commands|subprocess)\b"
+ENGINE = {"runners.campaign", "runners.plan", "runners.journal"}
+EXECUTING = r"(runners\.(campaign|testbeds(?!\.graph\b))|falloff|experiment|commands|subprocess)\b"
 
 
 @pytest.mark.parametrize(
@@ -134,14 +125,13 @@ EXECUTING = r"(runners\.(campaign|testbeds)|falloff|experiment|commands|subproce
         # What runs on a head node; only what SimGrid's own Python runs imports that.
         ("runners/", "runners/probes/flows.py", lambda name: name.split(".")[0] in LIBRARY),
         # A testbed executes commands, and knows no tool.
-        ("runners/testbeds/", "nothing", lambda name: name not in
-         TOOLS | {"runners.campaign", "runners.plan", "runners.journal"}),
+        ("runners/testbeds/", "nothing", lambda name: name not in TOOLS | ENGINE),
         # Testbeds are handed to the engine opened.
         ("runners/", "testbeds/|doctor.py|job.py|session.py",
          lambda name: not name.startswith("runners.testbeds")),
         ("analysis/", "nothing", lambda name: not re.match(EXECUTING, name)),
         # A model needs numpy and the record that describes it.
-        ("analysis/models/", "nothing", lambda name: name.split(".")[0] in {*MODELS, "pkgutil", "runners"}
+        ("analysis/models/", "nothing", lambda name: name.split(".")[0] in {*LIBRARY, "numpy", "scipy", "analysis"}
          and not re.match(r"analysis\.(?!models)", name)),
     ],
     ids=["library", "testbeds", "engine", "analysis", "models"],

@@ -81,19 +81,15 @@ def html(built):
     return built.read_text()
 
 
-@pytest.mark.parametrize("evidence", ["emulated", "measured"])
-@pytest.mark.parametrize("rest", [{}, {"n": 4}, {"intervals": "95 % t intervals"}])
-def test_what_scatters_says_n_and_its_intervals(evidence, rest):
-    """A simulation, which repeats itself, has neither."""
-    with pytest.raises(FalloffError, match="its n and the kind of its intervals"):
-        Basis(evidence, **rest)
+def test_what_does_not_say_what_it_rests_on_is_refused():
+    """Neither an axis without a unit, nor what scatters without its n and intervals; a simulation has neither."""
+    for labels in ({"y": "HPL rate"}, {"x": "buffer"}, {"x": "", "y": ""}):
+        with pytest.raises(FalloffError, match="rate: .*(no unit|no axis)"):
+            exhibit(**labels)
+    for rest in ({}, {"n": 4}, {"intervals": "95 % t intervals"}):
+        with pytest.raises(FalloffError, match="its n and the kind of its intervals"):
+            Basis("measured", **rest)
     assert str(Basis("simulated")) == "simulated evidence"
-
-
-@pytest.mark.parametrize("labels", [{"y": "HPL rate"}, {"x": "buffer"}, {"x": "", "y": ""}])
-def test_an_axis_without_a_unit_is_refused(labels):
-    with pytest.raises(FalloffError, match="rate: .*(no unit|no axis)"):
-        exhibit(**labels)
 
 
 def test_captions_stand_alone():
@@ -107,16 +103,12 @@ def test_captions_stand_alone():
     table = Table("rates", columns, "lr", [("GigE", "1.2")], "The rates.", BASIS)
     assert table.body == "| Network | Rate [Gflop/s] |\n| :-- | --: |\n| GigE | 1.2 |"
     assert table.markdown.endswith(f"The rates {CAPTION}. {{#tbl:rates}}")
+    assert dict(planned(campaign(blocks=3)).rows)["nodes"] == "1, 2, 4, 8"
     with pytest.raises(FalloffError, match="not 2 columns"):
         Table("rates", columns, "lr", [("GigE",)], "The rates.")
 
 
-def test_the_plan_names_factors_levels_and_repeats():
-    rows = dict(planned(campaign(blocks=3)).rows)
-    assert rows["nodes"] == "1, 2, 4, 8" and "3\u00a0blocks of 12\u00a0trials" in rows["repeats"]
-
-
-def test_a_section_is_its_words_and_outputs(notebooks):
+def test_a_section_is_its_words_and_outputs(notebooks, tmp_path):
     """Details, and the code of what showed nothing that a reader reads, are in the supplement alone."""
     brief, whole = document.read(notebooks[1]), document.read(notebooks[1], whole=True)
     order = [brief.markdown.index(part) for part in ("# Scaling", "rate.svg", "It falls off")]
@@ -124,9 +116,6 @@ def test_a_section_is_its_words_and_outputs(notebooks):
     assert brief.rests_on == {"rate": ("hpl_scaling", "published/smith.toml")}
     assert "All runs" not in brief.markdown and "#tbl:runs" in whole.markdown
     assert brief.markdown.count("::: code") < whole.markdown.count("::: code")
-
-
-def test_what_was_not_executed_is_refused(tmp_path):
     cells = [ran(None), new_code_cell("late()")]
     with pytest.raises(FalloffError, match="not executed to its end: 'late"):
         document.read(notebook(tmp_path, "40_scaling", cells))

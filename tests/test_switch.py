@@ -43,7 +43,7 @@ def test_stamps_follow_the_share(share, stamp, says):
 
 def test_the_wire_both_ways_is_the_sources():
     """Through SMC 8505T at MTU 1500 each way reached 99 to 100 % of what acknowledgements leave, not of the wire."""
-    flows = published.nemo_netperf().query(
+    flows = published.table("nemo_netperf").query(
         "path == 'smc_8505t' and mtu == 1500 and direction == 'both'"
     )
     goodput = 8 * published.KIBIBYTE * flows.goodput_kib_s

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from top500_lists import FIELDS, HEADINGS, ROWS, text
 
-from analysis import document, paths, top500_lists
+from analysis import paths, top500_lists
 from analysis.experiments import top500
 from analysis.top500_lists import MIXED, NOT_STATED, OTHER, family, generation, read_folder
 from runners.record import FalloffError
@@ -39,10 +39,6 @@ def of(tmp_path, month, content):
     return top500.analyse(read_folder(tmp_path))
 
 
-def aggregate(study, name):
-    return next(one for one in study.aggregates if one.about["id"] == name)
-
-
 def words(study):
     """The finding and the table, hard spaces as spaces."""
     said = f"{top500.finding(study)}\n{top500.printed_table(study).markdown}".replace("\u00a0", " ")
@@ -50,61 +46,53 @@ def words(study):
     return said
 
 
-def test_every_average_is_known_by_hand(study):
-    """53.26, 40.34, 63.04 and 45.44 %, of systems of 100, 80, 50 and 40 Tflop/s: the printed average is one of five."""
-    average = aggregate(study, "gige_average")
-    assert average.agreeing == ["mean of the ratios"]
-    percent = {name: 100 * value for name, value in average.readings.items()}
-    assert percent == pytest.approx(
-        {
-            "mean of the ratios": 50.52,
-            "ratio of the sums": 100 * 135.228 / 270,
-            "median": 49.35,
-            "geometric mean": (53.26 * 40.34 * 63.04 * 45.44) ** 0.25,
-            "harmonic mean": 4 / (1 / 53.26 + 1 / 40.34 + 1 / 63.04 + 1 / 45.44),
-        }
-    )
+# 53.26, 40.34, 63.04 and 45.44 %, of systems of 100, 80, 50 and 40 Tflop/s: the printed average is one of five.
+AVERAGES = {
+    "mean of the ratios": 0.5052,
+    "ratio of the sums": 135.228 / 270,
+    "median": 0.4935,
+    "geometric mean": (0.5326 * 0.4034 * 0.6304 * 0.4544) ** 0.25,
+    "harmonic mean": 4 / (1 / 0.5326 + 1 / 0.4034 + 1 / 0.6304 + 1 / 0.4544),
+}
+SHARES = {"share of systems": 7 / 13, "share of Rmax": 350 / 814, "share of Rpeak": 700 / 1264}
+# Vendor A has a system at 75 % at another site; B one at exactly 80 %, which does not exceed it; C's is SDR.
+OWNERS = {
+    "sites": 1,
+    "sites with several systems": 1,
+    "pairs of vendor and site": 1,
+    "pairs of vendor and site with several systems": 1,
+    "vendors": 0,
+    "vendors with several systems": 0,
+}
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
+        ("gige_average", AVERAGES),
         ("gige_best_ranked", {"rank 78": 0.5326}),
         ("gige_best_rank", {"rank 78": 78}),
         ("gige_highest", {"rank 92": 0.6304}),
         ("gige_lowest", {"rank 91": 0.4034}),
         ("gige_lowest_cores", {"rank 91": 5096}),
-        (
-            "gige_share",
-            {"share of systems": 7 / 13, "share of Rmax": 350 / 814, "share of Rpeak": 700 / 1264},
-        ),
+        ("gige_share", SHARES),
+        ("ddr_above_threshold", OWNERS),
     ],
 )
-def test_readings_are_the_lists(study, name, expected):
-    """Best-ranked, highest, lowest and shares; in these lists a reading of each agrees with the print."""
-    found = aggregate(study, name)
+def test_every_reading_is_known_by_hand(study, name, expected):
+    """The first of each is the printed number."""
+    found = next(one for one in study.aggregates if one.about["id"] == name)
     assert found.readings == pytest.approx(expected)
-    assert found.agreeing == list(expected)[:1]
+    assert next(iter(expected)) in found.agreeing and "vendors" not in found.agreeing
 
 
-def test_consistently_has_six_readings(study):
-    """Vendor A has a system at 75 % at another site; B one at exactly 80 %, which does not exceed it; C's is SDR."""
-    found = aggregate(study, "ddr_above_threshold")
-    assert found.readings == {
-        "vendors": 0,
-        "vendors with several systems": 0,
-        "sites": 1,
-        "sites with several systems": 1,
-        "pairs of vendor and site": 1,
-        "pairs of vendor and site with several systems": 1,
-    }
-    assert "sites" in found.agreeing and "vendors" not in found.agreeing
-
-
-def test_words_follow_the_lists(tmp_path, study):
+def test_words_and_families_follow_the_lists(tmp_path, study):
     """One other rate, and the printed highest efficiency is none of the list's any more."""
     assert "give 8 of 8 numbers" in words(study)
-    assert "average is the mean of the ratios" in words(study)
+    rows = [row for row in top500.families_table(study).rows if row[0] == "November 2008"]
+    first = [cell.replace("\u00a0", " ") for cell in rows[0][1:]]
+    assert first == ["Gigabit Ethernet", "4", "50.0 %", "49.4 %", "40.3 to 63.0 %"]
+    assert {row[1] for row in rows} >= {"10 Gigabit Ethernet", "Myrinet", "InfiniBand"}
     others = [row[:5] + (30000,) + row[6:] if row[0] == 92 else row for row in ROWS["2008-11"]]
     changed = of(tmp_path, "2008-11", text("2008-11", systems=others))
     agrees = {one.about["id"]: bool(one.agreeing) for one in changed.aggregates if one.readings}
@@ -112,30 +100,6 @@ def test_words_follow_the_lists(tmp_path, study):
     assert {name for name in agrees if not agrees[name]} == {"gige_average", "gige_highest"}
     assert "They do not give: average efficiency (Gigabit Ethernet); highest" in words(changed)
     assert "the list of November 2007 is not in `data/top500`" in words(changed)
-
-
-def test_families_of_a_list(study):
-    """The largest first, each with its share and efficiencies; Myrinet 10G is Myrinet, and so is counted."""
-    rows = [row for row in top500.families_table(study).rows if row[0] == "November 2008"]
-    assert [row[2] for row in rows] == ["4", "1", "1", "1", "1"]
-    first = [cell.replace("\u00a0", " ") for cell in rows[0][1:]]
-    assert first == ["Gigabit Ethernet", "4", "50.0 %", "49.4 %", "40.3 to 63.0 %"]
-    assert {row[1] for row in rows} >= {"10 Gigabit Ethernet", "Myrinet", "InfiniBand"}
-
-
-def test_systems_without_an_efficiency_count_in_shares_only(tmp_path):
-    """A system whose Rmax is not known is on its interconnect all the same."""
-    systems = [
-        (1, "", "", "", 8, 1e6, 2e6, "Myrinet", "Myrinet"),
-        (2, "", "", "", 8, 123, 2e6, "Gigabit Ethernet", ""),
-    ]
-    content = text("2008-11", systems=systems).replace(",123,", ",N/A,")
-    study = of(tmp_path, "2008-11", content)
-    (row,) = [row for row in top500.families_table(study).rows if "Gigabit" in row[1]]
-    assert row[3] == "50.0\u00a0%" and row[4] == row[5] == "—"
-    assert aggregate(study, "gige_average").readings == {}
-    assert aggregate(study, "gige_best_rank").readings == {"rank 2": 2}
-    assert "no usable" in words(study)
 
 
 @pytest.mark.parametrize(("value", "agrees"), [(0.50516, True), (0.50524, True), (0.50526, False)])
@@ -155,15 +119,16 @@ def test_without_the_lists_nothing_is_checked(tmp_path):
     assert top500.families_table(none) is None and len(top500.families_table(other).rows) == 3
 
 
-def test_notebook_with_lists(folder, tmp_path):
-    """The reader's own lists are read, and the supplement has their families."""
-    import papermill  # takes seconds, which the other process that collects this file does without
-
-    parameters = {"out": str(tmp_path), "lists": str(folder)}
-    notebook, done = paths.ROOT / "notebooks" / "70_top500.ipynb", tmp_path / "done.ipynb"
-    papermill.execute_notebook(notebook, done, parameters, progress_bar=False, cwd=paths.ROOT)
-    whole = document.read(done, whole=True).markdown.replace("\u00a0", " ")
-    assert "give 8 of 8" in whole and "tbl:list-families" in whole
+def test_unusable_rates_leave_no_efficiency(tmp_path):
+    """N/A, nothing, 0, words and decimal commas are no rates, and no 0 either; the system counts in shares."""
+    cells = ['"1,000,000"', "N/A", "", "0", "fast", '"12,5"', "inf"]
+    listed = [(1 + n, "", "", "", 8, 1, 2e6, "Myrinet", "") for n in range(len(cells))]
+    heading, *lines = text("2008-11", systems=listed).splitlines()
+    lines = [line.replace(",1,2000000,", f",{cell},2000000,") for line, cell in zip(lines, cells)]
+    study = of(tmp_path, "2008-11", "\n".join([heading, *lines]))
+    assert study.systems.efficiency[0] == 0.5 and study.systems.efficiency[1:].isna().all()
+    assert top500.families_table(study).rows[0][2] == "7"
+    assert "6 systems have no usable RMax or RPeak" in words(study)
 
 
 def read(folder, name, content):
@@ -249,31 +214,6 @@ def test_lists_of_a_folder_follow_each_other(tmp_path):
     assert "another list of 2008-11" in notes and "TOP500_200906.csv: it needs" in notes
 
 
-def test_unusable_rates_leave_no_efficiency(tmp_path):
-    """N/A, nothing, 0, words and decimal commas are no rates, and no 0 either; the system stays, and a note counts it."""
-    bad = ["N/A", "", "0", "fast", '"12,5"', "inf"]
-    listed = [(1 + n, "", "", "", 8, 1, 2e6, "Myrinet", "") for n in range(len(bad) + 1)]
-    content = text("2008-11", systems=listed).splitlines()
-    cells = ['"1,000,000"', *bad]
-    lines = [
-        line.replace(",1,2000000,", f",{cell},2000000,") for line, cell in zip(content[1:], cells)
-    ]
-    lists = read(tmp_path, "TOP500_200811.csv", "\n".join([content[0], *lines]))
-    assert lists.systems.efficiency[0] == 0.5 and lists.systems.efficiency[1:].isna().all()
-    assert others(lists) == ["TOP500_200811.csv: 6 systems have no usable RMax or RPeak"]
-
-
-@pytest.mark.parametrize("unit", ["TFlop/s", ""])
-def test_units_by_heading(unit, tmp_path):
-    """The heading's unit counts; lists without one are in Gflop/s."""
-    heading = {"RMax": f"RMax [{unit}]", "RPeak": f"RPeak ({unit})"} if unit else {}
-    one = [(1, "", "", "", 8, 1500.0, 3000.0, "Myrinet", "")]
-    content = text("2008-11", systems=one, **heading)
-    systems = read(tmp_path, "TOP500_200811.csv", content).systems
-    factor = 1e12 if unit == "TFlop/s" else 1e9
-    assert systems.rmax[0] == pytest.approx(1500 * factor) and systems.efficiency[0] == 0.5
-
-
 FAULTS = {
     "lacking": (text("2008-11", RMax="Speed"), "its headings are: Rank, Site"),
     "no table": ("", "no table"),
@@ -332,6 +272,8 @@ def test_a_truncated_workbook_is_told(suffix, share, tmp_path):
 def test_a_systems_family(listed, name, expected):
     """The list's own counts if it is known, else the name's whole words, the longest phrase, and no guess."""
     assert family(listed, name) == expected
+    rates = {"Infinband DDR 4x": "DDR", "Infiniband SDR/DDR": "", "HDR100": "HDR100"}
+    assert {name: generation(name) for name in rates} == rates
 
 
 def test_the_file_of_families_is_whole():
@@ -344,17 +286,3 @@ def test_the_file_of_families_is_whole():
         assert {family("", f"4x-{phrase.title()}, Voltaire") for phrase in table["phrases"]} <= {
             name
         }
-
-
-@pytest.mark.parametrize(
-    ("name", "rate"),
-    [
-        ("Infinband DDR 4x", "DDR"),
-        ("Infiniband", ""),
-        ("Infiniband SDR/DDR", ""),
-        ("HDR100", "HDR100"),
-    ],
-)
-def test_data_rates_by_name(name, rate):
-    """A name with two data rates is of neither."""
-    assert generation(name) == rate

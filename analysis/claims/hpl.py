@@ -7,13 +7,13 @@ a node.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from analysis.claims.found import SIMULATED, Found, Judgement, Quantity, sample, untestable
+from analysis.claims.judging import SIMULATED, Judgement, sample, untestable
 from analysis.contrasts import differences
 from analysis.efficiency import PLATEAU, efficiency, rpeak
 from analysis.experiments.hpl_beyond import PAIRS, Beyond
@@ -27,42 +27,20 @@ from analysis.experiments.link_bonding import LinkBonding
 from analysis.experiments.sensitivity import elasticity
 from analysis.statistics import design as designs
 
-FEWEST, MOST = "fewest", "most"  # of a campaign's nodes
-SLOW, FAST = "slow", "fast"  # the paper's two networks
+FEWEST, MOST = 2, None  # nodes, where the paper's cases and the campaign begin and where each ends
 BY_PEER, RANKS = "ecmp_layer2", 1
 NOT_BY_PEER = "no campaign used two links by a hash of the peers"
 INFINIBAND, BONDED = PAIRS  # of the simulated networks, each with the one that it is compared with
 
 
-class _Curves(NamedTuple):
-    """Efficiencies of the paper's two networks, over (repeat, nodes), in units in which those of a repeat can be divided.
-
-    `is_driven` is whether the nodes can fill a link of the fast network.
-    """
-
-    dataset: xr.Dataset
-    networks: dict[str, xr.DataArray]
-    n_of: str
-    fewest: int
-    is_driven: bool = True
-
-    def nodes(self, count: int | str) -> int:
-        """A number of nodes, also FEWEST or the MOST that were planned."""
-        most = int(self.networks[SLOW].nodes.max())
-        return {FEWEST: self.fewest, MOST: most}.get(count, count)
-
-    def ratio(self, count: int | str) -> xr.DataArray:
-        """The fast network's rate over the slow one's on so many nodes, over (repeat)."""
-        return _on(self.networks[FAST] / self.networks[SLOW], self.nodes(count))
-
-
-def _curves(study: Scaling | Paper) -> _Curves:
+def _curves(study: Scaling | Paper) -> tuple[xr.DataArray, xr.DataArray, str]:
+    """Efficiencies of the paper's slow and of its fast network over (repeat, nodes), in units in which those of a repeat
+    can be divided; and what a repeat is."""
     if isinstance(study, Scaling):
         primary, values = study.contrasts[0], study.points.share
         pair, n_of = (primary.network, primary.reference), "block"
-        fewest = designs.read(study.dataset).baseline_nodes
-        is_driven = study.networks.limit.get(primary.reference) != "host-bound"
     else:
+        pair, n_of = (study.network, study.reference), "variant"
         values = study.efficiency.expand_dims("repeat")
         if study.sensitivity:
             base, changes = study.sensitivity.base, study.sensitivity.changes
@@ -70,56 +48,54 @@ def _curves(study: Scaling | Paper) -> _Curves:
             varied = varied.drop_vars(("repeat", "parameter", "side"))
             variants = [base.expand_dims("repeat"), varied]
             values = xr.concat(variants, "repeat", coords="minimal", compat="override")
-        pair, n_of = (study.network, study.reference), "variant"
-        fewest, is_driven = int(values.nodes.min()), True
     slow, fast = (values.sel(interconnect=network, drop=True) for network in pair)
-    return _Curves(study.dataset, {SLOW: slow, FAST: fast}, n_of, fewest, is_driven)
+    return slow, fast, n_of
 
 
 def _over_nodes(
-    study: Scaling | Paper, network: str, most: int | str, fewest: int | str
-) -> Found | None:
-    """A network's efficiency on one node count over that on a smaller one."""
-    curves = _curves(study)
-    larger, smaller = curves.nodes(most), curves.nodes(fewest)
-    if larger <= smaller:
-        return untestable(study.dataset, f"it has no case beyond {larger} nodes")
-    if network == FAST and not curves.is_driven:
-        reason = "its nodes, and not the links, limit what they send over 10GE"
-        return untestable(study.dataset, reason)
-    reached = curves.networks[network]
-    text = f"efficiency on {larger} nodes over that on {smaller}"
-    return sample(study.dataset, _on(reached, larger) / _on(reached, smaller), text, curves.n_of)
+    study: Scaling | Paper, is_fast: bool, most: int | None, fewest: int
+) -> Judgement | None:
+    """A network's efficiency on one node count, the most if None, over that on a smaller one."""
+    *networks, n_of = _curves(study)
+    reached = networks[is_fast]
+    most = most or int(reached.nodes.max())
+    if most <= fewest:
+        return untestable(study.dataset, f"it has no case beyond {most} nodes")
+    if is_fast and isinstance(study, Scaling):
+        if study.networks.limit.get(study.contrasts[0].reference) == "host-bound":
+            reason = "its nodes, and not the links, limit what they send over 10GE"
+            return untestable(study.dataset, reason)
+    text = f"efficiency on {most} nodes over that on {fewest}"
+    return sample(study.dataset, _on(reached, most) / _on(reached, fewest), text, n_of)
 
 
-def _fast_over_slow(study: Scaling | Paper) -> Found:
-    """10GE's rate over Gigabit Ethernet's, or less than that where its nodes do not fill 10GE."""
-    curves = _curves(study)
-    text = f"on {curves.nodes(MOST)} nodes"
-    return sample(study.dataset, curves.ratio(MOST), text, curves.n_of)
+def _fast_over_slow(study: Scaling | Paper, grows: bool = False) -> Judgement:
+    """10GE's rate over Gigabit Ethernet's on the most nodes, less where its nodes do not fill 10GE; or over the same on
+    the fewest."""
+    slow, fast, n_of = _curves(study)
+    ratio, most = fast / slow, int(slow.nodes.max())
+    if not grows:
+        return sample(study.dataset, _on(ratio, most), f"on {most} nodes", n_of)
+    text = f"{most} over {FEWEST} nodes"
+    return sample(study.dataset, _on(ratio, most) / _on(ratio, FEWEST), text, n_of)
 
 
-def _gap_growth(study: Scaling | Paper) -> Found:
-    """10GE's rate over Gigabit Ethernet's on the most nodes, over the same on the fewest."""
-    curves = _curves(study)
-    text = f"{curves.nodes(MOST)} over {curves.nodes(FEWEST)} nodes"
-    return sample(study.dataset, curves.ratio(MOST) / curves.ratio(FEWEST), text, curves.n_of)
-
-
-def _of_efficiencies(
-    study: Scaling | Paper, read: Callable[[xr.DataArray], xr.DataArray], text: str
-) -> Found:
-    """What `read` makes of 10GE's efficiencies on several nodes, over (nodes) or over (block, nodes)."""
-    if isinstance(study, Paper):
-        reached = study.efficiency.sel(interconnect=study.reference)
-        return sample(study.dataset, read(reached), text, "model")
-    if np.isnan(rpeak(study.points)):
+def _efficiency(study: Scaling | Paper, is_spread: bool = False) -> Judgement:
+    """10GE's efficiency on the most nodes, or how far those on several lie apart."""
+    if isinstance(study, Scaling) and np.isnan(rpeak(study.points)):
         return untestable(study.dataset, "the theoretical peak of its nodes is not known")
-    reached = efficiency(study.points).sel(interconnect=study.contrasts[0].reference)
-    return sample(study.dataset, read(reached.sel(nodes=reached.nodes > 1)), text)
+    if isinstance(study, Scaling):
+        reached, n_of = efficiency(study.points), "block"
+        reached = reached.sel(interconnect=study.contrasts[0].reference, nodes=reached.nodes > 1)
+    else:
+        reached, n_of = study.efficiency.sel(interconnect=study.reference), "model"
+    if is_spread:
+        spread = reached.max("nodes") - reached.min("nodes")
+        return sample(study.dataset, spread, "of all node counts", n_of)
+    return sample(study.dataset, reached.isel(nodes=-1), "on the most nodes", n_of)
 
 
-def _larger_clusters(study: Beyond) -> Found:
+def _larger_clusters(study: Beyond) -> Judgement:
     """10GE's efficiency on every cluster beyond the paper's over that on its largest case."""
     reached = study.efficiency.sel(interconnect=INFINIBAND[1])
     larger = reached.isel(nodes=slice(1, None)) / reached.isel(nodes=0)
@@ -127,14 +103,14 @@ def _larger_clusters(study: Beyond) -> Found:
     return sample(study.dataset, larger, text, "case")
 
 
-def _infiniband_over_fast(study: Beyond) -> Found | None:
+def _infiniband_over_fast(study: Beyond) -> Judgement | None:
     gain = study.gains.get(INFINIBAND)
     if gain is None:
         return None
     return sample(study.dataset, gain, f"on {_range(gain)} nodes", "case")
 
 
-def _elasticities(study: Paper, is_bandwidth_first: bool = False) -> Found | None:
+def _elasticities(study: Paper, is_bandwidth_first: bool = False) -> Judgement | None:
     """-d ln rate / d ln latency in every case of the paper; or by how much d ln rate / d ln bandwidth is larger."""
     if study.sensitivity is None:
         return None
@@ -146,7 +122,7 @@ def _elasticities(study: Paper, is_bandwidth_first: bool = False) -> Found | Non
     return sample(varied.dataset, values, text, "case")
 
 
-def _noise(study: Noise) -> Found:
+def _noise(study: Noise) -> Judgement:
     """What a daemon on every node leaves of HPL's rate on the most nodes, over what it leaves on the fewest."""
     baseline = designs.read(study.dataset).baseline_nodes
     text = f"a daemon of {study.primary}, {study.nodes[-1]} over {baseline} nodes"
@@ -154,41 +130,29 @@ def _noise(study: Noise) -> Found:
     return sample(study.dataset, np.exp(left), text)
 
 
-def _order(study: Size) -> Found:
+def _order(study: Size) -> Judgement:
     """HPL's share of the nodes' rate at the largest order of the matrix over that at the least, same nodes, 10GE."""
     blocks = study.points.share.sel(interconnect=study.reference).squeeze("nodes")
     text = f"N = {int(blocks.N[-1])} over {int(blocks.N[0])} on {study.nodes} nodes"
     return sample(study.dataset, blocks.isel(N=-1) / blocks.isel(N=0), text)
 
 
-def _messages(study: Payload, name: str, campaign: str) -> Found | None:
+def _messages(study: Payload, name: str, campaign: str) -> Judgement | None:
     """A share of small messages on the most nodes; HPL sends the same in every run, so that it has no scatter."""
-    profile = next(
-        (one for one in study.profiles if one.dataset.attrs["campaign"] == campaign), None
-    )
-    if profile is None:
-        return None
-    most = profile.most
-    value, text = (
-        float(most[name]),
-        f"on {int(most.nodes)} nodes, {int(most.P)} x {int(most.Q)} processes",
-    )
-    if profile.evidence == SIMULATED:
-        return sample(profile.dataset, value, text, "case")
-    exactly = (value, value)
-    return Judgement(
-        profile.evidence,
-        estimate=value,
-        interval_90=exactly,
-        interval_95=exactly,
-        kind="count",
-        n=1,
-        n_of="run",
-        of=text,
-    )
+    for profile in study.profiles:
+        if profile.dataset.attrs["campaign"] == campaign:
+            most = profile.most
+            text = f"on {int(most.nodes)} nodes, {int(most.P)} x {int(most.Q)} processes"
+            found = sample(profile.dataset, most[name], text, "case")
+            if profile.evidence == SIMULATED:
+                return found
+            value = float(most[name])
+            ends = {"interval_90": (value, value), "interval_95": (value, value), "kind": "count"}
+            return replace(found, values=None, estimate=value, n=1, n_of="run", **ends)
+    return None
 
 
-def _node_rate(study: LinkBonding) -> Found:
+def _node_rate(study: LinkBonding) -> Judgement:
     """The rate of a node among four over that of a node among two, with one link each."""
     rate = study.hpl.points.rate.sel(aggregation=study.hpl.baseline, ranks_per_node=RANKS)
     per_node = rate / rate.nodes
@@ -196,7 +160,7 @@ def _node_rate(study: LinkBonding) -> Found:
     return sample(study.hpl.dataset, _on(per_node, 4) / _on(per_node, 2), text)
 
 
-def _paper_node_rate(study: Paper) -> Found | None:
+def _paper_node_rate(study: Paper) -> Judgement | None:
     """As `_node_rate`, of the HPL paper's cluster."""
     if BONDED[1] not in study.efficiency.interconnect:
         return None
@@ -205,7 +169,7 @@ def _paper_node_rate(study: Paper) -> Found | None:
     return sample(study.dataset, _on(reached, 4) / _on(reached, 2), text, "case")
 
 
-def _gain(study: LinkBonding, most: int = 0, fewest: int | None = None) -> Found:
+def _gain(study: LinkBonding, most: int = 0, fewest: int | None = None) -> Judgement:
     """The rate over two links over that over one; with `fewest` this gain over that on so many nodes.
 
     Where these are 0, they are the campaign's own most and fewest.
@@ -222,7 +186,7 @@ def _gain(study: LinkBonding, most: int = 0, fewest: int | None = None) -> Found
     return sample(hpl.dataset, _on(gain, most) / _on(gain, fewest), text)
 
 
-def _bonded_beyond(study: Beyond) -> Found | None:
+def _bonded_beyond(study: Beyond) -> Judgement | None:
     """How `_gain` grows on larger clusters of the HPL paper's kind, whose bonded links are one of twice the rate."""
     gain = study.gains.get(BONDED)
     if gain is None:
@@ -234,7 +198,7 @@ def _bonded_beyond(study: Beyond) -> Found | None:
     return sample(study.dataset, gain[-1] / gain[0], text, "case")
 
 
-def _connections(study: LinkBonding, place: int) -> Found | None:
+def _connections(study: LinkBonding, place: int) -> Judgement | None:
     """What the fewest (0) or most (-1) connections between two nodes carry over two links, over one link's."""
     micro = study.micro
     if micro is None:
@@ -248,19 +212,11 @@ def _connections(study: LinkBonding, place: int) -> Found | None:
     return sample(micro.dataset, goodput.sel(aggregation=BY_PEER, drop=True) / one_link, text)
 
 
-def _blas(study: Blas) -> Found:
+def _blas(study: Blas) -> Judgement:
     """HPL's rate with the faster BLAS over that with the slower one, at the largest matrix."""
     largest = study.log_ratio.sel(N=study.log_ratio.N.max())
     text = f"{study.fast} over {study.slow} BLAS at N = {int(largest.N)}"
     return sample(study.dataset, np.exp(largest), text)
-
-
-def _last(reached: xr.DataArray) -> xr.DataArray:
-    return reached.isel(nodes=-1)
-
-
-def _spread(reached: xr.DataArray) -> xr.DataArray:
-    return reached.max("nodes") - reached.min("nodes")
 
 
 def _on(values: xr.DataArray, nodes: int) -> xr.DataArray:
@@ -272,35 +228,31 @@ def _range(values: xr.DataArray) -> str:
     return f"{int(values.nodes[0])} to {int(values.nodes[-1])}"
 
 
-def _curve(network: str, most: int | str, fewest: int | str) -> Quantity:
-    return _both(partial(_over_nodes, network=network, most=most, fewest=fewest))
+def _curve(is_fast: bool, most: int | None, fewest: int) -> list:
+    return _both(partial(_over_nodes, is_fast=is_fast, most=most, fewest=fewest))
 
 
-def _both(quantity: Callable[..., Found | None]) -> Quantity:
+def _both(quantity: Callable[..., Judgement | None]) -> list:
     """Of the scaling campaign and of the paper's own cases."""
     return [("hpl_scaling", quantity), ("hpl_paper", quantity)]
 
 
-def _small(name: str) -> Quantity:
+def _small(name: str) -> list:
     campaigns = "hpl_paper", "hpl_payload"
     return [("hpl_messages", partial(_messages, name=name, campaign=one)) for one in campaigns]
 
 
 QUANTITIES = {
-    "smith_fast_straight": _curve(FAST, MOST, FEWEST),
-    "smith_fast_level": [
-        ("hpl_scaling", partial(_of_efficiencies, read=_last, text="on the most nodes"))
-    ],
-    "smith_fast_constant": _both(
-        partial(_of_efficiencies, read=_spread, text="of all node counts")
-    ),
-    "smith_slow_declines_early": _curve(SLOW, PLATEAU, FEWEST),
-    "smith_slow_goes_on": _curve(SLOW, MOST, PLATEAU),
-    "smith_slow_drops": _curve(SLOW, MOST, FEWEST),
-    "smith_drop_is_congestion": _curve(SLOW, MOST, FEWEST),
+    "smith_fast_straight": _curve(True, MOST, FEWEST),
+    "smith_fast_level": [("hpl_scaling", _efficiency)],
+    "smith_fast_constant": _both(partial(_efficiency, is_spread=True)),
+    "smith_slow_declines_early": _curve(False, PLATEAU, FEWEST),
+    "smith_slow_goes_on": _curve(False, MOST, PLATEAU),
+    "smith_slow_drops": _curve(False, MOST, FEWEST),
+    "smith_drop_is_congestion": _curve(False, MOST, FEWEST),
     "smith_fast_superior": _both(_fast_over_slow),
     "smith_fast_far_exceeds": _both(_fast_over_slow),
-    "smith_gap_grows": _both(_gap_growth),
+    "smith_gap_grows": _both(partial(_fast_over_slow, grows=True)),
     "smith_larger_cluster": [("hpl_beyond", _larger_clusters)],
     "smith_infiniband_on_par": [("hpl_beyond", _infiniband_over_fast)],
     "smith_latency_moderate": [("hpl_paper", _elasticities)],

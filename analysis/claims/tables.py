@@ -7,16 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from analysis import published
-from analysis.claims.evaluate import (
+from analysis.claims.evaluate import Entry
+from analysis.claims.judging import (
     CONSISTENT,
     INCONSISTENT,
     NO_CAMPAIGN,
     NO_NUMBER,
+    NOT_TESTABLE,
     PUBLISHED,
     RULE,
-    Entry,
+    Judgement,
 )
-from analysis.claims.found import NOT_TESTABLE, Judgement
 from analysis.claims.ledger import Claim, Confound, Ledger
 from analysis.exhibit import Table
 from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED
@@ -105,13 +106,15 @@ def contradicted(entries: Sequence[Entry]) -> Table:
     rows = []
     for entry in entries:
         against = [one for one in entry.judgements if one.verdict == CONTRADICTED]
-        found = [f"{amount(one.estimate, entry.claim.unit)} {one.evidence}" for one in against]
+        found = [
+            f"{amount(one.estimate, entry.claim.unit)} {one.evidence}: {one.of}" for one in against
+        ]
         if found:
             source, statement = _short(entry.claim.source), plain(entry.claim.statement)
             rows.append((source, statement, supporting(entry.claim), listed(found)))
     columns = ("Source", "Claim", "Supported by", "Found")
     caption = "The claims that runs contradict. Their intervals are in the supplement."
-    return Table("claims-contradicted", columns, "llll", rows, caption, widths=(12, 58, 14, 16))
+    return Table("claims-contradicted", columns, "llll", rows, caption, widths=(12, 42, 14, 34))
 
 
 def whole(entries: Sequence[Entry], confounds: Sequence[Confound]) -> Iterator[Table]:

@@ -11,7 +11,7 @@ from scipy import stats
 
 from analysis import published
 from analysis.attributes import short_names
-from analysis.claims.found import Found, Judgement, Quantity, sample, untestable
+from analysis.claims.judging import Judgement, sample, untestable
 from analysis.experiments.fan_out import FanOut
 from analysis.experiments.long_path import LongPath
 from analysis.experiments.tcp_mtu import TcpMtu
@@ -40,13 +40,13 @@ class Place(NamedTuple):
 
 def _at(
     study: TcpMtu, variable: str, of: Place, against: Place | None = None, times: float = 1.0
-) -> Found | None:
+) -> Judgement | None:
     """`times` a variable of tcp_mtu's points at a place, or its ratio to another place's of the same block.
 
     Beside the points' own there are `cost`, the CPU time of both ends for a byte, and `megabytes`, the goodput of both
     ways in the source's megabytes a second.
     """
-    megabyte = published.nemo()["totals"]["megabyte"]["value"]
+    megabyte = published.facts("nemo")["totals"]["megabyte"]["value"]
     points, names = study.points, short_names(study.dataset)
     points = points.assign(
         cost=points.cost_local + points.cost_remote, megabytes=points.total / 8 / megabyte
@@ -72,7 +72,7 @@ def _at(
     return sample(study.dataset, times * values[0] / values[1], text)
 
 
-def _cost(study: TcpMtu, end: str) -> Found | None:
+def _cost(study: TcpMtu, end: str) -> Judgement | None:
     """CPU time for a byte with the largest MTU over that at 1500: from tcp_cost, whose blocks are many."""
     cost = study.cost
     if cost is None or BASIC not in cost.points.mtu:
@@ -82,7 +82,7 @@ def _cost(study: TcpMtu, end: str) -> Found | None:
     return sample(cost.dataset, of_end.sel(mtu=largest) / of_end.sel(mtu=BASIC), text)
 
 
-def _receiver_over_sender(study: TcpMtu) -> Found | None:
+def _receiver_over_sender(study: TcpMtu) -> Judgement | None:
     cost = study.cost
     if cost is None or BASIC not in cost.points.mtu:
         return None
@@ -91,7 +91,7 @@ def _receiver_over_sender(study: TcpMtu) -> Found | None:
     return sample(cost.dataset, at.cost_remote / at.cost_local, text)
 
 
-def _slowdown(study: Topology, pattern: str) -> Found | None:
+def _slowdown(study: Topology, pattern: str) -> Judgement | None:
     """The slowdown of every simulated run on each of the source's own designs, neighbours in order and shuffled."""
     is_own = study.judged.interconnect.isin(study.proposed)
     own = study.judged[is_own & (study.judged.pattern == pattern)]
@@ -105,7 +105,7 @@ def _slowdown(study: Topology, pattern: str) -> Found | None:
     return sample(study.dataset, values, text, "run")
 
 
-def _untuned_over_tuned(study: LongPath) -> Found | None:
+def _untuned_over_tuned(study: LongPath) -> Judgement | None:
     """Goodput with a small buffer over that with the largest one, with the kernel's default congestion control.
 
     In each block the geometric mean of both directions, which are equally wide neither here nor there.
@@ -118,7 +118,7 @@ def _untuned_over_tuned(study: LongPath) -> Found | None:
     return sample(study.dataset, np.exp(gain.mean("direction", skipna=False)), text)
 
 
-def _growth(study: FanOut) -> Found | None:
+def _growth(study: FanOut) -> Judgement | None:
     outwards = [fan.goodput for fan in study.fans if fan.direction == "forward"]
     outwards = [fan for fan in outwards if {FEW, MANY} <= set(fan.receivers.values.tolist())]
     if not outwards:
@@ -128,12 +128,12 @@ def _growth(study: FanOut) -> Found | None:
     return sample(study.dataset, ratio, text)
 
 
-def _variation(study: LongPath, direction: str) -> Found | None:
+def _variation(study: LongPath, direction: str) -> Judgement | None:
     """Coefficient of variation of the same transfer's goodput."""
     place = (LONG, study.control, direction)
     for series in study.repeats.series if study.repeats else ():
         if (series.path, series.congestion_control, series.direction) == place:
-            found = series.judged.sample
+            found = series.judged
             return Judgement(
                 evidence_of(study.repeats.dataset),
                 estimate=found.variation,
@@ -147,12 +147,12 @@ def _variation(study: LongPath, direction: str) -> Found | None:
     return None
 
 
-def _much_slower(study: LongPath) -> Found | None:
+def _much_slower(study: LongPath) -> Judgement | None:
     """The share of all transfers that are much slower than the fastest of their kind, with its exact interval."""
     if study.repeats is None:
         return None
-    goodputs = [series.judged.sample for series in study.repeats.series]
-    slow = sum(int(np.sum(np.array(one.values) < MUCH_LOWER * one.maximum)) for one in goodputs)
+    goodputs = [series.judged for series in study.repeats.series if series.judged.values]
+    slow = sum(int(np.sum(np.array(one.values) < MUCH_LOWER * max(one.values))) for one in goodputs)
     # Clopper and Pearson, Biometrika 26, 1934, 404-413
     test = stats.binomtest(slow, sum(one.n for one in goodputs))
     return Judgement(
@@ -167,7 +167,7 @@ def _much_slower(study: LongPath) -> Found | None:
     )
 
 
-def _ratio(variable: str, of: Place, against: Place | None = None, times: float = 1.0) -> Quantity:
+def _ratio(variable: str, of: Place, against: Place | None = None, times: float = 1.0) -> list:
     return [("tcp_mtu", partial(_at, variable=variable, of=of, against=against, times=times))]
 
 

@@ -9,7 +9,7 @@ from functools import partial
 
 import xarray as xr
 
-from analysis.claims.found import Found, Quantity, sample, untestable
+from analysis.claims.judging import Judgement, sample, untestable
 from analysis.experiments.token_exchange import TokenExchange, is_host_bound
 
 TITLES = {
@@ -30,7 +30,7 @@ def _compared(
     ratio: Callable[[xr.Dataset, str, list[str]], xr.DataArray],
     text: str = "",
     is_crowded: bool = True,
-) -> Found:
+) -> Judgement:
     """What `ratio` makes of the points and of the topologies' paths, over (block).
 
     Where it `is_crowded`, the machine must not limit any of them; one pair's small tokens leave it idle.
@@ -67,7 +67,7 @@ def _largest_token(points: xr.Dataset, of: str, _: list[str]) -> xr.DataArray:
     return crowded.isel(token_bytes=-1, drop=True) / crowded.isel(token_bytes=-2, drop=True)
 
 
-def _over(of: str, *against: str, ratio=_throughput, **more) -> Quantity:
+def _over(of: str, *against: str, ratio=_throughput, **more) -> list:
     return [("token_exchange", partial(_compared, of=of, against=against, ratio=ratio, **more))]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import imported, paths, store
+from analysis import paths, store
 from analysis.attributes import design, interconnects
 from analysis.derive import over_factors, points
 from analysis.efficiency import efficiency
@@ -258,7 +258,7 @@ def trials(dataset: xr.Dataset) -> Trials:
     frame = pd.DataFrame({name: chosen[name].values for name in (*ABOUT_A_TRIAL, *factors)})
     frame["valid"] = frame.status == "ok"
     factors = _split_changes(frame, factors)
-    repeats = str(chosen.testbed.values[0]) == imported.TESTBED
+    repeats = str(chosen.testbed.values[0]) == store.IMPORTED
     quantities, by_size = _readings(chosen, frame)
     if not quantities:
         raise FalloffError("None of its trials has a reading; `falloff status` says why.")
