@@ -86,17 +86,17 @@ class Shaper:
 
     def settings(self) -> Dict[str, Any]:
         """What must be found when it is read back; the burst where one was asked for."""
-        burst = {} if self.burst_s is None else {"tbf_burst_bytes": self.burst_bytes}
-        return {"tbf_rate_bit_s": self.tbf_rate_bit_s, **burst}
+        return self.effective(self.tbf_rate_bit_s, self.burst_bytes)
 
     def effective(self, rate_bit_s: Any, burst_bytes: Any) -> Dict[str, Any]:
         """What was found, under the names of `settings`; the burst as asked for, where tc can show no difference."""
+        found = {"tbf_rate_bit_s": rate_bit_s}
         if self.burst_s is None:
-            return {"tbf_rate_bit_s": rate_bit_s}
+            return found
         shaped = rate_bit_s == self.tbf_rate_bit_s != UNSHAPED
         if shaped and abs(burst_bytes - self.burst_bytes) <= _SHOWN_S * rate_bit_s / 8:
             burst_bytes = self.burst_bytes
-        return {"tbf_rate_bit_s": rate_bit_s, "tbf_burst_bytes": burst_bytes}
+        return {**found, "tbf_burst_bytes": burst_bytes}
 
 
 def is_known(key: str) -> bool:
