@@ -6,12 +6,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from local_ssh import LocalSsh
+from undisturbed import within
 
 from runners.probes import node_state
 from runners.record import Command, FalloffError, Trial, judge
@@ -317,21 +317,14 @@ def test_nothing_outlives_the_program(ssh, description, how):
     """Interrupted or killed in a trial, it leaves no program and no folder on any host."""
     argv = [sys.executable, "-c", KILLED, json.dumps(description)]
     running = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
-    wait_until(lambda: len(asleep()) >= 3)
+    assert within(40, lambda: len(asleep()) >= 3)
     os.kill(running.pid, how)
     running.wait(60)
-    wait_until(lambda: not asleep() and not list(Path(description["scratch"]).iterdir()))
+    scratch = Path(description["scratch"])
+    assert within(40, lambda: not asleep() and not list(scratch.iterdir()))
 
 
 def asleep() -> list[str]:
     """The programs of a trial that run."""
     listing = subprocess.run(["pgrep", "-f", "sleep 62[.]5"], capture_output=True, text=True)
     return listing.stdout.split()
-
-
-def wait_until(holds) -> None:
-    """Fail when something does not become so within seconds."""
-    deadline = time.monotonic() + 40
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

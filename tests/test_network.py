@@ -5,11 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from undisturbed import within
 from wired import EMULATED, INTERCONNECTS, ON_PATHS, RATE, ROOT, build, needs_network, run, text
 
 from runners.record import Command, FalloffError, mismatch
@@ -136,16 +137,10 @@ def test_bytes_prove_the_way(testbed, kind):
     assert 0.4 < share < 0.6 if testbed.net.graph.bonded else share == 1
 
 
-def left(state: Path) -> list[str]:
-    """What is left of a network after the kernel had a moment: its folder and mounts."""
-    deadline = time.monotonic() + 10
-    while True:
-        mounts = Path("/proc/self/mounts").read_text().splitlines()
-        traces = [line for line in mounts if str(state) in line]
-        traces += [str(state)] if state.exists() else []
-        if not traces or time.monotonic() > deadline:
-            return traces
-        time.sleep(0.05)
+def is_gone(state: Path, namespaces: set[int]) -> bool:
+    """Whether nothing is left of a network: folder, mounts, and processes in its namespaces."""
+    mounts = Path("/proc/self/mounts").read_text()
+    return not state.exists() and str(state) not in mounts and not namespaces & in_use()
 
 
 def inodes(state: Path) -> set[int]:
@@ -157,10 +152,8 @@ def in_use() -> set[int]:
     """The network namespaces of all processes."""
     used = set()
     for link in Path("/proc").glob("[0-9]*/ns/net"):
-        try:
+        with suppress(OSError):  # it has just ended
             used.add(os.stat(link).st_ino)
-        except OSError:
-            pass  # a process that has just ended
     return used
 
 
@@ -171,13 +164,10 @@ def owner(kind, tmp_path):
         json.dumps([kind.description, {"it": kind.table}, kind.point])
     )
     process = subprocess.Popen([sys.executable, ROOT / "tests/owner.py", tmp_path], cwd=ROOT)
-    deadline, started = time.monotonic() + 30, []
-    while len(started) < (2 if "interconnect" in kind.point else 1):
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.02)
-        if (tmp_path / "state").exists():
-            state = Path((tmp_path / "state").read_text())
-            started = list(state.glob("work/running.*"))
+    told, ranks = tmp_path / "state", 2 if "interconnect" in kind.point else 1
+    assert within(30, told.exists)
+    state = Path(told.read_text())
+    assert within(30, lambda: len(list(state.glob("work/running.*"))) == ranks)
     yield process, state
     process.kill()
     process.wait()
@@ -192,12 +182,12 @@ def test_the_next_start_clears_what_kill_9_left(testbed, kind, owner):
     assert namespaces & in_use() and state.exists()
     assert len(netns.processes(netns.kept(state))) >= 2
     with open_testbed(kind.description, {"it": kind.table}) as other:
-        assert left(state) == [] and not namespaces & in_use()
+        assert within(10, lambda: is_gone(state, namespaces))
         echoes(other, kind, 1, 2)
         echoes(testbed, kind, 1, 2)
         second = other.net.state
         assert second != testbed.net.state
-    assert left(second) == []
+    assert is_gone(second, set())
     echoes(testbed, kind, 1, 2)
 
 
@@ -210,7 +200,7 @@ def test_signals_take_the_network_down(kind, owner, number, code):
     namespaces = inodes(state)
     process.send_signal(number)
     assert process.wait(20) == code
-    assert left(state) == [] and not namespaces & in_use()
+    assert within(10, lambda: is_gone(state, namespaces))
 
 
 def test_a_network_that_cannot_be_built_leaves_nothing(testbed, tmp_path):
