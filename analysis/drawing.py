@@ -94,12 +94,7 @@ def band(
     axes.fill_between(x, low, high, color=look.color, alpha=0.15, linewidth=0)
 
 
-def node_axis(axes: Axes, ticks: Sequence[int]) -> None:
-    """A horizontal axis of node counts on which doubling is a step, with the counts themselves as ticks."""
-    doubling_axis(axes, ticks, "nodes")
-
-
-def doubling_axis(axes: Axes, ticks: Sequence[int], label: str) -> None:
+def doubling_axis(axes: Axes, ticks: Sequence[int], label: str = "nodes") -> None:
     """A horizontal axis of whole numbers on which doubling is a step, with the numbers as ticks."""
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [str(int(n)) for n in ticks])

@@ -161,7 +161,7 @@ def figures(study: Agreement) -> dict[str, exhibit.Exhibit]:
             drawing.margin_around_100(axes, goal, "goal")
             means = (100 * at[end].values for end in ("ratio", "low", "high"))
             drawing.interval(axes, name, nodes, *means)
-            drawing.node_axis(axes, drawing.apart(nodes, 1.9))
+            drawing.doubling_axis(axes, drawing.apart(nodes, 1.9))
             axes.margins(x=0.1)
             axes.set_title(f"{names[name]}, goal {100 * goal:g} %")
         panels[0].set_ylabel("emulated / simulated rate [%]")

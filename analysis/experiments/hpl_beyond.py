@@ -131,7 +131,7 @@ def figures(study: Beyond) -> dict[str, exhibit.Exhibit]:
             nodes = drawing.beside(cases.nodes.values, rank, len(study.efficiency))
             label = names[cases.interconnect.item()]
             axes.plot(nodes, 100 * cases, look.marker, **marks, label=label)
-        drawing.node_axis(axes, study.efficiency.nodes.values)
+        drawing.doubling_axis(axes, study.efficiency.nodes.values)
         axes.set_ylim(bottom=min(LOWEST, axes.get_ylim()[0]))
         axes.set_ylabel("efficiency [% of Rpeak]")
         drawing.legend_below(figure, axes, 3)

@@ -180,7 +180,7 @@ def figures(study: Noise) -> dict[str, exhibit.Exhibit]:
                 means = 100 * (1 - study.losses.sel(daemon=name)).rename(low="high", high="low")
                 label = f"{frequency:g} pauses a second"
                 drawing.runs_and_means(axes, series, places, blocks, means, label)
-            drawing.node_axis(axes, study.nodes)
+            drawing.doubling_axis(axes, study.nodes)
             axes.set_title(f"{100 * share:g} % of computing")
         panels[0].set_ylabel("loss of the HPL rate [%]")
         drawing.legend_below(figure, panels, 2)

@@ -279,7 +279,7 @@ def share_over_nodes(study: Scaling) -> Figure:
             share = 100 * study.points.share.sel(interconnect=name)
             means = 100 * study.shares.sel(interconnect=name)
             drawing.runs_and_means(axes, name, places, share, means, names[name])
-        drawing.node_axis(axes, nodes)
+        drawing.doubling_axis(axes, nodes)
         axes.set_ylabel(f"HPL rate [% of {study.points.share.attrs['of']}]")
         axes.legend(loc="lower left")
         return figure

@@ -323,7 +323,7 @@ def figures(study: LinkBonding) -> dict[str, exhibit.Exhibit]:
         shown = np.concatenate([[0], blog.values, *gains])
         room = 0.1 * (np.nanmax(shown) - np.nanmin(shown))
         panels[0].set_ylim(np.nanmin(shown) - room, np.nanmax(shown) + room)
-        drawing.node_axis(panels[-1], study.points.nodes.values)
+        drawing.doubling_axis(panels[-1], study.points.nodes.values)
         drawing.legend_below(figure, panels, 3)
     return exhibit.only(
         FIGURES,

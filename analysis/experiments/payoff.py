@@ -291,7 +291,7 @@ def figures(study: Payoff) -> dict[str, exhibit.Exhibit]:
         cheaper = 100 * study.chance
         chance.plot(nodes, cheaper, "o", color=color, markersize=3.5)
         chance.set(ylim=(-5, 105), ylabel=f"{study.fast} cheaper\n[% of draws]")
-        drawing.node_axis(chance, drawing.apart(nodes, APART))
+        drawing.doubling_axis(chance, drawing.apart(nodes, APART))
         drawing.legend_below(figure, gain, 2)
     return exhibit.only(
         FIGURES,

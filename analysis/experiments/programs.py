@@ -118,7 +118,7 @@ def figures(study: Programs) -> dict[str, exhibit.Exhibit]:
                 axes.plot(cases.nodes, 100 * cases, **marks, **line)
             axes.set_title(program)
             axes.set_ylim(0, 104)
-            drawing.node_axis(axes, study.efficiency.nodes.values)
+            drawing.doubling_axis(axes, study.efficiency.nodes.values)
         panels[0].set_ylabel("efficiency [%]")
         drawing.legend_below(figure, panels, 3)
     return exhibit.only(
