@@ -57,16 +57,6 @@ def test_refuses_a_table_that_lost_a_row():
     assert not recorded.usable("hpl", lost) and "another row's" in recorded.refusals("hpl", lost)
 
 
-def test_the_phases_are_hpls_own_timers():
-    """Each timer of the output is a reading; an xhpl that prints none has none, and its result counts all the same."""
-    phases = [f"hpl_{phase}_time" for phase in ("rfact", "update", "laswp", "ptrsv")]
-    found = {one.name: one.value for one in recorded.judged("hpl", ONE_ROW, POINT).readings}
-    assert [found[phase] for phase in phases] == [0.02, 0.45, 0.02, 0.01]
-    silent = re.sub(r"^.*Max aggregated.*\n", "", ONE_ROW, flags=re.M)
-    without = recorded.judged("hpl", silent, POINT)
-    assert without.status == "ok" and not {one.name for one in without.readings} & set(phases)
-
-
 def rows_of(text):
     """All rows of all runs, each with the number of its run, as text: there nan is like nan."""
     return [(number, repr(row)) for number, run in enumerate(hpl.runs(text)) for row in run.rows]
