@@ -263,10 +263,10 @@ def import_results(tool, files, printed, words, table) -> None:
                 raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
             print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
         return
-    from analysis import given_settings, imported_hpl, importing, store, style
+    from analysis import imported_hpl, importing, store, style
 
-    rows = given_settings.from_table(table) if table else []
-    found = importing.read(tool, files, given_settings.from_words(words), rows)
+    rows = importing.settings_in_table(table) if table else []
+    found = importing.read(tool, files, importing.settings_in_words(words), rows)
     for line in found.left_out:
         print(f"left out: {line}", file=sys.stderr)
     for line in found.notes:
@@ -393,7 +393,7 @@ def compare_samples(old, new, margin, x, y, block, better, figure, as_json, row)
     block. Every point and every planned contrast is faster, slower, the same within the margin, or undecided. The exit
     code is 0 for the same or faster, 1 when anything is slower, 2 when it is undecided, 3 for a mistake.
     """
-    from analysis import comparison, comparison_exhibits, samples, style
+    from analysis import comparison, samples, style
 
     both = [samples.read(source, x, y, block, better) for source in (old, new)]
     found = comparison.compare(*both, margin / 100)
@@ -404,14 +404,14 @@ def compare_samples(old, new, margin, x, y, block, better, figure, as_json, row)
             for trial, printed in samples.printed(sample, found.changes[row - 1].points):
                 print(f"{name} {trial}\n{printed}\n")
         return 0
-    drawn = comparison_exhibits.figure(found, figure.stem).figure
+    drawn = comparison.figure(found, figure.stem).figure
     figure.parent.mkdir(parents=True, exist_ok=True)
     style.save(drawn, figure)
     if as_json:
-        print(json.dumps(comparison_exhibits.as_data(found), indent=2))
+        print(json.dumps(comparison.as_data(found), indent=2))
     else:
         transcripts = f"falloff compare {shlex.join([str(old), str(new)])} --transcripts N"
-        print(f"{comparison_exhibits.text(found)}\n\nFigure: {figure}")
+        print(f"{comparison.text(found)}\n\nFigure: {figure}")
         print(f"What the tools of row N printed: {transcripts}")
     return comparison.EXIT_CODES[found.answer]
 

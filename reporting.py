@@ -41,6 +41,8 @@ def make(preset: str, out: Path, data: Path | None = None) -> Path:
     order.sort(key=lambda file: file.stem == report.SUMMARY)
     of = {"data": str(data.resolve())} if data else {}
     books, left_out, begun = [], [], time.monotonic()
+    for old in paths.EXECUTED.glob("*/*.ipynb"):  # the summary gathers what it finds there
+        old.unlink()
     with Kernel() as kernel:
         for done, file in enumerate(order, 1):
             for tried in dict.fromkeys([preset] if data else [preset, "stored"]):

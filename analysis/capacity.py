@@ -2,27 +2,26 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from analysis.wire import wire_limit
-
-Place = int | str  # a node's number, or the name of a hub, switch or router
+from runners.testbeds.graph import Graph, graph, name
 
 
 @dataclass(frozen=True)
 class Hop:
-    """What passes to `end`, a node, hub, switch or router, over a link or a hub's wire.
+    """What passes to the place `end` over a link or a hub's wire.
 
     All that passes `medium` shares one rate: a direction of a link, or a hub's wire both ways. `rate`
     [bit/s on the wire] is infinite where it is not shaped; bonded nodes have that of all their wires
     together. `delay` [s] is one way.
     """
 
-    medium: tuple[int, Place, Place] | str
-    end: Place
+    medium: tuple[int, int] | str
+    end: str
     rate: float
     delay: float
 
@@ -88,34 +87,26 @@ def limits(path: Mapping[str, Any], flows: Sequence[tuple[int, int]]) -> Limits:
 
 def _shortest(path: Mapping[str, Any], start: int, end: int) -> list[Way]:
     """All shortest ways, over no other node, as nodes pass nothing on; raises ValueError when there is none."""
-    hops, seen = _hops(path), {start}
-    begun: list[tuple[Hop, ...]] = [(hop,) for hop in hops[start]]
+    net = graph(path)
+    hops, seen = _hops(net), {name(start)}
+    begun: list[tuple[Hop, ...]] = [(hop,) for hop in hops[name(start)]]
     while begun:
-        if arrived := [Way(way) for way in begun if way[-1].end == end]:
+        if arrived := [Way(way) for way in begun if way[-1].end == name(end)]:
             return arrived
-        begun = [way for way in begun if isinstance(way[-1].end, str) and way[-1].end not in seen]
+        begun = [way for way in begun if way[-1].end not in {*seen, *map(name, net.nodes)}]
         seen |= {way[-1].end for way in begun}
         begun = [(*way, hop) for way in begun for hop in hops[way[-1].end]]
     raise ValueError(f"no way leads from {start} to {end}")
 
 
-def _hops(path: Mapping[str, Any]) -> Mapping[Place, list[Hop]]:
+def _hops(net: Graph) -> Mapping[str, list[Hop]]:
     """What leaves each place, in the order of the links."""
-    hops: dict[Place, list[Hop]] = defaultdict(list)
-    for number, row in enumerate(path.get("links", [])):
-        forth, delay = (
-            row.get("rate_bit_s", path.get("rate_bit_s", np.inf)),
-            row.get("delay_s", 0.0),
-        )
-        back, end = row.get("rate_back_bit_s", forth), row["to"]
-        for start in row["from"] if isinstance(row["from"], list) else [row["from"]]:
-            hops[start].append(Hop((number, start, end), end, forth, delay))
-            hops[end].append(Hop((number, end, start), start, back, delay))
-    for hub, stations in path.get("hubs", {}).items():
-        for station in stations:
-            hops[station].append(Hop(hub, hub, path["rate_bit_s"], 0.0))
-            hops[hub].append(Hop(hub, station, path["rate_bit_s"], 0.0))
-    wires = len(hops[1]) if path.get("bonded") else 1
-    return defaultdict(
-        list, {at: [replace(hop, rate=wires * hop.rate) for hop in hops[at]] for at in [*hops]}
-    )
+    hops: dict[str, list[Hop]] = defaultdict(list)
+    wires = len(net.ends(name(1))) if net.bonded else 1
+    for number, link in enumerate(net.links):
+        hub = link.places[1] if link.places[1] in net.hubs else ""
+        for side, place in enumerate(link.places):
+            rate = net.hubs[hub] if hub else link.rates[side] or np.inf
+            end, medium = link.places[1 - side], hub or (number, side)
+            hops[place].append(Hop(medium, end, wires * rate, link.delay_s))
+    return hops

@@ -1,5 +1,6 @@
 """The contrasts of a campaign: which network is judged against which, from its points."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -48,47 +49,35 @@ class Contrast:
 def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
     """The primary statements in their order, then the secondary ones; where the negative control failed, all refused.
 
-    Raises FalloffError when a network of theirs was not run.
+    Raises FalloffError when a network of theirs was not run, or none was planned.
     """
     design = designs.read(points)
     _check_levels(points, design)
-    outcome = _outcome(points, design)
-    judged = points.isel(block=outcome.judged)
-    evidence, level = points.evidence.item(), design.one_sided
+    outcome, primary, level = _outcome(points, design), len(design.primary), design.one_sided
+    judged, evidence = points.isel(block=outcome.judged), points.evidence.item()
     statements = (*design.primary, *design.secondary)
     falls = [_fall(judged, one) for one in statements]
-    secondary = falls[len(design.primary) :]
     others = within_campaign(
-        [judge(fall, design.margin, evidence, level) for fall in secondary], level
+        [judge(fall, design.margin, evidence, level) for fall in falls[primary:]], level
     )
-    refused = [one for one in outcome.judgements if one.answer == REFUSED]
+    refused = [one.reason for one in outcome.judgements if one.answer == REFUSED]
     if refused:
-        others = [replace(one, answer=REFUSED, reason=refused[0].reason) for one in others]
-    controls = [
-        None if values is None else judge_control(values, design.margin, level)
-        for values in _controls(judged, design, design.secondary)
-    ]
-    verdicts, controls = (*outcome.judgements, *others), (*outcome.controls, *controls)
+        others = tuple(replace(one, answer=REFUSED, reason=refused[0]) for one in others)
+    ratios = _controls(judged, design, statements)
+    controls = [None] * len(statements)
+    if ratios is not None:
+        controls = [judge_control(each, design.margin, level) for each in ratios]
     return tuple(
         Contrast(one.of, one.against, one.start, one.end, one in design.primary, *found)
-        for one, *found in zip(statements, verdicts, controls, falls)
+        for one, *found in zip(statements, (*outcome.judgements, *others), controls, falls)
     )
 
 
 def _outcome(points: xr.Dataset, design: Design) -> Outcome:
     """What the campaign's primary statements say at its last look, whatever factor they compare."""
-    falls = np.empty((0, 0))
-    if design.primary:
-        falls = primary_differences(points).transpose("statement", "block").values
-    return in_sequence(
-        falls,
-        [one.expected for one in design.primary],
-        _controls(points, design, design.primary),
-        design.margin,
-        points.evidence.item(),
-        design.looks,
-        design.one_sided,
-    )
+    falls = primary_differences(points).transpose("statement", "block").values
+    controls = _controls(points, design, design.primary)
+    return in_sequence(falls, controls, design, points.evidence.item())
 
 
 def is_over(points: xr.Dataset) -> bool:
@@ -131,13 +120,13 @@ def _fall(points: xr.Dataset, statement: Statement, along: str = "interconnect")
 
 
 def _controls(
-    points: xr.Dataset, design: Design, statements: tuple[Statement, ...]
-) -> list[np.ndarray | None]:
-    """Of each statement the log-ratios where no network is used."""
+    points: xr.Dataset, design: Design, statements: Sequence[Statement]
+) -> np.ndarray | None:
+    """The log-ratios where no network is used, over (statement, block); None without such a point."""
     if design.negative_control is None:
-        return [None] * len(statements)
+        return None
     alone = _of_one_level(points, design).sel(nodes=design.negative_control)
-    return [log_ratios(alone, one.of, one.against, design.compared).values for one in statements]
+    return np.array([log_ratios(alone, one.of, one.against, design.compared) for one in statements])
 
 
 def _of_one_level(points: xr.Dataset, design: Design) -> xr.Dataset:

@@ -17,7 +17,7 @@ from analysis.statistics.judgement import (
     Control,
     Judgement,
 )
-from analysis.statistics.reproduction import Reproduction
+from analysis.statistics.reproduction import CONFIDENCE, Reproduction
 from analysis.wording import counted, percent, percent_range
 
 VERSION = 1
@@ -191,7 +191,7 @@ def today_of(found: Reproduction | None, run: xr.Dataset | None) -> dict | None:
         "ratio": found.today,
         "reference_ratio": found.reference,
         "interval_of_their_ratio": found.interval,
-        "interval_kind": f"{100 * found.confidence:g} % t interval over the blocks",
+        "interval_kind": f"{100 * CONFIDENCE:g} % t interval over the blocks",
         "n": found.blocks,
         "digest": run.attrs["campaign_hash"],
     }

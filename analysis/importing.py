@@ -1,29 +1,46 @@
 """Results that somebody already has: the outputs of a tool become a campaign's folder of measured evidence."""
 
+import csv
 import hashlib
 import json
 import math
 import os
+import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from analysis import given_settings, paths
-from analysis.given_settings import Settings
-from analysis.imported import TESTBED
+from analysis import paths
 from analysis.schema import schema
+from analysis.schema import settings as known_settings
+from analysis.store import IMPORTED
 from analysis.wording import HARD_SPACE, counted
 from runners import manifest, outputs, runner_named
 from runners.description import Stopping
 from runners.journal import Folder
 from runners.plan import Plan
-from runners.record import Execution, FalloffError, Runner, Transcript, Trial, Unreadable
+from runners.record import (
+    Execution,
+    FalloffError,
+    Runner,
+    Transcript,
+    Trial,
+    Unreadable,
+    faulty,
+)
 
 _NO_READINGS = ("start", "wall_time")  # of the trial and not of what was measured
+_COUNTS = ("nodes", "ranks_per_node")
+# Names get into figures, to which $ and a first _ mean something.
+_PLAIN = re.compile(r"[^\W_][\w .,:+/()-]{0,60}")
+_LEAST_RPEAK = 1e9  # flop/s of a node: below it somebody meant Gflop/s
+
+Settings = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -54,15 +71,6 @@ class Import:
         """What of the files that stay was not understood."""
         return [f"{source.file}: {note}" for source in self.sources for note in source.notes]
 
-    @property
-    def transcripts(self) -> list[Transcript]:
-        """Each file as a transcript: what was executed, when and with which exit code is not known."""
-        found = []
-        for trial, source in zip(self.plan.trials(), self.sources):
-            execution = Execution(trial.runner, (), source.text, "", None, math.nan, math.nan)
-            found.append(Transcript(trial, TESTBED, "measured", (execution,), {}, {}))
-        return found
-
 
 def read(
     tool: str,
@@ -78,28 +86,28 @@ def read(
     if not sources:
         why = "; ".join(left_out[:3] or ["no file"])
         raise FalloffError(f"there is no output of {tool} to import: {why}")
-    strangers = given_settings.unused([source.name for source in sources], table)
+    names = [PurePath(source.name) for source in sources]
+    strangers = [row for row, _ in table if not any(name.match(row) for name in names)]
     if strangers:
         raise FalloffError(f"--map: {', '.join(strangers)} names none of the imported files")
-    points = [
-        {**given_settings.of_file(source.name, common, table), "file": source.name}
-        for source in sources
-    ]
+    points = [{**of_file(source.name, common, table), "file": source.name} for source in sources]
     return Import(_plan(tool, points, sources), tuple(sources), tuple(left_out))
 
 
 def keep(found: Import, out: Path) -> Path:
     """Write an import's campaign folder and return it; the same import again changes nothing."""
-    folder = Folder(out / f"{found.plan.name}-{TESTBED}-{found.plan.digest[:8]}")
+    folder = Folder(out / f"{found.plan.name}-{IMPORTED}-{found.plan.digest[:8]}")
     if folder.stopped_by() == "import":
         return folder.path
     folder.create_or_check(found.plan)
     listed = [{"file": str(source.file), "sha256": source.digest} for source in found.sources]
     # Where and when they ran is not known; `host` would be the machine that ran them.
     folder.write_provenance({"host": {}, "imported": listed, "left_out": found.left_out})
-    folder.note("session", digest=found.plan.digest, testbed=TESTBED)
-    for transcript in found.transcripts:
-        folder.save(transcript)
+    folder.note("session", digest=found.plan.digest, testbed=IMPORTED)
+    for trial, source in zip(found.plan.trials(), found.sources):
+        # What was executed, when and with which exit code is not known.
+        execution = Execution(trial.runner, (), source.text, "", None, math.nan, math.nan)
+        folder.save(Transcript(trial, IMPORTED, "measured", (execution,), {}, {}))
     folder.note("ended", by="import")
     manifest.write(folder.path)
     return folder.path
@@ -124,6 +132,92 @@ def _reading(values: xr.DataArray) -> str:
     ends = np.atleast_1d(values)[np.isfinite(np.atleast_1d(values))][[0, -1]]
     text = " ... ".join(f"{value:.9g}" for value in dict.fromkeys(ends.tolist()))
     return f"{values.name} {text}" + (f" {values.units}" if values.units != "1" else "")
+
+
+def settings_in_words(words: Iterable[str]) -> Settings:
+    """The settings in words such as `nodes=4`; raises FalloffError naming every word that is none."""
+    pairs = [word.partition("=") for word in words]
+    names = [name.strip() for name, _, _ in pairs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise FalloffError(
+            f"--set: {', '.join(twice)} is set twice; what differs between files is for --map"
+        )
+    return _checked(dict(zip(names, (text for _, _, text in pairs))), "--set")
+
+
+def settings_in_table(file: Path) -> list[tuple[str, Settings]]:
+    """The rows of a CSV file with a column `file` (a name or a pattern) and one for each setting.
+
+    An empty cell leaves a setting unknown. Raises FalloffError when it cannot be read, or names every faulty row.
+    """
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            rows = list(csv.DictReader(stream, skipinitialspace=True))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise FalloffError(f"cannot read {file} as CSV: {error}") from None
+    if not rows or "file" not in rows[0]:
+        raise FalloffError(
+            f"{file} needs a first line with the columns' names, one of them 'file', and rows"
+        )
+    table = []
+    for number, row in enumerate(rows, start=2):
+        where = f"{file}, line {number}"
+        if None in row or None in row.values() or not PurePath(row["file"].strip()).name:
+            raise FalloffError(f"{where}: it has not one cell for each column, or names no file")
+        pattern = row.pop("file").strip()
+        cells = {name.strip(): text for name, text in row.items() if text.strip()}
+        table.append((pattern, _checked(cells, where)))
+    return table
+
+
+def of_file(name: str, common: Mapping, table: Iterable[tuple[str, Mapping]]) -> Settings:
+    """The settings of one file: the common ones, then those of each row that names it; a later one wins."""
+    settings = dict(common)
+    for pattern, row in table:
+        if PurePath(name).match(pattern):
+            settings.update(row)
+    return settings
+
+
+def _checked(texts: Mapping[str, str], where: str) -> Settings:
+    """The settings with values of the schema's types; raises FalloffError naming every fault."""
+    known = known_settings()
+    values: Settings = {}
+    faults = []
+    for name, text in texts.items():
+        if name not in known:
+            faults.append(f"{name!r} is unknown; there are {', '.join(known)}")
+            continue
+        values[name] = text.strip() if known[name]["type"] == "text" else _number(text)
+        if fault := _fault(name, values[name]):
+            faults.append(f"{name} = {text.strip()!r} {fault}")
+    if faults:
+        raise faulty(where, sorted(faults))
+    return values
+
+
+def _fault(name: str, value: Any) -> str:
+    """Why a value cannot be a setting's, or empty."""
+    if value is None:
+        return "is no number"
+    if isinstance(value, str) and not _PLAIN.fullmatch(value):
+        return "is no plain name"
+    if name in _COUNTS and (value != int(value) or value < 1):
+        return "is no whole number from 1"
+    if name == "rpeak" and value < _LEAST_RPEAK:
+        return "is too small: it is one node's, in flop/s, such as 3.07e12"
+    return ""
+
+
+def _number(text: str) -> float | int | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    if not math.isfinite(number):
+        return None
+    return int(number) if number.is_integer() else number
 
 
 def _files(given: Sequence[Path]) -> list[Path]:
@@ -180,7 +274,7 @@ def _plan(tool: str, points: Sequence[Settings], sources: Sequence[Source]) -> P
         name=tool,
         title=f"Outputs of {tool}, run elsewhere and imported",
         digest=hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
-        testbed={"name": TESTBED, "kind": TESTBED, "nodes": 0, "rpeak": {}},
+        testbed={"name": IMPORTED, "kind": IMPORTED, "nodes": 0, "rpeak": {}},
         interconnects=networks,
         design={"factors": {}},  # nothing was decided before the runs, as far as is known
         stopping=Stopping(blocks=1),

@@ -24,6 +24,7 @@ from analysis.evidence import verify
 from analysis.exhibit import WITHOUT_SCATTER
 from analysis.findings import Finding, known
 from analysis.statistics.reproduction import (
+    CONFIDENCE,
     NOT_REPRODUCED,
     REPRODUCED,
     TOO_SHORT,
@@ -31,7 +32,7 @@ from analysis.statistics.reproduction import (
     Reproduction,
     are_excluding,
     corrected,
-    of_estimates,
+    reproduction,
 )
 from analysis.wording import between, counted, day, exact, fixed, listed, number, percent, plain
 from runners import manifest
@@ -99,9 +100,9 @@ def verdicts(
     for module in experiments.modules():
         needed = experiments.campaigns(module)
         lacking = [not_run[name] for name in needed if needed[name] and name in not_run]
-        same = _by_statement(findings(module, again)[0])
+        same = {_stated(one): one for one in findings(module, again)[0]}
         run, why = findings(module, today)
-        new = _by_statement(run)
+        new = {_stated(one): one for one in run}
         for finding in findings(module, archived)[0]:
             if finding.campaign in not_run:
                 told.append(Verdict(finding, *not_run[finding.campaign]))
@@ -111,12 +112,11 @@ def verdicts(
                 margin = _margin(archived.get(finding.campaign))
                 both = same.get(_stated(finding)), new.get(_stated(finding))
                 told.append(_verdict(finding, *both, margin, why))
-    compared = iter(corrected([one.compared for one in told if one.compared]))
-    return [_of(one.finding, one.today, next(compared)) if one.compared else one for one in told]
-
-
-def _by_statement(found: Iterable[Finding]) -> dict[str, Finding]:
-    return {_stated(one): one for one in found}
+    compared = corrected([one.compared for one in told])
+    return [
+        one if judged is None else _of(one.finding, one.today, judged)
+        for one, judged in zip(told, compared)
+    ]
 
 
 def _stated(finding: Finding) -> str:
@@ -164,7 +164,7 @@ def compare(archived: Finding, today: Finding, margin: float) -> Reproduction | 
     is_bare = archived.interval is None and not is_exact
     if is_exact or is_bare:
         estimates = tuple(replace(one, se=0.0) for one in estimates)
-    found = of_estimates(archived.statement, *estimates, margin, answers)
+    found = reproduction(*estimates, margin, answers)
     if found.kind == NOT_REPRODUCED and is_bare and not are_excluding(answers):
         reason = "It differs beyond the margin, and was archived without an interval."
         return replace(found, kind=TOO_SHORT, reason=reason)
@@ -175,23 +175,16 @@ def _estimate(finding: Finding) -> Estimate | None:
     """A finding's estimate on the log scale, with the standard error that its interval tells."""
     sign = -1 if finding.quantity in _LEFT else 1
     offset = 1 if finding.quantity in (*_LEFT, *_MORE) else 0
-    value = offset + sign * finding.estimate
+    value, error = offset + sign * finding.estimate, None
     if value <= 0:
         return None
-    return Estimate(math.log(value), _standard_error(finding, offset, sign, value), finding.n)
-
-
-def _standard_error(finding: Finding, offset: int, sign: int, value: float) -> float | None:
     parts = _CONFIDENCE.match(finding.interval_kind)
-    if finding.interval is None or parts is None:
-        return None
-    level, is_t = float(parts[1]) / 100, bool(parts[2])
-    if is_t and finding.n < 2:
-        return None
-    law = stats.t(finding.n - 1) if is_t else stats.norm()
-    low, high = sorted(offset + sign * end for end in finding.interval)
-    width = math.log(high / low) if low > 0 else (high - low) / value
-    return width / 2 / float(law.ppf((1 + level) / 2))
+    if finding.interval and parts and (finding.n > 1 or not parts[2]):
+        law = stats.t(finding.n - 1) if parts[2] else stats.norm()
+        low, high = sorted(offset + sign * end for end in finding.interval)
+        width = math.log(high / low) if low > 0 else (high - low) / value
+        error = width / 2 / float(law.ppf((1 + float(parts[1]) / 100) / 2))
+    return Estimate(math.log(value), error, finding.n)
 
 
 def _agree(finding: Finding, same: Finding, margin: float) -> bool:
@@ -234,7 +227,7 @@ def _lines(one: Verdict) -> str:
     values = f"archived {_value(one.finding)}; today {_value(one.today)}"
     if one.compared.interval and one.compared.interval[0] < one.compared.interval[1]:
         ratio = fixed(one.compared.today / one.compared.reference, 3)
-        level = f"{100 * one.compared.confidence:g} % interval"
+        level = f"{100 * CONFIDENCE:g} % interval"
         values += f"; today / archived {ratio} ({level} {between(one.compared.interval, 3)})"
     lines = [f"  {one.kind:{_WIDTH}}{one.finding.statement}", indent + values]
     return "\n".join(lines if one.kind == REPRODUCED else [*lines, indent + one.reason])

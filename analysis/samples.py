@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes, imported, store, tables
-from analysis.schema import schema
+from analysis import attributes, store, tables
+from analysis.schema import schema, settings
 from analysis.statistics import design
 from analysis.statistics.design import Statement
 from runners.journal import Folder, read_transcript
@@ -25,8 +25,6 @@ HIGHER = (
     "ping_pong_bandwidth_mean"
 ).split()
 LOWER = ["flow_makespan", "message_time", "round_trip_time", "ping_pong_latency_mean"]
-# Coordinates that say which trial it was, or where from, and not what was run.
-_NO_SETTINGS = "trial_id role runner block order evidence testbed file version rpeak".split()
 # Of a machine, but different at every look.
 _FLEETING = ("cpu_clock_mhz", "available_bytes", "load", "uptime")
 
@@ -106,7 +104,7 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
             None, [*dataset.reason.values.tolist(), "it may have no rate or time at all"]
         )
         raise FalloffError(f"{source} has no valid rate or time to compare: {next(reasons)}")
-    is_imported = attributes.testbed(dataset).get("name") == imported.TESTBED
+    is_imported = attributes.testbed(dataset).get("name") == store.IMPORTED
     if is_imported:  # each result was run by itself
         trials["block"] = trials.groupby("point").cumcount() + 1
     planned, networks = design.read(dataset), attributes.interconnects(dataset)
@@ -201,9 +199,7 @@ def _rows(dataset: xr.Dataset) -> Iterator[tuple[Point, int, float, str]]:
 def _settings(dataset: xr.Dataset) -> list[dict[str, Any]]:
     """What each trial was run with, by name, without what is not known."""
     columns = {
-        name: map(_plain, dataset[name].values.tolist())
-        for name, described in schema()["coordinates"].items()
-        if described["dims"] == ["trial"] and name not in _NO_SETTINGS
+        name: map(_plain, dataset[name].values.tolist()) for name in settings() if name != "rpeak"
     }
     trials = (dict(zip(columns, values)) for values in zip(*columns.values()))
     return [

@@ -8,6 +8,7 @@ import xarray as xr
 from analysis.paths import SCHEMA
 from runners.record import FalloffError
 
+IDENTITY = "trial_id role runner block order evidence testbed file version".split()
 KINDS = {"text": "OUT", "whole": "iu", "number": "fiu"}
 
 
@@ -15,6 +16,15 @@ KINDS = {"text": "OUT", "whole": "iu", "number": "fiu"}
 def schema() -> dict:
     """Coordinates, variables and attributes with their dims, types, units and long names."""
     return tomllib.loads(SCHEMA.read_text(encoding="utf-8"))
+
+
+def settings() -> dict[str, dict]:
+    """The coordinates that say what a trial was run with, and not which trial it was or where it is from."""
+    return {
+        name: described
+        for name, described in schema()["coordinates"].items()
+        if described["dims"] == ["trial"] and name not in IDENTITY
+    }
 
 
 def faults(dataset: xr.Dataset) -> list[str]:

@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
@@ -12,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from analysis import imported
 from analysis.schema import check, schema
 from runners import manifest, payload, runner_named, token_exchange
 from runners.journal import Folder, read_transcript
-from runners.record import FalloffError, Outcome, Transcript, judge
+from runners.record import FalloffError, Outcome, Result, Transcript, Unreadable, judge, mismatch
 
+IMPORTED = "imported"  # the testbed of every transcript that is a file of somebody else's runs
 # netCDF's library does not bear two threads at once, and the explorer's server is one beside the notebook's.
 _NETCDF = threading.RLock()
 
@@ -139,11 +140,29 @@ def load(file: Path) -> xr.Dataset:
 
 
 def _judged(transcript: Transcript) -> list[tuple[Transcript, Outcome]]:
-    """A trial with its outcome; of an imported file as many as it has results."""
+    """A trial with its outcome; of an imported file as many as it has results, at least one."""
     runner = runner_named(transcript.trial.runner)
-    if transcript.testbed == imported.TESTBED:
-        return imported.judged(transcript, runner.results)
-    return [(transcript, judge(transcript, runner.parse))]
+    if transcript.testbed != IMPORTED:
+        return [(transcript, judge(transcript, runner.parse))]
+    try:
+        results = runner.results(transcript.executions[0].stdout)
+    except Unreadable as reason:
+        return [(transcript, Outcome("unreadable", str(reason)))]
+    return [_of_result(transcript, *numbered) for numbered in enumerate(results, 1)]
+
+
+def _of_result(transcript: Transcript, number: int, result: Result) -> tuple[Transcript, Outcome]:
+    """A result of an imported file as a trial of its own, with the settings that the file names and those that were given;
+    it is `invalid` where the two contradict each other."""
+    given, name = transcript.trial.point, f"{transcript.trial.id}-{number}"
+    trial = replace(transcript.trial, id=name, point={**result.settings, **given})
+    named = {name: value for name, value in result.settings.items() if name in given}
+    outcome = Outcome("ok", "", result.readings)
+    if result.refused:
+        outcome = Outcome("unreadable", result.refused)
+    elif contradictions := mismatch({name: given[name] for name in named}, named):
+        outcome = Outcome("invalid", "; ".join(contradictions))
+    return replace(transcript, trial=trial), outcome
 
 
 def _row(transcript: Transcript, outcome: Outcome) -> dict:

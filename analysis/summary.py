@@ -52,7 +52,7 @@ def limits(model: scale_model.ScaleModel, dataset: xr.Dataset) -> Answer:
     )
     return Answer(
         f"**What limits this**: all emulated nodes share one machine. Messages take {slow} (GigE) and {fast} (10GE) times the share of a "
-        "run that they took on Fortinet's cluster, so the fall of any one network is an upper bound for that cluster. Only links are "
+        "run that they took on Fortinet's cluster, so each network loses more here than there, and the fall of GigE against 10GE may be too small or too large. Only links are "
         "compared, where Fortinet's faster network also used RDMA."
     )
 
@@ -92,7 +92,7 @@ def table(found: Sequence[dict]) -> Table:
     caption = (
         "What each experiment found; § is its section. A loss *falls off* if its whole interval lies beyond the margin, and is *flat* if all of it lies "
         "within. *The same* and *within*: the difference lies within a margin. *Open* and *undecided*: the interval decides nothing. "
-        "*Supported* and *contradicted*: what a source says, in these runs."
+        "*Supported* and *contradicted*: a source's statement. An interval's level stands before it."
     )
     return Table("findings", columns, "rlllrl", rows, caption, widths=WIDTHS, long=True)
 
@@ -115,4 +115,5 @@ def _value(finding: dict) -> str:
     else:
         unit = "" if finding["unit"] == "1" else f" {finding['unit']}"
         value, ends = number(estimate) + unit, " to ".join(map(number, interval or ()))
-    return f"{value} ({ends})" if interval else value
+    level, percents, _ = finding["interval_kind"].partition(" %")
+    return f"{value} ({level + percents + ': ' if percents else ''}{ends})" if interval else value

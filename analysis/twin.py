@@ -16,8 +16,8 @@ from scipy import stats
 
 from analysis import attributes
 from analysis.fitting.adequacy import follows
-from analysis.imported import TESTBED
 from analysis.statistics.intervals import t_interval
+from analysis.store import IMPORTED
 from analysis.wording import byte_size, estimate, listed, number, percent
 from runners.record import FalloffError
 
@@ -129,7 +129,7 @@ def fit(datasets: Sequence[xr.Dataset]) -> Twin:
 def _require_one_cluster(datasets: Sequence[xr.Dataset]) -> None:
     """A testbed that extends another is the same cluster; of imported outputs the user says so by naming them."""
     testbeds = [attributes.testbed(each) for each in datasets]
-    testbeds = [testbed for testbed in testbeds if testbed["kind"] != TESTBED]
+    testbeds = [testbed for testbed in testbeds if testbed["kind"] != IMPORTED]
     names = [testbed.get("extends", testbed["name"]) for testbed in testbeds]
     if len(set(names)) > 1:
         raise FalloffError(

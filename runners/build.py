@@ -91,11 +91,11 @@ def build(folder: Path = BUILT) -> bool:
     if reference:
         linked["xhpl_reference"] = (str(reference), "-lm")
 
-    def make(work: Path, release: hpl_source.Release, top: Path) -> None:
+    def make(work: Path, top: Path) -> None:
         for name, (sources, options, libraries) in _PROGRAMS.items():
             files = [str(_SOURCES / source) for source in sources]
             run_compiler(compiler, [*options, *files, "-o", name, *libraries], work)
-        objects = compile_hpl(compiler, release, top, work)
+        objects = compile_hpl(compiler, top, work)
         for name, libraries in linked.items():
             run_compiler(compiler, [*objects, "-o", name, *libraries], work)
             require_passing(work / name, work)
@@ -112,15 +112,15 @@ def build_simulated(folder: Path = BUILT) -> bool:
     if not compiler:
         raise FalloffError(SIMGRID_REMEDY)
 
-    def make(work: Path, release: hpl_source.Release, top: Path) -> None:
+    def make(work: Path, top: Path) -> None:
         def files(*names: str) -> List[str]:
             return [str(_SOURCES / name) for name in names]
 
-        objects = compile_hpl(compiler, release, top, work, _SIMULATED_FLAGS)
-        main = "xhpl_main.o" if release.own_main else "HPL_pddriver.o"
+        objects = compile_hpl(compiler, top, work, _SIMULATED_FLAGS)
+        main = "xhpl_main.o"
         run_compiler("ar", ["rcs", "libhpl.a", *(name for name in objects if name != main)], work)
         flags = ["-O2", "-std=c99", "-DHPL_CALL_CBLAS", f"-I{_SOURCES}", *_SIMULATED_FLAGS]
-        flags += [f"-I{top / include}" for include in release.includes]
+        flags += [f"-I{top / include}" for include in hpl_source.INCLUDES]
         wrap = "-Wl," + ",".join(f"--wrap={name}" for name in _WRAPPED)
         own = [*flags, *files("simulated.c", "simulated_hpl.c"), wrap, "libhpl.a", "-lm"]
         run_compiler(compiler, [main, *own, "-o", "xhpl_simulated"], work)
@@ -150,15 +150,13 @@ def _made(
     compiler: str,
     libraries: Sequence[Path],
     programs: Sequence[str],
-    make: Callable[[Path, hpl_source.Release, Path], None],
+    make: Callable[[Path, Path], None],
 ) -> bool:
     """Let `make` put the programs into a scratch folder, then all of them into `folder`, unless they are
-    there, made from the same HPL, sources, libraries and compiler."""
-    tarball = os.environ.get("HPL_SOURCE")
-    release = hpl_source.release(tarball)
+    there, made from the same sources, libraries and compiler."""
     version = _answer(compiler, "--version").encode()
     code = [_HERE / "build.py", _HERE / "hpl_source.py", *sorted(_SOURCES.iterdir()), *libraries]
-    parts = [release.sha256.encode(), version, *(path.read_bytes() for path in code)]
+    parts = [version, *(path.read_bytes() for path in code)]
     inputs, file = hashlib.sha256(b"\0".join(parts)).hexdigest(), folder / stamp
     is_current = file.exists() and file.read_text() == inputs
     if is_current and all((folder / name).exists() for name in programs):
@@ -166,7 +164,7 @@ def _made(
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         work = Path(scratch)
-        make(work, release, hpl_source.unpack(tarball, work))
+        make(work, hpl_source.unpack(work))
         for name in programs:
             os.replace(work / name, folder / name)
     file.write_text(inputs)
@@ -179,18 +177,12 @@ def reference_blas(compiler: str) -> Optional[Path]:
     return found if found.is_absolute() else None  # the name itself comes back when there is none
 
 
-def compile_hpl(
-    compiler: str, release: hpl_source.Release, top: Path, work: Path, flags: Sequence[str] = ()
-) -> List[str]:
-    """Compile HPL's sources below `top`, and the main program that a release lacks; the objects' names."""
-    folders = [top / release.folder / part for part in ("src", "testing")]
+def compile_hpl(compiler: str, top: Path, work: Path, flags: Sequence[str] = ()) -> List[str]:
+    """Compile HPL's sources below `top`, and the main program that HPC Challenge lacks; the objects' names."""
+    folders = [top / "hpl" / part for part in ("src", "testing")]
     sources = sorted(path for folder in folders for path in folder.rglob("*.c"))
-    for name, changes in release.edits.items():
-        (edited,) = (path for path in sources if path.name == name)
-        hpl_source.edit(edited, changes)
-    if release.own_main:
-        sources.append(_SOURCES / "xhpl_main.c")
-    flags = [*_HPL_FLAGS, *flags, *(f"-I{top / include}" for include in release.includes)]
+    sources.append(_SOURCES / "xhpl_main.c")
+    flags = [*_HPL_FLAGS, *flags, *(f"-I{top / include}" for include in hpl_source.INCLUDES)]
     jobs = min(os.cpu_count() or 1, len(sources))
     with ThreadPoolExecutor(jobs) as pool:
         commands = [[*flags, "-c", *map(str, sources[job::jobs])] for job in range(jobs)]

@@ -78,8 +78,6 @@ def run(
         where = {"host": provenance.host(), "testbed": testbed.provenance(), **session}
         folder.write_provenance(where)
         folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])
-        for trial_id in sorted(_lost(folder)):
-            folder.note("lost", id=trial_id)
         progress = _Progress(plan, folder, listen, testbed.at_once, deadline)
         ended_by = _run_in_order(plan, execute, progress, decided)
         if ended_by == DEADLINE:
@@ -96,11 +94,6 @@ def commands_of(plan: Plan) -> List[Command]:
     return [c for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point)]
 
 
-def _lost(folder: Folder) -> Set[str]:
-    """Trials whose result is in the journal, and whose transcript somebody has removed: they are run again."""
-    return {trial for trial, count in folder.results().items() if count > 0} - folder.finished()
-
-
 def missing(trials: Iterable[Trial], folder: Folder) -> Set[str]:
     """The ids of the trials that have still to be run, those that lacked nodes included: they may be back."""
     status = {note["id"]: note["status"] for note in folder.notes() if note["event"] == "trial"}
@@ -112,10 +105,10 @@ def is_finished(plan: Plan, folder: Folder) -> bool:
     """Whether nothing is left to do: all trials are there, or this very stopping rule left the rest out."""
     if not missing(plan.trials(), folder):
         return True
-    last = [note for note in folder.notes() if note["event"] in ("session", "ended")][-1:]
-    if not last or last[0].get("by") in (None, "blocks"):
+    end = folder.end()
+    if end.get("by") in (None, "blocks"):
         return False
-    rules = last[0].get("stopping", {})
+    rules = end.get("stopping", {})
     return {**rules, "looks": tuple(rules.get("looks", ()))} == to_json(plan.stopping)
 
 

@@ -301,7 +301,12 @@ def interconnects_of(campaign: Description) -> List[str]:
 
 
 def _file_faults(campaign: Description, preset: str, runners: Collection[str]) -> List[str]:
-    found, presets = _misshapen(campaign), _table(campaign, "presets")
+    """What is wrong with a campaign's file: parts that are missing, unknown or of another kind than they should be."""
+    presets = _table(campaign, "presets")
+    found = [f"{key} is missing" for key in _WANTED if key not in campaign]
+    found += checked(_RULES, campaign)
+    if campaign.get("factors") == {}:
+        found.append("factors is empty: name at least one")
     if runners and campaign.get("runner", next(iter(runners))) not in runners:
         found.append(unknown_key("runner = ", str(campaign["runner"]), runners))
     if preset and preset not in presets:
@@ -309,29 +314,14 @@ def _file_faults(campaign: Description, preset: str, runners: Collection[str]) -
     if "stopping" in campaign:
         own = {key: rule for key, rule in _table(presets, preset).items() if key != "factors"}
         found += _faulty_stopping({**_table(campaign, "stopping"), **own})
-    found += _faulty_design(_table(campaign, "design"))
-    return found
+    return found + _faulty_design(_table(campaign, "design"))
 
 
 def faults(
     campaign: Description, testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
 ) -> List[str]:
-    """Every reason why a campaign cannot be resolved for a testbed, in words; empty when it can."""
-    return _misshapen(campaign) or [
-        *_faulty_stopping(campaign["stopping"]),
-        *_faulty_design(campaign["design"]),
-        *_faulty_levels(campaign),
-        *_unlike_testbed(campaign, testbed, interconnects),
-    ]
-
-
-def _misshapen(campaign: Description) -> List[str]:
-    """Parts that are missing, unknown or of another kind than they should be: nothing else can be checked then."""
-    found = [f"{key} is missing" for key in _WANTED if key not in campaign]
-    found += checked(_RULES, campaign)
-    if campaign.get("factors") == {}:
-        found.append("factors is empty: name at least one")
-    return found
+    """Every reason why a campaign whose file is in order cannot be resolved for a testbed; empty when it can."""
+    return _faulty_levels(campaign) + _unlike_testbed(campaign, testbed, interconnects)
 
 
 def _table(campaign: Description, key: str) -> Mapping[str, Any]:

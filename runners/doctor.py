@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Dict, Hashable, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from runners import iperf3, slurm, tools
@@ -96,15 +96,14 @@ def report(description: Mapping[str, Any]) -> int:
 
 def lines(description: Mapping[str, Any]) -> Iterator[Line]:
     """The checklist of a cluster, its hosts included; each line when it is known, in some seconds."""
-    cluster = remote.cluster(description)
+    remote.require_hosts(description)
     for obstacle in cluster_testbed.unavailable(description):
         yield Line(MISSING, obstacle)
-    facts = _facts(cluster, description)
+    facts = _facts(description)
     yield from reached(facts)
     facts = whole(facts)
     if not facts:
         return
-    cluster = replace(cluster, hosts=tuple(facts))
     yield from alike(facts)
     yield from sizes(description, facts)
     yield _rpeak(description)
@@ -112,17 +111,17 @@ def lines(description: Mapping[str, Any]) -> Iterator[Line]:
         yield from network(name, asked, facts)
     for name in next(iter(facts.values()))["tools"]:
         yield tool(name, facts)
-    yield from ports(_met(cluster, facts))
+    yield from ports(_met(description, facts))
 
 
-def _facts(cluster: remote.Cluster, description: Mapping[str, Any]) -> Facts:
+def _facts(description: Mapping[str, Any]) -> Facts:
     """What every node says of itself."""
     configured = description.get("tools", {})
     places = {name: [name, str(tools.BUILT / name)] for name in _TOOLS}
     places.update({name: [path] for name, path in configured.items()})
     with suppress(FalloffError):  # is among the obstacles; elsewhere it has to be where it is here
-        places["mpirun"] = [cluster_testbed.find_mpirun(cluster, configured)]
-    states = remote.ask(cluster, _STATE, [json.dumps(places)], _LIMIT_S)
+        places["mpirun"] = [cluster_testbed.find_mpirun(description)]
+    states = remote.ask(description, _STATE, [json.dumps(places)], _LIMIT_S)
     networks = description["networks"]
     return {host: _described(networks, state) for host, state in states.items()}
 
@@ -237,18 +236,18 @@ def tool(name: str, facts: Facts) -> Line:
     return _as_described(name, None, texts, "install the same on all nodes")
 
 
-def _met(cluster: remote.Cluster, facts: Facts) -> Iterator[Answers]:
+def _met(description: Mapping[str, Any], facts: Facts) -> Iterator[Answers]:
     """What node_reach.py says in groups of nodes that share the first."""
     first, *others = facts
     for start in range(0, len(others), _TOGETHER - 1):
-        hosts = (first, *others[start : start + _TOGETHER - 1])
+        hosts = [first, *others[start : start + _TOGETHER - 1]]
         addresses: Dict[str, Dict[str, str]] = {name: {} for name in facts[first]["networks"]}
         for host in hosts:
             for name, place in facts[host]["networks"].items():
                 if place:
                     addresses[name][host] = place["address"]
         words = [json.dumps(addresses), str(_PATIENCE_S), *map(str, _PORTS)]
-        yield remote.ask(replace(cluster, hosts=hosts), _REACH, words, _LIMIT_S)
+        yield remote.ask({**description, "hosts": hosts}, _REACH, words, _LIMIT_S)
 
 
 def ports(groups: Iterable[Answers]) -> List[Line]:

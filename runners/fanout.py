@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple
 
 from runners import iperf3
-from runners.iperf3 import PORT
 from runners.parsing import whole
 from runners.record import (
     Command,
@@ -30,9 +29,6 @@ from runners.record import (
 # As fine as the common window's ends are placed inside an interval of the receiver's report.
 INTERVAL_S = 0.25
 
-# Connecting, and the exchange of results at the end.
-_MARGIN_S = 20.0
-
 # Less than this share of the time in common and the flows did not compete.
 _LEAST_IN_COMMON = 0.5
 
@@ -40,7 +36,6 @@ _DEFAULTS = {"direction": "forward", "streams": 1, "omit_s": 0}
 
 _HEAD = re.compile(r"^fanout: (\d{1,6}) flows, ", re.M)
 _ROW = re.compile(r"^ *(\d{1,6})  (\S+)  (\d{1,12}\.\d{6})  (.*)$", re.M)
-_END = re.compile(r"^end of fanout\s*\Z", re.M)
 
 
 @dataclass(frozen=True)
@@ -78,18 +73,13 @@ def commands(point: Settings) -> List[Command]:
     direction = point.get("direction", "forward")
     if direction not in ("forward", "reverse"):
         raise FalloffError(f"`direction` has to be forward or reverse, not {direction!r}")
-    limit = point["duration_s"] + point.get("omit_s", 0) + _MARGIN_S
-    reporting = ("--json", "--port", str(PORT), "--interval", str(INTERVAL_S))
-    options = ["--get-server-output", "--time", str(point["duration_s"]), *iperf3.options(point)]
-    options += ["--reverse"] if direction == "reverse" else []
-    server = ("iperf3", "--server", "--one-off", *reporting)
-    servers = [
-        Command(server, node=node, timeout_s=limit, background=True, listens=PORT)
-        for node in nodes(point)
-    ]
+    limit, interval = iperf3.limit_s(point), ("--interval", str(INTERVAL_S))
     addresses = ",".join(f"{{node{node}}}" for node in nodes(point))
-    client = ("fanout", addresses, *reporting, *options)
-    return [*servers, Command(client, node=point["sender"], timeout_s=limit)]
+    client = ["fanout", addresses, "--json", "--port", str(iperf3.PORT), *interval]
+    client += ["--get-server-output", "--time", str(point["duration_s"]), *iperf3.options(point)]
+    client += ["--reverse"] if direction == "reverse" else []
+    servers = [iperf3.server(node, limit, *interval) for node in nodes(point)]
+    return [*servers, Command(tuple(client), node=point["sender"], timeout_s=limit)]
 
 
 def parse(transcript: Transcript) -> List[Reading]:
@@ -141,7 +131,7 @@ def readings(found: Sequence[Flow]) -> List[Reading]:
 
 def flows(text: str, asked: Settings) -> List[Flow]:
     """The flows of an output; `asked` are settings that the reports have to name too."""
-    head, rows = whole("fanout", text, _HEAD, _END), _ROW.findall(text)
+    head, rows = whole("fanout", text, _HEAD), _ROW.findall(text)
     if [int(flow) for flow, *_ in rows] != list(range(1, int(head[1]) + 1)):
         raise Unreadable(f"fanout started {head[1]} flows but reports {len(rows)}")
     return [_flow(address, float(start), report, asked) for _, address, start, report in rows]

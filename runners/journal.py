@@ -13,7 +13,6 @@ A trial is finished when its transcript is there; everything else can be derived
 import json
 import os
 import time
-from collections import Counter
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Set, Tuple, Union
@@ -109,23 +108,14 @@ class Folder:
                 pass  # cut short by a kill
         return found
 
-    def results(self) -> Counter:
-        """How many results the journal has of each trial, less those whose transcript a later run missed.
-
-        More than one says that two runs wrote here at once. A trial for which nodes were missing had no result.
-        """
-        count: Counter = Counter()
-        for note in self.notes():
-            if note["event"] == "trial" and note["status"] != UNAVAILABLE:
-                count[note["id"]] += 1
-            elif note["event"] == "lost":
-                count[note["id"]] -= 1
-        return count
+    def end(self) -> Dict[str, Any]:
+        """How the last session ended: `ended` by a rule or `paused`; empty when it was interrupted."""
+        last = [one for one in self.notes() if one["event"] in ("session", "ended", "paused")][-1:]
+        return last[0] if last and last[0]["event"] != "session" else {}
 
     def stopped_by(self) -> str:
         """Which rule ended the campaign; `interrupted` when none did."""
-        notes = [note for note in self.notes() if note["event"] in ("session", "ended")]
-        return notes[-1]["by"] if notes and notes[-1]["event"] == "ended" else "interrupted"
+        return self.end()["by"] if self.end().get("event") == "ended" else "interrupted"
 
     def write_provenance(self, provenance: Mapping[str, Any]) -> None:
         """Keep where the campaign ran; every session adds its own."""

@@ -88,16 +88,8 @@ def _reading(name: str, text: str) -> Reading:
     if value < _LEAST:
         raise Unreadable(f"netperf rounded {printed} {unit} too coarsely: use -f m or -f k")
     if "REQUEST/RESPONSE" in name or "Send|Recv" in found.get("DIRECTION", ""):
-        return Reading("transaction_rate", value * factor / _exchanged_bits(found), "1/s")
+        raise Unreadable(f"netperf's unit of transactions is {unit}: leave out -f")
     return Reading("goodput", value * factor, "bit/s")
-
-
-def _exchanged_bits(found: Dict[str, str]) -> float:
-    """Bits of a request and its response: in another unit than transactions netperf counts both (nettest_omni.c)."""
-    sizes = [found.get(name, "").strip() for name in ("REQUEST_SIZE", "RESPONSE_SIZE")]
-    if not all(re.fullmatch(r"\d{1,12}", size) for size in sizes) or not sum(map(int, sizes)):
-        raise Unreadable("the sizes of request and response are missing: leave out -f")
-    return 8 * sum(map(int, sizes))
 
 
 def _keyval(text: str) -> Dict[str, str]:
@@ -127,12 +119,10 @@ def _table(text: str) -> Dict[str, str]:
         return {}
     cells = numbers[0].split()
     is_rate = headings[1].lower() == "per sec"
-    found = {
+    return {
         "THROUGHPUT": cells[sizes + 1],
         "THROUGHPUT_UNITS": "Trans/s" if is_rate else f"{headings[1].strip()}/s",
     }
-    exchanged = dict(zip(("REQUEST_SIZE", "RESPONSE_SIZE"), cells[2:4])) if sizes == 4 else {}
-    return {**found, **exchanged}
 
 
 RUNNER = only_read("netperf", results)

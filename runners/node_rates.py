@@ -50,7 +50,6 @@ _HEAD = re.compile(
 _ROW = re.compile(
     r"^ *(\d{1,9}) +([a-z]+) +(\d{1,18}) +(\d{1,9}) +(\d{1,9}) +(\d{1,9}\.\d{6}) +(\d{1,18})$", re.M
 )
-_END = re.compile(r"^end of node_rates$", re.M)
 
 # Of each measurement; longer on a testbed, whose nodes have neighbours.
 _HERE_S = 0.1
@@ -141,7 +140,7 @@ def of_turns(text: str) -> Tuple[Dict[str, List[float]], Settings]:
 
     Raises Unreadable, as `results` does, for an output that is cut off or contradicts itself.
     """
-    head = whole("node_rates", text, _HEAD, _END)
+    head = whole("node_rates", text, _HEAD)
     count, measurements, window, threads = int(head[1]), int(head[2]), float(head[3]), int(head[4])
     rows = _ROW.findall(text)
     turns: Dict[int, Dict[str, Dict[_Sizes, float]]] = {}

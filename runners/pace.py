@@ -69,16 +69,15 @@ def kept(jobs: Jobs, nodes: int) -> str:
         for rank in range(command.ranks):
             if "late" not in said.get(rank, {}):
                 return f"unknown: rank {rank} did not report"
-    found, shares = counters(jobs, nodes), {}
-    nothing = [0.0] * nodes
-    columns = found.get("pace_late", nothing), found.get("pace_charged", nothing)
+    found, worst, where = counters(jobs, nodes), 0.0, 0
+    columns = found.get("pace_late", []), found.get("pace_charged", [])
     for node, (late, charged) in enumerate(zip(*columns), start=1):
-        if late > 0:
-            shares[node] = late / charged if charged else math.inf
-    worst = max(shares, key=shares.__getitem__, default=0)
-    if not worst or shares[worst] <= _MOST_LATE:
+        share = late / charged if charged else math.inf
+        if late > 0 and share > worst:
+            worst, where = share, node
+    if worst <= _MOST_LATE:
         return KEPT
-    return f"host-bound: late by {100 * shares[worst]:.1f} % of what was charged on node {worst}"
+    return f"host-bound: late by {100 * worst:.1f} % of what was charged on node {where}"
 
 
 def _number(word: str) -> float:

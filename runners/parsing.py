@@ -71,10 +71,10 @@ def usable(found: List[Result], what: str = "") -> List[Result]:
     return found
 
 
-def whole(tool: str, text: str, head: "re.Pattern[str]", end: "re.Pattern[str]") -> "re.Match[str]":
+def whole(tool: str, text: str, head: "re.Pattern[str]") -> "re.Match[str]":
     """The first line of a table that one of our own programs prints; raises Unreadable if it is cut."""
     first = head.search(text)
-    if not first or not end.search(text):
+    if not first or not re.search(rf"^ *end of {tool}\s*$", text, re.M):
         reason = "the run was stopped or its output cut off"
         raise Unreadable(f"{tool} did not print its first and last line: {reason}")
     return first

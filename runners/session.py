@@ -1,28 +1,27 @@
-"""A session of a campaign: open its testbed and run what is missing; `python -m runners.session FOLDER CWD [FUNCTION]`.
+"""A session of a campaign: open its testbed and run what is missing.
 
 Emulated nodes need root. Who is not root has the same session in a process that is root of a user namespace: a user
 namespace takes in no process of several threads, as a notebook's is, and only from within can its network namespaces be
-entered. That process tells its events as lines of JSON, and ends when nobody reads them any more.
+entered. That process pickles its events for this one, and ends when nobody reads them any more.
 """
 
-import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from contextlib import contextmanager
-from dataclasses import asdict
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, Callable, Iterator, List, Mapping, Optional
+from typing import IO, Any, Callable, Iterator, List, Mapping, Optional, Union
 
 from runners import campaign, lock
 from runners.campaign import Event, Listener
 from runners.journal import Folder
 from runners.plan import Plan
-from runners.record import FalloffError, Outcome, Reading, Trial
+from runners.record import FalloffError
 from runners.testbeds import lease
 
 Decided = Callable[[Folder], bool]
@@ -102,21 +101,9 @@ def _run_in_user_namespace(
     plan: Plan, folder: Folder, listen: Listener, decided: Optional[Decided]
 ) -> None:
     folder.create_or_check(plan)
-    named = (
-        [f"{decided.__module__}:{decided.__qualname__}"] if decided and plan.stopping.looks else []
-    )
-    argv = [
-        *UNSHARE,
-        sys.executable,
-        "-m",
-        "runners.session",
-        str(folder.path.resolve()),
-        os.getcwd(),
-        *named,
-    ]
     with tempfile.TemporaryFile() as complaints:
         process = subprocess.Popen(
-            argv,
+            [*UNSHARE, sys.executable, "-m", "runners.session"],
             cwd=_ROOT,
             stdin=subprocess.PIPE,  # it is open as long as this process is there
             stdout=subprocess.PIPE,
@@ -124,32 +111,27 @@ def _run_in_user_namespace(
             start_new_session=True,  # Ctrl-C is for this process, which then ends the session
         )
         try:
-            for line in process.stdout:
-                _hear(line, listen)
-            process.stdin.close()
+            with suppress(BrokenPipeError):  # it could not begin; its last words tell why
+                asked = decided if plan.stopping.looks else None
+                pickle.dump((folder, os.getcwd(), asked), process.stdin)
+                process.stdin.flush()
+            with suppress(EOFError, pickle.UnpicklingError):  # the latter where it was killed
+                while True:
+                    heard = pickle.load(process.stdout)
+                    if isinstance(heard, FalloffError):
+                        raise heard
+                    listen(heard)
             if process.wait():
                 raise FalloffError(f"the session has ended: {_last_line(complaints)}")
         finally:
-            process.stdin.close()
+            with suppress(BrokenPipeError):
+                process.stdin.close()
             process.stdout.close()
             try:
                 process.wait(_PATIENCE_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-
-
-def _hear(line: bytes, listen: Listener) -> None:
-    """Pass on an event; raises the FalloffError that the session met."""
-    event = json.loads(line)
-    if "error" in event:
-        raise FalloffError(event["error"])
-    if event["trial"]:
-        event["trial"] = Trial(**event["trial"])
-    if event["outcome"]:
-        readings = tuple(Reading(**reading) for reading in event["outcome"]["readings"])
-        event["outcome"] = Outcome(**{**event["outcome"], "readings": readings})
-    listen(Event(**event))
 
 
 def _last_line(complaints: IO[bytes]) -> str:
@@ -163,28 +145,23 @@ def _last_line(complaints: IO[bytes]) -> str:
 
 
 def main() -> int:
-    """In the user namespace: run what is missing of the campaign that the command line names."""
-    folder, owners, *functions = sys.argv[1:]
+    """In the user namespace: run what is missing of the campaign that the owner names on standard input."""
+    folder, owners, decided = pickle.load(sys.stdin.buffer)
     os.chdir(owners)  # paths of tools may be relative to it
-    events = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    events = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what else is printed is no event
 
-    def tell(event: Mapping[str, Any]) -> None:
-        events.write(json.dumps(event) + "\n")
+    def tell(event: Union[Event, FalloffError]) -> None:
+        pickle.dump(event, events)
         events.flush()
 
-    decided = None
-    for function in functions:
-        module, _, name = function.partition(":")
-        decided = getattr(import_module(module), name)
     with lease.sigterm_exits():
         threading.Thread(target=_end_with_owner, daemon=True).start()
         subprocess.run(["mount", "-t", "tmpfs", "none", _STATES], check=True)
         try:
-            kept = Folder(Path(folder))
-            _run(kept.plan(), kept, lambda event: tell(asdict(event)), decided)
+            _run(folder.plan(), folder, tell, decided)
         except (FalloffError, OSError) as error:  # such as a full disk
-            tell({"error": str(error)})
+            tell(FalloffError(str(error)))
     return 0
 
 

@@ -20,10 +20,7 @@ def text(folder: Folder) -> str:
     plan, notes = folder.plan(), folder.notes()
     trials = plan.trials()
     lacking = missing(trials, folder)
-    end = "".join(
-        _ENDS.get(note["event"], "").format(**note)
-        for note in [one for one in notes if one["event"] in ("session", *_ENDS)][-1:]
-    )
+    end = _ENDS.get(folder.end().get("event"), "").format(**folder.end())
     kept = f"{len(trials) - len(lacking)} of {len(trials)} trials kept, {len(lacking)} missing"
     lines = []
     blocks = [(str(number), block) for number, block in enumerate((plan.preamble, *plan.blocks))]

@@ -27,7 +27,6 @@ _PAIR = re.compile(
     rf"^ *(\d{{1,6}}) +(\d{{1,6}}) +(\d{{1,6}}) +({_RATE}) +(\d{{1,9}}) +({_RATE}) +({_RATE})$",
     re.M,
 )
-_END = re.compile(r"^end of suspects$", re.M)
 _WINDOWS = ("node_s", "latency_s", "bandwidth_s")
 
 
@@ -56,7 +55,7 @@ def results(text: str) -> List[Result]:
     column receives. A latency is of both ways; None is where a node would meet itself. Raises Unreadable when the
     output is not whole or contradicts itself.
     """
-    head = whole("suspects", text, _HEAD, _END)
+    head = whole("suspects", text, _HEAD)
     count, order, turn, message = (int(head[group]) for group in (1, 2, 4, 5))
     nodes = _NODE.findall(text)
     if count < 2 or [int(number) for number, *_ in nodes] != list(range(1, count + 1)):
@@ -86,14 +85,9 @@ def _matrices(text: str, count: int) -> Any:
     if met != wanted or len(rows) != len(wanted):
         met_once = f"{len(met & wanted)} of the {len(wanted)} pairs of {count} nodes"
         raise Unreadable(f"suspects reports {met_once} in {len(rows)} rows")
-    busy = [(int(number), int(node)) for number, *ends, _, _, _, _ in rows for node in ends]
-    if len(set(busy)) < len(busy):
-        raise Unreadable("suspects reports a node in two pairs of one round")
     latency, bandwidth = ([[None] * count for _ in range(count)] for _ in range(2))
-    for _, low, high, seconds, trips, forward, reverse in rows:
+    for _, low, high, seconds, _, forward, reverse in rows:
         a, b = int(low) - 1, int(high) - 1
-        if not (int(trips) and float(seconds) and float(forward) and float(reverse)):
-            raise Unreadable(f"suspects reports nothing of nodes {low} and {high}")
         latency[a][b] = latency[b][a] = float(seconds)
         bandwidth[a][b], bandwidth[b][a] = float(forward), float(reverse)
     return latency, bandwidth

@@ -8,7 +8,6 @@ import math
 from typing import List
 
 from runners import iperf3
-from runners.iperf3 import PORT
 from runners.parsing import parser
 from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Unreadable
 
@@ -21,9 +20,6 @@ _SMALLEST_PAYLOAD = 16
 # Datagrams of the warm-up that were still under way at its end arrive afterwards.
 _MOST_RECEIVED = 1.01
 
-# Connecting, and the exchange of results at the end.
-_MARGIN_S = 15.0
-
 
 def commands(point: Settings) -> List[Command]:
     """A server on the receiver, then a client that offers `bitrate_bit_s` of payload (0: what it can)."""
@@ -33,17 +29,13 @@ def commands(point: Settings) -> List[Command]:
         raise FalloffError(f"{what} is too small: iperf3's datagrams need {least} B")
     if payload + HEADERS > point.get("mtu", math.inf) + ETHERNET_HEADER:
         raise FalloffError(f"{what} does not fit an MTU of {point['mtu']} B: lower it")
-    duration, omit = point["duration_s"], point.get("omit_s", 0)
-    limit = duration + omit + _MARGIN_S
-    reporting = ("--json", "--port", str(PORT))
-    server = ("iperf3", "--server", "--one-off", *reporting)
-    client = ("iperf3", "--client", f"{{node{point['receiver']}}}", *reporting, "--udp")
-    client += ("--length", str(payload), "--bitrate", str(point.get("bitrate_bit_s", 0)))
-    client += ("--time", str(duration), "--omit", str(omit))
-    return [
-        Command(server, node=point["receiver"], timeout_s=limit, background=True, listens=PORT),
-        Command(client, node=point["sender"], timeout_s=limit),
-    ]
+    limit = iperf3.limit_s(point)
+    client = ("iperf3", "--client", f"{{node{point['receiver']}}}", "--json", "--udp")
+    client += ("--port", str(iperf3.PORT), "--length", str(payload))
+    client += ("--bitrate", str(point.get("bitrate_bit_s", 0)))
+    client += ("--time", str(point["duration_s"]), "--omit", str(point.get("omit_s", 0)))
+    server = iperf3.server(point["receiver"], limit)
+    return [server, Command(client, node=point["sender"], timeout_s=limit)]
 
 
 def results(text: str) -> List[Result]:

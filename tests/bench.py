@@ -62,7 +62,14 @@ def explorer(what: str, place: Path | None) -> None:
         *_, page = tell(f"explorer, {what}: first plot (goal: 2 s)", open_page)
         page.wait_for_timeout(3000)
         click = partial(page.locator(".compact button").first.evaluate, browser.ANSWER)
-        tell(f"explorer, {what}: a widget's answer (goal: 100 ms)", click)
+        tell(f"explorer, {what}: a level left out (goal: 150 ms)", click)
+        quantity = page.get_by_label("Vertical").evaluate_handle("(one) => one")
+        other = quantity.evaluate("(one) => one.options[1].value")
+        tell(
+            f"explorer, {what}: another quantity",
+            partial(quantity.evaluate, browser.ANSWER, other),
+            1,
+        )
 
 
 if __name__ == "__main__":

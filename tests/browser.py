@@ -34,15 +34,20 @@ PLACE = f"""([name, column, value]) => {{
   const row = [...source.data[column]].indexOf(value), box = drawn.canvas_view.el.getBoundingClientRect()
   return [drawn.frame.x_scale.compute(source.data.x[row]) + box.x, drawn.frame.y_scale.compute(source.data.y[row]) + box.y]
 }}"""
-# Milliseconds from a click to the frame in which the figure has been drawn anew.
-ANSWER = f"""(button) => new Promise((resolve) => {{
-  const latest = () => {VIEW}
-  const before = latest(), begin = performance.now()
+# Milliseconds from a click, or a choice in a list, to the frame in which the figure shows the answer. The page's address
+# changes last.
+ANSWER = f"""(widget, choice) => new Promise((resolve) => {{
+  const address = Bokeh.documents.at(-1).get_model_by_name("query")
+  const before = address.value, begin = performance.now()
   const look = () => {{
-    const view = latest() !== before && Bokeh.index.find_one(latest())
-    view && view.has_finished() ? resolve(performance.now() - begin) : requestAnimationFrame(look)
+    const drawn = address.value !== before && Bokeh.index.find_one({VIEW})
+    drawn && drawn.has_finished() ? resolve(performance.now() - begin) : requestAnimationFrame(look)
   }}
-  button.click()
+  if (choice == null) widget.click()
+  else {{
+    widget.value = choice
+    widget.dispatchEvent(new Event("change"))
+  }}
   look()
 }})"""
 

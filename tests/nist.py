@@ -39,9 +39,10 @@ FUNCTIONS = {
 
 @dataclass(frozen=True)
 class DataSet:
-    """What a file holds: x of shape (points,) or (quantities, points), y of shape (points,).
+    """A model that guesses one of NIST's starts, x of shape (points,) or (quantities, points), and y of shape (points,).
 
-    `estimates` and `deviations` are the certified values, keyed by parameter; `sigma` is the certified residual standard deviation. Nelson's model is one of log y.
+    `estimates` and `deviations` are the certified values, keyed by parameter; `sigma` is the certified residual standard
+    deviation. Nelson's model is one of log y.
     """
 
     model: Model
@@ -52,32 +53,17 @@ class DataSet:
     sigma: float
 
 
-def read(name: str, start: int = 0) -> DataSet:
-    """The data set called `name`, whose model guesses NIST's first or second start (0 or 1)."""
+def read(name: str, start: int) -> DataSet:
+    """The data set called `name`, from NIST's first or second start (0 or 1)."""
     text = (FOLDER / f"{name}.dat").read_text()
     first, last = map(int, re.search(r"Data +\(lines (\d+) to (\d+)\)", text).groups())
     y, *x = np.array([line.split() for line in text.splitlines()[first - 1 : last]], float).T
-    rows = re.findall(
-        rf"^ *(b\d) = +({NUMBER}) +({NUMBER}) +({NUMBER}) +({NUMBER})$", text, re.MULTILINE
-    )
+    rows = re.findall(rf"^ *(b\d) = +{'({}) +'.format(NUMBER) * 3}({NUMBER})$", text, re.M)
     *starts, estimates, deviations = (
         {row[0]: float(row[column]) for row in rows} for column in range(1, 5)
     )
-    return DataSet(
-        model=Model(
-            name=name,
-            title=name,
-            equation=re.search(r"^ *(?:log\[)?y\]? += (.*?)\+  e", text, re.MULTILINE | re.DOTALL)[
-                1
-            ],
-            source=f"https://www.itl.nist.gov/div898/strd/nls/data/LINKS/DATA/{name}.dat",
-            function=FUNCTIONS[name],
-            bounds={parameter: (-np.inf, np.inf) for parameter in estimates},
-            guess=lambda x, y: starts[start],
-        ),
-        x=x[0] if len(x) == 1 else np.array(x),
-        y=np.log(y) if "log[y]" in text else y,
-        estimates=estimates,
-        deviations=deviations,
-        sigma=float(re.search(rf"Residual Standard Deviation: +({NUMBER})", text)[1]),
-    )
+    anywhere = dict.fromkeys(estimates, (-np.inf, np.inf))
+    model = Model(name, "", "", FUNCTIONS[name], anywhere, lambda x, y: starts[start])
+    sigma = float(re.search(rf"Residual Standard Deviation: +({NUMBER})", text)[1])
+    y = np.log(y) if "log[y]" in text else y
+    return DataSet(model, x[0] if len(x) == 1 else np.array(x), y, estimates, deviations, sigma)

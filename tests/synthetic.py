@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import xarray as xr
 
-from analysis.models.hpl import operations
 from analysis.paths import INTERCONNECTS as INTERCONNECTS_FILE
 from analysis.schema import check, schema
 from runners import payload, token_exchange
+from runners.hpl import operations
 
 KNOWN = tomllib.loads(INTERCONNECTS_FILE.read_text(encoding="utf-8"))
 INTERCONNECTS = ("gige", "10gige", "unshaped")

@@ -20,12 +20,10 @@ def test_many_campaigns_are_judged_as_each_alone(design, run_sd):
     falls = FALLS[: len(design.primary)]
     differences, controls = draw(np.random.default_rng(4), design, falls, run_sd, 60)
     judged = judge_all(differences, controls, design, falls)
-    expected = [one.expected for one in design.primary]
     for number, (apart, gates) in enumerate(zip(differences, controls)):
         for look in design.looks:
-            gate = list(gates[:look].T) if gates.size else [None] * len(expected)
-            level = design.one_sided
-            outcome = in_sequence(apart[:look].T, expected, gate, 0.05, "x", design.looks, level)
+            gate = gates[:look].T if gates.size else None
+            outcome = in_sequence(apart[:look].T, gate, design, "x")
             if outcome.is_over:
                 break
         assert judged.answers[number].tolist() == [one.answer for one in outcome.judgements]

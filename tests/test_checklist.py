@@ -181,8 +181,10 @@ def asked(monkeypatch):
     questions = []
 
     def ask(there, script, arguments=(), limit_s=30.0):
-        questions.append((script.stem, there.hosts, list(arguments)))
-        return {host: answer(script.stem, host, arguments, there.hosts) for host in there.hosts}
+        questions.append((script.stem, there["hosts"], list(arguments)))
+        return {
+            host: answer(script.stem, host, arguments, there["hosts"]) for host in there["hosts"]
+        }
 
     def answer(script, host, arguments, hosts):
         if host == "node03":

@@ -58,7 +58,7 @@ def test_numbers_that_follow_from_others_follow_from_them():
     claimed = {
         one.aggregate: (one.printed, one.rounding) for one in SHIPPED.claims if one.aggregate
     }
-    for one in published.top500()["aggregate"]:
+    for one in published.facts("top500")["aggregate"]:
         unit = top500.UNITS[one["unit"]]
         assert claimed.pop(one["id"]) == pytest.approx(
             (unit * one["value"], unit * one["rounding"])
@@ -189,7 +189,7 @@ def test_readers_see_every_verdict_and_where_they_differ():
     ):
         assert said in text
     (row,) = tables.contradicted(entries).rows
-    assert row[2:] == ("0.9 to 1.1", "1.5 simulated")
+    assert row[2:] == ("0.9 to 1.1", "1.5 simulated: one over two")
     printed = [Entry(entry.claim, entry.judgements[:1]) for entry in entries]
     assert "no run can judge any" in tables.finding(printed)
 

@@ -219,6 +219,24 @@ def test_every_level_has_its_own_place_on_the_axis(levels):
     assert places == sorted(set(places)) and len(places) == len(levels)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"without_blocks": (2,)}, {"without_levels": (4,)}, {"y": "hpl_rate"}, {"shown": ("gige",)}],
+)
+def test_a_figure_filled_anew_is_as_one_drawn_anew(changes):
+    """Data, axis and cards; only other series make another figure."""
+    shown = stored("hpl_scaling")
+    changed, before = replace(shown, view=replace(shown.view, **changes)), plot.draw(shown)
+    after, anew = plot.draw(changed, before), plot.draw(changed)
+    assert (after is before) == ("shown" not in changes)
+    for one, other in zip(after.renderers, anew.renderers, strict=True):
+        assert pd.DataFrame(one.data_source.data).equals(pd.DataFrame(other.data_source.data))
+    for one, other in zip(after.tools, anew.tools, strict=True):
+        assert getattr(one, "tooltips", "") == getattr(other, "tooltips", "")
+    assert (after.y_range.start, after.y_range.end) == (anew.y_range.start, anew.y_range.end)
+    assert after.yaxis[0].axis_label == anew.yaxis[0].axis_label
+
+
 def test_what_if_agrees_with_the_simulation_and_with_the_report():
     """On simulated networks the prediction is the simulation's, and GigE stops paying where the study has it."""
     basis = whatif.basis()

@@ -133,7 +133,6 @@ DEGENERATE = [
     ([0, 1, 2, 3], [0, 1, 2, 2.9]),
     ([-1, 1, 2, 3], [1, 1, 2, 2.9]),
     ([1, 2, 4, np.inf], [4, 8, 16, 32]),
-    ([1, 2, 4, 8], [1e300, -1e300, 1e300, 1]),
 ]
 
 
@@ -157,11 +156,10 @@ def test_blocks_are_the_unit_of_repetition():
     table[2, 3] = np.nan
     found, means = fit_blocks(CONSTANT, NODES, table), np.delete(table, 2, axis=0).mean(axis=1)
     interval = stats.t.interval(0.95, 5, means.mean(), stats.sem(means))
-    assert found.blocks == 6 and found.estimates["c"] == pytest.approx(means.mean())
-    assert found.intervals["c"] == pytest.approx(interval)
+    assert found.blocks == 6
     assert found.parameter("c", "cost") == pytest.approx((means.mean(), *interval))
     alone = fit_blocks(POWER_LAW, NODES, [4 * NODES**0.9])
-    assert alone.estimates["b"] == pytest.approx(0.9) and np.isnan(alone.intervals["b"]).all()
+    assert alone.parameter("b", "cost") == pytest.approx((0.9, np.nan, np.nan), nan_ok=True)
     with pytest.raises(FalloffError, match="none of 2 blocks"):
         fit_blocks(CONSTANT, NODES, np.full((2, 4), np.nan))
 

@@ -32,7 +32,9 @@ def test_planted_costs_and_ratios_come_back():
     for curve in study.curves:
         planted = COSTS[curve.interconnect]
         for name, tolerance in (("alpha", 0.02), ("beta", 0.1), ("gamma", 0.02)):
-            assert curve.blocks.estimates[name] == pytest.approx(planted[name], rel=tolerance)
+            assert curve.blocks.parameter(name, "cost")[0] == pytest.approx(
+                planted[name], rel=tolerance
+            )
         assert curve.asymptotes.mean() == pytest.approx(1 / planted["gamma"], rel=0.02)
     assert study.agreement.kind == "holds" and study.agreement.ratio == pytest.approx(1, abs=0.01)
     uneven = size.analyse(size_campaign(blocks=3, noise=0, block_effect=0.2))

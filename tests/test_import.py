@@ -9,7 +9,7 @@ import recorded
 from command_line import run
 from test_hpl import DECK
 
-from analysis import given_settings, imported_hpl, importing, paths, schema, store
+from analysis import imported_hpl, importing, paths, schema, store
 from runners import hpl_dat, payload
 from runners.journal import Folder
 from runners.manifest import pack
@@ -233,11 +233,11 @@ def test_rows_of_a_map_apply_in_order(tmp_path):
     table = tmp_path / "map.csv"
     rows = "*.out, 2,\ngige/*.out,, gige\ngige/big.out, 8, 10gige\n"
     table.write_text(f"file, nodes, interconnect\n{rows}")
-    rows = given_settings.from_table(table)
+    rows = importing.settings_in_table(table)
     big = {"nodes": 8, "interconnect": "10gige"}
-    assert given_settings.of_file("a/gige/big.out", {}, rows) == big
+    assert importing.of_file("a/gige/big.out", {}, rows) == big
     small = {"nodes": 2, "interconnect": "gige"}
-    assert given_settings.of_file("gige/small.out", {"nodes": 1}, rows) == small
+    assert importing.of_file("gige/small.out", {"nodes": 1}, rows) == small
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from synthetic import campaign, sequential_campaign
 
 from analysis.contrasts import contrasts, differences, is_over, log_ratios, primary_differences
 from analysis.derive import points
+from analysis.statistics import design
 from analysis.statistics.judgement import (
     answers,
     in_sequence,
@@ -18,7 +19,7 @@ from analysis.statistics.judgement import (
     judge_control,
     within_campaign,
 )
-from analysis.statistics.reproduction import prediction_interval, reproduction
+from analysis.statistics.reproduction import prediction_interval
 
 MARGIN = 0.05
 LIMIT = -math.log(1 - MARGIN)
@@ -88,27 +89,19 @@ def test_more_scatter_never_decides_and_order_does_not_matter(values, factor, or
     assert judge(shuffled, MARGIN, "x").fall == pytest.approx(before.fall, abs=1e-12)
 
 
-def test_too_few_blocks_have_no_interval():
-    """A single block's fall is shown, and nothing is concluded; missing blocks are left out. Blocks without scatter
-    decide by their value."""
-    one, none = judge([np.nan, -0.2], MARGIN, "emulated"), judge([np.nan], MARGIN, "emulated")
+def test_what_has_no_interval():
+    """A single block's fall is shown, and nothing is concluded; missing blocks are left out. One block of a simulation
+    decides, which repeats itself; so do blocks without scatter."""
+    one, none = judge([np.nan, -0.2], MARGIN, "emulated"), judge([np.nan], MARGIN, "simulated")
     assert one.answer == none.answer == "undecided" and one.interval is None
     assert (one.blocks, none.blocks, none.fall) == (1, 0, None)
     assert one.fall == pytest.approx(1 - math.exp(-0.2))
     exact = judge([-0.2] * 4, MARGIN, "synthetic")
     assert exact.answer == "falls off" and 0 <= exact.p <= 1
-
-
-@pytest.mark.parametrize(
-    ("fall", "answer"), [(0.02, "flat"), (-0.02, "flat"), (0.11, "falls off"), (-0.11, "rises")]
-)
-def test_a_simulation_is_compared_with_the_margin_as_it_is(fall, answer):
-    """One block decides, without interval or p: a simulation repeats itself; a measurement does not."""
-    one = judge([math.log1p(-fall)], 0.05, "simulated")
-    assert one.answer == answer and one.fall == pytest.approx(fall)
-    assert one.p is None and one.interval is None
-    assert judge([math.log1p(-fall)], 0.05, "emulated").answer == "undecided"
-    assert judge([], 0.05, "simulated").answer == "undecided"
+    for fall, answer in ((0.02, "flat"), (-0.02, "flat"), (0.11, "falls off"), (-0.11, "rises")):
+        one = judge([math.log1p(-fall)], MARGIN, "simulated")
+        assert (one.answer, one.p, one.interval) == (answer, None, None)
+        assert one.fall == pytest.approx(fall)
 
 
 def test_the_negative_control():
@@ -143,10 +136,16 @@ LOOKS = (4, 6, 9)
 NINE = np.array([-1.0, 0.4, -0.2, 1.1, 0.3, -0.7, 0.9, -1.2, 0.4])
 
 
+def planned(expected=("falls off", "flat"), looks=LOOKS):
+    """A design with as many statements as answers are expected."""
+    tables = [{"networks": "ab", "from": 1, "to": 2, "expected": one} for one in expected]
+    return design.of({"primary": tables, "margin": 0.05, "looks": looks, "one_sided": 0.02})
+
+
 def outcome(falls, sd=0.01, blocks=9, expected=("falls off", "flat"), looks=LOOKS):
     """The outcome of statements whose D scatter about these falls."""
     rows = np.array([np.log1p(-fall) + sd * NINE[:blocks] for fall in falls])
-    return in_sequence(rows, expected, [None] * len(rows), 0.05, "emulated", looks, 0.02)
+    return in_sequence(rows, None, planned(expected, looks), "emulated")
 
 
 def answers_of(found):
@@ -170,7 +169,7 @@ def test_blocks_count_from_look_to_look():
     assert five.alone == four.alone and five.judged.sum() == 4
     rows = np.array([np.log(0.87) + 0.01 * NINE, 0.01 * NINE])[:, :5]
     rows[1, 2] = np.nan
-    found = in_sequence(rows, ("falls off", "flat"), [None, None], 0.05, "emulated", LOOKS, 0.02)
+    found = in_sequence(rows, None, planned(), "emulated")
     assert found.judged.tolist() == [True, True, False, True, True]
 
 
@@ -225,55 +224,6 @@ def test_d_is_of_the_statement_and_cancels_the_block():
     third = primary_differences(whole).isel(statement=2)
     np.testing.assert_allclose(third, differences(ratio, 8, 16))
     np.testing.assert_allclose(differences(ratio, 8), differences(ratio, 8, 16))
-
-
-FIVE = np.array([-1.2, -0.6, 0.0, 0.6, 1.2])
-REFERENCE = math.log(0.87) + 0.01 * FIVE
-
-
-def today(fall, sd=0.01, blocks=3, **further):
-    """Today's blocks about a fall, against a reference of 13 %."""
-    blocks = math.log1p(-fall) + sd * FIVE[1 : 1 + blocks]
-    return reproduction("x", REFERENCE, blocks, 0.05, **further)
-
-
-@pytest.mark.parametrize(
-    ("run", "kind"),
-    [
-        ({"fall": 0.15}, "reproduced"),
-        ({"fall": 0.30}, "not reproduced"),
-        ({"fall": 0.0}, "not reproduced"),
-        ({"fall": 0.13, "sd": 0.2}, "too short to tell"),
-        ({"fall": 0.17}, "too short to tell"),
-        ({"fall": 0.13, "blocks": 1}, "reproduced"),
-        ({"fall": 0.13, "answers": ("falls off", "refused")}, "too short to tell"),
-        ({"fall": 0.15, "answers": ("falls off", "undecided")}, "reproduced"),
-    ],
-)
-def test_each_kind_of_reproduction(run, kind):
-    """By the interval of the difference against the margin."""
-    found = today(**run)
-    assert found.kind == kind and found.reference == pytest.approx(0.87)
-    assert found.interval[0] < found.today / found.reference < found.interval[1]
-
-
-def test_answers_that_exclude_each_other_reproduce_nothing():
-    """A fall just beyond the margin and one just inside: their difference is small and real, the answers differ."""
-    reference, run = math.log(0.93) + 0.002 * FIVE, math.log(0.96) + 0.002 * FIVE
-    assert reproduction("x", reference, run, 0.05).kind == "reproduced"
-    excluding = reproduction("x", reference, run, 0.05, ("falls off", "flat"))
-    assert excluding.kind == "not reproduced"
-
-
-def test_the_interval_of_a_reproduction_is_welchs():
-    """A noisy day is not taken for as calm as the reference; too few blocks have none; a simulation is exact."""
-    calm, noisy = (today(0.13, sd).interval for sd in (0.01, 0.03))
-    assert noisy[1] - noisy[0] > 2 * (calm[1] - calm[0])
-    for reference, run in ((REFERENCE, []), (REFERENCE[:1], REFERENCE), (REFERENCE, [np.nan])):
-        found = reproduction("x", reference, run, 0.05)
-        assert found.kind == "too short to tell" and found.interval is None
-    assert reproduction("x", [-0.1], [-0.1], 0.05, exact=True).kind == "reproduced"
-    assert reproduction("x", [-0.1], [-0.2], 0.05, exact=True).kind == "not reproduced"
 
 
 def test_prediction_intervals_hold_the_next_blocks():

@@ -124,7 +124,7 @@ def test_a_transfer_without_a_reading_is_told_beside_the_verdict():
     lost = without(dataset, block=2, congestion_control="reno", direction="reverse")
     study = replace(noisy_study(), repeats=long_path.repeats_of(lost))
     assert "1 of 120 transfers gave no reading: planted fault." in words(study)
-    assert [series.judged.sample.n for series in study.repeats.series] == [30, 30, 30, 29]
+    assert [series.judged.n for series in study.repeats.series] == [30, 30, 30, 29]
 
 
 def test_the_table_has_what_was_set():

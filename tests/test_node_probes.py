@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from wired import EMULATED, needs_network
 
 from runners import tools
 from runners.probes import node_state
@@ -73,17 +74,13 @@ def test_links_and_ports_are_read(tmp_path, monkeypatch):
 
 # Nodes that try to reach each other: real namespaces on a bridge, with everything that can be in the way.
 PORTS = ("5201", "50000")
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 
 
 @pytest.fixture
 def net(tmp_path):
     """Three nodes on a bridge, with a route to each other."""
-    tcp = {"congestion_control": "cubic", "no_metrics_save": True, "slow_start_after_idle": False}
-    buffers = {"rmem": [4096, 131072, 6291456], "wmem": [4096, 16384, 4194304]}
-    offloads = dict.fromkeys(("tso", "gso", "gro"), False)
-    made = network.build(tmp_path, star({"name": "three", "mtu": 1500}, 3), lambda tool: tool)
-    made.configure({**tcp, **buffers}, offloads, 1500)
+    made = network.build(tmp_path, star({"mtu": 1500}, 3), lambda tool: tool)
+    made.configure(EMULATED["tcp"], dict.fromkeys(EMULATED["offloads"], False), 1500)
     yield made
     made.demolish()
 
@@ -118,19 +115,14 @@ def failures(met):
     }
 
 
-@needs_root
-def test_all_meet(net):
-    """Every node reaches the two others at every port."""
+@needs_network
+def test_who_is_not_reached_is_named(net):
+    """All meet at every port, until one refuses what comes in at one: nobody reaches it there, and at the other all do."""
     met = meet(net, patience_s=20)
     assert failures(met) == set() and [found["taken"] for found in met.values()] == [[], [], []]
     for node, found in met.items():
         assert set(found["others"]) == {"n1", "n2", "n3"} - {node}
         assert all(set(visit["ports"]) == set(PORTS) for visit in found["others"].values())
-
-
-@needs_root
-def test_a_closed_port_is_named(net):
-    """A node that refuses what comes in at one port is not reached there by anybody, and at the other it is."""
     closed = ("iif", *net.devices("n2"), "ipproto", "tcp", "dport", PORTS[0], "prohibit")
     ip(net.space("n2"), "rule", "add", "pref", "2", "lookup", "local")
     ip(net.space("n2"), "rule", "del", "pref", "0")
@@ -139,7 +131,7 @@ def test_a_closed_port_is_named(net):
     assert failed == {("n1", "n2", PORTS[0]), ("n3", "n2", PORTS[0])}
 
 
-@needs_root
+@needs_network
 def test_a_switch_with_a_smaller_mtu_is_found(net):
     """Nodes that send larger frames than a port passes on connect, and then nothing arrives: that is said."""
     for node in ("n1", "n2", "n3"):

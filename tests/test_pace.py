@@ -2,7 +2,6 @@
 
 import math
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -10,14 +9,15 @@ from pathlib import Path
 
 import pytest
 import users
+from wired import EMULATED, ROOT, needs_network, text
+from wired import run as on_network
 
 import experiment
 from runners import hpl, pace, tools
 from runners.pace import KEPT
-from runners.record import Command, Execution, Trial, judge, mismatch
+from runners.record import Command, Execution, judge, mismatch
 from runners.testbeds import emulated
 
-ROOT = Path(__file__).resolve().parent.parent
 LINE = "pace: rank {rank} calls 1234 charged {charged} computed 0.1 slept 6.9 late {late} waits 4242 timeouts 17\n"
 
 
@@ -35,9 +35,8 @@ def test_counters_are_sums_over_a_nodes_ranks():
     """Rank r is on node r + 1, or two on each; where no rank was, nothing is known."""
     found = pace.counters([job((1.0, 0.0), (2.0, 0.5))], 3)
     assert found["pace_charged"][:2] == [1.0, 2.0] and math.isnan(found["pace_charged"][2])
-    found = pace.counters([job((1.0, 0.0), (2.0, 0.5), (4.0, 0.25), (8.0, 0.0), each=2)], 2)
-    assert found["pace_charged"] == [3.0, 12.0] and found["pace_late"] == [0.5, 0.25]
-    assert pace.counters([job((1.0, 0.0)), job((2.0, 0.0))], 1)["pace_charged"] == [3.0]
+    found = pace.counters([job((1.0, 0.0), (2.0, 0.5), (4.0, 0.25), (8.0, 0.0), each=2)] * 2, 2)
+    assert found["pace_charged"] == [6.0, 24.0] and found["pace_late"] == [1.0, 0.5]
     others = "[n1:7] Warning: x\n" + LINE.format(rank=0, charged=7.123456, late=1e-4) + "end"
     assert pace.counters([job((0, 0), said=others)], 1)["pace_charged"] == [7.123456]
 
@@ -58,21 +57,12 @@ def test_a_late_node_is_named(job, verdict):
 
 
 # Nodes whose library is a stand-in, so that what it says can be chosen.
-EMULATED = experiment.read_testbed("emulated")
-lacking = users.lacking(EMULATED) + (
-    [] if shutil.which("cc") else ["no C compiler: apt-get install gcc"]
-)
-needs_network = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
-
-
 @pytest.fixture(scope="module")
 def mocked(tmp_path_factory):
     """Two paced nodes behind a shaper of a small burst; the library does nothing."""
-    folder = tmp_path_factory.mktemp("pace")
-    (folder / "pace.c").write_text("int nothing_is_paced;\n")
-    subprocess.run(
-        ["cc", "-shared", "-fPIC", folder / "pace.c", "-o", folder / "pace.so"], check=True
-    )
+    library = tmp_path_factory.mktemp("pace") / "pace.so"
+    words = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)]
+    subprocess.run(words, input="int nothing_is_paced;\n", text=True, check=True)
     description = {
         **EMULATED,
         "nodes": 2,
@@ -80,19 +70,17 @@ def mocked(tmp_path_factory):
         "shaper": {"burst_s": 250e-6},
         "offloads": {"tso": False, "gso": False, "gro": False},
         "mpi": {"btl_tcp_eager_limit": 4096},
-        "tools": {"pace.so": str(folder / "pace.so")},
+        "tools": {"pace.so": str(library)},
     }
-    gige = {"name": "GigE", "mtu": 1500, "rate_bit_s": 100e6}
-    with emulated.open_testbed(
-        description, {"gige": gige, "unshaped": {"name": "none", "mtu": 1500}}
-    ) as opened:
+    networks = {"gige": {"mtu": 1500, "rate_bit_s": 100e6}, "unshaped": {"mtu": 1500}}
+    with emulated.open_testbed(description, networks) as opened:
         yield opened
 
 
 def run(testbed, script, network="gige", **settings):
     """A trial of two ranks that run a script of bash's."""
-    trial = Trial("t", "point", "none", 4, 1, {"interconnect": network, **settings})
-    return testbed.run(trial, [Command(("bash", "-c", script), ranks=2)])
+    command = Command(("bash", "-c", script), ranks=2)
+    return on_network(testbed, command, block=4, interconnect=network, **settings)
 
 
 SAY = "echo pace: rank $OMPI_COMM_WORLD_RANK calls 1 charged 2.0 late {} >&2"
@@ -104,21 +92,18 @@ def test_ranks_are_paced_and_nothing_else(mocked, network, burst):
     """Library, rate and priority are the ranks' and not the launcher's, and the link is as described."""
     script = "echo $LD_PRELOAD $PACE_FLOP_S $PACE_SEED; chrt -p $$; " + SAY.format("0.001")
     transcript = run(mocked, script, network, noise=0.02, noise_hz=2)
-    assert (transcript.fault, mismatch(transcript.requested, transcript.effective)) == ("", [])
-    assert transcript.effective["pace"] == KEPT
+    effective, said = transcript.effective, text(transcript)
+    assert mismatch(transcript.requested, effective) == [] and effective["pace"] == KEPT
     assert transcript.counters["pace_charged"] == [2.0, 2.0]
-    (execution,) = transcript.executions
-    assert execution.stdout.count("pace.so 85000000.0 4\n") == 2
+    assert said.count("pace.so 85000000.0 4\n") == 2
     real_time = mocked.provenance()["realtime"]
-    assert execution.stdout.count("SCHED_FIFO" if real_time else "SCHED_OTHER") == 2
-    assert transcript.effective["realtime"] is real_time
-    assert (
-        transcript.requested["tbf_burst_bytes"] == transcript.effective["tbf_burst_bytes"] == burst
-    )
-    assert ("btl_tcp_eager_limit", "4096") in zip(execution.argv, execution.argv[1:])
-    trial = Trial("t", "point", "none", 1, 1, {"interconnect": network})
-    plain = mocked.run(trial, [Command(("env",))])
-    assert "PACE_FLOP_S" not in plain.executions[0].stdout and "pace" not in plain.requested
+    assert said.count("SCHED_FIFO" if real_time else "SCHED_OTHER") == 2
+    assert effective["realtime"] is real_time
+    assert transcript.requested["tbf_burst_bytes"] == effective["tbf_burst_bytes"] == burst
+    argv = transcript.executions[0].argv
+    assert ("btl_tcp_eager_limit", "4096") in zip(argv, argv[1:])
+    plain = on_network(mocked, "env", interconnect=network)
+    assert "PACE_FLOP_S" not in text(plain) and "pace" not in plain.requested
 
 
 @needs_network
@@ -231,7 +216,7 @@ def test_a_busy_machine_gives_the_same_rate_or_is_refused(monkeypatch):
     point = {**first, "interconnect": "10gige", "N": 600}
 
     def solve(testbed):
-        transcript = testbed.run(Trial("t", "point", "hpl", 1, 1, point), hpl.commands(point))
+        transcript = on_network(testbed, *hpl.commands(point), runner="hpl", **point)
         outcome = judge(transcript, hpl.RUNNER.parse)
         rates = (reading.value for reading in outcome.readings if reading.name == "hpl_rate")
         return outcome, next(rates, None)

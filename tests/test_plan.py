@@ -1,6 +1,5 @@
 """Campaign descriptions become the trials they mean, the same ones every time, on what a testbed has."""
 
-import copy
 import math
 from collections import Counter
 
@@ -83,14 +82,15 @@ def test_what_changes_the_trials_changes_the_digest():
 
 
 def test_all_faults_are_named_at_once():
-    """A description with several faults is refused with all of them and the known names."""
-    broken = copy.deepcopy(CAMPAIGN)
-    broken["factors"] = {"interconnect": ["gige", "myrinet"], "nodes": [1, 64]}
-    broken["stopping"] = {"blocks": 0, "patience": 3}
-    with pytest.raises(FalloffError) as refusal:
-        resolve(broken, TESTBED, INTERCONNECTS)
-    for part in ("myrinet", "64 nodes", "blocks", "patience", "gige, 10gige"):
-        assert part in str(refusal.value)
+    """A file with several faults, or a campaign and a testbed that do not fit, is refused with all of them."""
+    factors = {"interconnect": ["gige", "myrinet"], "nodes": [1, 64]}
+    for changes, parts in (
+        ({"stopping": {"blocks": 0, "patience": 3}}, ("blocks", "patience")),
+        ({"factors": factors, "levels": {}}, ("myrinet", "64 nodes", "gige, 10gige")),
+    ):
+        with pytest.raises(FalloffError) as refusal:
+            small_plan(**changes)
+        assert all(part in str(refusal.value) for part in parts)
 
 
 def stated(**changes):

@@ -114,7 +114,7 @@ LIBRARY = {*sys.stdlib_module_names, "runners"}
 TOOLS = {f"runners.{name[8:-3]}" for name in IMPORTS if re.fullmatch(r"runners/\w+\.py", name)
          and "RUNNER =" in (ROOT / name).read_text()}  # fmt: skip
 ENGINE = {"runners.campaign", "runners.plan", "runners.journal"}
-EXECUTING = r"(runners\.(campaign|testbeds)|falloff|experiment|commands|subprocess)\b"
+EXECUTING = r"(runners\.(campaign|testbeds(?!\.graph\b))|falloff|experiment|commands|subprocess)\b"
 
 
 @pytest.mark.parametrize(

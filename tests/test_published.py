@@ -5,8 +5,8 @@ import pytest
 from analysis import published
 from analysis.wire import wire_limit
 
-SMITH, NEMO = published.smith(), published.nemo()
-BLOG = published.bonding_blog_facts()
+SMITH, NEMO = published.facts("smith"), published.facts("nemo")
+BLOG = published.facts("bonding_blog")
 
 
 def quantities(facts):
@@ -20,11 +20,11 @@ def quantities(facts):
 @pytest.mark.parametrize(
     ("facts", "table"),
     [
-        (SMITH, published.smith_table1),
-        (BLOG, published.bonding_blog),
-        (NEMO, published.nemo_netperf),
-        (published.grid5000(), None),
-        (published.beowulf(), None),
+        (SMITH, "smith_table1"),
+        (BLOG, "bonding_blog"),
+        (NEMO, "nemo_netperf"),
+        (published.facts("grid5000"), None),
+        (published.facts("beowulf"), None),
     ],
 )
 def test_every_number_has_its_unit_and_place(facts, table):
@@ -33,12 +33,14 @@ def test_every_number_has_its_unit_and_place(facts, table):
     for quantity in quantities(facts):
         assert quantity.get("where") or quantity.get("derived")
         assert isinstance(quantity["value"], str) or quantity["unit"]
-    assert not table or table()["source"].str.startswith(facts["source"]["short"]).all()
+    assert (
+        not table or published.table(table)["source"].str.startswith(facts["source"]["short"]).all()
+    )
 
 
 def test_table1_is_one_process_a_node_in_hundreds_and_fits_the_memory():
     """P x Q = nodes; N is a hundred times what is printed, as Appendix B's deck shows: most of 16 GB a node, never more."""
-    table, deck = published.smith_table1(), published.smith_deck()["deck"]
+    table, deck = published.table("smith_table1"), published.facts("smith_appendix_b")["deck"]
     assert len(table) == 15 and (table.P * table.Q == table.nodes).all()
     assert (table.N == SMITH["table1"]["printed_n_unit"] * table.printed_n).all()
     assert table.set_index("nodes").N[36] == deck["N"][1]
@@ -55,7 +57,7 @@ def test_smith_rpeak_follows_from_its_cores_and_clock():
 
 def test_every_netperf_test_is_complete_and_below_its_wire():
     """One way at MTU 1500 every path is full, and jumbo frames through the switches are not."""
-    tests = published.nemo_netperf()
+    tests = published.table("nemo_netperf")
     flows = tests.groupby(["path", "mtu", "direction"])["flow"].agg(list)
     assert len(flows) == 9
     for (_, _, direction), names in flows.items():

@@ -16,7 +16,8 @@ from runners.probes import guard
 from runners.record import FalloffError
 from runners.testbeds import remote
 
-TWO = remote.Cluster("ssh", ("a", "b"), python=sys.executable)
+ONE = {"name": "it", "launcher": "ssh", "hosts": ["a"], "python": sys.executable}
+TWO = {**ONE, "hosts": ["a", "b"]}
 FOLDER = tools.PROBES / "node_folder.py"
 
 
@@ -35,32 +36,34 @@ def script(folder, text):
 
 def test_ssh_never_asks_and_uses_the_configured_file():
     """A password prompt would hang a campaign; known hosts are left to the user's own settings."""
-    words = remote.ssh(remote.Cluster("ssh", ("a",), ssh_config="/etc/other"))
+    words = remote.ssh({"ssh": {"config": "/etc/other"}})
     assert words[:3] == ["ssh", "-F", "/etc/other"] and "BatchMode=yes" in words
     assert not [word for word in words if "HostKey" in word or "KnownHosts" in word]
 
 
 def test_slurm_starts_a_step_on_the_one_host():
     """A step beside others, on that node, without a shell in between; outside an allocation there are no hosts."""
-    words = remote.argv(remote.Cluster("slurm", ("a", "b")), "b", ["echo", "two words"])
+    words = remote.argv({"launcher": "slurm"}, "b", ["echo", "two words"])
     assert words[0] == "srun" and "--nodelist=b" in words and "--overlap" in words
     assert words[-2:] == ["echo", "two words"]
     with pytest.raises(FalloffError, match="--submit"):
-        remote.cluster({"name": "x", "launcher": "slurm"})
+        remote.require_hosts({"name": "x", "launcher": "slurm"})
 
 
 def test_modules_are_loaded_before_the_program(tmp_path, monkeypatch):
     """Their names are no part of a shell's script, and only the program speaks on standard output."""
     (tmp_path / ".bash_profile").write_text('module() { echo "loading $*"; export LOADED="$*"; }\n')
     monkeypatch.setenv("HOME", str(tmp_path))
-    words = remote.with_modules(["openmpi/4", "gcc"], ["sh", "-c", "echo $LOADED $0", "two words"])
+    words = remote.with_modules(
+        {"modules": ["openmpi/4", "gcc"]}, ["sh", "-c", "echo $LOADED $0", "two words"]
+    )
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.stdout == "load openmpi/4 gcc two words\n"
     (tmp_path / ".bash_profile").write_text("module() { return 1; }\n")
     failed = subprocess.run(words, capture_output=True, text=True)
     assert failed.returncode and not failed.stdout  # not another version of the program
-    assert words[2] == remote.with_modules(["other"], ["x"])[2]
-    assert remote.with_modules([], ["program"]) == ["program"]
+    assert words[2] == remote.with_modules({"modules": ["other"]}, ["x"])[2]
+    assert remote.with_modules({"modules": []}, ["program"]) == ["program"]
 
 
 def test_every_host_is_asked(ssh, tmp_path):
@@ -94,8 +97,7 @@ def test_what_is_no_answer_is_an_error(ssh, tmp_path, text, reason):
 
 @pytest.fixture
 def hasty(ssh, monkeypatch):
-    """Little patience."""
-    monkeypatch.setattr(remote, "SILENCE_S", 5.0)
+    """Words come more often."""
     monkeypatch.setattr(remote, "_BEAT_S", 0.2)
 
 
@@ -112,16 +114,13 @@ def within(seconds, holds):
     return holds()
 
 
-ONE = remote.Cluster("ssh", ("a",), python=sys.executable)
-
-
 def test_a_folder_is_held_while_words_come(hasty, tmp_path):
     """Longer than silence is borne; it is gone with the block, and what runs in it, but not what runs beside it."""
     folder = tmp_path / "held"
-    with remote.held(ONE, FOLDER, [str(folder)]) as answers:
+    with remote.held(ONE, FOLDER, ["3", str(folder)]) as answers:
         assert answers == {"a": {"folder": str(folder)}}
         inside, beside = sleeping(folder), sleeping(tmp_path)
-        assert not within(7, lambda: not folder.exists())
+        assert not within(4, lambda: not folder.exists())
     assert within(30, lambda: not folder.exists())
     try:
         assert inside.wait(30) == -signal.SIGKILL and beside.poll() is None
@@ -134,7 +133,7 @@ def test_a_folder_is_gone_after_silence(hasty, tmp_path, monkeypatch):
     """The node removes it by itself though the connection stands, as it seems to where a cable was cut."""
     monkeypatch.setattr(remote.Heartbeat, "beat", lambda self: None)
     folder = tmp_path / "held"
-    with remote.held(ONE, FOLDER, [str(folder)]) as answers:
+    with remote.held(ONE, FOLDER, ["3", str(folder)]) as answers:
         assert answers == {"a": {"folder": str(folder)}}
         assert within(30, lambda: not folder.exists())
 
@@ -169,8 +168,8 @@ def test_who_does_not_read_keeps_nobody_waiting():
         heart.close(line)
     heart.beat()  # of closed lines none is left
     assert os.read(well[0], 64) == b""
-    os.close(full[0])
-    os.close(well[0])
+    for reader in (full[0], well[0]):
+        os.close(reader)
 
 
 # The guard of programs on nodes: a shell that waits for its child, both of which have to end; one that does not end when

@@ -29,6 +29,7 @@ def make(monkeypatch, tmp_path):
             run.append((file.stem, preset))
             return "as root: make report" if run[-1] in failing else ""
 
+        monkeypatch.setattr(paths, "EXECUTED", tmp_path)
         monkeypatch.setattr(reporting.Kernel, "execute", execute)
         monkeypatch.setattr(report, "build", lambda *given: given)
         books, _, left_out = reporting.make(preset, tmp_path, data)
@@ -48,6 +49,15 @@ def test_what_measures_is_run_first_and_the_summary_last(make):
     assert max(map(order.index, measuring)) < min(map(order.index, reading))
     full = [stem for stem, _ in make("full").run]
     assert max(map(full.index, ("42_hpl_noise", "61_payoff"))) < full.index("70_top500")
+
+
+def test_a_notebook_of_an_older_version_is_no_section(make, tmp_path):
+    """The summary gathers every executed notebook that it finds."""
+    old = tmp_path / "45_gone" / "45_gone.ipynb"
+    old.parent.mkdir()
+    old.touch()
+    make("stored")
+    assert not old.exists()
 
 
 def test_what_cannot_be_run_is_shown_as_it_is_stored(make, tmp_path):

@@ -11,12 +11,13 @@ from dataclasses import replace
 import command_line
 import numpy as np
 import pytest
+from scipy.stats import ttest_ind
 from synthetic_scale_model import scaling_campaign
 
 import experiment
 from analysis import paths, reproducing, rerunning, summary
 from analysis.findings import T_INTERVAL, Finding
-from analysis.statistics.reproduction import Reproduction, corrected, reproduction
+from analysis.statistics.reproduction import Reproduction, corrected, of_blocks, reproduction
 from runners import archive, manifest
 from runners.record import FalloffError
 
@@ -32,7 +33,7 @@ def finding(quantity="ratio", estimate=0.9, interval=(0.89, 0.91), n=6, **furthe
     return Finding(**{**ORIGIN, **values, "statement": "it is so", **further})
 
 
-def of_blocks(quantity, logs, **further):
+def published(quantity, logs, **further):
     """What an experiment publishes of blocks, log ratios of shape (blocks,): the mean with its 95 % t interval."""
     half = 2.5706 * np.std(logs, ddof=1) / math.sqrt(len(logs))  # Student's t, 5 degrees of freedom
     mean = np.mean(logs)
@@ -47,8 +48,8 @@ def test_published_intervals_compare_as_the_blocks_do(quantity):
     """From estimates and intervals alone the comparison is that of the blocks."""
     random = np.random.default_rng(2)
     reference, today = (random.normal(mean, 0.01, 6) for mean in (-0.14, -0.12))
-    whole = reproduction("", reference, today, 0.05)
-    found = reproducing.compare(of_blocks(quantity, reference), of_blocks(quantity, today), 0.05)
+    whole = reproduction(of_blocks(reference), of_blocks(today), 0.05)
+    found = reproducing.compare(published(quantity, reference), published(quantity, today), 0.05)
     assert found.kind == whole.kind and found.interval == pytest.approx(whole.interval, rel=1e-4)
 
 
@@ -61,6 +62,9 @@ BARE = finding(interval=None, answer="as described")
         (finding(), {"estimate": 0.91, "interval": (0.9, 0.92)}, "reproduced"),
         (finding(), {"estimate": 0.7, "interval": (0.69, 0.71)}, "not reproduced"),
         (finding(), {"estimate": 0.91, "interval": (0.5, 1.3)}, "too short to tell"),
+        (finding(), {"estimate": 0.86, "interval": (0.85, 0.87)}, "too short to tell"),
+        (finding(answer="falls off"), {"estimate": 0.91, "answer": "refused"}, "too short to tell"),
+        (finding(answer="falls off"), {"estimate": 0.91, "answer": "undecided"}, "reproduced"),
         (finding(), {"estimate": 0.91, "interval": None, "n": 1}, "reproduced"),
         (finding(), {"estimate": 0.7, "interval": None, "n": 1}, "not reproduced"),
         (finding(answer="falls off"), {"estimate": 0.93, "interval": (0.92, 0.94), "answer": "flat"}, "not reproduced"),
@@ -75,12 +79,32 @@ def test_each_kind_of_verdict(published, changed, kind):
     assert reproducing.compare(published, finding(**changed), 0.05).kind == kind
 
 
+def test_the_interval_of_blocks_is_welchs():
+    """A noisy day is not taken for as calm as the reference; too few blocks have none; a simulation is exact."""
+
+    def compared(reference, today, exact=False):
+        return reproduction(*(of_blocks(logs, exact) for logs in (reference, today)), 0.05)
+
+    pattern = np.array([-1.2, -0.6, 0.0, 0.6, 1.2])
+    reference = 0.01 * pattern - 0.14
+    for scatter in (0.01, 0.03):
+        today = scatter * pattern[1:4] - 0.13
+        low, high = np.log(compared(reference, today).interval)
+        welch = ttest_ind(today, reference, equal_var=False).confidence_interval(0.9)
+        assert (low, high) == pytest.approx(tuple(welch))
+    for then, now in ((reference, []), (reference[:1], reference), (reference, [np.nan])):
+        found = compared(then, now)
+        assert found.kind == "too short to tell" and found.interval is None
+    assert compared([-0.1], [-0.1], exact=True).kind == "reproduced"
+    assert compared([-0.1], [-0.2], exact=True).kind == "not reproduced"
+
+
 def test_chance_among_many_findings_is_no_difference():
     """One of 300 that differs by chance stays open; one that differs beyond it does not."""
 
     def told(p):
         kind = "not reproduced" if p < 0.05 else "reproduced"
-        return Reproduction("", kind, 1, 1, (0.9, 1), 0.9, 3, 0.05, "", p=p)
+        return Reproduction(kind, "", 1, 1, (0.9, 1), 3, p=p)
 
     found = corrected([told(0.01), told(1e-6), *(told(0.5) for _ in range(298))])
     assert [one.kind for one in found[:3]] == ["too short to tell", "not reproduced", "reproduced"]

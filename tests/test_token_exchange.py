@@ -54,11 +54,7 @@ def test_pairs_that_cannot_be_are_refused(other, said):
         ("end of token", "", "cut off"),
         ("token: 2 pairs", "token: 0 pairs", "4 rows, not 0 pairs"),
         ("2 runs", "3 runs", "4 rows, not 2 pairs in 3 runs"),
-        ("   2     8192    2", "   2     4096    2", "other tokens"),
         ("   2     8192    2", "   1     8192    2", "4 rows, not 2 pairs"),
-        (" 14.211 ", "  0.000 ", "pair 1 in run 1 are no distribution"),
-        (" 14.211 ", "    nan ", "pair 1 in run 1 are no distribution"),
-        (" 14.211 ", " 14.301 ", "pair 1 in run 1 are no distribution"),
         ("1795298776.676013", "1695298776.676013", "run 1 had 0.000 of 0.2 s in common"),
     ],
 )
@@ -71,7 +67,8 @@ def test_a_table_that_is_not_sound_is_refused(old, new, said):
 
 def test_what_is_printed_is_what_is_read():
     """Each pair's rows in the order of its runs, in seconds."""
-    first, second = table(TCP).by_pair()
+    _, rows = table(TCP)
+    first, second = rows[::2], rows[1::2]
     assert [row.exchanges for row in first] == [13296, 13277]
     assert [row.exchanges for row in second] == [13163, 13385]
     assert first[0].round_trips[0] == pytest.approx(14.211e-6)

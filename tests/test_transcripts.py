@@ -95,7 +95,6 @@ def test_a_result_of_other_settings_than_asked_for_is_invalid(case):
 DAMAGED = [
     ("ping/20221126-ok", "20 packets transmitted, 20", "0 packets transmitted, 0", "no echo"),
     ("ping/20221126-ok", "20 packets transmitted", "19 packets transmitted", "20 replies to 19"),
-    ("ping/20221126-ok", "= 0.038/", "= 0.030/", "ping's min is 0.030 ms, that of its lines 0.038"),
     ("ping/20221126-ok", "icmp_seq=2 ", "icmp_seq=1 ", "two replies have one number"),
     ("osu/5.4.3-latency", "MPI Latency Test", "MPI_Put Latency Test", "'mpi_put latency' is not read"),
     ("osu/5.4.3-latency", "MPI Latency Test", "MPI Bandwidth Test", "names the columns"),
@@ -106,7 +105,6 @@ DAMAGED = [
     ("hpcc/1.5.0-two-processes", "Success=1", "Success=0", "Success=0"),
     ("hpcc/1.5.0-two-processes", "0.0039858 ...... PASSED", "31.5 ...... FAILED", "the residual check FAILED"),
     ("hpcc/1.5.0-two-processes", "3.320e+00", "9.320e+00", "in HPL's part, N = 20352"),
-    ("hpcc/1.5.0-two-processes", "HPL_nprow=1", "HPL_nprow=0", "P = 0"),
     ("hpl/2.0-several-rows", "  1     2  ", "  0     2  ", "P = 0"),
     ("hpl/2.0-one-row", "  3.719e+01", "  3.819e+01", "does not give the 3.819e+01 Gflop/s"),
     ("netperf/2.7.0-stream-cpu-K", "11684.31", "0.00", "no data"),
@@ -123,25 +121,15 @@ DAMAGED = [
     ("iperf3/3.12-ok", "952733829.4", "9" * 400, "no end.sum_received"),
     ("iperf3/3.12-ok", "952733829.4", "9" * 5000, "not one that iperf3 writes"),
     ("iperf3/3.12-ok", '"sum_received"', '"other"', "end.sum_received"),
-    ("iperf3/3.12-both", "91829646.26", "81829646.26", "end.sum_received_bidir_reverse contradicts itself"),
-    ("iperf3/3.12-both", "_bidir_reverse", "", "gives both ways one name"),  # as 3.7 to 3.10 wrote it
     ("udp_sizes/3.12-warm-up", '"sum_received"', '"other"', "end.sum_received.bytes"),
     ("udp_sizes/3.12-warm-up", '"UDP"', '"TCP"', "not of UDP"),
     ("flows/3.32-permutation", "  2      12", "  4      12", "3 rows that are not those of 3 runs"),
-    ("flows/3.32-permutation", "1.420510850473115e-02", "1.720510850473115e-02", "not between 0 and the longest"),
-    ("dgemm/1-two-ranks", "39.533537", "49.533537", "its work and time give"),
     ("fanout/3.12-forward", "fanout: 2 flows", "fanout: 3 flows", "started 3 flows but reports 2"),
     ("fanout/3.12-forward", '"server_output_json"', '"other"', "lacks its receiver's intervals"),
     ("fanout/3.12-forward", '{ "start":', '{ "start"', "for 10.9.0.2: iperf3's report is not whole JSON"),
     ("fanout/3.12-forward", '"end":\t0.5', '"end":\t9.5', "do not follow each other"),
-    ("frame_limit/20221126-silent", "8954        10       10  carried", "8954        10        3  carried", "3 of 10 replies is not carried"),
-    ("frame_limit/20221126-silent", "8954        10       10  carried\n", "", "did not end"),
-    ("frame_limit/20221126-silent", "8955        10        0  silent\n", "", "did not end"),
-    ("frame_limit/20221126-silent", "8941        10       10  carried", "8941        10        0  silent", "a smaller one was not"),
     ("frame_limit/20221126-silent", "8941        10       10  carried", "8941        10       10  fine", "not its own"),
     ("token_exchange/1-tcp", " 13296  0.200000", "     0  0.200000", "pair 1 in run 1 completed no exchange"),
-    ("token_exchange/1-tcp", " 13296  0.200000", " 14000  0.200000", "take longer than its window"),
-    ("token_exchange/1-tcp", "      15.042579", "      95.042579", "pair 1 in run 1 are no distribution"),
     ("token_exchange/1-tcp", "1795298776.676013", "1795298776.706013", "run 1 had 0.170 of 0.2 s in common"),
     ("token_exchange/1-tcp", "   2     8192    2", "   1     8192    2", "4 rows, not 2 pairs in 2 runs"),
 ]  # fmt: skip
@@ -319,16 +307,10 @@ def test_settings_of_a_script_are_no_fields_of_netperf():
         assert script == recorded.values("netperf", text, name) != []
 
 
-def test_transactions_in_bits_are_transactions():
-    """With -f netperf counts the bits of request and response: 2.24 Mbit/s are 10 000 exchanges of 28 bytes."""
-    row = "16384  131072 4        24      1.00     2.24   "
-    table = re.sub(r"^16384  131072 1 .*$", row, recorded.text("netperf/2.7.0-rr"), flags=re.M)
-    table = table.replace("per sec   ", "10^6bits/s")
-    assert recorded.values("netperf", table, "transaction_rate") == [pytest.approx(10_000)]
+def test_transactions_in_bits_are_refused():
+    """With -f netperf counts the bits of request and response."""
     keyed = recorded.text("netperf/2.7.0-rr-keyval").replace("Trans/s", "10^6bits/s")
-    assert recorded.values("netperf", keyed, "transaction_rate") == [pytest.approx(49735e6 / 16)]
-    lacking = recorded.refusals("netperf", keyed.replace("REQUEST_SIZE=1\n", ""))
-    assert "sizes of request and response are missing" in lacking
+    assert "leave out -f" in recorded.refusals("netperf", keyed)
 
 
 def test_iperf3s_own_words_are_shown_and_a_shells_are_not():

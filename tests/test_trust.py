@@ -91,7 +91,7 @@ def run(program: str, case: Case, folder: Path, check: bool = False) -> str:
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     clock, binary = (Path(tools.find(name, {})).absolute() for name in ("noclock.so", program))
-    argv = smpi.smpirun(nodes, clock, [*options, str(binary)])
+    argv = smpi.smpirun(nodes, [*options, str(binary)], clock)
     # All ranks are one process: threads of the BLAS would be shared by them.
     environment = {**os.environ, "TMPDIR": str(folder), "LC_ALL": "C", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True)

@@ -144,7 +144,7 @@ def test_a_twin_is_written_and_simulated(found, tmp_path, monkeypatch):
 
 def test_the_simulator_is_told_sizes_and_load():
     """Factors by size are SMPI's options; the latency's factor is linear between node counts and constant beyond."""
-    argv = smpi.smpirun(2, paths.ROOT, ["x"], [[0, 1.0, 0.5], [8192, 4.5, 1.0]])
+    argv = smpi.smpirun(2, ["x"], paths.ROOT, [[0, 1.0, 0.5], [8192, 4.5, 1.0]])
     assert "--cfg=smpi/lat-factor:0:1.0;8192:4.5" in argv
     assert "--cfg=smpi/bw-factor:0:0.5;8192:1.0" in argv
     assert [smpi._load(n, [[2, 1.0], [8, 4.0]]) for n in (1, 2, 4, 8, 99)] == [1, 1, 2, 4, 4]

@@ -1,10 +1,10 @@
-"""Frames between emulated nodes, for tests: the programs that carry them, and datagrams whose way is timed."""
+"""Emulated networks for tests: what they need, the programs that carry frames, trials, and datagrams that are timed."""
 
+import os
 import shutil
 import socket
 import subprocess
 import time
-import tomllib
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -12,19 +12,22 @@ import pytest
 import users
 from undisturbed import repeated
 
+import experiment
+from analysis import paths
 from runners.record import Command, Trial
 from runners.testbeds import netns
 from runners.testbeds.graph import address
 
 ROOT = Path(__file__).resolve().parent.parent
-DESCRIPTION = tomllib.loads((ROOT / "data/testbeds/paths.toml").read_text())
+EMULATED = experiment.read_testbed("emulated")
+# Without a long look at an idle machine.
+ON_PATHS = {**experiment.read_testbed("paths"), "cpu": {"baseline_s": 0.02}}
+INTERCONNECTS = experiment.read_toml(paths.INTERCONNECTS, "interconnects")
+PATHS = experiment.read_toml(paths.PATHS, "paths")
 
-lacking = users.lacking(DESCRIPTION) + (
-    [] if shutil.which("cc") else ["no C compiler: apt-get install gcc"]
-)
-lacking += (
-    [] if Path("/dev/net/tun").exists() else ["the kernel has no TAP interfaces: modprobe tun"]
-)
+lacking = users.lacking(EMULATED)
+lacking += [] if shutil.which("cc") else ["no C compiler: apt-get install gcc"]
+lacking += [] if Path("/dev/net/tun").exists() else ["no TAP interfaces: modprobe tun"]
 needs_network = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
 
 RATE = 10e6
@@ -34,28 +37,32 @@ FRAME_S = 1538 * 8 / RATE  # how long that is on the wire
 
 def build(folder: Path, *names: str) -> dict[str, str]:
     """Programs of runners/src by name, built with all warnings as errors."""
-    if not shutil.which("cc"):
-        pytest.skip("no C compiler: apt-get install gcc")
     for name in names:
-        source = str(ROOT / f"runners/src/{name}.c")
-        subprocess.run(
-            ["cc", "-O2", "-Wall", "-Wextra", "-Werror", source, "-o", str(folder / name)],
-            check=True,
-        )
+        source, warnings = str(ROOT / f"runners/src/{name}.c"), ("-Wall", "-Wextra", "-Werror")
+        subprocess.run(["cc", "-O2", *warnings, source, "-o", str(folder / name)], check=True)
     return {name: str(folder / name) for name in names}
 
 
-def run(testbed, path, *argv):
-    """A trial of one command on node 1 of a path."""
-    transcript = testbed.run(Trial("t", "point", "none", 1, 1, {"path": path}), [Command(argv)])
-    assert transcript.fault == "" and [done.exit_code for done in transcript.executions] == [0]
+def run(testbed, *commands, runner="none", block=1, **point):
+    """A trial of these commands, or of one plain command's words, without a fault of the testbed's."""
+    if isinstance(commands[0], str):
+        commands = [Command(commands)]
+    transcript = testbed.run(Trial("t", "point", runner, block, 1, point), commands)
+    assert transcript.fault == "", transcript
     return transcript
+
+
+def text(transcript) -> str:
+    """What the only command printed, which ended well."""
+    (execution,) = transcript.executions
+    assert execution.exit_code == 0, execution.stderr
+    return execution.stdout
 
 
 @contextmanager
 def sockets(testbed, path):
     """A UDP socket on each node of a path, by number, every one of which knows where the others are."""
-    run(testbed, path, "true")  # it configures the path
+    run(testbed, "true", path=path)  # it configures the path
     with ExitStack() as stack:
         opened = {}
         for node in testbed.net.graph.nodes:
@@ -71,15 +78,18 @@ def sockets(testbed, path):
 def passed(opened, flows, count, payload=PAYLOAD) -> tuple[float, list[int]]:
     """Send `count` datagrams over each of `flows` (from, to) at once: seconds until all are there, and their senders.
 
-    The senders are in the order of arrival, each flow's receiver asked for all of its own in turn.
+    The senders are in the order of arrival, each flow's receiver asked for all of its own in turn. What arrives is
+    what was sent.
     """
-    begun = time.monotonic()
+    data, begun = os.urandom(payload), time.monotonic()
     for _ in range(count):
         for source, target in flows:
-            opened[source].sendto(bytes(payload), (address(target), 5301))
+            opened[source].sendto(data, (address(target), 5301))
     receivers = [target for _ in range(count) for _, target in flows]
-    senders = [opened[target].recvfrom(2048)[1][0] for target in receivers]
-    return time.monotonic() - begun, [int(sender.rpartition(".")[2]) for sender in senders]
+    arrived = [opened[target].recvfrom(2048) for target in receivers]
+    seconds = time.monotonic() - begun
+    assert {received for received, _ in arrived} == {data}
+    return seconds, [int(sender.rpartition(".")[2]) for _, (sender, _) in arrived]
 
 
 def best(opened, flows, count, payload=PAYLOAD, below=float("inf")) -> float:

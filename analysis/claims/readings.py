@@ -21,8 +21,10 @@ def readings(studies: Studies) -> Readings:
 
 
 def _nemo() -> Readings:
-    tests = published.nemo_netperf().groupby(["path", "direction", "mtu"]).goodput_kib_s.sum()
-    facts = published.nemo()
+    tests = (
+        published.table("nemo_netperf").groupby(["path", "direction", "mtu"]).goodput_kib_s.sum()
+    )
+    facts = published.facts("nemo")
     cable, switch = tests["crossover"], tests["smc_8505t"]
     frame = facts["frame_limit"]["smc_8505t"]["frame"]["value"]
     limit = wire_limit(facts["netperf"]["line_rate"]["value"], 8982) / 8 / KIB
@@ -62,7 +64,7 @@ def _frames(limit: dict) -> dict[str, float]:
 
 
 def _grid5000() -> Readings:
-    facts = published.grid5000()
+    facts = published.facts("grid5000")
     most = {name: row["value"] for name, row in facts["maximum"].items()}
     bridge, rate = facts["bridge"]["saturation"]["value"], facts["backbone"]["rate"]["value"]
     return {
@@ -79,7 +81,7 @@ def _grid5000() -> Readings:
 
 
 def _beowulf() -> Readings:
-    source = published.beowulf()
+    source = published.facts("beowulf")
     wires = {name: source["wires"][name]["value"] for name in ("mesh", "original")}
     exchange = source["exchange"]
     local = {"the mesh's wires over the original's": wires["mesh"] / wires["original"]}
@@ -105,8 +107,8 @@ def _beowulf() -> Readings:
 
 def _bonding() -> Readings:
     """Efficiencies by the peak that all four printed results imply, which is not printed itself."""
-    peak = published.bonding_blog_facts()["cluster"]["rpeak_per_node"]["value"]
-    rows = published.bonding_blog().set_index(["nodes", "links_per_node"])
+    peak = published.facts("bonding_blog")["cluster"]["rpeak_per_node"]["value"]
+    rows = published.table("bonding_blog").set_index(["nodes", "links_per_node"])
     reached = rows.rate_gflop_s / rows.index.get_level_values("nodes") / peak
     name = f"the rate over {peak} Gflop/s a node"
     return {
@@ -121,10 +123,13 @@ def _bonding() -> Readings:
 
 
 def _smith() -> Readings:
-    facts, table = published.smith(), published.smith_table1()
+    facts, table = published.facts("smith"), published.table("smith_table1")
     networks = facts["micro_benchmarks"]
     fast, infiniband = networks["10gige"], networks["ddr_infiniband"]
-    order, unit = max(published.smith_deck()["deck"]["N"]), facts["table1"]["printed_n_unit"]
+    order, unit = (
+        max(published.facts("smith_appendix_b")["deck"]["N"]),
+        facts["table1"]["printed_n_unit"],
+    )
     memory = facts["cluster"]["memory_per_node"]["value"]
     matrix = (8 * table.N**2 / table.nodes).max()  # bytes a node
     printed = fast["bandwidth"]["value"]

@@ -129,13 +129,15 @@ def contradicted(entries: Sequence[Entry]) -> Table:
     rows = []
     for entry in entries:
         against = [one for one in entry.judgements if one.verdict == CONTRADICTED]
-        found = [f"{amount(one.estimate, entry.claim.unit)} {one.evidence}" for one in against]
+        found = [
+            f"{amount(one.estimate, entry.claim.unit)} {one.evidence}: {one.of}" for one in against
+        ]
         if found:
             source, statement = _short(entry.claim.source), plain(entry.claim.statement)
             rows.append((source, statement, supporting(entry.claim), listed(found)))
     columns = ("Source", "Claim", "Supported by", "Found")
     caption = "The claims that runs contradict. Their intervals are in the supplement."
-    return Table("claims-contradicted", columns, "llll", rows, caption, widths=(12, 58, 14, 16))
+    return Table("claims-contradicted", columns, "llll", rows, caption, widths=(12, 42, 14, 34))
 
 
 def whole(entries: Sequence[Entry], confounds: Sequence[Confound]) -> Iterator[Table]:

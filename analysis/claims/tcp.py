@@ -46,7 +46,7 @@ def _at(
     Beside the points' own there are `cost`, the CPU time of both ends for a byte, and `megabytes`, the goodput of both
     ways in the source's megabytes a second.
     """
-    megabyte = published.nemo()["totals"]["megabyte"]["value"]
+    megabyte = published.facts("nemo")["totals"]["megabyte"]["value"]
     points, names = study.points, short_names(study.dataset)
     points = points.assign(
         cost=points.cost_local + points.cost_remote, megabytes=points.total / 8 / megabyte
@@ -133,7 +133,7 @@ def _variation(study: LongPath, direction: str) -> Judgement | None:
     place = (LONG, study.control, direction)
     for series in study.repeats.series if study.repeats else ():
         if (series.path, series.congestion_control, series.direction) == place:
-            found = series.judged.sample
+            found = series.judged
             return Judgement(
                 evidence_of(study.repeats.dataset),
                 estimate=found.variation,
@@ -151,8 +151,8 @@ def _much_slower(study: LongPath) -> Judgement | None:
     """The share of all transfers that are much slower than the fastest of their kind, with its exact interval."""
     if study.repeats is None:
         return None
-    goodputs = [series.judged.sample for series in study.repeats.series]
-    slow = sum(int(np.sum(np.array(one.values) < MUCH_LOWER * one.maximum)) for one in goodputs)
+    goodputs = [series.judged for series in study.repeats.series if series.judged.values]
+    slow = sum(int(np.sum(np.array(one.values) < MUCH_LOWER * max(one.values))) for one in goodputs)
     # Clopper and Pearson, Biometrika 26, 1934, 404-413
     test = stats.binomtest(slow, sum(one.n for one in goodputs))
     return Judgement(

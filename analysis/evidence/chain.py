@@ -11,7 +11,7 @@ from typing import Any
 
 import xarray as xr
 
-from analysis import attributes, imported, paths, store
+from analysis import attributes, paths, store
 from analysis.evidence import content
 from analysis.experiments import Traced
 from runners import archive, manifest
@@ -56,7 +56,7 @@ def command(dataset: xr.Dataset) -> str:
     """The command line that makes a dataset's campaign anew."""
     campaign = dataset.attrs["campaign"]
     testbed = attributes.testbed(dataset)["name"]
-    if testbed == imported.TESTBED:
+    if testbed == store.IMPORTED:
         return f"falloff import {campaign} FILE..."
     return f"falloff run {campaign} --testbed {testbed}"
 

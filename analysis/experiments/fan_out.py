@@ -218,7 +218,7 @@ def _fan(points: xr.Dataset, planned: Mapping, path: Mapping, sender: int) -> Fa
     fitted = {}
     if model.fitted:
         fitted["knee"] = model.fitted.parameter("n0", "ratio")
-        slope, (low, high) = model.fitted.estimates["s"], model.fitted.intervals["s"]
+        slope, low, high = model.fitted.parameter("s", "cost")
         fitted["growth"] = tuple(2 ** (1 - s) - 1 for s in (slope, high, low))
     return Fan(
         direction=direction,

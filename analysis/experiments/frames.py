@@ -183,7 +183,7 @@ def _of_limits(study: Frames) -> Iterator[str]:
     differs = table[~table.exact].path.unique()
     if len(differs):
         yield f"It ends elsewhere, or differs between blocks, on: {listed([names[path] for path in differs])}."
-    limit = published.nemo()["frame_limit"]["smc_8505t"]["frame"]["value"]
+    limit = published.facts("nemo")["frame_limit"]["smc_8505t"]["frame"]["value"]
     for fault, words in FAULTS.items():
         if table.fault.str.contains(fault).any():
             yield f"{words}."

@@ -100,7 +100,10 @@ def finding(study: Paper) -> str:
         return f"{names[network]} goes from {fixed(100 * first, 1)} to {percent(last)}"
 
     slow, fast = names[study.network], names[study.reference]
-    ratios, line = study.ratios.values, published.smith()["efficiency"]["line"]["value"] / 100
+    ratios, line = (
+        study.ratios.values,
+        published.facts("smith")["efficiency"]["line"]["value"] / 100,
+    )
     off = float(abs(study.efficiency.sel(interconnect=study.reference) - line).max())
     cases = [
         f"**The paper prints one number, {percent(line, 0)} of the peak on {fast}; simulated at its own scale, between "

@@ -18,7 +18,7 @@ from analysis.links import networks
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import REFUSED
-from analysis.statistics.reproduction import Reproduction, reproduction
+from analysis.statistics.reproduction import Reproduction, of_blocks, reproduction
 from analysis.wording import counted, fixed, number, percent, plain
 
 FIGURES = {"share": ("hpl_scaling",), "falls": ("hpl_scaling",)}  # what each rests on
@@ -75,14 +75,12 @@ def _reproductions(
     for stored in reference:
         if stored.what in again:
             other, verdict = again[stored.what], stored.verdict
-            found[stored.what] = reproduction(
-                stored.what,
-                stored.differences.values,
-                other.differences.values,
-                verdict.margin,
-                (verdict.answer, other.verdict.answer),
-                exact=verdict.evidence == "simulated",
+            estimates = (
+                of_blocks(one.differences.values, exact=verdict.evidence == "simulated")
+                for one in (stored, other)
             )
+            answers = verdict.answer, other.verdict.answer
+            found[stored.what] = reproduction(*estimates, verdict.margin, answers)
     return found
 
 

@@ -252,7 +252,7 @@ def over_nodes(study: Table1) -> Figure:
             of = "Rpeak" if study.constant else "what the nodes compute"
             axes.set_ylabel(f"simulated [% of {of}]")
         if study.constant is not None and study.simulated.size:
-            line = published.smith()["efficiency"]["line"]["value"]
+            line = published.facts("smith")["efficiency"]["line"]["value"]
             look = {"color": style.INK, "linewidth": 0.9, "linestyle": "-.", "zorder": 1}
             panels[1].axhline(line, **look)
             panels[0].plot([], [], label=f"published: {line:g} % of Rpeak", **look)

@@ -389,7 +389,7 @@ def gains_over_nodes(hpl: Hpl) -> Figure:
 
 def published_gains() -> pd.Series:
     """The gain [1] that the blog printed, by the number of nodes."""
-    results = published.bonding_blog()
+    results = published.table("bonding_blog")
     rates = results.pivot(index="nodes", columns="links_per_node", values="rate_gflop_s")
     return rates[2] / rates[1] - 1
 

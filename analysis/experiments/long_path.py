@@ -210,10 +210,10 @@ def findings(study: LongPath) -> Iterator[Finding]:
             f"TCP repeats its goodput without other traffic: path {names[series.path]}, {series.direction}, {control}",
             "coefficient of variation",
             "1",
-            judged.sample.variation,
+            judged.variation,
             judged.interval,
             MCKAY,
-            n=judged.sample.n,
+            n=judged.n,
             n_of="transfer",
             answer=judged.kind,
             primary=control == study.control and series.direction == "forward",
@@ -284,7 +284,7 @@ def _of_repeats(study: Repeats) -> Iterator[str]:
     series = (
         f'{len(study.series)} combinations of direction and congestion control on the path "{on}"'
     )
-    transfers = max(one.judged.sample.n + one.judged.sample.missing for one in study.series)
+    transfers = max(one.judged.n + one.judged.missing for one in study.series)
     buffer = f"buffer {byte_size(settings(study.dataset)['window_bytes'])}"
     basis = f"no other traffic, {buffer}, {counted(transfers, 'transfer')} each, {evidence_of(study.dataset)} evidence"
     if again:
@@ -294,15 +294,15 @@ def _of_repeats(study: Repeats) -> Iterator[str]:
         yield f"**The same transfer does not give the same goodput again** for {differs} of {series} ({basis})."
     else:
         yield f"**Whether the same transfer gives the same goodput again is open** for {series} ({basis})."
-    varying = [one.judged for one in study.series if np.isfinite(one.judged.sample.variation)]
+    varying = [one.judged for one in study.series if np.isfinite(one.judged.variation)]
     if varying:
-        worst = max(varying, key=lambda judged: judged.sample.variation)
+        worst = max(varying, key=lambda judged: judged.variation)
         is_bounded = np.isfinite(worst.interval[1])
         ends = f"95 % interval {percent_range(worst.interval)}" if is_bounded else "no upper end"
         # A rare slow state shows in the least value, and hardly in the variation.
-        least = min(one.sample.minimum / one.sample.median for one in varying)
+        least = min(one.values[0] / np.median(one.values) for one in varying)
         yield (
-            f"The largest coefficient of variation is {percent(worst.sample.variation)} ({ends}). Up to {percent(study.margin, 0)} "
+            f"The largest coefficient of variation is {percent(worst.variation)} ({ends}). Up to {percent(study.margin, 0)} "
             f"counts as the same. The slowest transfer reached {percent(least, 0)} of the median of its series."
         )
     yield without_reading(study.dataset, "transfer")

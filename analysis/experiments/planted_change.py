@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from analysis import comparison, comparison_exhibits, samples
+from analysis import comparison, samples
 from analysis.comparison import Comparison
 from analysis.exhibit import Exhibit, Table
 from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
@@ -138,7 +138,7 @@ def _of_scenario(one: Scenario) -> str:
 
 
 def _answers(changes) -> str:
-    return listed(comparison_exhibits.counts(changes))
+    return listed(comparison.counts(changes))
 
 
 def findings(study: Study) -> Iterator[Finding]:
@@ -163,7 +163,7 @@ def figures(study: Study) -> dict[str, Exhibit]:
     ((label, rests_on),) = FIGURES.items()
     one = study["slow_node"]
     shows = f"Where {one.change}: OLD, NEW and their difference"
-    return {label: comparison_exhibits.figure(one.found, label, shows, rests_on)}
+    return {label: comparison.figure(one.found, label, shows, rests_on)}
 
 
 def planted(study: Study) -> Table:

@@ -83,7 +83,7 @@ def judged_ratios(
 def analyse() -> ScaleModel:
     """Both shares of the paper's cases in both scales, from the descriptions in data/."""
     clusters = {scale: _cluster(testbed) for scale, testbed in TESTBED.items()}
-    cases = published.smith_table1().sort_values("nodes", ignore_index=True)
+    cases = published.table("smith_table1").sort_values("nodes", ignore_index=True)
     cases = cases.rename(columns={"N": "paper_N"})[["nodes", "P", "Q", "paper_N"]]
     levels = _toml(CAMPAIGNS / "hpl_table1.toml")["levels"]["nodes"]
     cases["model_N"] = [levels[str(n)]["N"] for n in cases.nodes]

@@ -211,7 +211,7 @@ def _of_source(study: TcpMtu) -> str:
     if one_way.empty:
         return ""
     lowest = one_way.loc[one_way.share.idxmin()]
-    device = published.nemo()["device"][lowest.device]
+    device = published.facts("nemo")["device"][lowest.device]
     text = (
         f"{percent(lowest.share)} that Nemo printed for its {device} at MTU {lowest.mtu} [@nemo]."
     )
@@ -245,7 +245,7 @@ def _of_cost(cost: Cost) -> Iterator[str]:
 
 def printed_savings() -> list[float]:
     """What the source's jumbo frames saved of a byte's CPU time [1], at both ends of its cable."""
-    tests = published.nemo_netperf().query("path == 'crossover' and direction == 'forward'")
+    tests = published.table("nemo_netperf").query("path == 'crossover' and direction == 'forward'")
     tests = tests.set_index("mtu").sort_index()
     costs = [tests[f"cpu_{end}_percent"] / tests.goodput_kib_s for end in ENDS]
     return [float(1 - cost.iloc[-1] / cost.iloc[0]) for cost in costs]
@@ -357,5 +357,5 @@ def _published(axes: Axes, study: TcpMtu, path: str) -> None:
             outwards = 1 if test.mtu > middle else -1
             place = test.mtu * 2 ** (outwards * (SIDESTEP + OUTSIDE * rank))
             axes.plot(place, test.total / GIGA, color=style.look(test.direction).color, **mark)
-        label = f"published: {published.nemo()['device'][device]}"
+        label = f"published: {published.facts('nemo')['device'][device]}"
         axes.plot([], [], color=style.INK, label=label, **mark)

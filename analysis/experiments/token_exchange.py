@@ -130,7 +130,7 @@ class TokenExchange:
     @property
     def rate(self) -> float:
         """The rate of the study's wires [bit/s]."""
-        return published.beowulf()["wires"]["rate"]["value"]
+        return published.facts("beowulf")["wires"]["rate"]["value"]
 
     @property
     def paths(self) -> dict[str, str]:

@@ -109,7 +109,7 @@ class Top500:
 
 def analyse(lists: Lists) -> Top500:
     """Analyse what `top500_lists.read_folder` gave, be it of no list at all."""
-    printed = published.top500()["aggregate"]
+    printed = published.facts("top500")["aggregate"]
     aggregates = (Aggregate(about, _readings(about, lists.systems)) for about in printed)
     return Top500(lists.systems, tuple(aggregates), lists.notes)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import imported, paths, store
+from analysis import paths, store
 from analysis.attributes import design, interconnects
 from analysis.derive import over_factors, points
 from analysis.efficiency import efficiency
@@ -50,7 +50,7 @@ NAMES = {
     "vary": "change to the model", "window_bytes": "socket buffer", "token_bytes": "token size",
     "frame_bytes": "frame size", "mtu": "MTU", "N": "order N", "blas": "BLAS", SIZE: "message size",
 }  # fmt: skip
-# Numbers of a simulated model that a campaign varies: the unit that they are shown in, and how many make one of theirs.
+# Numbers of a simulated model that a campaign changes: the unit that they are shown in, and how many of it are one of theirs.
 VARIED = {"latency": ("µs", 1e6), "bandwidth": ("MB/s", 1e-6)}
 
 
@@ -215,7 +215,7 @@ class Trials:
             return counted(int(level), NOUNS[factor])
         if factor in IN_BYTES or isinstance(level, str) or self.is_switch(factor):
             return tick
-        return f"{factor_name(factor)} {tick} {VARIED.get(factor, ('',))[0]}".strip()
+        return f"{factor_name(factor)} {tick}"
 
 
 def factor_name(factor: str) -> str:
@@ -226,8 +226,7 @@ def factor_name(factor: str) -> str:
 def axis_label(factor: str) -> str:
     """A factor's label with its unit."""
     about = schema()["coordinates"].get(factor, {})
-    unit = VARIED[factor][0] if factor in VARIED else about.get("units", "1")
-    label = NAMES.get(factor) or about.get("long_name", factor)
+    unit, label = about.get("units", "1"), NAMES.get(factor) or about.get("long_name", factor)
     return label if unit == "1" else f"{label} [{unit}]"
 
 
@@ -257,8 +256,7 @@ def trials(dataset: xr.Dataset) -> Trials:
     factors = _factors(chosen)
     frame = pd.DataFrame({name: chosen[name].values for name in (*ABOUT_A_TRIAL, *factors)})
     frame["valid"] = frame.status == "ok"
-    factors = _split_changes(frame, factors)
-    repeats = str(chosen.testbed.values[0]) == imported.TESTBED
+    repeats = str(chosen.testbed.values[0]) == store.IMPORTED
     quantities, by_size = _readings(chosen, frame)
     if not quantities:
         raise FalloffError("None of its trials has a reading; `falloff status` says why.")
@@ -287,32 +285,12 @@ def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
     return {name: sorted(run[name]) for name in kept}
 
 
-def _split_changes(
-    frame: pd.DataFrame, factors: dict[str, list[Hashable]]
-) -> dict[str, list[Hashable]]:
-    """The factors, where changes to the model that all set the same numbers are split: each number can be an axis."""
-    changes = [level.split(",") for level in factors.get("vary", [])]
-    kinds = {tuple(part.partition("=")[0] for part in parts) for parts in changes}
-    numbers = next(iter(kinds)) if len(kinds) == 1 else ()
-    if len(numbers) < 2:
-        return factors
-    for place, name in enumerate(numbers):
-        values = [_in_shown_unit(parts[place]) for parts in changes]
-        frame[name] = frame["vary"].map(dict(zip(factors["vary"], values)))
-        factors = {**factors, name: sorted(set(values))}
-    return {name: levels for name, levels in factors.items() if name != "vary"}
-
-
-def _in_shown_unit(change: str) -> float:
-    name, _, value = change.partition("=")
-    return float(f"{float(value) * VARIED[name][1]:.10g}")  # without digits of a binary fraction
-
-
 def _change(change: str) -> str:
     """A change to the model in words, such as "latency 10 µs"."""
     name, _, value = change.partition("=")
     if name in VARIED and value not in ("low", "high"):
-        value = f"{_in_shown_unit(change):g} {VARIED[name][0]}"
+        unit, scale = VARIED[name]
+        value = f"{float(value) * scale:.10g} {unit}"
     return f"{factor_name(name)} {value}"
 
 

@@ -173,9 +173,11 @@ class Page:
         self.question.text = pieces.question(source.title, shown)
         self.verdict.text = pieces.verdict(shown)
         self.numbers.text = pieces.numbers(shown)
-        self.plot.object = drawn = draw(shown)
-        for points in drawn.select({"name": "points", "type": ColumnDataSource}):
-            points.selected.on_change("indices", partial(self._clicked, source, points))
+        drawn = draw(shown, self.plot.object)
+        if drawn is not self.plot.object:
+            for points in {one.data_source for one in drawn.renderers}:
+                points.selected.on_change("indices", partial(self._clicked, source, points))
+            self.plot.object = drawn
         self.address.tags = ["drawn"]
         for button, ending in zip(self.downloads, ("csv", "py")):
             button.filename = f"falloff-{Path(self.experiment.value).stem}-{view.y}.{ending}"

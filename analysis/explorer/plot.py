@@ -11,10 +11,10 @@ import pandas as pd
 from bokeh.embed import file_html
 from bokeh.models import (
     ColumnDataSource,
-    DataRange1d,
     FixedTicker,
     HoverTool,
     Legend,
+    Range1d,
     Scatter,
     TapTool,
 )  # fmt: skip
@@ -39,6 +39,7 @@ SPREAD = 0.55  # of the distance between series: over which the blocks of one ar
 CLOSE = 0.045  # of the axis: tick labels that are closer would collide
 MOST_LABELS = 60  # characters of tick labels beside each other, beyond which they are slanted
 COUNTS, LEFT_OUT = 0.55, 0.13  # opacity of a trial in the statistics, and of one that is not
+ROOM = 0.05  # of the vertical axis, beyond all that is shown
 FROM_ZERO = 0.45  # the axis begins at 0 where the least value is below this part of the largest
 INK, QUIET, LINE = "#222222", "#5f6368", "#d0d1cc"
 FRAME = {
@@ -118,64 +119,99 @@ class Axis:
         return places.to_numpy() + self.aside[series]
 
 
-def draw(shown: Shown) -> figure:
+def draw(shown: Shown, before: figure | None = None) -> figure:
     """The figure of a view. Each series has sources `points`, whose selection says which trials were clicked, and
-    `means`, where there are several blocks; a click on the legend hides them."""
-    view, trials, quantity, axis = shown.view, shown.trials, shown.quantity, Axis(shown)
-    summary, points = shown.summary, shown.points
+    `means`, where there are several blocks; a click on the legend hides them.
+
+    The figure `before` is filled anew where it has the same axes and series, so that a click is answered at once.
+    """
+    view, several = shown.view, bool(shown.summary.n.max() > 1)
+    frame = [view.source, view.x, view.series, view.shown, view.log, several]
+    drawn = before if before and before.tags == frame else _framed(shown, several)
+    drawn.tags = frame
+    _fill(drawn, shown, several)
+    return drawn
+
+
+def _framed(shown: Shown, several: bool) -> figure:
+    """Axes, legend and the marks of each series, without their data."""
+    view, trials = shown.view, shown.trials
     drawn = figure(
-        y_range=_y_range(points[view.y], view.log),
+        y_range=Range1d(),
         y_axis_type="log" if view.log else "linear",
         x_axis_label=axis_label(view.x),
-        y_axis_label=quantity.with_unit(quantity.label),
         name="view",
         sizing_mode="stretch_both",
         min_height=340,
         **FRAME,
     )
-    dress(drawn, axis.labels)
-    several = summary.n.max() > 1
-    ranks = points.block.rank(method="dense") - 1
-    aside = SPREAD * axis.apart * (ranks / max(ranks.max(), 1) - 0.5 * several)
-    points = points.assign(
-        series=points[view.series],
-        x=points[view.x],
-        y=points[view.y],
-        aside=aside,
-        alpha=np.where(points.counts, COUNTS if several else 1.0, LEFT_OUT),
-        note=points.reason.where(points.reason == "", "does not count: " + points.reason),
-    )
-    means = summary[summary.n > 1].rename(columns={"mean": "y"})  # one block is its own point
+    dress(drawn, Axis(shown).labels)
     tips: dict[str, list] = {"points": [], "means": []}
     for level, look in zip(view.shown, looks(shown)):
         name, color = trials.called(view.series, level), look.color
         series = {"name": name, "legend_label": name}
         marker = MARKERS.get(look.marker, "circle")
-
-        def source(rows: pd.DataFrame, layer: str) -> ColumnDataSource:
-            rows = rows[rows.series == level]
-            x = axis.at(rows.x, level) + rows.get("aside", 0.0)
-            names = rows.x.map({each: trials.called(view.x, each) for each in rows.x.unique()})
-            return ColumnDataSource(rows.assign(x=x, level=names).to_dict("list"), name=layer)
-
+        points, means = (ColumnDataSource(name=layer) for layer in tips)
         looks_ = {"marker": marker, "fill_color": color, "fill_alpha": "alpha", "line_color": None}
-        dots = drawn.scatter("x", "y", source=source(points, "points"), size=7, **looks_, **series)
+        dots = drawn.scatter("x", "y", source=points, size=7, **looks_, **series)
         dots.nonselection_glyph = None
         dots.selection_glyph = Scatter(marker=marker, size=12, fill_color=color, line_color=INK)
         tips["points"].append(dots)
-        if len(means):
-            mean = source(means, "means")
-            drawn.segment("x", "low", "x", "high", source=mean, color=color, width=2, **series)
+        if several:  # one block is its own point
+            drawn.segment("x", "low", "x", "high", source=means, color=color, width=2, **series)
             looks_ = {"marker": marker, "fill_color": "white", "line_color": color}
-            dots = drawn.scatter("x", "y", source=mean, size=9, line_width=1.8, **looks_, **series)
+            dots = drawn.scatter("x", "y", source=means, size=9, line_width=1.8, **looks_, **series)
             tips["means"].append(dots)
-    click = "block @block, run @order in it<br><i>@note</i><br><small>@trial_id · click for its transcript</small>"
-    interval = f"95 % t interval @low{{%.4g}} to @high{{%.4g}}, n = @n {trials.count(2)[2:]}"
-    _hover(drawn, tips["points"], f"@y{{%.4g}} {quantity.unit}", click, "left")
-    mean = f"{AVERAGES[quantity.kind]} mean @y{{%.4g}} {quantity.unit}"
-    _hover(drawn, tips["means"], mean, interval, "right")
+    formats = dict.fromkeys(("@y", "@low", "@high"), "printf")
+    for marks, side in zip(tips.values(), ("left", "right")):
+        drawn.add_tools(HoverTool(renderers=marks, formatters=formats, attachment=side, limit=1))
     drawn.add_tools(TapTool(renderers=tips["points"]))
     return drawn
+
+
+def _fill(drawn: figure, shown: Shown, several: bool) -> None:
+    """Put a view's data into its figure, and say what they are."""
+    view, trials, quantity, axis = shown.view, shown.trials, shown.quantity, Axis(shown)
+    drawn.yaxis.axis_label = quantity.with_unit(quantity.label)
+    click = "block @block, run @order in it<br><i>@note</i><br><small>@trial_id · click for its transcript</small>"
+    interval = f"95 % t interval @low{{%.4g}} to @high{{%.4g}}, n = @n {trials.count(2)[2:]}"
+    mean = f"{AVERAGES[quantity.kind]} mean @y{{%.4g}} {quantity.unit}"
+    of_points, of_means = (tool for tool in drawn.tools if isinstance(tool, HoverTool))
+    of_points.tooltips = CARD.format(f"@y{{%.4g}} {quantity.unit}", click)
+    of_means.tooltips = CARD.format(mean, interval)
+    points = shown.points
+    ranks = points.block.rank(method="dense") - 1
+    points = pd.DataFrame({
+        "series": points[view.series],
+        "x": points[view.x],
+        "y": points[view.y],
+        "aside": SPREAD * axis.apart * (ranks / max(ranks.max(), 1) - 0.5 * several),
+        "alpha": np.where(points.counts, COUNTS if several else 1.0, LEFT_OUT),
+        "note": points.reason.where(points.reason == "", "does not count: " + points.reason),
+        **points[["trial_id", "block", "order"]],
+    })  # fmt: skip
+    means = shown.summary[shown.summary.n > 1].rename(columns={"mean": "y"})
+    ends = _y_ends(pd.concat([points.y, means.low, means.high]), view.log)
+    drawn.y_range.update(**ends, **{f"reset_{end}": at for end, at in ends.items()})
+    layers = {"points": points, "means": means}
+    levels = {trials.called(view.series, level): level for level in view.shown}
+    for source, name in {(one.data_source, one.name) for one in drawn.renderers}:
+        rows, level = layers[source.name], levels[name]
+        rows = rows[rows.series == level]
+        x = axis.at(rows.x, level) + rows.get("aside", 0.0)
+        called = rows.x.map({each: trials.called(view.x, each) for each in rows.x.unique()})
+        rows = rows.assign(x=x, level=called).drop(columns=["series", "aside"], errors="ignore")
+        _put(source, {column: rows[column].to_numpy() for column in rows})
+
+
+def _put(source: ColumnDataSource, columns: dict[str, np.ndarray]) -> None:
+    """Give a source its columns; where it has as many rows already only those that change travel to the page."""
+    if len(source.data.get("y", ())) != len(columns["y"]) or not source.data:
+        source.data = columns
+        return
+    for name, values in columns.items():
+        if not pd.Series(values).equals(pd.Series(source.data[name])):
+            source.data[name] = values
 
 
 def dress(drawn: figure, ticks: Mapping[float, str]) -> None:
@@ -192,18 +228,16 @@ def dress(drawn: figure, ticks: Mapping[float, str]) -> None:
         axis.update(**AXES)
 
 
-def _hover(drawn: figure, marks: list, value: str, more: str, side: str) -> None:
-    formats = dict.fromkeys(("@y", "@low", "@high"), "printf")
-    card = CARD.format(value, more)
-    drawn.add_tools(
-        HoverTool(renderers=marks, tooltips=card, formatters=formats, attachment=side, limit=1)
-    )
-
-
-def _y_range(values: pd.Series, log: bool) -> DataRange1d:
-    """The vertical range: from 0 on a linear axis, unless that would flatten all that differs."""
-    from_zero = not log and 0 <= values.min() < FROM_ZERO * values.max()
-    return DataRange1d(start=0.0) if from_zero else DataRange1d()
+def _y_ends(values: pd.Series, log: bool) -> dict[str, float]:
+    """The ends of the vertical axis: from 0 where that would not flatten all that differs."""
+    values = values[np.isfinite(values) & ((values > 0) | (not log))]
+    low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
+    if log:
+        room = (high / low) ** ROOM if high > low else 2.0
+        return {"start": low / room, "end": high * room}
+    room = ROOM * (high - low) or abs(high) or 1.0
+    start = 0.0 if 0 <= low < FROM_ZERO * high else low - room
+    return {"start": start, "end": high + room}
 
 
 def save(drawn: figure, file: str) -> None:

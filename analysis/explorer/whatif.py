@@ -26,7 +26,7 @@ from analysis.efficiency import efficiency, rpeak
 from analysis.experiments.payoff import lasting_from
 from analysis.explorer.pieces import asset
 from analysis.explorer.plot import FRAME, MARKERS, QUIET, dress
-from analysis.hpl_predictors import analytic_share
+from analysis.models import hpl
 from analysis.wording import counted, number, percent
 
 CASES = ("hpl_paper-smith", "hpl_beyond-smith")  # of the same node, up to 36 nodes and beyond
@@ -34,6 +34,7 @@ SAME = 1e-12  # a squared distance below which two networks are the same
 SLOW, FAST = "gige", "10gige"  # what the page begins with: the paper's two
 LEAST_SPREAD = 0.1  # of the costs' ratio: an axis that moved with less would show noise
 LARGEST = 36  # nodes, of the paper
+ELEMENT_BYTES = 8  # of HPL's matrices: its model counts elements, a bandwidth bytes
 TICKS = [2, 4, 8, 16, 36, 72, 144, 256]
 
 
@@ -98,18 +99,21 @@ def predicted(basis: Basis, network: Network) -> xr.DataArray:
     simulated = basis.cases.efficiency
     known = [basis.networks[name] for name in simulated.interconnect.values.tolist()]
     bandwidth, latency = np.array([each[:2] for each in (*known, network)]).T
-    columns = {"alpha": latency, "beta": 1 / bandwidth}
-    columns = {name: (("interconnect", "draw"), value[:, None]) for name, value in columns.items()}
-    links, rate = xr.Dataset(columns, {"interconnect": range(len(latency))}), basis.cases.known_rate
-    share = analytic_share(basis.cases, links, rate.expand_dims("draw")).isel(draw=0)
-    model = share * 1e9 * rate / (rate.nodes * basis.peak)
+    alpha, beta = (xr.DataArray(each, dims="interconnect") for each in (latency, 1 / bandwidth))
+    cases = basis.cases
+    x = np.array([cases[name].values for name in ("N", "NB", "P", "Q")], float)
+    messages, elements, flops = (xr.DataArray(count, dims="nodes") for count in hpl.times(x))
+    sending = alpha * messages + ELEMENT_BYTES * beta * elements
+    # On one node the model counts messages, too, and none leaves it.
+    time = sending * (cases.nodes > 1) + cases.nodes * flops / (1e9 * cases.known_rate)
+    model = 1 / time * hpl.operations(cases.N) / (cases.nodes * basis.peak)
     correction = np.log(simulated / model[:-1].assign_coords(interconnect=simulated.interconnect))
     distances = (
         np.log(bandwidth[:-1] / bandwidth[-1]) ** 2 + np.log(latency[:-1] / latency[-1]) ** 2
     )
     weights = xr.DataArray(1 / np.maximum(distances, SAME), dims="interconnect")
     correction = correction.weighted(weights).mean("interconnect")  # of those that were simulated
-    return model[-1].drop_vars("interconnect") * np.exp(correction)
+    return model[-1] * np.exp(correction)
 
 
 @cache

@@ -1,6 +1,6 @@
 """Fit a model to the curve of every block: the block is the unit of repetition."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,22 +8,21 @@ import numpy as np
 from analysis.fitting.adequacy import follows
 from analysis.fitting.fit import fit_rows
 from analysis.models import Model
-from analysis.statistics.intervals import Kind, average, t_interval
+from analysis.statistics.intervals import Kind, average
 from runners.record import FalloffError
 
 
 @dataclass(frozen=True)
 class BlockFit:
-    """A model fitted to every block; arithmetic means and 95 % t intervals over the blocks, NaN from a single one.
-
-    `by_block` has shape (blocks, parameters).
-    """
+    """A model fitted to every block: `by_block` has shape (blocks, parameters)."""
 
     model: Model
     by_block: np.ndarray
-    estimates: Mapping[str, float]
-    intervals: Mapping[str, tuple[float, float]]
-    blocks: int
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks it rests on."""
+        return len(self.by_block)
 
     def band(
         self, x, kind: Kind, of: Callable = lambda x, y: y
@@ -36,7 +35,7 @@ class BlockFit:
         return average(of(x, self.model.function(x, *self.by_block.T[:, :, None])), kind)
 
     def parameter(self, name: str, kind: Kind) -> tuple[float, float, float]:
-        """A parameter's mean of this kind over the blocks, and its 95 % t interval: (mean, low, high)."""
+        """A parameter's mean of this kind over the blocks, and its 95 % t interval, NaN from one block: (mean, low, high)."""
         mean, low, high = average(self.by_block[:, self.model.parameters.index(name)], kind)
         return float(mean), float(low), float(high)
 
@@ -52,15 +51,7 @@ def fit_blocks(model: Model, x, table) -> BlockFit:
         raise FalloffError(
             f"The {model.title} model has nothing to fit: none of {len(table)} blocks is complete."
         )
-    by_block = fit_rows(model, x, whole)
-    mean, low, high = t_interval(by_block)
-    return BlockFit(
-        model=model,
-        by_block=by_block,
-        estimates=dict(zip(model.parameters, mean.tolist())),
-        intervals=dict(zip(model.parameters, zip(low.tolist(), high.tolist()))),
-        blocks=len(whole),
-    )
+    return BlockFit(model, fit_rows(model, x, whole))
 
 
 @dataclass(frozen=True)

@@ -33,27 +33,20 @@ def _rank(compared: dict) -> tuple:
 
 def _compared(model: Model, x: np.ndarray, table: np.ndarray) -> dict:
     known = np.isfinite(table)
-    row = {
-        "model": model.name,
-        "refused": "",
-        "pooled": None,
-        "intervals_95": {},
-        "interval_kind": "",
-        "held_out": None,
-        "held_out_refused": "",
-    }
+    pooled, refused, intervals, held_out = None, "", ({}, ""), (None, "")
     try:
-        pooled = fit(model, np.tile(x, len(table))[..., known.ravel()], table[known])
+        fitted = fit(model, np.tile(x, len(table))[..., known.ravel()], table[known])
     except FalloffError as refusal:
-        return row | {"refused": str(refusal)}
-    intervals, kind = _intervals(pooled, x, table)
-    predicted, reason = _held_out(model, x, table)
-    return row | {
-        "pooled": pooled.as_json(),
-        "intervals_95": intervals,
-        "interval_kind": kind,
-        "held_out": predicted,
-        "held_out_refused": reason,
+        refused = str(refusal)
+    else:
+        pooled, intervals = fitted.as_json(), _intervals(fitted, x, table)
+        held_out = _held_out(model, x, table)
+    return {
+        "model": model.name,
+        "refused": refused,
+        "pooled": pooled,
+        **dict(zip(("intervals_95", "interval_kind"), intervals)),
+        **dict(zip(("held_out", "held_out_refused"), held_out)),
     }
 
 
@@ -70,8 +63,8 @@ def _intervals(pooled: Fit, x: np.ndarray, table: np.ndarray) -> tuple[dict, str
     if blocks.blocks < 2:
         return {}, "none: a single block"
     intervals = {
-        name: np.clip(ends, *pooled.model.bounds[name]).tolist()
-        for name, ends in blocks.intervals.items()
+        name: np.clip(blocks.parameter(name, "cost")[1:], *bounds).tolist()
+        for name, bounds in pooled.model.bounds.items()
     }
     for name, (low, high) in intervals.items():
         estimate = pooled.estimates[name]

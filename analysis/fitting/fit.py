@@ -14,7 +14,6 @@ from runners.record import FalloffError
 
 EXACT = 1e-9  # residuals below this part of the largest |y| are rounding, not noise
 SAME = 1e-9  # sums of squares that differ by less than this part are the same
-LARGEST = 1e150  # |y|, whose squares are added
 TOLERANCE = 1e-15  # of the solver: it stops when rounding stops it
 STEP = np.cbrt(np.finfo(float).eps)  # of a central difference: its two errors are of the same size
 LEAST_EFFECT = 1e-3  # a parameter is varied at least as if it made up this part of the curve
@@ -110,10 +109,6 @@ def _require_points(model, x, y, distinct):
         missing = np.sum(~finite)
         raise FalloffError(
             f"{missing} of {len(y)} points are not finite numbers; leave them out before the fit."
-        )
-    if np.max(np.abs(y), initial=0.0) > LARGEST:
-        raise FalloffError(
-            "The squares of y are beyond floating-point numbers; give y in a larger unit."
         )
     needed = len(model.parameters)
     if distinct < needed:

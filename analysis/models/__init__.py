@@ -20,13 +20,17 @@ class Model:
     (fits, 1) give curves of shape (fits, points).
     """
 
-    name: str
     title: str
     equation: str
     source: str
     function: Callable[..., np.ndarray]
     bounds: Mapping[str, tuple[float, float]]
     guess: Callable[[np.ndarray, np.ndarray], Mapping[str, float]]
+
+    @property
+    def name(self) -> str:
+        """The name of the curve's function, and of the model's file."""
+        return self.function.__name__
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -21,7 +21,6 @@ def guess(n, rate):
 
 
 MODEL = Model(
-    name="amdahl",
     title="Amdahl's law",
     equation=r"X(n) = \frac{\gamma n}{1 + \sigma (n - 1)}",
     source="G. M. Amdahl, Validity of the single processor approach to achieving large scale computing "

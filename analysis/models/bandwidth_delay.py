@@ -48,7 +48,6 @@ def slopes_at(window, goodput, knees):
 
 
 MODEL = Model(
-    name="bandwidth_delay",
     title="bandwidth-delay",
     equation=r"y(w) = \min\left(y_{\max}, \frac{8 w}{\mathrm{RTT}}\right)",
     source="V. Jacobson, R. Braden, D. Borman, TCP Extensions for High Performance, RFC 1323 (1992), section "

@@ -16,7 +16,6 @@ def guess(x, y):
 
 
 MODEL = Model(
-    name="constant",
     title="constant",
     equation=r"y = c",
     source="the null model: no dependence on x",

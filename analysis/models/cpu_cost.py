@@ -22,7 +22,6 @@ def guess(payload, cost):
 
 
 MODEL = Model(
-    name="cpu_cost",
     title="CPU cost",
     equation=r"y(p) = c_{\mathrm{byte}} + \frac{c_{\mathrm{packet}}}{p}",
     source="J. Chase, A. Gallatin, K. Yocum, End system optimizations for high-speed TCP, IEEE "

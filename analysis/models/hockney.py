@@ -17,7 +17,6 @@ def guess(size, time):
 
 
 MODEL = Model(
-    name="hockney",
     title="latency-bandwidth",
     equation=r"t(s) = \alpha + \beta s",
     source="R. W. Hockney, The communication challenge for MPP: Intel Paragon and Meiko CS-2, Parallel "

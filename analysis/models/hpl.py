@@ -3,6 +3,7 @@
 import numpy as np
 
 from analysis.models import Model, _linear
+from runners.hpl import operations
 from runners.record import FalloffError
 
 
@@ -16,11 +17,6 @@ def hpl(x, alpha, beta, gamma):
     """
     messages, elements, flops = times(x)
     return operations(x[0]) / (alpha * messages + beta * elements + gamma * flops)
-
-
-def operations(order):
-    """Floating-point operations that HPL counts for order N: 2/3 N^3 + 3/2 N^2 (HPL_pdtest.c)."""
-    return 2 / 3 * order**3 + 3 / 2 * order**2
 
 
 def times(x):
@@ -43,7 +39,6 @@ def guess(x, rate):
 
 
 MODEL = Model(
-    name="hpl",
     title="HPL's analytic",
     equation=r"R = \frac{\frac{2}{3} N^3 + \frac{3}{2} N^2}{\frac{2 \gamma N^3}{3 P Q} "
     r"+ \frac{\beta N^2 (3 P + Q)}{2 P Q} + \frac{\alpha N ((NB + 1) \log_2 P + P)}{NB}}",

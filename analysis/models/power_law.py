@@ -24,7 +24,6 @@ def guess(x, y):
 
 
 MODEL = Model(
-    name="power_law",
     title="power law",
     equation=r"y = a \, x^{b}",
     source="empirical; on rates over node counts b = 1 is linear scaling",

@@ -54,7 +54,6 @@ def lines(n, y, grid):
 
 
 MODEL = Model(
-    name="segmented",
     title="segmented",
     equation=r"y(n) = c - s \, \max(0, \log_2(n / n_0))",
     source="D. J. Hudson, Fitting segmented curves whose join points have to be estimated, J. Am. Stat. "

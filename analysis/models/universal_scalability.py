@@ -22,7 +22,6 @@ def guess(n, rate):
 
 
 MODEL = Model(
-    name="universal_scalability",
     title="universal scalability law",
     equation=r"X(n) = \frac{\gamma n}{1 + \sigma (n - 1) + \kappa n (n - 1)}",
     source="N. J. Gunther, Guerrilla Capacity Planning, Springer 2007; gamma is the rate of one node",

@@ -25,7 +25,7 @@ from analysis.statistics.judgement import (
     answers,
     half_width,
 )
-from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, reproduction
+from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, of_blocks, reproduction
 
 FOLDER = paths.DATA / "calibration"
 AT_MOST = 0.05  # the goal for each wrong claim
@@ -182,7 +182,10 @@ def simulate_reproduction(settings: Mapping) -> pd.DataFrame:
         sd = 2 * run_sd  # D holds four runs
         reference = random.normal(0, sd, (sizes["campaigns"], sizes["reference_blocks"]))
         today = random.normal(difference, factor * sd, (sizes["campaigns"], sizes["today_blocks"]))
-        kinds = [reproduction("", *both, settings["margin"]).kind for both in zip(reference, today)]
+        kinds = [
+            reproduction(of_blocks(then), of_blocks(now), settings["margin"]).kind
+            for then, now in zip(reference, today)
+        ]
         rows.append(
             {
                 "run_sd": run_sd,

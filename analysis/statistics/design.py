@@ -7,7 +7,8 @@ from typing import Any
 import xarray as xr
 
 from analysis import attributes
-from analysis.statistics.judgement import LEVEL
+
+LEVEL = 0.05  # one-sided, of a single look: a 90 % interval belongs to it
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
+from analysis.statistics.design import LEVEL, Design
 from analysis.statistics.intervals import Kind, average
 from runners.record import FalloffError
 
-LEVEL = 0.05  # one-sided, of a single look: a 90 % interval belongs to it
 FALLS_OFF, SIZE_OPEN, FLAT, RISES = "falls off", "falls, size open", "flat", "rises"
 UNDECIDED = "undecided"
 REFUSED = "refused"  # no judgement: the negative control failed
@@ -112,7 +111,6 @@ class Outcome:
 
     alone: tuple[Judgement, ...]
     judgements: tuple[Judgement, ...]
-    controls: tuple[Control | None, ...]
     judged: np.ndarray
     is_over: bool
 
@@ -220,6 +218,15 @@ def kind_of(interval_90: Interval, interval_95: Interval, at_least: float, at_mo
     return CONTRADICTED if outside else UNDECIDED
 
 
+def holm(p: np.ndarray) -> np.ndarray:
+    """Holm's corrected p over the last axis; as statsmodels' multipletests, which takes a family at a time and minutes for
+    the many of `calibration`. S. Holm, Scand. J. Statist. 6, 1979, 65-70."""
+    order = np.argsort(p, axis=-1)
+    scaled = np.take_along_axis(p, order, axis=-1) * np.arange(p.shape[-1], 0, -1)
+    corrected = np.minimum(np.maximum.accumulate(scaled, axis=-1), 1)
+    return np.take_along_axis(corrected, np.argsort(order, axis=-1), axis=-1)
+
+
 def within_campaign(
     judgements: Sequence[Judgement], one_sided: float = LEVEL
 ) -> tuple[Judgement, ...]:
@@ -227,78 +234,65 @@ def within_campaign(
 
     Holm's procedure runs over those with a p. An answer that does not hold at this level becomes `undecided`.
     """
-    tested = [number for number, one in enumerate(judgements) if one.p is not None]
-    if not tested:
-        return tuple(judgements)
     corrected = list(judgements)
-    all_p = multipletests([judgements[number].p for number in tested], method="holm")[1]
-    for number, p_holm in zip(tested, all_p):
-        alone = judgements[number].answer
-        if alone != UNDECIDED and p_holm > one_sided:
-            reason = f"Alone the answer is {alone!r}, not among the {len(tested)} statements of its campaign (Holm)."
-            corrected[number] = replace(judgements[number], answer=UNDECIDED, reason=reason)
+    tested = [(number, one) for number, one in enumerate(judgements) if one.p is not None]
+    for (number, one), p_holm in zip(tested, holm(np.array([one.p for _, one in tested]))):
+        if one.answer != UNDECIDED and p_holm > one_sided:
+            reason = f"Alone the answer is {one.answer!r}, not among the {len(tested)} statements of its campaign (Holm)."
+            corrected[number] = replace(one, answer=UNDECIDED, reason=reason)
     return tuple(corrected)
 
 
-def last_look(valid: int, looks: Sequence[int]) -> int:
-    """How many blocks are judged when so many are valid: 0 before the first look; all where no look was planned."""
-    return max((look for look in looks if look <= valid), default=0) if looks else valid
-
-
 def in_sequence(
-    differences: np.ndarray,
-    expected: Sequence[str],
-    controls: Sequence[np.ndarray | None],
-    margin: float,
-    evidence: str,
-    looks: Sequence[int] = (),
-    one_sided: float = LEVEL,
+    differences: np.ndarray, controls: np.ndarray | None, design: Design, evidence: str
 ) -> Outcome:
-    """Judge D, shape (statements, blocks), in order; `expected` holds each one's answer ("": any decision will do).
+    """Judge D of the design's primary statements, shape (statements, blocks), in their order.
 
-    `controls` holds for each statement the log-ratios where no network is used, shape (blocks,), or None. The first
-    valid blocks are judged, as many as the last look that was reached says.
+    `controls`, of the same shape, are the log-ratios where no network is used; None: there are none. The first valid
+    blocks are judged, as many as the last look that was reached says.
     """
-    differences = np.asarray(differences, float).reshape(len(expected), -1)
+    looks, margin, level = design.looks, design.margin, design.one_sided
+    assert margin is not None  # as of every design with a primary statement
+    differences = np.asarray(differences, float).reshape(len(design.primary), -1)
     whole = np.isfinite(differences).all(axis=0)
     valid = int(whole.sum())
     # Without planned looks a statement keeps the blocks that another one lacks.
     judged = np.ones(len(whole), bool)
     if looks:
-        judged = whole & (np.cumsum(whole) <= last_look(valid, looks))
-    alone = tuple(judge(d[judged], margin, evidence, one_sided) for d in differences)
-    gates = tuple(
-        None if c is None else judge_control(np.asarray(c)[judged], margin, one_sided)
-        for c in controls
-    )
+        last = max((look for look in looks if look <= valid), default=0)
+        judged = whole & (np.cumsum(whole) <= last)
+    alone = tuple(judge(d[judged], margin, evidence, level) for d in differences)
+    gates = [
+        judge_control(each[judged], margin, level)
+        for each in ([] if controls is None else controls)
+    ]
     if looks and valid < looks[0]:
         reason = f"It is judged after {looks[0]} valid blocks; there are {valid}."
         alone = tuple(replace(one, answer=UNDECIDED, reason=reason, blocks=valid) for one in alone)
-    failed = next((gate for gate in gates if gate and gate.kind == "violated"), None)
+    failed = next((gate.ratio for gate in gates if gate.kind == "violated"), None)
     ends = failed is None and all(one.decided for one in alone)
     return Outcome(
         alone=alone,
-        judgements=_refused(alone, failed) if failed else _counted(alone, expected),
-        controls=gates,
+        judgements=_counted(alone, design) if failed is None else _refused(alone, failed),
         judged=judged,
         is_over=bool(looks) and valid >= looks[0] and (valid >= looks[-1] or ends),
     )
 
 
-def _refused(alone: Sequence[Judgement], failed: Control) -> tuple[Judgement, ...]:
-    assert failed.ratio is not None  # it is violated, so it has blocks
-    off = 100 * abs(failed.ratio - 1)
+def _refused(alone: Sequence[Judgement], ratio: float) -> tuple[Judgement, ...]:
+    off = 100 * abs(ratio - 1)
     reason = f"refused: the negative control failed: the rates differ by {off:.1f} % where no network is used."
     return tuple(replace(one, answer=REFUSED, reason=reason) for one in alone)
 
 
-def _counted(alone: Sequence[Judgement], expected: Sequence[str]) -> tuple[Judgement, ...]:
+def _counted(alone: Sequence[Judgement], design: Design) -> tuple[Judgement, ...]:
     counted, goes_on = [], True
-    for one, wanted in zip(alone, expected):
+    for one, statement in zip(alone, design.primary):
         if not goes_on:
             reason = "It does not count: the statement before it was not decided as expected."
             one = replace(one, answer=UNDECIDED, reason=reason)
         counted.append(one)
+        wanted = statement.expected
         goes_on = goes_on and (one.answer == wanted if wanted else one.decided)
     return tuple(counted)
 

@@ -10,40 +10,24 @@ FEWEST = 10  # values that can show that something is reproducible
 
 
 @dataclass(frozen=True)
-class Repeats:
-    """A whole sample and its statistics, in the unit of the values; `variation` is without unit.
+class Reproducibility:
+    """The `kind` (`reproducible`, `not reproducible`, `undecided`) of a sample, and what it rests on.
 
-    `values` are sorted, `missing` counts those that were NaN. `variation` is the coefficient of variation, the standard
-    deviation over the mean. The maximum of a sample grows with its size, so that it
-    stands beside the median and is never compared on its own. Unknown is NaN:
-    everything of no value, and the variation of one value or about a mean of 0.
+    `values` are those known, sorted, and `missing` counts the others. `variation` is the coefficient of variation, the
+    standard deviation over the mean, NaN of one value or about a mean of 0. `interval` is its 95 % interval, an end of it
+    infinite where the sample allows any variation, NaN where the variation is.
     """
 
+    kind: str
     values: tuple[float, ...]
     missing: int
-    median: float
     variation: float
-    minimum: float
-    maximum: float
+    interval: tuple[float, float]
 
     @property
     def n(self) -> int:
         """How many values are known."""
         return len(self.values)
-
-
-@dataclass(frozen=True)
-class Reproducibility:
-    """The `kind` (`reproducible`, `not reproducible`, `undecided`) at a `margin`, and what it rests on.
-
-    `interval` is the 95 % interval of the coefficient of variation, an end of it infinite where the sample
-    allows any variation, NaN from fewer than two values.
-    """
-
-    kind: str
-    margin: float
-    sample: Repeats
-    interval: tuple[float, float]
 
 
 def judge_repeats(values, margin: float) -> Reproducibility:
@@ -54,20 +38,16 @@ def judge_repeats(values, margin: float) -> Reproducibility:
     """
     values = np.asarray(values, float)
     known = np.sort(values[np.isfinite(values)])
-    n, (minimum, maximum, median, variation) = len(known), (math.nan,) * 4
-    if n:
-        minimum, maximum = float(known[0]), float(known[-1])
-        median, mean = float(np.median(known)), float(known.mean())
-        if n > 1 and mean:
-            variation = float(known.std(ddof=1)) / abs(mean)
+    n, variation = len(known), math.nan
+    if n > 1 and known.mean():
+        variation = float(known.std(ddof=1) / abs(known.mean()))
     low, high = variation_interval(variation, n)
     kind = "undecided"
     if low > margin:
         kind = "not reproducible"
     elif high < margin and n >= FEWEST:
         kind = "reproducible"
-    sample = Repeats(tuple(known.tolist()), len(values) - n, median, variation, minimum, maximum)
-    return Reproducibility(kind, margin, sample, (low, high))
+    return Reproducibility(kind, tuple(known.tolist()), len(values) - n, variation, (low, high))
 
 
 def variation_interval(variation: float, n: int, confidence: float = 0.95) -> tuple[float, float]:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from analysis.statistics.judgement import (
     ABOVE,
@@ -27,12 +26,13 @@ from analysis.statistics.judgement import (
     SIZE_OPEN,
     UNDECIDED,
     Interval,
+    holm,
     log_margin,
     place,
 )
 
 REPRODUCED, NOT_REPRODUCED, TOO_SHORT = "reproduced", "not reproduced", "too short to tell"
-CONFIDENCE = 1 - 2 * LEVEL
+CONFIDENCE = 1 - 2 * LEVEL  # of the interval of a ratio
 _EXCLUDE = [{FLAT, FALLS_OFF}, {FLAT, RISES}, {FALLS_OFF, RISES}, {SIZE_OPEN, RISES}]
 _FALLS = {FLAT, FALLS_OFF, RISES, SIZE_OPEN}
 # Answers of other statements that decide nothing.
@@ -41,61 +41,41 @@ _OPEN = {"", UNDECIDED, REFUSED, "open"}
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Whether `what` was `reproduced`: the `kind` and the `reason`, one sentence.
+    """Whether something was `reproduced`: the `kind` and the `reason`, one sentence.
 
     `today` and `reference` are ratios (geometric means; of a fall 1 - fall), `interval` is that of their ratio, of
-    this `confidence`; what cannot be known is None. `blocks` counts today's, `answers` are the reference's and today's,
-    empty where nothing is judged. `p` is one-sided: of a difference that is no larger than the margin, or, where the
-    answers exclude each other, of none at all; None where nothing scatters.
+    CONFIDENCE; what cannot be known is None. `blocks` counts today's, `answers` are the reference's and today's, empty
+    where nothing is judged. `p` is one-sided: of a difference that is no larger than the margin, or, where the answers
+    exclude each other, of none at all; None where nothing scatters.
     """
 
-    what: str
     kind: str
+    reason: str
     today: float | None
     reference: float | None
     interval: Interval | None
-    confidence: float
     blocks: int
-    margin: float
-    reason: str
     answers: tuple[str, str] = ("", "")
     p: float | None = None
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A published estimate on the log scale (NaN: there is none) with its standard error `se`, 0 where nothing scatters and
-    None where it is not known, from `n` repeats."""
+    """An estimate on the log scale (NaN: there is none) with its standard error `se`, 0 where nothing scatters and None
+    where it is not known, from `n` repeats."""
 
     log: float
     se: float | None
     n: int
 
 
-def reproduction(
-    what: str,
-    reference,
-    today,
-    margin: float,
-    answers: tuple[str, str] = ("", ""),
-    exact: bool = False,
-) -> Reproduction:
-    """Compare today's blocks with the reference's, log values of shape (blocks,); NaN is left out.
-
-    `answers` are those that were given on each, `exact` says that neither scatters, as in a simulation.
-    """
-    published = _of_blocks(np.asarray(reference, float), exact)
-    now = _of_blocks(np.asarray(today, float), exact)
-    return of_estimates(what, published, now, margin, answers)
-
-
-def _of_blocks(values: np.ndarray, exact: bool) -> Estimate:
+def of_blocks(values, exact: bool = False) -> Estimate:
+    """The estimate from log values of shape (blocks,), NaN being left out; `exact` ones do not scatter, as in a simulation."""
+    values = np.asarray(values, float)
     values = values[np.isfinite(values)]
     n = len(values)
-    if not n:
-        return Estimate(math.nan, None, 0)
     scatter = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else None
-    return Estimate(float(values.mean()), 0.0 if exact else scatter, n)
+    return Estimate(float(values.mean()) if n else math.nan, 0.0 if exact and n else scatter, n)
 
 
 def prediction_interval(log_values, k: int) -> Interval:
@@ -109,40 +89,28 @@ def prediction_interval(log_values, k: int) -> Interval:
     return float(values.mean() - half), float(values.mean() + half)
 
 
-def of_estimates(
-    what: str,
-    reference: Estimate,
-    today: Estimate,
-    margin: float,
-    answers: tuple[str, str] = ("", ""),
+def reproduction(
+    reference: Estimate, today: Estimate, margin: float, answers: tuple[str, str] = ("", "")
 ) -> Reproduction:
-    """The same comparison where only estimates are known: Welch's interval from the two standard errors.
+    """Compare today's estimate with the reference's; `answers` are those that were given on each.
 
-    Where today's is not known, as of a single repeat, its repeats are taken to scatter as the reference's do.
+    Where today's standard error is not known, as of a single block, its blocks are taken to scatter as the reference's do.
     """
     difference = today.log - reference.log
     error, freedom = _error(reference, today)
-    interval = p = None
+    interval = ends = p = None
     if error is not None:
         half = float(stats.t.ppf(1 - LEVEL, freedom)) * error
-        interval = (difference - half, difference + half)
+        interval = difference - half, difference + half
+        ends = math.exp(interval[0]), math.exp(interval[1])
     if error:
         limit = 0.0 if are_excluding(answers) else log_margin(margin)
         p = float(stats.t.sf((abs(difference) - limit) / error, freedom))
     kind, reason = _kind(interval, answers, margin)
-    return Reproduction(
-        what=what,
-        kind=kind,
-        today=None if math.isnan(today.log) else math.exp(today.log),
-        reference=None if math.isnan(reference.log) else math.exp(reference.log),
-        interval=None if interval is None else (math.exp(interval[0]), math.exp(interval[1])),
-        confidence=CONFIDENCE,
-        blocks=today.n,
-        margin=margin,
-        reason=reason,
-        answers=answers,
-        p=p,
+    ratio, other = (
+        None if math.isnan(one.log) else math.exp(one.log) for one in (today, reference)
     )
+    return Reproduction(kind, reason, ratio, other, ends, today.n, answers, p)
 
 
 def _error(reference: Estimate, today: Estimate) -> tuple[float | None, float]:
@@ -159,18 +127,15 @@ def _error(reference: Estimate, today: Estimate) -> tuple[float | None, float]:
     return math.sqrt(squares.sum()), float(squares.sum() ** 2 / each.sum())
 
 
-def corrected(found: Sequence[Reproduction]) -> list[Reproduction]:
+def corrected(found: Sequence[Reproduction | None]) -> list[Reproduction | None]:
     """The same, where all are told together: one that is not reproduced by itself, but not at the level by Holm's
-    correction over all that have a p, is too short to tell."""
-    judged = [number for number, one in enumerate(found) if one.p is not None]
+    correction over all that have a p, is too short to tell. None stays None."""
     told = list(found)
-    if not any(one.kind == NOT_REPRODUCED for one in found if one.p is not None):
-        return told
+    judged = [(number, one) for number, one in enumerate(found) if one and one.p is not None]
     reason = f"It differs by itself, but not beyond chance among {len(judged)} findings (Holm)."
-    adjusted = multipletests([found[number].p for number in judged], method="holm")[1]
-    for number, p in zip(judged, adjusted):
-        if found[number].kind == NOT_REPRODUCED and p >= LEVEL:
-            told[number] = replace(found[number], kind=TOO_SHORT, reason=reason)
+    for (number, one), p in zip(judged, holm(np.array([one.p for _, one in judged]))):
+        if one.kind == NOT_REPRODUCED and p >= LEVEL:
+            told[number] = replace(one, kind=TOO_SHORT, reason=reason)
     return told
 
 

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
@@ -31,6 +31,7 @@ State = Mapping[str, Any]
 
 _FOLDER, _STATE = (tools.PROBES / f"node_{name}.py" for name in ("folder", "state"))
 _GUARD = tools.PROBES / "guard.py"
+_SILENCE = f"{remote.SILENCE_S:g}"  # after so many seconds without a word they end
 _LAUNCHED_BY = {"ssh": "ssh", "slurm": "srun"}
 # Prefixes of the user's variables that change what programs send by.
 _MPI_VARIABLES = ("OMPI_", "PRTE_", "PMIX_", "UCX_", "OMP_")
@@ -54,28 +55,30 @@ _LARGEST_SHARE_ELSEWHERE = 0.05
 def unavailable(description: Mapping[str, Any]) -> List[str]:
     """Each reason why the cluster cannot be used from here, in a line with the remedy; no node is asked."""
     try:
-        cluster = remote.cluster(description)
-        find_mpirun(cluster, description.get("tools", {}))
+        remote.require_hosts(description)
+        find_mpirun(description)
     except FalloffError as error:
         return [str(error)]
-    program = _LAUNCHED_BY[cluster.launcher]
+    program = _LAUNCHED_BY[description["launcher"]]
     if shutil.which(program):
         return []
     return [f"{program} is not here: run this where users of the cluster log in"]
 
 
-def find_mpirun(cluster: remote.Cluster, configured: Mapping[str, str]) -> str:
+def find_mpirun(description: Mapping[str, Any]) -> str:
     """The path of mpirun on this machine, that of the cluster's modules unless one is configured.
 
     Raises FalloffError with the remedy when there is none.
     """
-    if "mpirun" in configured or not cluster.modules:
+    configured, modules = description.get("tools", {}), description.get("modules")
+    if "mpirun" in configured or not modules:
         return tools.find("mpirun", configured)
-    search = remote.with_modules(cluster.modules, ["bash", "-c", "type -P mpirun"])
+    search = remote.with_modules(description, ["bash", "-c", "type -P mpirun"])
     paths = subprocess.run(search, capture_output=True, text=True).stdout.split()
     if not paths:
-        modules = ", ".join(cluster.modules)
-        raise FalloffError(f"the modules {modules} bring no mpirun here: correct `modules`")
+        raise FalloffError(
+            f"the modules {', '.join(modules)} bring no mpirun here: correct `modules`"
+        )
     return paths[-1]
 
 
@@ -92,12 +95,11 @@ def open_testbed(
     reasons = unavailable(description)
     if reasons:
         raise FalloffError(f"{title} cannot be used from here: {'; '.join(reasons)}")
-    cluster = remote.cluster(description)
-    mpirun = find_mpirun(cluster, description.get("tools", {}))
+    mpirun = find_mpirun(description)
     networks = {name: description["networks"][name] for name in interconnects}
     folder = f"{description.get('scratch', '/tmp')}/falloff-{secrets.token_hex(8)}"
-    with lease.sigterm_exits(), remote.held(cluster, _FOLDER, [folder]) as answers:
-        testbed = OnCluster(cluster, description, networks, folder, mpirun)
+    with lease.sigterm_exits(), remote.held(description, _FOLDER, [_SILENCE, folder]) as answers:
+        testbed = OnCluster(description, networks, folder, mpirun)
         testbed.lose(answers)
         if not testbed.alive:
             raise FalloffError(f"{title}: no host answers; {testbed.losses()}")
@@ -121,7 +123,6 @@ class OnCluster:
     and its part of a trial are gone; `places` are by host and network.
     """
 
-    cluster: remote.Cluster
     description: Mapping[str, Any]
     networks: Mapping[str, Mapping[str, Any]]
     folder: str
@@ -141,7 +142,7 @@ class OnCluster:
     @property
     def alive(self) -> List[str]:
         """The hosts that are not lost, node 1 first."""
-        return [host for host in self.cluster.hosts if host not in self.lost]
+        return [host for host in self.description["hosts"] if host not in self.lost]
 
     def losses(self) -> str:
         """Who is lost and why, in words."""
@@ -180,9 +181,8 @@ class OnCluster:
     ) -> Dict[str, State]:
         """The states of those of the hosts that answer and still have our folder, into which `files` are put by name;
         `candidates` are for tools. The other hosts are lost from now on."""
-        asked = replace(self.cluster, hosts=tuple(hosts))
         words = [json.dumps(candidates), self.folder, json.dumps(files)]
-        answers = remote.ask(asked, _STATE, words)
+        answers = remote.ask({**self.description, "hosts": hosts}, _STATE, words)
         self.lose(answers)
         return {host: answer for host, answer in answers.items() if "error" not in answer}
 
@@ -192,7 +192,7 @@ class OnCluster:
         Raises FalloffError with the remedy when it is not on all of them, at the same path: mpirun takes but one.
         """
         if (tools.PROBES / f"{tool}.py").exists():
-            return [self.cluster.python, f"{self.folder}/{tool}.py"]
+            return [remote.python(self.description), f"{self.folder}/{tool}.py"]
         if tool not in self._paths:
             self._paths[tool] = self._path(tool)
         return [self._paths[tool]]
@@ -222,7 +222,7 @@ class OnCluster:
         before = self._first_to_answer(needed, files)
         hosts = list(before)
         if len(hosts) < needed:
-            left = f"{len(hosts)} of {len(self.cluster.hosts)} are left: {self.losses()}"
+            left = f"{len(hosts)} of {len(self.description['hosts'])} are left: {self.losses()}"
             reason = f"{needed} nodes are needed, {left}"
             return Transcript(trial, self.name, self.evidence, (), {}, {}, unavailable=reason)
         try:
@@ -243,7 +243,7 @@ class OnCluster:
             effective.update({key: agreed(settings, key) for key in settings[hosts[0]]})
             unknown = dict.fromkeys(("sent", "received"), math.nan)
             for way in unknown:
-                known = (bytes_of.get(host, unknown)[way] for host in self.cluster.hosts)
+                known = (bytes_of.get(host, unknown)[way] for host in self.description["hosts"])
                 counters[f"bytes_{way}"] = list(known)
             used_network = used(network, list(bytes_of.values())) if needed > 1 else None
             if used_network:
@@ -259,14 +259,18 @@ class OnCluster:
         """A command's whole line on this machine: mpirun under a guard, or the program's own guard on its host."""
         program = self.words(command.argv[0])
         program += command.arguments(lambda node: self.places[hosts[node - 1]][network].address)
-        silence = f"{remote.SILENCE_S:g}"
         if command.ranks:
             words = [*self._mpirun(command, hosts, self.networks[network]), *program]
-            launched = remote.with_modules(self.cluster.modules, words)
-            return [sys.executable, str(_GUARD), silence, ".", "0", *launched]
-        guard = [self.cluster.python, f"{self.folder}/{_GUARD.name}", silence, self.folder]
+            launched = remote.with_modules(self.description, words)
+            return [sys.executable, str(_GUARD), _SILENCE, ".", "0", *launched]
+        guard = [
+            remote.python(self.description),
+            f"{self.folder}/{_GUARD.name}",
+            _SILENCE,
+            self.folder,
+        ]
         words = [*guard, str(command.listens), *program]
-        return remote.argv(self.cluster, hosts[command.node - 1], words)
+        return remote.argv(self.description, hosts[command.node - 1], words)
 
     def provenance(self) -> Dict[str, Any]:
         """Every node with its state, who is lost, mpirun's version, and what of the environment sways MPI."""
@@ -281,7 +285,7 @@ class OnCluster:
             "lost": dict(self.lost),
             "nodes": {
                 host: {
-                    "node": self.cluster.hosts.index(host) + 1,
+                    "node": self.description["hosts"].index(host) + 1,
                     "networks": {name: vars(place) for name, place in self.places[host].items()},
                     **state,
                 }
@@ -330,11 +334,11 @@ class OnCluster:
         variables = {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
         variables.update(network.get("environment", {}))
         exported = [f"{name}={value}" for name, value in variables.items()]
-        exported += ["PATH", "LD_LIBRARY_PATH"] if self.cluster.modules else []
+        exported += ["PATH", "LD_LIBRARY_PATH"] if self.description.get("modules") else []
         parameters = dict(_KEEPALIVE)
-        if self.cluster.launcher != "slurm":  # in an allocation mpirun asks Slurm by itself
+        if self.description["launcher"] != "slurm":  # in an allocation mpirun asks Slurm by itself
             # From here to every host, never from host to host, where nobody's keys need to be.
-            agent = " ".join(remote.ssh(self.cluster))
+            agent = " ".join(remote.ssh(self.description))
             parameters.update(plm="rsh", plm_rsh_agent=agent, plm_rsh_no_tree_spawn="1")
         if "mpi" not in network:  # TCP there, whatever faster transport Open MPI would find
             where = network.get("subnet", network.get("interface"))

@@ -11,9 +11,8 @@ import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
+from typing import IO, Any, Dict, Iterator, List, Mapping, Sequence, Set
 
 from runners.record import FalloffError
 
@@ -37,117 +36,95 @@ _WITH_MODULES = 'n=$1; shift; module load "${@:1:n}" >&2 || exit 1; shift "$n"; 
 _BOOTSTRAP = "import sys; exec(compile(sys.stdin.buffer.read({size}), {name!r}, 'exec'))"
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """How programs get to the hosts: `launcher` is `ssh` or `slurm`.
-
-    `python` is the interpreter there, `modules` are loaded first, `ssh_config` is a file for ssh or empty.
-    """
-
-    launcher: str
-    hosts: Tuple[str, ...]
-    python: str = "python3"
-    modules: Tuple[str, ...] = ()
-    ssh_config: str = ""
+# Of a cluster, complete and with its hosts.
+Description = Mapping[str, Any]
+# What a script prints, or {"error": why it does not}.
+Answer = Dict[str, Any]
 
 
-def cluster(description: Mapping[str, Any]) -> Cluster:
-    """The cluster of a complete description; under Slurm, what runs in the allocation adds its hosts.
-
-    Raises FalloffError when there are no hosts.
-    """
+def require_hosts(description: Description) -> None:
+    """Raise FalloffError when there are no hosts; under Slurm, what runs in the allocation adds them."""
     if not description.get("hosts"):
         raise FalloffError(
             f"testbed {description['name']} has hosts only inside an allocation of Slurm: run with --submit"
         )
-    config = description.get("ssh", {}).get("config", "")
-    return Cluster(
-        launcher=description["launcher"],
-        hosts=tuple(description["hosts"]),
-        python=description.get("python", "python3"),
-        modules=tuple(description.get("modules", ())),
-        ssh_config=os.path.expanduser(config),
-    )
 
 
-def ssh(cluster: Cluster) -> List[str]:
+def ssh(description: Description) -> List[str]:
     """ssh with our options; known hosts are respected."""
-    config = ["-F", cluster.ssh_config] if cluster.ssh_config else []
+    file = description.get("ssh", {}).get("config")
+    config = ["-F", os.path.expanduser(file)] if file else []
     return ["ssh", *config, *(word for option in _SSH_OPTIONS for word in ("-o", option))]
 
 
-def argv(cluster: Cluster, host: str, words: Sequence[str]) -> List[str]:
+def python(description: Description) -> str:
+    """The interpreter on the hosts."""
+    return description.get("python", "python3")
+
+
+def argv(description: Description, host: str, words: Sequence[str]) -> List[str]:
     """The command line, for this machine, of a program on a host, with the cluster's modules loaded there."""
-    program = with_modules(cluster.modules, words)
-    if cluster.launcher == "slurm":
+    program = with_modules(description, words)
+    if description["launcher"] == "slurm":
         # Beside other steps of the job, whose cores and memory it shares: a server and its client are two.
         beside = ["--overlap", "--mem=0", "--cpu-bind=none"]
         one = ["--quiet", "--nodes=1", "--ntasks=1", f"--nodelist={host}"]
         return ["srun", *one, *beside, "--", *program]
     # ssh joins its words and the shell of the user there splits them again: each is quoted for it.
-    return [*ssh(cluster), "--", host, shlex.join(program)]
+    return [*ssh(description), "--", host, shlex.join(program)]
 
 
-def with_modules(modules: Sequence[str], words: Sequence[str]) -> List[str]:
-    """A command line that loads environment modules first; the words themselves without any."""
+def with_modules(description: Description, words: Sequence[str]) -> List[str]:
+    """A command line that loads the cluster's environment modules first; the words themselves without any."""
+    modules = description.get("modules")
     if not modules:
         return list(words)
     return ["bash", "-lc", _WITH_MODULES, "bash", str(len(modules)), *modules, *words]
 
 
 def ask(
-    cluster: Cluster, script: Path, arguments: Sequence[str] = (), limit_s: float = 30.0
-) -> Dict[str, Dict[str, Any]]:
-    """Run a script of runners/probes on all hosts; by host the JSON object on the last line that it prints.
-
-    A host that does not answer so within `limit_s` seconds, or fails, has {"error": the reason} instead.
-    """
-
-    def answer(host: str) -> Dict[str, Any]:
-        words = script_argv(cluster, host, script, arguments)
-        try:
-            done = subprocess.run(
-                words, input=script.read_bytes(), capture_output=True, timeout=limit_s
-            )
-        except subprocess.TimeoutExpired:
-            return _too_late(limit_s)
-        except OSError as error:
-            return {"error": f"{words[0]}: {error.strerror}"}
-        if done.returncode:
-            return _complaint(done.stderr, done.stdout)
-        return _answer(_last_line(done.stdout))
-
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return dict(zip(cluster.hosts, pool.map(answer, cluster.hosts)))
+    description: Description, script: Path, arguments: Sequence[str] = (), limit_s: float = 30.0
+) -> Dict[str, Answer]:
+    """Run a script of runners/probes to its end on all hosts; by host its answer, as `held` gives it."""
+    with held(description, script, arguments, limit_s) as answers:
+        return answers
 
 
 @contextmanager
 def held(
-    cluster: Cluster, script: Path, arguments: Sequence[str] = (), limit_s: float = 30.0
-) -> Iterator[Dict[str, Dict[str, Any]]]:
-    """Keep a script of runners/probes running on all hosts; gives by host what each prints first, as `ask` does.
+    description: Description, script: Path, arguments: Sequence[str] = (), limit_s: float = 30.0
+) -> Iterator[Dict[str, Answer]]:
+    """Keep a script of runners/probes running on all hosts; gives by host the first JSON object that it prints on a line.
 
-    The script runs until its standard input ends, on leaving or when this program dies, or until it has read nothing
-    there for as many seconds as its first argument says: a connection was lost.
+    A host that does not answer so within `limit_s` seconds, or fails, has {"error": the reason} instead. A script that
+    goes on ends when its standard input does, on leaving or when this program dies; until then words come there, and
+    when none has come for SILENCE_S a connection was lost.
     """
-    pipe, silence = subprocess.PIPE, f"{SILENCE_S:g}"
-    running = []
-    for host in cluster.hosts:
-        words = script_argv(cluster, host, script, [silence, *arguments])
-        # A session of its own: Ctrl-C is for this program, which then ends what it holds.
-        running.append(
-            subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
-        )
+    pipe, text = subprocess.PIPE, script.read_bytes()
+    # The script's text comes first on its standard input.
+    bootstrap = _BOOTSTRAP.format(size=len(text), name=script.name)
+    words = [python(description), "-c", bootstrap, *arguments]
+    running: List["subprocess.Popen[bytes]"] = []
     with Heartbeat() as heart:
 
-        def begin(process: "subprocess.Popen[bytes]") -> Dict[str, Any]:
-            answer = _first_answer(process, script, limit_s)
+        def begin(host: str) -> Answer:
+            line = argv(description, host, words)
+            try:
+                # A session of its own: Ctrl-C is for this program, which then ends what it holds.
+                process = subprocess.Popen(
+                    line, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+                )
+            except OSError as error:
+                return {"error": f"{line[0]}: {error.strerror}"}
+            running.append(process)
+            answer = _first_answer(process, text, limit_s)
             heart.keep(process.stdin)
             return answer
 
         try:
+            hosts = description["hosts"]
             with ThreadPoolExecutor(_AT_ONCE) as pool:
-                yield dict(zip(cluster.hosts, pool.map(begin, running)))
+                yield dict(zip(hosts, pool.map(begin, hosts)))
         finally:
             for process in running:
                 heart.close(process.stdin)
@@ -161,46 +138,27 @@ def held(
                 process.stderr.close()
 
 
-def script_argv(
-    cluster: Cluster, host: str, script: Path, arguments: Sequence[str] = ()
-) -> List[str]:
-    """The command line of a script on a host, which takes the script's text first from its standard input."""
-    bootstrap = _BOOTSTRAP.format(size=script.stat().st_size, name=script.name)
-    return argv(cluster, host, [cluster.python, "-c", bootstrap, *arguments])
-
-
-def _first_answer(
-    process: "subprocess.Popen[bytes]", script: Path, limit_s: float
-) -> Dict[str, Any]:
-    late = threading.Event()
+def _first_answer(process: "subprocess.Popen[bytes]", text: bytes, limit_s: float) -> Answer:
+    """Give the script's text, and wait for an answer; a login shell may greet on standard output before it."""
+    late, printed = threading.Event(), b""
     timer = threading.Timer(limit_s, lambda: (late.set(), process.kill()))
     timer.start()
     try:
         with suppress(BrokenPipeError):
-            process.stdin.write(script.read_bytes())
+            process.stdin.write(text)
             process.stdin.flush()
-        line = process.stdout.readline()
-        if line:
-            return _answer(line.decode(errors="replace"))
-        return _too_late(limit_s) if late.is_set() else _complaint(process.stderr.read())
+        for printed in process.stdout:
+            with suppress(ValueError):
+                answer = json.loads(printed)
+                if isinstance(answer, dict):
+                    return answer
+        complaint = process.stderr.read()
     finally:
         timer.cancel()
-
-
-def _answer(line: str) -> Dict[str, Any]:
-    with suppress(ValueError):
-        answer = json.loads(line)
-        if isinstance(answer, dict):
-            return answer
-    return {"error": f"not an answer: {line[:200] or 'nothing'}"}
-
-
-def _too_late(limit_s: float) -> Dict[str, Any]:
-    return {"error": f"no answer within {limit_s:.0f} s"}
-
-
-def _complaint(*outputs: bytes) -> Dict[str, Any]:
-    return {"error": next(filter(None, map(_last_line, outputs)), "nothing was said")[:200]}
+    if late.is_set():
+        return {"error": f"no answer within {limit_s:.0f} s"}
+    reason = _last_line(complaint) or f"not an answer: {_last_line(printed) or 'nothing'}"
+    return {"error": reason[:200]}
 
 
 def _last_line(output: bytes) -> str:

@@ -165,13 +165,11 @@ class Simulated:
         program = Path(tools.find(STANDS_FOR[tool], self.description.get("tools", {})))
         argv = [str(program.absolute()), *command.argv[1:]]
         files = {**command.files, "platform.xml": smpi.platform(command.ranks, network)}
-        by_size = network.get("by_size", ())
-        if tool == "replay":
-            argv = smpi.replay(command.ranks, by_size)
-            files["hosts"] = smpi.hosts(order)
-        elif tool != "flows":
-            clock = Path(tools.find(_CLOCK, {})).absolute()
-            argv = smpi.smpirun(command.ranks, clock, argv, by_size)
+        if tool != "flows":
+            replayed = tool == "replay"
+            clock = None if replayed else Path(tools.find(_CLOCK, {})).absolute()
+            ran = smpi.REPLAY if replayed else argv
+            argv = smpi.smpirun(command.ranks, ran, clock, network.get("by_size", ()))
             files["hosts"] = smpi.hosts(order)
             files["rates.txt"] = "".join(f"{name} {value!r}\n" for name, value in rates.items())
         folder = Path(tempfile.mkdtemp(dir=self.folder))

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from runners.record import FalloffError
 from runners.two_level import TwoLevel, from_table
@@ -44,9 +44,13 @@ _OPTIONS = {
 # What a network's table has beside numbers: a tree of switches, factors by the size of a message ([from bytes, of latency, of
 # bandwidth]), and factors of the latency by the number of nodes that exchange messages at once ([nodes, factor]).
 _NO_NUMBER = ("tree", "by_size", "load")
-# What a trace computes is charged. Collectives take SimGrid's own algorithms: those of Open MPI abort the replay of some
-# programs (free(): invalid pointer in an MPI_Allreduce of 8 bytes on 16 ranks, SimGrid 3.32).
-_OF_REPLAYS = {"smpi/simulate-computation": "yes"}
+# In place of a program: replay `traces`, one on each node, and charge what they compute; SMPI says at the end what time it
+# is. Collectives take SimGrid's own algorithms: those of Open MPI abort the replay of some programs (free(): invalid
+# pointer in an MPI_Allreduce of 8 bytes on 16 ranks, SimGrid 3.32).
+REPLAY = (
+    "--cfg=smpi/simulate-computation:yes",
+    *("--log=smpi_replay.thres:info", "--log=root.app:file:/dev/stdout", "-replay", "traces"),
+)
 
 
 def model(
@@ -75,14 +79,10 @@ def model(
             raise FalloffError(
                 f"vary {vary!r} has neither a number nor an end of a described range"
             ) from None
-    return plain(rates), plain(network)
-
-
-def plain(described: Mapping[str, Any]) -> Dict[str, Any]:
-    """The numbers of a table whose entries are {value, source ...}; what is no number as it is."""
-    return {
-        name: entry if name in _NO_NUMBER else entry["value"] for name, entry in described.items()
-    }
+    for table in (rates, network):
+        for name in set(table).difference(_NO_NUMBER):
+            table[name] = table[name]["value"]
+    return rates, network
 
 
 def platform(nodes: int, network: Mapping[str, Any]) -> str:
@@ -98,15 +98,7 @@ def platform(nodes: int, network: Mapping[str, Any]) -> str:
     if "tree" in network:
         job = {"nodes": nodes, "node_bandwidth": bandwidth, "latency": latency}
         return _FRAME.format("\n".join(_tree(from_table({**network["tree"], **job}))))
-    cluster = _CLUSTER.format(
-        id="cluster",
-        router="",
-        first=1,
-        last=nodes,
-        bandwidth=bandwidth,
-        half_latency=latency / 2,
-    )
-    return _FRAME.format(cluster)
+    return _FRAME.format(_switch("cluster", 1, nodes, bandwidth, latency))
 
 
 def _load(nodes: int, factors: Sequence[Sequence[float]]) -> float:
@@ -144,7 +136,10 @@ def _tree(network: TwoLevel) -> List[str]:
             )
         lines.append(f'<zone id="card{card}" routing="Floyd">')
         for edge in range(first, min(first + network.edges_per_card, network.edges + 1)):
-            lines.append(_edge(network, edge))
+            below = (edge - 1) * network.nodes_per_edge
+            nodes = below + 1, min(below + network.nodes_per_edge, network.nodes)
+            joined = network.node_bandwidth, network.latency, f"switch{edge}"
+            lines.append(_switch(f"edge{edge}", *nodes, *joined))
             links.append(_full_duplex(f"uplink{edge}", uplinks))
             switch, ports = (f"edge{edge}", f"switch{edge}"), (f"sockets{card}", f"ports{card}")
             routes += _routes(switch, ports, f"uplink{edge}", forwarding)
@@ -161,14 +156,17 @@ def _tree(network: TwoLevel) -> List[str]:
     return [*lines, "</zone>"]
 
 
-def _edge(network: TwoLevel, edge: int) -> str:
+def _switch(
+    name: str, first: int, last: int, bandwidth: float, latency: float, router: str = ""
+) -> str:
+    """A switch with these nodes; one of several has a router, by which it is joined to the others."""
     return _CLUSTER.format(
-        id=f"edge{edge}",
-        router=f' router_id="switch{edge}"',
-        first=(edge - 1) * network.nodes_per_edge + 1,
-        last=min(edge * network.nodes_per_edge, network.nodes),
-        bandwidth=network.node_bandwidth,
-        half_latency=network.latency / 2,
+        id=name,
+        router=f' router_id="{router}"' if router else "",
+        first=first,
+        last=last,
+        bandwidth=bandwidth,
+        half_latency=latency / 2,
     )
 
 
@@ -190,34 +188,23 @@ def hosts(order: Iterable[int]) -> str:
 
 
 def smpirun(
-    ranks: int, clock: Path, program: Sequence[str], by_size: Sequence[Sequence[float]] = ()
+    ranks: int,
+    program: Sequence[str],
+    clock: Optional[Path] = None,
+    by_size: Sequence[Sequence[float]] = (),
 ) -> List[str]:
-    """The command line for one rank on each node, in a folder with `platform.xml` and `hosts`.
+    """The command line for one rank on each node, in a folder with `platform.xml` and `hosts`; `program` may be REPLAY.
 
     `clock` is noclock.so: with it SMPI does not ask the kernel for CPU times that it then ignores. `by_size` has the factors
     of latency and bandwidth from some sizes of message on, from 0 bytes.
     """
-    return _smpirun(ranks, by_size, {}, ["-wrapper", f"env LD_PRELOAD={clock}"], program)
-
-
-def replay(ranks: int, by_size: Sequence[Sequence[float]] = ()) -> List[str]:
-    """The same that replays `traces`, one on each node. SMPI says at the end what time it is."""
-    said = ("--log=smpi_replay.thres:info", "--log=root.app:file:/dev/stdout")
-    return _smpirun(ranks, by_size, _OF_REPLAYS, [], [*said, "-replay", "traces"])
-
-
-def _smpirun(
-    ranks: int,
-    by_size: Sequence[Sequence[float]],
-    further: Mapping[str, str],
-    first: Sequence[str],
-    last: Sequence[str],
-) -> List[str]:
-    options = {**_OPTIONS, **further}
+    options = dict(_OPTIONS)
     for column, name in ((1, "smpi/lat-factor"), (2, "smpi/bw-factor")) if by_size else ():
         options[name] = ";".join(f"{row[0]:.0f}:{row[column]}" for row in by_size)
+    wrapper = ["-wrapper", f"env LD_PRELOAD={clock}"] if clock else []
     return [
-        *("smpirun", *first, "-np", str(ranks), "-hostfile", "hosts", "-platform", "platform.xml"),
+        *("smpirun", *wrapper, "-np", str(ranks), "-hostfile", "hosts"),
+        *("-platform", "platform.xml"),
         *(f"--cfg={name}:{value}" for name, value in options.items()),
-        *("--log=root.thres:warning", *last),
+        *("--log=root.thres:warning", *program),
     ]
