@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
-from runners import build, flows, tools
+from runners import build, placement, tools
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import lease, netns, programs, smpi
 
@@ -133,7 +133,7 @@ class Simulated:
             rates, network = smpi.model(self.description, point["interconnect"], vary)
             for command in commands:
                 placed = point.get("placement", "in_order"), str(point.get("random_seed"))
-                order = flows.order(command.ranks, *placed)
+                order = placement.order(command.ranks, *placed)
                 execution = self._simulate(command, rates, network, order)
                 found.ran.append(programs.Ran(command, execution, math.nan))
                 found.counters = _counters(execution.stdout, self.description["nodes"], order)
