@@ -4,6 +4,7 @@ HPCC ends its output with a summary of `name=value` lines in which -1 stands for
 summary says nothing of HPL's residual check: that is taken from the part of the output that HPL printed.
 """
 
+import math
 import re
 from decimal import Decimal
 from typing import Dict, List
@@ -88,7 +89,12 @@ def _result(number: int, run: str) -> Result:
 
 
 def _require_sound(numbers: Dict[str, str], sizes: Dict[str, int], printed: str) -> None:
-    """Raises Unreadable where HPL's rate contradicts its time, or HPL, by what it `printed` before, computed wrongly."""
+    """Raises Unreadable where a summary contradicts itself, or HPL, by what it `printed` before, computed wrongly."""
+    for name, size in sizes.items():
+        if size == 0:
+            raise Unreadable(f"HPCC prints {name} = 0, which no run has")
+    if sizes.get("P", 1) * sizes.get("Q", 1) > sizes.get("processes", math.inf):
+        raise Unreadable("HPL's process grid is larger than HPCC's number of processes")
     try:
         for part in hpl.runs(printed):
             for row in part.rows:

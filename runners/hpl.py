@@ -8,6 +8,8 @@ other programs printed.
 
 import math
 import re
+import time
+from calendar import timegm
 from dataclasses import dataclass, replace
 from typing import Iterator, List, Mapping, Optional, Tuple
 
@@ -54,6 +56,12 @@ _RESIDUAL = re.compile(
 )
 # NVIDIA's first releases print a rate that is up to 0.14 % off what N and time give, beyond all rounding.
 _VENDOR_OFF = 2e-3
+# HPL prints the moments before and after each test, in whole seconds.
+_MOMENT = re.compile(
+    r"HPL_pdgesv\(\) (start|end) time +\w{3} (\w{3} +\d{1,2} \d\d:\d\d:\d\d \d{4})$"
+)
+_MOMENT_SLACK_S = 3.0
+_HEADINGS = re.compile(r"T/V +N +NB ")
 _FINISHED = re.compile(r"Finished\s+(\d{1,9}) tests")
 _SKIPPED = re.compile(r"(\d{1,9}) tests skipped")
 _COMPLAINT = re.compile(r">>> (.*) <<<")
@@ -65,7 +73,7 @@ _AROUND = re.compile(
 _ONLY_ROWS = (
     "the line with its residual check is not in this file, only rows: give the whole output"
 )
-_LOST_ROWS = "lines are missing, so that its residual may be another row's"
+_NEIGHBOURS = "lines are missing, so that its residual may be another row's"
 
 # Printed below a result when HPL was built with HPL_DETAILED_TIMING.
 _TIMER = re.compile(
@@ -283,20 +291,28 @@ def _read(lines: List[str]) -> Optional[Run]:
     """The run that these lines print, or None when they are not a run's."""
     found: List[Row] = []
     pending: Optional[Row] = None
+    moments: List[str] = []
+    is_new = False  # whether another table has begun since the row
+    orphans = 0  # residuals without a row
     for line in lines:
-        residual = _RESIDUAL.match(line)
+        moment, residual = _MOMENT.match(line), _RESIDUAL.match(line)
+        moments += [moment[2]] if moment else []
+        is_new = is_new or bool(_HEADINGS.match(line))
         # The pattern of a row looks at a line many times.
         row = _ROW.match(line) if "WR" in line or "WC" in line else None
-        if pending and residual:
-            value = float(residual["residual"])
-            found.append(replace(pending, residual=value, check=residual["check"]))
+        if residual and pending:
+            value, doubt = float(residual["residual"]), _doubt(pending, moments, is_new)
+            found.append(replace(pending, residual=value, check=residual["check"], doubt=doubt))
             pending = None
+        elif residual:
+            orphans += 1
         elif pending and (row or line.startswith(_RULE)):
             found.append(pending)
             pending = None
         if row:
             sizes = {name: int(row[name]) for name in ("N", "NB", "P", "Q")}
             pending = Row(" ".join(row["variant"].split()), sizes, row["time"], row["rate"])
+            moments, is_new = [], False
     version, ended = _first(_VENDOR_TITLE, lines) or _first(_TITLE, lines), _ended(lines)
     if not (version or ended or any(map(_AROUND.match, lines))):
         alone = [replace(row, doubt=_ONLY_ROWS) for row in (*found, pending) if row]
@@ -306,10 +322,28 @@ def _read(lines: List[str]) -> Optional[Run]:
     fault = _miscount(lines, len(found)) if ended else _stop(found, pending)
     finished = _first(_FINISHED, lines)
     # Whoever lost the count may have lost a row as well.
-    if fault and ended and (not finished or len(found) < int(finished)):
-        found = [replace(row, doubt=f"{_LOST_ROWS}: {fault}") for row in found]
+    lost = fault if ended and (not finished or len(found) < int(finished)) else ""
+    if orphans:
+        lost = f"{orphans} residuals stand alone"
+    if lost:
+        found = [replace(row, doubt=row.doubt or f"{_NEIGHBOURS}: {lost}") for row in found]
     complaint = _first(_COMPLAINT, lines)
     return Run(version, tuple(found), f"{fault}: {complaint}" if fault and complaint else fault)
+
+
+def _doubt(row: Row, moments: List[str], is_new: bool) -> str:
+    """Why the residual after a row may be another row's, or empty."""
+    if is_new:
+        return f"{_NEIGHBOURS}: another table begins between them"
+    try:
+        began, ended = (timegm(time.strptime(each, "%b %d %H:%M:%S %Y")) for each in moments)
+    except (ValueError, OverflowError):
+        return ""  # not both are there, or no dates
+    ran, said = ended - began, float(row.time_text)
+    # The clock may have gone from summer to winter or back.
+    if min(abs(ran - said + shift) for shift in (0, 3600, -3600)) > _MOMENT_SLACK_S:
+        return f"{_NEIGHBOURS}: it ran for {ran:.0f} s, the row says {row.time_text} s"
+    return ""
 
 
 def _miscount(lines: List[str], printed: int) -> str:

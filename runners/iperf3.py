@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from runners import iperf_text
-from runners.parsing import attempt, parts, usable
+from runners.parsing import attempt, usable
 from runners.record import (
     Command,
     InvalidRun,
@@ -47,14 +47,12 @@ _COMPARABLE = ("direction", "streams", "duration_s", "omit_s", "congestion_contr
 # A report begins a line; a terminal's colours and other control characters may stand before it.
 _BEGIN = re.compile(r"(?m)(?:\A\s*|^)(?:\x1b\[[\d;]*m|[\x00-\x08\x0b-\x1f\x7f\ufeff]|\^C)*(?=\{)")
 # Of the text that is printed without --json.
-_ROWS = re.compile(r"^\[ ID\](?:\[Role\])? Interval ", re.M)
 _RUN = re.compile(r"^(?:Connecting to host|Accepted connection from) .*$", re.M)
 _CONNECTED = re.compile(r"^\[ *(\d{1,6})\](?:\[\w\w-\w\])? local ", re.M)
 _ERROR = re.compile(r"^iperf3: (?:error - |interrupt - )(.{1,150})", re.M)
 _END = re.compile(r"[ \t](sender|receiver)[ \t]*$")
 # What 3.12 writes once for each stream, into one object.
 _OF_EACH_STREAM = ("sock_bufsize", "sndbuf_actual", "rcvbuf_actual", "target_bitrate")
-_BIDIR = "a test of --bidir, which is not read: run each way by itself"
 _UDP = "a test of UDP, which is read as udp_sizes, from --json alone"
 _LARGEST = 2**63  # integers of a report; a damaged one may be beyond any float
 _LATE_S = 0.5  # by which the sender's last interval may end after the receiver's summary
@@ -155,9 +153,10 @@ def _both_ways(forward: List[Reading], reverse: List[Reading]) -> List[Reading]:
 def results(text: str) -> List[Result]:
     """Every report in an output, in JSON or as text, as a result with the settings that it names."""
     text = text.replace("\r\n", "\n")
-    if not _BEGIN.search(text) and _ROWS.search(text):
-        runs = [run for _, run in parts(text, _RUN)] or [text]
-        return usable([_of_text(run) for run in runs])
+    if not _BEGIN.search(text) and iperf_text.has_rows(text):
+        begins = [run.start() for run in _RUN.finditer(text)] or [0]
+        parts = [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)])]
+        return usable([_of_text(part) for part in parts])
     return usable([attempt(lambda: readings(each), settings(each)) for each in reports(text)])
 
 
@@ -165,7 +164,7 @@ def _of_text(part: str) -> Result:
     """The result of one run that was printed without --json."""
     streams = len(set(_CONNECTED.findall(part)))
     named = {"protocol": "TCP", "streams": streams}
-    if "Accepted connection from" not in part:  # a server prints the same for both
+    if not part.startswith("Accepted"):  # a server prints the same for both
         named["direction"] = "reverse" if "\nReverse mode, " in part else "forward"
     known = {name: value for name, value in named.items() if value}
     return attempt(lambda: _text_readings(part, streams), known, iperf_text.NOTE)
@@ -176,9 +175,9 @@ def _text_readings(part: str, streams: int) -> List[Reading]:
     _refuse_what_it_says(part)
     if "Lost/Total Datagrams" in part:
         raise Unreadable(_UDP)
-    if "[ ID][Role]" in part:
-        raise Unreadable(_BIDIR)
     listed = iperf_text.rows(part)
+    if any(row.role for row in listed):
+        raise Unreadable("the text of --bidir is not read: use --json")
     ends: Dict[str, List[iperf_text.Row]] = {"sender": [], "receiver": []}
     for row in listed:
         end = _END.search(row.rest)
@@ -245,7 +244,11 @@ def _refuse_an_error(report: Report) -> None:
 
 
 def _unique(pairs: Sequence[Tuple[str, Any]]) -> Report:
-    """A JSON object, of which each name has one value."""
+    """A JSON object; of --bidir iperf3 3.7 to 3.10 wrote the sums of both ways under one name."""
+    sums = [name for name, _ in pairs if name.startswith("sum")]
+    if len(set(sums)) < len(sums):
+        remedy = "use iperf3 3.12, or run each way by itself"
+        raise Unreadable(f"iperf3's report of --bidir gives both ways one name: {remedy}")
     found = dict(pairs)
     if any(value != found[name] for name, value in pairs if name not in _OF_EACH_STREAM):
         raise Unreadable("iperf3's report has two values for one name: reports are mixed")
@@ -256,6 +259,8 @@ def settings(report: Report) -> Dict[str, Any]:
     """The settings that a report names, under the names of a trial's settings, and the version."""
     asked = part(report, "start", "test_start")
     direction = "reverse" if asked.get("reverse") else "forward"
+    if _goes_both_ways(report):
+        direction = "both"
     named = {
         "version": str(part(report, "start").get("version", "unknown")).replace("iperf ", ""),
         "protocol": asked.get("protocol"),
@@ -273,19 +278,21 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
 
     goodput [bit/s] as the receiver counted it and, where the reports have them, retransmits of the sender,
     mss [B], rtt_mean [s] of the sending kernel, goodput_interval [bit/s] of the receiver without omitted
-    intervals, and cpu_sender and cpu_receiver, shares of one core. Reports of --bidir are not read.
+    intervals, and cpu_sender and cpu_receiver, shares of one core. Of --bidir these are of the client's
+    sending; goodput_reverse and retransmits_reverse are of the server's.
     """
     _refuse_an_error(report)
     if "event" in report:
         raise Unreadable("the output is of --json-stream: use --json")
-    if "sum_received_bidir_reverse" in part(report, "end"):
-        raise Unreadable(_BIDIR)
     start, asked = part(report, "start"), part(report, "start", "test_start")
     sums = (part(report, "end", name) for name in ("sum", "sum_received"))
     if asked.get("protocol") == "UDP" or any("jitter_ms" in total for total in sums):
         raise Unreadable(_UDP)
     sender, receiver = (server, report) if asked.get("reverse") else (report, server)
     found = _goodput(report)
+    if _goes_both_ways(report):
+        back = _goodput(report, "_bidir_reverse")
+        found += [replace(reading, name=f"{reading.name}_reverse") for reading in back]
     mss = start.get("tcp_mss", start.get("tcp_mss_default"))
     if is_number(mss) and mss >= 1:
         found.append(Reading("mss", mss, "B"))
@@ -297,12 +304,16 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
     ]
 
 
-def _goodput(report: Report) -> List[Reading]:
+def _goes_both_ways(report: Report) -> bool:
+    return "sum_received_bidir_reverse" in part(report, "end")
+
+
+def _goodput(report: Report, way: str = "") -> List[Reading]:
     """What the receiver counted, and the sender's retransmits, which only some systems count."""
-    total = part(report, "end", "sum_received")
+    total = part(report, "end", f"sum_received{way}")
     rate, counted = total.get("bits_per_second"), total.get("bytes")
     if not (is_number(rate) and is_number(counted)):
-        lacking = "end.sum_received.bits_per_second or bytes"
+        lacking = f"end.sum_received{way}.bits_per_second or bytes"
         raise Unreadable(f"iperf3's report has no {lacking}: the test did not end")
     if rate <= 0:
         if "accepted_connection" in part(report, "start"):
@@ -311,9 +322,9 @@ def _goodput(report: Report) -> List[Reading]:
     # Versions differ in whether `seconds` is of the sender's or the receiver's clock; `end` is the latter.
     times = [time for time in (total.get("seconds"), total.get("end")) if is_number(time)]
     if not any(abs(rate * time / 8 - counted) <= _ROUNDING * counted for time in times):
-        raise Unreadable("iperf3's end.sum_received contradicts itself: bytes, time and rate")
+        raise Unreadable(f"iperf3's end.sum_received{way} contradicts itself: bytes, time and rate")
     found = [Reading("goodput", rate, "bit/s")]
-    retransmits = part(report, "end", "sum_sent").get("retransmits")
+    retransmits = part(report, "end", f"sum_sent{way}").get("retransmits")
     if is_number(retransmits) and retransmits >= 0:
         found.append(Reading("retransmits", retransmits, "1"))
     return found

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import List, Sequence
 
-from runners.parsing import rate_agrees
+from runners.parsing import half_digit
 from runners.record import Reading, Unreadable
 
 NOTE = "rates of a text output have three digits"
@@ -16,22 +16,23 @@ NOTE = "rates of a text output have three digits"
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
 _ROW = re.compile(
-    rf"^\[ *(?P<id>\d{{1,6}}|SUM)(?:-\d+)?\] +(?P<start>{_NUMBER})- *(?P<end>{_NUMBER}) +sec +"
+    rf"^\[ *(?P<id>\d{{1,6}}|SUM)(?:-\d+)?\](?:\[(?P<role>[TR]X)-[CS]\])? +(?P<start>{_NUMBER})- *(?P<end>{_NUMBER}) +sec +"
     rf"(?P<amount>{_NUMBER}) (?P<amount_power>[KMGT]?)Bytes +"
     rf"(?P<rate>{_NUMBER}) (?P<rate_power>[KMGT]?)(?P<unit>bits|Bytes)/sec(?P<rest>[^\n]*)\n",
     re.M,
 )
-_OFF = 0.02  # the bytes are rounded too, and a rate may be over the other end's time
+_OFF = 0.01  # a rate may be over the other end's time, which differs by some milliseconds
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row: the stream's number or SUM, the interval [s], the rate [bit/s], the rest of the line.
+    """One row: the stream's number or SUM, of `--bidir` its role, the interval [s], the rate [bit/s], the rest of the line.
 
     `is_interval` holds where iperf 2.1 ends at a whole second to four decimals, which only an interval of -i does.
     """
 
     id: str
+    role: str
     start: float
     end: float
     rate: float
@@ -39,23 +40,37 @@ class Row:
     is_interval: bool
 
 
+def has_rows(text: str) -> bool:
+    """Whether a text has a row of an interval."""
+    return bool(_ROW.search(text))
+
+
 def rows(text: str) -> List[Row]:
-    """All rows of a text; raises Unreadable where a rate from the start on contradicts its own bytes and seconds."""
+    """All rows of a text; raises Unreadable where a rate contradicts its own bytes and seconds."""
     return [_row(match) for match in _ROW.finditer(text)]
 
 
 def _row(match: "re.Match[str]") -> Row:
+    base = 8 * 1024 ** _POWERS[match["amount_power"]]
     scale = 8 * 1024 ** _POWERS[match["rate_power"]]
     if match["unit"] == "bits":
         scale = 1000 ** _POWERS[match["rate_power"]]
-    start, bits = float(match["start"]), 8 * 1024 ** _POWERS[match["amount_power"]]
-    work = float(match["amount"]) * bits / scale
-    if start == 0 and not rate_agrees(work, match["end"], match["rate"], _OFF):
+    amount, rate = (
+        [float(match[name]) + side * half_digit(match[name]) for side in (-1, 1)]
+        for name in ("amount", "rate")
+    )
+    start, end = float(match["start"]), float(match["end"])
+    slack = half_digit(match["start"]) + half_digit(match["end"])
+    shortest, longest = end - start - slack, end - start + slack
+    fastest = base * amount[1] / shortest if shortest > 0 else float("inf")
+    slowest = base * amount[0] / longest if longest > 0 else float("inf")
+    if rate[1] * scale < slowest * (1 - _OFF) or rate[0] * scale > fastest * (1 + _OFF):
         raise Unreadable(f"a row contradicts itself: bytes, time and rate in {match[0].strip()!r}")
     return Row(
         id=match["id"],
+        role=match["role"] or "",
         start=start,
-        end=float(match["end"]),
+        end=end,
         rate=float(match["rate"]) * scale,
         rest=match["rest"],
         is_interval=match["end"].endswith(".0000"),

@@ -13,6 +13,7 @@ A trial is finished when its transcript is there; everything else can be derived
 import json
 import os
 import time
+from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -108,6 +109,19 @@ class Folder:
             except ValueError:
                 pass  # cut short by a kill
         return found
+
+    def results(self) -> Counter:
+        """How many results the journal has of each trial, less those whose transcript a later run missed.
+
+        More than one says that two runs wrote here at once. A trial for which nodes were missing had no result.
+        """
+        count: Counter = Counter()
+        for note in self.notes():
+            if note["event"] == "trial" and note["status"] != UNAVAILABLE:
+                count[note["id"]] += 1
+            elif note["event"] == "lost":
+                count[note["id"]] -= 1
+        return count
 
     def end(self) -> Dict[str, Any]:
         """How the last session ended: `ended` by a rule or `paused`; empty when it was interrupted."""

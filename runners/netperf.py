@@ -5,9 +5,9 @@ Read are its classic tables and key=value lines (-k). Units are those of netperf
 """
 
 import re
-from typing import Dict, List
+from typing import Dict, Iterator, List, Tuple
 
-from runners.parsing import attempt, only_read, parts, usable
+from runners.parsing import attempt, only_read, usable
 from runners.record import Reading, Result, Unreadable
 
 # bit/s in each unit of throughput. Not here: 2.7.0 with -f b prints bytes/s and calls them 10^0bits/s.
@@ -50,12 +50,20 @@ def results(text: str) -> List[Result]:
     if not text.strip():
         raise Unreadable("netperf printed nothing")
     found = []
-    tests = [(banner[1], test) for banner, test in parts(text, _BANNER)]
-    for name, test in tests or [("", text)]:  # without a banner: -P 0
+    for name, test in _tests(text):
         settings, warning = {"test": name} if name else {}, _WARNING.search(test)
         note = warning[1] if warning else ""
         found.append(attempt(lambda: [_reading(name, test)], settings, note))
     return usable(found)
+
+
+def _tests(text: str) -> Iterator[Tuple[str, str]]:
+    """Name and text of each test, up to the banner of the next; without a banner (-P 0), all as one."""
+    banners = list(_BANNER.finditer(text))
+    # Complaints may precede the first banner.
+    borders = [0, *(banner.start() for banner in banners[1:]), len(text)]
+    names = [banner[1] for banner in banners] or [""]
+    return ((name, text[begin:end]) for name, begin, end in zip(names, borders, borders[1:]))
 
 
 def _reading(name: str, text: str) -> Reading:
@@ -80,8 +88,16 @@ def _reading(name: str, text: str) -> Reading:
     if value < _LEAST:
         raise Unreadable(f"netperf rounded {printed} {unit} too coarsely: use -f m or -f k")
     if "REQUEST/RESPONSE" in name or "Send|Recv" in found.get("DIRECTION", ""):
-        raise Unreadable(f"netperf's unit of transactions is {unit}: leave out -f")
+        return Reading("transaction_rate", value * factor / _exchanged_bits(found), "1/s")
     return Reading("goodput", value * factor, "bit/s")
+
+
+def _exchanged_bits(found: Dict[str, str]) -> float:
+    """Bits of a request and its response: in another unit than transactions netperf counts both (nettest_omni.c)."""
+    sizes = [found.get(name, "").strip() for name in ("REQUEST_SIZE", "RESPONSE_SIZE")]
+    if not all(re.fullmatch(r"\d{1,12}", size) for size in sizes) or not sum(map(int, sizes)):
+        raise Unreadable("the sizes of request and response are missing: leave out -f")
+    return 8 * sum(map(int, sizes))
 
 
 def _keyval(text: str) -> Dict[str, str]:
@@ -111,10 +127,12 @@ def _table(text: str) -> Dict[str, str]:
         return {}
     cells = numbers[0].split()
     is_rate = headings[1].lower() == "per sec"
-    return {
+    found = {
         "THROUGHPUT": cells[sizes + 1],
         "THROUGHPUT_UNITS": "Trans/s" if is_rate else f"{headings[1].strip()}/s",
     }
+    exchanged = dict(zip(("REQUEST_SIZE", "RESPONSE_SIZE"), cells[2:4])) if sizes == 4 else {}
+    return {**found, **exchanged}
 
 
 RUNNER = only_read("netperf", results)

@@ -8,7 +8,7 @@ import re
 from statistics import median
 from typing import List
 
-from runners.parsing import attempt, parser, parts, usable
+from runners.parsing import attempt, half_digit, parser, usable
 from runners.record import Command, Reading, Result, Runner, Settings, Unreadable
 
 # Spaced so that one reply is back before the next request leaves.
@@ -26,7 +26,11 @@ _REPLY = re.compile(
 _SUMMARY = re.compile(
     r"^(\d{1,9}) packets transmitted, (\d{1,9}) (?:packets )?received,.* packet loss\b.*$", re.M
 )
-_END = re.compile(rf"^(?:rtt|round-trip) min/avg/max(?:/\w+)? = {_NUMBER}/.* ms(?:, .*)?$", re.M)
+_END = re.compile(
+    rf"^(?:rtt|round-trip) min/avg/max(?:/\w+)? = ({_NUMBER})/{_NUMBER}/({_NUMBER})(?:/{_NUMBER})? ms"
+    r"(?:, .*)?$",
+    re.M,
+)
 
 
 def commands(point: Settings) -> List[Command]:
@@ -43,7 +47,9 @@ def results(text: str) -> List[Result]:
     Raises Unreadable when no run can be used.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    runs = [run for _, run in parts(text, _HEAD)] or [text]
+    heads = [head.start() for head in _HEAD.finditer(text)] or [0]
+    borders = [0, *heads[1:], len(text)]  # complaints may precede the first line
+    runs = [text[begin:end] for begin, end in zip(borders, borders[1:])]
     return usable([attempt(lambda: _readings(run), {}) for run in runs])
 
 
@@ -62,10 +68,17 @@ def _readings(run: str) -> List[Reading]:
         raise Unreadable(f"ping counts {received} replies to {sent} requests")
     replies = _REPLY.findall(run)
     first = [(sequence, time) for sequence, time, repeated in replies if not repeated]
-    if len(first) != received or not _END.search(run):
+    ends = _END.findall(run)
+    if len(first) != received or len(ends) != 1:
         raise Unreadable(f"ping counts {received} replies, {len(first)} are printed whole")
     if sent <= _SEQUENCES and len({int(sequence) for sequence, _ in first}) < len(first):
         raise Unreadable("two replies have one number: several runs are mixed")
+    printed = [time for _, time, _ in replies]  # ping's own least and largest are of duplicates too
+    for chosen, end in zip((min, max), ends[0]):
+        time = chosen(printed, key=float)
+        # Some versions round and some cut off.
+        if abs(float(time) - float(end)) > 2 * (half_digit(time) + half_digit(end)):
+            raise Unreadable(f"ping's {chosen.__name__} is {end} ms, that of its lines {time} ms")
     return [
         Reading("round_trip_time", median(float(time) for _, time in first) / 1e3, "s"),
         Reading("ping_loss", 1 - received / sent, "1"),

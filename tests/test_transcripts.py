@@ -107,6 +107,10 @@ DAMAGED = [
     ("hpcc/1.5.0-two-processes", "3.320e+00", "9.320e+00", "in HPL's part, N = 20352"),
     ("hpl/2.0-several-rows", "  1     2  ", "  0     2  ", "P = 0"),
     ("hpl/2.0-one-row", "  3.719e+01", "  3.819e+01", "does not give the 3.819e+01 Gflop/s"),
+    ("ping/20221126-ok", "= 0.038/", "= 0.030/", "ping's min is 0.030 ms, that of its lines 0.038"),
+    ("hpcc/1.5.0-two-processes", "HPL_nprow=1", "HPL_nprow=0", "P = 0"),
+    ("iperf3/3.12-both", "91829646.26", "81829646.26", "end.sum_received_bidir_reverse contradicts itself"),
+    ("iperf3/3.12-both", "_bidir_reverse", "", "gives both ways one name"),  # as 3.7 to 3.10 wrote it
     ("hpl/2.0-one-row", "0.0034875 ...... PASSED", "-nan ...... PASSED", "scaled residual nan"),
     ("netperf/2.7.0-stream-cpu-K", "11684.31", "0.00", "no data"),
     ("netperf/2.7.0-stream-cpu-K", "11684.31", "nan", "no throughput with its unit"),
@@ -313,10 +317,16 @@ def test_settings_of_a_script_are_no_fields_of_netperf():
         assert script == recorded.values("netperf", text, name) != []
 
 
-def test_transactions_in_bits_are_refused():
-    """With -f netperf counts the bits of request and response."""
+def test_transactions_in_bits_are_transactions():
+    """With -f netperf counts the bits of request and response: 2.24 Mbit/s are 10 000 exchanges of 28 bytes."""
+    row = "16384  131072 4        24      1.00     2.24   "
+    table = re.sub(r"^16384  131072 1 .*$", row, recorded.text("netperf/2.7.0-rr"), flags=re.M)
+    table = table.replace("per sec   ", "10^6bits/s")
+    assert recorded.values("netperf", table, "transaction_rate") == [pytest.approx(10_000)]
     keyed = recorded.text("netperf/2.7.0-rr-keyval").replace("Trans/s", "10^6bits/s")
-    assert "leave out -f" in recorded.refusals("netperf", keyed)
+    assert recorded.values("netperf", keyed, "transaction_rate") == [pytest.approx(49735e6 / 16)]
+    lacking = recorded.refusals("netperf", keyed.replace("REQUEST_SIZE=1\n", ""))
+    assert "sizes of request and response are missing" in lacking
 
 
 def test_iperf3s_own_words_are_shown_and_a_shells_are_not():

@@ -89,6 +89,9 @@ def _against_the_plan(folder: Folder) -> list[str]:
     for name in dict.fromkeys(note["id"] for note in notes if note["event"] == "trial"):
         if name not in present:
             lines.append(f"trial {name} is in the journal, and its transcript is lost")
+    for name, count in folder.results().items():
+        if count > 1:
+            lines.append(f"trial {name} has {count} results in the journal: two runs wrote at once")
     for name, trial in present.items():
         if name not in planned:
             lines.append(f"transcript {name} is of no trial of the plan")
