@@ -7,6 +7,7 @@ import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from analysis import paths
 from runners import names as runner_names
 from runners import outputs, runner_named
 from runners.journal import Folder
-from runners.record import FalloffError, Unreadable, to_json, unknown
+from runners.record import FalloffError, Unreadable, unknown
 
 PRESETS = ("quick", "full", "stored")
 BUILD = paths.ROOT / "build"
@@ -255,7 +256,7 @@ def import_results(tool, files, printed, words, table) -> None:
         for file in files:
             runner, text = runner_named(tool), outputs.read(file)
             try:
-                results = [to_json(result) for result in runner.results(text)]
+                results = [asdict(result) for result in runner.results(text)]
             except Unreadable as reason:
                 what = outputs.describe(text, tool) or str(reason)
                 complaint = outputs.complaint(text)
@@ -446,7 +447,7 @@ def make_twin(campaigns, name, fit_only, figure) -> None:
     study = prediction.predict(found, points, *runs)
     print(prediction.text(study))
     figure.parent.mkdir(parents=True, exist_ok=True)
-    style.save(prediction.draw(study), figure)
+    style.save(prediction.figures(study)["twin"].figure, figure)
     print(f"\nFigure: {figure}")
 
 

@@ -1,26 +1,32 @@
 """The marks that figures are made of: points, intervals, curves, verdicts and axes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import style
-from analysis.attributes import short_names
 from analysis.contrasts import Contrast
-from analysis.statistics.intervals import Kind, average
 from analysis.statistics.reproduction import Reproduction
 
 MODEL = "model"  # the gid of a fitted curve; no other line joins points
+RUNS_AND_MEANS = (
+    "Small marks are single runs. Open marks and bars are geometric means with their intervals."
+)
+SIDESTEP, APART = (
+    0.12,
+    0.025,
+)  # of a doubling: between two series, and of a mean and its runs from their place
 
 
-def new_figures(height: float, columns: int) -> tuple[Figure, np.ndarray]:
-    """A figure of the report's width and this height [inches] with so many axes side by side."""
+def new_figures(height: float, columns: int, **shared: bool) -> tuple[Figure, np.ndarray]:
+    """A figure of the report's width and this height [inches] with so many axes side by side; `sharex`, `sharey`: as one."""
     figure = Figure(figsize=(style.WIDTH, height))
-    return figure, figure.subplots(1, columns, squeeze=False)[0]
+    return figure, figure.subplots(1, columns, squeeze=False, **shared)[0]
 
 
 def new_figure(height: float) -> tuple[Figure, Axes]:
@@ -29,52 +35,46 @@ def new_figure(height: float) -> tuple[Figure, Axes]:
     return figure, figure.subplots()
 
 
-def series(points: xr.Dataset) -> Iterator[tuple[str, float, str]]:
-    """Each interconnect with its place left or right of the middle (..., -1, 0, 1, ...) and its name."""
-    names, interconnects = short_names(points), points.interconnect.values
-    for position, interconnect in enumerate(interconnects):
-        yield interconnect, position - (len(interconnects) - 1) / 2, names[interconnect]
-
-
-def runs(axes: Axes, series: str, x: np.ndarray, values: xr.DataArray, label: str) -> None:
+def runs(axes: Axes, series: str, x: np.ndarray, values: xr.DataArray, label: str = "") -> None:
     """Every run of a series, values over (block, level) at the levels' places x, and its legend entry."""
     look = style.look(series)
     values = values.transpose("block", ...).values
-    everywhere = np.broadcast_to(x, values.shape)
-    axes.plot(
-        everywhere.ravel(),
-        values.ravel(),
-        look.marker,
-        color=look.color,
-        alpha=0.45,
-        markersize=3.5,
-        mew=0,
-    )
+    everywhere = np.broadcast_to(x, values.shape).ravel()
+    small = {"color": look.color, "alpha": 0.45, "markersize": 3.5, "mew": 0}
+    axes.plot(everywhere, values.ravel(), look.marker, **small)
     axes.plot([], [], look.marker, color=look.color, linestyle=look.line, label=label)
 
 
-def intervals(axes: Axes, series: str, x: np.ndarray, values: xr.DataArray, kind: Kind) -> None:
-    """The kind's mean and 95 % t interval over the blocks, values over (block, level) at the levels' places x."""
-    blocks = [level[~np.isnan(level)] for level in values.transpose(..., "block").values]
-    known = [(place, *average(level, kind)) for place, level in zip(x, blocks) if len(level) > 1]
-    if known:
-        places, means, lows, highs = np.array(known).T
-        interval(axes, series, places, means, lows, highs)
-
-
-def interval(axes: Axes, series: str, x, mean, low, high) -> None:
+def interval(
+    axes: Axes, series: str, x, mean, low, high, label: str = "", fill: str | None = "white"
+) -> None:
     """A series' mean at x, a number or several, with its interval, which is left out where it is not known (NaN)."""
-    look = style.look(series)
-    axes.errorbar(
-        x,
-        mean,
-        np.reshape([mean - low, high - mean], (2, -1)),
-        fmt=look.marker,
-        color=look.color,
-        mfc="white",
-        capsize=3,
-        zorder=3,
-    )
+    look, ends = style.look(series), np.reshape([mean - low, high - mean], (2, -1))
+    mark = {
+        "fmt": look.marker,
+        "color": look.color,
+        "mfc": fill or look.color,
+        "capsize": 3,
+        "zorder": 3,
+    }
+    axes.errorbar(x, mean, ends, label=label, **mark)
+
+
+def runs_and_means(
+    axes: Axes,
+    series: str,
+    x: np.ndarray,
+    values: xr.DataArray,
+    means: xr.Dataset | pd.DataFrame,
+    label: str,
+    fill: str | None = "white",
+) -> None:
+    """Every run as in `runs`, and beside them the large marks of their means over (level), `ratio` or `mean` with `low` and
+    `high`, on an axis of doublings."""
+    runs(axes, series, x * 2**-APART, values)
+    of = "ratio" if "ratio" in means else "mean"
+    ends = (means[name].values for name in (of, "low", "high"))
+    interval(axes, series, x * 2**APART, *ends, label, fill)
 
 
 def interval_across(axes: Axes, look: style.Look, row: float, mean, low, high, label: str) -> None:
@@ -94,12 +94,7 @@ def band(
     axes.fill_between(x, low, high, color=look.color, alpha=0.15, linewidth=0)
 
 
-def node_axis(axes: Axes, ticks: Sequence[int]) -> None:
-    """A horizontal axis of node counts on which doubling is a step, with the counts themselves as ticks."""
-    doubling_axis(axes, ticks, "nodes")
-
-
-def doubling_axis(axes: Axes, ticks: Sequence[int], label: str) -> None:
+def doubling_axis(axes: Axes, ticks: Sequence[int], label: str = "nodes") -> None:
     """A horizontal axis of whole numbers on which doubling is a step, with the numbers as ticks."""
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [str(int(n)) for n in ticks])
@@ -107,9 +102,9 @@ def doubling_axis(axes: Axes, ticks: Sequence[int], label: str) -> None:
     axes.set_xlabel(label)
 
 
-def beside(levels: np.ndarray, rank: int, count: int, reach: float = 0.6) -> np.ndarray:
-    """The places of one of `count` series on an axis of doublings, all of them spread over `reach` [doublings]."""
-    return levels * 2.0 ** (reach * ((rank + 0.5) / count - 0.5))
+def beside(levels: np.ndarray, rank: int, count: int) -> np.ndarray:
+    """The places of one of `count` series on an axis of doublings, where series stand side by side."""
+    return levels * 2.0 ** (SIDESTEP * (rank - (count - 1) / 2))
 
 
 def judgement(axes: Axes, row: int, contrast: Contrast, look: style.Look) -> None:
@@ -139,6 +134,13 @@ def today_mark(axes: Axes, row: int, found: Reproduction) -> None:
     if found.today is not None:
         look = style.TODAY
         axes.plot(100 * (1 - found.today), row - 0.27, look.marker, color=look.color, label="today")
+
+
+def margin_around_100(axes: Axes, margin: float, label: str) -> None:
+    """A line at 100 %, and as an area how far a ratio may lie from it and be the same."""
+    ends = 100 * (1 - margin), 100 / (1 - margin)
+    axes.axhspan(*ends, color=style.MARGIN, zorder=0, label=label)
+    axes.axhline(100, color=style.INK, linewidth=0.8)
 
 
 def rows(axes: Axes, names: Sequence[str]) -> None:

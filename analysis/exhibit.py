@@ -15,7 +15,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import attributes, style
-from analysis.findings import Finding
+from analysis.findings import Finding, evidence_of
 from analysis.wording import counted, percent, plain
 from runners.record import FalloffError
 
@@ -42,6 +42,14 @@ class Basis:
             raise FalloffError(
                 f"a figure or table of {self.evidence} evidence says its n and the kind of its intervals"
             )
+
+    @classmethod
+    def of_dataset(cls, dataset: xr.Dataset, intervals: str, judged: int = 0) -> "Basis":
+        """The blocks of a campaign, or so many of them, with these intervals; none of what repeats itself."""
+        evidence = evidence_of(dataset)
+        if evidence in WITHOUT_SCATTER:
+            return cls(evidence)
+        return cls(evidence, judged or _blocks(dataset), intervals)
 
     def __str__(self) -> str:
         n = f"n = {counted(self.n, self.of)}" if self.n else ""
@@ -91,6 +99,19 @@ class Exhibit:
         about = {"markdown": self.markdown, "label": self.label, "rests_on": list(self.rests_on)}
         html = f"{shown}<p><em>{self.caption}</em></p>"
         return {"text/html": html, "image/svg+xml": svg}, {KEY: about}
+
+
+def only(
+    figures: Mapping[str, tuple[str, ...]],
+    figure: Figure,
+    shows: str,
+    basis: Basis,
+    alt: str,
+    marks: str = "",
+) -> dict[str, Exhibit]:
+    """An experiment's only figure by its label; `figures` is the experiment's FIGURES."""
+    ((label, rests_on),) = figures.items()
+    return {label: Exhibit(label, figure, shows, basis, alt, marks, rests_on)}
 
 
 @dataclass(frozen=True)
@@ -173,14 +194,17 @@ def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Tab
     names |= {level: {"short": title} for level, title in (titles or {}).items()}
     factors, campaign = design["factors"], dataset.attrs["campaign"]
     rows = [(name.replace("_", " "), _levels(factors[name], names)) for name in factors]
-    blocks = len(set(dataset.block.values[dataset.role == "point"].tolist()))
     trials = counted(math.prod(map(len, factors.values())), "trial")
-    rows.append(("repeats", f"{counted(blocks, 'block')} of {trials} in random order"))
+    rows.append(("repeats", f"{counted(_blocks(dataset), 'block')} of {trials} in random order"))
     if design.get("margin"):
         rows.append(("margin, set before the run", percent(design["margin"], 0)))
     caption = f"Campaign `{campaign}`: what it varies and how often it repeats that."
     label = f"{campaign.replace('_', '-')}-plan"
     return Table(label, ("Varied", "Levels"), "ll", rows, caption)
+
+
+def _blocks(dataset: xr.Dataset) -> int:
+    return len(set(dataset.block.values[dataset.role == "point"].tolist()))
 
 
 def without_result(dataset: xr.Dataset) -> Table | None:

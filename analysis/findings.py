@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import xarray as xr
 
 from analysis.statistics.judgement import (
@@ -18,9 +19,10 @@ from analysis.statistics.judgement import (
     Judgement,
 )
 from analysis.statistics.reproduction import CONFIDENCE, Reproduction
-from analysis.wording import counted, percent, percent_range
+from analysis.wording import between, counted, percent, percent_range
 
 VERSION = 1
+NO_INTERVAL = (None, None)
 T_INTERVAL = "95 % t interval over the blocks"
 PERCENTILE = "95 % percentile interval over draws"
 NOTHING = 0.0005  # a smaller loss is called nothing
@@ -84,6 +86,21 @@ def resting_on(dataset: xr.Dataset, n: int, interval: str = "", of: str = "block
     return ", ".join(filter(None, (interval, counted(n, of), f"{evidence_of(dataset)} evidence")))
 
 
+def interval_in_words(
+    ends: Sequence[float] | None, decimals: int | None = None, level: float = 0.95, of: str = ""
+) -> str:
+    """An interval of this level with so many decimals, without them in percent; empty where it is not known (None, NaN)."""
+    if ends is None or not np.isfinite(ends).all():
+        return ""
+    written = percent_range(ends) if decimals is None else between(ends, decimals)
+    return " ".join(filter(None, (f"{100 * level:g} % interval", of, written)))
+
+
+def judged_in_words(found: Judgement | Control, decimals: int | None = None, of: str = "") -> str:
+    """The interval of a judgement, as `interval_in_words`."""
+    return interval_in_words(found.interval, decimals, found.confidence or 0, of)
+
+
 def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
     """How many trials of the design gave no reading, and why: a sentence, empty where all have one."""
     is_point = (dataset.role == "point").values
@@ -99,21 +116,44 @@ def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
 
 def of_fall(origin: dict, statement: str, found: Judgement, **further) -> Finding:
     """A judged fall."""
-    more = {"answer": found.answer, "reason": found.reason, **further}
-    return _judged(origin, statement, "fall", found.fall, found, **more)
+    about = {"answer": found.answer, "reason": found.reason, **further}
+    return _judged(origin, statement, "fall", found.fall, found, **about)
 
 
-def of_control(origin: dict, statement: str, found: Control) -> Finding:
+def of_control(origin: dict, statement: str, found: Control, **further) -> Finding:
     """A ratio that is judged to be 1 or not."""
     answer = CONTROL_ANSWERS[found.kind]
-    return _judged(origin, statement, "ratio", found.ratio, found, answer=answer)
+    return _judged(origin, statement, "ratio", found.ratio, found, answer=answer, **further)
 
 
-def _judged(origin: dict, statement: str, quantity: str, estimate, found, **further) -> Finding:
-    kind = f"{100 * found.confidence:g} % t interval over the blocks" if found.interval else ""
-    values = {"estimate": known(estimate), "interval": found.interval, "interval_kind": kind}
-    about = {"statement": statement, "quantity": quantity, "unit": "1", "n_of": "block"}
-    return Finding(**origin, **about, **values, n=found.blocks, **further)
+def _judged(origin: dict, statement: str, quantity: str, value, found, **further) -> Finding:
+    estimate = value, *(found.interval or NO_INTERVAL)
+    kind = f"{100 * (found.confidence or 0):g} % t interval over the blocks"
+    return of_estimate(origin, statement, quantity, estimate, n=found.blocks, kind=kind, **further)
+
+
+def of_estimate(
+    origin: dict, statement: str, quantity: str, estimate, n: int, kind: str = T_INTERVAL, **further
+) -> Finding:
+    """An estimate from `n` blocks, or from n of what `n_of` says: (value, low, high), each None or NaN where it is not
+    known; its interval is of that `kind`."""
+    value, *ends = map(known, estimate)
+    is_known = None not in ends
+    return Finding(
+        **origin,
+        statement=statement,
+        quantity=quantity,
+        estimate=value,
+        interval=tuple(ends) if is_known else None,
+        interval_kind=kind if is_known else "",
+        n=n,
+        **{"unit": "1", "answer": "", "n_of": "block", **further},
+    )
+
+
+def at_place(means: xr.Dataset, of: str = "ratio") -> tuple[float, float, float]:
+    """(mean, low, high) of a single place of means over blocks."""
+    return tuple(float(means[name]) for name in (of, "low", "high"))
 
 
 def change(fall: float) -> str:
@@ -137,8 +177,8 @@ def basis_in_words(judged: Judgement, whole: bool = True) -> str:
         low, high = judged.interval
         # The interval of a gain has the gain's sign.
         ends = (-high, -low) if change(judged.fall).startswith("gains") else (low, high)
-        of = " of the fall" if abs(judged.fall) < NOTHING else ""
-        parts.append(f"{100 * judged.confidence:g} % interval{of} {percent_range(ends)}")
+        of = "of the fall" if abs(judged.fall) < NOTHING else ""
+        parts.append(interval_in_words(ends, None, judged.confidence, of))
     if whole:
         parts += [counted(judged.blocks, "block")] if judged.interval else []
         parts += [f"margin {percent(judged.margin, 0)}", f"{judged.evidence} evidence"]
@@ -160,24 +200,6 @@ def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: 
         SIZE_OPEN: f"**{name} falls against {against}** {span}. Whether by more than the margin of "
         f"{percent(judged.margin, 0)} is open.",
     }.get(judged.answer, f"Whether {name} falls against {against} {span} is open. {judged.reason}")
-
-
-def of_estimate(
-    origin: dict, statement: str, quantity: str, unit: str, estimate, interval, kind: str, **further
-):
-    """An estimate with an interval of that kind."""
-    ends = (known(interval[0]), known(interval[1]))
-    is_known = None not in ends
-    return Finding(
-        **origin,
-        statement=statement,
-        quantity=quantity,
-        unit=unit,
-        estimate=known(estimate),
-        interval=ends if is_known else None,
-        interval_kind=kind if is_known else "",
-        **{"answer": "", "n_of": "block", **further},
-    )
 
 
 def today_of(found: Reproduction | None, run: xr.Dataset | None) -> dict | None:

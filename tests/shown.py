@@ -1,13 +1,21 @@
 """What an experiment shows, as text and as marks, for tests."""
 
+import re
+
 import numpy as np
 from matplotlib.container import BarContainer
 
 
 def text(finding, *exhibits):
-    """A finding with the Markdown of figures and tables, hard spaces as spaces."""
-    parts = [finding, *(exhibit.markdown for exhibit in exhibits)]
-    return "\n\n".join(parts).replace("\u00a0", " ")
+    """A finding with the Markdown of figures and tables, hard spaces as spaces; no number in it is made up."""
+    parts = "\n\n".join([finding, *(exhibit.markdown for exhibit in exhibits)])
+    assert not re.search(r"\b(nan|None|inf)\b", parts)
+    return parts.replace("\u00a0", " ")
+
+
+def words(module, study):
+    """An experiment's finding, as `text`."""
+    return text(module.finding(study))
 
 
 def heights(exhibit, panel=0):

@@ -184,12 +184,6 @@ def placed(figure):
             yield word, word.get_window_extent()
 
 
-def test_every_campaign_is_described_and_stored():
-    """What an experiment reads, the file of campaigns can run, and a reference is shipped of it."""
-    for campaign in experiments.all_campaigns():
-        assert (paths.CAMPAIGNS / f"{campaign}.toml").exists() and campaign in stored().datasets
-
-
 def test_every_figure_is_drawn_by_one_experiment():
     drawn = [figure.label for name in MODULES for figure in all_of(name).figures.values()]
     assert len(drawn) == len(set(drawn)) and {*drawn} == set(experiments.traced())

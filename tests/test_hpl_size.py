@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from shown import words
 from synthetic_studies import COSTS, size_campaign
 
 from analysis import models
@@ -20,10 +21,6 @@ OTHER_LIMIT = {**COSTS, "gige": {**COSTS["gige"], "gamma": 1.5}}
 def noisy_study():
     """Eight blocks with scatter."""
     return size.analyse(size_campaign(blocks=8, noise=0.015, seed=4))
-
-
-def words(study):
-    return size.finding(study).replace("\u00a0", " ")
 
 
 def test_planted_costs_and_ratios_come_back():
@@ -63,11 +60,13 @@ def test_costs_may_be_negative_in_a_block():
 
 def test_the_finding_follows_the_data():
     """Whether the limits agree; a network that slows every operation has its own limit."""
-    text = words(size.analyse(size_campaign(blocks=4, noise=0.002)))
+    text = words(size, size.analyse(size_campaign(blocks=4, noise=0.002)))
     assert re.search(r"with order 7168\*\* \(95 % interval", text)
     assert "tend to the same limit, within 5 %" in text
     study = size.analyse(size_campaign(blocks=6, noise=0.003, costs=OTHER_LIMIT))
-    assert study.agreement.kind == "violated" and "tends to another limit than" in words(study)
+    assert study.agreement.kind == "violated" and "tends to another limit than" in words(
+        size, study
+    )
     assert study.agreement.ratio == pytest.approx(1.15 / 1.5, rel=0.05)
 
 
@@ -103,7 +102,7 @@ def test_what_the_data_cannot_carry_is_refused(chance, reason):
     gige = next(curve for curve in study.curves if curve.interconnect == "gige")
     assert reason in gige.refused and gige.asymptotes is None
     assert study.agreement.kind == "undecided" and study.agreement.ratio is None
-    assert "gives no limit" in words(study) or "cannot be said" in words(study)
+    assert "gives no limit" in words(size, study) or "cannot be said" in words(size, study)
     size.figures(study)
 
 
@@ -112,10 +111,7 @@ def test_a_curve_that_misses_is_not_drawn():
     dataset = size_campaign(blocks=6, noise=0.002)
     jump = dataset.hpl_rate.where(dataset.N < 5000, 0.5 * dataset.hpl_rate)
     missed, followed = size.analyse(dataset.assign(hpl_rate=jump)), noisy_study()
-    assert not any(curve.follows for curve in missed.curves) and "no limit" in words(missed)
+    assert not any(curve.follows for curve in missed.curves) and "no limit" in words(size, missed)
     for study, curves in ((missed, 0), (followed, 2)):
         lines = size.figures(study)["size"].figure.axes[0].lines
         assert len([line for line in lines if line.get_gid() == "model"]) == curves
-        heights = np.concatenate([np.asarray(line.get_ydata(), float) for line in lines])
-        shares = 100 * study.points.share.values.reshape(-1, 1)
-        assert np.isclose(shares, heights).any(axis=1).all()

@@ -1,24 +1,22 @@
 """Suspects: planted slow nodes, ports and paths are named and nobody else, in synthetic and in emulated campaigns."""
 
 import json
-import re
 from itertools import permutations
 
 import numpy as np
 import pytest
-import recorded
+from shown import words
 from synthetic import of_plan
 
 import experiment
 from analysis import store
 from analysis.experiments import suspects as experiment_of
-from analysis.experiments.suspects import COMPUTE, HEADINGS, PATH, RECEIVE, SEND
+from analysis.experiments.suspects import COMPUTE, PATH, QUANTITIES, RECEIVE, SEND
 from analysis.statistics import outliers
 from runners import suspects
-from runners.record import FalloffError, Unreadable
+from runners.record import FalloffError
 from runners.testbeds import emulated
 
-OUTPUT = recorded.text("suspects/5-nodes")
 LOSS = np.log1p(-0.03)
 LEVEL, TOLERANCE, SMALLEST = 0.05, 0.01, 0.03
 
@@ -58,17 +56,11 @@ def accused(study):
     }
 
 
-def words(study):
-    text = experiment_of.finding(study).replace("\u00a0", " ")
-    assert not re.search(r"\b(nan|None|inf)\b", text)
-    return text
-
-
 def test_each_fault_is_told_from_the_others():
     """A slow node, a slow port and a slow path: each is named for what it is, and nobody for another's fault."""
     study = experiment_of.analyse(campaign(nodes=[10], ports=[4], paths=[(6, 9)]))
     assert accused(study) == {(COMPUTE, "n11"), (SEND, "n5"), (PATH, "n7", "n10")}
-    text = words(study)
+    text = words(experiment_of, study)
     assert "**Node n11 is slow**: it computes " in text
     assert "**The link or the switch port of node n5 is slow**: it sends" in text
     assert (
@@ -79,28 +71,22 @@ def test_each_fault_is_told_from_the_others():
     for family in study.networks[0].families.values():
         for index in family.found.slower:
             assert TOLERANCE < family.found.low[index] < 0.03 < family.found.high[index]
-    assert [row[1] for row in experiment_of.table(study).rows] == list(HEADINGS.values())
+    assert [row[1] for row in experiment_of.table(study).rows] == [
+        heading for heading, _ in QUANTITIES.values()
+    ]
     found = {finding.statement: finding.answer for finding in experiment_of.findings(study)}
     assert found["The planted slow link is found: bandwidth that a node sends, GigE"] == "yes"
-    assert len(found) == len(HEADINGS)
+    assert len(found) == len(QUANTITIES)
 
 
 def test_healthy_nodes_are_cleared_or_open():
     """With little scatter a loss of 3 % is excluded for all; with much it is open, and said from where on it is found."""
-    text = words(experiment_of.analyse(campaign(noise=0.002)))
+    text = words(experiment_of, experiment_of.analyse(campaign(noise=0.002)))
     assert "**No node, port or path is named**" in text and "only larger" not in text
     assert "Nobody else loses 3 % or more in" in text
-    text = words(experiment_of.analyse(campaign(noise=0.05)))
+    text = words(experiment_of, experiment_of.analyse(campaign(noise=0.05)))
     assert "**No node, port or path is named**" in text and "Nobody else" not in text
     assert "only larger losses would have been found: DGEMM of a node (" in text
-
-
-def test_one_block_judges_nobody():
-    """Without an interval nobody is named, however slow; no number is made up."""
-    study = experiment_of.analyse(campaign(blocks=1, nodes=[3], loss=np.log(0.5)))
-    assert not accused(study) and "A single block has no interval" in words(study)
-    assert not any(finding.interval for finding in experiment_of.findings(study))
-    assert "nan" not in experiment_of.table(study).body
 
 
 def draw(random, kind, nodes=8, blocks=5, sd=0.004):
@@ -183,7 +169,7 @@ def test_nodes_are_known_by_their_names():
 
     study = experiment_of.analyse(campaign(hosts=moved))
     assert len(study.hosts) == 15 and study.absent == ("n16", "n17")
-    assert "some blocks lack them: n16 and n17" in words(study)
+    assert "some blocks lack them: n16 and n17" in words(experiment_of, study)
     with pytest.raises(FalloffError, match="0 nodes in common, 4 are needed: run all blocks"):
         experiment_of.analyse(
             campaign(hosts=lambda block: ",".join(f"b{block}n{number}" for number in range(16)))
@@ -203,29 +189,23 @@ def test_a_slow_link_between_switches_is_named():
     told = {"sessions": [{"slurm": {"switches": switches}}]}
     study = experiment_of.analyse(dataset.assign_attrs(provenance=json.dumps(told)))
     assert accused(study) == {(PATH, f"n{a + 1}", f"n{b + 1}") for a, b in slow}
-    assert "**16 of the 16 slow paths lead from switch leaf1 to switch leaf3**" in words(study)
+    assert "**16 of the 16 slow paths lead from switch leaf1 to switch leaf3**" in words(
+        experiment_of, study
+    )
 
 
 def test_losses_planted_in_the_emulated_campaign_are_found():
-    """In the stored transcripts, whose scatter is real, every healthy node and every third path is made 3 % slower in turn."""
+    """In the stored transcripts, whose scatter is real: the testbed's own faults, and a node and a path made 3 % slower."""
     dataset = experiment.stored("suspects", "suspect_model")
     own = accused(experiment_of.analyse(dataset))
     assert own >= {(COMPUTE, "n11"), (SEND, "n5"), (RECEIVE, "n5")}
     assert {who for _, *names in own for who in names} == {"n5", "n11"}
-    trials, found, planted, strange = dataset.pair_bandwidth, 0, 0, 0
-    healthy = [node for node in range(16) if node not in (4, 10)]
-    faults = [(SEND, node, np.s_[:, node]) for node in healthy]
-    pairs = [pair for pair in permutations(healthy, 2) if sum(pair) % 3 == 0]
-    faults += [(PATH, pair, np.s_[:, *pair]) for pair in pairs]
-    for quantity, who, cells in faults:
-        slowed = trials.values.copy()
-        slowed[cells] *= 0.97
-        study = experiment_of.analyse(dataset.assign(pair_bandwidth=trials.copy(data=slowed)))
-        names = [f"n{node + 1}" for node in np.atleast_1d(who)]
-        new = accused(study) - own
-        planted, found = planted + 1, found + ((quantity, *names) in new)
-        strange += bool(new - {(quantity, *names)})
-    assert found >= 0.9 * planted and strange <= 0.05 * planted
+    trials = dataset.pair_bandwidth
+    slowed = trials.values.copy()
+    slowed[:, 2] *= 0.97
+    slowed[:, 7, 12] *= 0.97
+    study = experiment_of.analyse(dataset.assign(pair_bandwidth=trials.copy(data=slowed)))
+    assert accused(study) - own == {(SEND, "n3"), (PATH, "n8", "n13")}
 
 
 @pytest.mark.long
@@ -250,32 +230,6 @@ def test_the_emulated_cluster_is_found_out(tmp_path, monkeypatch):
     study = experiment_of.analyse(dataset)
     assert set(study.hosts) == {f"n{number}" for number in range(1, 7)}
     assert {(COMPUTE, "n5"), (SEND, "n2"), (RECEIVE, "n2")} <= accused(study)
-
-
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [
-        (
-            lambda text: text.replace("    1     1     2", "    1     1     3", 1),
-            "9 of the 10 pairs of 5 nodes in 10 rows",
-        ),
-        (
-            lambda text: text.replace("   3  1.009407e+10", "   3  nan         ", 1),
-            "5 nodes and reports 4",
-        ),
-        (
-            lambda text: re.sub(r"\n    4     4     5.*", "", text),
-            "9 of the 10 pairs of 5 nodes in 9 rows",
-        ),
-        (lambda text: text.replace("end of suspects", ""), "did not print its first and last line"),
-    ],
-)
-def test_a_damaged_output_is_refused(damage, reason):
-    """Pairs that lack, met twice or rested, and nodes without a rate: a reason, never a number."""
-    damaged = damage(OUTPUT)
-    assert damaged != OUTPUT
-    with pytest.raises(Unreadable, match=reason):
-        suspects.results(damaged)
 
 
 def test_what_cannot_be_compared_is_refused():

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
+from shown import words
 from synthetic_topology import COMMUNICATION, flow_campaign, hpl_campaign, slowdown
 
 import experiment
@@ -35,10 +36,6 @@ def of(study, pattern, placement="in_order"):
 
 def belief(study, pattern, placement="in_order"):
     return study.beliefs.set_index(["pattern", "placement"]).loc[(pattern, placement)]
-
-
-def words(study):
-    return topology.finding(study).replace("\u00a0", " ")
 
 
 def slower(name, factor):
@@ -81,7 +78,7 @@ def test_judgements_are_of_the_clusters_own_size():
     )
     assert belief(one_lost, "permutation").designs == 3
     every = {(*levels, n) for *levels, _ in lost for n in (120, 240, 480, 960)}
-    assert "cannot be told" in words(topology.analyse(flow_campaign(failed=every)))
+    assert "cannot be told" in words(topology, topology.analyse(flow_campaign(failed=every)))
 
 
 def test_the_belief_is_judged_on_the_pages_own_designs():
@@ -110,7 +107,7 @@ def test_at_the_break_even_price_a_budget_buys_as_much_either_way():
 
 def test_the_finding_follows_the_data():
     """Each answer names its traffic with the slowdowns, a placement only where the other differs."""
-    said = words(planted_study())
+    said = words(topology, planted_study())
     assert (
         "2:1, traffic between neighbours (shuffled), between random pairs and from all to all"
         in said
@@ -120,8 +117,8 @@ def test_the_finding_follows_the_data():
     assert "between neighbours (in order) and from many to one loses no more than 5 %" in said
     # With these slowdowns of HPL the 250 USD saved buy more only of cheap nodes: 250 * 1.1 / 0.1.
     assert "costs less than 2750 to 5250 USD" in said
-    assert "HPL" not in words(topology.analyse(flow_campaign()))
-    assert "depends on the design or the draw" in words(slower("cisco_2to1", 9))
+    assert "HPL" not in words(topology, topology.analyse(flow_campaign()))
+    assert "depends on the design or the draw" in words(topology, slower("cisco_2to1", 9))
 
 
 def test_a_campaign_without_crossbar_or_designs_is_refused(monkeypatch, tmp_path):

@@ -116,7 +116,10 @@ def test_hpl_is_predicted_and_what_if_is_asked():
     rates = {(rate.network, rate.nodes): rate.rate for rate in study.what_if}
     assert 1.03 < rates["gige_twice_bandwidth", 16] / rates["gige", 16] < 1.5
     assert rates["gige_tree", 16] < rates["gige", 16] < rates["gige", 32]
-    assert "12 of 12" in prediction.text(study) and len(prediction.draw(study).axes) == 2
+    assert (
+        "12 of 12" in prediction.text(study)
+        and len(prediction.figures(study)["twin"].figure.axes) == 2
+    )
 
 
 def test_a_twin_is_written_and_simulated(found, tmp_path, monkeypatch):

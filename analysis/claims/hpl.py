@@ -141,12 +141,11 @@ def _messages(study: Payload, name: str, campaign: str) -> Judgement | None:
     """A share of small messages on the most nodes; HPL sends the same in every run, so that it has no scatter."""
     for profile in study.profiles:
         if profile.dataset.attrs["campaign"] == campaign:
-            most = profile.most
-            text = f"on {int(most.nodes)} nodes, {int(most.P)} x {int(most.Q)} processes"
-            found = sample(profile.dataset, most[name], text, "case")
+            value, run = getattr(profile, name), profile.run
+            text = f"on {profile.nodes} nodes, {int(run.P)} x {int(run.Q)} processes"
+            found = sample(profile.dataset, value, text, "case")
             if profile.evidence == SIMULATED:
                 return found
-            value = float(most[name])
             ends = {"interval_90": (value, value), "interval_95": (value, value), "kind": "count"}
             return replace(found, values=None, estimate=value, n=1, n_of="run", **ends)
     return None
@@ -154,10 +153,10 @@ def _messages(study: Payload, name: str, campaign: str) -> Judgement | None:
 
 def _node_rate(study: LinkBonding) -> Judgement:
     """The rate of a node among four over that of a node among two, with one link each."""
-    rate = study.hpl.points.rate.sel(aggregation=study.hpl.baseline, ranks_per_node=RANKS)
+    rate = study.points.rate.sel(aggregation=study.baseline, ranks_per_node=RANKS)
     per_node = rate / rate.nodes
     text = "one link, 4 over 2 nodes"
-    return sample(study.hpl.dataset, _on(per_node, 4) / _on(per_node, 2), text)
+    return sample(study.dataset, _on(per_node, 4) / _on(per_node, 2), text)
 
 
 def _paper_node_rate(study: Paper) -> Judgement | None:
@@ -174,16 +173,19 @@ def _gain(study: LinkBonding, most: int = 0, fewest: int | None = None) -> Judge
 
     Where these are 0, they are the campaign's own most and fewest.
     """
-    hpl = study.hpl
-    ways = [way for way in hpl.ways if (way.aggregation, way.ranks_per_node) == (BY_PEER, RANKS)]
+    ways = [way for way in study.ways if (way.aggregation, way.ranks_per_node) == (BY_PEER, RANKS)]
     if not ways:
-        return untestable(hpl.dataset, NOT_BY_PEER)
-    gain, most = np.exp(ways[0].log_gain), most or hpl.most
+        return untestable(study.dataset, NOT_BY_PEER)
+    gain, most = np.exp(ways[0].log_gain), most or study.most
     if fewest is None:
-        return sample(hpl.dataset, _on(gain, most), f"two links over one on {most} nodes")
-    fewest = fewest or hpl.fewest
-    text = f"two links over one, {most} over {fewest} nodes"
-    return sample(hpl.dataset, _on(gain, most) / _on(gain, fewest), text)
+        return sample(
+            study.dataset,
+            _on(gain, most),
+            f"two links over one on {most} nodes, by a hash of addresses",
+        )
+    fewest = fewest or study.fewest
+    text = f"two links over one by a hash of addresses, {most} over {fewest} nodes"
+    return sample(study.dataset, _on(gain, most) / _on(gain, fewest), text)
 
 
 def _bonded_beyond(study: Beyond) -> Judgement | None:
@@ -206,9 +208,9 @@ def _connections(study: LinkBonding, place: int) -> Judgement | None:
     if BY_PEER not in micro.points.aggregation:
         return untestable(micro.dataset, NOT_BY_PEER)
     goodput = micro.points.goodput.isel(streams=place)
-    one_link = goodput.sel(aggregation=study.hpl.baseline, drop=True)
+    one_link = goodput.sel(aggregation=study.baseline, drop=True)
     streams = int(goodput.streams)
-    text = f"{streams} connection{'s' if streams > 1 else ''}, two links over one"
+    text = f"{streams} connection{'s' if streams > 1 else ''}, two links over one by a hash of addresses"
     return sample(micro.dataset, goodput.sel(aggregation=BY_PEER, drop=True) / one_link, text)
 
 

@@ -130,28 +130,26 @@ def _growth(study: FanOut) -> Judgement | None:
 
 def _variation(study: LongPath, direction: str) -> Judgement | None:
     """Coefficient of variation of the same transfer's goodput."""
-    place = (LONG, study.control, direction)
-    for series in study.repeats.series if study.repeats else ():
-        if (series.path, series.congestion_control, series.direction) == place:
-            found = series.judged
-            return Judgement(
-                evidence_of(study.repeats.dataset),
-                estimate=found.variation,
-                interval_90=variation_interval(found.variation, found.n, 0.90),
-                interval_95=variation_interval(found.variation, found.n, 0.95),
-                kind="modified McKay",
-                n=found.n,
-                n_of="transfer",
-                of=f"coefficient of variation of goodput, {series.congestion_control}",
-            )
-    return None
+    judged = study.repeats.judged.get((LONG, study.control, direction)) if study.repeats else None
+    if judged is None:
+        return None
+    return Judgement(
+        evidence_of(study.repeats.dataset),
+        estimate=judged.variation,
+        interval_90=variation_interval(judged.variation, judged.n, 0.90),
+        interval_95=variation_interval(judged.variation, judged.n, 0.95),
+        kind="modified McKay",
+        n=judged.n,
+        n_of="transfer",
+        of=f"coefficient of variation of goodput, {study.control}",
+    )
 
 
 def _much_slower(study: LongPath) -> Judgement | None:
     """The share of all transfers that are much slower than the fastest of their kind, with its exact interval."""
     if study.repeats is None:
         return None
-    goodputs = [series.judged for series in study.repeats.series if series.judged.values]
+    goodputs = [judged for judged in study.repeats.judged.values() if judged.values]
     slow = sum(int(np.sum(np.array(one.values) < MUCH_LOWER * max(one.values))) for one in goodputs)
     # Clopper and Pearson, Biometrika 26, 1934, 404-413
     test = stats.binomtest(slow, sum(one.n for one in goodputs))

@@ -71,8 +71,8 @@ def folders(campaign: str, testbed: str) -> list[Path]:
 def text(figure: Traced, chains: Mapping[str, Sequence[Chain]], plans: Mapping[str, Plan]) -> str:
     """The whole chain of a figure; `chains` has those of each campaign, the stored reference's first, and `plans` the
     campaigns as they are described today."""
-    lines = [f"Figure {figure.label}", f"  drawn by   {figure.drawn_by}"]
-    lines.append(f"  study      {figure.studied_by}")
+    lines = [f"Figure {figure.label}", f"  drawn by   {figure.module}.figures"]
+    lines.append(f"  study      {figure.module}.analyse")
     for name in figure.files:
         sha256 = manifest.digest((paths.DATA / name).read_bytes())
         lines += ["", f"File data/{name}", f"  sha256     {sha256}"]

@@ -62,15 +62,13 @@ def compared(module: ModuleType) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Traced:
-    """A figure by its label: the functions that draw it and that turn the campaigns into what is drawn, and the campaigns
-    and files of data/ that it rests on."""
+    """A figure by its label: the `module` whose `analyse` and `figures` make it, and the campaigns and files of data/ that
+    it rests on."""
 
     label: str
-    experiment: str
+    module: str
     campaigns: tuple[str, ...]
     files: tuple[str, ...]
-    drawn_by: str
-    studied_by: str
 
 
 def traced() -> dict[str, Traced]:
@@ -78,11 +76,9 @@ def traced() -> dict[str, Traced]:
     return {
         label: Traced(
             label,
-            module.__name__.rpartition(".")[2],
+            module.__name__,
             tuple(name for name in rests_on if "." not in name),
             tuple(name for name in rests_on if "." in name),
-            f"{module.__name__}.figures",
-            f"{module.__name__}.analyse",
         )
         for module in _all()
         for label, rests_on in getattr(module, "FIGURES", {}).items()

@@ -1,7 +1,7 @@
 """Frames that a path carries: the largest, idle and under load, and datagrams of all sizes through a switch and a cable."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -12,12 +12,21 @@ import xarray as xr
 from analysis import published
 from analysis.attributes import interconnects, settings, short_names
 from analysis.derive import over_factors
-from analysis.findings import Finding, known, of_control, of_estimate, origin, resting_on
+from analysis.findings import (
+    NO_INTERVAL,
+    Finding,
+    judged_in_words,
+    known,
+    of_control,
+    of_estimate,
+    origin,
+    resting_on,
+)
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import mean_over
 from analysis.statistics.judgement import Control, judge_control
 from analysis.wire import ETHERNET_HEADER, packet_limit
-from analysis.wording import between, fixed, listed, paragraphs, percent
+from analysis.wording import fixed, listed, paragraphs, percent
 
 WAYS = {"forward": "", "reverse": "_reverse"}  # a way's ending of the readings' names
 # What happens to larger frames on their way.
@@ -25,7 +34,6 @@ FAULTS = {
     "silent": "A switch drops a larger frame in silence",
     "router": "A router reports it (ICMP)",
 }
-NO_INTERVAL = (None, None)
 
 
 @dataclass(frozen=True)
@@ -148,20 +156,16 @@ def _of_sizes(study: PacketSizes) -> Iterator[str]:
     compared, reference = (names[path]["name"] for path in (study.compared, study.reference))
     worst, sizes = study.worst, sorted(study.blocking)
     control = study.blocking[worst]
-    interval = f"90 % interval {between(control.interval, 3)}" if control.interval else ""
-    basis = resting_on(study.dataset, control.blocks, interval)
     pair = f"as large a share of datagrams as the {reference}"
-    if control.kind == "holds":
-        least = float(study.points.delivered.min())
-        both = f"both deliver {'all' if least == 1 else f'at least {percent(least)}'} that is sent"
-        yield (
-            f"**The {compared} delivers {pair}, at all {len(sizes)} frame sizes**: {both}. "
-            f"The lowest ratio of their shares is {fixed(control.ratio, 3)} ({basis})."
-        )
-    elif control.kind == "violated":
-        yield f"**The {compared} does not deliver {pair}**. At {worst} bytes their ratio is {fixed(control.ratio, 3)} ({basis})."
-    else:
+    if control.kind == "undecided":
         yield f"**Whether the {compared} delivers {pair} is open**, most of all at {worst} bytes."
+    else:
+        basis = resting_on(study.dataset, control.blocks, judged_in_words(control, 3))
+        does = "delivers" if control.kind == "holds" else "does not deliver"
+        sizes_of = f", at all {len(sizes)} frame sizes" if control.kind == "holds" else ""
+        yield (
+            f"**The {compared} {does} {pair}{sizes_of}**: their lowest ratio is {fixed(control.ratio, 3)}, at {worst} bytes ({basis})."
+        )
     at = study.points.sel(path=study.compared, frame_bytes=[sizes[0], sizes[-1]])
     few, many = map(known, mean_over(at.sent, "block", "rate") / at.limit)
     if few is not None and many is not None:
@@ -197,32 +201,25 @@ def findings(study: Frames) -> Iterator[Finding]:
     source, names = origin("frames", study.dataset), short_names(study.dataset)
     table = study.limits
     count, exact = int(table.frame.notnull().sum()), int(table.exact.sum())
-    yield of_estimate(
-        source,
-        "The search finds the largest frame that was set on a path",
-        "share",
-        "1",
-        exact / count if count else None,
-        NO_INTERVAL,
-        "",
-        n=count,
-        n_of="limit",
-        answer="" if not count else "yes" if exact == count else "not always",
-        primary=True,
+    answer = "" if not count else "yes" if exact == count else "not always"
+    statement = "The search finds the largest frame that was set on a path"
+    share, about = (
+        (exact / count if count else None, *NO_INTERVAL),
+        {"n_of": "limit", "answer": answer},
     )
+    yield of_estimate(source, statement, "share", share, count, primary=True, **about)
     for row in table.itertuples():
-        load = "under load" if row.load else "idle"
-        statement = (
-            f"The largest frame on {names[row.path]}, {row.way}, {load}; {row.expected} B was set"
-        )
+        where = f"{names[row.path]}, {row.way}, {'under load' if row.load else 'idle'}"
+        statement = f"The largest frame on {where}; {row.expected} B was set"
         answer = "" if not row.blocks else "as described" if row.exact else "differs"
-        further = {"n": row.blocks, "answer": answer, "reason": row.fault}
-        yield of_estimate(source, statement, "frame", "B", row.frame, NO_INTERVAL, "", **further)
+        about = {"answer": answer, "reason": row.fault}
+        frame = row.frame, *NO_INTERVAL
+        yield of_estimate(source, statement, "frame", frame, row.blocks, unit="B", **about)
 
 
 def _findings_of_sizes(study: PacketSizes) -> Iterator[Finding]:
     source, names = origin("frames", study.dataset), short_names(study.dataset)
     pair = f"Share of datagrams delivered: {names[study.compared]} over {names[study.reference]}"
-    yield replace(of_control(source, pair, study.blocking[study.worst]), primary=True)
+    yield of_control(source, pair, study.blocking[study.worst], primary=True)
     for size, control in study.blocking.items():
         yield of_control(source, f"{pair}, frames of {size} B", control)

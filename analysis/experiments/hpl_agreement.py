@@ -10,16 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib.figure import Figure
 
-from analysis import drawing, style
+from analysis import drawing, exhibit, style
 from analysis.attributes import short_names, testbed
 from analysis.derive import at_only_level, points
-from analysis.exhibit import Basis, Exhibit
 from analysis.experiments.scale_model import OPEN, judged_ratios
-from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
+from analysis.findings import Finding, interval_in_words, of_estimate, origin, resting_on
+from analysis.statistics.intervals import mean_over
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES
-from analysis.wording import between, counted, fixed, listed, micro, paragraphs, percent
+from analysis.wording import counted, fixed, micro, percent
 from runners.record import FalloffError
 
 FIGURES = {"agreement": ("hpl_scaling", "hpl_agreement")}  # what each rests on
@@ -27,13 +26,11 @@ FIGURES = {"agreement": ("hpl_scaling", "hpl_agreement")}  # what each rests on
 GOALS = {"gige": 0.02}
 GOAL = 0.03  # of every other network
 COMPARED = ("gige", "10gige")  # the networks that the report is about
-UNLIMITED, IDEAL = (
-    "unshaped",
-    "ideal",
-)  # without a rate limit; simulated so that messages take no time
+UNLIMITED, IDEAL = "unshaped", "ideal"  # no rate limit; simulated so that messages take no time
 ONE_SIDED = 0.025  # level of a 95 % interval
 WITHIN, SLOWER, FASTER = "within", "slower", "faster"
 ANSWERS = {FLAT: WITHIN, FALLS_OFF: SLOWER, RISES: FASTER}
+HEADS = {SLOWER: "Slower than the goal", FASTER: "Faster than the goal", OPEN: "Open"}
 
 
 @dataclass(frozen=True)
@@ -42,13 +39,11 @@ class Agreement:
 
     `points` are the emulated ones that were simulated, too. `ratios` is the `scale_model.judged_ratios` of the share of F
     emulated over that simulated, with 95 % intervals and its network's goal: WITHIN, SLOWER or FASTER beyond, else OPEN.
-    `waiting` is in words what HPL loses where messages take no time, "" without such runs.
     """
 
     dataset: xr.Dataset
     points: xr.Dataset
     ratios: pd.DataFrame
-    waiting: str
 
 
 def analyse(hpl_scaling: xr.Dataset, hpl_agreement: xr.Dataset) -> Agreement:
@@ -58,11 +53,10 @@ def analyse(hpl_scaling: xr.Dataset, hpl_agreement: xr.Dataset) -> Agreement:
     nodes, or the simulated campaign has several blocks.
     """
     ran, model = points(hpl_scaling), at_only_level(points(hpl_agreement), "block")
-    rates = [float((each.known_rate / each.nodes).max()) for each in (ran, model)]
-    if not np.isclose(*rates, rtol=1e-6):
+    if not _is_same_node(ran, model):
         raise FalloffError(
-            f"Campaign {ran.attrs['campaign']} ran on nodes of {rates[0]:g} Gflop/s, {model.attrs['campaign']} on nodes of "
-            f"{rates[1]:g}: give the simulated testbed the emulated one's rates, and run it again."
+            f"Campaign {ran.attrs['campaign']} ran on nodes of {_node_rate(ran):g} Gflop/s, {model.attrs['campaign']} on nodes of "
+            f"{_node_rate(model):g}: give the simulated testbed the emulated one's rates, and run it again."
         )
     ran, model = xr.align(ran, model, join="inner", exclude=["block"])
     if not ran.rate.size:
@@ -71,7 +65,15 @@ def analyse(hpl_scaling: xr.Dataset, hpl_agreement: xr.Dataset) -> Agreement:
     log_ratio = np.log(ran.share) - np.log(model.share.reset_coords(drop=True))
     goals = {name: GOALS.get(name, GOAL) for name in ran.interconnect.values.tolist()}
     ratios = judged_ratios(log_ratio, goals, ran.evidence.item(), ONE_SIDED, ANSWERS)
-    return Agreement(hpl_scaling, ran, ratios, own_waiting(hpl_scaling, hpl_agreement))
+    return Agreement(hpl_scaling, ran, ratios)
+
+
+def _node_rate(points: xr.Dataset) -> float:
+    return float((points.known_rate / points.nodes).max())
+
+
+def _is_same_node(ran: xr.Dataset, model: xr.Dataset) -> bool:
+    return bool(np.isclose(_node_rate(ran), _node_rate(model), rtol=1e-6))
 
 
 def own_waiting(hpl_scaling: xr.Dataset, hpl_agreement: xr.Dataset) -> str:
@@ -82,84 +84,58 @@ def own_waiting(hpl_scaling: xr.Dataset, hpl_agreement: xr.Dataset) -> str:
     """
     ran, model = points(hpl_scaling), points(hpl_agreement)
     most = int(ran.nodes.max())
-    is_there = all(
-        name in each.interconnect and most in each.nodes
+    emulated, simulated, ideal = shares = [
+        float(mean_over(each.share.reindex(interconnect=[name], nodes=[most]), ..., "ratio"))
         for each, name in ((ran, UNLIMITED), (model, UNLIMITED), (model, IDEAL))
-    )
-    rates = [float((each.known_rate / each.nodes).max()) for each in (ran, model)]
-    if not is_there or not np.isclose(*rates, rtol=1e-6):
-        return ""
-    cases = ((ran, UNLIMITED), (model, UNLIMITED), (model, IDEAL))
-    emulated, simulated, ideal = (
-        float(np.exp(np.log(each.share.sel(interconnect=name, nodes=most)).mean()))
-        for each, name in cases
-    )
-    if not np.isfinite([emulated, simulated, ideal]).all():
+    ]
+    if not _is_same_node(ran, model) or not np.isfinite(shares).all():
         return ""
     latency = testbed(hpl_agreement)["network"][UNLIMITED]["latency"]
     return (
-        f"**On {counted(most, 'node')} without a rate limit HPL loses {fixed(100 * (1 - emulated), 1)} points of "
-        f"efficiency, of which {fixed(100 * (1 - ideal), 1)} are its own waiting**: simulated, it reaches {percent(ideal)} if "
-        f"messages take no time, and {percent(simulated)} if they take as long as on this machine "
+        f"**On {counted(most, 'node')} without a rate limit HPL loses {fixed(100 * (1 - emulated), 1)} points of efficiency, of "
+        f"which its ranks lose {fixed(100 * (1 - ideal), 1)} by waiting for each other, whatever the network**: simulated, it reaches "
+        f"{percent(ideal)} if messages take no time, and {percent(simulated)} if they take as long as on this machine "
         f"({micro(latency['value'])} with 1 pair of nodes, {micro(latency['high'])} with {most // 2} pairs at once); "
         f"emulated it reaches {percent(emulated)}."
     )
 
 
 def finding(study: Agreement) -> str:
-    """How many points agree, which do not, the largest difference, and HPL's own waiting, in plain English (Markdown)."""
+    """How many points agree, which do not, and the largest difference, in plain English (Markdown)."""
     known = study.ratios.dropna(subset="ratio")
     if not (count := len(known)):
         return "**Whether emulation and simulation agree cannot be said**: no point has both."
-    names, answers = _names(study), known.answer
-    within = int((answers == WITHIN).sum())
+    names, within = _names(study), int((known.answer == WITHIN).sum())
+    head = "**Whether the emulated cluster is as fast as it is described is partly open**"
     if within == count:
         head = "**The emulated cluster is as fast as it is described**"
-    elif answers.isin((SLOWER, FASTER)).any():
+    elif known.answer.isin((SLOWER, FASTER)).any():
         head = "**The emulated cluster is not everywhere as fast as it is described**"
-    else:
-        head = "**Whether the emulated cluster is as fast as it is described is partly open**"
+    goals = ", ".join(f"{percent(goal, 0)} on {names[name]}" for name, goal in GOALS.items())
     sentences = [
-        f"{head}: {within} of {counted(count, 'point')} agree with a simulation at the same rates, within {_goals(study)}."
+        f"{head}: {within} of {counted(count, 'point')} agree with a simulation at the same rates, within {goals} and "
+        f"{percent(GOAL, 0)} on other networks."
     ]
-    heads = {SLOWER: "Slower than the goal", FASTER: "Faster than the goal", OPEN: "Open"}
-    for answer, beginning in heads.items():
+    for answer, beginning in HEADS.items():
         places = [
-            f"{names[name]} on {', '.join(map(str, nodes))} nodes"
-            for name, nodes in known[answers == answer]
-            .reset_index()
-            .groupby("interconnect", sort=False)
-            .nodes
+            f"{names[name]} on {counted(nodes, 'node')}"
+            for name, nodes in known.index[known.answer == answer]
         ]
         if places:
             sentences.append(f"{beginning}: {'; '.join(places)}.")
     (network, nodes), worst = max(known.iterrows(), key=lambda row: abs(np.log(row[1].ratio)))
-    off, name = worst.ratio - 1, names[network]
-    interval = ""
-    if np.isfinite(worst.low):
-        ends = between((100 * worst.low, 100 * worst.high), 1)
-        interval = f"95 % interval of emulated over simulated {ends} %, "
+    off = worst.ratio - 1
+    interval = interval_in_words((worst.low, worst.high), of="of emulated over simulated")
     sentences.append(
-        f"The largest difference is {percent(abs(off))}: emulated, HPL on {name} with {counted(nodes, 'node')} is "
-        f"{'slower' if off < 0 else 'faster'} than simulated "
-        f"({interval}{counted(worst.blocks, 'block')}, {study.points.evidence.item()} evidence)."
+        f"The largest difference is {percent(abs(off))}: emulated, HPL on {names[network]} with {counted(nodes, 'node')} is "
+        f"{'slower' if off < 0 else 'faster'} than simulated ({resting_on(study.dataset, worst.blocks, interval)})."
     )
-    return paragraphs(sentences, [study.waiting])
+    return " ".join(sentences)
 
 
 def _names(study: Agreement) -> dict[str, str]:
     """The networks as a sentence names them."""
     return short_names(study.dataset) | {UNLIMITED: "unlimited links"}
-
-
-def _goals(study: Agreement) -> str:
-    """Such as "2 % on GigE, 3 % on 10GE and unlimited links"."""
-    names = _names(study)
-    goals = study.ratios.margin.groupby("interconnect", sort=False).first()
-    return ", ".join(
-        f"{percent(goal, 0)} on {listed([names[name] for name in networks.index])}"
-        for goal, networks in goals.groupby(goals)
-    )
 
 
 def findings(study: Agreement) -> Iterator[Finding]:
@@ -169,42 +145,31 @@ def findings(study: Agreement) -> Iterator[Finding]:
     for (name, nodes), at in study.ratios.iterrows():
         within = f"within {100 * at.margin:g} %"
         statement = f"HPL is as simulated {within}: {names[name]}, {nodes} nodes"
-        ends, is_planned = (at.low, at.high), nodes == most and name in COMPARED
-        further = {"n": at.blocks, "answer": at.answer, "primary": is_planned}
-        yield of_estimate(source, statement, "ratio", "1", at.ratio, ends, T_INTERVAL, **further)
+        estimate, is_planned = (at.ratio, at.low, at.high), nodes == most and name in COMPARED
+        about = {"answer": at.answer, "primary": is_planned}
+        yield of_estimate(source, statement, "ratio", estimate, at.blocks, **about)
 
 
-def figures(study: Agreement) -> dict[str, Exhibit]:
-    """The ratio of emulated and simulated rates over nodes."""
-    return {
-        "agreement": Exhibit(
-            "agreement",
-            ratios_over_nodes(study),
-            "HPL's emulated rate over its simulated rate at the same speeds of nodes and links",
-            Basis(study.points.evidence.item(), study.points.sizes["block"], "95 % t intervals"),
-            "Emulated over simulated rate over nodes, a panel for each network, with the goal",
-            "Marks are geometric means with their intervals. The goal of each network is shaded. The control has no rate limit.",
-            rests_on=FIGURES["agreement"],
-        )
-    }
-
-
-def ratios_over_nodes(study: Agreement) -> Figure:
+def figures(study: Agreement) -> dict[str, exhibit.Exhibit]:
     """Emulated over simulated rate [%] over nodes with its interval and the goal as an area, a panel a network."""
     names = short_names(study.dataset)
     with style.styled():
-        figure, panels = drawing.new_figures(2.8, study.points.sizes["interconnect"])
+        figure, panels = drawing.new_figures(2.8, study.points.sizes["interconnect"], sharey=True)
         for axes, name in zip(panels, study.points.interconnect.values):
-            axes.sharey(panels[0])
             at = study.ratios.loc[name]
-            goal, nodes = 100 * at.margin.iloc[0], at.index.values
-            axes.axhspan(100 - goal, 1e4 / (100 - goal), color=style.MARGIN, zorder=0, label="goal")
-            axes.axhline(100, color=style.INK, linewidth=0.8)
+            goal, nodes = at.margin.iloc[0], at.index.values
+            drawing.margin_around_100(axes, goal, "goal")
             means = (100 * at[end].values for end in ("ratio", "low", "high"))
             drawing.interval(axes, name, nodes, *means)
-            drawing.node_axis(axes, drawing.apart(nodes, 1.9))
+            drawing.doubling_axis(axes, drawing.apart(nodes, 1.9))
             axes.margins(x=0.1)
-            axes.set_title(f"{names[name]}, goal {goal:g} %")
-            axes.tick_params(labelleft=axes is panels[0])
+            axes.set_title(f"{names[name]}, goal {100 * goal:g} %")
         panels[0].set_ylabel("emulated / simulated rate [%]")
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "HPL's emulated rate over its simulated rate at the same speeds of nodes and links",
+        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals"),
+        "Emulated over simulated rate over nodes, a panel for each network, with the goal",
+        "Marks are geometric means with their intervals. The goal of each network is shaded. The control has no rate limit.",
+    )

@@ -11,25 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib.figure import Figure
 
-from analysis import drawing, style
+from analysis import drawing, exhibit, style
 from analysis.attributes import short_names, testbed
 from analysis.derive import points
-from analysis.exhibit import Basis, Exhibit
 from analysis.experiments.scale_model import OPEN, judged_ratios
-from analysis.findings import Finding, of_estimate, origin
+from analysis.findings import Finding, interval_in_words, of_estimate, origin
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES
-from analysis.wording import between, counted, listed, percent
+from analysis.wording import counted, listed, percent
 from runners.record import FalloffError
 
 FIGURES = {"invariance": ("hpl_invariance",)}  # what each rests on
 ONE_SIDED = 0.05  # level of a 90 % interval, as for two one-sided tests
 SAME, LOWER, HIGHER = "the same", "lower", "higher"
 ANSWERS = {FLAT: SAME, FALLS_OFF: LOWER, RISES: HIGHER}
-# Of a doubling: between two series, and from a mean to its blocks.
-SIDESTEP, RUNS_ASIDE = 0.12, 0.04
 
 
 @dataclass(frozen=True)
@@ -62,104 +58,79 @@ def analyse(hpl_invariance: xr.Dataset) -> Invariance:
             "among its levels."
         )
     margin, log_share = designs.read(hpl_invariance).margin, np.log(derived.share)
-    log_ratio = log_share.drop_sel(dilation=reference) - log_share.sel(
-        dilation=reference, drop=True
-    )
+    described = log_share.sel(dilation=reference, drop=True)
+    log_ratio = log_share.drop_sel(dilation=reference) - described
     margins = dict.fromkeys(log_ratio.interconnect.values.tolist(), margin)
     compared = judged_ratios(log_ratio, margins, derived.evidence.item(), ONE_SIDED, ANSWERS)
     return Invariance(hpl_invariance, derived, reference, margin, log_ratio, compared)
 
 
 def finding(study: Invariance) -> str:
-    """Whether the share of F stays the same, and where not, in plain English (Markdown)."""
+    """Whether the share of F stays the same, and where it changes most, in plain English (Markdown)."""
     compared = study.compared.dropna(subset="ratio")
-    if not (whole := len(compared)):
+    if compared.empty:
         return "**Whether the answer depends on the scale of time cannot be said**: no block has two dilations."
-    margin, evidence = percent(study.margin, 0), study.points.evidence.item()
-    blocks = counted(compared.blocks.max(), "block")
-    basis = f"({blocks}, 90 % t intervals, {evidence} evidence)"
+    margin = percent(study.margin, 0)
     same, undecided = (int((compared.answer == answer).sum()) for answer in (SAME, OPEN))
-    differ = whole - same - undecided
-    changed = compared[(compared.high < 1) | (compared.low > 1)]
-    place, most = max(compared.iterrows(), key=lambda row: abs(np.log(row[1].ratio)))
-    head, told = f"matters by less than {margin}", [f"{same} are shown to be within {margin}"]
-    if differ:
-        head = f"matters by more than {margin}"
-        told.append(f"{differ} to differ by more")
-    elif undecided:
-        head = f"matters by at most {percent(abs(most.ratio - 1))}"
-    if undecided:
-        told.append(f"{undecided} {'is' if undecided == 1 else 'are'} open")
-    where = listed([str(nodes) for nodes in study.points.nodes.values])
-    sentences = [
-        f"**The scale of time {head}**: of {whole} comparisons, on {where} nodes, {listed(told)} {basis}."
-    ]
-    if len(changed):
-        sentences.append(f"In {len(changed)} of them the efficiency does change.")
-        network, nodes, dilation = place
-        sentences.append(
-            f"The largest change is on {short_names(study.dataset)[network]} with {counted(nodes, 'node')}: HPL "
-            f"reaches {percent(most.ratio)} of its efficiency if slowed down {dilation:g} instead of {study.reference:g} times "
-            f"(90 % interval {between((100 * most.low, 100 * most.high), 1)} %)."
-        )
-    return " ".join(sentences)
+    differ = len(compared) - same - undecided
+    (network, nodes, dilation), most = max(
+        compared.iterrows(), key=lambda row: abs(np.log(row[1].ratio))
+    )
+    told = [f"{differ} {'is' if differ == 1 else 'are'} shown to differ by more"] if differ else []
+    told += [f"{undecided} {'is' if undecided == 1 else 'are'} open"] if undecided else []
+    where = listed([str(count) for count in study.points.nodes.values])
+    basis = f"{counted(compared.blocks.max(), 'block')}, 90 % t intervals, {study.points.evidence.item()} evidence"
+    interval = interval_in_words((most.low, most.high), level=0.9)
+    return (
+        f"**The scale of time matters by less than {margin} in {same} of {len(compared)} comparisons**, on {where} nodes"
+        f"{told and f'; {listed(told)}' or ''} ({basis}). "
+        f"The largest change is on {short_names(study.dataset)[network]} with {counted(nodes, 'node')}: HPL "
+        f"reaches {percent(most.ratio)} of its efficiency if slowed down {dilation:g} instead of {study.reference:g} times"
+        f"{f' ({interval})' if interval else ''}."
+    )
 
 
 def findings(study: Invariance) -> Iterator[Finding]:
     """Every comparison of two scales of time, as data; planned for are the most nodes at the fastest one."""
     source, names = origin("hpl_invariance", study.dataset), short_names(study.dataset)
-    kind, most = "90 % t interval over the blocks", int(study.points.nodes.max())
-    fastest = float(study.compared.index.get_level_values("dilation").min())
+    most, fastest = study.compared.reset_index().agg({"nodes": "max", "dilation": "min"})
     for (name, nodes, dilation), at in study.compared.iterrows():
         statement = (
             f"HPL is as efficient slowed {dilation:g} times as {study.reference:g}: "
             f"{names[name]}, {nodes} nodes"
         )
-        is_planned = nodes == most and dilation == fastest
-        ends = at.low, at.high
-        further = {"n": at.blocks, "answer": at.answer, "primary": bool(is_planned)}
-        yield of_estimate(source, statement, "ratio", "1", at.ratio, ends, kind, **further)
+        about = {"answer": at.answer, "primary": bool(nodes == most and dilation == fastest)}
+        estimate, kind = (at.ratio, at.low, at.high), "90 % t interval over the blocks"
+        yield of_estimate(source, statement, "ratio", estimate, at.blocks, kind, **about)
 
 
-def figures(study: Invariance) -> dict[str, Exhibit]:
-    """The efficiency's change over the dilation."""
-    fewest, most = int(study.points.nodes.min()), int(study.points.nodes.max())
-    return {
-        "invariance": Exhibit(
-            "invariance",
-            ratio_over_dilation(study),
-            f"HPL at other scales of time: the share of what the nodes compute, over that at a factor of {study.reference:g}",
-            Basis(study.points.evidence.item(), study.points.sizes["block"], "90 % t intervals"),
-            "Ratio of the share at each dilation to that at the described one, for each network and node count, with the margin",
-            "Links are so many times slower than in the paper, and nodes in proportion. Small marks are single blocks. Large "
-            f"marks and bars are geometric means with their intervals, open on {fewest} and filled on "
-            f"{counted(most, 'node')}. The margin is shaded.",
-            rests_on=FIGURES["invariance"],
-        )
-    }
-
-
-def ratio_over_dilation(study: Invariance) -> Figure:
+def figures(study: Invariance) -> dict[str, exhibit.Exhibit]:
     """Share of F over that at the described dilation [%]: every block, means with 90 % intervals, the margin as an area."""
     names, fewest = short_names(study.dataset), study.points.nodes.values.min()
     with style.styled():
         figure, axes = drawing.new_figure(3.0)
-        goal = 100 * study.margin
-        axes.axhspan(100 - goal, 1e4 / (100 - goal), color=style.MARGIN, zorder=0, label="margin")
-        axes.axhline(100, color=style.INK, linewidth=0.8)
+        drawing.margin_around_100(axes, study.margin, "margin")
         series = study.compared.groupby(["interconnect", "nodes"], sort=False)
         for rank, ((name, n), at) in enumerate(series):
-            look, dilations = style.look(name), at.index.get_level_values("dilation")
-            place = dilations * 2 ** (SIDESTEP * (rank - (len(series) - 1) / 2))
+            dilations = at.index.get_level_values("dilation").values
+            places = drawing.beside(dilations, rank, len(series))
             blocks = 100 * np.exp(study.log_ratio.sel(interconnect=name, nodes=n))
-            drawing.runs(axes, name, place / 2**RUNS_ASIDE, blocks, "")
-            mean, low, high = (100 * at[end].values for end in ("ratio", "low", "high"))
-            marks = {"fmt": look.marker, "color": look.color, "capsize": 3}
-            marks["mfc"] = "white" if n == fewest else look.color
+            means = 100 * at[["ratio", "low", "high"]]
             label = f"{names[name]}, {counted(int(n), 'node')}"
-            axes.errorbar(place, mean, [mean - low, high - mean], label=label, **marks)
+            fill = "white" if n == fewest else None
+            drawing.runs_and_means(axes, name, places, blocks, means, label, fill)
         label = "time is slowed down by a factor of [1]"
         drawing.doubling_axis(axes, study.points.dilation.values, label)
         axes.set_ylabel(f"share / share at {study.reference:g} [%]")
         drawing.legend_below(figure, axes, 3)
-        return figure
+    fewest, most = int(study.points.nodes.min()), int(study.points.nodes.max())
+    return exhibit.only(
+        FIGURES,
+        figure,
+        f"HPL at other scales of time: the share of what the nodes compute, over that at a factor of {study.reference:g}",
+        exhibit.Basis.of_dataset(study.dataset, "90 % t intervals"),
+        "Ratio of the share at each dilation to that at the described one, for each network and node count, with the margin",
+        "Links are so many times slower than in the paper, and nodes in proportion. Small marks are single blocks. Large "
+        f"marks and bars are geometric means with their intervals, open on {fewest} and filled on "
+        f"{counted(most, 'node')}. The margin is shaded.",
+    )

@@ -9,10 +9,9 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import paths, style
+from analysis import exhibit, paths, style
 from analysis.derive import at_only_level, points
-from analysis.exhibit import Basis, Exhibit
-from analysis.findings import Finding, evidence_of, of_estimate, origin
+from analysis.findings import NO_INTERVAL, Finding, evidence_of, of_estimate, origin
 from analysis.wording import byte_size, counted, number, percent
 
 # B: messages below this are called small; it has to be the least size of a class. About what a GigE link transfers in
@@ -26,16 +25,14 @@ TRUST = paths.REFERENCE / "trust.csv"
 
 @dataclass(frozen=True)
 class Profile:
-    """What all ranks of one campaign's runs on its first network sent.
+    """What all ranks sent in a campaign's `run` on its first network and the most nodes that were counted.
 
-    `sent` has the `messages` [1] and `bytes` [B] over (nodes, size) and the settings N, P and Q over (nodes); dim size
-    is the least size [B] of each class, which reaches up to the next. Node counts without a count are left out, and are
-    `missing`.
+    The run's `payload_messages` [1] and `payload_bytes` [B] are over (size), the least size [B] of each class, which
+    reaches up to the next.
     """
 
     dataset: xr.Dataset
-    sent: xr.Dataset
-    missing: tuple[int, ...]
+    run: xr.Dataset
 
     @property
     def evidence(self) -> str:
@@ -43,10 +40,25 @@ class Profile:
         return evidence_of(self.dataset)
 
     @property
-    def most(self) -> xr.Dataset:
-        """What `summarise` gives on the most nodes, with N, P and Q."""
-        sent = self.sent.isel(nodes=-1)
-        return summarise(sent.messages, sent.bytes).merge(sent[["N", "P", "Q"]])
+    def nodes(self) -> int:
+        """On how many nodes it ran."""
+        return int(self.run.nodes)
+
+    @property
+    def small_messages(self) -> float:
+        """The share of messages below SMALL [1]."""
+        return _share_of_small(self.run.payload_messages)
+
+    @property
+    def small_bytes(self) -> float:
+        """The share of all bytes that are in them [1]."""
+        return _share_of_small(self.run.payload_bytes)
+
+    @property
+    def half_bytes_size(self) -> int:
+        """The least size [B] of the class in which half of the bytes are reached from below."""
+        held = self.run.payload_bytes
+        return int(held["size"][(held.cumsum("size") >= held.sum() / 2).argmax("size")])
 
 
 @dataclass(frozen=True)
@@ -62,127 +74,92 @@ def analyse(hpl_payload: xr.Dataset, hpl_paper: xr.Dataset | None = None) -> Pay
 
     Raises FalloffError when a dataset holds no HPL trial or has several blocks.
     """
-    campaigns = [dataset for dataset in (hpl_paper, hpl_payload) if dataset is not None]
-    profiles = [_profile(dataset) for dataset in campaigns]
-    return Payload(hpl_payload, tuple(each for each in profiles if each.sent.sizes["nodes"]))
+    profiles = [_profile(dataset) for dataset in (hpl_paper, hpl_payload) if dataset is not None]
+    return Payload(hpl_payload, tuple(filter(None, profiles)))
 
 
-def summarise(messages: xr.DataArray, sizes: xr.DataArray) -> xr.Dataset:
-    """A profile over (size, ...) in numbers.
-
-    `messages` [1] and `bytes` [B] of all; `median_size` [B] is the least size of the class that holds the median
-    message, `half_bytes_size` [B] of that in which half of the bytes are reached from below; `small_messages` and
-    `small_bytes` [1] are the shares of messages below SMALL.
-    """
-    small = messages["size"] < SMALL
-    total, volume = messages.sum("size"), sizes.sum("size")
-    return xr.Dataset(
-        {
-            "messages": total,
-            "bytes": volume,
-            "median_size": _class_of_half(messages),
-            "half_bytes_size": _class_of_half(sizes),
-            "small_messages": messages.where(small).sum("size") / total,
-            "small_bytes": sizes.where(small).sum("size") / volume,
-        }
+def _profile(dataset: xr.Dataset) -> Profile | None:
+    planned = at_only_level(points(dataset), "block")
+    is_run = (dataset.runner == "hpl") & (dataset.interconnect == planned.interconnect[0].item())
+    is_counted = is_run & dataset.payload_messages.notnull().any("size")
+    runs = dataset.reset_coords().isel(trial=np.flatnonzero(is_counted))
+    return (
+        Profile(dataset, runs.isel(trial=runs.nodes.argmax("trial")))
+        if runs.sizes["trial"]
+        else None
     )
 
 
-def _class_of_half(counts: xr.DataArray) -> xr.DataArray:
-    """The class of sizes in which half of the counts is reached from below."""
-    reached = counts.cumsum("size") >= counts.sum("size") / 2
-    return counts["size"][reached.argmax("size")].drop_vars("size")
-
-
-def _profile(dataset: xr.Dataset) -> Profile:
-    planned = at_only_level(points(dataset), "block")
-    is_run = (dataset.runner == "hpl") & (dataset.interconnect == planned.interconnect[0].item())
-    ran = dataset.reset_coords().isel(trial=is_run.values)
-    names = {"payload_messages": "messages", "payload_bytes": "bytes"}
-    sent = ran[[*names, "N", "P", "Q", "nodes"]].rename(names).set_coords("nodes")
-    sent = sent.swap_dims(trial="nodes").drop_vars("trial", errors="ignore").sortby("nodes")
-    sent = sent.dropna("nodes", subset=["messages"])
-    missing = tuple(n for n in planned.nodes.values.tolist() if n not in sent.nodes)
-    return Profile(dataset, sent, missing)
+def _share_of_small(counts: xr.DataArray) -> float:
+    return float(counts.where(counts["size"] < SMALL).sum() / counts.sum())
 
 
 def finding(study: Payload) -> str:
     """How small most messages are, and how large those that hold the bytes, in plain English (Markdown)."""
     if not study.profiles:
         return "**What HPL sends cannot be said**: no run counted its messages."
-    return " ".join(map(_of_profile, study.profiles, ["**", *[""] * (len(study.profiles) - 1)]))
+    return " ".join(map(_of_profile, study.profiles, ["**", ""]))
 
 
 def _of_profile(profile: Profile, bold: str) -> str:
     """How many messages are small, and which hold the bytes; the first sentence between marks of `bold`."""
-    most, missing = profile.most, ", ".join(map(str, profile.missing))
-    n, little = int(most.nodes), float(most.small_bytes)
+    run, n, little = profile.run, profile.nodes, profile.small_bytes
     small = "less than 0.01 %" if 0 < little < 1e-4 else percent(little, 2)
+    sent, volume = (float(run[name].sum()) / n for name in ("payload_messages", "payload_bytes"))
     return (
-        f"{bold}On {n} {profile.evidence} nodes {percent(float(most.small_messages))} of HPL's messages are below "
+        f"{bold}On {n} {profile.evidence} nodes {percent(profile.small_messages)} of HPL's messages are below "
         f"{byte_size(SMALL)} and hold {small} of the bytes; half of the bytes are in messages of "
-        f"{byte_size(float(most.half_bytes_size))} or more{bold} (1 run, counted; {int(most.P)} × {int(most.Q)}, "
-        f"N = {int(most.N)}). A node sends {number(float(most.messages) / n)} messages and "
-        f"{byte_size(float(most.bytes) / n)}.{f' Without a count: {missing} nodes.' if missing else ''}"
+        f"{byte_size(profile.half_bytes_size)} or more{bold} (1 run, counted; {int(run.P)} × {int(run.Q)}, "
+        f"N = {int(run.N)}). A node sends {number(sent)} messages and {byte_size(volume)}."
     )
 
 
 def findings(study: Payload) -> Iterator[Finding]:
     """The shares of small messages, and of the bytes in them, on the most nodes of every profile."""
     for profile in study.profiles:
-        most, source = profile.most, origin("hpl_messages", profile.dataset)
-        where = f"below {byte_size(SMALL)} ({counted(int(most.nodes), 'node')})"
-        statements = {
-            "small_messages": f"Most of HPL's messages are {where}",
-            "small_bytes": f"Most of HPL's bytes are in messages {where}",
-        }
-        for name, statement in statements.items():
-            share, is_planned = float(most[name]), name == "small_messages"
-            further = {"n": 1, "n_of": "run", "answer": "yes" if share > 0.5 else "no"}
-            counted_once = (source, statement, "share", "1", share, (np.nan, np.nan), "")
-            yield of_estimate(*counted_once, primary=is_planned, **further)
+        source = origin("hpl_messages", profile.dataset)
+        where = f"below {byte_size(SMALL)} ({counted(profile.nodes, 'node')})"
+        for statement, share, is_planned in (
+            (f"Most of HPL's messages are {where}", profile.small_messages, True),
+            (f"Most of HPL's bytes are in messages {where}", profile.small_bytes, False),
+        ):
+            answer = "yes" if share > 0.5 else "no"
+            about = {"answer": answer, "n_of": "run", "primary": is_planned}
+            yield of_estimate(source, statement, "share", (share, *NO_INTERVAL), 1, **about)
 
 
-def figures(study: Payload) -> dict[str, Exhibit]:
-    """Messages and bytes by size."""
+def figures(study: Payload) -> dict[str, exhibit.Exhibit]:
+    """Share of messages (above) and of bytes (below) [%] by size on the most nodes; a column a kind of evidence."""
     if not study.profiles:
         return {}
-    evidence = " and ".join(profile.evidence for profile in study.profiles)
-    return {
-        "payload": Exhibit(
-            "payload",
-            shares_by_size(study),
-            "HPL's messages by size: share of messages (above) and of bytes (below)",
-            Basis(evidence, 1, "counts without an interval", "run"),
-            "Histogram of HPL's message sizes by number and by bytes",
-            "A step is a class of sizes, from a power of two up to the next.",
-            rests_on=FIGURES["payload"],
-        )
-    }
-
-
-def shares_by_size(study: Payload) -> Figure:
-    """Share of messages (above) and of bytes (below) [%] by size on the most nodes; a column a kind of evidence."""
-    sent = [profile.sent.isel(nodes=-1) for profile in study.profiles]
-    sizes = sent[0]["size"].values
-    used = np.flatnonzero(sum(each.messages for each in sent) > 0)
+    sizes = study.dataset["size"].values
+    used = np.flatnonzero(sum(profile.run.payload_messages.values for profile in study.profiles))
     ticks = [at for at in range(1, len(sizes), EVERY) if used[0] <= at <= used[-1] + 1]
     with style.styled():
         figure = Figure(figsize=(style.WIDTH, 4.0))
-        panels = figure.subplots(2, len(sent), sharex=True, sharey="row", squeeze=False)
-        for column, profile, at in zip(panels.T, study.profiles, sent):
-            for axes, counts in zip(column, (at.messages, at.bytes)):
-                share = 100 * counts / counts.sum("size")
+        columns = len(study.profiles)
+        panels = figure.subplots(2, columns, sharex=True, sharey="row", squeeze=False)
+        for column, profile in zip(panels.T, study.profiles):
+            for axes, name in zip(column, ("payload_messages", "payload_bytes")):
+                share = 100 * profile.run[name] / profile.run[name].sum()
                 axes.stairs(share.values, np.arange(len(sizes) + 1), color=style.INK, linewidth=1.5)
                 axes.set_ylim(0, None)
-            column[0].set_title(f"{profile.evidence}, {int(at.nodes)} nodes")
+            column[0].set_title(f"{profile.evidence}, {profile.nodes} nodes")
             column[1].set_xlabel("size of a message [B]")
             column[1].tick_params(axis="x", labelsize=8)
         panels[1, 0].set_xticks(ticks, [byte_size(int(sizes[at])) for at in ticks])
         panels[1, 0].set_xlim(used[0] - 0.5, used[-1] + 1.5)
         panels[0, 0].set_ylabel("share of messages [%]")
         panels[1, 0].set_ylabel("share of bytes [%]")
-        return figure
+    evidence = " and ".join(profile.evidence for profile in study.profiles)
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "HPL's messages by size: share of messages (above) and of bytes (below)",
+        exhibit.Basis(evidence, 1, "counts without an interval", "run"),
+        "Histogram of HPL's message sizes by number and by bytes",
+        "A step is a class of sizes, from a power of two up to the next.",
+    )
 
 
 def trust(file: Path = TRUST) -> pd.DataFrame:

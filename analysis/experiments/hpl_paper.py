@@ -21,7 +21,7 @@ from analysis.experiments.sensitivity import Sensitivity
 from analysis.findings import Finding, of_fall, origin, ratio_change
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import judge
-from analysis.wording import counted, fixed, percent
+from analysis.wording import counted, fixed, paragraphs, percent
 from runners.record import FalloffError
 
 OPENS = {"hpl_sensitivity": {"x": "vary", "series": "interconnect", "nodes": 36}}
@@ -95,11 +95,11 @@ def finding(study: Paper) -> str:
     if ends.sel(interconnect=[study.network, study.reference]).isnull().any():
         return "**What HPL does at the paper's own scale cannot be said**: cases are missing."
 
-    def from_to(network: str) -> str:
-        first, last = ends.sel(interconnect=network).values
-        return f"{names[network]} goes from {fixed(100 * first, 1)} to {percent(last)}"
-
     slow, fast = names[study.network], names[study.reference]
+    of_fast, of_slow = (
+        f"{fixed(100 * first, 1)} to {percent(last)}"
+        for first, last in ends.sel(interconnect=[study.reference, study.network]).values
+    )
     ratios, line = (
         study.ratios.values,
         published.facts("smith")["efficiency"]["line"]["value"] / 100,
@@ -107,7 +107,7 @@ def finding(study: Paper) -> str:
     off = float(abs(study.efficiency.sel(interconnect=study.reference) - line).max())
     cases = [
         f"**The paper prints one number, {percent(line, 0)} of the peak on {fast}; simulated at its own scale, between "
-        f"{study.nodes[0]} and {study.nodes[-1]} nodes {from_to(study.reference)}, and {from_to(study.network)}** "
+        f"{study.nodes[0]} and {study.nodes[-1]} nodes {fast} goes from {of_fast}, and {slow} goes from {of_slow}** "
         f"(simulated evidence, without scatter). Of {slow} the paper says only that it drops off.",
         f"The ratio of {slow}'s rate to {fast}'s {ratio_change(float(1 - ratios[-1] / ratios[0]))}.",
         _where_it_ends(study),
@@ -115,7 +115,7 @@ def finding(study: Paper) -> str:
         "the others are predicted.",
     ]
     further = [sensitivity.finding(study.sensitivity) if study.sensitivity else "", _today(study)]
-    return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in (cases, further))))
+    return paragraphs(cases, further)
 
 
 def _where_it_ends(study: Paper) -> str:
@@ -137,13 +137,13 @@ def _today(study: Paper) -> str:
     if study.today is None:
         return ""
     apart = abs(study.today / study.efficiency - 1)
-    cases, differing = int(apart.notnull().sum()), int((apart > 0).sum())
-    if not cases:
+    cases = counted(int(apart.notnull().sum()), "case")
+    if not apart.notnull().any():
         return ""
-    if not differing:
-        return f"{counted(cases, 'case')} simulated again today gave the stored rate to the last digit."
+    if not (apart > 0).any():
+        return f"{cases} simulated again today gave the stored rate to the last digit."
     return (
-        f"Of {counted(cases, 'case')} simulated again today {differing} differ from the stored rate, by up to "
+        f"Of {cases} simulated again today {int((apart > 0).sum())} differ from the stored rate, by up to "
         f"{percent(float(apart.max()), 2)}: the model or HPL's source has changed."
     )
 
@@ -151,18 +151,16 @@ def _today(study: Paper) -> str:
 def findings(study: Paper) -> Iterator[Finding]:
     """The fall of the paper's contrast, and each network's own, over its cases; they are simulated once."""
     source, names = origin("hpl_paper", study.dataset), short_names(study.dataset)
-    span = f"from {study.nodes[0]} to {study.nodes[-1]} nodes"
-
-    def over_cases(values: xr.DataArray):
-        change = math.log(values[-1] / values[0])
-        return judge([change], study.margin, source["evidence"])
-
-    statement = f"{names[study.network]} loses rate against {names[study.reference]} {span}"
-    judged = over_cases(study.ratios)
-    yield of_fall(source, statement, judged, primary=True)
-    for network in study.efficiency.interconnect.values.tolist():
-        judged = over_cases(study.efficiency.sel(interconnect=network))
-        yield of_fall(source, f"{names[network]} loses efficiency {span}", judged)
+    slow, fast, cases = names[study.network], names[study.reference], study.efficiency
+    falls = {f"{slow} loses rate against {fast}": study.ratios}
+    falls |= {
+        f"{names[name]} loses efficiency": cases.sel(interconnect=name)
+        for name in cases.interconnect.values.tolist()
+    }
+    for rank, (loses, values) in enumerate(falls.items()):
+        fall = judge([math.log(values[-1] / values[0])], study.margin, source["evidence"])
+        statement = f"{loses} from {study.nodes[0]} to {study.nodes[-1]} nodes"
+        yield of_fall(source, statement, fall, primary=rank == 0)
 
 
 def figures(study: Paper) -> dict[str, Exhibit]:

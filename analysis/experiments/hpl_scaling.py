@@ -19,11 +19,9 @@ from analysis.statistics import design as designs
 from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import REFUSED
 from analysis.statistics.reproduction import Reproduction, of_blocks, reproduction
-from analysis.wording import counted, fixed, number, percent, plain
+from analysis.wording import counted, fixed, number, paragraphs, percent, plain
 
 FIGURES = {"share": ("hpl_scaling",), "falls": ("hpl_scaling",)}  # what each rests on
-# Of a doubling: between two networks, and from a mean to its runs.
-SIDESTEP, RUNS_ASIDE = 0.13, 0.06
 
 
 @dataclass(frozen=True)
@@ -112,34 +110,27 @@ def method(study: Scaling) -> str:
 
 def finding(study: Scaling) -> str:
     """Efficiencies, the verdicts of the planned statements and what limits them, in plain English (Markdown)."""
-    verdicts, today = [], ""
-    if not any(contrast.verdict.answer == REFUSED for contrast in study.primary):
-        verdicts = [
-            fall_in_words(
-                contrast.verdict,
-                *_in_a_sentence(study, contrast),
-                f"from {contrast.start} to {contrast.end} nodes",
-                whole=not place,  # the first also has the blocks, the margin and the evidence
-            )
-            for place, contrast in enumerate(study.primary)
-        ]
-    if study.today_run is not None:
-        today = todays_run.in_words(
-            {
-                f"{_pair(study, one)} from {one.start} to {one.end} nodes": study.today.get(
-                    one.what
-                )
-                for one in study.primary
-            }
+    is_refused = any(contrast.verdict.answer == REFUSED for contrast in study.primary)
+    verdicts = [
+        fall_in_words(
+            contrast.verdict,
+            *_in_a_sentence(study, contrast),
+            f"from {contrast.start} to {contrast.end} nodes",
+            whole=not place,  # the first also has the blocks, the margin and the evidence
         )
-    paragraphs = (
-        [_levels(study) if verdicts else ""],
-        [*verdicts, _on_one_node(study)],
+        for place, contrast in enumerate(study.primary)
+    ]
+    today = {
+        f"{_pair(study, one)} from {one.start} to {one.end} nodes": study.today.get(one.what)
+        for one in study.primary
+    }
+    return paragraphs(
+        [] if is_refused else [_levels(study)],
+        [*([] if is_refused else verdicts), _on_one_node(study)],
         [_left_out(study), _host_bound(study)],
-        [today],
+        [] if study.today_run is None else [todays_run.in_words(today)],
         [plain(study.dataset.attrs.get("caveat", ""))],
     )
-    return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in paragraphs)))
 
 
 def _in_a_sentence(study: Scaling, contrast: Contrast) -> tuple[str, str]:
@@ -172,17 +163,17 @@ def _on_one_node(study: Scaling) -> str:
 def _levels(study: Scaling) -> str:
     """What HPL reaches on the fewest nodes with a network and on the most, network by network."""
     names, design = short_names(study.dataset), designs.read(study.dataset)
-    ends = study.shares.ratio.sel(nodes=[design.baseline_nodes, study.shares.nodes.max()])
-    first, last = ends.nodes.values.tolist()
-    levels, goes = ends.dropna("interconnect").to_pandas(), " HPL's efficiency goes"
-    if levels.empty or first == last:
+    first, last = design.baseline_nodes, int(study.shares.nodes.max())
+    levels = study.shares.ratio.sel(nodes=[first, last]).dropna("interconnect")
+    if not levels.size or first == last:
         return ""
-    of, to = f" % on {counted(first, 'node')}", f" on {last}"
-    reached = [
-        f"{'unlimited' if name == design.control else 'on ' + names[name]}{'' if place else goes} from "
-        f"{fixed(100 * levels[first][name], 1)}{'' if place else of} to {percent(levels[last][name])}{'' if place else to}"
-        for place, name in enumerate(levels.index)
-    ]
+    reached = []
+    for name, ends in zip(levels.interconnect.values.tolist(), levels.values):
+        on = "unlimited" if name == design.control else f"on {names[name]}"
+        start, end = fixed(100 * ends[0], 1), percent(ends[1])
+        further = f"{on} from {start} to {end}"
+        head = f"{on} HPL's efficiency goes from {start} % on {counted(first, 'node')} to {end} on {last}"
+        reached.append(further if reached else head)
     text = "; ".join(reached)
     return f"{text[0].upper()}{text[1:]}."
 
@@ -190,16 +181,15 @@ def _levels(study: Scaling) -> str:
 def _left_out(study: Scaling) -> str:
     """How many runs are invalid, and what the falls would be with every valid one."""
     reasons, blocks = study.points.reason, study.points.sizes["block"]
-    invalid = ~reasons.isin(["", "not run"])
+    invalid = int((~reasons.isin(["", "not run"])).sum())
     judged = max((contrast.verdict.blocks for contrast in study.primary), default=0)
-    if judged == blocks and not invalid.any():
+    if judged == blocks and not invalid:
         return ""
-    broken = int(invalid.any([dim for dim in invalid.dims if dim != "block"]).sum())
-    why = f", since {broken} hold an invalid run" if judged + broken == blocks else ", as planned"
-    sentences = [f"The verdicts rest on {judged} of the {blocks} blocks{why}."]
-    if count := int(invalid.sum()):
-        verb = "is" if count == 1 else "are"
-        sentences.insert(0, f"{count} of {reasons.size} runs {verb} invalid.")
+    sentences = [f"The verdicts rest on {judged} of the {blocks} blocks."]
+    if invalid:
+        verb = "is" if invalid == 1 else "are"
+        why = "" if judged == blocks else " A block with an invalid run is left out."
+        sentences.insert(0, f"{invalid} of {reasons.size} runs {verb} invalid.{why}")
     changes = []
     for contrast in study.primary:
         if contrast.verdict.fall is not None:
@@ -207,7 +197,7 @@ def _left_out(study: Scaling) -> str:
             every = differences(ratio, contrast.start, contrast.end).mean()
             changes.append(abs(contrast.verdict.fall + float(np.expm1(every))))
     if changes:
-        change = fixed(100 * max(changes), 1)
+        change = fixed(np.ceil(1000 * max(changes)) / 10, 1)
         sentences.append(
             f"With every valid run no fall changes by more than {change} percentage points."
         )
@@ -219,8 +209,8 @@ def _host_bound(study: Scaling) -> str:
     names, surveyed = short_names(study.dataset), study.networks
     slow = surveyed[(surveyed.limit == "host-bound") & surveyed.wire_limit.notna()]
     return " ".join(
-        f"The machine limits {names[name]}: one link carries {percent(row.goodput / row.wire_limit, 0)} of what its "
-        f"wire allows ({number(row.goodput / 1e9)} Gbit/s)."
+        f"The machine limits {names[name]}: one link carries {percent(row.goodput / row.wire_limit, 0)} of the payload that "
+        f"its set rate allows ({number(row.goodput / 1e9)} of {number(row.wire_limit / 1e9)} Gbit/s)."
         for name, row in slow.iterrows()
     )
 
@@ -240,53 +230,39 @@ def findings(study: Scaling) -> Iterator[Finding]:
         )
         today = today_of(study.today.get(contrast.what), study.today_run)
         yield of_fall(source, statement, contrast.verdict, primary=contrast.primary, today=today)
-    controls = {
-        (contrast.network, contrast.reference): contrast.control
-        for contrast in study.primary
-        if contrast.control is not None
-    }
-    for (network, reference), control in controls.items():
+    # On one node a pair's control is the same for all of its node counts.
+    pairs = {(one.network, one.reference): one.control for one in study.primary if one.control}
+    for (network, reference), control in pairs.items():
         statement = f"{names[network]} is as fast as {names[reference]} without a network"
         yield of_control(source, statement, control)
 
 
 def figures(study: Scaling) -> dict[str, Exhibit]:
     """Shares over nodes, and the falls against their margin."""
-    names, evidence = short_names(study.dataset), study.points.evidence.item()
+    names, dataset = short_names(study.dataset), study.dataset
     orders = study.points.N.max(["block", "interconnect"]).dropna("nodes").values
     order = f" N goes from {orders[0]:.0f} to {orders[-1]:.0f}." if orders.size else ""
-    blocks = study.points.sizes["block"]
-    judged = max((contrast.verdict.blocks for contrast in study.contrasts), default=0) or blocks
-    diamonds = " Diamonds are today's run."
-    level = percent(1 - 2 * designs.read(study.dataset).one_sided, 0)
-
-    def basis(n: int, level: str) -> Basis:
-        return (
-            Basis(evidence)
-            if evidence == "simulated"
-            else Basis(evidence, n, f"{level} t intervals")
-        )
-
+    level = percent(1 - 2 * designs.read(dataset).one_sided, 0)
+    judged = max((contrast.verdict.blocks for contrast in study.contrasts), default=0)
     return {
         "share": Exhibit(
             "share",
             share_over_nodes(study),
             f"HPL's efficiency over nodes: its rate as a share of {study.points.share.attrs['of']}",
-            basis(blocks, "95 %"),
+            Basis.of_dataset(dataset, "95 % t intervals"),
             "Share of the nodes' known rate over the number of nodes, a series for each of "
             + ", ".join(names[name] for name in study.points.interconnect.values),
-            "Small marks are single runs; open marks and bars are geometric means with their intervals. Networks stand "
-            f"side by side at each node count.{order}",
+            f"{drawing.RUNS_AND_MEANS} Networks stand side by side at each node count.{order}",
             rests_on=FIGURES["share"],
         ),
         "falls": Exhibit(
             "falls",
             falls(study),
             "How much of the ratio of two networks' rates is lost from one node count to another",
-            basis(judged, level),
+            Basis.of_dataset(dataset, f"{level} t intervals", judged),
             "The fall of each statement with its blocks, interval, margin and answer",
             "Small marks are single blocks, n of them in each row. Large marks and bars are geometric means with their "
-            f"intervals. The shaded margin was set before the run.{diamonds if study.today else ''}",
+            f"intervals. The shaded margin was set before the run.{' Diamonds are of today.' if study.today else ''}",
             rests_on=FIGURES["falls"],
         ),
     }
@@ -296,15 +272,14 @@ def share_over_nodes(study: Scaling) -> Figure:
     """Share of the known rate [%] over nodes: every run, and geometric means with 95 % t intervals."""
     with style.styled():
         figure, axes = drawing.new_figure(3.4)
-        nodes = study.points.nodes.values
-        for interconnect, sidestep, short in drawing.series(study.points):
-            place = nodes * 2 ** (SIDESTEP * sidestep)
-            share = 100 * study.points.share.sel(interconnect=interconnect)
-            drawing.runs(axes, interconnect, place / 2**RUNS_ASIDE, share, "")
-            drawing.intervals(axes, interconnect, place, share, "ratio")
-            look = style.look(interconnect)
-            axes.plot([], [], look.marker, color=look.color, mfc="white", label=short)
-        drawing.node_axis(axes, nodes)
+        names, nodes = short_names(study.dataset), study.points.nodes.values
+        networks = study.points.interconnect.values.tolist()
+        for rank, name in enumerate(networks):
+            places = drawing.beside(nodes, rank, len(networks))
+            share = 100 * study.points.share.sel(interconnect=name)
+            means = 100 * study.shares.sel(interconnect=name)
+            drawing.runs_and_means(axes, name, places, share, means, names[name])
+        drawing.doubling_axis(axes, nodes)
         axes.set_ylabel(f"HPL rate [% of {study.points.share.attrs['of']}]")
         axes.legend(loc="lower left")
         return figure

@@ -5,25 +5,30 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
-from analysis import drawing, models, style
+from analysis import drawing, exhibit, models, style
 from analysis.attributes import short_names
 from analysis.contrasts import log_ratios
 from analysis.derive import at_only_level, points
-from analysis.exhibit import Basis, Exhibit
-from analysis.findings import T_INTERVAL, Finding, of_control, of_estimate, origin
+from analysis.findings import (
+    Finding,
+    at_place,
+    interval_in_words,
+    judged_in_words,
+    of_control,
+    of_estimate,
+    origin,
+    resting_on,
+)
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import Control, judge_control
-from analysis.wording import between, counted, fixed, listed, percent, percent_range, plain
+from analysis.wording import counted, fixed, listed, paragraphs, percent, plain
 from runners.record import FalloffError
 
 FIGURES = {"size": ("hpl_size",)}  # what each rests on
-# Of a doubling: between two networks, and from a mean to its runs.
-SIDESTEP, RUNS_ASIDE = 0.11, 0.05
 FEWEST = 3  # blocks with which an interval is told
 
 # HPL's model without its bounds. In a single block, noise may well make a small cost negative; cut off at 0, the mean
@@ -127,55 +132,47 @@ def finding(study: Size) -> str:
     both = study.ratios.dropna("N", subset=["ratio"])
     if not both.sizes["N"]:
         return "**How much the network costs at each size cannot be said**: no block has both networks at one size."
-    names = short_names(study.dataset)
-    least, most, evidence = both.isel(N=0), both.isel(N=-1), study.points.evidence.item()
-    ends, interval = (float(most.low), float(most.high)), ""
-    if np.isfinite(ends[0]) and most.blocks >= FEWEST:
-        interval = f"95 % interval {percent_range(ends)}, "
+    names, least, most = short_names(study.dataset), both.isel(N=0), both.isel(N=-1)
+    share, *ends = at_place(most)
+    interval = interval_in_words(ends) if most.blocks >= FEWEST else ""
+    basis = resting_on(study.dataset, int(most.blocks), interval)
     sentences = [
         f"**On {counted(study.nodes, 'node')} {names[study.network]} reaches {percent(float(least.ratio))} of "
-        f"{names[study.reference]}'s rate with a matrix of order {int(least.N)}, and {percent(float(most.ratio))} with "
-        f"order {int(most.N)}** ({interval}{counted(int(most.blocks), 'block')}, {evidence} evidence).",
+        f"{names[study.reference]}'s rate with a matrix of order {int(least.N)}, and {percent(share)} with "
+        f"order {int(most.N)}** ({basis}).",
         _levels(study),
         _limit(study),
         plain(study.dataset.attrs.get("caveat", "")),
     ]
-    return " ".join(filter(None, sentences))
+    return paragraphs(sentences)
 
 
 def _levels(study: Size) -> str:
     """From where to where each network's share goes."""
-    names, of = short_names(study.dataset), f" of {study.points.share.attrs['of']}"
+    names = short_names(study.dataset)
     ends = study.shares.ratio.isel(N=[0, -1]).dropna("interconnect")
     spans = [
-        f"from {percent(least)} to {percent(most)}{'' if place else of} on {names[name]}"
-        for place, (name, (least, most)) in enumerate(zip(ends.interconnect.values, ends.values))
+        f"from {percent(least)} to {percent(most)} on {names[name]}"
+        for name, (least, most) in zip(ends.interconnect.values.tolist(), ends.values)
     ]
-    return f"HPL rises {listed(spans)}." if spans else ""
+    of = study.points.share.attrs["of"]
+    return f"As a share of {of}, HPL rises {listed(spans)}." if spans else ""
 
 
 def _limit(study: Size) -> str:
     """Whether the network still costs anything in the limit of HPL's own model."""
     names, agreement = short_names(study.dataset), study.agreement
-    refused = [curve for curve in study.curves if curve.refused]
-    missed = [curve for curve in study.curves if not curve.refused and not curve.follows]
-    if refused:
-        return f"HPL's own model gives no limit on {names[refused[0].interconnect]}: {plain(refused[0].refused)}"
-    if missed:
-        where = listed([names[curve.interconnect] for curve in missed])
-        return f"HPL's own model misses the points on {where}, so that no limit is given."
-    blocks = counted(agreement.blocks, "block")
+    for curve in study.curves:
+        if reason := curve.refused or ("" if curve.follows else "it misses the points."):
+            return f"HPL's own model gives no limit on {names[curve.interconnect]}: {plain(reason)}"
     if agreement.kind == "undecided":
         return ""
-    basis = (
-        f"(ratio {fixed(agreement.ratio, 3)}, {100 * agreement.confidence:g} % interval "
-        f"{between(agreement.interval, 3)}, {blocks})"
-    )
+    basis = f"ratio {fixed(agreement.ratio, 3)}, {judged_in_words(agreement, 3)}, {counted(agreement.blocks, 'block')}"
     if agreement.kind == "holds":
         within = percent(agreement.margin, 0)
-        return f"By HPL's own model both tend to the same limit, within {within} {basis}."
+        return f"By HPL's own model both tend to the same limit, within {within} ({basis})."
     slow, fast = names[study.network], names[study.reference]
-    return f"By HPL's own model {slow} tends to another limit than {fast} {basis}."
+    return f"By HPL's own model {slow} tends to another limit than {fast} ({basis})."
 
 
 def findings(study: Size) -> Iterator[Finding]:
@@ -185,56 +182,38 @@ def findings(study: Size) -> Iterator[Finding]:
     both = study.ratios.dropna("N", subset=["ratio"])
     if both.sizes["N"]:
         most = both.isel(N=-1)
-        statement = f"{slow} reaches this part of {fast}'s rate, largest matrix"
-        share, *ends = (float(most[end]) for end in ("ratio", "low", "high"))
-        further = {"n": int(most.blocks), "primary": True}
-        yield of_estimate(source, statement, "share", "1", share, ends, T_INTERVAL, **further)
+        statement = f"{slow}'s share of {fast}'s rate with the largest matrix"
+        share, blocks = at_place(most), int(most.blocks)
+        yield of_estimate(source, statement, "share", share, blocks, primary=True)
     statement = f"{slow} and {fast} tend to one rate with larger matrices"
-    yield replace(of_control(source, statement, study.agreement), primary=True)
+    yield of_control(source, statement, study.agreement, primary=True)
 
 
-def figures(study: Size) -> dict[str, Exhibit]:
-    """Shares over the order of the matrix."""
-    curves, means, evidence = "", "", study.points.evidence.item()
-    blocks = None if evidence == "simulated" else study.points.sizes["block"]
-    basis = Basis(evidence, blocks, "95 % t intervals" if blocks else "")
-    if study.points.sizes["block"] >= FEWEST:
-        means = " Open marks and bars are geometric means with their intervals."
-    if any(curve.follows for curve in study.curves):
-        curves = " Curves are HPL's own model, fitted to each block, with its 95 % band, where there are blocks enough."
-    return {
-        "size": Exhibit(
-            "size",
-            share_over_order(study),
-            f"HPL's rate on {counted(study.nodes, 'node')} over the order of the matrix, as a share of "
-            f"{study.points.share.attrs['of']}",
-            basis,
-            "Share of the nodes' known rate over the order of the matrix, a series for each network",
-            f"Small marks are single runs.{means}{curves}",
-            rests_on=FIGURES["size"],
-        )
-    }
-
-
-def share_over_order(study: Size) -> Figure:
+def figures(study: Size) -> dict[str, exhibit.Exhibit]:
     """Share of the known rate [%] over N: every run, means with intervals, and HPL's model where it follows."""
     with style.styled():
         figure, axes = drawing.new_figure(3.4)
-        alone = study.points.squeeze("nodes")
-        drawn = {curve.interconnect: curve.blocks for curve in study.curves if curve.follows}
-        for interconnect, sidestep, short in drawing.series(alone):
-            places = alone.N.values * 2 ** (SIDESTEP * sidestep)
-            share = 100 * alone.share.sel(interconnect=interconnect)
-            drawing.runs(axes, interconnect, places / 2**RUNS_ASIDE, share, short)
-            if study.points.sizes["block"] >= FEWEST:
-                drawing.intervals(axes, interconnect, places, share, "ratio")
-            if interconnect in drawn:
+        alone, names = study.points.squeeze("nodes"), short_names(study.dataset)
+        for curve in study.curves:
+            name, places = curve.interconnect, alone.N.values
+            share = 100 * alone.share.sel(interconnect=name)
+            means = 100 * study.shares.sel(interconnect=name)
+            if alone.sizes["block"] < FEWEST:
+                means = means.assign(low=np.nan * means.low, high=np.nan * means.high)
+            drawing.runs_and_means(axes, name, places, share, means, names[name])
+            if curve.follows:
                 orders = np.geomspace(alone.N.min(), alone.N.max(), 80)
-                band = drawn[interconnect].band(settings(alone, orders), "ratio")
-                drawing.band(
-                    axes, interconnect, orders, *(100 * rate / study.nodes for rate in band)
-                )
+                band = curve.blocks.band(settings(alone, orders), "ratio")
+                drawing.band(axes, name, orders, *(100 * rate / study.nodes for rate in band))
         drawing.doubling_axis(axes, alone.N.values, "order of the matrix, N [1]")
         axes.set(ylabel=f"HPL rate [% of {study.points.share.attrs['of']}]")
         axes.legend(loc="lower right")
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        f"HPL's rate on {counted(study.nodes, 'node')} over the order of the matrix, as a share of "
+        f"{study.points.share.attrs['of']}",
+        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals"),
+        "Share of the nodes' known rate over the order of the matrix, a series for each network",
+        f"{drawing.RUNS_AND_MEANS} Curves, if any, are HPL's own model with its 95 % band.",
+    )

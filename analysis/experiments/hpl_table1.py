@@ -9,19 +9,26 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
-from analysis import drawing, published, style
+from analysis import drawing, exhibit, published, style
 from analysis.attributes import short_names
 from analysis.contrasts import differences, log_ratios
 from analysis.derive import at_only_level, over_factors, points
 from analysis.efficiency import PLATEAU, rpeak
-from analysis.exhibit import Basis, Exhibit
-from analysis.findings import Finding, known, of_fall, origin
+from analysis.findings import (
+    Finding,
+    at_place,
+    change,
+    interval_in_words,
+    judged_in_words,
+    of_fall,
+    origin,
+    resting_on,
+)
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, SIZE_OPEN, Judgement, judge
-from analysis.wording import counted, fixed, listed, percent, percent_range
+from analysis.wording import counted, fixed, listed, percent
 
 TICKS = (2, 8, 16, 24, 30, 36)  # nodes
 SIDESTEP = 0.4  # nodes, by which single runs stand left of their mean
@@ -38,7 +45,7 @@ class Table1:
     the most where the end is not known. `end` is the least node count from which on every later case is flat against it,
     at the margin; `simulated_end` the same of the simulation; None where there is none. `waiting`, over (nodes), is the
     part of a run [1] in which a node's processes wait for a processor of the emulating machine, NaN where that is not
-    recorded. `constant` is F / Rpeak of the simulated node [1], None where one is not known.
+    recorded. `constant` is F / Rpeak of the simulated node [1], NaN without that campaign.
     """
 
     dataset: xr.Dataset
@@ -50,12 +57,17 @@ class Table1:
     end: int | None
     simulated_end: int | None
     waiting: xr.DataArray
-    constant: float | None
+    constant: float
 
     @property
     def cases(self) -> list[int]:
         """The node counts, ascending, of which any run is valid."""
         return self.points.rate.dropna("nodes", how="all").nodes.values.tolist()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether processes wait longer than the margin for a processor on the most nodes."""
+        return bool((self.waiting.sel(nodes=self.cases[-1:]) > self.fall.margin).any())
 
     @property
     def simulated(self) -> xr.DataArray:
@@ -75,13 +87,13 @@ def analyse(hpl_table1: xr.Dataset, hpl_paper: xr.Dataset | None = None) -> Tabl
     compared = ratio.dropna("nodes", how="all").nodes.values
     last = end or max(compared, default=ratio.nodes.values.max())
     shares = ratios(np.log(derived.share)).rename(ratio="emulated")
-    simulated, simulated_end, constant = np.nan * shares.emulated, None, None
+    simulated, simulated_end, constant = np.nan * shares.emulated, None, np.nan
     if hpl_paper is not None:
         model = at_only_level(points(hpl_paper), "block")
         simulated = model.share.reset_coords(drop=True).reindex_like(shares)
         of_model = log_ratios(model, *design.pair).expand_dims("block")
         simulated_end = end_of_fall(of_model, design.margin, "simulated")
-        constant = known(float((1e9 * model.known_rate / model.nodes).max()) / rpeak(model))
+        constant = float((1e9 * model.known_rate / model.nodes).max()) / rpeak(model)
     delayed = hpl_table1.pace_delayed.mean("node") / hpl_table1.hpl_time
     waiting = over_factors(hpl_table1, part=delayed.where(hpl_table1.status == "ok")).part
     return Table1(
@@ -123,19 +135,16 @@ def finding(study: Table1) -> str:
             f"**Where {names[study.network]}'s fall ends cannot be said**: "
             "no block has both networks on the fewest and the most nodes."
         )
-    sentences = [_head(study)]
-    first, last = study.cases[0], study.cases[-1]
-    reached = study.shares.emulated.sel(interconnect=study.reference, nodes=[first, last])
-    if reached.notnull().all():
-        start, end = (fixed(100 * float(share), 1) for share in reached)
+    sentences, first, last = [_head(study)], study.cases[0], study.cases[-1]
+    start, end = study.shares.emulated.sel(interconnect=study.reference, nodes=[first, last]).values
+    if np.isfinite([start, end]).all():
         sentences.append(
-            f"{names[study.reference]} itself goes from {start} to {end} % of its nodes' paced rate."
+            f"{names[study.reference]} itself goes from {fixed(100 * start, 1)} to {fixed(100 * end, 1)} % of its nodes' paced rate."
         )
-    waiting = study.waiting.sel(nodes=[first, last]).values
-    if _is_busy(study):
+    if study.is_busy:
+        waits = (percent(float(study.waiting.sel(nodes=nodes)), 0) for nodes in (last, first))
         sentences.append(
-            f"On {last} nodes a process waits {percent(waiting[1], 0)} of its time for a processor of this machine, on "
-            f"{first} nodes {percent(waiting[0], 0)}."
+            f"On {last} nodes a process waits {next(waits)} of its time for a processor of this machine, on {first} nodes {next(waits)}."
         )
     if study.simulated.size:
         end, where = study.simulated_end, "does not end within the cases"
@@ -148,15 +157,9 @@ def finding(study: Table1) -> str:
     ]
     if points_apart:
         sentences.append(
-            f"Emulation and this simulation of the paper's cluster differ by at most {listed(points_apart)}."
+            f"As shares of the nodes' rate, emulation and this simulation differ by at most {listed(points_apart)}."
         )
     return " ".join(sentences)
-
-
-def _is_busy(study: Table1) -> bool:
-    """Whether processes wait longer than the margin for a processor on the most nodes."""
-    waiting = study.waiting.sel(nodes=study.cases[-1:])
-    return bool((waiting > study.fall.margin).any())
 
 
 def _head(study: Table1) -> str:
@@ -164,39 +167,34 @@ def _head(study: Table1) -> str:
     names, fall = short_names(study.dataset), study.fall
     network, reference = names[study.network], names[study.reference]
     first, last = int(study.points.nodes.min()), study.cases[-1]
-    margin, lost = percent(fall.margin, 0), percent(fall.fall)
-    basis = f"{counted(fall.blocks, 'block')}, {fall.evidence} evidence"
-    if fall.interval is not None:
-        basis = f"{100 * fall.confidence:g} % interval {percent_range(fall.interval)}, {basis}"
-    level = f"every case up to {last} nodes is within {margin} of that on"
+    basis = resting_on(study.dataset, fall.blocks, judged_in_words(fall))
+    level = f"very case up to {last} nodes is within {percent(fall.margin, 0)} of that on"
     if study.end == first:
-        return f"**{network} does not fall off against {reference}**: {level} {counted(first, 'node')} ({basis})."
+        return f"**{network} does not fall off against {reference}**: e{level} {counted(first, 'node')} ({basis})."
     span = f"from {first} to {study.end or last} nodes"
-    if fall.answer == RISES:
-        gain = percent(-fall.fall)
-        return f"**{network} does not fall off against {reference}**: it gains {gain} {span} ({basis})."
     if fall.answer not in (FALLS_OFF, SIZE_OPEN):
-        return f"**Whether {network} falls off against {reference} is open**: it loses {lost} {span} ({basis})."
+        head = f"Whether {network} falls off against {reference} is open"
+        if fall.answer == RISES:
+            head = f"{network} does not fall off against {reference}"
+        return f"**{head}**: it {change(fall.fall)} {span} ({basis})."
+    lost = percent(fall.fall)
     if study.end is not None:
         return (
             f"**{network} loses {lost} against {reference} {span} and is level beyond** ({basis}). "
-            f"{level.capitalize()} {counted(study.end, 'node')}."
+            f"E{level} {counted(study.end, 'node')}."
         )
-    early = None
+    head = f"**Emulated, {network} loses {lost} against {reference} {span}** ({basis})"
     if PLATEAU in study.cases[:-1]:
         ratio = log_ratios(study.points, study.network, study.reference)
-        early = known(1 - ratios(differences(ratio, first, PLATEAU)).ratio)
-    if early is None:
-        head = f"**Emulated, {network} loses {lost} against {reference} {span}** ({basis})."
-    else:
-        busy = ""
-        if _is_busy(study):
-            busy = f", but beyond {PLATEAU} nodes the busy machine drags {reference} down"
+        left, low, high = at_place(ratios(differences(ratio, first, PLATEAU)))
+        early, interval = 1 - left, interval_in_words((1 - high, 1 - low))
         head = (
-            f"**Emulated, {network} loses {percent(early)} against {reference} from {first} to {PLATEAU} nodes** and "
-            f"{lost} {span} ({basis}){busy}."
+            f"**Emulated, {network} {change(early)} against {reference} from {first} to {PLATEAU} nodes** ({interval}) and "
+            f"{lost} {span} ({basis})"
         )
-    return f"{head} Where its fall ends is open."
+        if study.is_busy:
+            head += f", where the busy machine slows {reference} beyond {PLATEAU} nodes"
+    return f"{head}. Where {network}'s fall ends is open."
 
 
 def findings(study: Table1) -> Iterator[Finding]:
@@ -204,60 +202,46 @@ def findings(study: Table1) -> Iterator[Finding]:
     names = short_names(study.dataset)
     first, last = int(study.points.nodes.min()), study.end or max(study.cases, default=0)
     end = " (ends there)" if study.end else ""
-    busy = ", emulated on a busy machine" if _is_busy(study) else ""
+    busy = ", emulated on a busy machine" if study.is_busy else ""
     statement = f"{names[study.network]} loses rate against {names[study.reference]} from {first} to {last} nodes{end}{busy}"
     yield of_fall(origin("hpl_table1", study.dataset), statement, study.fall, primary=True)
 
 
-def figures(study: Table1) -> dict[str, Exhibit]:
-    """Both scales over nodes."""
-    marks = "Small marks are single runs, open marks and bars geometric means with intervals."
+def figures(study: Table1) -> dict[str, exhibit.Exhibit]:
+    """Efficiency [%] over nodes: emulated, every run and means with intervals; simulated, beside the printed line."""
+    names, nodes = short_names(study.dataset), study.points.nodes.values
+    with style.styled():
+        figure, panels = drawing.new_figures(3.4, 2 if study.simulated.size else 1, sharey=True)
+        for name in study.points.interconnect.values.tolist():
+            look, at = style.look(name), 100 * study.shares.sel(interconnect=name)
+            runs = 100 * study.points.share.sel(interconnect=name)
+            drawing.runs(panels[0], name, nodes - SIDESTEP, runs)
+            ends = (at[end].values for end in ("emulated", "low", "high"))
+            drawing.interval(panels[0], name, nodes, *ends, names[name])
+            for axes in panels[1:]:
+                mark = {"marker": look.marker, "color": look.color, "ls": "none", "mfc": "white"}
+                axes.plot(nodes, study.constant * at.simulated, **mark)
+        panels[0].set_ylabel(f"emulated [% of {study.points.share.attrs['of']}]")
+        for axes in panels[1:]:
+            axes.set_ylabel("simulated [% of Rpeak]")
+            line = published.facts("smith")["efficiency"]["line"]["value"]
+            look = {"color": style.INK, "linewidth": 0.9, "linestyle": "-.", "zorder": 1}
+            axes.axhline(line, label=f"published: {line:g} % of Rpeak", **look)
+        for axes in panels:
+            axes.set_xticks([n for n in TICKS if n in nodes])
+            axes.set_xlabel("nodes")
+        drawing.legend_below(figure, panels, 3)
+    marks = drawing.RUNS_AND_MEANS
     if study.simulated.size:
         marks += (
             " On the right are the same cases simulated at the paper's own scale, without scatter. The line is what the "
             f"paper prints for {short_names(study.dataset)[study.reference]}; its smallest case is calibrated to that."
         )
-    return {
-        "table1": Exhibit(
-            "table1",
-            over_nodes(study),
-            "HPL's rate over nodes in the paper's 15 cases, as a share of the nodes' paced rate or of Rpeak",
-            Basis(study.fall.evidence, study.points.sizes["block"], "95 % t intervals"),
-            "Efficiency over the number of nodes for both networks, emulated and simulated",
-            marks,
-            rests_on=FIGURES["table1"],
-        )
-    }
-
-
-def over_nodes(study: Table1) -> Figure:
-    """Efficiency [%] over nodes: emulated, every run and means with intervals; simulated, beside the printed line."""
-    names, nodes = short_names(study.dataset), study.points.nodes.values
-    constant = study.constant or 1.0
-    with style.styled():
-        figure, panels = drawing.new_figures(3.4, 2 if study.simulated.size else 1)
-        for name in study.points.interconnect.values.tolist():
-            look, at = style.look(name), 100 * study.shares.sel(interconnect=name)
-            runs = 100 * study.points.share.sel(interconnect=name)
-            drawing.runs(panels[0], name, nodes - SIDESTEP, runs, "")
-            ends = (at[end].values for end in ("emulated", "low", "high"))
-            drawing.interval(panels[0], name, nodes, *ends)
-            mark = {"color": look.color, "linestyle": "none", "mfc": "white"}
-            panels[0].plot([], [], marker=look.marker, label=names[name], **mark)
-            for axes in panels[1:]:
-                axes.plot(nodes, constant * at.simulated, marker=look.marker, **mark)
-        panels[0].set_ylabel(f"emulated [% of {study.points.share.attrs['of']}]")
-        for axes in panels[1:]:
-            axes.sharey(panels[0])
-            of = "Rpeak" if study.constant else "what the nodes compute"
-            axes.set_ylabel(f"simulated [% of {of}]")
-        if study.constant is not None and study.simulated.size:
-            line = published.facts("smith")["efficiency"]["line"]["value"]
-            look = {"color": style.INK, "linewidth": 0.9, "linestyle": "-.", "zorder": 1}
-            panels[1].axhline(line, **look)
-            panels[0].plot([], [], label=f"published: {line:g} % of Rpeak", **look)
-        for axes in panels:
-            axes.set_xticks([n for n in TICKS if n in nodes])
-            axes.set_xlabel("nodes")
-        drawing.legend_below(figure, panels, 3)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "HPL's rate over nodes in the paper's 15 cases, as a share of the nodes' paced rate or of Rpeak",
+        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals"),
+        "Efficiency over the number of nodes for both networks, emulated and simulated",
+        marks,
+    )

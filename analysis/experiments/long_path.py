@@ -3,21 +3,20 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 from matplotlib import ticker
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from analysis import capacity, drawing, style
+from analysis import capacity, drawing, exhibit, style
 from analysis.attributes import interconnects, settings, short_names
 from analysis.derive import over_factors
-from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import (
-    T_INTERVAL,
     Finding,
     evidence_of,
+    interval_in_words,
+    judged_in_words,
     of_control,
     of_estimate,
     origin,
@@ -40,7 +39,6 @@ from analysis.wording import (
     listed,
     paragraphs,
     percent,
-    percent_range,
 )
 
 MBIT = 1e6  # bit/s
@@ -48,21 +46,25 @@ MBIT = 1e6  # bit/s
 FIGURES = {"long_path": ("long_path",)}
 PLANNED = "long_5ms", "forward"  # path and direction of the summary and of a quick run
 MCKAY = "95 % modified McKay interval over the transfers"
-PLACE = ("path", "congestion_control", "direction")
+
+
+class Place(NamedTuple):
+    """Where a series of transfers ran."""
+
+    path: str
+    congestion_control: str
+    direction: str
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Goodput over the socket buffer on one path, with one congestion control, in one direction.
+    """Goodput over the socket buffer at one place.
 
     `goodput` [bit/s] is over (block, window_bytes). `wire_limit` [bit/s] is of the path's description, and `product`
     the window [B] that theory asks for, the wire limit times the round trip. `model` is the bandwidth-delay model of
     every block, and `knee` its (estimate, low, high) [B of buffer asked for], a 95 % t interval over the blocks.
     """
 
-    path: str
-    congestion_control: str
-    direction: str
     goodput: xr.DataArray
     wire_limit: float
     product: float
@@ -71,22 +73,12 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Series:
-    """Repeats of a transfer on a path with one congestion control in one direction, judged."""
-
-    path: str
-    congestion_control: str
-    direction: str
-    judged: Reproducibility
-
-
-@dataclass(frozen=True)
 class Repeats:
-    """The campaign of repeats and its series; `margin` is the largest variation [1] that counts as reproducible."""
+    """The campaign of repeats, each place's judged; `margin` is the largest variation [1] that counts as reproducible."""
 
     dataset: xr.Dataset
     margin: float
-    series: tuple[Series, ...]
+    judged: dict[Place, Reproducibility]
 
 
 @dataclass(frozen=True)
@@ -94,21 +86,16 @@ class LongPath:
     """The campaign's dataset and all that follows from it, and the study of repeats where there are data for one.
 
     `points` is over (block, *factors): `goodput` [bit/s]; buffers that no trial got, such as larger ones than the machine
-    grants, are left out. `contrasts` judge, by (control, path, direction), whether another congestion control has the
-    same goodput at the largest buffer as the design's `control` in the same blocks.
+    grants, are left out. `contrasts` judge whether another congestion control than the design's, `control`, has the same
+    goodput at the largest buffer in the same blocks.
     """
 
     dataset: xr.Dataset
     points: xr.Dataset
     control: str
-    curves: tuple[Curve, ...]
-    contrasts: dict[tuple[str, str, str], Control]
+    curves: dict[Place, Curve]
+    contrasts: dict[Place, Control]
     repeats: Repeats | None = None
-
-    @property
-    def blocks(self) -> int:
-        """How many blocks there are."""
-        return self.points.sizes["block"]
 
     @property
     def largest_window(self) -> int:
@@ -125,13 +112,15 @@ def analyse(long_path: xr.Dataset, long_repeats: xr.Dataset | None = None) -> Lo
     points = points.sortby("window_bytes")
     measured = points.goodput.notnull().any([dim for dim in points.dims if dim != "window_bytes"])
     points = points.sel(window_bytes=measured) if measured.any() else points
-    design = designs.read(long_path)
+    design, log = designs.read(long_path), np.log(points.goodput.isel(window_bytes=-1))
+    others = log.drop_sel(congestion_control=design.control)
+    ratios = _by_place(others - log.sel(congestion_control=design.control, drop=True))
     return LongPath(
         dataset=long_path,
         points=points,
         control=design.control,
-        curves=tuple(_curve(long_path, points, *place) for place in _places(points)),
-        contrasts=_contrasts(points, design),
+        curves={place: _curve(long_path, at, place) for place, at in _by_place(points.goodput)},
+        contrasts={at: judge_control(ratio.values, design.margin) for at, ratio in ratios},
         repeats=None if long_repeats is None else repeats_of(long_repeats),
     )
 
@@ -140,45 +129,34 @@ def repeats_of(dataset: xr.Dataset) -> Repeats:
     """Judge every series of repeats; raises FalloffError when there is no iperf3 trial."""
     points = over_factors(dataset, runner="iperf3", goodput=dataset.goodput)
     margin = designs.read(dataset).margin
-    series = (
-        Series(*place, judge_repeats(points.goodput.sel(dict(zip(PLACE, place))).values, margin))
-        for place in _places(points)
-    )
-    return Repeats(dataset, margin, tuple(series))
+    places = _by_place(points.goodput)
+    return Repeats(dataset, margin, {at: judge_repeats(one.values, margin) for at, one in places})
 
 
-def _places(points: xr.Dataset) -> Iterator[tuple[str, str, str]]:
-    """Every path, congestion control and direction."""
-    return product(*(points[name].values.tolist() for name in PLACE))
+def _by_place(values: xr.DataArray) -> Iterator[tuple[Place, xr.DataArray]]:
+    """The values at each place."""
+    for levels in product(*(values[name].values.tolist() for name in Place._fields)):
+        place = Place(*levels)
+        yield place, values.sel(place._asdict())
 
 
-def _curve(dataset: xr.Dataset, points: xr.Dataset, *place: str) -> Curve:
-    path, _, direction = place
-    table, given = interconnects(dataset)[path], settings(dataset)
-    ends = (given["sender"], given["receiver"])[:: 1 if direction == "forward" else -1]
-    way = capacity.way(table, *ends)
-    limit = wire_limit(way.rate, table["mtu"])
-    goodput = points.sel(dict(zip(PLACE, place))).goodput.transpose("block", "window_bytes")
-    model = attempt(
-        bandwidth_delay.MODEL, goodput.window_bytes.values.astype(float), goodput.values
-    )
-    knee = (np.nan,) * 3
+def _curve(dataset: xr.Dataset, goodput: xr.DataArray, place: Place) -> Curve:
+    table, way = interconnects(dataset)[place.path], _way(dataset, place.path, place.direction)
+    limit, goodput = wire_limit(way.rate, table["mtu"]), goodput.transpose("block", "window_bytes")
+    windows, knee = goodput.window_bytes.values.astype(float), (np.nan,) * 3
+    model = attempt(bandwidth_delay.MODEL, windows, goodput.values)
     if model.fitted:
         knees = bandwidth_delay.knee(*model.fitted.by_block.T)
         knee = tuple(map(float, average(knees, "ratio")))
     asked = bandwidth_delay.knee(limit, way.round_trip)
-    return Curve(*place, goodput, limit, asked, model, knee)
+    return Curve(goodput, limit, asked, model, knee)
 
 
-def _contrasts(points: xr.Dataset, design: designs.Design) -> dict[tuple[str, str, str], Control]:
-    log = np.log(points.goodput.isel(window_bytes=-1))
-    others = log.drop_sel(congestion_control=design.control)
-    ratios = others - log.sel(congestion_control=design.control, drop=True)
-    ratios = ratios.stack(place=["congestion_control", "path", "direction"])
-    return {
-        place: judge_control(ratios.sel(place=place).values, design.margin)
-        for place in ratios.place.values.tolist()
-    }
+def _way(dataset: xr.Dataset, path: str, direction: str) -> capacity.Way:
+    """What the path's description says of one direction."""
+    given = settings(dataset)
+    ends = (given["sender"], given["receiver"])[:: 1 if direction == "forward" else -1]
+    return capacity.way(interconnects(dataset)[path], *ends)
 
 
 def findings(study: LongPath) -> Iterator[Finding]:
@@ -187,36 +165,29 @@ def findings(study: LongPath) -> Iterator[Finding]:
     Planned for are the buffer of the design's own path, on the way there, and whether its goodput is the same again.
     """
     source, names = origin("long_path", study.dataset), short_names(study.dataset)
-    for curve in study.curves:
-        statement = f"TCP fills path {names[curve.path]} from this buffer on: {curve.direction}, {curve.congestion_control}"
-        place, (buffer, *ends) = (curve.path, curve.direction), curve.knee
-        further = {
-            "n": curve.model.blocks,
-            "answer": "found" if curve.model.follows else "",
-            "reason": curve.model.reason,
-            "primary": place == PLANNED and curve.congestion_control == study.control,
-        }
-        yield of_estimate(source, statement, "buffer", "B", buffer, ends, T_INTERVAL, **further)
-    for (control, path, direction), agreement in study.contrasts.items():
+    for (path, control, direction), curve in study.curves.items():
+        statement = f"TCP fills path {names[path]} from this buffer on: {direction}, {control}"
+        about = {"answer": "found" if curve.model.follows else "", "reason": curve.model.reason}
+        about["primary"] = (path, direction) == PLANNED and control == study.control
+        blocks = curve.model.blocks
+        yield of_estimate(source, statement, "buffer", curve.knee, blocks, unit="B", **about)
+    for (path, control, direction), agreement in study.contrasts.items():
         statement = f"TCP is as fast with {control} as {study.control}: {names[path]}, {direction}"
         yield of_control(source, statement, agreement)
     if study.repeats is None:
         return
     source = origin("long_path", study.repeats.dataset)
-    for series in study.repeats.series:
-        judged, control = series.judged, series.congestion_control
+    for (path, control, direction), judged in study.repeats.judged.items():
         yield of_estimate(
             source,
-            f"TCP repeats its goodput without other traffic: path {names[series.path]}, {series.direction}, {control}",
+            f"TCP repeats its goodput without other traffic: path {names[path]}, {direction}, {control}",
             "coefficient of variation",
-            "1",
-            judged.variation,
-            judged.interval,
+            (judged.variation, *judged.interval),
+            judged.n,
             MCKAY,
-            n=judged.n,
             n_of="transfer",
             answer=judged.kind,
-            primary=control == study.control and series.direction == "forward",
+            primary=control == study.control and direction == "forward",
         )
 
 
@@ -231,60 +202,60 @@ def finding(study: LongPath) -> str:
 
 
 def _of_buffers(study: LongPath) -> Iterator[str]:
-    quoted = [curve for curve in study.curves if curve.model.follows]
-    basis = resting_on(study.dataset, study.blocks)
+    quoted = {place: curve for place, curve in study.curves.items() if curve.model.follows}
+    basis = resting_on(study.dataset, study.points.sizes["block"])
     if not quoted:
-        refused = [curve.model.refused for curve in study.curves if curve.model.refused]
-        reason = refused[0] if refused else study.curves[0].model.reason
+        reason = next(iter(study.curves.values())).model.reason
         yield f"**From which buffer on TCP fills these paths cannot be said** ({basis}): {reason}"
         return
-    ratios = [curve.knee[0] / curve.product for curve in quoted]
-    planned = [curve for curve in quoted if (curve.path, curve.direction) == PLANNED]
-    shown = (planned or quoted)[0]
-    buffer, low, high = shown.knee
-    interval = "" if np.isnan(low) else f" (95 % t interval {byte_range((low, high))})"
-    yield f"**TCP fills these paths from a socket buffer of {fixed(np.median(ratios), 2)} times rate × round trip on** ({basis})."
-    if len(ratios) > 1:
-        yield (
-            f"That is the median of {len(ratios)} combinations of path, direction and congestion control, from "
-            f"{between((min(ratios), max(ratios)), 2)}."
-        )
+    ratios = [curve.knee[0] / curve.product for curve in quoted.values()]
+    ends = between((min(ratios), max(ratios)), 2)
+    yield (
+        f"**TCP fills these paths from a socket buffer of {ends} times payload rate × round trip on**, "
+        f"{fixed(np.median(ratios), 2)} in the median of {len(ratios)} combinations of path, direction and congestion control ({basis})."
+    )
     if np.median(ratios) < 1:
         yield "Less than 1 is enough where Linux grants more buffer than is asked for."
-    yield (
-        f'The path "{short_names(study.dataset)[shown.path]}", {shown.direction} with {shown.congestion_control}, is full from '
-        f"{byte_size(buffer)} on{interval}. Its rate × round trip is {byte_size(shown.product)}."
-    )
+    planned = Place(PLANNED[0], study.control, PLANNED[1])
+    if planned in quoted:
+        shown, name = quoted[planned], short_names(study.dataset)[planned.path]
+        buffer, *ends = shown.knee
+        interval = f" (95 % interval {byte_range(ends)})" if np.isfinite(ends).all() else ""
+        yield (
+            f'The path "{name}", {planned.direction} with {study.control}, is full from {byte_size(buffer)} on{interval}, by the fit. Its payload rate × '
+            f"round trip is {byte_size(shown.product)}."
+        )
     if others := len(study.curves) - len(quoted):
         yield f"The other {others} have no estimate: the model misses the data or has too few buffers."
 
 
 def _of_control(study: LongPath, control: str) -> str:
     """How often a congestion control reaches the design's goodput with the largest buffer, and how far apart they are."""
-    compared = [one for place, one in study.contrasts.items() if place[0] == control]
-    agreements = [agreement for agreement in compared if agreement.ratio is not None]
-    same = sum(agreement.kind == "holds" for agreement in agreements)
-    if not agreements:
+    compared = [
+        agreement
+        for place, agreement in study.contrasts.items()
+        if place.congestion_control == control and agreement.ratio is not None
+    ]
+    if not compared:
         return f"No block has both {control} and {study.control}."
-    furthest = max(agreements, key=lambda agreement: abs(np.log(agreement.ratio)))
-    ends = f" (90 % interval {between(furthest.interval, 3)})" if furthest.interval else ""
+    same = sum(agreement.kind == "holds" for agreement in compared)
+    furthest = max(compared, key=lambda agreement: abs(np.log(agreement.ratio)))
+    interval = judged_in_words(furthest, 3)
     return (
         f"**With {control} TCP reaches the same goodput as with {study.control} on {same} of {len(compared)} paths and "
         f"directions**, with a buffer of {byte_size(study.largest_window)} and within {percent(furthest.margin, 0)}. "
-        f"The ratio furthest from 1 is {fixed(furthest.ratio, 3)}{ends}."
+        f"The ratio furthest from 1 is {fixed(furthest.ratio, 3)}{interval and f' ({interval})'}."
     )
 
 
 def _of_repeats(study: Repeats) -> Iterator[str]:
     """How many series are reproducible, the largest variation and the slowest transfer."""
-    kinds = [series.judged.kind for series in study.series]
+    judged, names = [*study.judged.values()], short_names(study.dataset)
+    kinds = [one.kind for one in judged]
     again, differs = kinds.count("reproducible"), kinds.count("not reproducible")
-    names = short_names(study.dataset)
-    on = listed([names[path] for path in dict.fromkeys(one.path for one in study.series)])
-    series = (
-        f'{len(study.series)} combinations of direction and congestion control on the path "{on}"'
-    )
-    transfers = max(one.judged.n + one.judged.missing for one in study.series)
+    on = listed([names[path] for path in dict.fromkeys(place.path for place in study.judged)])
+    series = f'{len(kinds)} combinations of direction and congestion control on the path "{on}"'
+    transfers = max(one.n + one.missing for one in judged)
     buffer = f"buffer {byte_size(settings(study.dataset)['window_bytes'])}"
     basis = f"no other traffic, {buffer}, {counted(transfers, 'transfer')} each, {evidence_of(study.dataset)} evidence"
     if again:
@@ -294,79 +265,61 @@ def _of_repeats(study: Repeats) -> Iterator[str]:
         yield f"**The same transfer does not give the same goodput again** for {differs} of {series} ({basis})."
     else:
         yield f"**Whether the same transfer gives the same goodput again is open** for {series} ({basis})."
-    varying = [one.judged for one in study.series if np.isfinite(one.judged.variation)]
+    varying = [one for one in judged if np.isfinite(one.variation)]
     if varying:
-        worst = max(varying, key=lambda judged: judged.variation)
-        is_bounded = np.isfinite(worst.interval[1])
-        ends = f"95 % interval {percent_range(worst.interval)}" if is_bounded else "no upper end"
+        worst = max(varying, key=lambda one: one.variation)
+        interval = interval_in_words(worst.interval) or "no upper end"
         # A rare slow state shows in the least value, and hardly in the variation.
         least = min(one.values[0] / np.median(one.values) for one in varying)
         yield (
-            f"The largest coefficient of variation is {percent(worst.variation)} ({ends}). Up to {percent(study.margin, 0)} "
+            f"The largest coefficient of variation is {percent(worst.variation)} ({interval}). Up to {percent(study.margin, 0)} "
             f"counts as the same. The slowest transfer reached {percent(least, 0)} of the median of its series."
         )
     yield without_reading(study.dataset, "transfer")
 
 
-def figures(study: LongPath) -> dict[str, Exhibit]:
-    """Goodput over the buffer; every run is drawn."""
-    return {
-        "long_path": Exhibit(
-            "long_path",
-            goodput_over_buffer(study),
-            f"TCP's goodput over the socket buffer, both as shares of what the path allows: {study.control}, forward",
-            Basis(evidence_of(study.dataset), study.blocks, "every run is drawn"),
-            "Goodput as a share of the wire limit over the socket buffer as a multiple of rate times round trip",
-            "The grey line is theory: one buffer in each round trip, up to the wire limit. The way back and other congestion "
-            "controls look alike.",
-            rests_on=FIGURES["long_path"],
-        )
-    }
-
-
-def goodput_over_buffer(study: LongPath) -> Figure:
+def figures(study: LongPath) -> dict[str, exhibit.Exhibit]:
     """Goodput / wire limit [%] over buffer / product [1], a series a path: forward, with the design's congestion control."""
     names = short_names(study.dataset)
     with style.styled():
         figure, axes = drawing.new_figure(3.2)
-        for curve in study.curves:
-            if (curve.congestion_control, curve.direction) == (study.control, PLANNED[1]):
+        for place, curve in study.curves.items():
+            if place[1:] == (study.control, PLANNED[1]):
                 buffers = curve.goodput.window_bytes.values / curve.product
                 shares = 100 * curve.goodput / curve.wire_limit
-                drawing.runs(axes, curve.path, buffers, shares, names[curve.path])
-        _theory(axes)
-        axes.set_xlabel("buffer / (rate × round trip) [1]")
+                drawing.runs(axes, place.path, buffers, shares, names[place.path])
+        # Theory: a buffer in each round trip, up to the wire limit.
+        axes.set_xscale("log")
+        along = np.geomspace(*axes.get_xlim(), 200)
+        line = {"color": style.FAINT, "linewidth": 1, "zorder": 1, "label": "theory"}
+        axes.plot(along, 100 * np.minimum(along, 1), **line)
+        axes.set(xlim=along[[0, -1]], ylim=(0, 110))
+        axes.xaxis.set_major_locator(ticker.LogLocator())
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_locator(ticker.NullLocator())
+        axes.set_xlabel("buffer / (payload rate × round trip) [1]")
         axes.set_ylabel("goodput / wire limit [%]")
         drawing.legend_below(figure, axes, 3)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        f"TCP's goodput over the socket buffer, both as shares of what the path allows: {study.control}, forward",
+        exhibit.Basis.of_dataset(study.dataset, "every run is drawn"),
+        "Goodput as a share of the wire limit over the socket buffer as a multiple of payload rate times round trip",
+        "The grey line is theory: one buffer in each round trip, up to the wire limit. The way back and other congestion "
+        "controls look alike.",
+    )
 
 
-def paths_table(study: LongPath) -> Table:
+def paths_table(study: LongPath) -> exhibit.Table:
     """What was set on each path: rates, round trip, and the buffer that theory asks for on the way there."""
-    rows, names, given = [], short_names(study.dataset), settings(study.dataset)
-    for path, described in interconnects(study.dataset).items():
-        if path not in study.points.path:
-            continue
-        ends = given["sender"], given["receiver"]
-        there, back = capacity.way(described, *ends), capacity.way(described, *ends[::-1])
+    rows, names = [], short_names(study.dataset)
+    for path in study.points.path.values.tolist():
+        there, back = (_way(study.dataset, path, way) for way in ("forward", "reverse"))
         rates = dict.fromkeys(f"{way.rate / MBIT:g}" for way in (there, back))
-        product = bandwidth_delay.knee(wire_limit(there.rate, described["mtu"]), there.round_trip)
+        product = study.curves[path, study.control, "forward"].product
         row = names[path], " and ".join(rates), f"{1e3 * there.round_trip:g}", byte_size(product)
         rows.append(row)
-    columns = ("Path", "Rate [Mbit/s]", "Round trip [ms]", "Rate × round trip")
+    columns = ("Path", "Rate [Mbit/s]", "Round trip [ms]", "Payload rate × round trip")
     caption = "What was set on each path; two rates are forward and reverse."
-    return Table("long-path-paths", columns, "lrrr", rows, caption)
-
-
-def _theory(axes: Axes) -> None:
-    """A buffer in each round trip, up to the wire limit; the buffer on a logarithmic axis."""
-    axes.set_xscale("log")
-    ends = axes.get_xlim()
-    along = np.geomspace(*ends, 200)
-    line = {"color": style.FAINT, "linewidth": 1, "zorder": 1, "label": "theory"}
-    axes.plot(along, 100 * np.minimum(along, 1), **line)
-    axes.set_xlim(ends)
-    axes.set_ylim(0, 110)
-    axes.xaxis.set_major_locator(ticker.LogLocator())
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_locator(ticker.NullLocator())
+    return exhibit.Table("long-path-paths", columns, "lrrr", rows, caption)

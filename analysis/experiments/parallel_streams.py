@@ -5,12 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
-from analysis import drawing, style
+from analysis import drawing, exhibit, style
 from analysis.attributes import interconnects, short_names
 from analysis.derive import over_factors
-from analysis.exhibit import Basis, Exhibit
 from analysis.findings import Finding, evidence_of, of_fall, origin, resting_on
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import rates
@@ -19,6 +17,7 @@ from analysis.wire import wire_limit
 from analysis.wording import counted, number, percent, percent_range
 
 GBIT = 1e9
+DOES = {FALLS_OFF: "falls off", FLAT: "stays flat"}
 # The campaigns that each figure rests on.
 FIGURES = {"parallel_streams": ("parallel_streams",)}
 
@@ -70,23 +69,20 @@ def analyse(parallel_streams: xr.Dataset) -> Streams:
 
 def finding(study: Streams) -> str:
     """What becomes of each network's goodput with many streams, in plain English (Markdown)."""
-    sentences = [
-        _of_network(study, name, fall) for name, fall in study.falls.items() if name in study.limits
-    ]
+    sentences = [_of_network(study, name) for name in study.limits if name in study.falls]
     return f"{' '.join(sentences)} ({resting_on(study.dataset, study.goodput.sizes['block'])})"
 
 
-def _of_network(study: Streams, network: str, fall: Judgement) -> str:
-    name, (few, many) = short_names(study.dataset)[network], study.ends
-    if fall.fall is None or fall.interval is None:
-        return f"**Whether {name} falls off with streams cannot be said**: no block has both ends."
-    if fall.answer not in (FALLS_OFF, FLAT):
-        return f"**Whether {name} falls off with streams is open.**"
-    verb = "falls off" if fall.answer == FALLS_OFF else "stays flat"
+def _of_network(study: Streams, network: str) -> str:
+    fall, name, (few, many) = study.falls[network], short_names(study.dataset)[network], study.ends
+    if fall.answer not in DOES:
+        reason = f" {fall.reason}" if fall.fall is None else ""
+        return f"**Whether {name} falls off with streams is open.**{reason}"
     sums = study.means["mean"].sel(interconnect=network, streams=[few, many]).values / GBIT
-    ends = percent_range((-fall.interval[1], -fall.interval[0]), 2)
+    low, high = fall.interval
+    ends = percent_range((-high, -low), 2)
     return (
-        f"**{name} {verb}** from {counted(few, 'stream')} to {many}: the sum of all goes from {number(sums[0])} to "
+        f"**{name} {DOES[fall.answer]}** from {counted(few, 'stream')} to {many}: the sum of all goes from {number(sums[0])} to "
         f"{number(sums[1])} Gbit/s, a change of {percent(-fall.fall, 2)} ({100 * fall.confidence:g} % interval {ends})."
     )
 
@@ -100,34 +96,25 @@ def findings(study: Streams) -> Iterator[Finding]:
         yield of_fall(source, statement, fall, primary=name in study.limits)
 
 
-def figures(study: Streams) -> dict[str, Exhibit]:
-    """Goodput over the number of streams, with every run."""
-    return {
-        "parallel_streams": Exhibit(
-            "parallel_streams",
-            goodput_over_streams(study),
-            "The sum of parallel TCP streams between two nodes, as a share of what the wire can carry",
-            Basis(evidence_of(study.dataset), study.goodput.sizes["block"], "95 % t intervals"),
-            "Share of the wire limit over the number of streams, a series for each network with a rate limit",
-            "Small marks are single runs, open marks harmonic means.",
-            rests_on=FIGURES["parallel_streams"],
-        )
-    }
-
-
-def goodput_over_streams(study: Streams) -> Figure:
+def figures(study: Streams) -> dict[str, exhibit.Exhibit]:
     """Goodput / wire limit [%] over streams."""
     names, streams = short_names(study.dataset), study.goodput.streams.values
     with style.styled():
         figure, axes = drawing.new_figure(2.3)
         for rank, (name, limit) in enumerate(study.limits.items()):
-            places = drawing.beside(streams, rank, len(study.limits), 0.3)
-            runs = 100 * study.goodput.sel(interconnect=name).transpose("block", ...) / limit
-            drawing.runs(axes, name, places, runs, names[name])
-            at = 100 * study.means.sel(interconnect=name) / limit
-            drawing.interval(axes, name, places, at["mean"].values, at.low.values, at.high.values)
+            places = drawing.beside(streams, rank, len(study.limits))
+            runs = 100 * study.goodput.sel(interconnect=name) / limit
+            means = 100 * study.means.sel(interconnect=name) / limit
+            drawing.runs_and_means(axes, name, places, runs, means, names[name])
         drawing.doubling_axis(axes, streams, "streams")
         axes.set_ylim(0, 110)
         axes.set_ylabel("sum of all streams /\nwire limit [%]")
         drawing.legend_below(figure, axes, 3)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "The sum of parallel TCP streams between two nodes, as a share of what the wire can carry",
+        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals"),
+        "Share of the wire limit over the number of streams, a series for each network with a rate limit",
+        "Small marks are single runs, open marks harmonic means.",
+    )

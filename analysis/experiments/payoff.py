@@ -7,19 +7,18 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
+from scipy import stats
 
-from analysis import drawing, style
+from analysis import drawing, exhibit, style
 from analysis import prices as price_list
 from analysis.attributes import short_names, testbed
 from analysis.derive import at_only_level, points
 from analysis.efficiency import efficiency
-from analysis.exhibit import Basis, Exhibit, Table
 from analysis.experiments import sensitivity as sensitivities
 from analysis.experiments.sensitivity import SIDES, Sensitivity
-from analysis.findings import PERCENTILE, Finding, of_estimate, origin
+from analysis.findings import PERCENTILE, Finding, at_place, of_estimate, origin
 from analysis.prices import NODE, Price
 from analysis.statistics import design as plans
-from analysis.statistics.draws import triangular
 from analysis.wording import (
     UNKNOWN,
     counted,
@@ -185,12 +184,18 @@ def _parts(entry: Mapping, count: int, chance: np.random.Generator) -> xr.DataAr
     return xr.DataArray(ways, {"side": list(SIDES)}, ("side", "draw"))
 
 
+def triangular(low: float, value: float, high: float, chance: np.ndarray) -> np.ndarray:
+    """The quantiles at `chance` [1] of the triangular distribution; of a range without width every one is the value."""
+    if high == low:
+        return np.full_like(chance, value, dtype=float)
+    width = high - low
+    return stats.triang.ppf(chance, (value - low) / width, loc=low, scale=width)
+
+
 def priced(gains: Gains, prices: Sequence[Price]) -> Payoff:
     """The gains against these prices, each part's drawn on its own."""
-    chance, paid = (
-        np.random.default_rng(PRICE_SEED),
-        dict.fromkeys((price.of for price in prices), 0),
-    )
+    chance = np.random.default_rng(PRICE_SEED)
+    paid = dict.fromkeys((price.of for price in prices), 0)
     for price in prices:
         drawn = triangular(price.low, price.value, price.high, chance.random(DRAWS))
         paid[price.of] = paid[price.of] + xr.DataArray(drawn, dims="draw")
@@ -229,39 +234,27 @@ def _range(value: xr.DataArray, drawn: xr.DataArray) -> xr.Dataset:
 
 def finding(study: Payoff) -> str:
     """Where the faster network gives cheaper HPL, in plain English (Markdown)."""
-    first, low, high = (float(study.from_nodes[end]) for end in ("value", "low", "high"))
+    first, low, high = at_place(study.from_nodes, "value")
     slow, fast, most = study.slow, study.fast, study.nodes[-1]
     gives = "likely gives" if study.answer == "likely" else "gives"
+    answer = f"{fast} {gives} cheaper HPL than {slow} from {_count(first)} on"
     if np.isinf(first):
         answer = (
             f"{slow} gives cheaper HPL than {fast} up to {counted(most, 'node')}, the largest case"
         )
-    elif first == study.nodes[0]:
-        answer = (
-            f"{fast} {gives} cheaper HPL than {slow} already on {_count(first)}, the smallest case"
-        )
-    else:
-        answer = f"{fast} {gives} cheaper HPL than {slow} from {_count(first)} on"
     lasting = [n for n in study.nodes if n >= first] or study.nodes
-    gains, premium = 100 * study.gain.value.sel(nodes=lasting), study.premium
+    gains, chances = (100 * each.sel(nodes=lasting) for each in (study.gain.value, study.chance))
     gain_ends = dict.fromkeys(number(float(end)) for end in (gains.min(), gains.max()))
-    is_range = premium.low < premium.high
-    within = f" ({percent_range((float(premium.low), float(premium.high)))})" if is_range else ""
-    chances = study.chance.sel(nodes=lasting)
-    ends = dict.fromkeys(fixed(100 * float(end), 0) for end in (chances.min(), chances.max()))
+    chance_ends = dict.fromkeys(fixed(float(end), 0) for end in (chances.min(), chances.max()))
     assumed = sum(price.source.startswith("assumed") for price in study.prices)
+    premium, *ends = at_place(study.premium, "value")
     words = [
         f"**{answer}, at prices of {YEARS} ({assumed} of {len(study.prices)} assumed)**: on {lasting[0]} to {most} nodes it is "
-        f"cheaper in {' to '.join(ends)} % of {counted(DRAWS, 'draw')} (simulated evidence).",
+        f"cheaper in {' to '.join(chance_ends)} % of {counted(DRAWS, 'draw')} (simulated evidence).",
         "" if low == high else f"The 95 % range is {_count(low)} to {_count(high)}.",
-        f"A node costs {percent(float(premium.value))} more with {fast}{within}. HPL's rate is {' to '.join(gain_ends)} % higher.",
+        f"A node costs {percent(premium)} more with {fast} ({percent_range(ends)}). HPL's rate is {' to '.join(gain_ends)} % higher.",
+        f"The prices make {percent(study.price_share, 0)} of that uncertainty, the model the rest.",
     ]
-    if is_range and study.price_share > 0.5:
-        words.append(
-            f"The prices make {percent(study.price_share, 0)} of that uncertainty: better prices would tell more than a better model."
-        )
-    elif is_range:
-        words.append(f"The model makes {percent(1 - study.price_share, 0)} of that uncertainty.")
     return paragraphs(words)
 
 
@@ -271,44 +264,18 @@ def _count(nodes: float) -> str:
 
 def findings(study: Payoff) -> Iterator[Finding]:
     """From how many nodes on the faster network gives cheaper HPL."""
-    value, *ends = (float(study.from_nodes[end]) for end in ("value", "low", "high"))
+    estimate = at_place(study.from_nodes, "value")
+    _, low, high = estimate
+    statement = f"{study.fast} gives cheaper HPL than {study.slow} from this many nodes on"
     # An end without a limit is no number, so that the words have it.
-    within = (
-        "" if np.isfinite(ends).all() else f" (95 % range {_count(ends[0])} to {_count(ends[1])})"
-    )
-    yield of_estimate(
-        origin("payoff", study.gains.dataset),
-        f"{study.fast} gives cheaper HPL than {study.slow} from this many nodes on{within}",
-        "nodes",
-        "1",
-        value,
-        ends,
-        PERCENTILE,
-        n=DRAWS,
-        n_of="draw",
-        answer=study.answer,
-        primary=True,
-    )
+    if not np.isfinite([low, high]).all():
+        statement += f" (95 % range {_count(low)} to {_count(high)})"
+    about = {"n_of": "draw", "answer": study.answer, "primary": True}
+    source = origin("payoff", study.gains.dataset)
+    yield of_estimate(source, statement, "nodes", estimate, DRAWS, PERCENTILE, **about)
 
 
-def figures(study: Payoff) -> dict[str, Exhibit]:
-    """Gain against price, and the chance that the faster network is the cheaper one."""
-    return {
-        "payoff": Exhibit(
-            "payoff",
-            gain_and_chance(study),
-            f"Above: what HPL gains on {study.fast} over {study.slow}, and what a node with it costs more. {study.fast} pays "
-            "where the gain is higher. Below: the share of the draws in which it pays",
-            Basis("simulated", DRAWS, "95 % ranges of the draws", "draw"),
-            "The faster network's gain in HPL beside its price, and the chance that it pays, over nodes",
-            "The bars are the range of the gain, the grey band is that of the price. A draw gives each uncertain number a value "
-            "within its range, the listed one most likely (triangular distribution).",
-            rests_on=FIGURES["payoff"],
-        )
-    }
-
-
-def gain_and_chance(study: Payoff) -> Figure:
+def figures(study: Payoff) -> dict[str, exhibit.Exhibit]:
     """Above the gain [%] over nodes and what a node costs more [%], below the chance [%] that the network pays."""
     with style.styled():
         figure = Figure(figsize=(style.WIDTH, 4.3))
@@ -324,12 +291,21 @@ def gain_and_chance(study: Payoff) -> Figure:
         cheaper = 100 * study.chance
         chance.plot(nodes, cheaper, "o", color=color, markersize=3.5)
         chance.set(ylim=(-5, 105), ylabel=f"{study.fast} cheaper\n[% of draws]")
-        drawing.node_axis(chance, drawing.apart(nodes, APART))
+        drawing.doubling_axis(chance, drawing.apart(nodes, APART))
         drawing.legend_below(figure, gain, 2)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        f"Above: what HPL gains on {study.fast} over {study.slow}, and what a node with it costs more. {study.fast} pays "
+        "where the gain is higher. Below: the share of the draws in which it pays",
+        exhibit.Basis("simulated", DRAWS, "95 % ranges of the draws", "draw"),
+        "The faster network's gain in HPL beside its price, and the chance that it pays, over nodes",
+        "The bars are the range of the gain, the grey band is that of the price. A draw gives each uncertain number a value "
+        "within its range, the listed one most likely (triangular distribution).",
+    )
 
 
-def prices_table(study: Payoff) -> Table:
+def prices_table(study: Payoff) -> exhibit.Table:
     """What a node pays for each part, with its source."""
     owners = {NODE: "Node", study.gains.network: study.slow, study.gains.reference: study.fast}
     rows = [
@@ -345,4 +321,4 @@ def prices_table(study: Payoff) -> Table:
     caption = (
         "What a node pays for each part. The ranges are thought possible. They are no intervals."
     )
-    return Table("payoff-prices", columns, "lrll", rows, caption, widths=(3, 2, 3, 10))
+    return exhibit.Table("payoff-prices", columns, "lrll", rows, caption, widths=(3, 2, 3, 10))

@@ -133,29 +133,25 @@ def _of_scenario(one: Scenario) -> str:
         "changed by less": one.statements(NOTHING, one.found.margin),
         "not changed": one.unchanged,
     }
-    told = [f"of {len(group)} {what}: {_answers(group)}" for what, group in parts.items() if group]
-    return f"- Where {one.change} (exit code {comparison.EXIT_CODES[one.found.answer]}): {'; '.join(told)}."
-
-
-def _answers(changes) -> str:
-    return listed(comparison.counts(changes))
+    told = "; ".join(
+        f"of {len(group)} {what}: {listed(comparison.counts(group))}"
+        for what, group in parts.items()
+        if group
+    )
+    return f"- Where {one.change} (exit code {comparison.EXIT_CODES[one.found.answer]}): {told}."
 
 
 def findings(study: Study) -> Iterator[Finding]:
     """Every statement of every scenario, as data."""
     for one in study.values():
+        source = origin("planted_change", one.dataset)
         for change in one.found.changes:
-            yield of_estimate(
-                origin("planted_change", one.dataset),
-                f"where {one.change}: {change.what}",
-                "speed of NEW over OLD",
-                "1",
-                change.ratio,
-                (change.low, change.high),
-                T_INTERVAL,
-                n=min(len(change.old), len(change.new)),
-                answer=change.answer,
+            statement, answer = f"where {one.change}: {change.what}", change.answer
+            speed, n = (
+                (change.ratio, change.low, change.high),
+                min(len(change.old), len(change.new)),
             )
+            yield of_estimate(source, statement, "speed of NEW over OLD", speed, n, answer=answer)
 
 
 def figures(study: Study) -> dict[str, Exhibit]:

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
-from analysis import drawing, style
+from analysis import drawing, exhibit, style
 from analysis.attributes import short_names
 from analysis.derive import at_only_level, over_factors
-from analysis.exhibit import Basis, Exhibit, Table
 from analysis.findings import Finding, known, of_fall, origin
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FALLS_OFF, FLAT, Judgement, judge
@@ -18,6 +16,7 @@ from analysis.wording import number, percent
 from runners.record import FalloffError
 
 FIGURES = {"programs": ("programs",)}
+BASIS = exhibit.Basis("simulated")
 IDEAL = "unshaped"  # the network that costs next to nothing
 
 
@@ -96,55 +95,43 @@ def finding(study: Programs) -> str:
 
 def findings(study: Programs) -> Iterator[Finding]:
     """The fall of each program on each network; primary is that on the network where it is least efficient."""
-    least: dict[str, float] = {}
-    for fall in study.falls:
-        least[fall.program] = min(least.get(fall.program, np.inf), fall.efficiency[1])
+    falls = sorted(study.falls, key=lambda fall: -fall.efficiency[1])
+    least = {fall.program: fall for fall in falls}
     source, names = origin("programs", study.dataset), short_names(study.dataset)
     for fall in study.falls:
         span = f"from {fall.from_nodes} to {fall.to_nodes} nodes"
-        statement = (
-            f"The program {fall.program} loses efficiency on {names[fall.interconnect]} {span}"
-        )
-        primary = fall.efficiency[1] == least[fall.program]
-        yield of_fall(source, statement, fall.judgement, primary=primary)
+        where = f"on {names[fall.interconnect]} {span}"
+        statement = f"The program {fall.program} loses efficiency {where}"
+        yield of_fall(source, statement, fall.judgement, primary=fall is least[fall.program])
 
 
-def figures(study: Programs) -> dict[str, Exhibit]:
-    """Efficiency over nodes, a panel for each program."""
-    return {
-        "programs": Exhibit(
-            "programs",
-            _over_nodes(study),
-            "Efficiency of recorded programs, replayed on described networks: their time without a network over that on it",
-            Basis("simulated"),
-            "Simulated efficiency over nodes, a panel for each program",
-            "Lines join simulated points.",
-            rests_on=FIGURES["programs"],
-        )
-    }
-
-
-def _over_nodes(study: Programs) -> Figure:
+def figures(study: Programs) -> dict[str, exhibit.Exhibit]:
     names, programs = short_names(study.dataset), study.efficiency.program.values.tolist()
     with style.styled():
         figure, panels = drawing.new_figures(3.2, len(programs))
         for axes, program in zip(panels, programs):
             for cases in study.efficiency.sel(program=program):
                 network = cases.interconnect.item()
-                look, marks = style.look(network), {"markersize": 6, "mec": "white", "mew": 0.6}
-                axes.plot(
-                    cases.nodes, 100 * cases, look.marker, ls="-", lw=0.8, color=look.color,
-                    label=names[network], **marks,
-                )  # fmt: skip
+                look = style.look(network)
+                marks = {"marker": look.marker, "markersize": 6, "mec": "white", "mew": 0.6}
+                line = {"lw": 0.8, "color": look.color, "label": names[network]}
+                axes.plot(cases.nodes, 100 * cases, **marks, **line)
             axes.set_title(program)
             axes.set_ylim(0, 104)
-            drawing.node_axis(axes, study.efficiency.nodes.values)
+            drawing.doubling_axis(axes, study.efficiency.nodes.values)
         panels[0].set_ylabel("efficiency [%]")
         drawing.legend_below(figure, panels, 3)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "Efficiency of recorded programs, replayed on described networks: their time without a network over that on it",
+        BASIS,
+        "Simulated efficiency over nodes, a panel for each program",
+        "Lines join simulated points.",
+    )
 
 
-def table(study: Programs) -> Table:
+def table(study: Programs) -> exhibit.Table:
     """The times that were replayed [s]."""
     names, rows = short_names(study.dataset), []
     for program in study.time:
@@ -154,4 +141,4 @@ def table(study: Programs) -> Table:
     nodes = [f"{count} nodes [s]" for count in study.time.nodes.values.tolist()]
     caption, align = "Time of each program on each network", "ll" + "r" * len(nodes)
     columns = ("Program", "Network", *nodes)
-    return Table("programs-times", columns, align, rows, caption, Basis("simulated"))
+    return exhibit.Table("programs-times", columns, align, rows, caption, BASIS)

@@ -4,14 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis import drawing, style
+from analysis import drawing, exhibit, style
 from analysis.attributes import short_names, testbed
 from analysis.derive import at_only_level, points
 from analysis.efficiency import efficiency, shape
-from analysis.exhibit import Basis, Exhibit, Table
 from analysis.wording import UNKNOWN, between, counted, exact, fixed, listed
 
 NOTHING = "none"  # the level of the factor `vary` at which every number has its own value
@@ -22,8 +20,8 @@ MEANINGS = {
     "bandwidth": "bandwidth",
     "latency": "latency",
     "dgemm_flop_s": "DGEMM, large matrices",
-    "dgemm_k_half": "inner side of half DGEMM's rate",
-    "dgemm_mn_half": "outer side of half DGEMM's rate",
+    "dgemm_k_half": "DGEMM's inner size of half its rate",
+    "dgemm_mn_half": "DGEMM's outer size of half its rate",
     "dtrsm_share": "triangular solve / DGEMM",
     "node_byte_s": "memory, all cores",
     "core_byte_s": "memory, one core",
@@ -76,21 +74,6 @@ def _changes(values: xr.DataArray) -> xr.DataArray:
     return difference.transpose("parameter", "side", ...)
 
 
-def extent(changes: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
-    """The largest change down and up that any one parameter makes alone."""
-    sides = ("parameter", "side")
-    return changes.min(sides).clip(max=0), changes.max(sides).clip(min=0)
-
-
-def bracket(changes: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
-    """The sums of every parameter's worst change down and up.
-
-    To first order in the changes, no choice of all parameters within their ranges goes beyond it.
-    """
-    down, up = changes.min("side").clip(max=0), changes.max("side").clip(min=0)
-    return down.sum("parameter"), up.sum("parameter")
-
-
 def elasticity(study: Sensitivity, parameter: str, worse: str, better: str) -> xr.DataArray:
     """What HPL's rate gains of its logarithm for that of a parameter, from one end of its range to the other.
 
@@ -111,44 +94,28 @@ def meaning(parameter: str) -> str:
 
 def finding(study: Sensitivity) -> str:
     """How far the model's numbers can move each network's fall, in plain English (Markdown)."""
-    names = short_names(study.dataset)
-    known = (study.fall + extent(study.fall_changes)[0]).dropna("interconnect")
-    known = known.interconnect.values.tolist()
-    if not known:
-        return "How far the model's numbers can move the fall cannot be said: cases are missing."
-
-    def span(network: str, ends) -> str:
-        down, up = ends(study.fall_changes.sel(interconnect=network))
-        value = study.fall.sel(interconnect=network)
-        return f"{between((100 * float(value + down), 100 * float(value + up)), 1)} points"
-
-    one, all_ = (" if any single number of the model is moved", " if all are, at worst")
-    falls = []
-    for network in known:
-        value = fixed(100 * float(study.fall.sel(interconnect=network)), 1)
-        ends = f"{span(network, extent)}{one}, {span(network, bracket)}{all_}"
-        falls.append(f"by {value} points on {names[network]} ({ends})")
-        one = all_ = ""
-    return f"In the model the efficiency falls {listed(falls)}."
-
-
-def figures(study: Sensitivity) -> dict[str, Exhibit]:
-    """What each number of the model does to the efficiency on the most nodes."""
-    most = counted(int(study.base.nodes[-1]), "node")
-    return {
-        "sensitivity": Exhibit(
-            "sensitivity",
-            tornado(study),
-            f"Change of HPL's efficiency on {most} when one number of the model is moved",
-            Basis("simulated"),
-            "Bars: change of the simulated efficiency by each number of the model, a panel for each network",
-            "Changes are in percentage points. The ends of the ranges are thought possible. They are no intervals.",
-            rests_on=FIGURES["sensitivity"],
+    names, falls = short_names(study.dataset), []
+    known = (study.fall + study.fall_changes.min(["parameter", "side"])).dropna("interconnect")
+    for network in known.interconnect.values.tolist():
+        fall, changes = (
+            100 * values.sel(interconnect=network) for values in (study.fall, study.fall_changes)
         )
-    }
+        # To first order, no choice of all numbers within their ranges goes beyond the sum of the worst changes.
+        down, up = changes.min("side").clip(max=0), changes.max("side").clip(min=0)
+        single, all_ = (
+            between([float(fall + end) for end in ends], 1)
+            for ends in ((down.min(), up.max()), (down.sum(), up.sum()))
+        )
+        falls.append(f"by {fixed(float(fall), 1)} points on {names[network]} ({single}; {all_})")
+    if not falls:
+        return "How far the model's numbers can move the fall cannot be said: cases are missing."
+    return (
+        f"In the model the efficiency falls {listed(falls)}. In parentheses is how far that goes if any single number of the model is "
+        "moved, and if all are, at worst."
+    )
 
 
-def tornado(study: Sensitivity) -> Figure:
+def figures(study: Sensitivity) -> dict[str, exhibit.Exhibit]:
     """Change of the efficiency [percentage points] on the most nodes by each number, a panel a network.
 
     The number that moves the first network most is on top.
@@ -160,10 +127,9 @@ def tornado(study: Sensitivity) -> Figure:
     on_most = on_most.sortby(-swing)
     rows = np.arange(on_most.sizes["parameter"])
     with style.styled():
-        figure, panels = drawing.new_figures(1.3 + 0.27 * len(rows), len(networks))
+        height = 1.3 + 0.27 * len(rows)
+        figure, panels = drawing.new_figures(height, len(networks), sharex=True)
         for axes, network in zip(panels, networks):
-            if axes is not panels[0]:
-                axes.sharex(panels[0])
             color, changes = style.look(network).color, on_most.sel(interconnect=network)
             for side, fill, place in (("low", color, -0.19), ("high", "white", 0.19)):
                 widths = changes.sel(side=side).values
@@ -175,10 +141,18 @@ def tornado(study: Sensitivity) -> Figure:
         ends = (("at the low end of its range", style.INK), ("at the high end", "white"))
         keys = [Patch(facecolor=fill, edgecolor=style.INK, label=label) for label, fill in ends]
         figure.legend(handles=keys, loc="outside lower center", ncols=2)
-        return figure
+    most = counted(int(study.base.nodes[-1]), "node")
+    return exhibit.only(
+        FIGURES,
+        figure,
+        f"Change of HPL's efficiency on {most} when one number of the model is moved",
+        exhibit.Basis("simulated"),
+        "Bars: change of the simulated efficiency by each number of the model, a panel for each network",
+        "Changes are in percentage points. The ends of the ranges are thought possible. They are no intervals.",
+    )
 
 
-def numbers_table(study: Sensitivity) -> Table:
+def numbers_table(study: Sensitivity) -> exhibit.Table:
     """Every number of the model's node and networks, with its range and source."""
     described, names = testbed(study.dataset), short_names(study.dataset)
     tables = {"a node": {"rpeak": described["rpeak"], **described["rates"]}}
@@ -196,4 +170,4 @@ def numbers_table(study: Sensitivity) -> Table:
         "are no intervals."
     )
     columns = ("Number", "Of", "Value", "Range", "Unit", "Source")
-    return Table("model-numbers", columns, "llrlll", rows, caption)
+    return exhibit.Table("model-numbers", columns, "llrlll", rows, caption)

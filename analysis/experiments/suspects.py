@@ -11,13 +11,12 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import style
+from analysis import exhibit, style
 from analysis.attributes import design, short_names, testbed
-from analysis.exhibit import Basis, Exhibit, Table
-from analysis.findings import Finding, evidence_of, of_estimate, origin, without_reading
+from analysis.findings import Finding, of_estimate, origin, resting_on, without_reading
 from analysis.statistics import outliers
 from analysis.statistics.outliers import ALIKE, Comparison
-from analysis.wording import counted, listed, number, percent, percent_range, plain
+from analysis.wording import listed, number, paragraphs, percent, percent_range, plain
 from runners.record import FalloffError
 from runners.suspects import LEAST_NODES
 
@@ -26,26 +25,17 @@ INTERVAL = "simultaneous 95 % t interval over the blocks"
 NAMED_PATHS = 6  # in the finding; the figure has all
 WIDEST = 0.03  # loss at which a matrix has its full colour, unless a larger one is there
 
-# What is compared, in the order in which a node's own comes first.
+# What is compared, in the order in which a node's own comes first, and what who is slower in it does slower.
 COMPUTE, MEMORY, SEND, RECEIVE, ANSWER = "compute", "memory", "send", "receive", "answer"
 PATH, PATH_ANSWER = "path", "path answer"
-HEADINGS = {
-    COMPUTE: "DGEMM of a node",
-    MEMORY: "STREAM triad of a node",
-    SEND: "bandwidth that a node sends",
-    RECEIVE: "bandwidth that a node receives",
-    ANSWER: "latency of a node",
-    PATH: "bandwidth of a path",
-    PATH_ANSWER: "latency of a path",
-}
-DOES = {
-    COMPUTE: "computes",
-    MEMORY: "reads its memory",
-    SEND: "sends",
-    RECEIVE: "receives",
-    ANSWER: "answers",
-    PATH: "carries",
-    PATH_ANSWER: "answers",
+QUANTITIES = {
+    COMPUTE: ("DGEMM of a node", "computes"),
+    MEMORY: ("STREAM triad of a node", "reads its memory"),
+    SEND: ("bandwidth that a node sends", "sends"),
+    RECEIVE: ("bandwidth that a node receives", "receives"),
+    ANSWER: ("latency of a node", "answers"),
+    PATH: ("bandwidth of a path", "carries"),
+    PATH_ANSWER: ("latency of a path", "answers"),
 }
 # What a testbed plants and in what it shows first; a slow link is slow both ways.
 PLANTED = {COMPUTE: ("nodes", "node"), SEND: ("links", "link"), RECEIVE: ("links", "link")}
@@ -202,43 +192,42 @@ def _network(
 def findings(study: Suspects) -> Iterator[Finding]:
     """For each quantity who is slower, as data; the estimate is the loss of speed of the slowest."""
     source, names = origin("suspects", study.dataset), short_names(study.dataset)
-    for network in study.networks:
-        for quantity, family in network.families.items():
-            found = family.found
-            worst = int(np.argmax(found.mean))
-            named = [_member(study, family, index) for index in found.slower]
-            answer = ", ".join(named) or ("none" if (found.answers == ALIKE).all() else "undecided")
-            statement = "Slower than the others"
-            if planted := _planted(study, quantity):
-                statement = f"The planted slow {PLANTED[quantity][1]} is found"
-                is_found = set(named) == planted
-                answer = "yes" if is_found else "no" if study.blocks > 1 else "undecided"
-            yield of_estimate(
-                source,
-                f"{statement}: {HEADINGS[quantity]}, {names[network.name]}",
-                "loss",
-                "1",
-                found.mean[worst],
-                (found.low[worst], found.high[worst]),
-                INTERVAL,
-                n=study.blocks,
-                answer=answer,
-                primary=quantity in (COMPUTE, SEND),
-                reason=f"the slowest is {_member(study, family, worst)}",
-            )
+    for network, quantity, family in _families(study):
+        found, worst = family.found, int(np.argmax(family.found.mean))
+        named = _slower(study, family)
+        answer = ", ".join(named) or ("none" if (found.answers == ALIKE).all() else "undecided")
+        statement = "Slower than the others"
+        if planted := _planted(study, quantity):
+            statement = f"The planted slow {PLANTED[quantity][1]} is found"
+            answer = "undecided" if study.blocks == 1 else "yes" if {*named} == planted else "no"
+        loss = found.mean[worst], found.low[worst], found.high[worst]
+        what = f"{statement}: {QUANTITIES[quantity][0]}, {names[network.name]}"
+        about = {"answer": answer, "reason": f"the slowest is {_member(study, family, worst)}"}
+        about["primary"] = quantity in (COMPUTE, SEND)
+        yield of_estimate(source, what, "loss", loss, study.blocks, INTERVAL, **about)
 
 
 def finding(study: Suspects) -> str:
     """Who is slower, what it may be, and what this campaign could not have found, in plain English (Markdown)."""
-    paragraphs = [_planted_in_words(study)]
+    parts = [_planted_in_words(study)]
     for network in study.networks:
         several = len(study.networks) > 1
         where = f" over {short_names(study.dataset)[network.name]}" if several else ""
-        paragraphs += [*_accusations(study, network, where), _others(study, network, where)]
+        parts += [*_accusations(study, network, where), _others(study, network, where)]
     if study.absent:
-        paragraphs.append(f"Not compared, as some blocks lack them: {plain(listed(study.absent))}.")
-    paragraphs.append(without_reading(study.dataset))
-    return "\n\n".join(filter(None, paragraphs))
+        parts.append(f"Not compared, as some blocks lack them: {plain(listed(study.absent))}.")
+    return paragraphs(*([part] for part in [*parts, without_reading(study.dataset)]))
+
+
+def _families(study: Suspects) -> Iterator[tuple[Network, str, Family]]:
+    """Each family with its network and quantity."""
+    for network in study.networks:
+        for quantity, family in network.families.items():
+            yield network, quantity, family
+
+
+def _slower(study: Suspects, family: Family) -> list[str]:
+    return [_member(study, family, index) for index in family.found.slower]
 
 
 def _planted(study: Suspects, quantity: str) -> set[str]:
@@ -259,10 +248,8 @@ def _planted_in_words(study: Suspects) -> str:
     if not faults:
         return ""
     found = all(
-        {_member(study, family, index) for index in family.found.slower}
-        == _planted(study, quantity)
-        for network in study.networks
-        for quantity, family in network.families.items()
+        {*_slower(study, family)} == _planted(study, quantity)
+        for _, quantity, family in _families(study)
     )
     result = " **These were found, and nobody else is accused.**" if found else ""
     are = "are" if len(faults) > 1 else "is"
@@ -272,10 +259,8 @@ def _planted_in_words(study: Suspects) -> str:
 
 
 def _accusations(study: Suspects, network: Network, where: str) -> Iterator[str]:
-    basis = (
-        f"simultaneous 95 % t intervals over {counted(study.blocks, 'block')}, "
-        f"{evidence_of(study.dataset)} evidence"
-    )
+    interval = "simultaneous 95 % t intervals over"
+    basis = f"{interval} {resting_on(study.dataset, study.blocks)}"
     families = network.families
     of_node = [quantity for quantity, family in families.items() if len(family.members[0]) == 1]
     named = [node for quantity in of_node for node in families[quantity].found.slower.tolist()]
@@ -310,33 +295,31 @@ def _shared_link(study: Suspects, family: Family) -> str:
     ways = Counter(
         tuple(study.switches[node] for node in family.members[index]) for index in slower
     )
-    (way, count), *_ = ways.most_common(1)
-    if way[0] == way[1] or 2 * count <= len(slower):
+    ((start, end), count), *_ = ways.most_common(1)
+    if start == end or 2 * count <= len(slower):
         return ""
-    ends = f"from switch {plain(way[0])} to switch {plain(way[1])}"
+    ends = f"from switch {plain(start)} to switch {plain(end)}"
     return f"**{count} of the {len(slower)} slow paths lead {ends}**: suspect their link."
 
 
 def _loss(network: Network, quantity: str, index: int) -> str:
     found = network.families[quantity].found
     ends = percent_range((found.low[index], found.high[index]))
-    return f"{DOES[quantity]} {percent(found.mean[index])} (interval {ends})"
+    return f"{QUANTITIES[quantity][1]} {percent(found.mean[index])} (interval {ends})"
 
 
 def _others(study: Suspects, network: Network, where: str) -> str:
     """For which quantities a slowdown of the rest is excluded, and for which it is open, and from where on it would
     have been found."""
-    smallest = percent(study.smallest, 0)
     clear, limits, sentences = [], [], []
     for quantity, family in network.families.items():
-        rest = np.delete(family.found.answers, family.found.slower)
-        if (rest == ALIKE).all():
-            clear.append(HEADINGS[quantity])
+        (heading, _), found = QUANTITIES[quantity], family.found
+        if (np.delete(found.answers, found.slower) == ALIKE).all():
+            clear.append(heading)
         else:
-            found_from = percent(family.found.finds_from, 0)
-            limits.append(f"{HEADINGS[quantity]} ({found_from})")
+            limits.append(f"{heading} ({percent(found.finds_from, 0)})")
     if clear:
-        what = f"Nobody else{where} loses {smallest} or more in"
+        what = f"Nobody else{where} loses {percent(study.smallest, 0)} or more in"
         sentences.append(f"{what}: {listed(clear)}.")
     if study.blocks < 2:
         sentences.append("A single block has no interval: run at least two.")
@@ -352,74 +335,60 @@ def _member(study: Suspects, family: Family, index: int) -> str:
     return " to ".join(plain(study.hosts[node]) for node in family.members[index])
 
 
-def table(study: Suspects) -> Table:
+def table(study: Suspects) -> exhibit.Table:
     """Each quantity with its typical value, its slowest member and the loss that would have been found."""
     rows, names = [], short_names(study.dataset)
-    for network in study.networks:
-        for quantity, family in network.families.items():
-            found, worst = family.found, int(np.argmax(family.found.mean))
-            ends = (found.low[worst], found.high[worst]) if study.blocks > 1 else None
-            slowest = f"{_member(study, family, worst)}: {percent(found.mean[worst])} ({percent_range(ends)})"
-            counts = str(len(family.members)), str(len(found.slower))
-            finds_from = percent(found.finds_from if study.blocks > 1 else None)
-            cells = names[network.name], HEADINGS[quantity], family.typical
-            rows.append((*cells, *counts, slowest, finds_from))
+    for network, quantity, family in _families(study):
+        found, worst = family.found, int(np.argmax(family.found.mean))
+        ends = (found.low[worst], found.high[worst]) if study.blocks > 1 else None
+        slowest = (
+            f"{_member(study, family, worst)}: {percent(found.mean[worst])} ({percent_range(ends)})"
+        )
+        counts = str(len(family.members)), str(len(found.slower))
+        finds_from = percent(found.finds_from if study.blocks > 1 else None)
+        cells = names[network.name], QUANTITIES[quantity][0], family.typical
+        rows.append((*cells, *counts, slowest, finds_from))
     columns = "Network; What; Median; Compared; Slower; Slowest, loss of speed; Smallest loss found"
-    return Table(
+    return exhibit.Table(
         "suspects-quantities",
         columns.split("; "),
         "lllrrlr",
         rows,
         f"What was compared. 'Slower' loses more than {percent(study.tolerance, 0)}; the smallest loss is the one that "
         "is found with a power of at least 90 %.",
-        Basis(evidence_of(study.dataset), study.blocks, INTERVAL),
+        exhibit.Basis.of_dataset(study.dataset, INTERVAL, study.blocks),
     )
 
 
-def figures(study: Suspects) -> dict[str, Exhibit]:
-    """Losses of all pairs as matrices, of latency only where it can be judged."""
-    basis = Basis(
-        evidence_of(study.dataset),
-        study.blocks,
-        "means over the blocks, interval of the slowest in the supplement",
-    )
-    return {
-        "suspects_pairs": Exhibit(
-            "suspects_pairs",
-            matrices(study),
-            "Loss of speed of every pair of nodes against the median",
-            basis,
-            "Matrices over nodes: the loss of bandwidth from each sender to each receiver, and that by latency if it can be judged",
-            "A slow port is a dark row, a dark column or both; a slow path is a single dark cell.",
-            rests_on=FIGURES["suspects_pairs"],
-        )
-    }
-
-
-def matrices(study: Suspects) -> Figure:
+def figures(study: Suspects) -> dict[str, exhibit.Exhibit]:
     """For each network a row of panels: losses by bandwidth and, where any can be judged, by latency [%] over senders and
     receivers."""
     names, networks = short_names(study.dataset), study.networks
     with style.styled():
-        judged = [_is_judged(network.families[PATH_ANSWER].found) for network in networks]
         figure = Figure(figsize=(style.WIDTH, 3.3 * len(networks)))
         rows = np.ravel(figure.subfigures(len(networks), 1))
-        for row, network, has_latency in zip(rows, networks, judged):
+        for row, network in zip(rows, networks):
             if len(networks) > 1:
                 row.suptitle(names[network.name])
-            left, *right = row.subplots(1, 1 + has_latency, squeeze=False)[0]
-            _draw_matrix(
-                left, network.bandwidth, study.hosts, "loss of bandwidth [%]", 1 + has_latency
+            losses, found = (
+                {"loss of bandwidth [%]": network.bandwidth},
+                network.families[PATH_ANSWER].found,
             )
-            for axes in right:
-                _draw_matrix(axes, network.latency, study.hosts, "loss by latency [%]", 2)
-            left.set_ylabel("sending nodes")
-        return figure
-
-
-def _is_judged(found: Comparison) -> bool:
-    """Whether anybody is slower, or all are cleared: else what differs is scatter."""
-    return bool(len(found.slower)) or bool((found.answers == ALIKE).all())
+            if len(found.slower) or (found.answers == ALIKE).all():  # else what differs is scatter
+                losses["loss by latency [%]"] = network.latency
+            panels = row.subplots(1, len(losses), squeeze=False)[0]
+            for axes, (label, matrix) in zip(panels, losses.items()):
+                _draw_matrix(axes, matrix, study.hosts, label, len(losses))
+            panels[0].set_ylabel("sending nodes")
+    means = "means over the blocks, interval of the slowest in the supplement"
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "Loss of speed of every pair of nodes against the median",
+        exhibit.Basis.of_dataset(study.dataset, means, study.blocks),
+        "Matrices over nodes: the loss of bandwidth from each sender to each receiver, and that by latency if it can be judged",
+        "A slow port is a dark row, a dark column or both; a slow path is a single dark cell.",
+    )
 
 
 def _draw_matrix(

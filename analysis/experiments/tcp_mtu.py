@@ -7,17 +7,16 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from analysis import drawing, models, published, style
+from analysis import drawing, exhibit, models, published, style
 from analysis.attributes import design, host, short_names
 from analysis.derive import at_only_level
-from analysis.exhibit import Basis, Exhibit
 from analysis.findings import (
-    T_INTERVAL,
     Finding,
     above,
+    at_place,
     evidence_of,
+    interval_in_words,
     of_estimate,
     origin,
     resting_on,
@@ -26,18 +25,15 @@ from analysis.fitting.block_fit import Attempt, attempt
 from analysis.statistics.intervals import average, rates, ratios
 from analysis.tcp import ENDS, FULL, HOST_BOUND, LINK_BOUND, SHAPER, points, stamps
 from analysis.wire import tcp_payload
-from analysis.wording import counted, number, paragraphs, percent, percent_range
+from analysis.wording import counted, listed, number, paragraphs, percent
 
 # The campaigns, and the files of data/, that each figure rests on.
 FIGURES = {"tcp_mtu": ("tcp_mtu", "published/nemo.toml", "published/nemo_netperf.csv")}
 OPENS = {"tcp_cost": {"y": "cpu_time"}}
 COST_MODEL = models.find("cpu_cost")
 GIGA = 1e9
-SIDESTEP = 0.12  # of a doubling of the MTU, between two marks
-OUTSIDE = 0.17  # the same, between two published marks
-Estimate = tuple[
-    float, ...
-]  # value and both ends of its 95 % t interval over the blocks; NaN: unknown
+OUTSIDE = 0.17  # of a doubling of the MTU, between two published marks
+Estimate = tuple[float, ...]  # value and both ends of its 95 % t interval over the blocks, or NaN
 
 
 @dataclass(frozen=True)
@@ -141,9 +137,8 @@ def cost_of(dataset: xr.Dataset) -> Cost:
     """
     laid_out = at_only_level(points(dataset), "path", "direction")
     names = zip(("sending", "receiving"), ENDS)
-    return Cost(
-        dataset, laid_out, tuple(_end(name, laid_out[f"cost_{end}"]) for name, end in names)
-    )
+    ends = tuple(_end(name, laid_out[f"cost_{end}"]) for name, end in names)
+    return Cost(dataset, laid_out, ends)
 
 
 def _end(name: str, cost: xr.DataArray) -> End:
@@ -154,8 +149,8 @@ def _end(name: str, cost: xr.DataArray) -> End:
         per_byte, per_packet = model.fitted.by_block.T / [[1], [payload.min()]]
         packet_part = tuple(map(float, average(per_packet / (per_byte + per_packet), "ratio")))
     left = ratios(np.log(cost.isel(mtu=-1, drop=True) / cost.isel(mtu=0, drop=True)))
-    saved = tuple(1 - float(left[end]) for end in ("ratio", "high", "low"))
-    return End(name, saved, int(left.blocks), model, packet_part)
+    ratio, low, high = at_place(left)
+    return End(name, (1 - ratio, 1 - high, 1 - low), int(left.blocks), model, packet_part)
 
 
 def finding(study: TcpMtu) -> str:
@@ -174,29 +169,27 @@ def finding(study: TcpMtu) -> str:
 
 def _of_ways(study: TcpMtu, directions: Sequence[str], ways: str) -> str:
     """At how many points of these directions TCP fills the wire, and the lowest share that it reaches."""
-    limited = study.stamps.sel(direction=directions)
+    limited, dataset = study.stamps.sel(direction=directions), study.dataset
     full, bound, judged = limited == LINK_BOUND, limited == HOST_BOUND, limited != ""
     if not judged.any():
         return f"**{ways}, it cannot be said whether TCP fills the wire**: no path with a rate has a valid run."
     how_many = "all" if full.sum() == judged.sum() else f"{int(full.sum())} of"
-    rates = ", at the rates that were set" if evidence_of(study.dataset) == "emulated" else ""
-    rates = "" if bound.any() else rates
-    text = f"**{ways}, TCP fills the wire at {how_many} {int(judged.sum())} points{rates}**"
+    head = f"**{ways}, TCP fills the wire at {how_many} {int(judged.sum())} points"
     if bound.any():
         mtus = [str(mtu) for mtu in limited.mtu[bound.any(["path", "direction"])].values]
-        text += f". At {counted(int(bound.sum()), 'point')}, with MTU {' and '.join(mtus)}, the machine is the limit"
-        least = float(study.points.busy.mean("block").where(bound).min())
-        processors = host(study.dataset).get("cpus")
-        if processors and np.isfinite(least):
-            cpus = counted(processors, "processor")
-            text += f": at least {number(least)} of its {cpus} were busy"
-        basis = resting_on(study.dataset, study.points.sizes["block"])
-        return f"{text}. These say nothing of the path ({basis})."
+        busy = number(float(study.points.busy.mean("block").where(bound).min()))
+        return (
+            f"{head}**. At {counted(int(bound.sum()), 'point')}, with MTU {' and '.join(mtus)}, the machine is the limit: at least "
+            f"{busy} of its {counted(host(dataset).get('cpus', 0), 'processor')} were busy. These say nothing of the path "
+            f"({resting_on(dataset, study.points.sizes['block'])})."
+        )
     lowest = _lowest(study, judged)
-    ends = float(lowest.low), float(lowest.high)
-    interval = f"95 % interval {percent_range(ends)}" if np.isfinite(ends).all() else ""
-    basis = resting_on(study.dataset, int(lowest.blocks), interval)
-    return f"{text}: at least {percent(float(lowest['mean']))} of its limit ({basis}). From {percent(FULL, 0)} on it counts as full."
+    share, *ends = at_place(lowest, "mean")
+    rates = ", at the rates that were set" if evidence_of(dataset) == "emulated" else ""
+    return (
+        f"{head}{rates}**: at least {percent(share)} of its limit ({resting_on(dataset, int(lowest.blocks), interval_in_words(ends))}). "
+        f"From {percent(FULL, 0)} on it counts as full."
+    )
 
 
 def _lowest(study: TcpMtu, chosen: xr.DataArray) -> xr.Dataset:
@@ -206,45 +199,41 @@ def _lowest(study: TcpMtu, chosen: xr.DataArray) -> xr.Dataset:
 
 
 def _of_source(study: TcpMtu) -> str:
-    """The source's lowest share one way, and that of the path like its device where it was run."""
+    """The source's lowest share one way, on devices like those that were emulated."""
     one_way = study.published.query("direction == 'forward'")
     if one_way.empty:
         return ""
     lowest = one_way.loc[one_way.share.idxmin()]
     device = published.facts("nemo")["device"][lowest.device]
-    text = (
-        f"{percent(lowest.share)} that Nemo printed for its {device} at MTU {lowest.mtu} [@nemo]."
-    )
-    if evidence_of(study.dataset) == "emulated":
-        return f"This checks the emulation, and cannot repeat the {text}"
-    return f"Beside it stand the {text}"
+    return f"This checks the emulation, and cannot repeat the {percent(lowest.share)} that Nemo printed for its {device} at MTU {lowest.mtu} [@nemo]."
 
 
 def _of_cost(cost: Cost) -> Iterator[str]:
     """What the largest MTU saves at each end where that is sure, and the packet's part at the sending end."""
     least, largest = cost.mtus
-    sure = [both for both in zip(cost.ends, printed_savings()) if both[0].saved[1] > 0]
-    for end, printed in sure:
-        low, high = end.saved[1:]
-        agrees = "agree" if low <= printed <= high else "disagree"
+    sure = [end for end in cost.ends if end.saved[1] > 0]
+    for end in sure:
+        saved, *ends = end.saved
+        basis = resting_on(cost.dataset, end.blocks, interval_in_words(ends))
         yield (
-            f"**At the {end.name} end a byte takes {percent(end.saved[0])} less CPU time at MTU {largest} than at MTU {least}** "
-            f"(95 % interval {percent_range((low, high))}, {counted(end.blocks, 'block')}). Nemo printed {percent(printed)}, which {agrees}s."
+            f"**At the {end.name} end a byte takes {percent(saved)} less CPU time at MTU {largest} than at MTU {least}** "
+            f"({basis})."
         )
-    if not sure:
-        reason = cost.ends[0].model.refused
-        yield f"What larger frames save of the CPU time is open. {reason}"
     sending = cost.ends[0]
-    if sending.model.follows and np.isfinite(sending.packet_part[1]):
-        part, *interval = sending.packet_part
+    if not sure:
+        yield f"What larger frames save of the CPU time is open. {sending.model.refused}"
+    else:
+        yield f"Nemo printed {listed([*map(percent, printed_savings())])} for its own machines."
+    part, *ends = sending.packet_part
+    if sending.model.follows and np.isfinite(ends).all():
         yield (
-            f"At MTU {least} the cost of each packet is {percent(part, 0)} of the sender's time (95 % interval "
-            f"{percent_range(interval, 0)}), and the cost of each byte the rest [@chase]."
+            f"At MTU {least} the cost of each packet is {percent(part, 0)} of the sender's time ({interval_in_words(ends)}), and the "
+            "cost of each byte the rest [@chase]."
         )
 
 
 def printed_savings() -> list[float]:
-    """What the source's jumbo frames saved of a byte's CPU time [1], at both ends of its cable."""
+    """What the source's jumbo frames saved of a byte's CPU time [1], at the sending and the receiving end of its cable."""
     tests = published.table("nemo_netperf").query("path == 'crossover' and direction == 'forward'")
     tests = tests.set_index("mtu").sort_index()
     costs = [tests[f"cpu_{end}_percent"] / tests.goodput_kib_s for end in ENDS]
@@ -254,96 +243,69 @@ def printed_savings() -> list[float]:
 def findings(study: TcpMtu) -> Iterator[Finding]:
     """Every point's share of the wire limit, the lowest of them one way first, and the cost, as data."""
     source, names = origin("tcp_mtu", study.dataset), short_names(study.dataset)
+
+    def of_share(statement: str, at: xr.Dataset, **further) -> Finding:
+        share = at_place(at, "mean")
+        return of_estimate(source, statement, "share", share, int(at.blocks), **further)
+
     limited = study.stamps.sel(direction=study.one_way)
     if (limited != "").any():
-        answer = "no" if (limited == HOST_BOUND).any() else "yes"
-        lowest, further = _lowest(study, limited != ""), {"primary": True, "today": study.today}
+        about = {"answer": "no" if (limited == HOST_BOUND).any() else "yes", "today": study.today}
         links = "links with a set rate" if evidence_of(study.dataset) == "emulated" else "the wire"
         statement = f"TCP fills {links} one way, also at the lowest point"
-        yield _of_share(source, statement, lowest, answer=answer, **further)
+        yield of_share(statement, _lowest(study, limited != ""), primary=True, **about)
     places = ("path", "mtu", "direction")
     shares = study.shares.sel(path=study.paths).stack(point=places)
     for place in shares.point.values.tolist():
         statement = f"TCP's share of the wire limit: {names[place[0]]}, MTU {place[1]}, {place[2]}"
         stamp = study.stamps.sel(dict(zip(places, place))).item()
-        yield _of_share(source, statement, shares.sel(point=place), answer=stamp)
+        yield of_share(statement, shares.sel(point=place), answer=stamp)
     if study.cost:
         yield from _findings_of_cost(study.cost)
-
-
-def _of_share(source: dict, statement: str, at: xr.Dataset, **further) -> Finding:
-    """A share of the wire limit, as data."""
-    values = float(at["mean"]), (float(at.low), float(at.high)), T_INTERVAL
-    return of_estimate(source, statement, "share", "1", *values, n=int(at.blocks), **further)
 
 
 def _findings_of_cost(cost: Cost) -> Iterator[Finding]:
     source, (least, largest) = origin("tcp_mtu", cost.dataset), cost.mtus
     for end in cost.ends:
-        yield of_estimate(
-            source,
-            f"At MTU {least} most CPU time of the {end.name} end goes into packets and not into bytes",
-            "share",
-            "1",
-            end.packet_part[0],
-            end.packet_part[1:],
-            T_INTERVAL,
-            n=end.model.blocks,
-            answer=above(end.packet_part[1:], 0.5),
-            reason=end.model.refused,
-            primary=end is cost.ends[0],
-        )
+        part, model = end.packet_part, end.model
+        statement = f"At MTU {least} most CPU time of the {end.name} end goes into packets and not into bytes"
+        about = {"answer": above(part[1:], 0.5), "reason": model.refused}
+        about["primary"] = end is cost.ends[0]
+        yield of_estimate(source, statement, "share", part, model.blocks, **about)
         statement = f"A byte takes less CPU time at MTU {largest} than at {least}, {end.name} end"
-        values = end.saved[0], end.saved[1:], T_INTERVAL
-        yield of_estimate(source, statement, "fall", "1", *values, n=end.blocks)
+        yield of_estimate(source, statement, "fall", end.saved, end.blocks)
 
 
-def figures(study: TcpMtu) -> dict[str, Exhibit]:
-    """Goodput over the MTU."""
-    return {
-        "tcp_mtu": Exhibit(
-            "tcp_mtu",
-            goodput_over_mtu(study),
-            "TCP's goodput over the MTU on each path: one way, back, and the sum of both ways at once",
-            Basis(
-                evidence_of(study.dataset),
-                study.points.sizes["block"],
-                "every run is drawn",
-            ),
-            "Goodput over the MTU for each path, with the wire limit and what Nemo printed",
-            "Lines are the wire limit, one way and both ways. What Nemo printed (published) has the colour of its direction. All "
-            "marks are moved sideways from their MTU, so that none hides another.",
-            rests_on=FIGURES["tcp_mtu"],
-        )
-    }
-
-
-def goodput_over_mtu(study: TcpMtu) -> Figure:
+def figures(study: TcpMtu) -> dict[str, exhibit.Exhibit]:
     """Total goodput [Gbit/s] over the MTU, a panel a path, with the wire limit and the published points."""
     paths, names = study.paths or study.points.path.values, short_names(study.dataset)
     directions, mtus = study.points.direction.values.tolist(), study.points.mtu.values
     with style.styled():
-        figure, panels = drawing.new_figures(3.4, len(paths))
+        figure, panels = drawing.new_figures(3.4, len(paths), sharex=True, sharey=True)
         for axes, path in zip(panels, paths):
-            axes.sharex(panels[0])
-            axes.sharey(panels[0])
             limit = study.points.limit.sel(path=path).transpose("mtu", "direction") / GIGA
             for ways in np.unique(limit, axis=1).T:
-                line = {"color": style.INK, "lw": 0.8, "label": "wire limit"}
-                axes.plot(mtus, ways, **line)
+                axes.plot(mtus, ways, color=style.INK, lw=0.8, label="wire limit")
             for rank, direction in enumerate(directions):
-                x = mtus * 2 ** (SIDESTEP * (rank - (len(directions) - 1) / 2))
+                x = drawing.beside(mtus, rank, len(directions))
                 values = study.points.total.sel(path=path, direction=direction) / GIGA
                 label = "both ways" if direction == "both" else direction
                 drawing.runs(axes, direction, x, values, label)
             _published(axes, study, path)
             axes.set_title(names[path])
             axes.set_ylim(0, None)
-            axes.tick_params(labelleft=axes is panels[0])
             drawing.doubling_axis(axes, [mtus.min(), mtus.max()], "MTU [B]")
         panels[0].set_ylabel("goodput [Gbit/s]")
         drawing.legend_below(figure, panels, 2)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "TCP's goodput over the MTU on each path: one way, back, and the sum of both ways at once",
+        exhibit.Basis.of_dataset(study.dataset, "every run is drawn"),
+        "Goodput over the MTU for each path, with the wire limit and what Nemo printed",
+        "Lines are the wire limit, one way and both ways. What Nemo printed (published) has the colour of its direction. All "
+        "marks are moved sideways from their MTU, so that none hides another.",
+    )
 
 
 def _published(axes: Axes, study: TcpMtu, path: str) -> None:
@@ -355,7 +317,7 @@ def _published(axes: Axes, study: TcpMtu, path: str) -> None:
         mark = {"marker": marks[device], "mew": 1.5, "ms": 5, "ls": ""}
         for test in tests.itertuples():
             outwards = 1 if test.mtu > middle else -1
-            place = test.mtu * 2 ** (outwards * (SIDESTEP + OUTSIDE * rank))
+            place = test.mtu * 2 ** (outwards * (drawing.SIDESTEP + OUTSIDE * rank))
             axes.plot(place, test.total / GIGA, color=style.look(test.direction).color, **mark)
         label = f"published: {published.facts('nemo')['device'][device]}"
         axes.plot([], [], color=style.INK, label=label, **mark)

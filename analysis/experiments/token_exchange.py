@@ -6,20 +6,10 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
-from analysis import drawing, published, style
+from analysis import drawing, exhibit, published, style
 from analysis.attributes import design
-from analysis.exhibit import Basis, Exhibit
-from analysis.findings import (
-    T_INTERVAL,
-    Finding,
-    evidence_of,
-    known,
-    of_estimate,
-    origin,
-    resting_on,
-)
+from analysis.findings import Finding, interval_in_words, of_estimate, origin, resting_on
 from analysis.statistics.intervals import mean_over
 from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED, judge_range
 from analysis.token_points import astray, places, points
@@ -46,12 +36,10 @@ MBIT = 1e6  # bit/s
 
 # Topologies, in the words of the study.
 NOUNS = {
-    "shared_wire": "one wire that all share",
     "local_wire": "local wires",
     "local_router": "local wires of the routed mesh",
     "remote_switch": "switched remote wires",
     "remote_router": "routed remote wires",
-    "bonded": "bonded local wires",
     "bonded_switch": "bonded, switched remote wires",
     "bonded_shared": "the dual net",
 }
@@ -63,8 +51,8 @@ class Claim:
 
     `rate` is None where nothing was run for it. `kind` is that of `judge_range`, of the geometric-mean ratio; it is
     HOST_BOUND whatever the ratio where the machine limits either topology, and NOT_RUN where a path is missing; `reason`
-    names them. `ratios` are those of the blocks, `of_bests` is the ratio of the best runs, as the source took it, and
-    `of_wires` that of what the two topologies' wires can carry. Unknown is NaN.
+    names them. `ratios` are those of the blocks, and `of_bests` is the ratio of the best runs, as the source took it.
+    Unknown is NaN.
     """
 
     about: str
@@ -79,34 +67,6 @@ class Claim:
     ratio: float = np.nan
     interval_95: tuple[float, float] = (np.nan, np.nan)
     of_bests: float = np.nan
-    of_wires: float = np.nan
-
-    @property
-    def nouns(self) -> tuple[str, str]:
-        """Both topologies in the words of the study."""
-        return NOUNS[self.of], NOUNS[self.against]
-
-    @property
-    def measured(self) -> str:
-        """The ratio in words."""
-        of, against = self.nouns
-        return f"throughput of {of} is {fixed(self.ratio, 2)} times that of {against}"
-
-    @property
-    def name(self) -> str:
-        """The claim in a sentence, such as "local wire about 4 times the dual net"."""
-        return self.about.replace(":", "")
-
-    @property
-    def said(self) -> str:
-        """What the study says, such as "about 4 times the dual net"."""
-        return f"The study says: {self.about.split(': ')[-1]}"
-
-    @property
-    def interval(self) -> str:
-        """The interval in words, empty where it is not known."""
-        is_known = np.isfinite(self.interval_95[0])
-        return f"95 % interval {between(self.interval_95, 2)}" if is_known else ""
 
 
 @dataclass(frozen=True)
@@ -182,7 +142,6 @@ def _judged(
             ratio=judged.estimate,
             interval_95=judged.interval_95,
             of_bests=float(of.runs.max() / against.runs.max()) if judged.n else np.nan,
-            of_wires=float(of.limit / against.limit),
         )
     if not rates[0] & rates[1]:
         missing = [end for end, ran in zip(ends, rates) if not ran]
@@ -203,69 +162,43 @@ def finding(study: TokenExchange) -> str:
         reason = study.at_rate[0].reason if study.at_rate else "nothing was run at its rate"
         return f"**The study's topologies cannot be compared**: {reason}."
     decided = [claim for claim in compared if claim.kind in (SUPPORTED, CONTRADICTED)]
-    blocks = resting_on(study.dataset, study.points.sizes["block"])
-    sentences = [
-        *(_of_first(study, decided[0]) if decided else ()),
-        "" if decided else f"**Whether the study's ratios are found again is open** ({blocks}).",
-        _verdicts(study.at_rate),
-        _of_pairs(study),
-        _of_limit(study),
-        *_of_left_out(study),
-    ]
-    return paragraphs(sentences)
+    basis = resting_on(study.dataset, study.points.sizes["block"])
+    is_open = f"**Whether the study's ratios are found again is open** ({basis})."
+    first = _of_first(study, decided[0]) if decided else is_open
+    return paragraphs([first, _verdicts(study.at_rate), _of_limit(study), *_of_left_out(study)])
+
+
+def _of_first(study: TokenExchange, claim: Claim) -> str:
+    basis = resting_on(study.dataset, len(claim.ratios), interval_in_words(claim.interval_95, 2))
+    return (
+        f"**At {_mbit(study.rate)} the throughput of {NOUNS[claim.of]} is {fixed(claim.ratio, 2)} times that of {NOUNS[claim.against]}** "
+        f"({basis}). The study says: {claim.about.split(': ')[-1]}, for which {between((claim.at_least, claim.at_most), 1)} was allowed. "
+        f"By the study's own rule, the best runs, the ratio is {fixed(claim.of_bests, 2)}."
+    )
 
 
 def _verdicts(claims: Sequence[Claim]) -> str:
     """Each claim by its verdict, and the ratio of what is contradicted: one sentence."""
     parts = []
     for kind in (SUPPORTED, CONTRADICTED, UNDECIDED, HOST_BOUND, NOT_RUN):
-        names = [
-            f"*{claim.name}*"
-            + (
-                f" ({fixed(claim.ratio, 2)} times, {claim.interval})"
-                if kind == CONTRADICTED
-                else ""
+        names = []
+        for claim in (claim for claim in claims if claim.kind == kind):
+            ratio = f"{fixed(claim.ratio, 2)} times, {interval_in_words(claim.interval_95, 2)}"
+            names.append(
+                f"*{claim.about.replace(':', '')}*" + f" ({ratio})" * (kind == CONTRADICTED)
             )
-            for claim in claims
-            if claim.kind == kind
-        ]
         if names:
-            verb = "is" if len(names) == 1 else "are"
-            parts.append(f"{len(names)} {verb} {kind}: {listed(names)}")
+            parts.append(
+                f"{len(names)} {'is' if len(names) == 1 else 'are'} {kind}: {listed(names)}"
+            )
     return f"Of the study's {counted(len(claims), 'statement')} {'; '.join(parts)}."
 
 
-def _of_first(study: TokenExchange, claim: Claim) -> Iterator[str]:
-    basis = resting_on(study.dataset, len(claim.ratios), claim.interval)
-    ends = between((claim.at_least, claim.at_most), 1)
-    yield f"**At {_mbit(study.rate)} the {claim.measured}** ({basis})."
-    yield f"{claim.said}, for which {ends} was allowed."
-    filled = [study.crowded.sel(path=study.paths[name]) for name in (claim.of, claim.against)]
-    shares = [percent(known((at.runs / at.limit).median()), 0) for at in filled]
-    parts = [f"{noun} to {share}" for noun, share in zip(claim.nouns, shares)]
-    yield f"Full wires would give {fixed(claim.of_wires, 2)}, but median runs fill {' and '.join(parts)}."
-    yield f"By the study's own rule, the best runs, the ratio is {fixed(claim.of_bests, 2)}."
-
-
-def _of_pairs(study: TokenExchange) -> str:
-    """How much more the most pairs write than one, on wires of their own and on one that all share."""
-    most = int(study.points.pairs[-1])
-    throughput = study.points.throughput.isel(token_bytes=-1).reindex(pairs=[1, most])
-    alone, crowded = mean_over(throughput, "block", "rate").transpose("pairs", "path")
-    parts = [
-        f"{fixed(factor, 1)} times as much as one pair on {NOUNS[name]}"
-        for name in ("local_wire", "shared_wire")
-        if name in study.paths
-        and (factor := known((crowded / alone).sel(path=study.paths[name]).item()))
-    ]
-    return f"{most} pairs write {listed(parts)}." if parts and most > 1 else ""
-
-
 def _of_limit(study: TokenExchange) -> str:
-    limited = [claim for claim in study.claims if claim.kind == HOST_BOUND]
+    limited = [claim.rate for claim in study.claims if claim.kind == HOST_BOUND]
     if not limited:
         return ""
-    rates = " and ".join(_mbit(rate) for rate in sorted({claim.rate for claim in limited}))
+    rates = " and ".join(map(_mbit, sorted({*limited})))
     return f"At {rates} the machine was too slow for {counted(len(limited), 'ratio')}: these say nothing of the wires."
 
 
@@ -289,44 +222,13 @@ def findings(study: TokenExchange) -> Iterator[Finding]:
     for claim in study.claims:
         at = "" if claim.rate is None else f" at {claim.rate / MBIT:g} Mbit/s"
         statement = f"{claim.about[0].upper()}{claim.about[1:]}{at}"
-        ends, is_planned = claim.interval_95, claim.about in planned
-        further = {
-            "n": len(claim.ratios),
-            "answer": claim.kind,
-            "reason": claim.reason,
-            "primary": is_planned and claim in study.at_rate,
-        }
-        yield of_estimate(source, statement, "ratio", "1", claim.ratio, ends, T_INTERVAL, **further)
+        about = {"answer": claim.kind, "reason": claim.reason}
+        about["primary"] = claim.about in planned and claim in study.at_rate
+        estimate = claim.ratio, *claim.interval_95
+        yield of_estimate(source, statement, "ratio", estimate, len(claim.ratios), **about)
 
 
-def figures(study: TokenExchange) -> dict[str, Exhibit]:
-    """Ratios beside the study's claims."""
-    token, pairs = byte_size(int(study.points.token_bytes[-1])), int(study.points.pairs[-1])
-    bound = ""
-    if HOST_BOUND in {claim.kind for claim in study.at_rate}:
-        bound = (
-            f" It is host-bound if a topology carries less than {percent(LITTLE_CARRIED, 0)} of what its wires can, with the "
-            f"processors busy for over {percent(NEARLY_BUSY, 0)} of the time."
-        )
-    return {
-        "token_claims": Exhibit(
-            "token_claims",
-            claims_over_ranges(study),
-            f"Ratios of throughputs at the study's {_mbit(study.rate)}, {counted(pairs, 'pair')} and tokens of {token}",
-            Basis(
-                evidence_of(study.dataset),
-                study.points.sizes["block"],
-                "95 % t intervals of geometric means",
-            ),
-            "Ratios with intervals beside the ranges that support the study's claims",
-            "A claim is supported if the 90 % interval lies in the shaded range, which was decided before the run. A claim is "
-            f"contradicted if the 95 % interval lies outside.{bound}",
-            rests_on=FIGURES["token_claims"],
-        ),
-    }
-
-
-def claims_over_ranges(study: TokenExchange) -> Figure:
+def figures(study: TokenExchange) -> dict[str, exhibit.Exhibit]:
     """Each claim's ratio at the study's rate, of every block and on average, and the range that supports it."""
     claims, look = study.at_rate, style.Look(style.INK, "o", "-")
     with style.styled():
@@ -343,7 +245,17 @@ def claims_over_ranges(study: TokenExchange) -> Figure:
         drawing.rows(axes, [claim.about.replace(": ", ":\n") for claim in claims])
         axes.set(xlabel="ratio of throughputs [1]", xlim=(0, None))
         drawing.legend_below(figure, axes, 3)
-        return figure
+    token, pairs = byte_size(int(study.points.token_bytes[-1])), int(study.points.pairs[-1])
+    return exhibit.only(
+        FIGURES,
+        figure,
+        f"Ratios of throughputs at the study's {_mbit(study.rate)}, {counted(pairs, 'pair')} and tokens of {token}",
+        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals of geometric means"),
+        "Ratios with intervals beside the ranges that support the study's claims",
+        "A claim is supported if the 90 % interval lies in the shaded range, which was decided before the run. A claim is "
+        "contradicted if the 95 % interval lies outside. It is host-bound if a topology carries less than "
+        f"{percent(LITTLE_CARRIED, 0)} of what its wires can, with the processors busy for over {percent(NEARLY_BUSY, 0)} of the time.",
+    )
 
 
 def _mbit(rate: float) -> str:

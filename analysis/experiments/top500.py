@@ -174,14 +174,13 @@ def finding(study: Top500) -> str:
     months = " and ".join(map(month_name, study.missing))
     are = f"lists of {months} are" if len(study.missing) > 1 else f"list of {months} is"
     checked = [printed for printed in study.aggregates if printed.readings]
-    by_id = {one.about["id"]: one for one in study.aggregates}
-    average = by_id["gige_average"]
+    notes = [plain(" ".join(study.notes))]
     if not checked:
-        return (
+        answer = (
             f"**What the sources print of TOP500 cannot be checked here** [@bonding; @fortinet]: the {are} not shipped, and "
             f"`{FOLDER}/README.md` says where they come from."
-            + (f"\n\n{plain(' '.join(study.notes))}" if study.notes else "")
         )
+        return paragraphs([answer], notes)
     others = [f"{one.about['what']} ({one.family})" for one in checked if not one.agreeing]
     words = [
         f"**TOP500's lists give {len(checked) - len(others)} of {counted(len(checked), 'number')} that the sources print, to the "
@@ -189,15 +188,16 @@ def finding(study: Top500) -> str:
     ]
     if others:
         words.append(f"They do not give: {'; '.join(others)}.")
-    if average.agreeing:
-        words.append(f"The printed average is the {' or the '.join(average.agreeing)}.")
+    for one in checked:
+        if one.about["id"] == "gige_average" and one.agreeing:
+            words.append(f"The printed average is the {' or the '.join(one.agreeing)}.")
     if study.missing:
         words.append(f"Not all can be checked: the {are} not in `{FOLDER}`.")
     words.append(
         "A family's efficiency is no effect of its network: systems differ in processors, size and tuning, and their owners chose "
         "to enter the list."
     )
-    return paragraphs(words, [plain(" ".join(study.notes))])
+    return paragraphs(words, notes)
 
 
 def printed_table(study: Top500) -> Table:

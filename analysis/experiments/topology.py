@@ -8,17 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from analysis import designs as network_designs
-from analysis import drawing, paths, style
+from analysis import drawing, exhibit, paths, style
 from analysis.attributes import testbed
 from analysis.derive import at_only_level, over_factors
 from analysis.designs import CROSSBAR, Designs
-from analysis.exhibit import Basis, Exhibit
-from analysis.findings import Finding, of_estimate, origin
+from analysis.findings import NO_INTERVAL, Finding, of_estimate, origin
 from analysis.statistics import design as plans
+from analysis.statistics.intervals import mean_over
 from analysis.wording import counted, fixed, listed, number, percent
 from runners.record import FalloffError
 
@@ -73,8 +72,10 @@ class Topology:
 def analyse(topology: xr.Dataset, hpl_topology: xr.Dataset | None = None) -> Topology:
     """Derive all of it. Raises FalloffError when there is no trial of flows or no crossbar, or several blocks."""
     designs, margin = _designs(topology), plans.read(topology).margin
-    costs, times = network_designs.table(designs), makespans(topology)
-    slowdowns = _against_crossbar(times, topology)
+    costs, slowdowns = (
+        network_designs.table(designs),
+        _against_crossbar(makespans(topology), topology),
+    )
     ran = slowdowns.dropna("nodes", how="all").nodes.values
     nodes = max(ran[ran <= designs.cluster["nodes"]], default=min(ran, default=slowdowns.nodes[0]))
     judged = [_judged(slowdowns.sel(nodes=nodes))]
@@ -104,7 +105,7 @@ def _judged(slowdowns: xr.DataArray) -> pd.DataFrame:
     """The slowdowns of one node count over their runs; where no run has a result there is no row."""
     over_runs = xr.Dataset(
         {
-            "slowdown": np.exp(np.log(slowdowns).mean("run")),
+            "slowdown": mean_over(slowdowns, "run", "ratio"),
             "least": slowdowns.min("run"),
             "most": slowdowns.max("run"),
             "runs": slowdowns.count("run"),
@@ -187,13 +188,13 @@ def finding(study: Topology) -> str:
             "(simulated evidence)."
         )
     margin = percent(study.margin, 0)
-    words = [f"Traffic {sentence}." for sentence in _of_traffic(flows, margin)]
-    if words:
-        first = words[0].removesuffix(".").replace("Traffic", "traffic", 1)
-        basis = _basis(study, flows)
-        words[0] = f"**Over a network oversubscribed {study.own_ratios}, {first}** ({basis})."
+    words, (first, *others) = [], [*_of_traffic(flows, margin), ""]
+    if first:
+        where = f"Over a network oversubscribed {study.own_ratios}"
+        words.append(f"**{where}, traffic {first}** ({_basis(study, flows)}).")
     if len(of_hpl):
-        words.insert(1, f"**HPL takes {_span(of_hpl)} times as long** ({_basis(study, of_hpl)}).")
+        words.append(f"**HPL takes {_span(of_hpl)} times as long** ({_basis(study, of_hpl)}).")
+    words += [f"Traffic {does}." for does in others if does]
     costly = flows[flows.kind == CONTRADICTED].worst.max()
     if costly > 1:
         part = percent(bearable(costly, study.margin), 0)
@@ -248,44 +249,25 @@ def in_words(name: str) -> str:
 def findings(study: Topology) -> Iterator[Finding]:
     """The page's belief for each kind of traffic and for HPL, by the largest slowdown of its own designs."""
     for belief in study.beliefs.itertuples():
-        what = "neighbours " if belief.pattern == HPL else f"{in_words(belief.pattern)}, "
+        is_hpl = belief.pattern == HPL
+        what = "neighbours " if is_hpl else f"{in_words(belief.pattern)}, "
         what += f"{in_words(belief.placement)}, {belief.nodes} nodes"
-        who = "HPL" if belief.pattern == HPL else "traffic"
+        who = "HPL" if is_hpl else "traffic"
+        ends = (belief.least, belief.most) if belief.runs > 1 else NO_INTERVAL
         yield of_estimate(
-            origin("topology", study.hpl if belief.pattern == HPL else study.dataset),
+            origin("topology", study.hpl if is_hpl else study.dataset),
             f"Oversubscribing {study.own_ratios} costs {who} nothing: {what}",
             "slowdown",
-            "1",
-            belief.worst,
-            (belief.least, belief.most) if belief.runs > 1 else (math.nan, math.nan),
+            (belief.worst, *ends),
+            belief.runs,
             "range over the random draws",
-            n=belief.runs,
             n_of="draw",
             answer=belief.kind,
-            primary=belief.pattern == HPL,
+            primary=is_hpl,
         )
 
 
-def figures(study: Topology) -> dict[str, Exhibit]:
-    """The slowdown of every kind of traffic and of HPL."""
-    marks = (
-        "Mark: the slowest design of each oversubscription (geometric mean over the draws of the traffic). Bar: all such designs "
-        f"and draws. A slowdown in the shaded margin of {percent(study.margin, 0)} counts as none."
-    )
-    return {
-        "topology": Exhibit(
-            "topology",
-            slowdown_by_traffic(study),
-            "Time of traffic, and of HPL as a whole, over the time without oversubscription",
-            Basis("simulated"),
-            "Slowdown of each kind of traffic and of HPL, at each oversubscription of the edge switches",
-            marks,
-            rests_on=FIGURES["topology"],
-        )
-    }
-
-
-def slowdown_by_traffic(study: Topology) -> Figure:
+def figures(study: Topology) -> dict[str, exhibit.Exhibit]:
     """A row for each kind of traffic, a series for each oversubscription, over the slowdown [1]."""
     with style.styled():
         traffic, judged = ["pattern", "placement"], study.judged
@@ -311,4 +293,12 @@ def slowdown_by_traffic(study: Topology) -> Figure:
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("slowdown [1]")
         drawing.legend_below(figure, axes, 3)
-        return figure
+    return exhibit.only(
+        FIGURES,
+        figure,
+        "Time of traffic, and of HPL as a whole, over the time without oversubscription",
+        exhibit.Basis("simulated"),
+        "Slowdown of each kind of traffic and of HPL, at each oversubscription of the edge switches",
+        "Mark: the slowest design of each oversubscription (geometric mean over the draws of the traffic). Bar: all such designs "
+        f"and draws. A slowdown in the shaded margin of {percent(study.margin, 0)} counts as none.",
+    )
