@@ -72,23 +72,19 @@ def _at(
     return sample(study.dataset, times * values[0] / values[1], text)
 
 
-def _cost(study: TcpMtu, end: str) -> Judgement | None:
-    """CPU time for a byte with the largest MTU over that at 1500: from tcp_cost, whose blocks are many."""
+def _cost(study: TcpMtu, end: str = "") -> Judgement | None:
+    """CPU time for a byte at one end with the largest MTU over that at 1500, or at 1500 of the receiving end over the
+    sending end's: from tcp_cost, whose blocks are many."""
     cost = study.cost
     if cost is None or BASIC not in cost.points.mtu:
         return None
-    of_end, largest = cost.points[f"cost_{end}"], int(cost.points.mtu.max())
+    largest = int(cost.points.mtu.max())
+    at, basic = cost.points.sel(mtu=largest), cost.points.sel(mtu=BASIC)
+    if not end:
+        text = "CPU time of the receiving end over the sending end's, in the same transfer"
+        return sample(cost.dataset, basic.cost_remote / basic.cost_local, text)
     text = f"CPU time for a byte at MTU {largest} over that at {BASIC}, in the same block"
-    return sample(cost.dataset, of_end.sel(mtu=largest) / of_end.sel(mtu=BASIC), text)
-
-
-def _receiver_over_sender(study: TcpMtu) -> Judgement | None:
-    cost = study.cost
-    if cost is None or BASIC not in cost.points.mtu:
-        return None
-    at = cost.points.sel(mtu=BASIC)
-    text = "CPU time of the receiving end over the sending end's, in the same transfer"
-    return sample(cost.dataset, at.cost_remote / at.cost_local, text)
+    return sample(cost.dataset, at[f"cost_{end}"] / basic[f"cost_{end}"], text)
 
 
 def _slowdown(study: Topology, pattern: str) -> Judgement | None:
@@ -181,7 +177,7 @@ QUANTITIES = {
     "nemo_cpu_byte_switch_remote": _ratio(
         "cost_remote", Place(FREE_SWITCH), Place(FREE_SWITCH, BASIC)
     ),
-    "nemo_receiver_over_sender": [("tcp_mtu", _receiver_over_sender)],
+    "nemo_receiver_over_sender": [("tcp_mtu", _cost)],
     "nemo_cpu_both_ways": _ratio(
         "cost", Place(FREE_SWITCH, BASIC, "both"), Place(FREE_SWITCH, BASIC)
     ),
