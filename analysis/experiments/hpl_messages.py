@@ -58,7 +58,7 @@ class Profile:
     def half_bytes_size(self) -> int:
         """The least size [B] of the class in which half of the bytes are reached from below."""
         held = self.run.payload_bytes
-        return int(held["size"][(held.cumsum("size") >= held.sum() / 2).argmax()])
+        return int(held["size"][(held.cumsum("size") >= held.sum() / 2).argmax("size")])
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,11 @@ def _profile(dataset: xr.Dataset) -> Profile | None:
     is_run = (dataset.runner == "hpl") & (dataset.interconnect == planned.interconnect[0].item())
     is_counted = is_run & dataset.payload_messages.notnull().any("size")
     runs = dataset.reset_coords().isel(trial=np.flatnonzero(is_counted))
-    return Profile(dataset, runs.isel(trial=runs.nodes.argmax())) if runs.sizes["trial"] else None
+    return (
+        Profile(dataset, runs.isel(trial=runs.nodes.argmax("trial")))
+        if runs.sizes["trial"]
+        else None
+    )
 
 
 def _share_of_small(counts: xr.DataArray) -> float:
