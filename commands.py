@@ -7,6 +7,7 @@ import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from analysis import paths
 from runners import names as runner_names
 from runners import outputs, runner_named
 from runners.journal import Folder
-from runners.record import FalloffError, Unreadable, to_json, unknown
+from runners.record import FalloffError, Unreadable, unknown
 
 PRESETS = ("quick", "full", "stored")
 BUILD = paths.ROOT / "build"
@@ -24,13 +25,13 @@ EXPLORER = "explorer.html"  # beside the report, which links it
 _OF_ONE_QUANTITY = ("hpl", "cpu_cost", "bandwidth_delay")
 
 # By name, such as `evidence trace`: each function's parameters are the arguments that are declared above it.
-COMMANDS: dict[str, Callable[..., int]] = {}
+COMMANDS: dict[str, Callable[..., int | None]] = {}
 
 
 def command(name: str) -> Callable:
-    """Make a function the command of this name; the first line of its docstring is its summary."""
+    """Make a function, which gives the exit code if it is not 0, the command of this name."""
 
-    def register(do: Callable[..., int]) -> Callable[..., int]:
+    def register(do: Callable[..., int | None]) -> Callable[..., int | None]:
         COMMANDS[name] = do
         return do
 
@@ -80,7 +81,7 @@ SETTING = {"dest": "words", "metavar": "NAME=VALUE"}
 @switch("--fresh", "start anew; earlier trials are moved aside")
 @switch("--submit", "leave what is missing to a job of Slurm's")
 @argument("--pack", "also copy the campaign there, compressed", dest="packed", **FOLDER)
-def run(campaign, listed, planned, testbed, preset, repeats, fresh, submit, packed) -> int:
+def run(campaign, listed, planned, testbed, preset, repeats, fresh, submit, packed) -> None:
     """Run a campaign, or what is missing of it.
 
     Its transcripts and its dataset are kept, and what its experiment finds is printed.
@@ -92,7 +93,7 @@ def run(campaign, listed, planned, testbed, preset, repeats, fresh, submit, pack
 
     if listed:
         print("\n".join(experiment.listed()))
-        return 0
+        return
     if not campaign:
         raise FalloffError("which campaign? `falloff run --list` prints those that there are")
     plan = experiment.plan_campaign(campaign, testbed, preset, repeats)
@@ -100,14 +101,14 @@ def run(campaign, listed, planned, testbed, preset, repeats, fresh, submit, pack
         from analysis import planning
 
         print(planning.text(plan))
-        return 0
+        return
     number = experiment.submit_campaign(plan, fresh=fresh) if submit else ""
     if number:
         print(
-            f"Submitted job {number}. `falloff status {campaign}` shows how far it is; when it is over, this command"
+            f"Submitted job {number}. `falloff status {campaign}` shows how far it is; when it is over,"
         )
-        print("submits what is still missing, or makes the dataset.")
-        return 0
+        print("this command submits what is still missing, or makes the dataset.")
+        return
     folder = experiment.run_campaign(plan, fresh=fresh and not submit)
     dataset, assembled = paths.DATASETS / f"{folder.name}.nc", store.read(folder)
     store.save(assembled, dataset)
@@ -119,12 +120,11 @@ def run(campaign, listed, planned, testbed, preset, repeats, fresh, submit, pack
         print(f"Finding: {experiment.finding(campaign, assembled)}")
     except FalloffError as reason:  # the data are kept, whatever they say
         print(f"Finding: none. {reason}")
-    return 0
 
 
 @command("status")
 @argument("campaign", "in data/campaigns (default: all that ran)", nargs="?", default="")
-def status(campaign) -> int:
+def status(campaign) -> None:
     """What of each campaign is kept and missing, and what its job does."""
     from runners.status import text
 
@@ -138,7 +138,6 @@ def status(campaign) -> int:
         begin = f"`falloff run {campaign or 'CAMPAIGN'}` begins one"
         raise FalloffError(f"no trial of {campaign or 'any campaign'} was run here: {begin}")
     print("\n".join(texts))
-    return 0
 
 
 @command("report")
@@ -149,7 +148,7 @@ def status(campaign) -> int:
 )
 @argument("--design", "print designs alone; see data/designs/nemo.toml", **FILE)
 @argument("--out", "default: build/report", **FOLDER, default=paths.REPORT)
-def report(preset, data, claims, design, out) -> int:
+def report(preset, data, claims, design, out) -> None:
     """Run the experiments and write the report.
 
     Or print a part of it alone: the sources' claims with what the stored evidence says to each, or what the network
@@ -158,20 +157,20 @@ def report(preset, data, claims, design, out) -> int:
     if sum(part is not None for part in (data, claims, design)) > 1:
         raise FalloffError("--data, --claims and --design are three things: give one of them")
     if design is None and claims is None:
-        return make_report(preset, out, data)
+        make_report(preset, out, data)
+        return
     import experiment
     from analysis import designs
     from analysis.claims import evaluate, ledger, tables
 
     if design is not None:
         print(designs.text(experiment.read_designs(design)))
-        return 0
+        return
     wanted = ledger.load(claims)
     print(tables.text(wanted, evaluate.evaluate(wanted, experiment.stored_studies())))
-    return 0
 
 
-def make_report(preset: str, out: Path, data: Path | None = None) -> int:
+def make_report(preset: str, out: Path, data: Path | None = None) -> None:
     """Run every notebook with the preset, or with `data` on the campaigns in that folder, and write the report of them."""
     import reporting
     from analysis.explorer import static
@@ -179,7 +178,6 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
     page = reporting.make(preset, out, data)
     static.write(data, out / EXPLORER)
     print(f"Report: {page} and {page.with_suffix('.pdf')}")
-    return 0
 
 
 @command("doctor")
@@ -190,7 +188,8 @@ def doctor(testbed, rates) -> int:
     import experiment
 
     if rates:
-        return print_rates(testbed)
+        print_rates(testbed)
+        return 0
     if testbed:
         from runners import doctor as nodes_doctor
 
@@ -206,24 +205,20 @@ def doctor(testbed, rates) -> int:
             print(f"  here     {tool}: {tools.find(tool, testbeds['emulated'].get('tools', {}))}")
     for name, machine in testbeds.items():
         if not session.testbed_module(machine).unavailable(machine):
-            print(
-                f"  here     testbed {name}: {machine['nodes']} nodes, {machine['kind']} on this machine"
-            )
+            what = f"{machine['nodes']} nodes, {machine['kind']} on this machine"
+            print(f"  here     testbed {name}: {what}")
     for obstacle in missing:
         print(f"  MISSING  {obstacle}")
-    if missing:
-        print(
-            "`make setup` installs what it may. Until then reports are built from the stored reference."
-        )
-    else:
-        print("All is here: `make report` runs the experiments on this machine.")
-    print(
-        "Your own cluster: `falloff doctor --testbed NAME`, then `falloff run suspects --testbed NAME`."
+    remedy = (
+        "`make setup` installs what it may. Until then reports are built from the stored reference."
     )
+    print(remedy if missing else "All is here: `make report` runs the experiments on this machine.")
+    own = "`falloff doctor --testbed NAME`, then `falloff run suspects --testbed NAME`"
+    print(f"Your own cluster: {own}.")
     return int(bool(missing))
 
 
-def print_rates(testbed: str) -> int:
+def print_rates(testbed: str) -> None:
     """Measure one node, of this machine without a testbed, and print its rates as TOML for data/testbeds."""
     import experiment
     from runners import lock, node_rates, session
@@ -242,7 +237,6 @@ def print_rates(testbed: str) -> int:
         else:
             measured = node_rates.run_here()
     print(node_rates.as_toml(measured, of), end="")
-    return 0
 
 
 @command("import")
@@ -251,7 +245,7 @@ def print_rates(testbed: str) -> int:
 @switch("--print", "only print the readings of each file as JSON", dest="printed")
 @argument("--set", "of all files, such as nodes=4", action="append", default=[], **SETTING)
 @argument("--map", "columns: `file` (names or patterns), settings", dest="table", **FILE)
-def import_results(tool, files, printed, words, table) -> int:
+def import_results(tool, files, printed, words, table) -> None:
     """Make a campaign of outputs that you already have, and draw HPL's efficiency.
 
     Outputs of one tool become a campaign of measured evidence: hpl, hpcc, iperf3, iperf2, netperf, ping, osu (latency and
@@ -262,14 +256,14 @@ def import_results(tool, files, printed, words, table) -> int:
         for file in files:
             runner, text = runner_named(tool), outputs.read(file)
             try:
-                results = [to_json(result) for result in runner.results(text)]
+                results = [asdict(result) for result in runner.results(text)]
             except Unreadable as reason:
                 what = outputs.describe(text, tool) or str(reason)
                 complaint = outputs.complaint(text)
                 quote = f"; it says: {complaint}" if complaint else ""
                 raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
             print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
-        return 0
+        return
     from analysis import imported_hpl, importing, store, style
 
     rows = importing.settings_in_table(table) if table else []
@@ -290,7 +284,6 @@ def import_results(tool, files, printed, words, table) -> int:
     print(f"Transcripts: {folder}\nDataset: {file}")
     for figure in figures.values():
         print(f"Figure: {figure}")
-    return 0
 
 
 @command("profile")
@@ -298,9 +291,7 @@ def import_results(tool, files, printed, words, table) -> int:
 @argument("--keep", "record the calls under this name", default="", dest="name", metavar="NAME")
 @argument("--replay", "replay such a recording", default="", dest="replayed", metavar="NAME")
 @argument("--testbed", "a simulated one, for --replay (default: smith)", default="smith")
-@argument(
-    "--nodes", "also on so many, carried on", type=positive, nargs="+", default=[], metavar="N"
-)
+@argument("--nodes", "carried on to so many", type=positive, nargs="+", default=[], metavar="N")
 def profile_program(argv, name, replayed, testbed, nodes) -> int:
     """Run an MPI program and count its messages, or record it and replay it on another network.
 
@@ -314,15 +305,15 @@ def profile_program(argv, name, replayed, testbed, nodes) -> int:
     if replayed:
         if argv or name:
             raise FalloffError("--replay takes a recorded program's name and runs no other")
-        return _replay(replayed, testbed, nodes)
+        _replay(replayed, testbed, nodes)
+        return 0
     if not argv:
         example = "`falloff profile -- mpirun -np 4 ./program`"
         raise FalloffError(f"say after `--` what to run: {example}")
     from runners import payload, recording, tools
 
-    library, variable = (
-        ("record.so", "FALLOFF_RECORD") if name else ("payload.so", "FALLOFF_PAYLOAD")
-    )
+    library = "record.so" if name else "payload.so"
+    variable = "FALLOFF_RECORD" if name else "FALLOFF_PAYLOAD"
     exit_code, printed = payload.run(argv, Path(tools.find(library, {})), variable)
     if not printed:
         reason = f"it ended before MPI_Finalize, or is no MPI program that {library} can see (--help says which)"
@@ -338,7 +329,7 @@ def profile_program(argv, name, replayed, testbed, nodes) -> int:
     return exit_code
 
 
-def _replay(name: str, testbed: str, nodes: list[int]) -> int:
+def _replay(name: str, testbed: str, nodes: list[int]) -> None:
     """Replay a program on a described network; print the times, and what its efficiency does."""
     import experiment
     from analysis import store
@@ -355,7 +346,6 @@ def _replay(name: str, testbed: str, nodes: list[int]) -> int:
     carried = ", ".join(str(count) for count in wanted if count not in kept)
     if carried:
         print(f"Carried on from recordings of {', '.join(map(str, kept))} ranks: {carried} nodes.")
-    return 0
 
 
 @command("fit")
@@ -364,7 +354,7 @@ def _replay(name: str, testbed: str, nodes: list[int]) -> int:
 @argument("--x", **COLUMN)
 @argument("--y", **COLUMN)
 @argument("--block", "what was measured together", default="", metavar="COLUMN")
-def fit_table(model, file, x, y, block) -> int:
+def fit_table(model, file, x, y, block) -> None:
     """Fit a model, or all models, to columns of a CSV file, as JSON.
 
     `falloff fit universal_scalability FILE.csv --x nodes --y rate`. Without a model's name all models are compared, which
@@ -377,14 +367,13 @@ def fit_table(model, file, x, y, block) -> int:
         found, table = models.find(model), tables.read(file, x, y)
         tables.require_numbers(table, x, y)
         print(json.dumps(fit.fit(found, table[x], table[y]).as_json(), indent=2))
-        return 0
+        return
     if not block:
         remedy = "say what was measured together by --block COLUMN, or name a model before the file"
         raise FalloffError(f"all models are compared on blocks: {remedy}")
     curves = [models.find(name) for name in models.names() if name not in _OF_ONE_QUANTITY]
     blocks = tables.blocks(tables.read(file, x, y, block), x, y, block)
     print(json.dumps(compare.compare(curves, *blocks), indent=2))
-    return 0
 
 
 @command("compare")
@@ -394,14 +383,10 @@ def fit_table(model, file, x, y, block) -> int:
 @argument("--x", "of CSV files (default: nodes)", default="nodes", metavar="COLUMN")
 @argument("--y", "of CSV files (default: rate)", default="rate", metavar="COLUMN")
 @argument("--block", "of CSV files (default: block)", default="block", metavar="COLUMN")
-@argument(
-    "--better", "the better y (default: higher)", choices=("higher", "lower"), default="higher"
-)
+@argument("--better", "which y (default: higher)", choices=("higher", "lower"), default="higher")
 @argument("--figure", "default: build/compare.svg", **SVG, default=BUILD / "compare.svg")
 @switch("--json", "print JSON instead", dest="as_json")
-@argument(
-    "--transcripts", "what the tools of row N printed", dest="row", type=positive, metavar="N"
-)
+@argument("--transcripts", "what row N's tools printed", dest="row", type=positive, metavar="N")
 def compare_samples(old, new, margin, x, y, block, better, figure, as_json, row) -> int:
     """Did the cluster change? Every point and contrast of two campaigns or CSV files.
 
@@ -437,7 +422,7 @@ def compare_samples(old, new, margin, x, y, block, better, figure, as_json, row)
 @argument("--name", "of the twin: data/testbeds/NAME.toml is written", required=True)
 @switch("--fit-only", "write the description and simulate nothing")
 @argument("--figure", "default: build/twin.svg", **SVG, default=BUILD / "twin.svg")
-def make_twin(campaigns, name, fit_only, figure) -> int:
+def make_twin(campaigns, name, fit_only, figure) -> None:
     """Fit a simulated twin to your cluster's micro-benchmarks, and ask what if.
 
     Latency and bandwidth by message size, and a node's compute rate, are fitted to campaigns of one cluster and written as
@@ -457,51 +442,45 @@ def make_twin(campaigns, name, fit_only, figure) -> int:
     print(twin.text(found).replace("\u00a0", " "))
     print(f"Testbed: {file}\n`falloff run hpl_scaling --testbed {name}` simulates on it.\n")
     if points is None:
-        return 0
+        return
     runs = experiment.simulate_twin(name, found, points)
     study = prediction.predict(found, points, *runs)
     print(prediction.text(study))
     figure.parent.mkdir(parents=True, exist_ok=True)
     style.save(prediction.figures(study)["twin"].figure, figure)
     print(f"\nFigure: {figure}")
-    return 0
 
 
 @command("explore")
-@argument(
-    "folder", "datasets or campaigns (default: the reference, your runs)", nargs="?", type=Path
-)
+@argument("folder", "of datasets or campaigns (default: all that are here)", nargs="?", type=Path)
 @argument("--static", "write one HTML file instead", **FILE)
 @argument("--port", "on loopback (default: any free one)", type=port, default=0, metavar="N")
 @argument("--no-browser", "print the address only", dest="browser", action="store_false")
-def explore(folder, static, port, browser) -> int:
+def explore(folder, static, port, browser) -> None:
     """Explore datasets in the browser: pick, leave out, click, ask what if."""
     if static is not None:
         from analysis.explorer import static as page
 
         page.write(folder, static)
         print(f"Page: {static} ({static.stat().st_size / 1e6:.1f} MB)")
-        return 0
+        return
     from analysis.explorer import server
 
     # An interruption is how it ends, from the moment at which the address can be read.
     with server.serve(folder, port) as served, suppress(KeyboardInterrupt):
-        print(
-            f"Explorer: {served.address}\nIt answers this machine alone, and only at that address. Ctrl+C ends it.",
-            flush=True,
-        )
+        end = "It answers this machine alone, and only at that address. Ctrl+C ends it."
+        print(f"Explorer: {served.address}\n{end}", flush=True)
         if browser:
             import webbrowser
 
             webbrowser.open(served.address)
         served.thread.join()
-    return 0
 
 
 @command("evidence trace")
 @argument("figure", "its name in build/report/figures, such as share")
 @argument("--transcript", "print what the tools of this trial printed", default="", metavar="TRIAL")
-def trace(figure, transcript) -> int:
+def trace(figure, transcript) -> None:
     """What a figure rests on, down to the raw transcripts.
 
     Print which function draws a figure of the report, from which datasets, and of each its digests, the command that makes
@@ -519,7 +498,6 @@ def trace(figure, transcript) -> int:
     else:
         chains = {name: [chain.of(folder) for folder in own] for name, own in folders.items()}
         print(chain.text(traced, chains, plans))
-    return 0
 
 
 @command("evidence verify")
@@ -546,16 +524,14 @@ def verify(folders, renew) -> int:
         return int(renewed < len(checks))
     differing = sum(bool(check.differences) for check in checks)
     if differing:
-        print(
-            f"falloff: {differing} of {len(checks)} campaigns differ from what was recorded",
-            file=sys.stderr,
-        )
+        count = f"{differing} of {len(checks)} campaigns"
+        print(f"falloff: {count} differ from what was recorded", file=sys.stderr)
     return int(bool(differing))
 
 
 @command("evidence archive")
 @argument("file", type=Path, metavar="FILE.zip")
-def archive(file) -> int:
+def archive(file) -> None:
     """Code, data and report in one file that describes itself.
 
     Write one zip file with this code and its commit, all campaigns with their transcripts, the datasets, the report (built
@@ -574,7 +550,6 @@ def archive(file) -> int:
     for line in archiving.write(file):
         print(f"left out: {line}", file=sys.stderr)
     print(f"Archive: {file} ({file.stat().st_size / 1e6:.1f} MB)")
-    return 0
 
 
 @command("reproduce")

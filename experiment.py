@@ -62,7 +62,7 @@ class Parameters:
         """
         known = {field.name: field.type for field in fields(cls)}
         # Plain data under a public name was set by the parameters cell.
-        given = {
+        given = {"data": ""} | {
             name: value
             for name, value in names.items()
             if name not in ("In", "Out", *besides)
@@ -70,9 +70,10 @@ class Parameters:
             and isinstance(value, (str, int, float, list, dict))
         }
         faults = [f"{name!r} is unknown" for name in given if name not in known]
-        faults += [f"{name!r} is missing" for name in known if name not in (*given, "data")]
         for name, kind in known.items():
-            if name in given and type(given[name]) is not kind:
+            if name not in given:
+                faults.append(f"{name!r} is missing")
+            elif type(given[name]) is not kind:
                 faults.append(f"{name} = {given[name]!r} is not {kind.__name__}")
         if not faults and (given["blocks"] < 0 or given["blocks"] and given["preset"] == "stored"):
             rule = "must be 0 for the stored preset, and never negative"
@@ -140,11 +141,8 @@ def named(campaigns: Collection[str]) -> list[xr.Dataset]:
 def _reference(name: str) -> Path:
     folder = paths.REFERENCE / name
     if not folder.is_dir():
-        raise unknown(
-            "reference campaign",
-            name,
-            [one.parent.name for one in paths.REFERENCE.glob("*/trials.json")],
-        )
+        names = [one.parent.name for one in paths.REFERENCE.glob("*/trials.json")]
+        raise unknown("reference campaign", name, names)
     return folder
 
 
@@ -155,10 +153,8 @@ def in_folder(folder: Path, campaign: str, is_needed: bool = True) -> xr.Dataset
     """
     found = [one for one in verify.folders([folder]) if Folder(one).plan().name == campaign]
     if len(found) > 1:
-        both = " and ".join(map(str, found))
-        raise FalloffError(
-            f"{both} are both of campaign {campaign}: name a folder with one of them"
-        )
+        both = f"{' and '.join(map(str, found))} are both of campaign {campaign}"
+        raise FalloffError(f"{both}: name a folder with one of them")
     if not found and is_needed:
         raise FalloffError(f"{folder} holds no campaign {campaign}")
     return store.read(found[0]) if found else None
@@ -183,14 +179,11 @@ def write_twin(name: str, found: twin.Twin, nodes: int, datasets: Collection[xr.
     """Write a twin's description as a testbed; one of that name that says something else is never replaced."""
     if not re.fullmatch(r"[A-Za-z0-9][\w-]*", name):
         raise FalloffError(f"--name {name}: a name has letters, digits, _ and - alone")
-    shorts = {
-        key: value for each in datasets for key, value in attributes.short_names(each).items()
-    }
+    shorts = dict(pair for each in datasets for pair in attributes.short_names(each).items())
     file, text = paths.TESTBEDS / f"{name}.toml", twin.description(found, name, nodes, shorts)
     if file.exists() and file.read_text(encoding="utf-8") != text:
-        raise FalloffError(
-            f"{file} is there and says something else: give another --name, or move it away"
-        )
+        remedy = "give another --name, or move it away"
+        raise FalloffError(f"{file} is there and says something else: {remedy}")
     write_whole(file, text.encode())
     return file
 
@@ -228,22 +221,17 @@ def read_testbed(name: str) -> dict[str, Any]:
     """
     described = _extended(name)
     is_cluster = described.get("kind") == "cluster"
-    found = (
-        cluster_description.faults(described)
-        if is_cluster
-        else cluster_description.shape(described, session.kinds())
-    )
+    if is_cluster:
+        found = cluster_description.faults(described)
+    else:
+        found = cluster_description.shape(described, session.kinds())
     if found:
         raise faulty(f"testbed {name}", found)
     if is_cluster:
         return cluster_description.complete(described)
     if "designs" in described:
-        designed = read_designs(paths.DESIGNS / f"{described['designs']}.toml")
-        return {
-            **described,
-            "network": designs.networks(designed),
-            "networks": designs.names(designed),
-        }
+        own = read_designs(paths.DESIGNS / f"{described['designs']}.toml")
+        described |= {"network": designs.networks(own), "networks": designs.names(own)}
     return described
 
 
@@ -372,9 +360,7 @@ def _folder(plan: Plan, out: Path, fresh: bool) -> Folder:
 def obstacles(plan: Plan) -> list[str]:
     """Why a plan cannot run here, a line each with the remedy: the testbed's reasons, missing tools and memory."""
     found = session.testbed_module(plan.testbed).unavailable(plan.testbed)
-    if (
-        plan.testbed["kind"] == "cluster"
-    ):  # its tools are on its nodes, which are asked when it is opened
+    if plan.testbed["kind"] == "cluster":  # its nodes are asked for tools when it is opened
         return found
     names = session.tools_of(plan)
     if plan.testbed["kind"] == "emulated":
@@ -407,24 +393,21 @@ def finding(campaign: str, dataset: xr.Dataset) -> str:
     Other campaigns that the experiment cannot do without are stored ones, of the same testbed if there are, which are named.
     Raises FalloffError when the campaign is only read beside another, or the dataset is not enough.
     """
-    names = {module.__name__.rpartition(".")[2]: module for module in experiments.modules()}
-    read = {name: experiments.campaigns(module) for name, module in names.items()}
-    own = [name for name in read if next(iter(read[name]), "") == campaign]
+    read = {module: experiments.campaigns(module) for module in experiments.modules()}
+    own = [module for module in read if next(iter(read[module]), "") == campaign]
     if not own:
-        beside = [next(iter(campaigns)) for campaigns in read.values() if campaign in campaigns]
+        beside = [next(iter(names)) for names in read.values() if campaign in names]
         where = f"it is read beside campaign {beside[0]}" if beside else "no experiment reads it"
         raise FalloffError(f"campaign {campaign} has no finding of its own: {where}")
-    name = campaign if campaign in own else own[0]
-    needed = [other for other, is_needed in read[name].items() if is_needed and other != campaign]
-    testbed = attributes.testbed(dataset)["name"]
-    others = {}
-    for other in needed:
-        is_there = (paths.REFERENCE / f"{other}-{testbed}").exists()
-        others[other] = stored(other, testbed if is_there else _described(other)["testbed"])
+    module = next((one for one in own if one.__name__.endswith(f".{campaign}")), own[0])
+    testbed, given = attributes.testbed(dataset)["name"], {campaign: dataset}
+    for name, is_needed in read[module].items():
+        if is_needed and name != campaign:
+            is_there = (paths.REFERENCE / f"{name}-{testbed}").exists()
+            given[name] = stored(name, testbed if is_there else _described(name)["testbed"])
     try:
-        study = names[name].analyse(**others, **{campaign: dataset})
-        sentence = wording.main_sentences(names[name].finding(study))
+        sentence = wording.main_sentences(module.finding(module.analyse(**given)))
     except (ArithmeticError, LookupError, ValueError) as error:
         raise FalloffError(f"the dataset is not enough for one ({error})") from error
-    beside = f" Beside the stored {', '.join(needed)}." if needed else ""
-    return sentence + beside
+    others = ", ".join(name for name in given if name != campaign)
+    return f"{sentence} Beside the stored {others}." if others else sentence

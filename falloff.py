@@ -102,7 +102,7 @@ def main() -> int:
         raise SystemExit(mistake if usage.code and mistake else usage.code) from None
     do = arguments.pop("do")
     try:
-        code = do(**arguments)
+        code = do(**arguments) or 0
         sys.stdout.flush()
         return code
     except FalloffError as error:

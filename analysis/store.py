@@ -3,7 +3,7 @@
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -40,24 +40,7 @@ def assemble(folder: Path) -> xr.Dataset:
     if not transcripts:
         raise FalloffError(f"{folder} holds no finished trial yet")
     rows = [_row(*judged) for transcript in transcripts for judged in _judged(transcript)]
-    labels = {
-        "node": np.arange(1, plan.testbed["nodes"] + 1),
-        "interval": _counted(rows, "goodput_interval", 0),
-        "size": np.array(payload.LEAST),
-        "message": _counted(rows, "message_size", 0),
-        "pair": _counted(rows, "token_throughput", 0),
-        "partner": _counted(rows, "pair_bandwidth", 1),
-        "run": max(
-            _counted(rows, "token_throughput", 1), _counted(rows, "flow_makespan", 0), key=len
-        ),
-        "place": _counted(rows, "bytes_through", 0),
-        "quantile": np.array(token_exchange.LEVELS),
-    }
-    variables, coordinates = (
-        {name: _array(name, wanted, rows, labels) for name, wanted in schema()[section].items()}
-        for section in ("variables", "coordinates")
-    )
-    dataset = xr.Dataset(variables, coordinates)
+    dataset = laid_out(rows, plan.testbed["nodes"])
     starts = dataset.start.values[np.isfinite(dataset.start.values)]
     dataset.attrs = {
         "campaign": plan.name,
@@ -188,29 +171,43 @@ def _row(transcript: Transcript, outcome: Outcome) -> dict:
     }
 
 
-def _array(name: str, wanted: dict, rows: list[dict], labels: dict[str, np.ndarray]) -> tuple:
+def laid_out(rows: Sequence[Mapping], nodes: int) -> xr.Dataset:
+    """What trials contribute, a row each by schema name, as the schema's arrays; what a row lacks is empty or NaN.
+
+    A dimension that the schema does not fix is as long as the longest reading; a lone number stands for all nodes.
+    """
+    coordinates, variables = schema()["coordinates"], schema()["variables"]
+    sizes = {name: 0 for name, wanted in coordinates.items() if wanted["dims"] == [name]}
+    for name, wanted in variables.items():
+        for row in rows:
+            for dim, size in zip(wanted["dims"][1:], np.shape(row.get(name, ()))):
+                sizes[dim] = max(sizes[dim], size)
+    labels = {dim: np.arange(1, size + 1) for dim, size in sizes.items()}
+    fixed = {"size": payload.LEAST, "quantile": token_exchange.LEVELS}
+    labels |= {name: np.array(levels) for name, levels in fixed.items()}
+    labels["node"] = np.arange(1, nodes + 1)
+    arrays = {
+        name: _array(name, wanted, rows, labels)
+        for name, wanted in (*variables.items(), *coordinates.items())
+    }
+    return xr.Dataset(arrays).set_coords(list(coordinates))
+
+
+def _array(name: str, wanted: Mapping, rows: Sequence[Mapping], labels: Mapping) -> tuple:
     """One schema entry as (dims, values, attributes) over all trials; `labels` are of the other dims."""
     attributes = {key: wanted[key] for key in ("units", "long_name") if key in wanted}
     if name in labels:
         return wanted["dims"], labels[name], attributes
-    further = wanted["dims"][1:]
-    if further:
+    if further := wanted["dims"][1:]:
         values = np.full((len(rows), *(len(labels[dim]) for dim in further)), np.nan)
         for row, trial in zip(values, rows):
-            listed = np.array(trial.get(name, np.nan), dtype=float)
-            row[tuple(map(slice, listed.shape))] = listed
-    elif wanted["type"] == "text":
-        values = np.array([row.get(name, "") for row in rows], dtype=str)
-    elif wanted["type"] == "whole":
-        values = np.array([row[name] for row in rows], dtype=int)
-    else:
-        values = np.array([row.get(name, np.nan) for row in rows], dtype=float)
-    return wanted["dims"], values, attributes
-
-
-def _counted(rows: list[dict], name: str, axis: int) -> np.ndarray:
-    """From 1 to the greatest length that a reading has along an axis of its list; empty where no trial has it."""
-    return np.arange(1, max(np.shape(row[name])[axis] if name in row else 0 for row in rows) + 1)
+            reading = np.array(trial.get(name, np.nan), dtype=float)
+            row[tuple(map(slice, reading.shape))] = reading
+        return wanted["dims"], values, attributes
+    absent, kind = {"text": ("", str), "whole": (None, int), "number": (np.nan, float)}[
+        wanted["type"]
+    ]
+    return wanted["dims"], np.array([row.get(name, absent) for row in rows], kind), attributes
 
 
 def _shared_settings(transcripts: list[Transcript]) -> dict:

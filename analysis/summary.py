@@ -1,5 +1,6 @@
 """The report's first page: the answer to its question and a table of what every experiment found."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from analysis.wording import (
 )
 from runners.record import FalloffError
 
-WIDTHS = (3, 64, 16, 24, 11, 10)  # of the columns, in characters
+WIDTHS = (3, 56, 17, 31, 11, 10)  # of the columns, in characters
 SUMMARY = "90_summary"  # the notebook that shows this
 FRACTIONS = ("fall", "gain", "loss", "error", "share", "coefficient of variation")  # in percent
 REPRODUCED = {"reproduced": "reproduces", "not reproduced": "does not reproduce"}
@@ -115,5 +116,5 @@ def _value(finding: dict) -> str:
     else:
         unit = "" if finding["unit"] == "1" else f" {finding['unit']}"
         value, ends = number(estimate) + unit, " to ".join(map(number, interval or ()))
-    level, percents, _ = finding["interval_kind"].partition(" %")
-    return f"{value} ({level + percents + ': ' if percents else ''}{ends})" if interval else value
+    level = "".join(f"{found}: " for found in re.findall(r"\d+ %", finding["interval_kind"])[:1])
+    return f"{value} ({level}{ends})" if interval else value

@@ -4,13 +4,13 @@ import statistics
 import time
 from collections import defaultdict, deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from runners import manifest, provenance, runner_named
 from runners.journal import UNAVAILABLE, Folder
 from runners.plan import Plan
-from runners.record import Command, Outcome, Transcript, Trial, judge, to_json
+from runners.record import Command, Outcome, Transcript, Trial, judge
 
 # What `run` returns when time ran out; no stopping rule, so that the next session goes on from there.
 DEADLINE = "deadline"
@@ -83,7 +83,7 @@ def run(
         if ended_by == DEADLINE:
             folder.note("paused", by=DEADLINE)
         else:
-            folder.note("ended", by=ended_by, stopping=to_json(plan.stopping))
+            folder.note("ended", by=ended_by, stopping=asdict(plan.stopping))
         manifest.write(folder.path)
     progress.tell("ended", None, message=ended_by)
     return ended_by
@@ -109,7 +109,7 @@ def is_finished(plan: Plan, folder: Folder) -> bool:
     if end.get("by") in (None, "blocks"):
         return False
     rules = end.get("stopping", {})
-    return {**rules, "looks": tuple(rules.get("looks", ()))} == to_json(plan.stopping)
+    return {**rules, "looks": tuple(rules.get("looks", ()))} == asdict(plan.stopping)
 
 
 def _run_in_order(

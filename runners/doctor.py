@@ -1,8 +1,7 @@
 """Ask the nodes of a user's cluster what they are, and hold that against the testbed's description.
 
-`Answers` are what a script of runners/probes prints, by host; a host that did not answer has {"error": the reason}.
-`Facts` are, by host, what node_state.py there prints, with `tcp` as a text, and `networks`: for each
-of the description's `interface`, `address`, `mtu`, `rate_bit_s` and `rdma_state`, or None.
+`States` and `Answers` are what node_state.py and node_reach.py of runners/probes print, by host; a host that did not
+answer has {"error": the reason}, one with too old a Python its version alone.
 """
 
 import json
@@ -20,8 +19,8 @@ from runners.testbeds import remote
 
 HERE, UNKNOWN, DIFFERS, MISSING = "here", "unknown", "DIFFERS", "MISSING"
 
-Answers = Mapping[str, Mapping[str, Any]]
-Facts = Answers
+States = Answers = Mapping[str, Mapping[str, Any]]
+Places = Mapping[str, Optional[cluster_testbed.Place]]  # by host, None where it has no address
 
 _STATE, _REACH = (tools.PROBES / f"node_{what}.py" for what in ("state", "reach"))
 _TOOLS = ("xhpl", "dgemm", "iperf3", "ping")
@@ -99,87 +98,73 @@ def lines(description: Mapping[str, Any]) -> Iterator[Line]:
     remote.require_hosts(description)
     for obstacle in cluster_testbed.unavailable(description):
         yield Line(MISSING, obstacle)
-    facts = _facts(description)
-    yield from reached(facts)
-    facts = whole(facts)
-    if not facts:
+    states = remote.ask(description, _STATE, [json.dumps(_candidates(description))], _LIMIT_S)
+    whole = {host: state for host, state in states.items() if "kernel" in state}
+    yield from _reached(states, len(whole))
+    if not whole:
         return
-    yield from alike(facts)
-    yield from sizes(description, facts)
+    networks = description["networks"]
+    places = {name: _places(whole, asked) for name, asked in networks.items()}
+    yield from _alike(whole)
+    yield from _sizes(description, whole)
     yield _rpeak(description)
-    for name, asked in description["networks"].items():
-        yield from network(name, asked, facts)
-    for name in next(iter(facts.values()))["tools"]:
-        yield tool(name, facts)
-    yield from ports(_met(description, facts))
+    for name, asked in networks.items():
+        yield from _network(name, asked, places[name], whole)
+    for name in next(iter(whole.values()))["tools"]:
+        yield _tool(name, whole)
+    yield from _ports(_met(description, list(whole), places))
 
 
-def _facts(description: Mapping[str, Any]) -> Facts:
-    """What every node says of itself."""
+def _candidates(description: Mapping[str, Any]) -> Dict[str, List[str]]:
+    """Where each tool may be."""
     configured = description.get("tools", {})
     places = {name: [name, str(tools.BUILT / name)] for name in _TOOLS}
     places.update({name: [path] for name, path in configured.items()})
     with suppress(FalloffError):  # is among the obstacles; elsewhere it has to be where it is here
         places["mpirun"] = [cluster_testbed.find_mpirun(description)]
-    states = remote.ask(description, _STATE, [json.dumps(places)], _LIMIT_S)
-    networks = description["networks"]
-    return {host: _described(networks, state) for host, state in states.items()}
+    return places
 
 
-def _described(networks: Mapping[str, Any], state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A node's state with its TCP settings as a text, and its place on each network."""
-    if "kernel" not in state:  # it did not answer, or has too old a Python
-        return state
-    tcp = "; ".join(f"{name} {value or 'unknown'}" for name, value in state["tcp"].items())
-    ports = {}
-    for name, asked in networks.items():
-        ports[name] = None
+def _places(states: States, asked: Mapping[str, Any]) -> Places:
+    found: Dict[str, Optional[cluster_testbed.Place]] = dict.fromkeys(states)
+    for host, state in states.items():
         with suppress(FalloffError):  # no address there
-            place = cluster_testbed.place(state, asked)
-            ports[name] = {
-                "interface": place.interface,
-                "address": place.address,
-                "mtu": state["interfaces"][place.interface]["mtu"],
-                "rate_bit_s": state["link_bit_s"].get(place.interface),
-                "rdma_state": state["rdma_state"].get(asked.get("rdma")),
-            }
-    return {**state, "tcp": tcp, "networks": ports}
+            found[host] = cluster_testbed.place(state, asked)
+    return found
 
 
-def whole(facts: Facts) -> Facts:
-    """The answers of the nodes that told all their facts; the functions below want these."""
-    return {host: state for host, state in facts.items() if "kernel" in state}
-
-
-def reached(facts: Facts) -> List[Line]:
-    """How many nodes answer; who does not, and who has too old a Python."""
-    there = len(whole(facts))
-    found = [Line(HERE, f"{there} of {len(facts)} nodes answer")] if there else []
-    errors = {host: state["error"] for host, state in facts.items() if "error" in state}
+def _reached(states: States, there: int) -> List[Line]:
+    """How many nodes are `there`; who does not answer, and who has too old a Python."""
+    found = [Line(HERE, f"{there} of {len(states)} nodes answer")] if there else []
+    errors = {host: state["error"] for host, state in states.items() if "error" in state}
     for reason, hosts in _holders(errors):
         remedy = next(cure for mark, cure in _CURES.items() if mark in reason)
         found.append(Line(MISSING, f"{_named(hosts)}: {reason}: {remedy}"))
-    old = {host: state["python"] for host, state in facts.items() if set(state) == {"python"}}
+    old = {host: state["python"] for host, state in states.items() if set(state) == {"python"}}
     for version, hosts in _holders(old):
         remedy = "name a newer one as `python` of the testbed, or its module in `modules`"
         found.append(Line(MISSING, f"Python 3.9 on {_named(hosts)}, which has {version}: {remedy}"))
     return found
 
 
-def alike(facts: Facts) -> List[Line]:
+def _alike(states: States) -> Iterator[Line]:
     """What should be the same on all nodes, and the governor: under most a run begins slower than it ends."""
-    lines = []
     for fact, what, remedy in _ALIKE:
-        values = {host: state[fact] for host, state in facts.items()}
-        lines.append(_as_described(what, _STEADY if fact == "governor" else None, values, remedy))
-    return lines
+        values = {host: _text(state[fact]) for host, state in states.items()}
+        yield _as_described(what, _STEADY if fact == "governor" else None, values, remedy)
 
 
-def sizes(description: Mapping[str, Any], facts: Facts) -> List[Line]:
+def _text(fact: Any) -> Optional[str]:
+    if isinstance(fact, dict):
+        return "; ".join(f"{name} {value or 'unknown'}" for name, value in fact.items())
+    return None if fact is None else str(fact)
+
+
+def _sizes(description: Mapping[str, Any], states: States) -> List[Line]:
     """Where there are too few processors or too little memory for what the testbed's description says."""
     ranks, threads = description.get("ranks_per_node", 1), description.get("threads", 1)
     memory, faults = description.get("memory_bytes", 1), {}
-    for host, state in facts.items():
+    for host, state in states.items():
         if state["processors"] < ranks * threads:
             need = f"too few processors for {ranks} ranks of {threads} threads"
             faults.setdefault(f"{need}: lower `ranks_per_node` or `threads`", []).append(host)
@@ -198,33 +183,35 @@ def _rpeak(description: Mapping[str, Any]) -> Line:
     return Line(HERE, f"Rpeak of a node: {stated['value'] / 1e9:.4g} Gflop/s, {stated['source']}")
 
 
-def network(name: str, asked: Mapping[str, Any], facts: Facts) -> List[Line]:
+def _network(name: str, asked: Mapping[str, Any], places: Places, states: States) -> List[Line]:
     """One of the description's networks on all nodes: its interface, MTU, rate and RDMA port."""
-    ports = {host: state["networks"][name] for host, state in facts.items()}
-    without = [host for host, port in ports.items() if port is None]
+    without = [host for host, place in places.items() if place is None]
     if without:
-        where = (
-            f"{_named(without)} has no address on {asked.get('subnet') or asked.get('interface')}"
-        )
+        wanted = asked.get("subnet") or asked.get("interface")
         remedy = f"bring it up there, or correct [networks.{name}]"
+        where = f"{_named(without)} has no address on {wanted}"
         return [Line(MISSING, f"network {name}: {where}: {remedy}")]
-    found = []
-    for key, what, text in (("mtu", "MTU", str), ("rate_bit_s", "rate", _rate)):
-        values = {host: port[key] and text(port[key]) for host, port in ports.items()}
-        described, remedy = asked.get(key) and text(asked[key]), f"correct `{key}`, or the nodes"
-        found.append(_as_described(f"network {name}, {what}", described, values, remedy))
-    states = {host: port["rdma_state"] or "not there" for host, port in ports.items()}
-    for state, hosts in _holders(states if "rdma" in asked else {}):
-        if "ACTIVE" not in state:
-            port = f"{asked['rdma']} on {_named(hosts)} is {state}"
-            remedy = "`ibstat` and the cable, or correct `rdma`"
-            found.append(Line(MISSING, f"network {name}: {port}: {remedy}"))
+    ports = {host: place.interface for host, place in places.items() if place}
+    mtus = {host: str(states[host]["interfaces"][port]["mtu"]) for host, port in ports.items()}
+    rates = {host: _rate(states[host]["link_bit_s"].get(port)) for host, port in ports.items()}
+    mtu, rate = _text(asked.get("mtu")), _rate(asked.get("rate_bit_s"))
+    found = [
+        _as_described(f"network {name}, MTU", mtu, mtus, "correct `mtu`, or the nodes"),
+        _as_described(f"network {name}, rate", rate, rates, "correct `rate_bit_s`, or the nodes"),
+    ]
+    if "rdma" in asked:
+        rdma = {host: states[host]["rdma_state"].get(asked["rdma"], "not there") for host in ports}
+        for state, hosts in _holders(rdma):
+            if "ACTIVE" not in state:
+                port = f"{asked['rdma']} on {_named(hosts)} is {state}"
+                remedy = "`ibstat` and the cable, or correct `rdma`"
+                found.append(Line(MISSING, f"network {name}: {port}: {remedy}"))
     return found
 
 
-def tool(name: str, facts: Facts) -> Line:
+def _tool(name: str, states: States) -> Line:
     """One tool on all nodes: there, and the same everywhere."""
-    programs = {host: state["tools"][name] for host, state in facts.items()}
+    programs = {host: state["tools"][name] for host, state in states.items()}
     without = [host for host, program in programs.items() if program is None]
     if without:
         remedy = "install it, name its path under [tools], or its module in `modules`"
@@ -236,21 +223,22 @@ def tool(name: str, facts: Facts) -> Line:
     return _as_described(name, None, texts, "install the same on all nodes")
 
 
-def _met(description: Mapping[str, Any], facts: Facts) -> Iterator[Answers]:
+def _met(
+    description: Mapping[str, Any], hosts: Sequence[str], places: Mapping[str, Places]
+) -> Iterator[Answers]:
     """What node_reach.py says in groups of nodes that share the first."""
-    first, *others = facts
+    first, *others = hosts
     for start in range(0, len(others), _TOGETHER - 1):
-        hosts = [first, *others[start : start + _TOGETHER - 1]]
-        addresses: Dict[str, Dict[str, str]] = {name: {} for name in facts[first]["networks"]}
-        for host in hosts:
-            for name, place in facts[host]["networks"].items():
-                if place:
-                    addresses[name][host] = place["address"]
+        group = [first, *others[start : start + _TOGETHER - 1]]
+        addresses = {
+            name: {host: on[host].address for host in group if on[host]}
+            for name, on in places.items()
+        }
         words = [json.dumps(addresses), str(_PATIENCE_S), *map(str, _PORTS)]
-        yield remote.ask({**description, "hosts": hosts}, _REACH, words, _LIMIT_S)
+        yield remote.ask({**description, "hosts": group}, _REACH, words, _LIMIT_S)
 
 
-def ports(groups: Iterable[Answers]) -> List[Line]:
+def _ports(groups: Iterable[Answers]) -> List[Line]:
     """Who is not reached at which port, from the answers of node_reach.py in each group of nodes that met."""
     found = []
     taken: Dict[int, Dict[str, None]] = {}  # by other programs
@@ -293,8 +281,8 @@ def _unreached(visited: Mapping[str, Sequence[str]]) -> Dict[str, str]:
     return {host: failed[host][0] for host in mostly or failed if failed[host]}
 
 
-def _rate(bit_s: float) -> str:
-    return f"{bit_s / 1e9:g} Gbit/s"
+def _rate(bit_s: Optional[float]) -> Optional[str]:
+    return f"{bit_s / 1e9:g} Gbit/s" if bit_s else None
 
 
 def _as_described(

@@ -10,7 +10,6 @@ from typing import List
 from runners.record import FalloffError
 
 SHA256 = "0a6fef7ab9f3347e549fed65ebb98234feea9ee18aea0c8f59baefbe3cf7ffb8"
-INCLUDES = ("hpl/include", "include")
 
 _HELPER = Path("/usr/lib/apt/apt-helper")
 _DEBIAN = "http://deb.debian.org/debian"
@@ -32,8 +31,8 @@ _EDITS = {
 }
 
 
-def unpack(folder: Path) -> Path:
-    """Unpack and edit the source below `folder`; gives its top folder.
+def unpack(folder: Path) -> None:
+    """Unpack and edit the source below `folder`, as source/hpcc-1.5.0.
 
     Raises FalloffError with the remedy when it cannot be had or is not what it should be.
     """
@@ -53,7 +52,6 @@ def unpack(folder: Path) -> Path:
         for old, new in changes:
             text = text.replace(old, new)
         (top / "hpl" / name).write_text(text, encoding="latin-1")
-    return top
 
 
 def fetch(folder: Path) -> Path:

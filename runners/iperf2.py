@@ -9,7 +9,7 @@ from typing import Dict, List, Tuple
 
 from runners import iperf_text
 from runners.iperf_text import Row
-from runners.parsing import attempt, only_read, usable
+from runners.parsing import attempt, only_read, parts, usable
 from runners.record import Result, Unreadable
 
 _BEGIN = re.compile(r"^(?:Client connecting to|Server listening on (?:TCP|UDP) port)\b.*$", re.M)
@@ -28,17 +28,15 @@ def results(text: str) -> List[Result]:
     The reading is goodput or sent_rate [bit/s]. Raises Unreadable when nothing can be used.
     """
     text = text.replace("\r\n", "\n")
-    begins = list(_BEGIN.finditer(text))
-    if not begins:
+    runs = parts(text, _BEGIN)
+    if not runs:
         complaint = _COMPLAINT.search(text)
         if _CSV.search(text):
             raise Unreadable("the CSV of iperf 2 is not read: use its text output")
         raise Unreadable(f"iperf says: {complaint[0]}" if complaint else "not an output of iperf 2")
-    if len({begin[0][:6] for begin in begins}) > 1:
+    if len({begin[0][:6] for begin, _ in runs}) > 1:
         raise Unreadable("both directions in one output (-d or -r): they cannot be told apart")
-    ends = [begin.start() for begin in begins[1:]] + [len(text)]
-    parts = [(begin[0], text[begin.start() : end]) for begin, end in zip(begins, ends)]
-    return usable([result for part in parts for result in _of_run(*part)])
+    return usable([result for begin, part in runs for result in _of_run(begin[0], part)])
 
 
 def _of_run(title: str, part: str) -> List[Result]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from runners import iperf_text
-from runners.parsing import attempt, usable
+from runners.parsing import attempt, parts, usable
 from runners.record import (
     Command,
     InvalidRun,
@@ -156,9 +156,8 @@ def results(text: str) -> List[Result]:
     """Every report in an output, in JSON or as text, as a result with the settings that it names."""
     text = text.replace("\r\n", "\n")
     if not _BEGIN.search(text) and _ROWS.search(text):
-        begins = [run.start() for run in _RUN.finditer(text)] or [0]
-        parts = [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)])]
-        return usable([_of_text(part) for part in parts])
+        runs = [run for _, run in parts(text, _RUN)] or [text]
+        return usable([_of_text(run) for run in runs])
     return usable([attempt(lambda: readings(each), settings(each)) for each in reports(text)])
 
 
@@ -166,7 +165,7 @@ def _of_text(part: str) -> Result:
     """The result of one run that was printed without --json."""
     streams = len(set(_CONNECTED.findall(part)))
     named = {"protocol": "TCP", "streams": streams}
-    if not part.startswith("Accepted"):  # a server prints the same for both
+    if "Accepted connection from" not in part:  # a server prints the same for both
         named["direction"] = "reverse" if "\nReverse mode, " in part else "forward"
     known = {name: value for name, value in named.items() if value}
     return attempt(lambda: _text_readings(part, streams), known, iperf_text.NOTE)

@@ -14,12 +14,13 @@ import json
 import os
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Set, Tuple, Union
 
 from runners import archive, lock
 from runners.plan import Plan, plan_from_json, plan_to_json
-from runners.record import FalloffError, Transcript, to_json, transcript_from_json
+from runners.record import FalloffError, Transcript, transcript_from_json
 
 # The status of a trial for which too few nodes were left: nothing was run.
 UNAVAILABLE = "unavailable"
@@ -70,7 +71,7 @@ class Folder:
     def save(self, transcript: Transcript) -> None:
         """Write a transcript so that it is on disk, whole, when this returns."""
         file = self._transcripts / f"{transcript.trial.id}.json"
-        write_whole(file, json.dumps(to_json(transcript)))
+        write_whole(file, json.dumps(asdict(transcript)))
 
     def texts(self) -> Iterator[Tuple[str, bytes]]:
         """Each trial's id and its transcript as it was written, from the archive and the folder."""

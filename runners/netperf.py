@@ -5,9 +5,9 @@ Read are its classic tables and key=value lines (-k). Units are those of netperf
 """
 
 import re
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, List
 
-from runners.parsing import attempt, only_read, usable
+from runners.parsing import attempt, only_read, parts, usable
 from runners.record import Reading, Result, Unreadable
 
 # bit/s in each unit of throughput. Not here: 2.7.0 with -f b prints bytes/s and calls them 10^0bits/s.
@@ -50,20 +50,12 @@ def results(text: str) -> List[Result]:
     if not text.strip():
         raise Unreadable("netperf printed nothing")
     found = []
-    for name, test in _tests(text):
+    tests = [(banner[1], test) for banner, test in parts(text, _BANNER)]
+    for name, test in tests or [("", text)]:  # without a banner: -P 0
         settings, warning = {"test": name} if name else {}, _WARNING.search(test)
         note = warning[1] if warning else ""
         found.append(attempt(lambda: [_reading(name, test)], settings, note))
     return usable(found)
-
-
-def _tests(text: str) -> Iterator[Tuple[str, str]]:
-    """Name and text of each test, up to the banner of the next; without a banner (-P 0), all as one."""
-    banners = list(_BANNER.finditer(text))
-    # Complaints may precede the first banner.
-    borders = [0, *(banner.start() for banner in banners[1:]), len(text)]
-    names = [banner[1] for banner in banners] or [""]
-    return ((name, text[begin:end]) for name, begin, end in zip(names, borders, borders[1:]))
 
 
 def _reading(name: str, text: str) -> Reading:

@@ -14,6 +14,7 @@ from runners.parsing import (
     message_sizes,
     not_understood,
     only_read,
+    parts,
     strange_lines,
     usable,
     without_labels,
@@ -40,11 +41,9 @@ def results(text: str) -> List[Result]:
     early and nothing says so: its `largest_bytes` tells. Raises Unreadable when no table can be used.
     """
     text = without_labels(text)
-    titles = list(_TITLE.finditer(text))
-    if not titles:
+    found = [_result(title, table) for title, table in parts(text, _TITLE)]
+    if not found:
         raise Unreadable("not an output of the OSU Micro-Benchmarks: it has no title")
-    ends = [title.start() for title in titles[1:]] + [len(text)]
-    found = [_result(title, text[title.end() : end]) for title, end in zip(titles, ends)]
     return usable(found, "an output of OSU without a usable table: ")
 
 

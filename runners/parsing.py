@@ -3,7 +3,7 @@
 import math
 import re
 from decimal import Decimal
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 from runners.record import (
     FalloffError,
@@ -62,6 +62,13 @@ def attempt(read: Callable[[], Sequence[Reading]], settings: Settings, note: str
         return Result(tuple(read()), settings, note=note)
     except Unreadable as refusal:
         return Result((), settings, str(refusal))
+
+
+def parts(text: str, begin: "re.Pattern[str]") -> List[Tuple["re.Match[str]", str]]:
+    """Each run in a text, by the match of its first line; what stands before the first is the first's."""
+    found = list(begin.finditer(text))
+    borders = [0, *(match.start() for match in found[1:]), len(text)]
+    return [(match, text[a:b]) for match, a, b in zip(found, borders, borders[1:])]
 
 
 def usable(found: List[Result], what: str = "") -> List[Result]:

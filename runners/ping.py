@@ -8,7 +8,7 @@ import re
 from statistics import median
 from typing import List
 
-from runners.parsing import attempt, parser, usable
+from runners.parsing import attempt, parser, parts, usable
 from runners.record import Command, Reading, Result, Runner, Settings, Unreadable
 
 # Spaced so that one reply is back before the next request leaves.
@@ -43,9 +43,7 @@ def results(text: str) -> List[Result]:
     Raises Unreadable when no run can be used.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    heads = [head.start() for head in _HEAD.finditer(text)] or [0]
-    borders = [0, *heads[1:], len(text)]  # complaints may precede the first line
-    runs = [text[begin:end] for begin, end in zip(borders, borders[1:])]
+    runs = [run for _, run in parts(text, _HEAD)] or [text]
     return usable([attempt(lambda: _readings(run), {}) for run in runs])
 
 

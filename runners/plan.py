@@ -21,7 +21,7 @@ from runners.description import (
     points_of,
     stopping_of,
 )
-from runners.record import Settings, Trial, faulty, to_json
+from runners.record import Settings, Trial, faulty
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _planned(
             name: {key: value for key, value in network.items() if key not in unphysical}
             for name, network in networks.items()
         },
-        "trials": [to_json(trial) for trial in (*preamble, *_block(campaign, 1))],
+        "trials": [asdict(trial) for trial in (*preamble, *_block(campaign, 1))],
     }
     if stopping.looks:
         identity["stopping"] = asdict(stopping)
@@ -107,7 +107,7 @@ def _planned(
 
 def plan_to_json(plan: Plan) -> str:
     """The plan as the text of `trials.json`."""
-    return json.dumps(to_json(plan), indent=1)
+    return json.dumps(asdict(plan), indent=1)
 
 
 def plan_from_json(text: str) -> Plan:

@@ -7,8 +7,8 @@ a `Transcript`; the runner's `parse` turns that into `Reading`s. Nothing here to
 import difflib
 import math
 import re
-from dataclasses import asdict, dataclass, field
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 _ADDRESS = re.compile(r"\{node(\d+)\}")
 
@@ -250,13 +250,8 @@ def _is_finite(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def to_json(record: Any) -> Dict[str, Any]:
-    """A record as plain JSON data (tuples become lists)."""
-    return asdict(record)
-
-
 def transcript_from_json(data: Mapping[str, Any]) -> Transcript:
-    """The inverse of `to_json` for a transcript; raises KeyError or TypeError when it is not one."""
+    """The inverse of `asdict` for a transcript; raises KeyError or TypeError when it is not one."""
     fields = dict(data)
     fields["trial"] = Trial(**fields["trial"])
     fields["executions"] = tuple(

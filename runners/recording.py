@@ -150,11 +150,6 @@ def of(program: str, ranks: int, store: Path = STORE) -> Recording:
     return recordings[ranks] if ranks in recordings else extrapolated(program, recordings, ranks)
 
 
-def computed_s(recording: Recording) -> float:
-    """What the ranks compute together [s]."""
-    return sum(call.seconds for calls in recording for call in calls)
-
-
 def traces(recording: Recording) -> Dict[str, str]:
     """SimGrid's time-independent trace of each rank, and their list, by the names of their files.
 

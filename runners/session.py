@@ -92,8 +92,8 @@ def _run(plan: Plan, folder: Folder, listen: Listener, decided: Optional[Decided
 def opened(description: Mapping[str, Any], plan: Plan) -> Iterator[Any]:
     """The testbed of a description, opened for a plan; raises FalloffError when nodes of a cluster lack a tool."""
     with testbed_module(description).open_testbed(description, plan.interconnects) as testbed:
-        if description["kind"] == "cluster" and (lacking := testbed.missing(tools_of(plan))):
-            raise FalloffError("\n".join(lacking))
+        if description["kind"] == "cluster":
+            testbed.require(tools_of(plan))
         yield testbed
 
 

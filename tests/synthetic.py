@@ -5,11 +5,10 @@ import tomllib
 from itertools import product
 
 import numpy as np
-import xarray as xr
 
 from analysis.paths import INTERCONNECTS as INTERCONNECTS_FILE
-from analysis.schema import check, schema
-from runners import payload, token_exchange
+from analysis.schema import check
+from analysis.store import laid_out
 from runners.hpl import operations
 
 KNOWN = tomllib.loads(INTERCONNECTS_FILE.read_text(encoding="utf-8"))
@@ -171,13 +170,6 @@ def assembled(name, trials, design, interconnects, testbed, settings):
     ]
     always = {"evidence": "emulated", "testbed": testbed["name"]}
     rows = [{**always, **identity, **trial} for identity, trial in zip(ids, trials)]
-    coordinates, variables = (
-        {
-            key: _array(key, wanted, rows, testbed["nodes"])
-            for key, wanted in schema()[section].items()
-        }
-        for section in ("coordinates", "variables")
-    )
     attributes = {
         "campaign": name,
         "title": "Synthetic campaign",
@@ -191,7 +183,7 @@ def assembled(name, trials, design, interconnects, testbed, settings):
         "settings": json.dumps(settings),
         "provenance": "{}",
     }
-    return check(xr.Dataset(variables, coordinates, attributes))
+    return check(laid_out(rows, testbed["nodes"]).assign_attrs(attributes))
 
 
 def of_plan(plan, readings):
@@ -209,36 +201,3 @@ def of_plan(plan, readings):
         if all(point[key] == value for point in points)
     }
     return assembled(plan.name, trials, plan.design, plan.interconnects, plan.testbed, settings)
-
-
-def _array(name, wanted, rows, largest):
-    attributes = {key: wanted[key] for key in ("units", "long_name") if key in wanted}
-    labels = {
-        "node": np.arange(1, largest + 1),
-        "interval": np.arange(1, 3),
-        "size": np.array(payload.LEAST),
-        "message": np.arange(0),
-        "pair": _counted(rows, "token_throughput", 0),
-        "partner": _counted(rows, "pair_bandwidth", 1),
-        "run": max(
-            _counted(rows, "token_throughput", 1), _counted(rows, "flow_makespan", 0), key=len
-        ),
-        "place": _counted(rows, "bytes_through", 0),
-        "quantile": np.array(token_exchange.LEVELS),
-    }
-    last = wanted["dims"][-1]
-    if wanted["dims"] == [last] and last in labels:
-        return wanted["dims"], labels[last], attributes
-    values = [row.get(name, "" if wanted["type"] == "text" else np.nan) for row in rows]
-    if last in labels:
-        shape = tuple(len(labels[dim]) for dim in wanted["dims"][1:])
-        laid_out = [np.broadcast_to(value, shape) for value in values]
-        return wanted["dims"], np.array(laid_out, float), attributes
-    kind = {"text": str, "whole": int, "number": float}[wanted["type"]]
-    return wanted["dims"], np.array(values, kind), attributes
-
-
-def _counted(rows, name, axis):
-    """From 1 to the length of the trials' readings of a name along an axis; 1 where there are none."""
-    lengths = [np.shape(row[name])[axis] for row in rows if name in row]
-    return np.arange(1, max(lengths, default=1) + 1)

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import experiment
 from analysis.statistics import calibration, design
 from analysis.statistics.calibration import AT_MOST, draw, error_rates, judge_all
 from analysis.statistics.judgement import in_sequence
@@ -43,9 +42,8 @@ def test_the_scatter_of_d_is_twice_a_runs():
 def test_what_is_wrong_is_counted():
     """A certain wrong claim comes in every campaign; without one, in none."""
     statement = {"networks": ["a", "b"], "from": 1, "to": 2}
-    certain = calibration.designed(
-        {"margin": 0.05, "looks": [4], "one_sided": 0.4, "primary": [statement]}
-    )
+    rules = {"margin": 0.05, "looks": [4], "one_sided": 0.4}
+    certain = design.of({"compared": "any", "primary": [statement], **rules})
     at_margin = error_rates(certain, (0.05,), 0.01, 2000, (1, 2))
     assert at_margin["wrong_flat"] == pytest.approx(0.4, abs=0.04)
     assert at_margin["wrong_falls_off"] == pytest.approx(0.4, abs=0.04)
@@ -70,21 +68,3 @@ def test_the_stored_rates_keep_the_goals_and_are_the_codes():
     noise = 3 * (0.05 * 0.95 / SETTINGS["reproduction"]["campaigns"]) ** 0.5
     assert again[again.difference == "margin"].reproduced.max() <= 0.05 + noise
     assert again[again.difference == "none"].not_reproduced.max() <= 0.05 + noise
-
-
-@pytest.mark.parametrize("preset", ["full", "quick"])
-def test_the_procedures_are_the_campaigns(preset):
-    """What is calibrated is what hpl_scaling does."""
-    own = design.of(experiment.plan_campaign("hpl_scaling", preset=preset).design)
-    for part in ("margin", "negative_control", "primary", "looks", "one_sided"):
-        assert getattr(own, part) == getattr(SETTINGS["procedures"][preset], part)
-
-
-def test_the_summary_shows_the_worst():
-    """The largest error rates of each procedure and scatter, and the least coverage."""
-    rates = calibration.results()
-    rows = calibration.summary(rates, SETTINGS)
-    assert len(rows) == 8 and rows.decided.notna().all()
-    for row in rows.itertuples():
-        cells = rates[(rates.procedure == row.procedure) & (rates.run_sd == row.run_sd)]
-        assert row.wrong_flat == cells.wrong_flat.max() and row.coverage == cells.coverage.min()

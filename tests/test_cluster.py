@@ -6,12 +6,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from local_ssh import LocalSsh
+from undisturbed import within
 
 from runners.probes import node_state
 from runners.record import Command, FalloffError, Trial, judge
@@ -35,7 +35,7 @@ def words_of(command, launcher="ssh", modules=(), network=GIGE, **description):
         "/tmp/folder",
         "/opt/mpirun",
         places={f"n{n}": {"gige": Place("eth1", f"10.1.0.{n}")} for n in (1, 2, 3)},
-        _paths={tool: f"/opt/{tool}" for tool in ("xhpl", "iperf3")},
+        paths={tool: f"/opt/{tool}" for tool in ("xhpl", "iperf3")},
     )
     return testbed.argv(command, HOSTS, "gige")
 
@@ -194,6 +194,7 @@ def description(tmp_path):
 def opened(ssh, description):
     """The testbed, open."""
     with cluster.open_testbed(description, description["networks"]) as testbed:
+        testbed.require(["cat", "echo", "pwd", "python3", "sleep", "true"])
         yield testbed
 
 
@@ -225,6 +226,7 @@ def test_another_mtu_than_stated_is_invalid(ssh, description):
     """A run on other settings than the description's must not be used; no folder is left."""
     description["networks"]["gige"]["mtu"] += 1
     with cluster.open_testbed(description, description["networks"]) as testbed:
+        testbed.require(["true"])
         assert outcome(testbed.run(TRIAL, [Command(("true",))])).status == "invalid"
     assert not list(Path(description["scratch"]).iterdir())
 
@@ -251,9 +253,9 @@ def test_a_program_beyond_its_limit_is_ended_on_its_node(opened):
 
 def test_a_tool_that_is_missing_names_its_remedy(opened):
     """All that is missing is told before a campaign begins."""
-    assert opened.missing(["true", "fanout"]) == []
-    (remedy,) = opened.missing(["no-such-tool"])
-    assert "n1, n2, n3" in remedy and "[tools]" in remedy
+    remedy = r"no-such-tool is no program on n1, n2, n3.*\[tools\].*\nneither"
+    with pytest.raises(FalloffError, match=remedy):
+        opened.require(["true", "fanout", "no-such-tool", "neither"])
 
 
 def test_with_a_node_lost_the_rest_goes_on(opened, ssh):
@@ -272,6 +274,7 @@ def test_a_node_lost_during_a_trial_is_named(opened, ssh):
     """The trial is no measurement, though its program ended well."""
     (ssh.folder / "lose").write_text(f"#!/bin/sh\ntouch {ssh.folder}/n1.down\n")
     (ssh.folder / "lose").chmod(0o755)
+    opened.require(["lose"])
     failed = outcome(opened.run(TRIAL, [Command(("lose",))]))
     assert failed.status == "fault" and "n1 is lost" in failed.reason
 
@@ -302,6 +305,7 @@ from runners.record import Command, Trial
 from runners.testbeds import cluster
 description = json.loads(sys.argv[1])
 with cluster.open_testbed(description, description["networks"]) as testbed:
+    testbed.require(["sleep"])
     trial = Trial("t", "point", "any", 1, 1, {"interconnect": "gige"})
     asleep = ("sleep", "62.5")
     testbed.run(trial, [Command(asleep, node=2, background=True), Command(asleep, ranks=2, timeout_s=60)])
@@ -313,21 +317,14 @@ def test_nothing_outlives_the_program(ssh, description, how):
     """Interrupted or killed in a trial, it leaves no program and no folder on any host."""
     argv = [sys.executable, "-c", KILLED, json.dumps(description)]
     running = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
-    wait_until(lambda: len(asleep()) >= 3)
+    assert within(40, lambda: len(asleep()) >= 3)
     os.kill(running.pid, how)
     running.wait(60)
-    wait_until(lambda: not asleep() and not list(Path(description["scratch"]).iterdir()))
+    scratch = Path(description["scratch"])
+    assert within(40, lambda: not asleep() and not list(scratch.iterdir()))
 
 
 def asleep() -> list[str]:
     """The programs of a trial that run."""
     listing = subprocess.run(["pgrep", "-f", "sleep 62[.]5"], capture_output=True, text=True)
     return listing.stdout.split()
-
-
-def wait_until(holds) -> None:
-    """Fail when something does not become so within seconds."""
-    deadline = time.monotonic() + 40
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

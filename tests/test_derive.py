@@ -19,41 +19,30 @@ def with_testbed(dataset, **described):
     return dataset.assign_attrs(testbed_settings=settings)
 
 
-def test_the_share_is_of_the_paced_rate():
-    """Without noise, rate, known rate of n nodes and share are the planted ones, with what the share is of."""
+def test_points_are_the_planted_ones():
+    """Without noise, rate, known rate of n nodes and share."""
     found = points(campaign(noise=0, block_effect=0, falls={"gige": 0.13}))
     assert found.rate.dims == ("block", "interconnect", "nodes")
-    assert found.share.attrs["of"] == found.known_rate.attrs["of"] == "the nodes' paced rate"
     for interconnect, n in (("gige", 8), ("10gige", 4), ("unshaped", 1)):
         rate = rate_without_noise(interconnect, n, {"gige": 0.13}, 8)
         point = found.sel(interconnect=interconnect, nodes=n)
         np.testing.assert_allclose(point.rate, rate)
-        np.testing.assert_allclose(point.known_rate, n * NODE_RATE)
         np.testing.assert_allclose(point.share, rate / (n * NODE_RATE))
     assert found.evidence.item() == "emulated" and "design" in found.attrs
 
 
-@pytest.mark.parametrize(
-    ("described", "of", "rate"),
-    [
-        ({"node": {"flop_s": 2e9}}, "the nodes' paced rate", 2.0),
+def test_what_is_known_of_a_node_is_what_a_share_is_of():
+    """The nearest to what the nodes do: paced, modelled, then the theoretical peak. At twice the described dilation a node
+    is known to be half as fast, whether all points have it or a factor varies it."""
+    for described, of, rate in (
+        ({"node": {"flop_s": 2e9, "dilation": 10}}, "the nodes' paced rate", 1.0),
         ({"rates": {"dgemm_flop_s": {"value": 3e9}}}, "the modelled nodes' DGEMM rate", 3.0),
         ({}, "Rpeak", 9.0),
-    ],
-)
-def test_what_is_known_of_a_node_is_what_a_share_is_of(described, of, rate):
-    """The nearest to what the nodes do: paced, modelled, then the theoretical peak."""
-    found = points(with_testbed(campaign(blocks=2), rpeak={"value": 9e9}, **described))
-    assert found.share.attrs["of"] == of
-    np.testing.assert_allclose(found.known_rate / found.nodes, rate)
-
-
-def test_slower_nodes_are_known_to_be_slower():
-    """At twice the described dilation a node's known rate is half, whether all points have it or a factor varies it."""
-    settings = json.dumps({"dilation": 20})
-    once = with_testbed(campaign(blocks=2), node={"flop_s": 2e9, "dilation": 10})
-    once = points(once.assign_attrs(settings=settings))
-    np.testing.assert_allclose(once.known_rate / once.nodes, 1.0)
+    ):
+        dataset = with_testbed(campaign(blocks=2), rpeak={"value": 9e9}, **described)
+        found = points(dataset.assign_attrs(settings=json.dumps({"dilation": 20})))
+        assert found.share.attrs["of"] == found.known_rate.attrs["of"] == of
+        np.testing.assert_allclose(found.known_rate / found.nodes, rate)
     varied = points(dilated_campaign(blocks=2))
     assert varied.known_rate.dims == ("block", "nodes", "dilation")
     of_a_node = varied.known_rate.sel(dilation=[5, 10, 20]).isel(block=0, nodes=1) / 8
@@ -69,16 +58,6 @@ def test_of_unknown_nodes_the_share_is_the_parallel_efficiency():
     assert found.share.sel(interconnect="gige", nodes=8).std() < 1e-9
     without = points(with_testbed(campaign(nodes=(2, 4, 8))))
     assert without.rate.notnull().all() and without.share.isnull().all()
-
-
-def test_what_has_no_value_says_why():
-    """The trial's own reason travels to its point; trials that never happened are points too, not missing rows."""
-    dataset = campaign(blocks=2, failed={(1, "gige", 8)})
-    found = points(dataset.isel(trial=slice(0, dataset.sizes["trial"] - 8)))
-    point = found.sel(block=1, interconnect="gige", nodes=8)
-    assert np.isnan(point.rate) and np.isnan(point.share) and point.reason == "planted fault"
-    last = found.sel(block=2)
-    assert last.rate.isnull().sum() == 8 and (last.reason == "not run").sum() == 8
 
 
 def test_traffic_that_did_not_cross_the_interfaces_is_refused():
@@ -110,15 +89,12 @@ def test_mixed_evidence_and_no_hpl_are_refused():
         points(dataset.isel(trial=dataset.role == "survey"))
 
 
-@pytest.mark.parametrize(
-    ("dataset", "factors"),
-    [(noise_campaign, ("daemon",)), (blas_campaign, ("blas", "N"))],
-    ids=["noise", "blas"],
-)
-def test_points_are_laid_out_over_the_designs_factors(dataset, factors):
-    """Whatever the factors, every trial finds its place; a factor is a coordinate and no variable."""
-    dataset, factors = dataset(blocks=1), ("interconnect", "nodes", *factors)
+def test_points_are_laid_out_over_the_designs_factors():
+    """Every trial finds its place, whatever the factors. What failed or did not run is a point without a value, in the
+    design's order, with the reason."""
+    dataset = blas_campaign(blocks=1)
     found = points(dataset)
+    factors = "interconnect", "nodes", "blas", "N"
     assert found.rate.dims == found.share.dims == ("block", *factors)
     assert found.known_rate.dims == ("block", "nodes")
     assert found.rate.notnull().all() and (found.reason == "").all()
@@ -128,14 +104,13 @@ def test_points_are_laid_out_over_the_designs_factors(dataset, factors):
         one = trials.isel(trial=trial)
         at = {name: one[name].item() for name in ("block", *factors)}
         assert found.rate.sel(at).item() == one.hpl_rate.item()
-
-
-def test_a_level_that_did_not_run_is_a_point_without_a_value():
-    """A level of the design that no trial reached is NaN with its reason, in the design's order."""
+    failed = points(campaign(blocks=2, failed={(1, "gige", 8)}))
+    point = failed.sel(block=1, interconnect="gige", nodes=8)
+    assert np.isnan(point.rate) and np.isnan(point.share) and point.reason == "planted fault"
     dataset, left_out = noise_campaign(blocks=2), "2 % at 10 Hz"
     found = points(dataset.isel(trial=(dataset.daemon != left_out).values))
-    assert found.daemon.values.tolist() == list(DAEMONS)
     missing = found.rate.isnull().all(["block", "interconnect", "nodes"])
+    assert found.daemon.values.tolist() == list(DAEMONS)
     assert found.daemon[missing].values.tolist() == [left_out]
     assert (found.reason.sel(daemon=left_out) == "not run").all()
 

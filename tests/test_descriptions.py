@@ -83,30 +83,32 @@ def test_a_part_of_the_wrong_shape_is_named(edited, old, new, fault):
     assert fault in "\n".join(refused("run", "mine"))
 
 
-def test_four_faults_of_a_testbed_are_four_lines(edited):
-    """A wrong key in one table hides no wrong value in another."""
-    edited(
-        TESTBED,
-        'launcher = "ssh"', 'launcher = "rsh"\nrank_per_node = 2',
-        "rate_bit_s = 1e9", 'rate_bit_s = "1 Gbit"',
-        "rate_bit_s = 10e9", "rate_bits = 10e9",
-    )  # fmt: skip
+@pytest.mark.parametrize(
+    ("file", "changes", "parts"),
+    [
+        (
+            TESTBED,
+            (
+                'launcher = "ssh"', 'launcher = "rsh"\nrank_per_node = 2',
+                "rate_bit_s = 1e9", 'rate_bit_s = "1 Gbit"',
+                "rate_bit_s = 10e9", "rate_bits = 10e9",
+            ),
+            ("launcher = 'rsh'", "ranks_per_node?", "'1 Gbit' must be bit/s", "rate_bit_s?"),
+        ),
+        (
+            EMULATED,
+            ('kind = "emulated"', 'kind = "emulatd"', "rate_bit_s = 100e6", 'rate_bit_s = "100 Mbit"'),
+            ("must be one of cluster, emulated, simulated", "networks.gige.rate_bit_s = '100 Mbit' must"),
+        ),
+    ],
+    ids=["cluster", "emulated"],
+)  # fmt: skip
+def test_faults_of_a_testbed_are_a_line_each(edited, file, changes, parts):
+    """A wrong key in one table hides no wrong value in another; every kind of testbed is read with care."""
+    edited(file, *changes)
     first, *lines = refused("run", "hpl_size", "--testbed", "mine")
-    assert first == "falloff: testbed mine has 4 faults:"
-    assert all(len(line) < 120 for line in lines)
-    for line, part in zip(
-        lines, ("launcher = 'rsh'", "ranks_per_node?", "'1 Gbit' must be bit/s", "rate_bit_s?")
-    ):
-        assert part in line
-
-
-def test_every_kind_of_testbed_is_read_with_care(edited):
-    """A rate in words and a kind that is none, of an emulated one."""
-    rate, kind = "rate_bit_s = 100e6", 'kind = "emulated"'
-    edited(EMULATED, rate, 'rate_bit_s = "100 Mbit"', kind, 'kind = "emulatd"')
-    text = "\n".join(refused("run", "hpl_size", "--testbed", "mine"))
-    assert "networks.gige.rate_bit_s = '100 Mbit' must be" in text
-    assert "kind = 'emulatd' must be one of cluster, emulated, simulated" in text
+    assert first == f"falloff: testbed mine has {len(parts)} faults:" and len(lines) == len(parts)
+    assert all(part in line and len(line) < 120 for line, part in zip(lines, parts))
 
 
 # What the description of a cluster may say.
@@ -168,36 +170,31 @@ def test_faults_are_told_in_words(description, fault):
 HOSTILE = ["-oProxyCommand=id", "n1;id", "$(id)", "n1 n2", "n1\n2", "--", "", "n1'", "é"]
 
 
-NAMES = {
-    "hosts": lambda word: changed("hosts", to=[word]),
-    "modules": lambda word: changed("modules", to=[word]),
-    "python": lambda word: changed("python", to=word),
-    "scratch": lambda word: changed("scratch", to=word),
-    "interface": lambda word: changed("networks", "gige", "interface", to=word),
-    "tool": lambda word: changed("tools", "xhpl", to=word),
-    "config": lambda word: changed("ssh", "config", to=word),
-    "partition": lambda word: changed("slurm", "partition", to=word),
-}
-
-
-@pytest.mark.parametrize("key", NAMES)
-def test_no_name_can_become_an_option_or_a_command(key):
+@pytest.mark.parametrize(
+    "keys",
+    [
+        *(("hosts", 0), ("modules", 0), ("python",), ("scratch",), ("tools", "xhpl")),
+        *(("networks", "gige", "interface"), ("ssh", "config"), ("slurm", "partition")),
+    ],
+    ids=str,
+)
+def test_no_name_can_become_an_option_or_a_command(keys):
     """Names that end in command lines, here or on the nodes, are names and nothing else."""
-    assert all(faults(NAMES[key](word)) for word in HOSTILE)
+    *keys, last = keys
+    for word in HOSTILE:
+        named = changed(*keys, to=[word]) if last == 0 else changed(*keys, last, to=word)
+        assert faults(named)
 
 
 def test_rpeak_is_the_product_and_says_how():
     """Cores x flop per cycle x clock, with the clock that is meant; unknown when a part is; a stated one holds."""
     peak = rpeak({"rpeak": KNOWN})
-    assert peak["value"] == pytest.approx(16 * 16 * 2.1e9)
-    assert peak["unit"] == "flop/s" and "base clock" in peak["source"]
+    assert (peak["value"], peak["unit"]) == (pytest.approx(16 * 16 * 2.1e9), "flop/s")
     whole = complete(changed("rpeak", to=KNOWN))
-    assert whole["rpeak"]["value"] == peak["value"]
+    assert "base clock" in peak["source"] and whole["rpeak"]["value"] == peak["value"]
     assert (whole["nodes"], whole["interconnects"]) == (2, ["gige"])
     for part in KNOWN:
-        stated = {**KNOWN, part: "unknown"}
-        assert rpeak({"rpeak": stated}) is None
-        assert "value" not in complete(changed("rpeak", to=stated))["rpeak"]
+        assert "value" not in complete(changed("rpeak", to={**KNOWN, part: "unknown"}))["rpeak"]
         assert rpeak({"rpeak": {key: KNOWN[key] for key in KNOWN if key != part}}) is None
     sheet = {"value": 1e12, "unit": "flop/s", "source": "the vendor's sheet"}
     assert rpeak({"rpeak": {**KNOWN, **sheet}}) == sheet

@@ -3,7 +3,6 @@
 import copy
 import csv
 import json
-import math
 import re
 import tomllib
 
@@ -84,7 +83,6 @@ def test_a_design_by_hand():
         ("cores.cisco_6509e.cards", number(9, "1"), "cores.cisco_6509e: 9 slots do not hold"),
         ("cores.cisco_6509e", 9, "cores.cisco_6509e must be a table"),
         ("designs.cisco_2to1.core", "cisco", "no core 'cisco' in [cores]"),
-        ("cluster.latency", number(math.inf, "s"), "a number above 0"),
         ("designs.crossbar", NEMO["designs"]["cisco_2to1"], "has that name already"),
         ("edges.smc_8505t.uplinks", number(49, "1"), "has no port for each uplink"),
         ("designs.e600_4to1.nodes_per_edge", number(5, "1"), "SMC 8505T has no port for each"),

@@ -1,20 +1,20 @@
 """The largest frame of a path: ping's words, the bisection, the table, and a switch that drops silently."""
 
-import os
 import random
-import shutil
-import subprocess
 
 import pytest
-import recorded
+import users
 
+import experiment
+from analysis import paths
 from runners import frame_limit
 from runners.probes import frame_limit as probe
-from runners.record import Execution, InvalidRun, Transcript, Trial
-from runners.testbeds import netns
+from runners.record import InvalidRun, Trial, judge
+from runners.testbeds import emulated
 
+DESCRIPTION = experiment.read_testbed("paths")
+lacking = users.lacking(DESCRIPTION)
 HEAD = "frame_limit: 10.9.0.1 to 10.9.0.2, payloads from {} to {} B, 10 requests a batch, interface MTU 9000 B"
-LINK = {"sender": 1, "receiver": 3}
 
 
 def summary(sent, received, errors=""):
@@ -95,54 +95,21 @@ def test_any_limit_is_found_exactly_or_undecided(mtu, loss, seed):
         }  # fmt: skip
 
 
-def test_both_directions_have_readings_of_their_own():
-    """The second probe runs on the receiver; what it finds has the suffix that other tools use."""
-    probes = frame_limit.commands({**LINK, "least_payload": 1400, "most_payload": 9100})
-    assert [(one.node, one.argv[1]) for one in probes] == [(1, "{node3}"), (3, "{node1}")]
-    texts = [recorded.text(f"frame_limit/20221126-{case}") for case in ("router", "local")]
-    ran = tuple(Execution("frame_limit", (), text, "", 0, 0.0, 1.0) for text in texts)
-    trial = Trial("t", "point", "frame_limit", 1, 1, {})
-    transcript = Transcript(trial, "here", "emulated", ran, {}, {})
-    found = {reading.name: reading.value for reading in frame_limit.parse(transcript)}
-    assert (found["frame_fault"], found["frame_fault_reverse"]) == ("router", "local")
-    assert found["frame_mtu_reverse"] == 1480
-
-
-@pytest.fixture
-def switch(tmp_path):
-    """Two hosts with an MTU of 9000 on a switch with one of 8982."""
-    spaces = {name: tmp_path / name for name in ("switch", "n1", "n2")}
-    try:
-        for space in spaces.values():
-            netns.create(space)
-        lines = ["link add name bridge mtu 8982 type bridge", "link set bridge up"]
-        for name in ("n1", "n2"):
-            lines.append(
-                f"link add name {name} mtu 8982 type veth peer name eth0 mtu 9000 netns {spaces[name]}/net"
-            )
-            lines.append(f"link set {name} master bridge up")
-        batch(spaces["switch"], lines)
-        for number, name in enumerate(("n1", "n2"), start=1):
-            batch(spaces[name], [f"address add 10.9.0.{number}/24 dev eth0", "link set eth0 up"])
-        yield spaces
-    finally:
-        netns.release(tmp_path)
-
-
-def batch(space, lines):
-    """Commands of `ip` in a namespace."""
-    netns.run([netns.Invocation(space, ["ip", "-batch", "-"], "\n".join(lines) + "\n")])
-
-
-@pytest.mark.skipif(
-    os.geteuid() != 0 or not all(map(shutil.which, ("ip", "unshare", "ping"))), reason="needs root"
-)
-@pytest.mark.parametrize(("source", "target"), [("n1", "10.9.0.2"), ("n2", "10.9.0.1")])
-def test_a_silent_switch_is_found_exactly(switch, source, target):
-    """Frames of 8996 bytes pass, larger ones vanish: the limit of the published switches, from either end."""
-    argv = [*netns.inside(switch[source]), probe.__file__, target, "8950", "8956", "3"]
-    done = subprocess.run(argv, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert values(done.stdout) == {
-        "frame_payload": 8954, "frame_mtu": 8982, "frame_bytes_largest": 8996, "frame_fault": "silent"
-    }  # fmt: skip
+@pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
+def test_a_silent_switch_is_found_exactly_from_either_end():
+    """Frames of 8996 bytes pass, larger ones vanish: the limit of the published switches."""
+    path = experiment.read_toml(paths.PATHS, "paths")["switch_8996"]
+    point = {"path": "switch_8996", "mtu": 9000, "sender": 1, "receiver": 2}
+    point |= {"least_payload": 8950, "most_payload": 8956}
+    with emulated.open_testbed(DESCRIPTION, {"switch_8996": path}) as testbed:
+        trial = Trial("t", "point", "frame_limit", 1, 1, point)
+        outcome = judge(testbed.run(trial, frame_limit.commands(point)), frame_limit.parse)
+    assert outcome.status == "ok", outcome.reason
+    limit = {
+        "frame_payload": 8954,
+        "frame_mtu": 8982,
+        "frame_bytes_largest": 8996,
+        "frame_fault": "silent",
+    }
+    back = {f"{name}_reverse": value for name, value in limit.items()}
+    assert {reading.name: reading.value for reading in outcome.readings} == limit | back

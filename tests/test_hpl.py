@@ -5,8 +5,6 @@ from time import process_time
 
 import pytest
 import recorded
-from hypothesis import given
-from hypothesis import strategies as st
 
 from runners import hpl, hpl_dat, outputs
 from runners.build import TRIAL_DECK
@@ -50,31 +48,6 @@ def test_commands_run_one_process_a_node_on_the_deck_of_the_point():
         hpl.commands({**point, "blas": "reference", "payload": True})
 
 
-def test_a_residual_that_is_no_number_invalidates_the_run():
-    """A nan residual is invalid, and so it stays when PASSED stands beside it."""
-    for check in ("FAILED", "PASSED"):
-        text = re.sub(r"= +\S+ \.\.\.\.\.\. PASSED", f"=             -nan ...... {check}", ONE_ROW)
-        assert recorded.judged("hpl", text, POINT).status == "invalid"
-
-
-@given(
-    n=st.integers(100, 10**6),
-    seconds=st.floats(10, 1e5),
-    digits=st.sampled_from([3, 4]),
-    wrong=st.sampled_from([1, 0.5, 0.99, 1.01, 1000]),
-)
-def test_a_rate_has_to_follow_from_size_and_time(n, seconds, digits, wrong):
-    """Within what rounding does to both numbers it is accepted; one per cent off it is refused."""
-    rate = wrong * hpl.operations(n) / seconds / 1e9
-    line = f"WR11C2C4{n:12d}    64     1     2 {seconds:>18.2f}     {rate:>18.{digits}e}"
-    (row,) = hpl.rows(re.sub(r"^WR11C2C4 .*$", line, ONE_ROW, flags=re.M))
-    if wrong == 1:
-        assert hpl.readings(row)[0].value == pytest.approx(rate, rel=10.0**-digits)
-    else:
-        with pytest.raises(Unreadable, match="Gflop/s"):
-            hpl.readings(row)
-
-
 def test_refuses_a_table_that_lost_a_row():
     """Rows are counted against HPL's own closing count, since one may then stand beside its neighbour's residual."""
     first, second, *_ = [match.start() for match in re.finditer("^WR", SEVERAL, re.M)]
@@ -82,16 +55,6 @@ def test_refuses_a_table_that_lost_a_row():
     with pytest.raises(Unreadable, match="7 results"):
         hpl.rows(lost)
     assert not recorded.usable("hpl", lost) and "another row's" in recorded.refusals("hpl", lost)
-
-
-def test_the_phases_are_hpls_own_timers():
-    """Each timer of the output is a reading; an xhpl that prints none has none, and its result counts all the same."""
-    phases = [f"hpl_{phase}_time" for phase in ("rfact", "update", "laswp", "ptrsv")]
-    found = {one.name: one.value for one in recorded.judged("hpl", ONE_ROW, POINT).readings}
-    assert [found[phase] for phase in phases] == [0.02, 0.45, 0.02, 0.01]
-    silent = re.sub(r"^.*Max aggregated.*\n", "", ONE_ROW, flags=re.M)
-    without = recorded.judged("hpl", silent, POINT)
-    assert without.status == "ok" and not {one.name for one in without.readings} & set(phases)
 
 
 def rows_of(text):

@@ -37,7 +37,7 @@ def test_planted_losses_come_back():
         hpl_noise, study
     )
     assert "18.0 % at 100 Hz and 9.4 % at 1000 Hz" in words(hpl_noise, study)
-    assert "9.00 times what one node loses" in words(hpl_noise, study)
+    assert "9.00 times what a single node loses" in words(hpl_noise, study)
 
 
 def test_intervals_hold_the_planted_amplification():

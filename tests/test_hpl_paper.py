@@ -43,7 +43,7 @@ def test_the_fall_ends_where_it_was_planted(end, found):
     study = hpl_table1.analyse(emulated(end), paper(end))
     assert study.end == study.simulated_end == found
     assert ("level beyond" in words(hpl_table1, study)) == bool(found)
-    assert ("Where its fall ends is open" in words(hpl_table1, study)) == (found is None)
+    assert ("Where GigE's fall ends is open" in words(hpl_table1, study)) == (found is None)
 
 
 def test_the_fall_and_the_shares_are_the_planted_ones():

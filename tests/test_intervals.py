@@ -73,10 +73,7 @@ def test_fiellers_ends_are_where_the_t_test_turns():
         for end in (low, high):
             p = stats.ttest_1samp(above - end * below, 0).pvalue
             assert p == pytest.approx(0.05, abs=1e-4)
-
-
-def test_what_is_not_known_of_a_ratio_is_nan():
-    """No block, one block beside a missing value, and a denominator that may be 0."""
+    # No block, one block beside a missing value, and a denominator that may be 0.
     assert all(map(math.isnan, ratio_of_means([], [])))
     assert ratio_of_means([1.0, NAN], [2.0, 3.0]) == pytest.approx((0.5, NAN, NAN), nan_ok=True)
     ratio, low, high = ratio_of_means([1.0, 1.1, 0.9], [1.0, -1.0, 0.5])

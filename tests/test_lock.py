@@ -1,11 +1,9 @@
 """Two runs at once: one writes and measures, the other waits or is told who is at work."""
 
-import multiprocessing
 import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -100,31 +98,6 @@ def test_one_writer_for_each_folder(tmp_path, monkeypatch):
     engine.run(plan, LocalTestbed(), folder, intrude)
     assert tried and folder.finished() == {trial.id for trial in plan.trials()}
     assert engine.run(plan, LocalTestbed(), folder) == "blocks"
-
-
-def _many(folder, start):
-    start.wait()
-    for _ in range(40):
-        try:
-            engine.runner_named = lambda name: __import__("campaigns").ECHO
-            engine.run(small_plan(), LocalTestbed(), Folder(folder))
-            return
-        except FalloffError:
-            time.sleep(0.05)
-
-
-def test_four_runs_at_once_write_every_result_once(tmp_path):
-    """Processes that all try: 19 results for 19 trials."""
-    context = multiprocessing.get_context("fork")
-    start = context.Event()
-    processes = [context.Process(target=_many, args=(tmp_path / "small", start)) for _ in range(4)]
-    for process in processes:
-        process.start()
-    start.set()
-    for process in processes:
-        process.join()
-    results = [n["id"] for n in Folder(tmp_path / "small").notes() if n["event"] == "trial"]
-    assert sorted(results) == sorted(trial.id for trial in small_plan().trials())
 
 
 def test_the_lock_of_another_user_can_be_asked_for(tmp_path):

@@ -22,9 +22,8 @@ def made(tmp_path_factory):
     no pace; and where these were executed."""
     own = tmp_path_factory.mktemp("own")
     mine, source = own / "hpl_scaling-mine-01234567", REFERENCE / "hpl_scaling-scale_model"
-    (mine / "transcripts").mkdir(parents=True)
-    for name in ("journal.jsonl", "provenance.json"):
-        shutil.copy(source / name, mine / name)
+    shutil.copytree(source, mine, ignore=shutil.ignore_patterns("*.xz", "SHA256SUMS"))
+    (mine / "transcripts").mkdir()
     plan = json.loads((source / "trials.json").read_text())
     del plan["testbed"]["node"]
     plan["testbed"] |= {"name": "mine", "kind": "cluster"}

@@ -4,11 +4,11 @@ import math
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import users
+from undisturbed import within
 from wired import EMULATED, ROOT, needs_network, text
 from wired import run as on_network
 
@@ -127,18 +127,14 @@ def test_a_loop_that_keeps_awake_ends_with_its_owner():
         "loop = subprocess.Popen([sys.executable, '-c', nodes._LOOP, str(os.getpid())]);"
         "print(loop.pid, flush=True); time.sleep(60)"
     )
-    owner = subprocess.Popen(
-        [sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
+    argv, pipe = [sys.executable, "-c", script], subprocess.PIPE
+    owner = subprocess.Popen(argv, cwd=ROOT, stdout=pipe, text=True)
     loop = Path("/proc") / owner.stdout.readline().strip() / "cmdline"
-    deadline = time.monotonic() + 20
-    while not loop.read_bytes():  # a program that has just begun has no command line yet
-        assert time.monotonic() < deadline
+    # A program that has just begun has no command line yet, nor has one that has ended and was not collected.
+    assert within(20, loop.read_bytes)
     owner.kill()
     owner.communicate()
-    while loop.exists() and loop.read_bytes():  # nor has one that has ended and was not collected
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    assert within(20, lambda: not (loop.exists() and loop.read_bytes()))
 
 
 # Real programs under the real library.

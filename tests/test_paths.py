@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 
 import pytest
 from token_programs import compiled
@@ -230,23 +229,6 @@ def test_a_round_trip_takes_both_delays_and_little_more(testbed, path):
     """Never less than twice the delay of one way, the best of five not half as much again; the data come back whole."""
     output = text(run(testbed, *"ping -c 5 -i 0.05 -p c3a5 -q {node2}".split(), path=path))
     assert 40 <= float(re.search(r"= ([\d.]+)/", output)[1]) < 60 and "wrong data" not in output
-
-
-@pytest.mark.parametrize(
-    ("program", "words"),
-    [
-        ("shared_wire", ["fast", "n", "a", "n", "b"]),
-        ("shared_wire", ["0", "n", "a", "n", "b"]),
-        ("channel_bond", ["net", "bond", "wire"]),
-        ("channel_bond", ["net", "bond", *"abcdefghi"]),
-        ("delay_line", ["a", "b", "c", "d"]),
-        ("delay_line", ["a", "b", "c", "d", "nan"]),
-    ],
-)
-def test_words_that_mean_nothing_are_refused(tools, program, words):
-    """Exit code 2 and the usage, before any interface is made."""
-    done = subprocess.run([tools[program], *words], capture_output=True, text=True)
-    assert done.returncode == 2 and done.stderr.startswith("usage:")
 
 
 # Token exchange: two pairs whose producers share one link to the other switch, 1 and 2 with 3 and 4.

@@ -11,7 +11,6 @@ from synthetic_smith import planted, smith_campaign
 
 from analysis import prices
 from analysis.experiments import payoff, sensitivity
-from analysis.statistics.draws import triangular
 from runners.record import FalloffError
 
 SMALLEST, LARGEST = 2, 256
@@ -62,20 +61,17 @@ def shipped():
     return study()
 
 
-def test_gains_are_the_planted_ones():
-    """On every case of both campaigns, each once."""
-    found = study(premium=0.1)
+def test_it_pays_from_the_first_case_whose_gain_exceeds_the_premium():
+    """Gains are the planted ones, on every case of both campaigns, each once; a premium between two is paid back at the
+    larger case."""
+    for less, first in ((0, 2), (2, 4), (6, 8)):
+        premium = ((gain(less) if less else 0) + gain(first)) / 2
+        found = study(premium=premium)
+        assert found.from_nodes.value.item() == first
+        assert found.premium.low == found.premium.high == pytest.approx(premium)
     assert found.nodes == sorted(set(found.nodes))
     assert (found.nodes[0], found.nodes[-1]) == (SMALLEST, LARGEST)
     np.testing.assert_allclose(found.gain.value, [gain(n) for n in found.nodes])
-    assert found.premium.low == found.premium.high == found.premium.value == pytest.approx(0.1)
-
-
-@pytest.mark.parametrize(("between", "first"), [((0, 2), 2), ((2, 4), 4), ((6, 8), 8)], ids=str)
-def test_it_pays_from_the_first_case_whose_gain_exceeds_the_premium(between, first):
-    """A premium between the gains on two node counts is paid back at the larger one."""
-    least, most = (gain(n) if n else 0 for n in between)
-    assert study(premium=(least + most) / 2).from_nodes.value.item() == first
 
 
 def test_never_and_always_are_said():
@@ -146,7 +142,7 @@ def test_without_a_common_case_there_is_no_study():
 @pytest.mark.parametrize("ends", [(5, 8, 14), (0, 0, 1), (2, 2, 2)])
 def test_draws_stay_in_the_range_and_have_its_mean(ends):
     """No quantile leaves the range, they ascend, and their mean is that of a triangle, (low + value + high) / 3."""
-    quantiles = triangular(*ends, np.linspace(0, 1, 2001))
+    quantiles = payoff.triangular(*ends, np.linspace(0, 1, 2001))
     assert quantiles.min() >= ends[0] and quantiles.max() <= ends[2]
     assert (np.diff(quantiles) >= 0).all()
     assert quantiles.mean() == pytest.approx(sum(ends) / 3, rel=1e-3)

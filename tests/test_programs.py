@@ -4,6 +4,7 @@ carried on to more ranks."""
 import shutil
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from runners.record import Command, FalloffError, Trial, Unreadable, judge
 from runners.recording import Call
 from runners.testbeds import simulated
 
+PROGRAM = Path(__file__).with_name("recorded_calls.c")
 MODEL = experiment.read_testbed("scale_model_simulated")
 needs_mpi = pytest.mark.skipif(not shutil.which("mpirun"), reason="Open MPI is not here")
 
@@ -52,45 +54,14 @@ def test_a_replay_of_hpl_agrees_with_its_direct_simulation():
     assert replayed == pytest.approx(direct, rel=0.02)
 
 
-PROGRAM = r"""
-#include <mpi.h>
-#include <time.h>
-static void compute(double seconds)
-{
-    for (clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC); clock() < end;) {}
-}
-int main(int argc, char **argv)
-{
-    int rank, ranks, flag = 0, one = 1, sum;
-    char data[3000], other[3000];
-    MPI_Comm half;
-    MPI_Request requests[2];
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
-    compute(0.05 * (rank + 1));
-    MPI_Irecv(data, 3000, MPI_CHAR, MPI_ANY_SOURCE, MPI_ANY_TAG, half, &requests[0]);
-    MPI_Isend(other, 2000 + rank, MPI_CHAR, 0 == rank / 2 ? 0 : 1, 7, half, &requests[1]);
-    while (!flag)
-        MPI_Testall(2, requests, &flag, MPI_STATUSES_IGNORE);
-    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    if (argc > 1)
-        MPI_Scan(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    MPI_Finalize();
-    return sum != ranks && argc == 1;
-}
-"""
-
-
 @needs_mpi
 def test_the_recording_is_what_was_called(tmp_path):
     """Real MPI on two cores: processor time, partners as ranks of all behind a communicator that turns them round, the
     source and size that came, and no time for waiting; a call that cannot be replayed is named."""
-    (tmp_path / "p.c").write_text(PROGRAM)
-    subprocess.run(["mpicc", "-O1", "p.c", "-o", "p"], cwd=tmp_path, check=True)
+    program = str(tmp_path / "calls")
+    subprocess.run(["mpicc", "-O1", str(PROGRAM), "-o", program], check=True)
     library = experiment.tools.find("record.so", {})
-    launch = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4", str(tmp_path / "p")]
+    launch = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4", program]
     code, text = payload.run(launch, library, "FALLOFF_RECORD")
     assert code == 0
     ranks = recording.read(text)
@@ -202,15 +173,19 @@ def test_a_damaged_recording_is_refused(damage, reason):
         recording.traces(recording.read(TEXT.replace(*damage)))
 
 
+def computed_s(ranks):
+    return sum(call.seconds for calls in ranks for call in calls)
+
+
 def test_the_stored_recordings_are_carried_on():
     """Both examples share out the same work: carried on to more ranks, these compute as much together as was recorded."""
     for program in ("stencil", "transpose"):
         kept = recording.kept(program)
-        recorded = recording.computed_s(kept[max(kept)])
+        recorded = computed_s(kept[max(kept)])
         for ranks in (32, 64):
             found = recording.of(program, ranks)
             assert len(found) == ranks
-            assert recording.computed_s(found) == pytest.approx(recorded, rel=0.15)
+            assert computed_s(found) == pytest.approx(recorded, rel=0.15)
     with pytest.raises(FalloffError, match="did you mean 'stencil'"):
         recording.kept("stencill")
     with pytest.raises(FalloffError, match="cannot name a program"):

@@ -19,25 +19,23 @@ from analysis.paths import ROOT
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
-ENVIRONMENTS = {
-    "environment.yml": PROJECT["dependencies"],
-    "environment-test.yml": PROJECT["optional-dependencies"]["test"],
-}
 
 
 def names(requirements) -> set[str]:
     """Bare package names, as package indexes compare them."""
-    return {
-        re.split(r"[ <>=\[;]", line.strip())[0].lower().replace("_", "-") for line in requirements
-    }
+    first = (re.split(r"[ <>=\[;]", line.strip())[0] for line in requirements)
+    return {name.lower().replace("_", "-") for name in first}
 
 
-@pytest.mark.parametrize("file", ENVIRONMENTS)
-def test_conda_lists_the_same_packages(file):
-    """conda users get what pyproject.toml asks for."""
-    listed = names(re.findall(r"^ +- ([^#\n:]+?) *(?:#.*)?$", (ROOT / file).read_text(), re.M))
+def test_conda_lists_the_same_packages():
+    """conda users get what pyproject.toml asks for, and the tests' what these ask for."""
     conda = {"pypandoc-binary": "pypandoc", "matplotlib": "matplotlib-base"}
-    assert {conda.get(name, name) for name in names(ENVIRONMENTS[file])} <= listed
+    for file, asked in (
+        ("environment.yml", PROJECT["dependencies"]),
+        ("environment-test.yml", PROJECT["optional-dependencies"]["test"]),
+    ):
+        lines = re.findall(r"^ +- ([^#\n:]+?) *(?:#.*)?$", (ROOT / file).read_text(), re.M)
+        assert {conda.get(name, name) for name in names(asked)} <= names(lines)
 
 
 def test_binder_container_and_wheel_have_what_is_needed():
@@ -209,12 +207,8 @@ def test_readme_can_be_read_and_its_examples_print_what_it_shows():
 
 def test_make_names_tests_that_are_there():
     """As make itself expands them: a merged file of tests must not end `make test-processors`."""
-    printed = subprocess.run(
-        ["make", "--dry-run", "--always-make", "test-processors"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    ).stdout
+    words = ["make", "--dry-run", "--always-make", "test-processors"]
+    printed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True).stdout
     named = set(re.findall(r"tests/test_\w+\.py", printed))
     assert len(named) > 5 and all((ROOT / name).exists() for name in named)
 

@@ -5,11 +5,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from local_ssh import LocalSsh
+from undisturbed import within
 
 from runners import tools
 from runners.probes import guard
@@ -86,13 +86,10 @@ def test_every_host_is_asked(ssh, tmp_path):
     ],
 )
 def test_what_is_no_answer_is_an_error(ssh, tmp_path, text, reason):
-    """Of a script that fails, answers something else, nothing, or not in time; held ones too."""
+    """Of a script that fails, answers something else, nothing, or not in time; and of a host that is down."""
     ssh.lose("b")
-    failing = script(tmp_path, text)
-    assert reason in remote.ask(TWO, failing, limit_s=1)["a"]["error"]
-    with remote.held(TWO, failing, limit_s=1) as answers:
-        assert reason in answers["a"]["error"] or text == "pass"
-        assert "error" in answers["a"] and "No route" in answers["b"]["error"]
+    with remote.held(TWO, script(tmp_path, text), limit_s=1) as answers:
+        assert reason in answers["a"]["error"] and "No route" in answers["b"]["error"]
 
 
 @pytest.fixture
@@ -104,14 +101,6 @@ def hasty(ssh, monkeypatch):
 def sleeping(folder):
     """A program in a folder, as the guard and Open MPI start them: of no terminal."""
     return subprocess.Popen(["sleep", "60"], cwd=folder, start_new_session=True)
-
-
-def within(seconds, holds):
-    """Whether something comes to hold in so many seconds."""
-    deadline = time.monotonic() + seconds
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return holds()
 
 
 def test_a_folder_is_held_while_words_come(hasty, tmp_path):

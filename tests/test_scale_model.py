@@ -61,16 +61,16 @@ def test_the_descriptions_agree_with_each_other(described):
 @pytest.mark.parametrize(
     ("bias", "answers", "sentence"),
     [
-        ({}, {"the same"}, "matters by less than 2 %**: of 8 comparisons"),
+        ({}, {"the same"}, "matters by less than 2 % in 8 of 8 comparisons"),
         (
             {5: 0.96, 20: 1.01},
             {"lower", "the same"},
-            "matters by more than 2 %**: of 8 comparisons, on 2 and 8 nodes, 4 are shown",
+            "in 4 of 8 comparisons**, on 2 and 8 nodes; 4 are shown to differ by more",
         ),
         (
             {20: 1.05},
             {"higher", "the same"},
-            "matters by more than 2 %**: of 8 comparisons, on 2 and 8 nodes, 4 are shown",
+            "in 4 of 8 comparisons**, on 2 and 8 nodes; 4 are shown to differ by more",
         ),
     ],
 )

@@ -2,11 +2,9 @@
 
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,17 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import small_hpl
 import users
 
-from analysis import derive, store
+import experiment
+from analysis import paths, store
 from runners import runner_named, session
+from runners.description import Stopping
 from runners.journal import Folder
-from runners.plan import Plan, Stopping
+from runners.plan import Plan, resolve
 from runners.record import FalloffError, Transcript, judge
 from runners.testbeds import emulated
 
-MACHINE = small_hpl.plan().testbed
+MACHINE = {**experiment.read_testbed("emulated"), "nodes": 2}
 
 lacking = emulated.unavailable(MACHINE) or (
     [] if Path(users.PYTHON).exists() else [f"there is no {users.PYTHON}"]
@@ -33,16 +32,17 @@ pytestmark = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
 
 
 def plan() -> Plan:
-    """DGEMM, then HPL on GigE, on two nodes."""
-    whole = small_hpl.plan(blocks=1)
-    (hpl,) = [
-        trial
-        for trial in whole.blocks[0]
-        if trial.role == "point" and trial.point["interconnect"] == "gige"
-    ]
+    """DGEMM, then HPL on GigE, on two nodes, at sizes that take half a second."""
+    campaign = experiment.read_toml(paths.CAMPAIGNS / "hpl_scaling.toml", "campaign")
+    campaign["factors"] = {"interconnect": ["gige"], "nodes": [2]}
+    campaign["levels"]["nodes"] = {"2": {"P": 1, "Q": 2, "N": 704}}
+    campaign["stopping"] = {"blocks": 1}
+    del campaign["survey"], campaign["warm_up"]
+    whole = resolve(campaign, MACHINE, experiment.read_toml(paths.INTERCONNECTS, "interconnects"))
+    ((hpl,),) = whole.blocks
     point = {"interconnect": "gige", "nodes": 2, "K": 64, "duration_s": 0.2}
-    dgemm = replace(hpl, id="b001-001-dgemm", runner="dgemm", role="point", point=point)
-    return replace(whole, preamble=(), blocks=((dgemm, hpl),))
+    dgemm = replace(hpl, id="b001-001-dgemm", runner="dgemm", point=point)
+    return replace(whole, blocks=((dgemm, hpl),))
 
 
 @pytest.fixture(scope="module")
@@ -161,32 +161,3 @@ def test_a_fault_inside_is_the_owners(not_root, tmp_path):
         session.run(broken, Folder(tmp_path / "broken"))
     with pytest.raises(ZeroDivisionError):
         session.run(plan(), Folder(tmp_path / "heard"), lambda event: 1 / 0)
-
-
-@pytest.mark.skipif(bool(reasons := users.lacking(MACHINE)), reason="; ".join(reasons))
-def test_kill_9_at_random_moments_then_resume(tmp_path):
-    """Killed six times, then left alone: every trial once, valid, and no trace of the killed testbeds."""
-    chance, told, states = random.Random(11), [], []
-    script = [sys.executable, small_hpl.__file__, str(tmp_path / "c")]
-    for attempt in range(7):
-        child = subprocess.Popen(script, stdout=subprocess.PIPE, text=True)
-        if attempt < 6:
-            time.sleep(chance.uniform(0.3, 1.6))
-            child.send_signal(signal.SIGKILL)
-        said = child.communicate(timeout=120)[0].split("\n")
-        states += [Path(line.split()[1]) for line in said if line.startswith("open ")]
-        told += [line for line in said if line and not line.startswith("open ")]
-    assert child.returncode == 0
-    trials = small_hpl.plan().trials()
-    assert Folder(tmp_path / "c").finished() == {trial.id for trial in trials}
-    assert len(told) == len(set(told)), "a finished trial ran again"
-    assert len(states) > 1, "no kill came while the testbed was up"
-    for state in states:
-        assert not state.exists()
-        assert str(state) not in Path("/proc/self/mounts").read_text()
-    dataset = store.assemble(tmp_path / "c")
-    assert (dataset.status == "ok").all(), dataset.reason.values
-    points = dataset.isel(trial=(dataset.role == "point").values)
-    # HPL's bytes took no other way.
-    assert (points.bytes_sent.sum("node") >= derive.broadcast_bytes(points.N, points.Q)).all()
-    assert set(points.interconnect.values) == {"gige", "10gige"}

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 from test_hpl import DECK
+from undisturbed import within
 
 import experiment
 from analysis.derive import broadcast_bytes
-from runners import placement, runner_named
+from runners import flows, runner_named
 from runners.journal import Folder
 from runners.record import FalloffError, Trial, judge
 from runners.testbeds import simulated, smpi
@@ -156,7 +157,7 @@ def test_a_placement_moves_ranks_to_other_nodes(testbed):
 
     rate, sent = placed("narrow", "in_order")
     shuffled_rate, shuffled = placed("narrow", "shuffled")
-    order = placement.order(8, "shuffled", "3")
+    order = flows.order(8, "shuffled", "3")
     assert sent != shuffled == [sent[order.index(node)] for node in range(1, 9)]
     assert shuffled_rate < 0.99 * rate
     assert placed("one_switch", "in_order")[0] == placed("one_switch", "shuffled")[0]
@@ -278,10 +279,8 @@ def begun(folder: Path) -> subprocess.Popen:
     """A campaign of simulations in a folder, which is simulating."""
     argv = [sys.executable, "-c", OWNER, str(folder)]
     owner = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 30
-    while not simulated.working_in(folder):
-        assert time.monotonic() < deadline and owner.poll() is None
-        time.sleep(0.02)
+    assert within(30, lambda: simulated.working_in(folder) or owner.poll() is not None)
+    assert owner.poll() is None
     return owner
 
 
@@ -310,12 +309,14 @@ def test_nothing_outlives_an_interruption(tmp_path, monkeypatch):
     owner.communicate()
     assert simulated.working_in(tmp_path)
     monkeypatch.setattr(simulated, "_ROOT", tmp_path / "simulated")
-    deadline = time.monotonic() + 20
-    # A child that is just being started holds its owner's lock a moment longer.
-    while left(tmp_path):
-        assert time.monotonic() < deadline
+
+    def started() -> bool:
         with simulated.open_testbed(SMITH, {"gige": {}}):
             pass
+        return not left(tmp_path)
+
+    # A child that is just being started holds its owner's lock a moment longer.
+    assert within(20, started)
 
 
 def test_what_lacks_is_named(monkeypatch):

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -231,29 +231,22 @@ def test_a_trial_that_slurm_ended_is_no_result(tmp_path, slurms, opened, state, 
     assert len(folder.finished()) == kept
 
 
-def test_told_to_stop_it_keeps_what_is_finished(tmp_path):
+def test_told_to_stop_it_keeps_what_is_finished(tmp_path, opened, monkeypatch, capsys):
     """SIGTERM in the middle of a trial, as scancel and the time limit send it: that trial is run again."""
-    settings = {"say": "1", "seconds": "2", "timeout_s": 60}
-    folder = campaign(tmp_path / "c", settings=settings, warm_up=[])
-    script = (
-        f"import sys; sys.path.insert(0, {str(HERE)!r}); sys.argv[1:] = [{str(folder.path)!r}]\n"
-        "import campaigns, local_testbed, runners.campaign\n"
-        "from runners import job, slurm\n"
-        "runners.campaign.runner_named = lambda name: campaigns.ECHO\n"
-        "slurm.allocation = lambda: slurm.Allocation('12', ('n1',), None)\n"
-        "slurm.provenance = lambda allocation: {}\n"
-        "job.session.opened = local_testbed.open_testbed\n"
-        "sys.exit(job.main())\n"
-    )
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    child = subprocess.Popen([sys.executable, "-c", script], **pipes)
-    for line in child.stdout:
-        if "b001-001-echo" in line:  # the next one has begun
-            break
-    time.sleep(0.3)
-    child.send_signal(signal.SIGTERM)
-    said = child.communicate(timeout=10)[1]
-    assert child.returncode == 128 + signal.SIGTERM and "finished trials are kept" in said
+
+    class Stopped(LocalTestbed):
+        def run(self, trial, commands):
+            if self.executed:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return super().run(trial, commands)
+
+    monkeypatch.setattr(job.session, "opened", lambda *_: nullcontext(Stopped()))
+    monkeypatch.setattr(slurm, "allocation", lambda: ALLOCATION)
+    folder = campaign(tmp_path / "c", warm_up=[])
+    monkeypatch.setattr(sys, "argv", ["job", str(folder.path)])
+    with pytest.raises(SystemExit, match=str(128 + signal.SIGTERM)):
+        job.main()
+    assert "finished trials are kept" in capsys.readouterr().err
     assert folder.finished() == {"b001-001-echo"} and folder.stopped_by() == "interrupted"
 
 

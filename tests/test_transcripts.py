@@ -107,6 +107,7 @@ DAMAGED = [
     ("hpcc/1.5.0-two-processes", "3.320e+00", "9.320e+00", "in HPL's part, N = 20352"),
     ("hpl/2.0-several-rows", "  1     2  ", "  0     2  ", "P = 0"),
     ("hpl/2.0-one-row", "  3.719e+01", "  3.819e+01", "does not give the 3.819e+01 Gflop/s"),
+    ("hpl/2.0-one-row", "0.0034875 ...... PASSED", "-nan ...... PASSED", "scaled residual nan"),
     ("netperf/2.7.0-stream-cpu-K", "11684.31", "0.00", "no data"),
     ("netperf/2.7.0-stream-cpu-K", "11684.31", "nan", "no throughput with its unit"),
     ("netperf/2.7.0-stream-cpu-K", "KBytes  /s", "furlongs/s", "furlongs/s is not one that can be trusted"),
@@ -132,6 +133,11 @@ DAMAGED = [
     ("token_exchange/1-tcp", " 13296  0.200000", "     0  0.200000", "pair 1 in run 1 completed no exchange"),
     ("token_exchange/1-tcp", "1795298776.676013", "1795298776.706013", "run 1 had 0.170 of 0.2 s in common"),
     ("token_exchange/1-tcp", "   2     8192    2", "   1     8192    2", "4 rows, not 2 pairs in 2 runs"),
+    ("token_exchange/1-tcp", "2 runs", "3 runs", "4 rows, not 2 pairs in 3 runs"),
+    ("node_rates/1-two-threads", "5 turns", "4 turns", "other rows follow"),
+    ("node_rates/1-two-threads", "triad", "bogus", "reports"),
+    ("suspects/5-nodes", "    1     1     2", "    1     1     3", "9 of the 10 pairs of 5 nodes in 10 rows"),
+    ("suspects/5-nodes", "   3  1.009407e+10", "   3  nan         ", "5 nodes and reports 4"),
 ]  # fmt: skip
 
 

@@ -31,15 +31,10 @@ NETWORKS = {
     "slower": {"bandwidth": 110e6 / 1.05, "latency": 40e-6 * 1.05},
 }
 GRIDS = ((2, 2), (3, 2), (4, 4))
-COMPUTING_IS_FREE = """\
-dgemm_flop_s inf
-dgemm_k_half 0
-dgemm_mn_half 0
-dtrsm_share 1
-node_byte_s inf
-core_byte_s inf
-strided_s 0
-"""
+COMPUTING_IS_FREE = (
+    "dgemm_flop_s inf\ndgemm_k_half 0\ndgemm_mn_half 0\ndtrsm_share 1\n"
+    "node_byte_s inf\ncore_byte_s inf\nstrided_s 0\n"
+)
 # HPL waits by asking again and again, so that asking must take a little time, and always the same.
 ASKING_TAKES_TIME = ("--cfg=smpi/iprobe:1e-6", "--cfg=smpi/grow-injected-times:no")
 

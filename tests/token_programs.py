@@ -11,7 +11,6 @@ import pytest
 
 from runners import build
 
-SOURCES = Path(build.__file__).resolve().parent / "src"
 _LISTENING = "0A"
 
 
@@ -19,12 +18,9 @@ def compiled(name: str, compiler: str, folder: Path) -> Path:
     """The program `token` or `token_mpi`, built into a folder; skips the test where there is no such compiler."""
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler}: run `make setup`")
-    sources = [str(SOURCES / file) for file in build._PROGRAMS[name][0]]
+    warnings = "LEAN=-O2 -Wall -Wextra -Werror"
+    build.run_make(folder, [f"CC={compiler}", warnings, name])
     program = folder / name
-    subprocess.run(
-        [compiler, "-O2", "-Wall", "-Wextra", "-Werror", *sources, "-o", str(program), "-lm"],
-        check=True,
-    )
     return program
 
 

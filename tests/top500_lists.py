@@ -18,12 +18,6 @@ _2008 = (
     "Proc. Frequency,System Family,System Model,Operating System,Architecture,Segment,Application Area,Interconnect Family,"
     "Interconnect,Region,Continent"
 )
-_2012 = (
-    "Rank,Previous Rank,First Appearance,First Rank,Name,Computer,Site,Manufacturer,Country,Year,Segment,Total Cores,"
-    "Accelerator/Co-Processor Cores,Rmax,Rpeak,Efficiency (%),Nmax,Nhalf,Power,Mflops/Watt,Architecture,Processor,"
-    "Processor Technology,Processor Speed (MHz),Operating System,OS Family,Accelerator/Co-Processor,Cores per Socket,"
-    "Processor Generation,System Model,System Family,Interconnect Family,Interconnect,Region,Continent"
-)
 _2019 = (
     "Rank,Previous Rank,First Appearance,First Rank,Name,Computer,Site,Manufacturer,Country,Year,Segment,Total Cores,"
     "Accelerator/Co-Processor Cores,Rmax [TFlop/s],Rpeak [TFlop/s],Nmax,Nhalf,HPCG [TFlop/s],Power (kW),Power Source,"
@@ -34,7 +28,6 @@ _2019 = (
 HEADINGS = {
     "2007-11": _2007.split(","),
     "2008-11": _2008.split(","),
-    "2012-11": _2012.split(","),
     "2019-06": _2019.split(","),
 }
 # What of a system is in which column, by the first of these that a list has.
@@ -44,8 +37,8 @@ COLUMNS = {
     "manufacturer": ["Manufacturer"],
     "computer": ["Computer"],
     "cores": ["Total Cores", "Cores", "Processors"],
-    "rmax": ["RMax", "Rmax", "Rmax [TFlop/s]"],
-    "rpeak": ["RPeak", "Rpeak", "Rpeak [TFlop/s]"],
+    "rmax": ["RMax", "Rmax [TFlop/s]"],
+    "rpeak": ["RPeak", "Rpeak [TFlop/s]"],
     "family": ["Interconnect Family"],
     "interconnect": ["Interconnect"],
 }
@@ -73,11 +66,6 @@ ROWS = {
         (92, "Max-Planck", "Pyramid", "Pyramid Cluster", 5420, 31520, 50000, "Gigabit Ethernet", "Gigabit Ethernet"),
         (100, "WETA", "Hewlett-Packard", "BL2x220, GigE", 2000, 18176, 40000, "Gigabit Ethernet", "Gigabit Ethernet"),
         (101, "Ford", "Sun", "Sun Blade, 10GE", 2000, 18000, 24000, "10G", "10G Ethernet"),
-    ],
-    "2012-11": [
-        (1, "ORNL", "Cray Inc.", "Cray XK7", 560640, 17590000, 27112550, "Cray Interconnect", "Cray Gemini interconnect"),
-        (2, "Pleiades", "SGI", "SGI ICE, \"Harpertown\"", 125980, 1243000, 1731836, "Infiniband", "Infiniband QDR"),
-        (3, "Somewhere", "HP", "HP", 8000, 100000, 200000, "10G", "10G Ethernet"),
     ],
     "2019-06": [
         (1, "ORNL", "IBM", "Summit", 2414592, 148600e3, 200794.88e3, "Infiniband", "Dual-rail Mellanox EDR Infiniband"),

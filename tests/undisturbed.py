@@ -1,4 +1,4 @@
-"""Measurements that other work can only spoil, never make better: alone on the machine, and until one is good."""
+"""Measurements that other work can only spoil, never make better: alone on the machine, and until one is good; waiting."""
 
 import time
 from collections.abc import Callable
@@ -29,6 +29,14 @@ def repeated(measure: Callable[[], T], good: Callable[[T], bool], at_least: int 
                 )
             break
     return values
+
+
+def within(seconds: float, holds: Callable[[], object]) -> bool:
+    """Whether something comes to hold in so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return bool(holds())
 
 
 def _wanted_and_stolen() -> tuple[int, int]:

@@ -178,9 +178,13 @@ def _gain(study: LinkBonding, most: int = 0, fewest: int | None = None) -> Judge
         return untestable(study.dataset, NOT_BY_PEER)
     gain, most = np.exp(ways[0].log_gain), most or study.most
     if fewest is None:
-        return sample(study.dataset, _on(gain, most), f"two links over one on {most} nodes")
+        return sample(
+            study.dataset,
+            _on(gain, most),
+            f"two links over one on {most} nodes, by a hash of addresses",
+        )
     fewest = fewest or study.fewest
-    text = f"two links over one, {most} over {fewest} nodes"
+    text = f"two links over one by a hash of addresses, {most} over {fewest} nodes"
     return sample(study.dataset, _on(gain, most) / _on(gain, fewest), text)
 
 
@@ -206,7 +210,7 @@ def _connections(study: LinkBonding, place: int) -> Judgement | None:
     goodput = micro.points.goodput.isel(streams=place)
     one_link = goodput.sel(aggregation=study.baseline, drop=True)
     streams = int(goodput.streams)
-    text = f"{streams} connection{'s' if streams > 1 else ''}, two links over one"
+    text = f"{streams} connection{'s' if streams > 1 else ''}, two links over one by a hash of addresses"
     return sample(micro.dataset, goodput.sel(aggregation=BY_PEER, drop=True) / one_link, text)
 
 

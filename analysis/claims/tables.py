@@ -21,7 +21,7 @@ from analysis.claims.judging import (
 from analysis.claims.ledger import Claim, Confound, Ledger
 from analysis.exhibit import Table
 from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED
-from analysis.wording import MINUS, UNKNOWN, counted, listed, plain
+from analysis.wording import MINUS, UNKNOWN, counted, listed, paragraphs, plain
 
 OF_RUNS = (SUPPORTED, CONTRADICTED, UNDECIDED)
 OF_PRINTED = (CONSISTENT, INCONSISTENT)
@@ -36,50 +36,73 @@ def text(ledger: Ledger, entries: Iterable[Entry], width: int | None = None) -> 
     """All claims for a terminal, source by source, wrapped to `width` columns (the terminal's if None)."""
     width = width or shutil.get_terminal_size().columns
     notes, lines = _notes(ledger.confounds), []
-
-    def add(line: str, indent: str = "") -> None:
-        indents = {"initial_indent": indent, "subsequent_indent": indent + INDENT}
-        lines.extend(textwrap.wrap(line, width, break_on_hyphens=False, **indents))
-
     for source, of_source in _by_source(entries).items():
         lines += ["", published.sources()[source]["short"]]
         for entry in of_source:
             claim = entry.claim
-            lines.append("")
             marks = "".join(f" [{notes[name]}]" for name in claim.confounds)
-            add(f"{claim.id}: {claim.statement}{marks}")
+            lines += ["", f"{claim.id}: {claim.statement}{marks}"]
             if claim.has_range:
-                add(f"supported by {supporting(claim)}: {claim.why}", INDENT)
+                lines.append(f"{INDENT}supported by {supporting(claim)}: {claim.why}")
             verdicts = [f"{one.evidence}: {_verdict(claim, one)}" for one in _speaking(entry)]
-            for line in verdicts or [f"{NOT_TESTABLE}: {NO_CAMPAIGN}"]:
-                add(line, INDENT)
-    lines.append("")
-    add(RULE)
+            lines += [INDENT + line for line in verdicts or [f"{NOT_TESTABLE}: {NO_CAMPAIGN}"]]
+    lines += ["", RULE]
     lines += ["", "What else differs:"] if notes else []
-    for confound in ledger.confounds:
-        add(f"[{notes[confound.id]}] {confound.meaning}", INDENT)
-    return "\n".join(lines).lstrip("\n")
+    lines += [f"{INDENT}[{notes[one.id]}] {one.meaning}" for one in ledger.confounds]
+    return "\n".join(_wrapped(line, width) for line in lines[1:])
+
+
+def _wrapped(line: str, width: int) -> str:
+    """A line, further lines of which are indented once more than it is."""
+    indent = INDENT * line.startswith(INDENT)
+    indents = {"initial_indent": indent, "subsequent_indent": indent + INDENT}
+    return textwrap.fill(line.strip(), width, break_on_hyphens=False, **indents)
 
 
 def finding(entries: Sequence[Entry]) -> str:
     """How many claims each kind of evidence can judge, and what it says to them, in plain English (Markdown)."""
-    sentences = []
-    for kind in _kinds(entries):
-        count = _counts(entries, kind)
-        if judged := sum(count[one] for one in OF_RUNS):
-            sentences.append(
-                f"{kind} runs can judge {judged}: they support {count[SUPPORTED]}, contradict {count[CONTRADICTED]} and "
-                f"leave {count[UNDECIDED]} undecided"
-            )
-    first, *others = sentences or ["no run can judge any"]
-    sentences = [f"**Of {counted(len(entries), 'claim')}, {first}.**"]
-    sentences += [f"{other.capitalize()}." for other in others]
+    counts = {kind: _counts(entries, kind) for kind in _kinds(entries)}
+    said = [
+        f"{kind} runs can judge {sum(count[one] for one in OF_RUNS)}: they support {count[SUPPORTED]}, contradict "
+        f"{count[CONTRADICTED]} and leave {count[UNDECIDED]} undecided"
+        for kind, count in counts.items()
+        if any(count[one] for one in OF_RUNS)
+    ]
+    first, *others = said or ["no run can judge any"]
+    words = [f"**Of {counted(len(entries), 'claim')}, {first}.**"]
+    words += [f"{other.capitalize()}." for other in others]
     judged = [sum(one.verdict in OF_RUNS for one in entry.judgements) for entry in entries]
-    if any(judged) and 0 in judged:
-        sentences.append(f"No run can judge the other {judged.count(0)}.")
-    several = sum(count > 1 for count in judged)
-    parts = [" ".join(sentences), _disagreement(entries, several), _inconsistency(entries)]
-    return "\n\n".join(filter(None, parts))
+    if said and 0 in judged:
+        words.append(f"No run can judge the other {judged.count(0)}.")
+    several = counted(sum(count > 1 for count in judged), "claim")
+    opposite = [sentence for entry in entries if (sentence := _disagreement(entry))]
+    head = f"More than one kind of run can judge {several}"
+    if opposite:
+        head = f"{head}. On {len(opposite)} of them the verdicts are opposite."
+    elif max(judged) > 1:
+        head = f"{head}, and they never contradict each other."
+    else:
+        head = ""
+    agreeing, not_agreeing = (_counts(entries, PUBLISHED)[one] for one in OF_PRINTED)
+    of_printed = ""
+    if checked := agreeing + not_agreeing:
+        agree = f" and agree with {agreeing}" if not_agreeing else ", and all agree"
+        of_printed = f"The sources' own numbers can check {counted(checked, 'claim')}{agree}."
+    return paragraphs(words, [head, *opposite], [of_printed])
+
+
+def _disagreement(entry: Entry) -> str:
+    """A claim that one kind of evidence supports and another contradicts, in words; empty for others."""
+    verbs = {SUPPORTED: "support", CONTRADICTED: "contradict"}
+    decided = [one for one in entry.judgements if one.verdict in verbs]
+    if len({one.verdict for one in decided}) < 2:
+        return ""
+    unit, statement = entry.claim.unit, plain(entry.claim.statement)
+    runs = [
+        f"{one.evidence} runs {verbs[one.verdict]} it ({amount(one.estimate, unit)}, {plain(one.of)})"
+        for one in decided
+    ]
+    return f"{_short(entry.claim.source)}: “{statement}” But {listed(runs)}."
 
 
 def verdicts(entries: Sequence[Entry]) -> Table:
@@ -184,33 +207,6 @@ def supporting(claim: Claim) -> str:
     return between(claim.at_least, claim.at_most, claim.unit, EXACT)
 
 
-def _disagreement(entries: Sequence[Entry], several: int) -> str:
-    """The claims that one kind of evidence supports and another contradicts."""
-    verbs, found = {SUPPORTED: "support", CONTRADICTED: "contradict"}, []
-    for entry in entries:
-        decided = [one for one in entry.judgements if one.verdict in verbs]
-        if len({one.verdict for one in decided}) > 1:
-            runs = [
-                f"{one.evidence} runs {verbs[one.verdict]} it ({amount(one.estimate, entry.claim.unit)}, {plain(one.of)})"
-                for one in decided
-            ]
-            found.append(f"{_quoted(entry.claim)} But {listed(runs)}.")
-    head = f"More than one kind of run can judge {counted(several, 'claim')}"
-    if not found:
-        return f"{head}, and they never contradict each other." if several else ""
-    return " ".join([f"{head}. On {len(found)} of them the verdicts are opposite.", *found])
-
-
-def _inconsistency(entries: Sequence[Entry]) -> str:
-    """How many claims other numbers of the same source agree with."""
-    counts = _counts(entries, PUBLISHED)
-    agreeing, not_agreeing = counts[CONSISTENT], counts[INCONSISTENT]
-    if not agreeing + not_agreeing:
-        return ""
-    head = f"The sources' own numbers can check {counted(agreeing + not_agreeing, 'claim')}"
-    return f"{head} and agree with {agreeing}." if not_agreeing else f"{head}, and all agree."
-
-
 def _verdicts(entry: Entry) -> str:
     """Every verdict in a sentence; kinds of evidence that say the same share one."""
     kinds: dict[str, list[str]] = {}
@@ -257,10 +253,6 @@ def _counts(entries: Iterable[Entry], kind: str) -> Counter:
 def _slashed(counts: Counter, of: Sequence[str]) -> str:
     numbers = [counts[verdict] for verdict in of]
     return " / ".join(map(str, numbers)) if any(numbers) else UNKNOWN
-
-
-def _quoted(claim: Claim) -> str:
-    return f"{_short(claim.source)}: “{plain(claim.statement)}”"
 
 
 def _short(source: str) -> str:

@@ -42,7 +42,7 @@ HEADROOM = 1.3  # of the axes over the largest goodput
 SIDESTEP = 0.12  # of a row, between the directions
 # What can be changed, one thing at a time, against the same baseline, and which resource that relieves.
 CHANGES = {
-    "receiver": "more receivers",
+    "receiver": "more nodes",
     "stream": "more streams in each flow",
     "port": "faster ports of the nodes",
     "bridge": "a faster bridge",
@@ -306,9 +306,9 @@ def _aggregate(axes: Axes, fan: Fan) -> None:
     links = [fan.limits[int(n)].own / GBIT for n in receivers]
     shared = fan.limits[int(receivers.max())].shared / GBIT
     line = {"color": style.INK, "linewidth": 0.9}
-    label = "limit of the flows' own links"
+    label = "the nodes' ports"
     axes.plot(receivers, links, "--", label=label, **line)
-    axes.axhline(shared, linestyle=":", label="limit of the link that all share", **line)
+    axes.axhline(shared, linestyle=":", label="the bridge's rate", **line)
     drawing.runs(axes, fan.direction, receivers, fan.goodput / GBIT, fan.flows)
     axes.set_xticks(receivers)
     axes.xaxis.set_minor_locator(ticker.NullLocator())

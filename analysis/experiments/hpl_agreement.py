@@ -92,9 +92,9 @@ def own_waiting(hpl_scaling: xr.Dataset, hpl_agreement: xr.Dataset) -> str:
         return ""
     latency = testbed(hpl_agreement)["network"][UNLIMITED]["latency"]
     return (
-        f"**On {counted(most, 'node')} without a rate limit HPL loses {fixed(100 * (1 - emulated), 1)} points of "
-        f"efficiency, of which {fixed(100 * (1 - ideal), 1)} are its own waiting**: simulated, it reaches {percent(ideal)} if "
-        f"messages take no time, and {percent(simulated)} if they take as long as on this machine "
+        f"**On {counted(most, 'node')} without a rate limit HPL loses {fixed(100 * (1 - emulated), 1)} points of efficiency, of "
+        f"which its ranks lose {fixed(100 * (1 - ideal), 1)} by waiting for each other, whatever the network**: simulated, it reaches "
+        f"{percent(ideal)} if messages take no time, and {percent(simulated)} if they take as long as on this machine "
         f"({micro(latency['value'])} with 1 pair of nodes, {micro(latency['high'])} with {most // 2} pairs at once); "
         f"emulated it reaches {percent(emulated)}."
     )

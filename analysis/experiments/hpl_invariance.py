@@ -76,18 +76,14 @@ def finding(study: Invariance) -> str:
     (network, nodes, dilation), most = max(
         compared.iterrows(), key=lambda row: abs(np.log(row[1].ratio))
     )
-    head, told = f"less than {margin}", [f"{same} are shown to be within {margin}"]
-    if undecided:
-        head = f"at most {percent(abs(most.ratio - 1))}"
-        told.append(f"{undecided} {'is' if undecided == 1 else 'are'} open")
-    if differ:
-        head = f"more than {margin}"
-        told.insert(1, f"{differ} to differ by more")
+    told = [f"{differ} {'is' if differ == 1 else 'are'} shown to differ by more"] if differ else []
+    told += [f"{undecided} {'is' if undecided == 1 else 'are'} open"] if undecided else []
     where = listed([str(count) for count in study.points.nodes.values])
     basis = f"{counted(compared.blocks.max(), 'block')}, 90 % t intervals, {study.points.evidence.item()} evidence"
     interval = interval_in_words((most.low, most.high), level=0.9)
     return (
-        f"**The scale of time matters by {head}**: of {len(compared)} comparisons, on {where} nodes, {listed(told)} ({basis}). "
+        f"**The scale of time matters by less than {margin} in {same} of {len(compared)} comparisons**, on {where} nodes"
+        f"{told and f'; {listed(told)}' or ''} ({basis}). "
         f"The largest change is on {short_names(study.dataset)[network]} with {counted(nodes, 'node')}: HPL "
         f"reaches {percent(most.ratio)} of its efficiency if slowed down {dilation:g} instead of {study.reference:g} times"
         f"{f' ({interval})' if interval else ''}."

@@ -127,7 +127,7 @@ def finding(study: Noise) -> str:
         interval = interval_in_words(ends, 2)
         why = ": in a synchronised program one delayed node delays all" if ends[0] > 1 else ""
         sentences.append(
-            f"At {hertz} Hz HPL loses {fixed(amplified, 2)} times what one node loses{interval and f' ({interval})'}{why}."
+            f"At {hertz} Hz that is {fixed(amplified, 2)} times what a single node loses{interval and f' ({interval})'}{why}."
         )
     sentences += [_of_growth(study, name) for name in dict.fromkeys((study.rarest, study.primary))]
     return " ".join(filter(None, sentences))

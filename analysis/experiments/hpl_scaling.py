@@ -197,7 +197,7 @@ def _left_out(study: Scaling) -> str:
             every = differences(ratio, contrast.start, contrast.end).mean()
             changes.append(abs(contrast.verdict.fall + float(np.expm1(every))))
     if changes:
-        change = fixed(100 * max(changes), 1)
+        change = fixed(np.ceil(1000 * max(changes)) / 10, 1)
         sentences.append(
             f"With every valid run no fall changes by more than {change} percentage points."
         )
@@ -209,8 +209,8 @@ def _host_bound(study: Scaling) -> str:
     names, surveyed = short_names(study.dataset), study.networks
     slow = surveyed[(surveyed.limit == "host-bound") & surveyed.wire_limit.notna()]
     return " ".join(
-        f"The machine limits {names[name]}: one link carries {percent(row.goodput / row.wire_limit, 0)} of what its "
-        f"wire allows ({number(row.goodput / 1e9)} Gbit/s)."
+        f"The machine limits {names[name]}: one link carries {percent(row.goodput / row.wire_limit, 0)} of the payload that "
+        f"its set rate allows ({number(row.goodput / 1e9)} of {number(row.wire_limit / 1e9)} Gbit/s)."
         for name, row in slow.iterrows()
     )
 

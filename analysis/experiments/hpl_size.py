@@ -182,7 +182,7 @@ def findings(study: Size) -> Iterator[Finding]:
     both = study.ratios.dropna("N", subset=["ratio"])
     if both.sizes["N"]:
         most = both.isel(N=-1)
-        statement = f"{slow} reaches this part of {fast}'s rate, largest matrix"
+        statement = f"{slow}'s share of {fast}'s rate with the largest matrix"
         share, blocks = at_place(most), int(most.blocks)
         yield of_estimate(source, statement, "share", share, blocks, primary=True)
     statement = f"{slow} and {fast} tend to one rate with larger matrices"
@@ -194,9 +194,8 @@ def figures(study: Size) -> dict[str, exhibit.Exhibit]:
     with style.styled():
         figure, axes = drawing.new_figure(3.4)
         alone, names = study.points.squeeze("nodes"), short_names(study.dataset)
-        for rank, curve in enumerate(study.curves):
-            name = curve.interconnect
-            places = drawing.beside(alone.N.values, rank, len(study.curves))
+        for curve in study.curves:
+            name, places = curve.interconnect, alone.N.values
             share = 100 * alone.share.sel(interconnect=name)
             means = 100 * study.shares.sel(interconnect=name)
             if alone.sizes["block"] < FEWEST:

@@ -15,7 +15,16 @@ from analysis.attributes import short_names
 from analysis.contrasts import differences, log_ratios
 from analysis.derive import at_only_level, over_factors, points
 from analysis.efficiency import PLATEAU, rpeak
-from analysis.findings import Finding, change, judged_in_words, of_fall, origin, resting_on
+from analysis.findings import (
+    Finding,
+    at_place,
+    change,
+    interval_in_words,
+    judged_in_words,
+    of_fall,
+    origin,
+    resting_on,
+)
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, SIZE_OPEN, Judgement, judge
@@ -148,7 +157,7 @@ def finding(study: Table1) -> str:
     ]
     if points_apart:
         sentences.append(
-            f"Emulation and this simulation of the paper's cluster differ by at most {listed(points_apart)}."
+            f"As shares of the nodes' rate, emulation and this simulation differ by at most {listed(points_apart)}."
         )
     return " ".join(sentences)
 
@@ -177,14 +186,15 @@ def _head(study: Table1) -> str:
     head = f"**Emulated, {network} loses {lost} against {reference} {span}** ({basis})"
     if PLATEAU in study.cases[:-1]:
         ratio = log_ratios(study.points, study.network, study.reference)
-        early = 1 - float(ratios(differences(ratio, first, PLATEAU)).ratio)
+        left, low, high = at_place(ratios(differences(ratio, first, PLATEAU)))
+        early, interval = 1 - left, interval_in_words((1 - high, 1 - low))
         head = (
-            f"**Emulated, {network} {change(early)} against {reference} from {first} to {PLATEAU} nodes** and "
+            f"**Emulated, {network} {change(early)} against {reference} from {first} to {PLATEAU} nodes** ({interval}) and "
             f"{lost} {span} ({basis})"
         )
         if study.is_busy:
-            head += f", but beyond {PLATEAU} nodes the busy machine drags {reference} down"
-    return f"{head}. Where its fall ends is open."
+            head += f", where the busy machine slows {reference} beyond {PLATEAU} nodes"
+    return f"{head}. Where {network}'s fall ends is open."
 
 
 def findings(study: Table1) -> Iterator[Finding]:

@@ -172,7 +172,11 @@ def findings(study: LinkBonding) -> Iterator[Finding]:
         each = f": {way.name} a node"
         for nodes in way.ratios.nodes.values.tolist():
             is_best = way is best and nodes == study.most
-            picked = f" (best of {counted(len(study.ways), 'way')} to use it)" if is_best else each
+            picked = (
+                f" (best of {len(study.ways)} combinations of way and processes)"
+                if is_best
+                else each
+            )
             statement = f"A second link speeds up HPL on {counted(nodes, 'node')}{picked}"
             gain, blocks = way.gain(nodes), int(way.ratios.blocks.sel(nodes=nodes))
             about = {"answer": above(gain[1:], 0), "primary": is_best}
@@ -261,7 +265,7 @@ def _on_one_node(study: LinkBonding) -> str:
     beyond = f", {failed} of {len(controls)} ways beyond margin and chance" if failed else ""
     return (
         f"On one node, which uses no link, two links differ from one by up to {percent(most)}{beyond}. "
-        "So smaller gains mean nothing."
+        "That much error is not in the intervals."
     )
 
 

@@ -209,10 +209,10 @@ def _of_buffers(study: LongPath) -> Iterator[str]:
         yield f"**From which buffer on TCP fills these paths cannot be said** ({basis}): {reason}"
         return
     ratios = [curve.knee[0] / curve.product for curve in quoted.values()]
-    yield f"**TCP fills these paths from a socket buffer of {fixed(np.median(ratios), 2)} times rate × round trip on** ({basis})."
+    ends = between((min(ratios), max(ratios)), 2)
     yield (
-        f"That is the median of {len(ratios)} combinations of path, direction and congestion control, from "
-        f"{between((min(ratios), max(ratios)), 2)}."
+        f"**TCP fills these paths from a socket buffer of {ends} times payload rate × round trip on**, "
+        f"{fixed(np.median(ratios), 2)} in the median of {len(ratios)} combinations of path, direction and congestion control ({basis})."
     )
     if np.median(ratios) < 1:
         yield "Less than 1 is enough where Linux grants more buffer than is asked for."
@@ -222,7 +222,7 @@ def _of_buffers(study: LongPath) -> Iterator[str]:
         buffer, *ends = shown.knee
         interval = f" (95 % interval {byte_range(ends)})" if np.isfinite(ends).all() else ""
         yield (
-            f'The path "{name}", {planned.direction} with {study.control}, is full from {byte_size(buffer)} on{interval}. Its rate × '
+            f'The path "{name}", {planned.direction} with {study.control}, is full from {byte_size(buffer)} on{interval}, by the fit. Its payload rate × '
             f"round trip is {byte_size(shown.product)}."
         )
     if others := len(study.curves) - len(quoted):
@@ -297,7 +297,7 @@ def figures(study: LongPath) -> dict[str, exhibit.Exhibit]:
         axes.xaxis.set_major_locator(ticker.LogLocator())
         axes.xaxis.set_major_formatter("{x:g}")
         axes.xaxis.set_minor_locator(ticker.NullLocator())
-        axes.set_xlabel("buffer / (rate × round trip) [1]")
+        axes.set_xlabel("buffer / (payload rate × round trip) [1]")
         axes.set_ylabel("goodput / wire limit [%]")
         drawing.legend_below(figure, axes, 3)
     return exhibit.only(
@@ -305,7 +305,7 @@ def figures(study: LongPath) -> dict[str, exhibit.Exhibit]:
         figure,
         f"TCP's goodput over the socket buffer, both as shares of what the path allows: {study.control}, forward",
         exhibit.Basis.of_dataset(study.dataset, "every run is drawn"),
-        "Goodput as a share of the wire limit over the socket buffer as a multiple of rate times round trip",
+        "Goodput as a share of the wire limit over the socket buffer as a multiple of payload rate times round trip",
         "The grey line is theory: one buffer in each round trip, up to the wire limit. The way back and other congestion "
         "controls look alike.",
     )
@@ -320,6 +320,6 @@ def paths_table(study: LongPath) -> exhibit.Table:
         product = study.curves[path, study.control, "forward"].product
         row = names[path], " and ".join(rates), f"{1e3 * there.round_trip:g}", byte_size(product)
         rows.append(row)
-    columns = ("Path", "Rate [Mbit/s]", "Round trip [ms]", "Rate × round trip")
+    columns = ("Path", "Rate [Mbit/s]", "Round trip [ms]", "Payload rate × round trip")
     caption = "What was set on each path; two rates are forward and reverse."
     return exhibit.Table("long-path-paths", columns, "lrrr", rows, caption)

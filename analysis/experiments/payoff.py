@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
+from scipy import stats
 
 from analysis import drawing, exhibit, style
 from analysis import prices as price_list
@@ -18,7 +19,6 @@ from analysis.experiments.sensitivity import SIDES, Sensitivity
 from analysis.findings import PERCENTILE, Finding, at_place, of_estimate, origin
 from analysis.prices import NODE, Price
 from analysis.statistics import design as plans
-from analysis.statistics.draws import triangular
 from analysis.wording import (
     UNKNOWN,
     counted,
@@ -182,6 +182,14 @@ def _parts(entry: Mapping, count: int, chance: np.random.Generator) -> xr.DataAr
         for distance, whole in ((value - drawn, value - low), (drawn - value, high - value))
     ]
     return xr.DataArray(ways, {"side": list(SIDES)}, ("side", "draw"))
+
+
+def triangular(low: float, value: float, high: float, chance: np.ndarray) -> np.ndarray:
+    """The quantiles at `chance` [1] of the triangular distribution; of a range without width every one is the value."""
+    if high == low:
+        return np.full_like(chance, value, dtype=float)
+    width = high - low
+    return stats.triang.ppf(chance, (value - low) / width, loc=low, scale=width)
 
 
 def priced(gains: Gains, prices: Sequence[Price]) -> Payoff:

@@ -25,7 +25,7 @@ from analysis.fitting.block_fit import Attempt, attempt
 from analysis.statistics.intervals import average, rates, ratios
 from analysis.tcp import ENDS, FULL, HOST_BOUND, LINK_BOUND, SHAPER, points, stamps
 from analysis.wire import tcp_payload
-from analysis.wording import counted, number, paragraphs, percent
+from analysis.wording import counted, listed, number, paragraphs, percent
 
 # The campaigns, and the files of data/, that each figure rests on.
 FIGURES = {"tcp_mtu": ("tcp_mtu", "published/nemo.toml", "published/nemo_netperf.csv")}
@@ -222,12 +222,22 @@ def _of_cost(cost: Cost) -> Iterator[str]:
     sending = cost.ends[0]
     if not sure:
         yield f"What larger frames save of the CPU time is open. {sending.model.refused}"
+    else:
+        yield f"Nemo printed {listed([*map(percent, printed_savings())])} for its own machines."
     part, *ends = sending.packet_part
     if sending.model.follows and np.isfinite(ends).all():
         yield (
             f"At MTU {least} the cost of each packet is {percent(part, 0)} of the sender's time ({interval_in_words(ends)}), and the "
             "cost of each byte the rest [@chase]."
         )
+
+
+def printed_savings() -> list[float]:
+    """What the source's jumbo frames saved of a byte's CPU time [1], at the sending and the receiving end of its cable."""
+    tests = published.table("nemo_netperf").query("path == 'crossover' and direction == 'forward'")
+    tests = tests.set_index("mtu").sort_index()
+    costs = [tests[f"cpu_{end}_percent"] / tests.goodput_kib_s for end in ENDS]
+    return [float(1 - cost.iloc[-1] / cost.iloc[0]) for cost in costs]
 
 
 def findings(study: TcpMtu) -> Iterator[Finding]:

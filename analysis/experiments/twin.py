@@ -210,7 +210,15 @@ def _if_changed(study: Study, network: str) -> str:
     words = [f"{what} by {' and '.join(dict.fromkeys(each))}" for what, each in gains.items()]
     nodes = listed([str(count) for count in sorted({rate.nodes for rate in changed})])
     name = changed[0].words.partition(", ")[0]
-    return f"On {name} with {nodes} nodes, HPL's rate would change by this: {'; '.join(words)}."
+    unsure = all(abs(study.gain(rate)) < MARGIN for rate in changed)
+    below = (
+        f" That is less than the {percent(MARGIN, 0)} to which the twin is tested."
+        if unsure
+        else ""
+    )
+    return (
+        f"On {name} with {nodes} nodes, HPL's rate would change by this: {'; '.join(words)}.{below}"
+    )
 
 
 def accuracy(study: Study) -> str:

@@ -26,6 +26,7 @@ from analysis.statistics.judgement import (
     half_width,
 )
 from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, of_blocks, reproduction
+from runners.description import design_of, for_preset, stopping_of
 
 FOLDER = paths.DATA / "calibration"
 AT_MOST = 0.05  # the goal for each wrong claim
@@ -140,17 +141,14 @@ def error_rates(
 
 
 def load() -> dict:
-    """What data/calibration/calibration.toml plants, with its `procedures` as designs by name."""
+    """What data/calibration/calibration.toml plants, and as `procedures` the designs of hpl_scaling by preset."""
     settings = tomllib.loads((FOLDER / "calibration.toml").read_text(encoding="utf-8"))
-    procedures = {name: designed(table) for name, table in settings["procedures"].items()}
-    return settings | {"procedures": procedures}
-
-
-def designed(procedure: Mapping) -> Design:
-    """A procedure as a design, its node counts being those of its statements and its control."""
-    nodes = {statement[key] for statement in procedure["primary"] for key in ("from", "to")}
-    nodes |= {procedure.get("negative_control")} - {None}
-    return of({"negative_control": None, **procedure, "factors": {"nodes": sorted(nodes)}})
+    campaign = tomllib.loads((paths.CAMPAIGNS / "hpl_scaling.toml").read_text(encoding="utf-8"))
+    presets = {name: for_preset(campaign, name) for name in ("full", "quick")}
+    designs = {
+        name: of(design_of(one, stopping_of(one["stopping"]))) for name, one in presets.items()
+    }
+    return settings | {"procedures": designs}
 
 
 def simulate(settings: Mapping) -> pd.DataFrame:

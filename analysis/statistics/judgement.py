@@ -104,12 +104,10 @@ class InRange:
 class Outcome:
     """What a fixed sequence of statements says at its last look.
 
-    `alone` holds each statement judged by itself, which decides when the campaign ends; in `judgements` those that do
-    not count are `undecided` or `refused`. `judged` is a mask over the blocks. `is_over`: further blocks would change
-    nothing, as all are decided or the last look is over.
+    Of the `judgements` those that do not count are `undecided` or `refused`. `judged` is a mask over the blocks.
+    `is_over`: further blocks would change nothing, as each is decided by itself or the last look is over.
     """
 
-    alone: tuple[Judgement, ...]
     judgements: tuple[Judgement, ...]
     judged: np.ndarray
     is_over: bool
@@ -272,7 +270,6 @@ def in_sequence(
     failed = next((gate.ratio for gate in gates if gate.kind == "violated"), None)
     ends = failed is None and all(one.decided for one in alone)
     return Outcome(
-        alone=alone,
         judgements=_counted(alone, design) if failed is None else _refused(alone, failed),
         judged=judged,
         is_over=bool(looks) and valid >= looks[0] and (valid >= looks[-1] or ends),

@@ -120,7 +120,7 @@ class OnCluster:
     """The testbed while it is open.
 
     `folder` is ours on every host; `lost` has the reason for each host that is lost, which stays so, since its folder
-    and its part of a trial are gone; `places` are by host and network.
+    and its part of a trial are gone; `places` are by host and network, `paths` by tool.
     """
 
     description: Mapping[str, Any]
@@ -129,7 +129,7 @@ class OnCluster:
     mpirun: str
     lost: Dict[str, str] = field(default_factory=dict)
     places: Dict[str, Dict[str, Place]] = field(default_factory=dict)
-    _paths: Dict[str, str] = field(default_factory=dict)
+    paths: Dict[str, str] = field(default_factory=dict)
 
     evidence = "measured"
     at_once = 1  # trials share the network
@@ -186,26 +186,34 @@ class OnCluster:
         self.lose(answers)
         return {host: answer for host, answer in answers.items() if "error" not in answer}
 
-    def words(self, tool: str) -> List[str]:
-        """The first words of a tool's command line on every host.
+    def require(self, needs: Sequence[str]) -> None:
+        """Find these tools on every host, each at the same path: mpirun takes but one.
 
-        Raises FalloffError with the remedy when it is not on all of them, at the same path: mpirun takes but one.
+        Raises FalloffError with the remedy for each of them that is not.
         """
-        if (tools.PROBES / f"{tool}.py").exists():
-            return [remote.python(self.description), f"{self.folder}/{tool}.py"]
-        if tool not in self._paths:
-            self._paths[tool] = self._path(tool)
-        return [self._paths[tool]]
-
-    def missing(self, needs: Sequence[str]) -> List[str]:
-        """The remedies for those of the needed tools that are not on every host."""
-        remedies = []
-        for tool in needs:
-            try:
-                self.words(tool)
-            except FalloffError as error:
-                remedies.append(str(error))
-        return remedies
+        configured, faults = self.description.get("tools", {}), []
+        candidates = {
+            # PATH is no silent substitute for a wrong path of the user's.
+            tool: [configured[tool]] if tool in configured else [tool, str(tools.BUILT / tool)]
+            for tool in needs
+            if not _is_probe(tool)
+        }
+        answers = self.states(self.alive, {}, candidates)
+        for tool, (first, *_) in candidates.items():
+            programs = {host: answer["tools"][tool] for host, answer in answers.items()}
+            without = [host for host, program in programs.items() if not program]
+            paths = {host: program["path"] for host, program in programs.items() if program}
+            remedy = f"name its path as {tool} under [tools] of the testbed"
+            if without:
+                where = ", ".join(without)
+                faults.append(f"{first} is no program on {where}: install it, or {remedy}")
+            elif len(set(paths.values())) != 1:
+                where = ", ".join(f"{path} on {host}" for host, path in paths.items())
+                faults.append(f"{tool} is {where or 'nowhere, as no host answers'}: {remedy}")
+            else:
+                (self.paths[tool],) = set(paths.values())
+        if faults:
+            raise FalloffError("\n".join(faults))
 
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
         """Run the commands as `programs.run` does, on the first hosts that answer, read back and count.
@@ -257,18 +265,16 @@ class OnCluster:
 
     def argv(self, command: Command, hosts: Sequence[str], network: str) -> List[str]:
         """A command's whole line on this machine: mpirun under a guard, or the program's own guard on its host."""
-        program = self.words(command.argv[0])
+        tool, interpreter = command.argv[0], remote.python(self.description)
+        program = (
+            [interpreter, f"{self.folder}/{tool}.py"] if _is_probe(tool) else [self.paths[tool]]
+        )
         program += command.arguments(lambda node: self.places[hosts[node - 1]][network].address)
         if command.ranks:
             words = [*self._mpirun(command, hosts, self.networks[network]), *program]
             launched = remote.with_modules(self.description, words)
             return [sys.executable, str(_GUARD), _SILENCE, ".", "0", *launched]
-        guard = [
-            remote.python(self.description),
-            f"{self.folder}/{_GUARD.name}",
-            _SILENCE,
-            self.folder,
-        ]
+        guard = [interpreter, f"{self.folder}/{_GUARD.name}", _SILENCE, self.folder]
         words = [*guard, str(command.listens), *program]
         return remote.argv(self.description, hosts[command.node - 1], words)
 
@@ -304,19 +310,11 @@ class OnCluster:
         with remote.Heartbeat() as heart:
 
             def start(command: Command) -> programs.Started:
-                words, root = self.argv(command, hosts, network), Path("/")
-                reader, writer = os.pipe()
-                line = os.fdopen(writer, "wb")
-                try:
-                    started = programs.start(command.argv[0], words, root, os.environ, stdin=reader)
-                except BaseException:
-                    line.close()
-                    raise
-                finally:
-                    os.close(reader)
-                heart.keep(line)
+                words, pipe = self.argv(command, hosts, network), subprocess.PIPE
+                started = programs.start(command.argv[0], words, Path("/"), os.environ, stdin=pipe)
+                heart.keep(started.process.stdin)
                 started.patience_s = _SECONDS_TO_END
-                started.hang_up = partial(heart.close, line)
+                started.hang_up = partial(heart.close, started.process.stdin)
                 return started
 
             def listens(_: Command, started: programs.Started) -> bool:
@@ -374,23 +372,9 @@ class OnCluster:
             if len(answers) == len(chosen):
                 return answers
 
-    def _path(self, tool: str) -> str:
-        configured = self.description.get("tools", {})
-        # PATH is no silent substitute for a wrong path of the user's.
-        candidates = [configured[tool]] if tool in configured else [tool, str(tools.BUILT / tool)]
-        answers = self.states(self.alive, {}, {tool: candidates})
-        found = {host: answer["tools"][tool] for host, answer in answers.items()}
-        paths = {host: program and program["path"] for host, program in found.items()}
-        remedy = f"name its path as {tool} under [tools] of the testbed"
-        without = [host for host, path in paths.items() if path is None]
-        if without:
-            raise FalloffError(
-                f"{candidates[0]} is no program on {', '.join(without)}: install it, or {remedy}"
-            )
-        if len(set(paths.values())) != 1:
-            where = ", ".join(f"{path} on {host}" for host, path in paths.items())
-            raise FalloffError(f"{tool} is {where or 'nowhere, as no host answers'}: {remedy}")
-        return next(iter(paths.values()))
+
+def _is_probe(tool: str) -> bool:
+    return (tools.PROBES / f"{tool}.py").exists()
 
 
 def place(state: State, network: Mapping[str, Any]) -> Place:

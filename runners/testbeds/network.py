@@ -17,6 +17,7 @@ from runners.testbeds import graph, host, netns, programs, settings
 from runners.testbeds.graph import ONE_LINK, End, Graph, Route, Way, address, address_of, name
 
 MPTCP = Path("/proc/sys/net/mptcp/enabled")
+_INTERFACES = Path("/proc/thread-self/net/dev")
 
 # Programs that carry frames run in a namespace of their own, so that they are found when their owner is dead.
 _CARRIERS = "carriers"
@@ -53,7 +54,7 @@ class Network:
     tool: Callable[[str], str]
     threaded: bool = False
     carriers: List[programs.Started] = field(default_factory=list)
-    threads: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    threads: Dict[str, List[int]] = field(default_factory=dict)
     shapers: Dict[End, settings.Shaper] = field(default_factory=dict)
 
     def space(self, place: str) -> Path:
@@ -114,7 +115,7 @@ class Network:
                 rate, largest = link.rates[end.side], min(mtu, link.mtu or mtu)
                 self.shapers[end] = settings.Shaper(rate, largest, large, burst_s)
         mtus = {end: self._mtu(end, mtu) for end in self.shapers}
-        sysctls = {**settings.tcp_sysctls(tcp), **settings.hashing(way.hash_policy, seed)}
+        sysctls = settings.sysctls(tcp, way.hash_policy, seed)
         control = tcp["congestion_control"]
         for node in self._nodes:
             settings.write(self.space(node), sysctls)
@@ -273,7 +274,7 @@ class Network:
         counts = {}
         for place in self.graph.places:
             with netns.entered(self.space(place)):
-                table = Path("/proc/thread-self/net/dev").read_text()
+                table = _INTERFACES.read_text()
             rows = dict(line.split(":") for line in table.splitlines()[2:])
             words = {interface.strip(): row.split() for interface, row in rows.items()}
             for end in self.graph.ends(place):
@@ -315,20 +316,8 @@ class Network:
             programs.end(carrier)
         demolish(self.state)
 
-    def build(self) -> None:
-        """Make the namespaces and all interfaces, and bring them up; raises as the function `build` does."""
-        netns.create(*map(self.space, self.graph.places), self.space(_CARRIERS))
-        with host.precedence():
-            self._wire()
-            self._plug()
-            if self.graph.bonded:
-                for node in self._nodes:
-                    self._bond(node)
-        if self.threaded:
-            self.threads = self._receive_by_threads()
-
-    def _wire(self) -> None:
-        """Veth pairs, delay lines and shared wires: every interface of the graph."""
+    def wire(self) -> None:
+        """Make all interfaces, by veth pairs, delay lines and shared wires, and bring them up."""
         cables: Dict[str, List[str]] = {}
         for number, link in enumerate(self.graph.links):
             near, far = End(number, 0), End(number, 1)
@@ -344,6 +333,9 @@ class Network:
             stations = self.graph.stations(hub)
             words, last = [repr(rate), *self._taps(stations)], stations[-1]
             self._carry("shared_wire", words, self.graph.place(last), self.device(last))
+        self._plug()
+        for node in self._nodes if self.graph.bonded else ():
+            self._bond(node)
 
     def _taps(self, ends: Sequence[End]) -> List[str]:
         """The words for a program that makes the interfaces of these ends."""
@@ -356,7 +348,15 @@ class Network:
         """Start a program that carries frames, and wait until it has made its last interface, at a place."""
         space = self.space(_CARRIERS)
         started = programs.start(program, [self.tool(program), *words], space, {}, space)
-        self.carriers.append(programs.awaited(started, self.space(place), interface))
+
+        def has_interface() -> bool:
+            with netns.entered(self.space(place)):
+                return f"{interface}:" in _INTERFACES.read_text()
+
+        if not programs.becomes(started, has_interface):
+            complaint = started.complaints.strip() or "it made no interface"
+            raise FalloffError(f"{program} does not start: {complaint}")
+        self.carriers.append(started)
 
     def _plug(self) -> None:
         """Bring every interface up, those of a switch as ports of its bridge; only routers forward."""
@@ -382,44 +382,43 @@ class Network:
         lines = [f"link set {device} arp off" for device in devices]
         netns.run([netns.batch("ip", space, [*lines, f"link set {bond} up"])])
 
-    def _receive_by_threads(self) -> Dict[str, List[int]]:
-        """Have a thread receive what comes in by each interface; their ids by place, before all other work.
+    def receive_by_threads(self) -> None:
+        """Have a thread of the kernel's, before all other work, receive what comes in by each interface: its place's.
 
         What stays in nobody's name is the shaper's: its timer sends in whatever program it interrupts. Softirq time
         beside a trial's CPU time, one run each on a busy machine, an upper bound: 16 % at 1 Gbit/s and MTU 9000, 26 %
         at 1500, below 2 % where nothing is shaped. Where the sender makes super-packets, veth uses no thread.
         """
-        interfaces = {
+        places = {
             place: list(dict.fromkeys([*self.devices(place), *self._outlets(place)]))
             for place in self.graph.places
         }
-        for place, devices in interfaces.items():
+        for place, devices in places.items():
             space, sysfs = self.space(place), self.space(place) / "sys"
-            netns.run(
-                [
-                    netns.Invocation(space, ["ethtool", "-K", device, "gro", "on"])
-                    for device in devices
-                ]
-            )
             # sysfs shows the interfaces of the namespace that mounts it.
             sysfs.mkdir()
-            netns.run([netns.Invocation(space, ["mount", "-t", "sysfs", "none", str(sysfs)])])
+            netns.run(
+                [
+                    *(
+                        netns.Invocation(space, ["ethtool", "-K", it, "gro", "on"])
+                        for it in devices
+                    ),
+                    netns.Invocation(space, ["mount", "-t", "sysfs", "none", str(sysfs)]),
+                ]
+            )
             for device in devices:
                 switch = sysfs / "class/net" / device / "threaded"
                 if switch.exists():
                     switch.write_text("1")
             subprocess.run(["umount", str(sysfs)], check=True, capture_output=True)
         running = host.kernel_threads(f"napi/{self.state.name}")
-        threads = {}
-        for place, devices in interfaces.items():
-            threads[place] = [
-                thread for device in devices for thread in running.get(f"napi/{device}", [])
-            ]
-            for thread in threads[place]:
+        for place, devices in places.items():
+            threads = [id for device in devices for id in running.get(f"napi/{device}", [])]
+            for thread in threads:
                 os.setpriority(os.PRIO_PROCESS, thread, host.HIGHEST_PRIORITY)
                 if self.graph.is_node(place):
                     os.sched_setaffinity(thread, {host.processor(int(place[1:]))})
-        return threads
+            self.threads[place] = threads
 
 
 def build(
@@ -437,7 +436,11 @@ def build(
     state.mkdir()
     net = Network(state, table, wanted, tool, threaded)
     try:
-        net.build()
+        netns.create(*map(net.space, wanted.places), net.space(_CARRIERS))
+        with host.precedence():
+            net.wire()
+        if threaded:
+            net.receive_by_threads()
     except BaseException:
         demolish(state)
         raise

@@ -178,7 +178,7 @@ def run(
             if command.background:
                 servers.append((command, started))
                 ready = partial(listens, command, started)
-                if not command.listens or _becomes(started, ready, patience_s):
+                if not command.listens or becomes(started, ready, patience_s):
                     continue
                 if started.poll() is None:
                     where = f"on node {command.node} does not listen on port {command.listens}"
@@ -208,23 +208,11 @@ def _execution(started: Started, exit_code: Optional[int], timed_out: bool = Fal
     )
 
 
-def _becomes(started: Started, ready: Callable[[], bool], patience_s: float) -> bool:
+def becomes(started: Started, ready: Callable[[], bool], patience_s: float = _PATIENCE_S) -> bool:
+    """Wait until a program is ready; whether it is before it ends, and in time."""
     deadline = time.monotonic() + patience_s
     while started.poll() is None and time.monotonic() < deadline:
         if ready():
             return True
         time.sleep(_STEP_S)
     return False
-
-
-def awaited(started: Started, space: Path, interface: str) -> Started:
-    """The program when the last interface that it makes is there; raises FalloffError when it ends before."""
-
-    def has_interface() -> bool:
-        with netns.entered(space):
-            return f"{interface}:" in Path("/proc/thread-self/net/dev").read_text()
-
-    if not _becomes(started, has_interface, _PATIENCE_S):
-        complaint = started.complaints.strip() or "it made no interface"
-        raise FalloffError(f"{started.tool} does not start: {complaint}")
-    return started

@@ -5,7 +5,7 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from runners.testbeds import netns
 
@@ -27,9 +27,12 @@ _SMALLEST_ON_WIRE = 84
 # tc shows a burst in whole microseconds of the rate.
 _SHOWN_S = 2e-6
 
-_SWITCHES = ("no_metrics_save", "slow_start_after_idle")
-_BUFFERS = ("rmem", "wmem")
-_HASHING = ("fib_multipath_hash_policy", "fib_multipath_hash_seed")  # the seed since Linux 6.11
+# Settings of IPv4 of a node, and how each is read.
+_SYSCTLS: Dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("tcp_no_metrics_save", "tcp_slow_start_after_idle"), lambda text: text != "0"),
+    **dict.fromkeys(("tcp_rmem", "tcp_wmem"), lambda text: " ".join(text.split())),
+    **dict.fromkeys(("fib_multipath_hash_policy", "fib_multipath_hash_seed"), int),
+}
 _FEATURES = {
     "tso": "tcp-segmentation-offload",
     "gso": "generic-segmentation-offload",
@@ -83,17 +86,17 @@ class Shaper:
 
     def settings(self) -> Dict[str, Any]:
         """What must be found when it is read back; the burst where one was asked for."""
-        burst = {} if self.burst_s is None else {"tbf_burst_bytes": self.burst_bytes}
-        return {"tbf_rate_bit_s": self.tbf_rate_bit_s, **burst}
+        return self.effective(self.tbf_rate_bit_s, self.burst_bytes)
 
     def effective(self, rate_bit_s: Any, burst_bytes: Any) -> Dict[str, Any]:
         """What was found, under the names of `settings`; the burst as asked for, where tc can show no difference."""
+        found = {"tbf_rate_bit_s": rate_bit_s}
         if self.burst_s is None:
-            return {"tbf_rate_bit_s": rate_bit_s}
+            return found
         shaped = rate_bit_s == self.tbf_rate_bit_s != UNSHAPED
         if shaped and abs(burst_bytes - self.burst_bytes) <= _SHOWN_S * rate_bit_s / 8:
             burst_bytes = self.burst_bytes
-        return {"tbf_rate_bit_s": rate_bit_s, "tbf_burst_bytes": burst_bytes}
+        return {**found, "tbf_burst_bytes": burst_bytes}
 
 
 def is_known(key: str) -> bool:
@@ -108,17 +111,15 @@ def write(space: Path, values: Mapping[str, Any]) -> None:
             (SYSCTLS / key).write_text(str(int(value) if isinstance(value, bool) else value))
 
 
-def tcp_sysctls(asked: Mapping[str, Any]) -> Dict[str, Any]:
-    """The settings of IPv4 that a testbed's `tcp` asks for, by their names in the kernel."""
+def sysctls(tcp: Mapping[str, Any], hash_policy: int, seed: int) -> Dict[str, Any]:
+    """The settings of IPv4 that a testbed's `tcp` asks for, by their names in the kernel, and those that decide over which
+    link a flow goes, where the kernel knows them: the seed since Linux 6.11."""
+    hashing = {"fib_multipath_hash_policy": hash_policy, "fib_multipath_hash_seed": seed}
+    asked = {**{f"tcp_{key}": value for key, value in tcp.items()}, **hashing}
     return {
-        **{f"tcp_{key}": bool(asked[key]) for key in _SWITCHES},
-        **{f"tcp_{key}": " ".join(map(str, asked[key])) for key in _BUFFERS},
+        key: " ".join(map(str, asked[key])) if isinstance(asked[key], list) else asked[key]
+        for key in filter(is_known, _SYSCTLS)
     }
-
-
-def hashing(policy: int, seed: int) -> Dict[str, int]:
-    """The settings of IPv4 that decide over which link a flow goes, those that this kernel knows."""
-    return {key: value for key, value in zip(_HASHING, (policy, seed)) if is_known(key)}
 
 
 def interfaces(
@@ -186,14 +187,10 @@ def tcp(spaces: Sequence[Path]) -> Dict[str, Dict[str, Any]]:
             metrics = (route.get("metrics") or [{}])[0]
             controls[to] = {"": metrics.get("congestion", "the kernel's default")}
         with netns.entered(space):
-            switches = {f"tcp_{key}": (SYSCTLS / f"tcp_{key}").read_text() for key in _SWITCHES}
-            buffers = {f"tcp_{key}": (SYSCTLS / f"tcp_{key}").read_text() for key in _BUFFERS}
-            hashes = {key: int((SYSCTLS / key).read_text()) for key in _HASHING if is_known(key)}
+            known = {key: (SYSCTLS / key).read_text().strip() for key in filter(is_known, _SYSCTLS)}
         found[space.name] = {
             "congestion_control": agreed(controls, ""),
-            **{key: bool(int(text)) for key, text in switches.items()},
-            **{key: " ".join(text.split()) for key, text in buffers.items()},
-            **hashes,
+            **{key: _SYSCTLS[key](text) for key, text in known.items()},
             "routes": {
                 to: [hop["dev"] for hop in route.get("nexthops", [route])]
                 for to, route in routes.items()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
-from runners import build, placement, tools
+from runners import build, flows, tools
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import lease, netns, programs, smpi
 
@@ -134,7 +134,7 @@ class Simulated:
             )
             for command in commands:
                 placed = point.get("placement", "in_order"), str(point.get("random_seed"))
-                order = placement.order(command.ranks, *placed)
+                order = flows.order(command.ranks, *placed)
                 executions.append(self._simulate(command, rates, network, order))
                 if executions[-1].exit_code != 0:
                     break
