@@ -4,6 +4,7 @@ import random
 import re
 from typing import Callable, Dict, List, Tuple
 
+from runners import placement
 from runners.parsing import parser, simulator, whole
 from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Unreadable
 
@@ -49,19 +50,6 @@ PATTERNS: Dict[str, Callable[[int, random.Random], Pairs]] = {
 }
 
 
-def order(nodes: int, placement: str, seed: str) -> List[int]:
-    """The node of each rank, of the nodes 1 to `nodes`: themselves `in_order`, or `shuffled` as the seed has it.
-
-    Raises FalloffError for another placement.
-    """
-    numbers = list(range(1, nodes + 1))
-    if placement == "shuffled":
-        random.Random(seed).shuffle(numbers)
-    elif placement != "in_order":
-        raise FalloffError(f"placement {placement!r} is neither in_order nor shuffled")
-    return numbers
-
-
 def pairs(point: Settings) -> List[Pairs]:
     """The nodes (from, to) of each flow, from 1, in each of the `runs` of a point.
 
@@ -77,7 +65,7 @@ def pairs(point: Settings) -> List[Pairs]:
     found = []
     for run in range(1, point["runs"] + 1):
         seed = f"{point['random_seed']}/{nodes}/{run}"
-        node = order(nodes, point["placement"], seed)
+        node = placement.order(nodes, point["placement"], seed)
         ranks = PATTERNS[pattern](nodes, random.Random(f"{seed}/{pattern}"))
         found.append([(node[source], node[sink]) for source, sink in ranks])
     return found

@@ -17,7 +17,7 @@ from undisturbed import within
 
 import experiment
 from analysis.derive import broadcast_bytes
-from runners import flows, runner_named
+from runners import placement, runner_named
 from runners.journal import Folder
 from runners.record import FalloffError, Trial, judge
 from runners.testbeds import simulated, smpi
@@ -157,7 +157,7 @@ def test_a_placement_moves_ranks_to_other_nodes(testbed):
 
     rate, sent = placed("narrow", "in_order")
     shuffled_rate, shuffled = placed("narrow", "shuffled")
-    order = flows.order(8, "shuffled", "3")
+    order = placement.order(8, "shuffled", "3")
     assert sent != shuffled == [sent[order.index(node)] for node in range(1, 9)]
     assert shuffled_rate < 0.99 * rate
     assert placed("one_switch", "in_order")[0] == placed("one_switch", "shuffled")[0]

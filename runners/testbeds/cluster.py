@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
@@ -221,22 +221,18 @@ class OnCluster:
         Counters are `bytes_sent` and `bytes_received` [B] on the trial's network, over all hosts, NaN for those that
         took no part. The testbed's own failures become the transcript's `fault`.
         """
-        requested: Dict[str, Any] = {}
-        effective: Dict[str, Any] = {}
-        counters: Dict[str, Any] = {}
-        ran: List[programs.Ran] = []
-        fault, needed = "", max(command.nodes for command in commands)
+        found, needed = programs.Found(), max(command.nodes for command in commands)
         files = {name: text for command in commands for name, text in command.files.items()}
         before = self._first_to_answer(needed, files)
         hosts = list(before)
         if len(hosts) < needed:
             left = f"{len(hosts)} of {len(self.description['hosts'])} are left: {self.losses()}"
             reason = f"{needed} nodes are needed, {left}"
-            return Transcript(trial, self.name, self.evidence, (), {}, {}, unavailable=reason)
-        try:
+            return replace(found.transcript(self, trial), unavailable=reason)
+        with found.faults():
             network = trial.point["interconnect"]
-            requested.update(self._stated(network))
-            self._execute(commands, hosts, network, ran)
+            found.requested = self._stated(network)
+            self._execute(commands, hosts, network, found.ran)
             after = self.states(hosts)
             if len(after) < needed:
                 raise FalloffError(self.losses())
@@ -244,24 +240,17 @@ class OnCluster:
             for host, state in after.items():
                 where = self.places[host][network]
                 bytes_of[host] = carried(before[host], state, self.networks[network], where)
-                settings[host] = {
-                    "mtu": state["interfaces"][where.interface]["mtu"],
-                    **state["tcp"],
-                }
-            effective.update({key: agreed(settings, key) for key in settings[hosts[0]]})
+                mtu = state["interfaces"][where.interface]["mtu"]
+                settings[host] = {"mtu": mtu, **state["tcp"]}
+            found.effective = {key: agreed(settings, key) for key in settings[hosts[0]]}
             unknown = dict.fromkeys(("sent", "received"), math.nan)
             for way in unknown:
                 known = (bytes_of.get(host, unknown)[way] for host in self.description["hosts"])
-                counters[f"bytes_{way}"] = list(known)
+                found.counters[f"bytes_{way}"] = list(known)
             used_network = used(network, list(bytes_of.values())) if needed > 1 else None
             if used_network:
-                requested["fabric"], effective["fabric"] = network, used_network
-        except (FalloffError, OSError) as error:
-            fault = str(error)
-        executions = tuple(one.execution for one in ran)
-        return Transcript(
-            trial, self.name, self.evidence, executions, requested, effective, counters, fault
-        )
+                found.requested["fabric"], found.effective["fabric"] = network, used_network
+        return found.transcript(self, trial)
 
     def argv(self, command: Command, hosts: Sequence[str], network: str) -> List[str]:
         """A command's whole line on this machine: mpirun under a guard, or the program's own guard on its host."""

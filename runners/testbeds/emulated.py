@@ -12,7 +12,6 @@ import subprocess
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import CalledProcessError
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from runners import pace, tools
@@ -161,15 +160,11 @@ class Emulated:
         if self.net and self.net.graph.shape == wanted.shape:
             self.net.table, self.net.graph = table, wanted
         else:
-            self.clear()
+            net, self.net = self.net, None
+            if net:
+                net.demolish()
             self.net = network.build(self.state, table, self._tool, self.threaded)
         return self.net
-
-    def clear(self) -> None:
-        """Take down the network that is up."""
-        if self.net:
-            net, self.net = self.net, None
-            net.demolish()
 
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
         """Have the trial's network, run the commands in order, read back and count.
@@ -179,42 +174,33 @@ class Emulated:
         threads that receive for it; the numbers of `_shares` on a testbed that accounts for CPU time; and pace_... on
         paced nodes. The testbed's own failures become the transcript's `fault`.
         """
-        requested: Dict[str, Any] = {}
-        effective: Dict[str, Any] = {}
-        counters: Dict[str, Any] = {}
-        ran: List[programs.Ran] = []
-        fault = ""
-        try:
-            point = trial.point
+        found, point = programs.Found(), trial.point
+        with found.faults():
             way, slowness = graph.way(point, self._rails), self._slowness(point)
             net = self.use(point.get("path") or point["interconnect"], way, slowness)
-            requested.update(self._configure(net, point, way, trial.block, slowness))
+            found.requested = self._configure(net, point, way, trial.block, slowness)
             pacing = self._pacing(point, trial.block, slowness)
             around = nodes.Surroundings(self.description, way, pacing, self.real_time)
             baseline_s = self.description.get("cpu", {}).get("baseline_s")
             idle = host.load(baseline_s) if baseline_s else 0.0
             receiving, before, bytes_before = net.receiving_times(), _clocks(net), net.byte_counts()
             with host.precedence() if baseline_s else nullcontext():
-                nodes.execute(commands, net, around, ran)
-            counters.update(net.bytes_between(bytes_before, net.byte_counts()))
-            after = _clocks(net)
-            times = zip(receiving, net.receiving_times(), nodes.cpu_times(ran, net.graph.nodes))
-            counters["cpu_time"] = [end - begin + worked for begin, end, worked in times]
+                nodes.execute(commands, net, around, found.ran)
+            found.counters = net.bytes_between(bytes_before, net.byte_counts())
+            after, worked = _clocks(net), nodes.cpu_times(found.ran, net.graph.nodes)
+            times = zip(receiving, net.receiving_times(), worked)
+            used = [end - begin + own for begin, end, own in times]
+            found.counters["cpu_time"] = used
             if baseline_s:
                 grown = {key: after[key] - before[key] for key in after}
-                counters.update(_shares(grown, sum(counters["cpu_time"]), idle))
-            effective.update(net.effective())
-            if "window_bytes" in requested:
+                found.counters.update(_shares(grown, sum(used), idle))
+            found.effective = net.effective()
+            if "window_bytes" in found.requested:
                 # The kernel gives a socket no more than the machine's limit, without a word.
-                asked = requested["window_bytes"]
-                effective["window_bytes"] = min(asked, _largest_window() or asked)
-            self._judge_ranks(ran, net, requested, effective, counters)
-        except (FalloffError, OSError, CalledProcessError) as error:
-            fault = str(error)
-        executions = tuple(execution for _, execution, _ in ran)
-        return Transcript(
-            trial, self.name, self.evidence, executions, requested, effective, counters, fault
-        )
+                asked = found.requested["window_bytes"]
+                found.effective["window_bytes"] = min(asked, _largest_window() or asked)
+            self._judge_ranks(found, net)
+        return found.transcript(self, trial)
 
     def provenance(self) -> Dict[str, Any]:
         """Whose root it was, and how large a window [B] a program can be given."""
@@ -265,26 +251,19 @@ class Emulated:
             raise FalloffError(f"testbed {self.name} {reason}")
         return {}
 
-    def _judge_ranks(
-        self,
-        ran: Sequence[programs.Ran],
-        net: Network,
-        requested: Dict[str, Any],
-        effective: Dict[str, Any],
-        counters: Dict[str, Any],
-    ) -> None:
+    def _judge_ranks(self, found: programs.Found, net: Network) -> None:
         """Whether every node that was to have a rank had one, and kept its pace where it has one."""
-        mpi = [(command, execution) for command, execution, _ in ran if command.ranks]
+        mpi = [(command, execution) for command, execution, _ in found.ran if command.ranks]
         if not mpi:
             return
-        requested["nodes"] = max(command.nodes for command, _ in mpi)
-        effective["nodes"] = nodes.occupied(net)
+        found.requested["nodes"] = max(command.nodes for command, _ in mpi)
+        found.effective["nodes"] = nodes.occupied(net)
         if self.flop_s is None:
             return
         nodes_there = len(net.graph.nodes)
-        requested["pace"], effective["pace"] = pace.KEPT, pace.kept(mpi, nodes_there)
-        effective["realtime"] = self.real_time
-        counters.update(pace.counters(mpi, nodes_there))
+        found.requested["pace"], found.effective["pace"] = pace.KEPT, pace.kept(mpi, nodes_there)
+        found.effective["realtime"] = self.real_time
+        found.counters.update(pace.counters(mpi, nodes_there))
 
     def _tool(self, tool: str) -> str:
         # Absolute, because it runs in another folder.

@@ -7,14 +7,17 @@ import subprocess
 import tempfile
 import threading
 import time
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import (
     IO,
+    Any,
     Callable,
     ContextManager,
+    Dict,
+    Iterator,
     List,
     Mapping,
     NamedTuple,
@@ -23,7 +26,7 @@ from typing import (
     Tuple,
 )
 
-from runners.record import Command, Execution, FalloffError
+from runners.record import Command, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import netns
 
 _PATIENCE_S = 5.0
@@ -36,6 +39,31 @@ class Ran(NamedTuple):
     command: Command
     execution: Execution
     cpu_time: float
+
+
+@dataclass
+class Found:
+    """What is known of a trial so far."""
+
+    ran: List[Ran] = field(default_factory=list)
+    requested: Dict[str, Any] = field(default_factory=dict)
+    effective: Dict[str, Any] = field(default_factory=dict)
+    counters: Dict[str, Any] = field(default_factory=dict)
+    fault: str = ""
+
+    @contextmanager
+    def faults(self) -> Iterator[None]:
+        """Keep the testbed's own failure as the trial's `fault`."""
+        try:
+            yield
+        except (FalloffError, OSError, subprocess.CalledProcessError) as error:
+            self.fault = str(error)
+
+    def transcript(self, testbed: Any, trial: Trial) -> Transcript:
+        """The transcript of a trial on a testbed."""
+        executions = tuple(execution for _, execution, _ in self.ran)
+        kept = self.requested, self.effective, self.counters, self.fault
+        return Transcript(trial, testbed.name, testbed.evidence, executions, *kept)
 
 
 @dataclass

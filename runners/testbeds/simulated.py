@@ -5,6 +5,7 @@ time by a model of the node (runners/src/simulated.h). The network is a fluid mo
 latency and are shared fairly; there is no loss, no incast and no protocol.
 """
 
+import math
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
-from runners import build, flows, tools
+from runners import build, placement, tools
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import lease, netns, programs, smpi
 
@@ -126,26 +127,19 @@ class Simulated:
         Of an MPI program the ranks are placed as the point's `placement` says. Counters are what each rank of the
         last one sent, `bytes_sent` [B], on its node.
         """
-        executions: List[Execution] = []
-        fault, order, point = "", [], trial.point
-        try:
-            rates, network = smpi.model(
-                self.description, point["interconnect"], point.get("vary", "none")
-            )
+        found, point = programs.Found(), trial.point
+        with found.faults():
+            vary = point.get("vary", "none")
+            rates, network = smpi.model(self.description, point["interconnect"], vary)
             for command in commands:
                 placed = point.get("placement", "in_order"), str(point.get("random_seed"))
-                order = flows.order(command.ranks, *placed)
-                executions.append(self._simulate(command, rates, network, order))
-                if executions[-1].exit_code != 0:
+                order = placement.order(command.ranks, *placed)
+                execution = self._simulate(command, rates, network, order)
+                found.ran.append(programs.Ran(command, execution, math.nan))
+                found.counters = _counters(execution.stdout, self.description["nodes"], order)
+                if execution.exit_code != 0:
                     break
-        except (FalloffError, OSError) as error:
-            fault = str(error)
-        counters = (
-            _counters(executions[-1].stdout, self.description["nodes"], order) if executions else {}
-        )
-        return Transcript(
-            trial, self.name, self.evidence, tuple(executions), {}, {}, counters, fault
-        )
+        return found.transcript(self, trial)
 
     def provenance(self) -> Dict[str, Any]:
         """The simulator's version."""

@@ -1,0 +1,19 @@
+"""Which node each process of a job runs on, since neighbours of a job need not be neighbours on a switch."""
+
+import random
+from typing import List
+
+from runners.record import FalloffError
+
+
+def order(nodes: int, placement: str, seed: str) -> List[int]:
+    """The node of each rank, of the nodes 1 to `nodes`: themselves `in_order`, or `shuffled` as the seed has it.
+
+    Raises FalloffError for another placement.
+    """
+    numbers = list(range(1, nodes + 1))
+    if placement == "shuffled":
+        random.Random(seed).shuffle(numbers)
+    elif placement != "in_order":
+        raise FalloffError(f"placement {placement!r} is neither in_order nor shuffled")
+    return numbers
