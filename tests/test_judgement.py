@@ -20,7 +20,6 @@ from analysis.statistics.judgement import (
     judge_control,
     within_campaign,
 )
-from analysis.statistics.reproduction import prediction_interval
 
 MARGIN = 0.05
 LIMIT = -math.log(1 - MARGIN)
@@ -189,12 +188,3 @@ def test_d_is_of_the_statement_and_cancels_the_block():
     third = primary_differences(whole).isel(statement=2)
     np.testing.assert_allclose(third, differences(ratio, 8, 16))
     np.testing.assert_allclose(differences(ratio, 8), differences(ratio, 8, 16))
-
-
-def test_prediction_intervals_hold_the_next_blocks():
-    """In 95 % of draws the mean of eight new blocks falls into the interval from four."""
-    random, campaigns, hits = np.random.default_rng(3), 400, 0
-    for _ in range(campaigns):
-        low, high = prediction_interval(random.normal(0, 1, 4), 8)
-        hits += low <= random.normal(0, 1, 8).mean() <= high
-    assert abs(hits / campaigns - 0.95) <= 3 * math.sqrt(0.05 * 0.95 / campaigns)

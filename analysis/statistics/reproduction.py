@@ -78,17 +78,6 @@ def of_blocks(values, exact: bool = False) -> Estimate:
     return Estimate(float(values.mean()) if n else math.nan, 0.0 if exact and n else scatter, n)
 
 
-def prediction_interval(log_values, k: int) -> Interval:
-    """The 95 % interval for the mean of `k` new blocks from n reference blocks, shape (n,), n > 1.
-
-    mean +- t(n - 1) s sqrt(1/n + 1/k), with the 97.5 % quantile of Student's t.
-    """
-    values = np.asarray(log_values, float)
-    n = len(values)
-    half = stats.t.ppf(0.975, n - 1) * values.std(ddof=1) * math.sqrt(1 / n + 1 / k)
-    return float(values.mean() - half), float(values.mean() + half)
-
-
 def reproduction(
     reference: Estimate, today: Estimate, margin: float, answers: tuple[str, str] = ("", "")
 ) -> Reproduction:
