@@ -16,7 +16,7 @@ from statsmodels.stats.multitest import multipletests
 from analysis import comparison, importing, samples
 from analysis.comparison import compare
 from analysis.experiments import planted_change
-from analysis.statistics import calibration, change, judgement
+from analysis.statistics import calibration, change
 from analysis.statistics.change import FASTER, SAME, SLOWER
 from analysis.statistics.judgement import UNDECIDED
 from runners.record import FalloffError
@@ -77,7 +77,7 @@ def test_the_interval_holds_for_any_scatter_and_a_change_has_holms_p():
         assert found.error[row] == pytest.approx(error) and found.freedom[row] == freedom
         assert high[row] - low[row] == pytest.approx(2 * stats.t.isf(0.025, freedom) * error)
         assert p[row] == pytest.approx(2 * stats.t.sf(abs(test.statistic), freedom))
-    assert judgement.holm(p) == pytest.approx(multipletests(p, method="holm")[1])
+    assert change.holm(p) == pytest.approx(multipletests(p, method="holm")[1])
     found.difference[:] = 0
     found.difference[5] = -4.5 * found.error[5]
     alone = change.Differences(found.difference[5:6], found.error[5:6], found.freedom[5:6])

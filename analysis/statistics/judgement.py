@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from analysis.statistics.design import LEVEL, Design
 from analysis.statistics.intervals import Kind, average
@@ -216,15 +217,6 @@ def kind_of(interval_90: Interval, interval_95: Interval, at_least: float, at_mo
     return CONTRADICTED if outside else UNDECIDED
 
 
-def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's corrected p over the last axis; as statsmodels' multipletests, which takes a family at a time and minutes for
-    the many of `calibration`. S. Holm, Scand. J. Statist. 6, 1979, 65-70."""
-    order = np.argsort(p, axis=-1)
-    scaled = np.take_along_axis(p, order, axis=-1) * np.arange(p.shape[-1], 0, -1)
-    corrected = np.minimum(np.maximum.accumulate(scaled, axis=-1), 1)
-    return np.take_along_axis(corrected, np.argsort(order, axis=-1), axis=-1)
-
-
 def within_campaign(
     judgements: Sequence[Judgement], one_sided: float = LEVEL
 ) -> tuple[Judgement, ...]:
@@ -234,7 +226,8 @@ def within_campaign(
     """
     corrected = list(judgements)
     tested = [(number, one) for number, one in enumerate(judgements) if one.p is not None]
-    for (number, one), p_holm in zip(tested, holm(np.array([one.p for _, one in tested]))):
+    all_p = multipletests([one.p for _, one in tested], method="holm")[1] if tested else ()
+    for (number, one), p_holm in zip(tested, all_p):
         if one.answer != UNDECIDED and p_holm > one_sided:
             reason = f"Alone the answer is {one.answer!r}, not among the {len(tested)} statements of its campaign (Holm)."
             corrected[number] = replace(one, answer=UNDECIDED, reason=reason)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from analysis.statistics.judgement import (
     ABOVE,
@@ -26,7 +27,6 @@ from analysis.statistics.judgement import (
     SIZE_OPEN,
     UNDECIDED,
     Interval,
-    holm,
     log_margin,
     place,
 )
@@ -122,7 +122,8 @@ def corrected(found: Sequence[Reproduction | None]) -> list[Reproduction | None]
     told = list(found)
     judged = [(number, one) for number, one in enumerate(found) if one and one.p is not None]
     reason = f"It differs by itself, but not beyond chance among {len(judged)} findings (Holm)."
-    for (number, one), p in zip(judged, holm(np.array([one.p for _, one in judged]))):
+    all_p = multipletests([one.p for _, one in judged], method="holm")[1] if judged else ()
+    for (number, one), p in zip(judged, all_p):
         if one.kind == NOT_REPRODUCED and p >= LEVEL:
             told[number] = replace(one, kind=TOO_SHORT, reason=reason)
     return told
