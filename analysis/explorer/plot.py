@@ -3,7 +3,7 @@
 It is drawn anew on every change. Its colours are those of a light page; a dark one inverts them by a filter.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ from bokeh.resources import INLINE
 
 from analysis import style
 from analysis.explorer.data import axis_label
-from analysis.explorer.view import Shown
+from analysis.explorer.view import MOST_SERIES, Shown
 from analysis.statistics.intervals import NAMES as AVERAGES
 from runners.journal import write_whole
 
@@ -77,15 +77,14 @@ CARD = """<div style="background: var(--card); color: var(--ink); margin: -6px -
  max-width: 340px; font-size: 13px"><b>$name</b> · @level<br><span style="font-size:1.15em">{}</span><br>{}</div>"""
 
 
-def looks(shown: Shown) -> list[style.Look]:
-    """The look of each series shown: as in the report's figures, else one whose colour no other level has."""
+def looks(shown: Shown) -> dict[Hashable, style.Look]:
+    """The look of each series: as in the report's figures, else one whose colour no other level has."""
     levels = shown.trials.factors_of(shown.view.y)[shown.view.series]
     known = {level: style.LOOKS[level] for level in levels if level in style.LOOKS}
     taken = {look.color for look in known.values()}
     by_color = {look.color: look for look in style.LOOKS.values() if look.color not in taken}
     others, spare = [level for level in levels if level not in known], list(by_color.values())
-    known |= {level: spare[at % len(spare)] for at, level in enumerate(others)}
-    return [known[level] for level in shown.view.shown]
+    return known | {level: spare[at % len(spare)] for at, level in enumerate(others)}
 
 
 class Axis:
@@ -126,15 +125,17 @@ def draw(shown: Shown, before: figure | None = None) -> figure:
     The figure `before` is filled anew where it has the same axes and series, so that a click is answered at once.
     """
     view, several = shown.view, bool(shown.summary.n.max() > 1)
-    frame = [view.source, view.x, view.series, view.shown, view.log, several]
-    drawn = before if before and before.tags == frame else _framed(shown, several)
+    levels = tuple(shown.trials.factors_of(view.y)[view.series])
+    levels = levels if len(levels) <= MOST_SERIES else view.shown
+    frame = [view.source, view.x, view.series, levels, view.log, several]
+    drawn = before if before and before.tags == frame else _framed(shown, levels, several)
     drawn.tags = frame
     _fill(drawn, shown, several)
     return drawn
 
 
-def _framed(shown: Shown, several: bool) -> figure:
-    """Axes, legend and the marks of each series, without their data."""
+def _framed(shown: Shown, levels: Iterable[Hashable], several: bool) -> figure:
+    """Axes, legend and the marks of each series, without their data and not yet visible."""
     view, trials = shown.view, shown.trials
     drawn = figure(
         y_range=Range1d(),
@@ -147,9 +148,9 @@ def _framed(shown: Shown, several: bool) -> figure:
     )
     dress(drawn, Axis(shown).labels)
     tips: dict[str, list] = {"points": [], "means": []}
-    for level, look in zip(view.shown, looks(shown)):
-        name, color = trials.called(view.series, level), look.color
-        series = {"name": name, "legend_label": name}
+    for level in levels:
+        look, name = looks(shown)[level], trials.called(view.series, level)
+        color, series = look.color, {"name": name, "legend_label": name, "visible": False}
         marker = MARKERS.get(look.marker, "circle")
         points, means = (ColumnDataSource(name=layer) for layer in tips)
         looks_ = {"marker": marker, "fill_color": color, "fill_alpha": "alpha", "line_color": None}
@@ -166,6 +167,8 @@ def _framed(shown: Shown, several: bool) -> figure:
     for marks, side in zip(tips.values(), ("left", "right")):
         drawn.add_tools(HoverTool(renderers=marks, formatters=formats, attachment=side, limit=1))
     drawn.add_tools(TapTool(renderers=tips["points"]))
+    for item in drawn.legend.items:
+        item.visible = False
     return drawn
 
 
@@ -195,7 +198,16 @@ def _fill(drawn: figure, shown: Shown, several: bool) -> None:
     drawn.y_range.update(**ends, **{f"reset_{end}": at for end, at in ends.items()})
     layers = {"points": points, "means": means}
     levels = {trials.called(view.series, level): level for level in view.shown}
+    for item in drawn.legend.items:
+        if item.visible != (
+            item.label.value in levels
+        ):  # else a click on the legend may have hidden it
+            item.visible = not item.visible
+            for one in item.renderers:
+                one.visible = item.visible
     for source, name in {(one.data_source, one.name) for one in drawn.renderers}:
+        if name not in levels:
+            continue
         rows, level = layers[source.name], levels[name]
         rows = rows[rows.series == level]
         x = axis.at(rows.x, level) + rows.get("aside", 0.0)
