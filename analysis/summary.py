@@ -21,7 +21,7 @@ from analysis.wording import (
 )
 from runners.record import FalloffError
 
-WIDTHS = (3, 56, 17, 31, 11, 10)  # of the columns, in characters
+WIDTHS = (3, 60, 16, 29, 11, 10)  # of the columns, in characters
 SUMMARY = "90_summary"  # the notebook that shows this
 FRACTIONS = ("fall", "gain", "loss", "error", "share", "coefficient of variation")  # in percent
 REPRODUCED = {"reproduced": "reproduces", "not reproduced": "does not reproduce"}
@@ -52,8 +52,9 @@ def limits(model: scale_model.ScaleModel, dataset: xr.Dataset) -> Answer:
         number(model.cases[f"{before}messages_ratio"].mean(), 2) for before in ("", "fast_")
     )
     return Answer(
-        f"**What limits this**: all emulated nodes share one machine. Messages take {slow} (GigE) and {fast} (10GE) times the share of a "
-        "run that they took on Fortinet's cluster, so each network loses more here than there, and the fall of GigE against 10GE may be too small or too large. Only links are "
+        f"**What limits this**: all emulated nodes share one machine. The latency of messages takes {slow} (GigE) and {fast} (10GE, more "
+        "under load) times the share of a run that it took on Fortinet's cluster, so each network loses more here than there, and the fall "
+        "of GigE against 10GE may be too small or too large. On many nodes the machine slows 10GE too: how far GigE falls there is open. Only links are "
         "compared, where Fortinet's faster network also used RDMA."
     )
 

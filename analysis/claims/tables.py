@@ -135,7 +135,7 @@ def contradicted(entries: Sequence[Entry]) -> Table:
         if found:
             source, statement = _short(entry.claim.source), plain(entry.claim.statement)
             rows.append((source, statement, supporting(entry.claim), listed(found)))
-    columns = ("Source", "Claim", "Supported by", "Found")
+    columns = ("Source", "Claim", "Range for it", "Found")
     caption = "The claims that runs contradict. Their intervals are in the supplement."
     return Table("claims-contradicted", columns, "llll", rows, caption, widths=(12, 42, 14, 34))
 
@@ -150,7 +150,7 @@ def whole(entries: Sequence[Entry], confounds: Sequence[Confound]) -> Iterator[T
             marks = ", ".join(notes[name] for name in claim.confounds)
             statement = plain(claim.statement) + (f" (see {marks})" if marks else "")
             rows.append((statement, supporting(claim) or UNKNOWN, _verdicts(entry)))
-        columns = ("Claim", "Supported by", "Verdicts")
+        columns = ("Claim", "Range for it", "Verdicts")
         caption = f"The claims of {_short(source)}: the values that support each, and its verdicts."
         label = f"claims-{source.replace('_', '-')}"
         yield Table(label, columns, "lll", rows, caption, widths=(32, 14, 54), long=True)

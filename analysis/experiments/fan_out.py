@@ -231,7 +231,7 @@ def findings(study: FanOut) -> Iterator[Finding]:
     """What limits the flows in each direction, and from how many flows on, as data."""
     source = origin("fan_out", study.dataset)
     for fan in study.fans:
-        statement = f"What limits {fan.flows}, and from how many on"
+        statement = f"Limit of {fan.flows}, and from how many on"
         if fan.was_set:
             statement += f" (set: the bridge, from {fan.was_set:g} on)"
         about = {"answer": fan.verdict.limit, "reason": fan.model.reason, "primary": True}

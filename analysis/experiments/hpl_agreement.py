@@ -108,7 +108,7 @@ def finding(study: Agreement) -> str:
     names, within = _names(study), int((known.answer == WITHIN).sum())
     head = "**Whether the emulated cluster is as fast as it is described is partly open**"
     if within == count:
-        head = "**The emulated cluster is as fast as it is described**"
+        head = "**The emulated cluster and its simulation agree**"
     elif known.answer.isin((SLOWER, FASTER)).any():
         head = "**The emulated cluster is not everywhere as fast as it is described**"
     goals = ", ".join(f"{percent(goal, 0)} on {names[name]}" for name, goal in GOALS.items())

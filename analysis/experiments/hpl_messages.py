@@ -108,7 +108,7 @@ def _of_profile(profile: Profile, bold: str) -> str:
     sent, volume = (float(run[name].sum()) / n for name in ("payload_messages", "payload_bytes"))
     return (
         f"{bold}On {n} {profile.evidence} nodes {percent(profile.small_messages)} of HPL's messages are below "
-        f"{byte_size(SMALL)} and hold {small} of the bytes; half of the bytes are in messages of "
+        f"{byte_size(SMALL)} and hold {small} of the bytes; at least half of the bytes are in messages of "
         f"{byte_size(profile.half_bytes_size)} or more{bold} (1 run, counted; {int(run.P)} × {int(run.Q)}, "
         f"N = {int(run.N)}). A node sends {number(sent)} messages and {byte_size(volume)}."
     )
@@ -143,12 +143,13 @@ def figures(study: Payload) -> dict[str, exhibit.Exhibit]:
             for axes, name in zip(column, ("payload_messages", "payload_bytes")):
                 share = 100 * profile.run[name] / profile.run[name].sum()
                 axes.stairs(share.values, np.arange(len(sizes) + 1), color=style.INK, linewidth=1.5)
-                axes.set_ylim(0, None)
             column[0].set_title(f"{profile.evidence}, {profile.nodes} nodes")
             column[1].set_xlabel("size of a message [B]")
             column[1].tick_params(axis="x", labelsize=8)
         panels[1, 0].set_xticks(ticks, [byte_size(int(sizes[at])) for at in ticks])
         panels[1, 0].set_xlim(used[0] - 0.5, used[-1] + 1.5)
+        for axes in panels[:, 0]:
+            axes.set_ylim(0, None)
         panels[0, 0].set_ylabel("share of messages [%]")
         panels[1, 0].set_ylabel("share of bytes [%]")
     evidence = " and ".join(profile.evidence for profile in study.profiles)

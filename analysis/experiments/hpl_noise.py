@@ -157,9 +157,7 @@ def findings(study: Noise) -> Iterator[Finding]:
     """Growth and largest loss of every daemon, as data."""
     source, nodes = origin("hpl_noise", study.dataset), study.nodes
     for name, growth in study.growths.items():
-        statement = (
-            f"A planted daemon of {name} costs HPL more on {nodes[-1]} nodes than on {nodes[0]}"
-        )
+        statement = f"A daemon of {name} costs more on {nodes[-1]} nodes than on {nodes[0]}"
         yield of_fall(source, statement, growth, primary=name in (study.primary, study.rarest))
         most = study.losses.sel(nodes=nodes[-1], daemon=name)
         statement = f"What a daemon of {name} costs HPL on {nodes[-1]} nodes"

@@ -208,12 +208,15 @@ def figures(study: Size) -> dict[str, exhibit.Exhibit]:
         drawing.doubling_axis(axes, alone.N.values, "order of the matrix, N [1]")
         axes.set(ylabel=f"HPL rate [% of {study.points.share.attrs['of']}]")
         axes.legend(loc="lower right")
+    has_intervals = study.points.sizes["block"] >= FEWEST
     return exhibit.only(
         FIGURES,
         figure,
         f"HPL's rate on {counted(study.nodes, 'node')} over the order of the matrix, as a share of "
         f"{study.points.share.attrs['of']}",
-        exhibit.Basis.of_dataset(study.dataset, "95 % t intervals"),
+        exhibit.Basis.of_dataset(
+            study.dataset, "95 % t intervals" if has_intervals else "every run is drawn"
+        ),
         "Share of the nodes' known rate over the order of the matrix, a series for each network",
         f"{drawing.RUNS_AND_MEANS} Curves, if any, are HPL's own model with its 95 % band.",
     )

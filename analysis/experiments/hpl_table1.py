@@ -202,7 +202,7 @@ def findings(study: Table1) -> Iterator[Finding]:
     names = short_names(study.dataset)
     first, last = int(study.points.nodes.min()), study.end or max(study.cases, default=0)
     end = " (ends there)" if study.end else ""
-    busy = ", emulated on a busy machine" if study.is_busy else ""
+    busy = " (busy machine)" if study.is_busy else ""
     statement = f"{names[study.network]} loses rate against {names[study.reference]} from {first} to {last} nodes{end}{busy}"
     yield of_fall(origin("hpl_table1", study.dataset), statement, study.fall, primary=True)
 

@@ -167,16 +167,12 @@ def findings(study: LinkBonding) -> Iterator[Finding]:
     Planned for is what a second link gives on the most nodes: the way of the largest gain tells it.
     """
     source, best = origin("link_bonding", study.dataset), study.best
-    falls = f"HPL over one link falls behind HPL over two from {study.fewest} to {study.most} nodes"
+    falls = f"HPL over one link falls behind two from {study.fewest} to {study.most} nodes"
     for way in study.ways:
         each = f": {way.name} a node"
         for nodes in way.ratios.nodes.values.tolist():
             is_best = way is best and nodes == study.most
-            picked = (
-                f" (best of {len(study.ways)} combinations of way and processes)"
-                if is_best
-                else each
-            )
+            picked = f" (best of {len(study.ways)} gains)" if is_best else each
             statement = f"A second link speeds up HPL on {counted(nodes, 'node')}{picked}"
             gain, blocks = way.gain(nodes), int(way.ratios.blocks.sel(nodes=nodes))
             about = {"answer": above(gain[1:], 0), "primary": is_best}

@@ -113,10 +113,12 @@ def finding(study: Study) -> str:
     large = [one for scenario in study.values() for one in scenario.large]
     others = [one for scenario in study.values() for one in scenario.unchanged]
     found = sum(one.answer == SLOWER for one in large)
+    sizes = [abs(ratio - 1) for scenario in study.values() for ratio in scenario.planted]
+    largest = percent(max(sizes))
     accused = sum(one.answer in (SLOWER, FASTER) for one in others)
     answer = (
         f"Changes were planted in stored runs by calculation. **`falloff compare` found {found} of {len(large)} statements that were "
-        f"changed by its margin of {margin} or more, and accused {accused or 'none'} of {len(others)} that were not changed.** A statement "
+        f"changed by {margin} (its margin) to {largest}, and accused {accused or 'none'} of {len(others)} that were not changed.** A statement "
         "is about a point, or a planned ratio of two networks."
     )
     rule = (

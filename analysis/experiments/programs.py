@@ -101,7 +101,7 @@ def findings(study: Programs) -> Iterator[Finding]:
     for fall in study.falls:
         span = f"from {fall.from_nodes} to {fall.to_nodes} nodes"
         where = f"on {names[fall.interconnect]} {span}"
-        statement = f"The program {fall.program} loses efficiency {where}"
+        statement = f"Program {fall.program} loses efficiency {where}"
         yield of_fall(source, statement, fall.judgement, primary=fall is least[fall.program])
 
 

@@ -139,7 +139,7 @@ def finding(study: ScaleModel) -> str:
     messages, fast_messages = cases.messages_ratio.mean(), cases.fast_messages_ratio.mean()
     sentences = [
         f"**The scale model keeps the share of time that bytes cost on GigE**, within {percent(off)} in all "
-        f"{counted(len(cases), 'case')} of the paper.",
+        f"{counted(len(cases), 'case')} of the paper, if its GigE carries what is assumed.",
         f"On 10GE bytes cost {fixed(fast_bytes, 2)} times the paper's share.",
         f"**It does not keep the share of messages**: {number(messages, 2)} times the paper's on GigE, "
         f"{number(fast_messages, 2)} times on 10GE.",

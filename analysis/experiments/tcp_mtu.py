@@ -223,7 +223,7 @@ def _of_cost(cost: Cost) -> Iterator[str]:
     if not sure:
         yield f"What larger frames save of the CPU time is open. {sending.model.refused}"
     else:
-        yield f"Nemo printed {listed([*map(percent, printed_savings())])} for its own machines."
+        yield f"From what Nemo printed follow {listed([*map(percent, printed_savings())])} for its own machines."
     part, *ends = sending.packet_part
     if sending.model.follows and np.isfinite(ends).all():
         yield (
@@ -252,7 +252,7 @@ def findings(study: TcpMtu) -> Iterator[Finding]:
     if (limited != "").any():
         about = {"answer": "no" if (limited == HOST_BOUND).any() else "yes", "today": study.today}
         links = "links with a set rate" if evidence_of(study.dataset) == "emulated" else "the wire"
-        statement = f"TCP fills {links} one way, also at the lowest point"
+        statement = f"TCP fills {links}, one way (lowest point)"
         yield of_share(statement, _lowest(study, limited != ""), primary=True, **about)
     places = ("path", "mtu", "direction")
     shares = study.shares.sel(path=study.paths).stack(point=places)
@@ -268,7 +268,7 @@ def _findings_of_cost(cost: Cost) -> Iterator[Finding]:
     source, (least, largest) = origin("tcp_mtu", cost.dataset), cost.mtus
     for end in cost.ends:
         part, model = end.packet_part, end.model
-        statement = f"At MTU {least} most CPU time of the {end.name} end goes into packets and not into bytes"
+        statement = f"At MTU {least} packets take most of the {end.name} end's CPU time"
         about = {"answer": above(part[1:], 0.5), "reason": model.refused}
         about["primary"] = end is cost.ends[0]
         yield of_estimate(source, statement, "share", part, model.blocks, **about)
