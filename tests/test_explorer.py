@@ -75,7 +75,9 @@ def test_every_reference_campaign_is_listed_and_can_be_drawn():
         assert not [label for label in labels if "_" in label or "=" in label], name
         looks = plot.looks(shown)
         assert len({looks[level] for level in shown.view.shown}) == len(shown.view.shown), name
-    assert plot.looks(stored("hpl_scaling"))["gige"].color == "#D55E00"  # as in the report's figures
+    assert (
+        plot.looks(stored("hpl_scaling"))["gige"].color == "#D55E00"
+    )  # as in the report's figures
 
 
 def test_the_verdict_is_the_studys_own():
