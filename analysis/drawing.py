@@ -17,10 +17,8 @@ MODEL = "model"  # the gid of a fitted curve; no other line joins points
 RUNS_AND_MEANS = (
     "Small marks are single runs. Open marks and bars are geometric means with their intervals."
 )
-SIDESTEP, APART = (
-    0.12,
-    0.025,
-)  # of a doubling: between two series, and of a mean and its runs from their place
+# Of a doubling: between two series, and of a mean and its runs from their place.
+SIDESTEP, APART = 0.12, 0.025
 
 
 def new_figures(height: float, columns: int, **shared: bool) -> tuple[Figure, np.ndarray]:
