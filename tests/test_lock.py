@@ -1,9 +1,12 @@
-"""Two runs at once: one writes and measures, the other waits or is told who is at work."""
+"""Two runs at once: one writes and measures, the other waits or is told who is at work; `verify` sees what two wrote."""
 
+import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -11,6 +14,8 @@ from campaigns import small_plan, use_echo
 from local_testbed import LocalTestbed
 
 import runners.campaign as engine
+from analysis import store
+from analysis.evidence import verify
 from runners import lock, session
 from runners.journal import Folder
 from runners.record import FalloffError
@@ -76,6 +81,7 @@ def test_a_session_that_waited_runs_nothing_twice(tmp_path, monkeypatch):
 
         session.run(plan, folder, listen)
     assert [event.kind for event in heard] == ["waiting"] and "campaign other" in heard[0].message
+    assert set(folder.results().values()) == {1}
 
 
 def test_one_writer_for_each_folder(tmp_path, monkeypatch):
@@ -98,6 +104,50 @@ def test_one_writer_for_each_folder(tmp_path, monkeypatch):
     engine.run(plan, LocalTestbed(), folder, intrude)
     assert tried and folder.finished() == {trial.id for trial in plan.trials()}
     assert engine.run(plan, LocalTestbed(), folder) == "blocks"
+
+
+def _many(folder, start):
+    start.wait()
+    for _ in range(40):
+        try:
+            engine.runner_named = lambda name: __import__("campaigns").ECHO
+            engine.run(small_plan(), LocalTestbed(), Folder(folder))
+            return
+        except FalloffError:
+            time.sleep(0.05)
+
+
+def test_four_runs_at_once_write_every_result_once(tmp_path):
+    """Processes that all try: 19 results for 19 trials."""
+    context = multiprocessing.get_context("fork")
+    start = context.Event()
+    processes = [context.Process(target=_many, args=(tmp_path / "small", start)) for _ in range(4)]
+    for process in processes:
+        process.start()
+    start.set()
+    for process in processes:
+        process.join()
+    results = Folder(tmp_path / "small").results()
+    assert set(results) == {trial.id for trial in small_plan().trials()}
+    assert set(results.values()) == {1}
+
+
+def test_verify_counts_results(tmp_path, monkeypatch):
+    """Two results of a trial differ from what one run writes; a transcript that was removed is run again in order."""
+    use_echo(monkeypatch)
+    monkeypatch.setattr(store, "runner_named", engine.runner_named)
+    folder = Folder(tmp_path / "small")
+    engine.run(small_plan(), LocalTestbed(), folder)
+    removed = next(folder.path.glob("transcripts/*.json"))
+    removed.unlink()
+    engine.run(small_plan(), LocalTestbed(), folder)
+    assert verify.check(folder.path).differences == ()
+    lines = (folder.path / "journal.jsonl").read_text().splitlines()
+    again = [line for line in lines if json.loads(line)["event"] == "trial"][:1]
+    name = json.loads(again[0])["id"]
+    folder.note(**{key: value for key, value in json.loads(again[0]).items() if key != "at"})
+    found = "\n".join(verify.check(folder.path).differences)
+    assert f"trial {name} has 2 results in the journal" in found
 
 
 def test_the_lock_of_another_user_can_be_asked_for(tmp_path):

@@ -2,9 +2,11 @@
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -12,10 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import small_hpl
 import users
 
 import experiment
-from analysis import paths, store
+from analysis import derive, paths, store
 from runners import runner_named, session
 from runners.description import Stopping
 from runners.journal import Folder
@@ -161,3 +164,31 @@ def test_a_fault_inside_is_the_owners(not_root, tmp_path):
         session.run(broken, Folder(tmp_path / "broken"))
     with pytest.raises(ZeroDivisionError):
         session.run(plan(), Folder(tmp_path / "heard"), lambda event: 1 / 0)
+
+
+def test_kill_9_at_random_moments_then_resume(tmp_path):
+    """Killed six times, then left alone: every trial once, valid, and no trace of the killed testbeds."""
+    chance, told, states = random.Random(11), [], []
+    script = [sys.executable, small_hpl.__file__, str(tmp_path / "c")]
+    for attempt in range(7):
+        child = subprocess.Popen(script, stdout=subprocess.PIPE, text=True)
+        if attempt < 6:
+            time.sleep(chance.uniform(0.3, 1.6))
+            child.send_signal(signal.SIGKILL)
+        said = child.communicate(timeout=120)[0].split("\n")
+        states += [Path(line.split()[1]) for line in said if line.startswith("open ")]
+        told += [line for line in said if line and not line.startswith("open ")]
+    assert child.returncode == 0
+    trials = small_hpl.plan().trials()
+    assert Folder(tmp_path / "c").finished() == {trial.id for trial in trials}
+    assert len(told) == len(set(told)), "a finished trial ran again"
+    assert len(states) > 1, "no kill came while the testbed was up"
+    for state in states:
+        assert not state.exists()
+        assert str(state) not in Path("/proc/self/mounts").read_text()
+    dataset = store.assemble(tmp_path / "c")
+    assert (dataset.status == "ok").all(), dataset.reason.values
+    points = dataset.isel(trial=(dataset.role == "point").values)
+    # HPL's bytes took no other way.
+    assert (points.bytes_sent.sum("node") >= derive.broadcast_bytes(points.N, points.Q)).all()
+    assert set(points.interconnect.values) == {"gige", "10gige"}

@@ -1,0 +1,44 @@
+"""A small real HPL campaign on two emulated nodes, as a program that can be killed: small_hpl.py FOLDER."""
+
+import sys
+import tomllib
+from pathlib import Path
+
+import runners.campaign as engine
+from runners.journal import Folder
+from runners.plan import Plan, resolve
+from runners.testbeds import emulated
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def read(name: str) -> dict:
+    return tomllib.loads((ROOT / "data" / name).read_text())
+
+
+def plan(blocks: int = 2) -> Plan:
+    """Two blocks of HPL on two nodes, on GigE and 10GE, at a size that takes half a second."""
+    campaign = read("campaigns/hpl_scaling.toml")
+    campaign["factors"] = {"interconnect": ["gige", "10gige"], "nodes": [2]}
+    campaign["levels"]["nodes"] = {"2": {"P": 1, "Q": 2, "N": 704}}
+    campaign["stopping"] = {"blocks": blocks}
+    del campaign["survey"], campaign["presets"]
+    machine = {**read("testbeds/emulated.toml"), "nodes": 2}
+    return resolve(campaign, machine, read("interconnects.toml"))
+
+
+def main(folder: Path) -> None:
+    """Run what is missing, telling each finished trial."""
+    wanted = plan()
+    with emulated.open_testbed(wanted.testbed, wanted.interconnects) as testbed:
+        print("open", testbed.state, flush=True)
+        engine.run(
+            wanted,
+            testbed,
+            Folder(folder),
+            lambda e: e.kind == "finished" and print(e.trial.id, flush=True),
+        )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
