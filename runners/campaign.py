@@ -78,6 +78,8 @@ def run(
         where = {"host": provenance.host(), "testbed": testbed.provenance(), **session}
         folder.write_provenance(where)
         folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])
+        for trial_id in sorted(_lost(folder)):
+            folder.note("lost", id=trial_id)
         progress = _Progress(plan, folder, listen, testbed.at_once, deadline)
         ended_by = _run_in_order(plan, execute, progress, decided)
         if ended_by == DEADLINE:
@@ -92,6 +94,11 @@ def run(
 def commands_of(plan: Plan) -> List[Command]:
     """What the trials of a plan execute."""
     return [c for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point)]
+
+
+def _lost(folder: Folder) -> Set[str]:
+    """Trials whose result is in the journal, and whose transcript somebody has removed: they are run again."""
+    return {trial for trial, count in folder.results().items() if count > 0} - folder.finished()
 
 
 def missing(trials: Iterable[Trial], folder: Folder) -> Set[str]:
