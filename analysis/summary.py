@@ -53,7 +53,7 @@ def limits(model: scale_model.ScaleModel, dataset: xr.Dataset) -> Answer:
     )
     return Answer(
         f"**What limits this**: all emulated nodes share one machine. The latency of messages takes {slow} (GigE) and {fast} (10GE, more "
-        "under load) times the share of a run that it took on Fortinet's cluster, so each network loses more here than there, and the fall "
+        "under load) times the share of a run that it took on Fortinet's cluster. So each network loses more here than there, and the fall "
         "of GigE against 10GE may be too small or too large. On many nodes the machine slows 10GE too: how far GigE falls there is open. Only links are "
         "compared, where Fortinet's faster network also used RDMA."
     )

@@ -18,8 +18,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Collection, Dict, List, Mapping, Tuple
 
+from runners.description_rules import ANYTHING, COUNT, EACH, TABLE, Rule, checked, listing
 from runners.record import FalloffError, Settings, faulty, nearest, unknown_key
-from runners.rules import ANYTHING, COUNT, EACH, TABLE, Rule, checked, listing
 
 LEAST_BLOCKS = 2  # that have an interval
 ALL_NODES = "all"  # a level of `nodes`: as many as the testbed has

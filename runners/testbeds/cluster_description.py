@@ -3,7 +3,17 @@
 import ipaddress
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
-from runners.rules import COUNT, POSITIVE, TABLE, WORD, Rule, checked, listing, one_of, text
+from runners.description_rules import (
+    COUNT,
+    POSITIVE,
+    TABLE,
+    WORD,
+    Rule,
+    checked,
+    listing,
+    one_of,
+    text,
+)
 
 UNKNOWN = "unknown"
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from runners import pace, tools
+from runners.description_rules import Rule, checked
 from runners.record import Command, FalloffError, Settings, Transcript, Trial, faulty
-from runners.rules import Rule, checked
 from runners.testbeds import graph, host, lease, network, nodes, programs
 from runners.testbeds.network import Network
 
