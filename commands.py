@@ -22,7 +22,7 @@ PRESETS = ("quick", "full", "stored")
 BUILD = paths.ROOT / "build"
 EXPLORER = "explorer.html"  # beside the report, which links it
 # Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a byte, TCP's goodput.
-_OF_ONE_QUANTITY = ("hpl", "cpu_cost", "bandwidth_delay")
+_OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
 
 # By name, such as `evidence trace`: each function's parameters are the arguments that are declared above it.
 COMMANDS: dict[str, Callable[..., int | None]] = {}
@@ -358,15 +358,18 @@ def fit_table(model, file, x, y, block) -> None:
     """Fit a model, or all models, to columns of a CSV file, as JSON.
 
     `falloff fit universal_scalability FILE.csv --x nodes --y rate`. Without a model's name all models are compared, which
-    needs blocks: `falloff fit FILE.csv --x nodes --y rate --block run`.
+    needs blocks: `falloff fit FILE.csv --x nodes --y rate --block run`. A law of several quantities takes their columns with
+    commas between: `falloff fit hpl FILE.csv --x N,NB,P,Q --y rate`.
     """
     from analysis import models, tables
     from analysis.fitting import compare, fit
 
     if model:
-        found, table = models.find(model), tables.read(file, x, y)
-        tables.require_numbers(table, x, y)
-        print(json.dumps(fit.fit(found, table[x], table[y]).as_json(), indent=2))
+        quantities = x.split(",")
+        found, table = models.find(model), tables.read(file, *quantities, y)
+        tables.require_numbers(table, *quantities, y)
+        columns = table[quantities[0]] if len(quantities) == 1 else table[quantities].T
+        print(json.dumps(fit.fit(found, columns, table[y]).as_json(), indent=2))
         return
     if not block:
         remedy = "say what was measured together by --block COLUMN, or name a model before the file"

@@ -6,9 +6,9 @@ from synthetic import DAEMONS, NODE_RATE, TAKEN, from_design, rate_without_noise
 from analysis.models.hpl import hpl
 
 COSTS = {
-    "gige": {"alpha": 1.4e6, "beta": 200.0, "gamma": 1.15},
-    "10gige": {"alpha": 1.4e6, "beta": 40.0, "gamma": 1.15},
-}  # in the size campaign: flop a message, flop an element, and without unit
+    "gige": {"alpha": 1.4e6, "beta": 25.0, "gamma": 1.15},
+    "10gige": {"alpha": 1.4e6, "beta": 5.0, "gamma": 1.15},
+}  # in the size campaign: flop a message, flop a byte, and without unit
 GRID = {"NB": 24, "P": 2, "Q": 2}
 
 

@@ -14,7 +14,7 @@ from command_line import ROOT, run
 
 import experiment
 import falloff
-from analysis import paths
+from analysis import models, paths
 
 HPL = ROOT / "tests" / "transcripts" / "hpl"
 
@@ -60,6 +60,24 @@ def test_fit_and_compare_find_a_power_law(tmp_path):
     low, high = best["intervals_95"]["b"]
     assert best["model"] == "power_law" and low < 0.6 < high and "6 blocks" in best["interval_kind"]
     assert found["segmented"]["refused"] and found["segmented"]["pooled"] is None
+
+
+def test_a_law_of_several_quantities_is_fitted(tmp_path):
+    """A network's inverse bandwidth [s/B] from HPL's efficiencies, its settings in columns of their own."""
+    table = tmp_path / "mine.csv"
+    settings = np.array([[1200, 24, 1, 2, 4e6], [1680, 24, 2, 2, 4e6], [2400, 24, 2, 4, 4e6]])
+    efficiency = models.find("hpl_messages").function(settings.T, 1e-4, 2e-6)
+    np.savetxt(
+        table,
+        np.column_stack([settings, efficiency]),
+        delimiter=",",
+        comments="",
+        header="N,NB,P,Q,rate,share",
+    )
+    fit = json.loads(
+        run("fit", "hpl_messages", str(table), "--x", "N,NB,P,Q,rate", "--y", "share").stdout
+    )
+    assert fit["estimates"]["beta"] == pytest.approx(2e-6, rel=1e-3)
 
 
 def test_plan_says_minutes_and_probabilities(monkeypatch, tmp_path):

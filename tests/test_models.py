@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
-from curves import HPL_X, TRUTHS, noisy, x_of
+from curves import TRUTHS, noisy, x_of
 from scipy import stats
 
 from analysis.fitting.block_fit import fit_blocks
@@ -59,21 +59,6 @@ def test_the_unit_of_y_does_not_matter(factor):
     y = noisy(law.function(x, *TRUTHS[law.name]), 0.01)
     here, there = fit(law, x, y).estimates, fit(law, x, factor * y).estimates
     assert there == pytest.approx(here | {"gamma": factor * here["gamma"]}, rel=1e-4)
-
-
-def test_hpl_has_netlibs_parallel_efficiency():
-    """E = 1 / (1 + 3 beta (3P+Q) / (4 gamma N) + 3 alpha P Q ((NB+1) log2 P + P) / (2 N^2 NB gamma)); on one process
-    without a network it needs gamma for each operation, and counts 9 / (4 N) more than the model."""
-    order, block, rows, columns = HPL_X
-    alpha, beta, gamma = 3e4, 10.0, 0.25
-    law = find("hpl").function
-    efficiency = law(HPL_X, alpha, beta, gamma) / law(HPL_X, 0.0, 0.0, gamma)
-    messages = 3 * alpha * rows * columns * ((block + 1) * np.log2(rows) + rows)
-    elements = 3 * beta * (3 * rows + columns) / (4 * gamma * order)
-    expected = 1 / (1 + elements + messages / (2 * order**2 * block * gamma))
-    assert efficiency == pytest.approx(expected)
-    alone = law(np.array([[1000.0], [64.0], [1.0], [1.0]]), 0.0, 0.0, gamma)
-    assert alone == pytest.approx([4 * (1 + 9 / 4000)])
 
 
 def test_a_model_is_found_by_the_names_that_people_know():

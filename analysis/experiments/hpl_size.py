@@ -202,7 +202,7 @@ def figures(study: Size) -> dict[str, exhibit.Exhibit]:
                 means = means.assign(low=np.nan * means.low, high=np.nan * means.high)
             drawing.runs_and_means(axes, name, places, share, means, names[name])
             if curve.follows:
-                orders = np.geomspace(alone.N.min(), alone.N.max(), 80)
+                orders = np.geomspace(alone.N.min(), alone.N.max(), 40).round()
                 band = curve.blocks.band(settings(alone, orders), "ratio")
                 drawing.band(axes, name, orders, *(100 * rate / study.nodes for rate in band))
         drawing.doubling_axis(axes, alone.N.values, "order of the matrix, N [1]")

@@ -15,17 +15,26 @@ def follows(values: np.ndarray, fitted: np.ndarray, parameters: int) -> bool:
     repeats only closeness counts.
     Source: Draper and Smith, Applied Regression Analysis (1998), section 2.1.
     """
+    farthest, p = misfit(values, fitted, parameters)
+    return farthest <= CLOSE or p > LEVEL
+
+
+def misfit(values: np.ndarray, fitted: np.ndarray, parameters: int) -> tuple[float, float]:
+    """By how much of a level's mean the curve is off at most [1], and the p-value of the test for lack of fit, as in `follows`.
+
+    The first is infinite for a curve that is not finite; the p-value is NaN where there is nothing to test with.
+    """
     values, fitted = np.asarray(values, float), np.asarray(fitted, float)
     there = np.isfinite(values).any(axis=0)
     values, fitted = values[:, there], fitted[there]
     if not np.isfinite(fitted).all() or not there.any():
-        return False
+        return np.inf, np.nan
     means, counts = np.nanmean(values, axis=0), np.isfinite(values).sum(axis=0)
-    if (np.abs(fitted - means) <= CLOSE * np.abs(means)).all():
-        return True
+    off, size = np.abs(fitted - means), np.abs(means)
+    farthest = float(np.divide(off, size, out=np.where(off > 0, np.inf, 0.0), where=size > 0).max())
     free, of_scatter = len(means) - parameters, int(counts.sum()) - len(means)
-    if free < 1 or of_scatter < 1:
-        return False
-    scatter = np.nansum((values - means) ** 2) / of_scatter
+    scatter = np.nansum((values - means) ** 2) / of_scatter if of_scatter > 0 else 0.0
+    if free < 1 or not scatter > 0:
+        return farthest, np.nan
     lack = float(counts @ (fitted - means) ** 2) / free
-    return scatter > 0 and float(stats.f.sf(lack / scatter, free, of_scatter)) > LEVEL
+    return farthest, float(stats.f.sf(lack / scatter, free, of_scatter))

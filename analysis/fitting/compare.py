@@ -39,8 +39,8 @@ def _compared(model: Model, x: np.ndarray, table: np.ndarray) -> dict:
     except FalloffError as refusal:
         refused = str(refusal)
     else:
-        pooled, intervals = fitted.as_json(), _intervals(fitted, x, table)
-        held_out = _held_out(model, x, table)
+        pooled, intervals = fitted.as_json(), over_blocks(fitted, x, table)
+        held_out = held_out_last(model, x, table)
     return {
         "model": model.name,
         "refused": refused,
@@ -50,7 +50,7 @@ def _compared(model: Model, x: np.ndarray, table: np.ndarray) -> dict:
     }
 
 
-def _intervals(pooled: Fit, x: np.ndarray, table: np.ndarray) -> tuple[dict, str]:
+def over_blocks(pooled: Fit, x: np.ndarray, table: np.ndarray) -> tuple[dict, str]:
     """The parameters' t intervals over the blocks, and their kind; none where a block cannot be fitted.
 
     None either where one does not hold the estimate from all points: the blocks then do not tell that parameter, and
@@ -77,7 +77,7 @@ def _intervals(pooled: Fit, x: np.ndarray, table: np.ndarray) -> tuple[dict, str
     return intervals, f"t interval over {blocks.blocks} blocks"
 
 
-def _held_out(model: Model, x: np.ndarray, table: np.ndarray) -> tuple[dict | None, str]:
+def held_out_last(model: Model, x: np.ndarray, table: np.ndarray) -> tuple[dict | None, str]:
     """How well the other columns of `table` predict the last, and an empty text; or None and the reason.
 
     `error` is the geometric mean over the blocks of predicted / measured, less one, `interval` its 95 % t interval,

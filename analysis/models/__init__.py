@@ -34,9 +34,8 @@ class Model:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of the parameters, in the order of the function's signature."""
-        code = self.function.__code__  # asked for too often for inspect.signature, which is slow
-        return code.co_varnames[1 : code.co_argcount]
+        """The names of the parameters, in the order of the function's signature and of the bounds."""
+        return tuple(self.bounds)
 
 
 # What people call a model, and its file.

@@ -1,49 +1,75 @@
-"""HPL's own model of its run time, as the rate that HPL prints."""
+"""The time of an HPL run from its own messages, as the rate that HPL prints."""
+
+from functools import lru_cache
 
 import numpy as np
 
 from analysis.models import Model, _linear
+from analysis.models._hpl_steps import PANELS, paths
 from runners.hpl import operations
 from runners.record import FalloffError
+
+TRIES = 10  # of a guess to find the longest paths
 
 
 def hpl(x, alpha, beta, gamma):
     """The rate of an HPL run: operations(N) / T(N, NB, P, Q; alpha, beta, gamma).
 
-    The rows of x are the matrix order N, the block size NB and the process grid's rows P and
-    columns Q. `alpha` is the time of a message whatever its length, `beta` that of one more matrix
-    element in it and `gamma` that of a floating-point operation, all in operations over the unit
-    of the rate: rates in Gflop/s give times in ns.
+    The rows of x are the matrix order N, the block size NB and the process grid's rows P and columns Q. `alpha` is the time of
+    a message whatever its length, `beta` that of one more byte in it and `gamma` that of a floating-point operation, all
+    in operations over the unit of the rate: rates in Gflop/s give times in ns.
     """
-    messages, elements, flops = times(x)
-    return operations(x[0]) / (alpha * messages + beta * elements + gamma * flops)
+    return operations(np.asarray(x)[0]) / longest(counts(x), alpha, beta, gamma)
 
 
-def times(x):
-    """What alpha, beta and gamma count on the critical path: three arrays of shape (points,).
+def counts(x, panels: int = PANELS) -> np.ndarray:
+    """Messages, bytes and flops on the paths of each run, shape (points, paths, 3); see `hpl_steps.paths`.
 
-    Raises FalloffError when x does not have the four rows.
+    Raises FalloffError when x does not have the four rows, or they are no settings of HPL.
     """
-    if np.ndim(x) != 2 or len(x) != 4:
-        raise FalloffError("HPL's analytic model needs an x of four rows: N, NB, P and Q.")
-    order, block, rows, columns = x
-    messages = order * ((block + 1) * np.log2(rows) + rows) / block
-    elements = order**2 * (3 * rows + columns) / (2 * rows * columns)
-    return messages, elements, 2 * order**3 / (3 * rows * columns)
+    x = np.asarray(x, float)
+    if x.ndim != 2 or len(x) != 4:
+        raise FalloffError("HPL's law needs an x of four rows: N, NB, P and Q.")
+    if not (np.rint(x) >= 1).all():
+        raise FalloffError("HPL's law needs N, NB, P and Q of at least 1.")
+    return _stacked(tuple(map(tuple, np.rint(x.T).astype(int).tolist())), panels)
+
+
+@lru_cache(64)  # a fit asks for the same runs again and again
+def _stacked(runs: tuple[tuple[int, int, int, int], ...], panels: int) -> np.ndarray:
+    return np.stack([paths(*run, panels) for run in runs])
+
+
+def longest(counted, alpha, beta, gamma):
+    """The time of the longest path: shape (points,), or (fits, points) for parameters of shape (fits, 1)."""
+    messages, bytes_, flops = np.moveaxis(counted, -1, 0)
+    alpha, beta, gamma = (np.asarray(cost, float)[..., None] for cost in (alpha, beta, gamma))
+    return (alpha * messages + beta * bytes_ + gamma * flops).max(axis=-1)
+
+
+def at_longest(counted, alpha, beta, gamma) -> np.ndarray:
+    """Messages, bytes and flops of each run on its longest path, shape (points, 3)."""
+    along = (counted @ np.array([alpha, beta, gamma], float)).argmax(axis=-1)
+    return counted[np.arange(len(counted)), along]
 
 
 def guess(x, rate):
-    """The time is linear in the parameters."""
-    alpha, beta, gamma = _linear.reciprocal(operations(x[0]), np.column_stack(times(x)), rate)
-    return {"alpha": alpha, "beta": beta, "gamma": gamma}
+    """Along given paths the time is linear in the parameters; they give other paths, until these stay."""
+    counted = counts(x)
+    found = np.array([0.0, 0.0, 1.0])
+    for _ in range(TRIES):
+        columns = at_longest(counted, *found)
+        found, before = _linear.reciprocal(operations(np.asarray(x)[0]), columns, rate), found
+        if np.allclose(found, before, rtol=1e-9):
+            break
+    return dict(zip(("alpha", "beta", "gamma"), found))
 
 
 MODEL = Model(
-    title="HPL's analytic",
-    equation=r"R = \frac{\frac{2}{3} N^3 + \frac{3}{2} N^2}{\frac{2 \gamma N^3}{3 P Q} "
-    r"+ \frac{\beta N^2 (3 P + Q)}{2 P Q} + \frac{\alpha N ((NB + 1) \log_2 P + P)}{NB}}",
-    source="A. Petitet, R. C. Whaley, J. Dongarra, A. Cleary, HPL Scalability Analysis, "
-    "https://www.netlib.org/benchmark/hpl/scalability.html; its log P is to base 2 as in HPL_pdfact's",
+    title="HPL's messages",
+    equation=r"R = \frac{\frac{2}{3} N^3 + \frac{3}{2} N^2}{\max_k (\alpha m_k + \beta b_k + \gamma f_k)}",
+    source="the longest path through HPL 2.0's own steps, https://www.netlib.org/benchmark/hpl, of m messages, b bytes and "
+    "f flops; A. Petitet, R. C. Whaley, J. Dongarra, A. Cleary, HPL Scalability Analysis, count one path in closed form",
     function=hpl,
     bounds={"alpha": (0.0, np.inf), "beta": (0.0, np.inf), "gamma": (0.0, np.inf)},
     guess=guess,

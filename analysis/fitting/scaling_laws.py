@@ -1,0 +1,254 @@
+"""Laws of an efficiency over nodes: each fitted to each network, judged against its data, and asked for what it did not see."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from analysis.fitting.adequacy import follows, misfit
+from analysis.fitting.block_fit import BlockFit, fit_blocks
+from analysis.fitting.compare import held_out_last, over_blocks
+from analysis.fitting.fit import Fit, fit
+from analysis.models import Model, find
+from runners.record import FalloffError
+
+LAWS = ("constant", "amdahl", "universal_scalability", "power_law", "hpl_messages")
+OF_A_RATE = ("amdahl", "universal_scalability")  # whose curve is a rate: over n it is an efficiency
+SETTINGS = (
+    "N",
+    "NB",
+    "P",
+    "Q",
+    "node_rate",
+)  # coordinates over nodes that the law of HPL's messages takes
+
+
+@dataclass(frozen=True)
+class Law:
+    """A model of one network's efficiency [1] over nodes; `refused` says why there is no fit, and is empty where there is.
+
+    `pooled` is the fit to every point, `blocks` that to every whole block. `weight` is Akaike's among the laws of its
+    network. `farthest` [1] is by how much the blocks' mean curve misses a node count's mean at most, `lack_of_fit` the p-value
+    that it follows them but for their scatter; `follows` is whether it may be drawn and quoted.
+    """
+
+    model: Model
+    known: xr.DataArray
+    pooled: Fit | None = None
+    blocks: BlockFit | None = None
+    weight: float = np.nan
+    farthest: float = np.nan
+    lack_of_fit: float = np.nan
+    follows: bool = False
+    refused: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Follows its data, misses them, or the refusal."""
+        return self.refused or ("follows its data" if self.follows else "misses its data")
+
+    def parameters(self) -> dict[str, tuple[float, float, float]]:
+        """Estimate and 95 % interval of each parameter: the t interval over blocks, or else of the pooled fit."""
+        if self.pooled is None:
+            return {}
+        of_blocks, _ = over_blocks(self.pooled, _x(self.model, self.known), _table(self.known))
+        intervals = of_blocks or self.pooled.intervals
+        return {name: (self.pooled.estimates[name], *intervals[name]) for name in intervals}
+
+    def band(self, at: xr.DataArray | xr.Dataset | Sequence[float] | None = None) -> xr.Dataset:
+        """`mean`, `low` and `high` [1] of the law over nodes: the blocks' mean curve and its pointwise 95 % t interval.
+
+        `at` are node counts, or what has them as a coordinate; the law of HPL's messages also takes SETTINGS from there.
+        Without it they are those of the data. Raises FalloffError where there is no fit, or a setting is missing.
+        """
+        if self.blocks is None:
+            raise FalloffError(f"{self.model.title} has no curve: {self.refused}")
+        if at is None:
+            at = self.known
+        elif not isinstance(at, (xr.DataArray, xr.Dataset)):
+            at = xr.Dataset(coords={"nodes": np.asarray(at, float)})
+        curve = self.blocks.band(_x(self.model, at), "cost")
+        values = {name: ("nodes", each) for name, each in zip(("mean", "low", "high"), curve)}
+        return xr.Dataset(values, {"nodes": at.nodes.values})
+
+
+@dataclass(frozen=True)
+class Laws:
+    """The laws of each level of the dim `over`, such as each interconnect, in the order in which they were asked for."""
+
+    over: str
+    by_level: Mapping[str, tuple[Law, ...]]
+
+    def __getitem__(self, which: tuple[str, str]) -> Law:
+        """The law of a level by its model's name; raises FalloffError for one that was not fitted."""
+        level, name = which
+        for law in self.by_level.get(level, ()):
+            if law.model.name == name:
+                return law
+        raise FalloffError(f"no {name} was fitted to {level}")
+
+    def best(self, level: str) -> Law | None:
+        """Of the laws that follow a level's data that with the most weight; None where none does."""
+        found = [law for law in self.by_level[level] if law.follows]
+        return max(found, key=lambda law: np.nan_to_num(law.weight), default=None)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each level and law: AICc weight, how far it misses, the p-value of no lack of fit, and the verdict."""
+        return pd.DataFrame(
+            {
+                self.over: level,
+                "law": law.model.name,
+                "weight": law.weight,
+                "farthest": law.farthest,
+                "lack_of_fit": law.lack_of_fit,
+                "verdict": law.verdict,
+            }
+            for level, laws in self.by_level.items()
+            for law in laws
+        )
+
+    def parameters(self) -> pd.DataFrame:
+        """A row for each parameter: estimate and 95 % interval, in the parameter's own unit."""
+        return pd.DataFrame(
+            [
+                (level, law.model.name, name, *found)
+                for level, laws in self.by_level.items()
+                for law in laws
+                for name, found in law.parameters().items()
+            ],
+            columns=[self.over, "law", "parameter", "estimate", "low", "high"],
+        )
+
+
+def fit_each(
+    efficiency: xr.DataArray, over: str = "interconnect", models: Iterable[str] = LAWS
+) -> Laws:
+    """Fit every law to every level of `over`.
+
+    `efficiency` [1], the share of the rate of all nodes, has the dims (block, `over`, nodes), NaN where a run is missing. The law of
+    HPL's messages takes the coordinates N, NB, P, Q [1] and node_rate [flop/s] over nodes, and is refused without; the others
+    need node counts only. Raises FalloffError for a model or a dim that there is not.
+    """
+    _require(efficiency, over)
+    found = {}
+    for level in efficiency[over].values.tolist():
+        known = efficiency.sel({over: level}).transpose("block", "nodes").dropna("nodes", how="all")
+        found[level] = _weighted([_fitted(law, known) for law in map(_law, models)])
+    return Laws(over, found)
+
+
+def held_out(
+    efficiency: xr.DataArray,
+    up_to: int,
+    at: int,
+    over: str = "interconnect",
+    models: Iterable[str] = LAWS,
+) -> pd.DataFrame:
+    """What every law, fitted to at most `up_to` nodes, foretells of `at` nodes: a row for each level and law.
+
+    `error` [1] is foretold over measured less one, the geometric mean over `blocks`, with a 95 % t interval `low`, `high`, NaN
+    from one block. `refused` says why there is none. `efficiency` is as for `fit_each`.
+    """
+    _require(efficiency, over)
+    if at not in efficiency.nodes or not (efficiency.nodes <= up_to).any() or at <= up_to:
+        raise FalloffError(f"there is nothing to foretell {at} nodes from, at most {up_to}")
+    seen = efficiency.sel(nodes=[n for n in efficiency.nodes.values if n <= up_to or n == at])
+    rows = []
+    for level in efficiency[over].values.tolist():
+        known = seen.sel({over: level}).transpose("block", "nodes").sortby("nodes")
+        known = known.dropna("nodes", how="all")
+        for law in map(_law, models):
+            row = {over: level, "law": law.name, "error": np.nan, "low": np.nan, "high": np.nan}
+            try:
+                if at not in known.nodes:
+                    raise FalloffError(f"none of {at} nodes was measured")
+                told, reason = held_out_last(law, _x(law, known), _table(known))
+            except FalloffError as error:
+                told, reason = None, str(error)
+            if told:
+                row |= dict(zip(("low", "high"), told["interval"] or (np.nan, np.nan)))
+                row |= {"error": told["error"], "blocks": told["blocks"]}
+            rows.append({"blocks": 0, **row, "refused": reason})
+    return pd.DataFrame(rows)
+
+
+def with_settings(points: xr.Dataset) -> xr.DataArray:
+    """The share of the nodes' known rate [1] of a campaign's points, with what the law of HPL's messages takes over nodes.
+
+    `points` is as `derive.points` gives it. A setting that differs between blocks or networks is the mean of them, as the
+    measured rate of a node may be; HPL's own raise FalloffError then.
+    """
+    settings = points[["N", "NB", "P", "Q"]].assign(
+        node_rate=1e9 * points.known_rate / points.nodes
+    )
+    others = [dim for dim in settings.dims if dim != "nodes"]
+    mean = settings.mean(others)
+    spread = (settings.max(others) - settings.min(others)).drop_vars("node_rate")
+    if varied := [name for name, each in spread.items() if (each > 0).any()]:
+        raise FalloffError(f"{', '.join(varied)} are not the same at one node count in all runs")
+    return points.share.assign_coords({name: ("nodes", mean[name].values) for name in SETTINGS})
+
+
+def _require(efficiency: xr.DataArray, over: str) -> None:
+    if missing := {"block", "nodes", over}.difference(efficiency.dims):
+        raise FalloffError(f"the efficiency has no dim {', '.join(sorted(missing))}")
+
+
+def _law(name: str) -> Model:
+    """The model of an efficiency over nodes."""
+    model = find(name)
+    return _of_a_node(model) if model.name in OF_A_RATE else model
+
+
+def _of_a_node(model: Model) -> Model:
+    """A rate's model over n: gamma is then the efficiency of one node."""
+
+    def divided(function: Callable) -> Callable:
+        return wraps(function)(lambda n, *of, **named: function(n, *of, **named) / n)
+
+    return replace(
+        model,
+        function=divided(model.function),
+        guess=lambda n, efficiency: model.guess(n, n * efficiency),
+        equation=model.equation.replace("X(n)", r"\frac{X(n)}{n}").replace(r"\gamma n", r"\gamma"),
+    )
+
+
+def _x(model: Model, known) -> np.ndarray:
+    """What a model takes for x: node counts, or the settings of HPL's runs."""
+    if model.name != "hpl_messages":
+        return known.nodes.values.astype(float)
+    if missing := [name for name in SETTINGS if name not in known.coords and name not in known]:
+        raise FalloffError(f"the runs' {', '.join(missing)} are not known")
+    return np.stack([known[name].values.astype(float) for name in SETTINGS])
+
+
+def _table(known: xr.DataArray) -> np.ndarray:
+    return known.transpose("block", "nodes").values
+
+
+def _fitted(model: Model, known: xr.DataArray) -> Law:
+    try:
+        x, table = _x(model, known), _table(known)
+        there = np.isfinite(table)
+        pooled = fit(model, np.tile(x, len(table))[..., there.ravel()], table[there])
+        blocks = fit_blocks(model, x, table)
+    except FalloffError as error:
+        return Law(model, known, refused=str(error))
+    curve = blocks.band(x, "cost")[0]
+    farthest, p = misfit(table, curve, len(model.parameters))
+    follow = follows(table, curve, len(model.parameters))
+    return Law(model, known, pooled, blocks, np.nan, farthest, p, follow)
+
+
+def _weighted(laws: list[Law]) -> tuple[Law, ...]:
+    """The laws with Akaike's weights among those that have a criterion."""
+    criteria = np.array([law.pooled.aicc if law.pooled else None for law in laws], float)
+    if not np.isfinite(criteria).any():
+        return tuple(laws)
+    weights = np.exp(-(criteria - np.nanmin(criteria)) / 2)
+    weights /= np.nansum(weights)
+    return tuple(replace(law, weight=float(weight)) for law, weight in zip(laws, weights))
