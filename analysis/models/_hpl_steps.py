@@ -18,10 +18,7 @@ import numpy as np
 DOUBLE = 8  # bytes
 THRESHOLD = 64  # local columns up to which rows are swapped by binary exchange (SWAP_THRESHOLD)
 NBMIN, NDIV = 4, 2  # of the recursion within a panel
-PANELS = (
-    600  # of more than these a part stands for the others, which moves the time by 0.6 % at most
-)
-
+PANELS = 600  # of more than these a part stands for all, which moves the time by 0.6 % at most
 
 Size = tuple[int, int]  # of a message: rows of all local columns, and more numbers beside them
 NOTHING: Size = (0, 0)
@@ -364,8 +361,8 @@ def time(N: int, NB: int, P: int, Q: int, alpha, beta, gamma, panels: int = PANE
     """When the last rank is done.
 
     A message of n bytes takes alpha + n beta, and a flop of a matrix product or a triangular solve of several columns takes
-    gamma, all in one unit of time; nothing else takes time. The three may be arrays of one shape, which the result has. At most about
-    `panels` panels are walked through: of more, every third (fifth, ...) stands for its neighbours, too.
+    gamma, all in one unit of time; nothing else takes time. The three may be arrays of one shape, which the result has. At
+    most `panels` panels are walked through: of more, every third (fifth, ...) stands for its neighbours, too.
     """
     alpha, beta, gamma = np.broadcast_arrays(*(np.asarray(v, float) for v in (alpha, beta, gamma)))
     shape = alpha.shape
