@@ -59,8 +59,8 @@ def test_a_late_node_is_named(job, verdict):
 # Nodes whose library is a stand-in, so that what it says can be chosen.
 @pytest.fixture(scope="module")
 def mocked(tmp_path_factory):
-    """Two paced nodes behind a shaper of a small burst; the library does nothing."""
-    library = tmp_path_factory.mktemp("pace") / "pace.so"
+    """Two paced nodes behind a shaper of a small burst; the library does nothing, and its path has a blank."""
+    library = tmp_path_factory.mktemp("a blank é") / "pace.so"
     words = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)]
     subprocess.run(words, input="int nothing_is_paced;\n", text=True, check=True)
     description = {
@@ -101,6 +101,7 @@ def test_ranks_are_paced_and_nothing_else(mocked, network, burst):
     assert effective["realtime"] is real_time
     assert transcript.requested["tbf_burst_bytes"] == effective["tbf_burst_bytes"] == burst
     argv = transcript.executions[0].argv
+    assert "cannot be preloaded" not in transcript.executions[0].stderr
     assert ("btl_tcp_eager_limit", "4096") in zip(argv, argv[1:])
     plain = on_network(mocked, "env", interconnect=network)
     assert "PACE_FLOP_S" not in text(plain) and "pace" not in plain.requested

@@ -17,7 +17,7 @@ from undisturbed import within
 
 import experiment
 from analysis.derive import broadcast_bytes
-from runners import placement, runner_named
+from runners import placement, runner_named, tools
 from runners.journal import Folder
 from runners.record import FalloffError, Trial, judge
 from runners.testbeds import simulated, smpi
@@ -85,6 +85,18 @@ def test_a_simulation_repeats_itself_with_all_messages(testbed):
     assert sum(sent) > broadcast_bytes(SMALL["N"], SMALL["Q"])
     assert once.pop("simulator_cpu_time") > 0 and 1e6 < once.pop("simulator_memory") < 1e9
     assert once.items() <= simulate(testbed)[0].items() and once["hpl_rate"] > 0
+
+
+@needs_simgrid
+def test_it_runs_below_a_path_with_blanks(testbed, tmp_path, monkeypatch):
+    """Where programs, libraries and the simulation's own folder are in a clone of such a path."""
+    clone = tmp_path / "a blank é"
+    clone.mkdir()
+    names = ("xhpl_simulated", "noclock.so")
+    programs = {name: shutil.copy(tools.find(name, {}), clone) for name in names}
+    monkeypatch.setattr(simulated, "_ROOT", clone / "simulated")
+    with simulated.open_testbed({**WITH_TREES, "tools": programs}, NETWORKS) as opened:
+        assert simulate(opened)[0]["hpl_rate"] == simulate(testbed)[0]["hpl_rate"]
 
 
 @needs_simgrid

@@ -6,7 +6,7 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Sequence, Union
 
 from runners.record import Command, FalloffError
 from runners.testbeds import host, netns, programs
@@ -120,10 +120,22 @@ def _prepare(net: Network, around: Surroundings) -> None:
             (space / "processor").write_text(str(host.processor(node)))
         if not by_address.is_symlink():
             by_address.symlink_to(name(node))
-    if not (net.state / "python").is_symlink():
-        # Open MPI splits its agent's command line at spaces, which these paths cannot contain.
-        (net.state / "python").symlink_to(sys.executable)
-        (net.state / "rank.py").symlink_to(_RANK)
+    # Open MPI splits its agent's command line at spaces, which the state folder's path cannot contain.
+    _linked(net, "python", sys.executable)
+    _linked(net, "rank.py", _RANK)
+
+
+def _linked(net: Network, name: str, file: Union[str, Path]) -> str:
+    """The path of a link in the state folder to a file whose own path may have blanks."""
+    link = net.state / name
+    if not link.is_symlink():
+        link.symlink_to(file)
+    return str(link)
+
+
+def _library(net: Network, name: str) -> str:
+    """The path by which a library is preloaded: the dynamic linker splits LD_PRELOAD at blanks and colons."""
+    return _linked(net, name, net.tool(name))
 
 
 def _argv(command: Command, net: Network, around: Surroundings) -> List[str]:
@@ -133,10 +145,10 @@ def _argv(command: Command, net: Network, around: Surroundings) -> List[str]:
         raise FalloffError(
             f"{command.argv[0]} needs node {command.nodes} of {nodes}: raise `nodes` of the testbed"
         )
-    libraries = [net.tool("mptcp.so")] if around.way.is_mptcp else []
+    libraries = [_library(net, "mptcp.so")] if around.way.is_mptcp else []
     variables = {}
     if command.ranks and around.pacing:
-        libraries.append(net.tool("pace.so"))
+        libraries.append(_library(net, "pace.so"))
         variables.update(around.pacing)
     if libraries:
         variables["LD_PRELOAD"] = ":".join(libraries)

@@ -146,6 +146,9 @@ class Simulated:
         version = subprocess.run(["smpirun", "--version"], capture_output=True, text=True).stdout
         return {"simulator": (version.strip().splitlines() or [""])[0]}
 
+    def _tool(self, name: str) -> str:
+        return tools.find(name, self.description.get("tools", {}))
+
     def _simulate(
         self,
         command: Command,
@@ -156,20 +159,22 @@ class Simulated:
         tool = command.argv[0]
         if tool not in STANDS_FOR or not command.ranks:
             raise FalloffError(f"{tool} cannot be simulated; there are {', '.join(STANDS_FOR)}")
-        program = Path(tools.find(STANDS_FOR[tool], self.description.get("tools", {})))
+        program = Path(self._tool(STANDS_FOR[tool]))
         argv = [str(program.absolute()), *command.argv[1:]]
         files = {**command.files, "platform.xml": smpi.platform(command.ranks, network)}
         if tool != "flows":
             replayed = tool == "replay"
-            clock = None if replayed else Path(tools.find(_CLOCK, {})).absolute()
             ran = smpi.REPLAY if replayed else argv
+            clock = "" if replayed else f"./{_CLOCK}"
             argv = smpi.smpirun(command.ranks, ran, clock, network.get("by_size", ()))
             files["hosts"] = smpi.hosts(order)
             files["rates.txt"] = "".join(f"{name} {value!r}\n" for name, value in rates.items())
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8")
-        environment = {"PATH": os.environ["PATH"], "TMPDIR": str(folder), "LC_ALL": "C"}
+        # smpirun and the dynamic linker split paths at blanks: those of the folder, where all of it runs, are relative.
+        (folder / _CLOCK).symlink_to(Path(self._tool(_CLOCK)).absolute())
+        environment = {"PATH": os.environ["PATH"], "TMPDIR": ".", "LC_ALL": "C"}
         if tool == "xhpl_recorded":  # the simulation's clock; the processor's is this machine's
             environment["FALLOFF_RECORD_CLOCK"] = "wall"
         try:

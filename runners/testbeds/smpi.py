@@ -2,8 +2,7 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from runners.record import FalloffError
 from runners.two_level import TwoLevel, from_table
@@ -190,13 +189,13 @@ def hosts(order: Iterable[int]) -> str:
 def smpirun(
     ranks: int,
     program: Sequence[str],
-    clock: Optional[Path] = None,
+    clock: str = "",
     by_size: Sequence[Sequence[float]] = (),
 ) -> List[str]:
     """The command line for one rank on each node, in a folder with `platform.xml` and `hosts`; `program` may be REPLAY.
 
-    `clock` is noclock.so: with it SMPI does not ask the kernel for CPU times that it then ignores. `by_size` has the factors
-    of latency and bandwidth from some sizes of message on, from 0 bytes.
+    `clock` is the path of noclock.so, without blanks: with it SMPI does not ask the kernel for CPU times that it then
+    ignores. `by_size` has the factors of latency and bandwidth from some sizes of message on, from 0 bytes.
     """
     options = dict(_OPTIONS)
     for column, name in ((1, "smpi/lat-factor"), (2, "smpi/bw-factor")) if by_size else ():
