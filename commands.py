@@ -375,6 +375,10 @@ def fit_table(model, file, x, y, block) -> None:
         remedy = "say what was measured together by --block COLUMN, or name a model before the file"
         raise FalloffError(f"all models are compared on blocks: {remedy}")
     curves = [models.find(name) for name in models.names() if name not in _OF_ONE_QUANTITY]
+    if block in (x, y):
+        raise FalloffError(
+            f"--block {block} is the column of --x or --y: name the one that counts repeats"
+        )
     blocks = tables.blocks(tables.read(file, x, y, block), x, y, block)
     print(json.dumps(compare.compare(curves, *blocks), indent=2))
 

@@ -33,8 +33,10 @@ from runners.description import for_preset, for_testbed
 from runners.journal import Folder, write_whole
 from runners.plan import Plan, resolve, with_blocks
 from runners.progress import Progress
-from runners.record import FalloffError, faulty, unknown
+from runners.record import FalloffError, faulty, unknown, unknown_key
 from runners.testbeds import cluster_description
+
+PRESETS = ("stored", "quick", "full", "bonding")  # the last of campaigns on links alone
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class Parameters:
                 faults.append(f"{name!r} is missing")
             elif type(given[name]) is not kind:
                 faults.append(f"{name} = {given[name]!r} is not {kind.__name__}")
+        if not faults and given["preset"] not in PRESETS:
+            faults.append(unknown_key("preset = ", given["preset"], PRESETS))
         if not faults and (given["blocks"] < 0 or given["blocks"] and given["preset"] == "stored"):
             rule = "must be 0 for the stored preset, and never negative"
             faults.append(f"blocks = {given['blocks']} {rule}")
@@ -240,9 +244,16 @@ def read_designs(file: Path) -> designs.Designs:
     return designs.check(read_toml(file, "design file"))
 
 
-def _extended(name: str) -> dict[str, Any]:
+def _extended(name: str, by: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A testbed with all of what it extends; `by` are those that extend this one."""
+    if name in by:
+        circle = " extends ".join((*by[by.index(name) :], name))
+        raise FalloffError(f"testbed {by[0]} never ends: {circle}; take out one `extends`")
     own = read_toml(paths.TESTBEDS / f"{name}.toml", "testbed")
-    return {**(_extended(own["extends"]) if "extends" in own else {}), **own}
+    base = own.get("extends")
+    if not isinstance(base, (str, type(None))):
+        raise FalloffError(f"testbed {name}: extends = {base!r} must be the name of a testbed")
+    return {**(_extended(base, (*by, name)) if base else {}), **own}
 
 
 def _described(campaign: str) -> dict[str, Any]:

@@ -96,7 +96,7 @@ class Row:
 
     `sizes` are N, NB, P and Q. `time_text` (s) and `rate_text` (Gflop/s) are as printed, since their last digit is
     their precision. `check` is PASSED, FAILED or unchecked; `residual` is None when unchecked. `doubt` says why
-    the residual is missing or may be another row's, empty otherwise.
+    the residual is missing or may be another row's, empty otherwise; `clock` that HPL's dates contradict the time.
     """
 
     variant: str
@@ -106,6 +106,7 @@ class Row:
     residual: Optional[float] = None
     check: str = "unchecked"
     doubt: str = ""
+    clock: str = ""
 
 
 @dataclass(frozen=True)
@@ -201,6 +202,8 @@ def _result(run: Run, row: Row, settings: Settings) -> Result:
     if off and work and seconds and not rate_agrees(work, row.time_text, row.rate_text):
         part = 100 * (float(row.rate_text) * seconds / work - 1)
         note = f"the printed rate is {part:+.2f} % off what N and time give, as NVIDIA's can be"
+    if row.clock:
+        note = "; ".join(filter(None, [note, f"{row.clock}: was the clock set meanwhile?"]))
     return attempt(lambda: readings(row, off=off), settings, note)
 
 
@@ -301,8 +304,9 @@ def _read(lines: List[str]) -> Optional[Run]:
         # The pattern of a row looks at a line many times.
         row = _ROW.match(line) if "WR" in line or "WC" in line else None
         if residual and pending:
-            value, doubt = float(residual["residual"]), _doubt(pending, moments, is_new)
-            found.append(replace(pending, residual=value, check=residual["check"], doubt=doubt))
+            doubt = f"{_NEIGHBOURS}: another table begins between them" if is_new else ""
+            checked = {"residual": float(residual["residual"]), "check": residual["check"]}
+            found.append(replace(pending, **checked, doubt=doubt, clock=_off(pending, moments)))
             pending = None
         elif residual:
             orphans += 1
@@ -325,25 +329,29 @@ def _read(lines: List[str]) -> Optional[Run]:
     lost = fault if ended and (not finished or len(found) < int(finished)) else ""
     if orphans:
         lost = f"{orphans} residuals stand alone"
+    if not (ended and finished and len(found) == int(finished)) or orphans:
+        # Only HPL's own count says that no row is missing, so that the clock was wrong and not the residual.
+        found = [
+            replace(row, doubt=row.doubt or row.clock and f"{_NEIGHBOURS}: {row.clock}")
+            for row in found
+        ]
     if lost:
         found = [replace(row, doubt=row.doubt or f"{_NEIGHBOURS}: {lost}") for row in found]
     complaint = _first(_COMPLAINT, lines)
     return Run(version, tuple(found), f"{fault}: {complaint}" if fault and complaint else fault)
 
 
-def _doubt(row: Row, moments: List[str], is_new: bool) -> str:
-    """Why the residual after a row may be another row's, or empty."""
-    if is_new:
-        return f"{_NEIGHBOURS}: another table begins between them"
+def _off(row: Row, moments: List[str]) -> str:
+    """How the dates of a row's test contradict its time, or empty."""
     try:
         began, ended = (timegm(time.strptime(each, "%b %d %H:%M:%S %Y")) for each in moments)
     except (ValueError, OverflowError):
         return ""  # not both are there, or no dates
     ran, said = ended - began, float(row.time_text)
     # The clock may have gone from summer to winter or back.
-    if min(abs(ran - said + shift) for shift in (0, 3600, -3600)) > _MOMENT_SLACK_S:
-        return f"{_NEIGHBOURS}: it ran for {ran:.0f} s, the row says {row.time_text} s"
-    return ""
+    if min(abs(ran - said + shift) for shift in (0, 3600, -3600)) <= _MOMENT_SLACK_S:
+        return ""
+    return f"it ran for {ran:.0f} s by its dates, the row says {row.time_text} s"
 
 
 def _miscount(lines: List[str], printed: int) -> str:

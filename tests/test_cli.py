@@ -124,6 +124,7 @@ def test_plan_says_minutes_and_probabilities(monkeypatch, tmp_path):
         (("doctor", "--testbed", "emulated"), "testbed emulated is no cluster"),
         (("fit", "constant", "data/published/smith_table1.csv", "--x", "P", "--y", "q"), "no column 'q'"),
         (("fit", "README.md", "--x", "a", "--y", "b"), "say what was measured together by --block"),
+        (("fit", "data/published/smith_table1.csv", "--x", "P", "--y", "N", "--block", "P"), "name the one that counts"),
         (("report", "--design", "data"), "cannot read data"),
         (("evidence", "trace", "sahre"), "no figure 'sahre' (did you mean 'share'?); there are: agreement, "),
         (("evidence", "trace", "table1", "--transcript", "x/y"), "they are: hpl_table1-scale_model, hpl_paper-smith"),

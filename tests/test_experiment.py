@@ -21,6 +21,7 @@ GOOD = {"preset": "stored", "testbed": "emulated", "blocks": 0, "out": "build"}
         ({"blocks": "3"}, "blocks = '3' is not int"),
         ({"blocks": True}, "blocks = True is not int"),
         ({"blocks": -1, "preset": "quick"}, "never negative"),
+        ({"preset": "qick"}, "preset = qick is unknown; did you mean quick?"),
         ({"blocks": 4}, "must be 0 for the stored preset"),
         ({"out": 7, "prices": "x"}, "'prices' is unknown; out = 7 is not str"),
     ],
@@ -34,6 +35,23 @@ def test_wrong_parameters_are_refused_before_anything_runs(change, answer):
     with pytest.raises(FalloffError) as refusal:
         experiment.Parameters.check({**GOOD, **change})
     assert answer in str(refusal.value) and "There are: preset" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("extends", "answer"),
+    [
+        ('"a"', "a extends a"),
+        ('"b"', "a extends b extends a"),
+        ("3", "must be the name of a testbed"),
+    ],
+)
+def test_a_testbed_that_extends_itself_is_refused(tmp_path, monkeypatch, extends, answer):
+    """Directly, in a circle, or by what is no name."""
+    monkeypatch.setattr(paths, "TESTBEDS", tmp_path)
+    (tmp_path / "a.toml").write_text(f'name = "a"\nextends = {extends}\n')
+    (tmp_path / "b.toml").write_text('name = "b"\nextends = "a"\n')
+    with pytest.raises(FalloffError, match=answer):
+        experiment.read_testbed("a")
 
 
 def analyse(hpl_paper, hpl_beyond=None, hpl_noise=None, today=None):

@@ -126,6 +126,17 @@ def test_each_result_belongs_to_its_run():
     assert "did not reach 'End of Tests.'" in found[2]["refused"]
 
 
+def test_hpls_own_count_stands_above_its_dates():
+    """The clock was set during the test: read, with a note. Without the count rows may be missing, and it is refused."""
+    text = re.sub(
+        r"(HPL_pdgesv\(\) end time .* )(\d\d):", r"\g<1>05:", recorded.text("hpl/amd-2.3-blis")
+    )
+    results = hpl.results(text)
+    assert all(result.readings and "by its dates" in result.note for result in results)
+    uncounted = hpl.results(re.sub(r"Finished +\d+ tests", "Finished all tests", text))
+    assert not any(result.readings for result in uncounted)
+
+
 def test_a_row_does_not_keep_its_neighbours_residual():
     """Whatever block of lines is lost, a rate stands beside the residual that it had, or is refused."""
     lines = SEVERAL.splitlines(keepends=True)
