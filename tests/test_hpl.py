@@ -127,12 +127,16 @@ def test_each_result_belongs_to_its_run():
 
 
 def test_hpls_own_count_stands_above_its_dates():
-    """The clock was set during the test: read, with a note. Without the count rows may be missing, and it is refused."""
+    """The clock was set during the test: read, with a note. Without the count rows may be missing: refused."""
     text = re.sub(
         r"(HPL_pdgesv\(\) end time .* )(\d\d):", r"\g<1>05:", recorded.text("hpl/amd-2.3-blis")
     )
-    results = hpl.results(text)
-    assert all(result.readings and "by its dates" in result.note for result in results)
+    counted, cut_off, _ = hpl.results(text)
+    assert (
+        counted.readings
+        and "by its dates" in counted.note
+        and "lines are missing" in cut_off.refused
+    )
     uncounted = hpl.results(re.sub(r"Finished +\d+ tests", "Finished all tests", text))
     assert not any(result.readings for result in uncounted)
 
