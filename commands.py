@@ -5,6 +5,7 @@ import json
 import shlex
 import sys
 from argparse import ArgumentTypeError
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
@@ -554,7 +555,10 @@ def archive(file) -> None:
     else:
         print("There is no report yet: it is built from the stored data.")
         make_report("stored", paths.REPORT)
-    for line in archiving.write(file):
+    names, left_out = archiving.write(file)
+    for folder, count in Counter(str(Path(name).parent) for name in names).items():
+        print(f"packed: {folder}/, {count} {'file' if count == 1 else 'files'}")
+    for line in left_out:
         print(f"left out: {line}", file=sys.stderr)
     print(f"Archive: {file} ({file.stat().st_size / 1e6:.1f} MB)")
 

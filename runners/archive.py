@@ -13,6 +13,11 @@ NAME = "transcripts.tar.xz"
 _PRESET = 6 | lzma.PRESET_EXTREME
 
 
+def unpacked_at_most(size: int) -> int:
+    """To how many bytes a file of this size [B] may unpack: the references unpack to at most 70 times theirs."""
+    return 64_000_000 + 300 * size
+
+
 def write(archive: Path, files: Iterable[Path]) -> None:
     """Put files into an archive under their stems, always as the same bytes: in order, without times and owners."""
     with tarfile.open(archive, "w:xz", preset=_PRESET, format=tarfile.PAX_FORMAT) as packed:
@@ -30,7 +35,7 @@ def read(archive: Path) -> Iterator[Tuple[str, bytes]]:
     """
     try:
         # All at once: only at its end is it known whether xz's checksum holds.
-        whole = lzma.decompress(archive.read_bytes())
+        whole = _decompressed(archive.read_bytes())
         with tarfile.open(fileobj=io.BytesIO(whole), mode="r:") as packed:
             for entry in packed:
                 content = packed.extractfile(entry) if entry.isreg() else None
@@ -39,3 +44,14 @@ def read(archive: Path) -> Iterator[Tuple[str, bytes]]:
                 yield entry.name, content.read()
     except (lzma.LZMAError, tarfile.TarError) as error:
         raise FalloffError(f"{archive} is damaged ({error}); restore it") from None
+
+
+def _decompressed(packed: bytes) -> bytes:
+    """What xz packed; raises LZMAError where it is cut off, or more than transcripts could be."""
+    most, unpacking = unpacked_at_most(len(packed)), lzma.LZMADecompressor()
+    found = unpacking.decompress(packed, most)
+    if not unpacking.eof:
+        raise lzma.LZMAError(f"it is cut off, or unpacks to more than {most / 1e6:.0f} MB")
+    if unpacking.unused_data:
+        raise lzma.LZMAError("more follows behind its end")
+    return found

@@ -59,13 +59,11 @@ def memory_bytes() -> Optional[int]:
 
 
 def tracked() -> List[str]:
-    """What git tracks here, and descriptions in data/ that it could; nothing where this is no clone."""
+    """What git tracks here; nothing where this is no clone."""
     if not (HERE.parent / ".git").exists():
         return []
-    kinds = (["--cached"], ["--others", "--exclude-standard", "data"])
-    listing = ("git", "-C", str(HERE.parent), "ls-files", "-z")
-    listed = [_output(*listing, *kind) or "" for kind in kinds]
-    return [name for names in listed for name in names.split("\0") if name]
+    listed = _output("git", "-C", str(HERE.parent), "ls-files", "-z") or ""
+    return [name for name in listed.split("\0") if name]
 
 
 def _read(file: str) -> Optional[str]:

@@ -106,6 +106,33 @@ def test_what_is_unpacked_verifies_itself(archived):
     assert not (folder / ".venv").exists() and not (folder / "build/tools").exists()
 
 
+def test_nothing_is_packed_that_was_not_kept_here(place, tmp_path):
+    """A file of somebody's below data/, and links to files and folders elsewhere; what is packed is printed."""
+    secret = tmp_path / "secret"
+    (secret / "transcripts").mkdir(parents=True)
+    (secret / "trials.json").write_text("a secret")
+    strangers = {
+        "data/notes.txt": None,
+        "data/raw/own/password.txt": None,
+        "data/raw/link": secret,
+        "data/testbeds/link.toml": secret / "trials.json",
+    }
+    for name, target in strangers.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).symlink_to(target) if target else (place / name).write_text("a secret")
+    try:
+        printed = falloff(place, "evidence", "archive", str(tmp_path / "a.zip"))
+        with zipfile.ZipFile(tmp_path / "a.zip") as packed:
+            texts = {name: packed.read(name) for name in packed.namelist()}
+    finally:
+        for name in strangers:
+            (place / name).unlink()
+    assert not any(
+        b"a secret" in text for name, text in texts.items() if not name.startswith("tests/")
+    )
+    assert "packed: data/reference/" in printed and "packed: analysis/, " in printed
+
+
 def test_the_same_content_gives_the_same_bytes(place, archived, tmp_path):
     """Whatever the moment; what can be executed stays so."""
     again = tmp_path / "again.zip"

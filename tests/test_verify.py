@@ -1,6 +1,7 @@
 """Whatever is changed in a campaign's folder after it was recorded is found and named; an untouched one is ok."""
 
 import json
+import lzma
 import os
 import re
 import shutil
@@ -215,3 +216,14 @@ def test_what_is_no_file_in_an_archive_is_refused(tmp_path, kind):
         made.addfile(entry)
     with pytest.raises(FalloffError, match="b001-001-hpl is no file"):
         list(archive.read(file))
+
+
+def test_an_archive_that_unpacks_to_far_too_much_is_refused(tmp_path):
+    """A few hundred kilobytes of xz held gigabytes, all of which were unpacked into memory."""
+    bomb = tmp_path / archive.NAME
+    with lzma.open(bomb, "wb", preset=0) as packed:
+        for _ in range(200):
+            packed.write(bytes(1_000_000))
+    assert bomb.stat().st_size < 100_000
+    with pytest.raises(FalloffError, match="unpacks to more than"):
+        list(archive.read(bomb))

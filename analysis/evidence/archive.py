@@ -16,19 +16,31 @@ from analysis.evidence import chain, content, verify
 from analysis.evidence.chain import Chain
 from analysis.wording import UNKNOWN, counted, moment, number, plain
 from runners import manifest, provenance
+from runners.archive import unpacked_at_most
 from runners.record import FalloffError
 
 DESCRIPTION = "ARTIFACT-DESCRIPTION.md"
 # The earliest moment that zip knows: the archive's bytes depend on its content alone.
 UNDATED = (1980, 1, 1, 0, 0, 0)
-# What an archive that is read may unpack to; the reference takes some 30 MB.
-MOST_BYTES = 4e9
 # Of a copy without git: what `make clean` removes, what Python leaves, and what an editor does.
 MADE_HERE = {".venv", "build", ".git", "__pycache__", ".pytest_cache", ".hypothesis"}
+DATA_SUFFIXES = (".toml", ".csv", ".bib", ".json", ".jsonl", ".xz", ".c")
+# What belongs to a user and is packed: descriptions, runs, datasets and the report.
+OWN = (
+    *(f"data/{folder}/*.toml" for folder in ("campaigns", "designs", "testbeds")),
+    "data/programs/*.txt.xz",
+    *(f"data/raw/*/{name}" for name in ("trials.json", manifest.JOURNAL, "provenance.json")),
+    *(f"data/raw/*/{name}" for name in (manifest.NAME, "transcripts/*.json", "transcripts.tar.xz")),
+    "data/datasets/*.nc",
+    *(f"build/report/{name}" for name in ("*.html", "*.pdf", "*.json", "figures/*")),
+)
 
 
-def write(file: Path) -> list[str]:
-    """Write the archive of this place, and say what is not described in it; the same content gives the same bytes."""
+def write(file: Path) -> tuple[list[str], list[str]]:
+    """Write the archive of this place; returns what was packed, by name, and what of it is not described.
+
+    The same content gives the same bytes.
+    """
     contents: dict[str, Path | bytes] = {name: paths.ROOT / name for name in _names()}
     chains, left_out = [], []
     for folder in verify.folders():
@@ -49,7 +61,7 @@ def write(file: Path) -> list[str]:
             text = source.read_bytes() if isinstance(source, Path) else source
             packed.writestr(entry, text, zipfile.ZIP_DEFLATED)
     os.replace(part, file)
-    return left_out
+    return sorted(contents), left_out
 
 
 @contextmanager
@@ -82,9 +94,11 @@ def _unpack(archive: Path, target: Path) -> None:
                 for entry in packed.infolist()
                 if {"reference", "raw"} & set(PurePosixPath(entry.filename).parts)
             ]
-            if (size := sum(entry.file_size for entry in wanted)) > MOST_BYTES:
+            size = sum(entry.file_size for entry in wanted)
+            if size > unpacked_at_most(archive.stat().st_size):
                 raise FalloffError(
-                    f"{archive} unpacks to {size / 1e9:.0f} GB: unpack it yourself, and name one of its folders"
+                    f"{archive} unpacks to {size / 1e6:.0f} MB, far more than campaigns do: unpack it yourself, and name "
+                    "one of its folders"
                 )
             packed.extractall(target, wanted)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
@@ -182,7 +196,10 @@ def _machine(host: Mapping) -> str:
 
 
 def _names() -> list[str]:
-    """The code and data that git tracks, the user's own descriptions, runs and datasets, and the report."""
+    """The code and data that git tracks, the user's own descriptions, runs and datasets, and the report.
+
+    Of a user's folders only what Falloff keeps there; never a link, behind which any file of the machine may be.
+    """
     files = [paths.ROOT / name for name in provenance.tracked()]
     if not files:  # no clone
         for folder, inside, names in os.walk(paths.ROOT):
@@ -190,6 +207,21 @@ def _names() -> list[str]:
                 name for name in inside if name not in MADE_HERE and not name.endswith(".egg-info")
             ]
             files += [Path(folder, name) for name in names]
-    for own in (paths.RAW, paths.DATASETS, paths.REPORT):
-        files += [file for file in own.rglob("*") if file.suffix != ".part"]
-    return sorted({file.relative_to(paths.ROOT).as_posix() for file in files if file.is_file()})
+        files = [file for file in files if _is_shipped(file.relative_to(paths.ROOT))]
+    for pattern in OWN:
+        files += paths.ROOT.glob(pattern)
+    top = paths.ROOT.resolve()
+    return sorted(
+        name
+        for name in {file.relative_to(paths.ROOT).as_posix() for file in files}
+        if (top / name).is_file() and (top / name).resolve() == top / name
+    )
+
+
+def _is_shipped(name: Path) -> bool:
+    """Whether a file may be one of this package's: below data/ only what is described, published or a reference."""
+    if name.parts[0] != "data" or name.name == "README.md":
+        return True
+    if name.parts[1] in ("raw", "datasets", "reproduced", "top500"):
+        return False
+    return name.suffix in DATA_SUFFIXES or name.name == manifest.NAME
