@@ -478,11 +478,12 @@ def explore(folder, static, port, browser) -> None:
     with server.serve(folder, port) as served, suppress(KeyboardInterrupt):
         end = "It answers this machine alone, and only at that address. Ctrl+C ends it."
         print(f"Explorer: {served.address}\n{end}", flush=True)
-        if browser:
-            import webbrowser
+        with server.redirecting(served.address) as page:
+            if browser:
+                import webbrowser
 
-            webbrowser.open(served.address)
-        served.thread.join()
+                webbrowser.open(page)
+            served.thread.join()
 
 
 @command("evidence trace")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ import pytest
 import synthetic
 import xarray as xr
 from command_line import ROOT, run
+from undisturbed import within
 
 import experiment
 from analysis.contrasts import contrasts
@@ -278,6 +280,25 @@ def test_command_ends_quietly_when_interrupted(tmp_path):
         assert "Ctrl+C" in running.stdout.readline()
         running.send_signal(signal.SIGINT)
         assert running.wait(timeout=30) == 0 and running.stderr.read() == ""
+
+
+def test_no_key_is_on_a_command_line(tmp_path):
+    """The browser is handed a file that only its user may read, which leads to the page and goes with it."""
+    browser, seen = tmp_path / "browser", tmp_path / "seen"
+    browser.write_text(f'#!/bin/sh\necho "$@" > {seen}.part; mv {seen}.part {seen}\n')
+    browser.chmod(0o755)
+    own = {"BROWSER": f"{browser} %s", "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime")}
+    command = [sys.executable, str(ROOT / "falloff.py"), "explore", str(tmp_path)]
+    looks = {"stdout": subprocess.PIPE, "env": {**os.environ, "PYTHONPATH": str(ROOT), **own}}
+    with subprocess.Popen(command, text=True, **looks) as running:
+        address = running.stdout.readline().split()[-1]
+        assert within(30, seen.exists)
+        handed = seen.read_text().strip()
+        page = Path(handed.removeprefix("file://"))
+        assert handed.startswith("file://") and address.split("/")[3] not in handed
+        assert address in page.read_text() and page.stat().st_mode & 0o777 == 0o600
+        running.send_signal(signal.SIGINT)
+        assert running.wait(timeout=30) == 0 and not page.exists()
 
 
 @pytest.mark.parametrize("arguments", [["none", "--no-browser"], [".", "--static", "x.html"]])

@@ -3,12 +3,15 @@
 import logging
 import secrets
 import socket
+import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import panel as pn
+from jupyter_core.paths import jupyter_runtime_dir
 from panel.io.server import StoppableThread
 
 from analysis.explorer import data
@@ -38,6 +41,21 @@ class Served(NamedTuple):
 
     def __exit__(self, *_raised: object) -> None:
         self.thread.stop()
+
+
+@contextmanager
+def redirecting(address: str) -> Iterator[str]:
+    """The address of a file, for this user alone, that leads a browser to a page's: every user may read command lines."""
+    folder = Path(jupyter_runtime_dir())
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(  # of mode 0600
+        "w", dir=folder, prefix="falloff-explorer-", suffix=".html"
+    ) as file:
+        file.write(
+            f'<meta http-equiv="refresh" content="0;url={address}"><a href="{address}">Explorer</a>'
+        )
+        file.flush()
+        yield Path(file.name).as_uri()
 
 
 def serve(folder: Path | None, port: int = 0) -> Served:
