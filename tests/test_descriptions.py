@@ -1,6 +1,7 @@
 """Campaigns' and testbeds' files: what is wrong in them is said, and a campaign is fitted to a user's own cluster."""
 
 import copy
+import json
 import shutil
 
 import pytest
@@ -184,6 +185,33 @@ def test_no_name_can_become_an_option_or_a_command(keys):
     for word in HOSTILE:
         named = changed(*keys, to=[word]) if last == 0 else changed(*keys, last, to=word)
         assert faults(named)
+
+
+FOR_A_SHELL = [
+    "`id`",
+    "$(id)",
+    "$HOME",
+    "a b",
+    "a;id",
+    "a|id",
+    "a&",
+    "a>b",
+    "'",
+    '"',
+    "a\nid",
+    "~",
+    "*",
+    "\\",
+]
+
+
+@pytest.mark.parametrize("word", FOR_A_SHELL)
+def test_no_word_for_mpirun_means_anything_to_a_shell(edited, word):
+    """Open MPI hands its parameters to a shell on every node: of a cluster, and of emulated nodes."""
+    assert faults(changed("networks", "gige", "mpi", to=["--mca", "btl", word]))
+    assert faults(changed("networks", "gige", "environment", to={"UCX_TLS": word}))
+    edited(EMULATED, "[mpi]", f"[mpi]\npml = {json.dumps(word)}")
+    assert "mpi.pml = " in refused("run", "hpl_size", "--testbed", "mine")[0]
 
 
 def test_rpeak_is_the_product_and_says_how():

@@ -30,14 +30,19 @@ def _is_subnet(value: Any) -> bool:
 
 
 # Texts end in command lines on other machines, and some of them in lists with commas or blanks between.
-_WORD = text(r"[!-~]+", "words without blanks")
+# Open MPI hands them to a shell on every node, so that none may have a letter that means something there.
+_WORD = text(r"[A-Za-z0-9_./,:=+@%^-]+", "words of letters, digits and _./,:=+@%^-")
 _PATH = text(r"[A-Za-z0-9_~/.][A-Za-z0-9_~/.,+@=-]*", "a path without blanks")
 _NAME = text(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*", "a name")
 _PROGRAM = text(r"[A-Za-z0-9_/.][A-Za-z0-9_/.+-]*", "the name of a program, or its path")
 _LINE = text(r"[ -~]+", "a line of text")
 _RATE: Rule = (POSITIVE[0], "bit/s as a number, such as 1e9")
 _SHARE: Rule = (lambda value: POSITIVE[0](value) and value < 1, "a share between 0 and 1")
-_WORDS = listing(_WORD, "a list of words for mpirun")
+_WORDS = listing(_WORD, f"a list for mpirun of {_WORD[1]}")
+_PARAMETER: Rule = (
+    lambda value: isinstance(value, (bool, int, float)) or _WORD[0](value),
+    f"a number, true, false, or {_WORD[1]}",
+)
 _BUFFER: Rule = (
     lambda value: listing(COUNT, "")[0](value) and len(value) == 3,
     "least, first and most bytes",
@@ -140,6 +145,7 @@ def shape(description: Mapping[str, Any], kinds: Iterable[str]) -> List[str]:
         "kind": one_of(kinds),
         "nodes": COUNT,
         "networks": {WORD: {"rate_bit_s": _RATE}},
+        "mpi": {WORD: _PARAMETER},
     }
     missing = [f"{key} is missing" for key in ("name", "kind") if key not in description]
     return checked(rules, description, is_whole=False) + missing
