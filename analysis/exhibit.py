@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 
 import xarray as xr
 from matplotlib.figure import Figure
@@ -84,7 +85,7 @@ class Exhibit:
     @property
     def markdown(self) -> str:
         """The figure in the report's Markdown; its file is in `figures/`."""
-        return f'![{self.caption}](figures/{self.label}.svg){{#fig:{self.label.replace("_", "-")} alt="{self.alt}"}}'
+        return f'![{self.caption}](figures/{self.label}.svg){{#fig:{self.label.replace("_", "-")} alt="{escape(self.alt)}"}}'
 
     def svg(self) -> str:
         """The figure as SVG; the same figure gives the same text."""
@@ -95,9 +96,9 @@ class Exhibit:
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
         svg = self.svg()
         picture = base64.b64encode(svg.encode()).decode()
-        shown = f'<img alt="{self.alt}" src="data:image/svg+xml;base64,{picture}" style="width:100%;max-width:900px;background:white">'
+        shown = f'<img alt="{escape(self.alt)}" src="data:image/svg+xml;base64,{picture}" style="width:100%;max-width:900px;background:white">'
         about = {"markdown": self.markdown, "label": self.label, "rests_on": list(self.rests_on)}
-        html = f"{shown}<p><em>{self.caption}</em></p>"
+        html = f"{shown}<p><em>{escape(self.caption)}</em></p>"
         return {"text/html": html, "image/svg+xml": svg}, {KEY: about}
 
 

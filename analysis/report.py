@@ -23,23 +23,10 @@ SUBTITLE = "Published experiments on interconnects, made rerunnable"
 LAST = ("95_methods",)  # these close it
 FIGURE = r"^!\[.*\]\(figures/(?P<label>\w+)\.svg\)\{.*\}$"  # in a section's Markdown
 DIGITS = 8  # of a digest that are shown: enough to tell it from all others here
-# Figures of the PDF go where there is room.
-FLOATING = "```{=typst}\n#show figure.where(kind: image): set figure(placement: auto)\n```"
-# In the report they are as wide as one of two columns, and tables as both; what opens it stands above the columns.
-IN_COLUMNS = """```{=typst}
-#show figure.where(kind: table): set figure(placement: auto, scope: "parent")
-#show figure.where(kind: table): set text(8pt)
-#set table(inset: (x: 5pt, y: 2pt))
-#place(top, scope: "parent", float: true)[
-```"""
-END_OF_OPENING = """```{=typst}
-]
-#set image(width: 100%)
-```"""
 # Files of the same folder; the PDF, which may be anywhere, has no such line.
 BESIDE = (
-    '```{=html}\n<p>Beside this page: <a href="explorer.html">the explorer</a>, with every trial, and '
-    '<a href="supplement.html">the supplement</a>, with every table.</p>\n```'
+    "::: beside\nBeside this page: [the explorer](explorer.html), with every trial, and [the supplement](supplement.html), "
+    "with every table.\n:::"
 )
 UNDATED = "1970-01-01T00:00:00+00:00"  # where nothing ran there is no date
 
@@ -66,9 +53,11 @@ def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Path
     write_whole(out / "summary.json", findings.text(stated))
     dated = int(datetime.fromisoformat(_ended(datasets.values())).timestamp())
     for name, sections in (("falloff", brief), ("supplement", whole)):
-        text = markdown(sections, datasets, left_out, columns=sections is brief)
-        write_whole(out / f"{name}.html", publish.to_html(text, out))
-        write_whole(out / f"{name}.pdf", publish.to_pdf(text, out, dated))
+        in_columns = sections is brief
+        text = markdown(sections, datasets, left_out, in_columns)
+        front = _front(datasets.values(), 2 if in_columns else 1)
+        write_whole(out / f"{name}.html", publish.to_html(text, front, out))
+        write_whole(out / f"{name}.pdf", publish.to_pdf(text, front, out, dated))
     return out / "falloff.html"
 
 
@@ -93,11 +82,10 @@ def markdown(
     }
     opening = opening.removeprefix(f"# {TITLE}").lstrip()
     parts = [
-        _front(datasets.values(), 2 if columns else 1),
         *(_in_columns(opening) if columns else [opening]),
         _missing(left_out),
         BESIDE,
-        FLOATING,
+        "::: floating\n:::",
         *others,
         "# References {.unnumbered}\n\n:::: small\n::: {#refs}\n:::\n::::",
         _provenance(datasets, used),
@@ -108,24 +96,26 @@ def markdown(
 def _in_columns(opening: str) -> Iterator[str]:
     """The first section above two columns, all but its table, which goes where there is room."""
     text, _, table = opening.partition("::: long\n")
-    yield from (
-        IN_COLUMNS,
-        text,
-        END_OF_OPENING,
-        table.replace("\n:::\n", "\n", 1).removesuffix(":::"),
-    )
+    yield f"::::: opening\n{text}\n:::::"
+    yield table.replace("\n:::\n", "\n", 1).removesuffix(":::")
 
 
-def _front(datasets: Iterable[xr.Dataset], columns: int) -> str:
+def _front(datasets: Iterable[xr.Dataset], columns: int) -> dict[str, str]:
+    """What the templates say above the text."""
     started = [dataset.attrs["started"] for dataset in datasets if dataset.attrs["started"]]
     ran = ""
     if started:
         days = f"{day(min(started))} to {day(_ended(datasets))}"
         ran = f"{len(started)} campaigns (planned sets of runs), {days}"
-    return (
-        f"---\ntitle: {TITLE}\nsubtitle: {SUBTITLE}\nlang: en\ncampaign: Falloff\ndate: >-\n  {ran}\n"
-        f"link-citations: true\ncolumns: {columns}\n---"
-    )
+    return {
+        "title": TITLE.replace("'", "\u2019"),
+        "subtitle": SUBTITLE,
+        "lang": "en",
+        "campaign": "Falloff",
+        "date": ran,
+        "link-citations": "true",
+        "columns": str(columns),
+    }
 
 
 def _ended(datasets: Iterable[xr.Dataset]) -> str:

@@ -4,6 +4,7 @@ document of all in two forms, with a supplement; the same notebooks give the sam
 import json
 import re
 from dataclasses import asdict
+from html.parser import HTMLParser
 
 import nbformat
 import pytest
@@ -11,7 +12,7 @@ from matplotlib.figure import Figure
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from synthetic import campaign, sequential_campaign
 
-from analysis import document, report, store, summary
+from analysis import document, publish, report, store, summary
 from analysis.exhibit import KEY, Answer, Basis, Exhibit, Table, planned
 from analysis.experiments import hpl_scaling
 from runners.record import FalloffError
@@ -182,3 +183,57 @@ def test_the_same_notebooks_give_the_same_bytes(notebooks, built, tmp_path):
     for name in ("falloff.html", "falloff.pdf", "supplement.html", "supplement.pdf"):
         assert again.with_name(name).read_bytes() == built.with_name(name).read_bytes(), name
     assert built.with_name("supplement.pdf").read_bytes().startswith(b"%PDF")
+
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '<img src=x onerror="alert(1)">',
+    "`<script>alert(2)</script>`{=html}",
+    "```{=html}\n<script>alert(3)</script>\n```",
+    '`#read("secret")`{=typst}',
+    "![secret](secret.svg)",
+    "![](secret.svg){#fig:x}",
+    "[go](javascript:alert)",
+    "[go](file:///etc/passwd)",
+    "---\nheader-includes: secret\ncss: secret.svg\n---",
+    "\\input{secret}",
+    '#read("secret.svg")',
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_somebody_wrote_runs_and_reads_nothing(text, tmp_path):
+    """Names of networks, reasons and notes come from files that anybody may hand over: of these nothing is executed, no file
+    is embedded and nothing leads elsewhere than to the web."""
+    (tmp_path / "secret.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg"><!-- a secret --></svg>'
+    )
+    body = f"# Before\n\nWords.\n\n{text}\n\nOn {text} it is slow.\n"
+    assert _elements(publish.to_html(body, {"title": "t"}, tmp_path)) == []
+    source = publish.to_typst(body, {"title": "t"}, tmp_path).split("Before", 1)[1]
+    source = re.sub("`[^`]*`", "", source)  # shown as it is
+    assert not re.search(r'(?<!\\)#(?:read|image|box)\(|link\("(?:file|javascript)', source)
+
+
+def _elements(page: str) -> list[tuple]:
+    """Scripts, pictures and links elsewhere than to the web in a page's body, but for the page's own script."""
+    found = []
+
+    class Parser(HTMLParser):
+        def handle_starttag(self, tag, attributes):
+            given = dict(attributes)
+            leads = given.get("href") or "#"
+            handlers = [name for name in given if name.startswith("on")]
+            if tag in ("script", "img", "iframe", "object", "embed") or handlers:
+                found.append((tag, given))
+            elif not leads.startswith(("#", "https://", "http://")):
+                found.append((tag, given))
+
+    Parser().feed(page.split("<body>", 1)[1].rsplit("<dialog", 1)[0])
+    return found
+
+
+def test_honest_names_are_not_lost(tmp_path):
+    """What looks like a tag stands there as it was written."""
+    page = publish.to_html("On <lab> and 10G <fast>.", {"title": "t"}, tmp_path)
+    assert "On &lt;lab&gt; and 10G &lt;fast&gt;." in page

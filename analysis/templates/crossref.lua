@@ -34,6 +34,17 @@ end
 
 -- ::: summary, small, long and dense become calls of the template's own functions in Typst; HTML styles the div by its class.
 local BOXES = { summary = true, small = true, long = true, dense = true }
+
+-- In PDF figures go where there is room. What opens the report stands above two columns, in which figures are as wide as a
+-- column and tables as both.
+local FLOATING = "#show figure.where(kind: image): set figure(placement: auto)"
+local BEGIN_OPENING = [==[
+#show figure.where(kind: table): set figure(placement: auto, scope: "parent")
+#show figure.where(kind: table): set text(8pt)
+#set table(inset: (x: 5pt, y: 2pt))
+#place(top, scope: "parent", float: true)[
+]==]
+local END_OPENING = "]\n#set image(width: 100%)"
 local FOLDS = { code = "Code", evidence = "Evidence" }
 local function box(div)
   local name = div.classes[1]
@@ -42,6 +53,14 @@ local function box(div)
     local open = '<details class="' .. name .. '"><summary>' .. FOLDS[name] .. "</summary>"
     div.content:insert(1, pandoc.RawBlock("html", open))
     div.content:insert(pandoc.RawBlock("html", "</details>"))
+    return div.content
+  end
+  if name == "beside" then return FORMAT == "typst" and {} or div.content end
+  if name == "floating" then return FORMAT == "typst" and pandoc.RawBlock("typst", FLOATING) or {} end
+  if name == "opening" then
+    if FORMAT ~= "typst" then return div.content end
+    div.content:insert(1, pandoc.RawBlock("typst", BEGIN_OPENING))
+    div.content:insert(pandoc.RawBlock("typst", END_OPENING))
     return div.content
   end
   if FORMAT ~= "typst" or not BOXES[name] then return nil end
@@ -72,7 +91,21 @@ local function frame(element)
   return pandoc.Div({ element }, pandoc.Attr("", { "frame" }))
 end
 
+-- Of pictures only the report's own, and of links none that runs or reads a file, whoever wrote the text.
+local function own_picture(image)
+  if image.src:match("^figures/[%w_]+%.svg$") then return nil end
+  return image.caption
+end
+
+local function harmless(link)
+  local target = link.target
+  if target:match("^#") or target:match("^https?://") or target:match("^%w+%.html[#%w_-]*$") then return nil end
+  return link.content
+end
+
 function Pandoc(document)
+  document = document:walk({ Image = own_picture, Link = harmless, RawInline = function() return {} end,
+    RawBlock = function() return {} end })
   document = document:walk({ traverse = "topdown", Figure = number, Table = number })
   document = document:walk({ Table = share })
   return document:walk({ Link = resolve, Div = box, Table = frame })
