@@ -149,7 +149,7 @@ def status(campaign) -> None:
 )
 @argument("--design", "print designs alone; see data/designs/nemo.toml", **FILE)
 @argument("--out", "default: build/report", **FOLDER, default=paths.REPORT)
-def report(preset, data, claims, design, out) -> None:
+def report(preset, data, claims, design, out) -> int:
     """Run the experiments and write the report.
 
     Or print a part of it alone: the sources' claims with what the stored evidence says to each, or what the network
@@ -158,27 +158,31 @@ def report(preset, data, claims, design, out) -> None:
     if sum(part is not None for part in (data, claims, design)) > 1:
         raise FalloffError("--data, --claims and --design are three things: give one of them")
     if design is None and claims is None:
-        make_report(preset, out, data)
-        return
+        return make_report(preset, out, data)
     import experiment
     from analysis import designs
     from analysis.claims import evaluate, ledger, tables
 
     if design is not None:
         print(designs.text(experiment.read_designs(design)))
-        return
+        return 0
     wanted = ledger.load(claims)
     print(tables.text(wanted, evaluate.evaluate(wanted, experiment.stored_studies())))
+    return 0
 
 
-def make_report(preset: str, out: Path, data: Path | None = None) -> None:
-    """Run every notebook with the preset, or with `data` on the campaigns in that folder, and write the report of them."""
+def make_report(preset: str, out: Path, data: Path | None = None) -> int:
+    """Run every notebook with the preset, or with `data` on the campaigns in that folder, and write the report of them; 1
+    where a run of today gave nothing."""
     import reporting
     from analysis.explorer import static
 
-    page = reporting.make(preset, out, data)
+    page, failed = reporting.make(preset, out, data)
     static.write(data, out / EXPLORER)
     print(f"Report: {page} and {page.with_suffix('.pdf')}")
+    for line in failed:
+        print(f"falloff: today's run failed: {line}", file=sys.stderr)
+    return int(bool(failed))
 
 
 @command("doctor")

@@ -18,6 +18,7 @@ from analysis import (
     derive,
     designs,
     experiments,
+    findings,
     paths,
     store,
     twin,
@@ -36,7 +37,12 @@ from runners.progress import Progress
 from runners.record import FalloffError, faulty, unknown, unknown_key
 from runners.testbeds import cluster_description
 
+TODAY = "-today"  # the end of the name of a run's dataset that stands beside the reference's
 PRESETS = ("stored", "quick", "full", "bonding")  # the last of campaigns on links alone
+
+
+class RunFailed(FalloffError):
+    """None of a run's trials gave a reading."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +112,7 @@ def study(parameters: Parameters, module: ModuleType) -> Any:
         given[campaign] = dataset
         if campaign in compared:
             given[compared[campaign]] = today
-        for found, suffix in ((dataset, ""), (today, "-today")):
+        for found, suffix in ((dataset, ""), (today, TODAY)):
             if found is not None:
                 testbed = attributes.testbed(found)["name"]
                 store.save(found, paths.ROOT / parameters.out / f"{campaign}-{testbed}{suffix}.nc")
@@ -127,7 +133,14 @@ def _measured(
     run = store.read(run_campaign(plan))
     if parameters.preset == "quick" and (paths.REFERENCE / f"{campaign}-{testbed}").exists():
         return stored(campaign, testbed), run
+    require_reading(run)
     return run, None
+
+
+def require_reading(run: xr.Dataset) -> None:
+    """Raise RunFailed, with the commonest reason, where none of a run's trials gave a reading."""
+    if findings.gave_nothing(run):
+        raise RunFailed(f"campaign {run.attrs['campaign']}: {findings.without_reading(run)}")
 
 
 def stored(campaign: str, testbed: str = "scale_model") -> xr.Dataset:
@@ -410,6 +423,7 @@ def finding(campaign: str, dataset: xr.Dataset) -> str:
         beside = [next(iter(names)) for names in read.values() if campaign in names]
         where = f"it is read beside campaign {beside[0]}" if beside else "no experiment reads it"
         raise FalloffError(f"campaign {campaign} has no finding of its own: {where}")
+    require_reading(dataset)
     module = next((one for one in own if one.__name__.endswith(f".{campaign}")), own[0])
     testbed, given = attributes.testbed(dataset)["name"], {campaign: dataset}
     for name, is_needed in read[module].items():

@@ -17,7 +17,7 @@ from papermill.engines import Engine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 
 import experiment
-from analysis import experiments, paths, report
+from analysis import experiments, paths, report, store
 
 # A tour and a page: no sections of the report.
 NO_SECTIONS = ("00_start_here", "80_explore")
@@ -25,11 +25,12 @@ NO_SECTIONS = ("00_start_here", "80_explore")
 QUIET = ["--IPKernelApp.log_level=50"]
 
 
-def make(preset: str, out: Path, data: Path | None = None) -> Path:
+def make(preset: str, out: Path, data: Path | None = None) -> tuple[Path, list[str]]:
     """Run every notebook with the preset, and write the report of them; with `data` of the campaigns in that folder alone.
 
     They run one after the other, since other work would spoil a measurement: first those that measure, the summary last,
     since it gathers what all found. A notebook that fails is run on the stored reference, or else left out, with the reason.
+    Returns the report's page, and a line for each run of today that gave nothing.
     """
     sections = [
         file for file in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if file.stem not in NO_SECTIONS
@@ -58,7 +59,7 @@ def make(preset: str, out: Path, data: Path | None = None) -> Path:
             print(line, flush=True)
     for line in left_out:
         print(f"left out: {line}", file=sys.stderr)
-    return report.build(books, out, left_out)
+    return report.build(books, out, left_out), kernel.failed
 
 
 def executed(file: Path) -> Path:
@@ -80,6 +81,7 @@ class Kernel:
     """One kernel for all notebooks: imports would take most of the time of one's own. Each begins with an empty namespace."""
 
     def __enter__(self) -> "Kernel":
+        self.failed: list[str] = []  # runs of today that gave nothing
         self._begin()
         return self
 
@@ -121,12 +123,19 @@ class Kernel:
             )
         except PapermillExecutionError as error:
             made.unlink(missing_ok=True)
+            if error.ename == experiment.RunFailed.__name__:
+                self.failed.append(error.evalue)
             return error.evalue
         except DeadKernelError:
             made.unlink(missing_ok=True)
             self.__exit__()
             self._begin()
             return "its process was killed, as happens where memory is short"
+        for file in sorted(made.parent.glob(f"*{experiment.TODAY}.nc")):
+            try:
+                experiment.require_reading(store.load(file))
+            except experiment.RunFailed as reason:
+                self.failed.append(str(reason))
         return ""
 
 

@@ -28,6 +28,7 @@ PERCENTILE = "95 % percentile interval over draws"
 NOTHING = 0.0005  # a smaller loss is called nothing
 # What the beginning of a trial's reason means, in words.
 REASONS = {"pace is host-bound": "the machine could not hold a node at its set speed"}
+FAILED = "failed"  # a run of today of which no trial gave a reading
 CONTROL_ANSWERS = {"holds": "the same", "violated": "different", "undecided": "undecided"}
 
 
@@ -112,6 +113,12 @@ def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
     most = ", most often" if len(reasons) > 1 else ""
     total = counted(int(is_point.sum()), noun)
     return f"{reasons.total()} of {total} gave no reading{most}: {reason}."
+
+
+def gave_nothing(dataset: xr.Dataset) -> bool:
+    """Whether trials of the design were run, and none gave a reading."""
+    status = dataset.status.values[(dataset.role == "point").values]
+    return bool(status.size) and not (status == "ok").any()
 
 
 def of_fall(origin: dict, statement: str, found: Judgement, **further) -> Finding:
@@ -203,7 +210,9 @@ def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: 
 
 
 def today_of(found: Reproduction | None, run: xr.Dataset | None) -> dict | None:
-    """Whether a run of today reproduces a finding: ratios of both, of falls what is left."""
+    """Whether a run of today reproduces a finding: ratios of both, of falls what is left; or that the run failed."""
+    if run is not None and gave_nothing(run):
+        return failed_today(run)
     if found is None or run is None:
         return None
     return {
@@ -215,8 +224,23 @@ def today_of(found: Reproduction | None, run: xr.Dataset | None) -> dict | None:
         "interval_of_their_ratio": found.interval,
         "interval_kind": f"{100 * CONFIDENCE:g} % t interval over the blocks",
         "n": found.blocks,
-        "digest": run.attrs["campaign_hash"],
+        **run_of_today(run),
     }
+
+
+def run_of_today(run: xr.Dataset) -> dict:
+    """What every finding says of the run of today that it is compared with; `failed` is empty where no trial failed."""
+    about = run.attrs
+    return {
+        "campaign": about["campaign"],
+        "digest": about["campaign_hash"],
+        "failed": without_reading(run),
+    }
+
+
+def failed_today(run: xr.Dataset) -> dict:
+    """What a finding says of a run of today that gave nothing."""
+    return {"answer": FAILED, "judged_as": "", "n": 0, **run_of_today(run)}
 
 
 def above(interval: Sequence[float], value: float) -> str:

@@ -9,7 +9,7 @@ import xarray as xr
 from analysis import document, reproducing
 from analysis.exhibit import Answer, Table
 from analysis.experiments import scale_model
-from analysis.findings import evidence_of
+from analysis.findings import FAILED, evidence_of
 from analysis.wording import (
     UNKNOWN,
     byte_range,
@@ -18,6 +18,7 @@ from analysis.wording import (
     number,
     percent,
     percent_range,
+    plain,
 )
 from runners.record import FalloffError
 
@@ -64,8 +65,10 @@ def today(
 ) -> Answer:
     """Whether today's runs reproduce the reference's primary findings; what `falloff reproduce` said here of all comes
     first, from its records. `is_stored` says that the runs are those that are shipped."""
-    judged = [finding for finding in found if finding["today"] and finding["primary"]]
-    lines = [
+    today = [finding for finding in found if finding["today"]]
+    judged = [one for one in today if one["primary"] and one["today"]["answer"] != FAILED]
+    runs = {one["today"]["digest"]: one["today"] for one in today if one["today"]["failed"]}
+    lines = [_failed(run) for run in runs.values()] + [
         f"- Today's run {_reproduces(finding['today'])}: {finding['statement']}."
         for finding in judged
     ]
@@ -97,6 +100,13 @@ def table(found: Sequence[dict]) -> Table:
         "*Supported* and *contradicted*: a source's statement. An interval's level stands before it."
     )
     return Table("findings", columns, "rlllrl", rows, caption, widths=WIDTHS, long=True)
+
+
+def _failed(today: dict) -> str:
+    """How many trials of a run of today failed, and why."""
+    of = f"of campaign {plain(today['campaign'])}"
+    head = f"**Today's run {of} failed**:" if today["answer"] == FAILED else f"Of today's run {of}"
+    return f"- {head} {plain(today['failed'])}"
 
 
 def _reproduces(today: dict) -> str:

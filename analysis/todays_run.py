@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+import xarray as xr
+
+from analysis.findings import gave_nothing, without_reading
 from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, TOO_SHORT, Reproduction
 from analysis.wording import counted, listed
 
@@ -14,9 +17,19 @@ HEADS = {
 Compared = Mapping[str, Reproduction | None]
 
 
-def in_words(compared: Compared) -> str:
-    """On which statements today's run agrees, disagrees, or is too short, and those for which it has no runs."""
-    sentences = []
+def failed_in_words(run: xr.Dataset) -> str:
+    """How many trials of today's run failed, and why; empty where none did."""
+    failed = without_reading(run)
+    head = "**Today's run failed**: " if gave_nothing(run) else "Of today's run "
+    return f"{head}{failed}" if failed else ""
+
+
+def in_words(compared: Compared, run: xr.Dataset) -> str:
+    """On which statements today's run agrees, disagrees, or is too short, and those for which it has no runs; first how
+    many of its trials failed. One that gave nothing is not compared."""
+    sentences = list(filter(None, [failed_in_words(run)]))
+    if gave_nothing(run):
+        return sentences[0]
     for kind, head in HEADS.items():
         blocks = {
             name: each.blocks for name, each in compared.items() if each and each.kind == kind

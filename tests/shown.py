@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import xarray as xr
 from matplotlib.container import BarContainer
 
 
@@ -30,3 +31,17 @@ def heights(exhibit, panel=0):
     return np.concatenate(
         [*(np.ravel(line.get_ydata()).astype(float) for line in axes.lines), bars]
     )
+
+
+def failed(dataset, reason, but=0):
+    """A dataset of a campaign of which all trials but so many failed for this reason."""
+    number = np.arange(dataset.sizes["trial"])
+    has_failed = xr.DataArray(number >= but, dims="trial")
+    values = {
+        name: values.where(~has_failed)
+        for name, values in dataset.data_vars.items()
+        if values.dims == ("trial",) and values.dtype.kind == "f"
+    }
+    told = {"status": "failed", "reason": reason}
+    values |= {name: dataset[name].where(~has_failed, text) for name, text in told.items()}
+    return dataset.assign(values)

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 import xarray as xr
-from shown import words
+from shown import failed, words
 from synthetic_scale_model import run
 from synthetic_smith import planted, smith_campaign
 
@@ -137,3 +137,12 @@ def test_other_rates_are_not_mixed():
     other.attrs["testbed_settings"] = json.dumps(described)
     with pytest.raises(FalloffError, match="hpl_paper and hpl_sensitivity .* different rates"):
         hpl_paper.analyse(smith_campaign("hpl_paper"), other)
+
+
+def test_todays_cases_that_failed_are_told():
+    """As a failure of the run, also on the first page, and not as nothing."""
+    run = failed(smith_campaign("hpl_paper", FEW), "exit code 127")
+    study = hpl_paper.analyse(smith_campaign("hpl_paper"), today=run)
+    assert "Today's run failed" in words(hpl_paper, study)
+    assert "exit code 127" in words(hpl_paper, study)
+    assert next(hpl_paper.findings(study)).today["answer"] == "failed"

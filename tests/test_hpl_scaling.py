@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from shown import words
+from shown import failed, words
 from synthetic import campaign, sequential_campaign
 
 from analysis.exhibit import without_result
@@ -112,6 +112,22 @@ def test_today_says_what_it_did_not_run():
     quick = quick.isel(trial=np.isin(quick.nodes, (2, 8)) | (quick.role == "survey").values)
     study = hpl_scaling.analyse(planted().dataset, quick.assign_attrs(design=json.dumps(few)))
     assert "It has no runs for GigE / 10GE from 8 to 16 nodes." in words(hpl_scaling, study)
+
+
+def test_todays_run_that_failed_is_a_result_of_its_own():
+    """How many trials failed and why, not that it is too short; where some failed it is judged all the same."""
+    run = sequential_campaign(noise=0.003, seed=5, **SHORT)
+    study = hpl_scaling.analyse(planted().dataset, failed(run, "exit code 1: no library"))
+    told = words(hpl_scaling, study)
+    assert "Today's run failed" in told and "too short" not in told
+    count = int((run.role == "point").sum())
+    assert f"{count} of {count} trials gave no reading: exit code 1: no library." in told
+    today = next(hpl_scaling.findings(study)).today
+    assert today["answer"] == "failed" and "no library" in today["failed"]
+    some = hpl_scaling.analyse(planted().dataset, failed(run, "no library", run.sizes["trial"] - 1))
+    first = next(hpl_scaling.findings(some)).today
+    assert first["answer"] != "failed" and "no library" in first["failed"]
+    assert "Of today's run" in words(hpl_scaling, some)
 
 
 def test_the_figures_show_every_run_and_block():

@@ -38,7 +38,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "NOTEBOOKS", folder / "notebooks")
         patch.setattr(paths, "EXECUTED", folder / "executed")
-        return reporting.make("quick", folder, own), folder / "executed"
+        return reporting.make("quick", folder, own)[0], folder / "executed"
 
 
 def test_a_measured_campaign_makes_no_claim_about_others(made):

@@ -150,6 +150,16 @@ def test_the_first_page_has_what_was_planned_and_what_today_says(notebooks):
     assert summary.today(alone, is_stored=False).text == ""
 
 
+def test_the_first_page_tells_of_a_run_that_failed():
+    """Once for all of its statements, with the commonest reason; what failed is not compared."""
+    run = {"campaign": "hpl_scaling", "digest": "d", "answer": "failed", "judged_as": "", "n": 0}
+    run["failed"] = "21 of 21 trials gave no reading: `exit code 1`."
+    one = {"statement": "GigE loses", "primary": True, "today": run}
+    told = summary.today([one, one]).text
+    assert told.count("failed") == 1 and "21 of 21 trials gave no reading" in told
+    assert "too short" not in told and "GigE loses" not in told
+
+
 def test_the_answer_comes_first_and_the_methods_last(html):
     """The document's title is the summary's heading; it is not there twice."""
     heads = re.findall(r"<h1[^>]*>(?:<span[^>]*>[\d.]*</span> ?)?(.*?)</h1>", html, re.S)

@@ -10,9 +10,13 @@ import nbformat
 import pytest
 from command_line import ROOT
 from nbformat.v4 import new_code_cell, new_notebook
+from shown import failed
+from synthetic_smith import smith_campaign
 
+import commands
 import reporting
-from analysis import paths, report
+from analysis import paths, report, store
+from analysis.explorer import static
 from analysis.summary import SUMMARY
 
 SECTIONS = {file.stem for file in paths.NOTEBOOKS.glob("*.ipynb")} - {*reporting.NO_SECTIONS}
@@ -32,7 +36,7 @@ def make(monkeypatch, tmp_path):
         monkeypatch.setattr(paths, "EXECUTED", tmp_path)
         monkeypatch.setattr(reporting.Kernel, "execute", execute)
         monkeypatch.setattr(report, "build", lambda *given: given)
-        books, _, left_out = reporting.make(preset, tmp_path, data)
+        (books, _, left_out), _ = reporting.make(preset, tmp_path, data)
         return SimpleNamespace(run=run, books={book.stem for book in books}, left_out=left_out)
 
     return made
@@ -73,6 +77,16 @@ def test_what_cannot_be_run_is_shown_as_it_is_stored(make, tmp_path):
     )
 
 
+def test_a_run_that_gave_nothing_ends_with_code_1(monkeypatch, tmp_path, capsys):
+    """The report is written all the same, and says which run it was."""
+    line = "campaign hpl_scaling: 21 of 21 trials gave no reading: exit code 1."
+    for lines, code in (([line], 1), ([], 0)):
+        monkeypatch.setattr(reporting, "make", lambda *_: (tmp_path / "falloff.html", lines))
+        monkeypatch.setattr(static, "write", lambda *_: None)
+        assert commands.COMMANDS["report"]("quick", None, None, None, tmp_path) == code
+    assert capsys.readouterr().err.count(line) == 1
+
+
 @pytest.fixture
 def book(monkeypatch, tmp_path):
     """`book(source)`: a notebook of one cell with this code."""
@@ -99,6 +113,19 @@ def test_notebooks_share_a_kernel_and_nothing_else(book):
         assert "killed" in killed and kernel.execute(plain, preset="stored") == ""
     executed = nbformat.read(reporting.executed(plain), as_version=4)
     assert [cell.execution_count for cell in executed.cells] == [1, 2, 3]
+
+
+def test_a_notebook_of_a_run_that_failed_is_counted(book, tmp_path):
+    """Whether the run stands beside a reference, or would have been all that there is."""
+    kept = tmp_path / "kept.nc"
+    store.save(failed(smith_campaign("hpl_paper"), "no library"), kept)
+    run = f"import experiment, shutil\nfrom analysis import store\nkept = {str(kept)!r}\n"
+    beside = book(f"{run}shutil.copy(kept, f'{{out}}/hpl_paper-smith-today.nc')")
+    alone = book(f"{run}experiment.require_reading(store.load(kept))")
+    with reporting.Kernel() as kernel:
+        assert kernel.execute(beside, preset="quick") == ""
+        told = kernel.execute(alone, preset="full")
+        assert "trials gave no reading: no library." in told and kernel.failed == [told, told]
 
 
 def test_an_interrupted_notebook_says_nothing(book, tmp_path):

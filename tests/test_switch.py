@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import synthetic_switch as planted
-from shown import words
+from shown import failed, words
 
 from analysis import wire
 from analysis.experiments import frames, tcp_mtu
@@ -78,6 +78,14 @@ def test_todays_run_is_compared_by_what_limits_it(share, same):
     first = next(tcp_mtu.findings(study))
     assert first.answer == "yes" and "cannot repeat the 79.4 %" in words(tcp_mtu, study)
     assert first.today["answer"] == ("reproduced" if same == 45 else "not reproduced")
+
+
+def test_todays_run_that_failed_is_told():
+    """How many of its trials failed, and why."""
+    today = failed(planted.over_mtu(blocks=1), "exit code 1")
+    study = tcp_mtu.analyse(planted.over_mtu(), today=today)
+    assert "Today's run failed" in words(tcp_mtu, study)
+    assert next(tcp_mtu.findings(study)).today["answer"] == "failed"
 
 
 def test_frame_limits_are_where_the_paths_descriptions_put_them():

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from analysis import published
+from analysis import published, todays_run
 from analysis.attributes import short_names, testbed
 from analysis.derive import at_only_level, points
 from analysis.efficiency import PLATEAU, efficiency, shape
 from analysis.exhibit import Exhibit
 from analysis.experiments import sensitivity
 from analysis.experiments.sensitivity import Sensitivity
-from analysis.findings import Finding, of_fall, origin, ratio_change
+from analysis.findings import Finding, failed_today, gave_nothing, of_fall, origin, ratio_change
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import judge
 from analysis.wording import counted, fixed, paragraphs, percent
@@ -46,6 +46,7 @@ class Paper:
     margin: float
     sensitivity: Sensitivity | None
     today: xr.DataArray | None
+    today_run: xr.Dataset | None
 
     @property
     def nodes(self) -> list[int]:
@@ -81,7 +82,8 @@ def analyse(
         ratios=slow / fast,
         margin=design.margin,
         sensitivity=None if hpl_sensitivity is None else sensitivity.analyse(hpl_sensitivity),
-        today=None if today is None else _efficiency(today),
+        today=None if today is None or gave_nothing(today) else _efficiency(today),
+        today_run=today,
     )
 
 
@@ -133,10 +135,17 @@ def _where_it_ends(study: Paper) -> str:
 
 
 def _today(study: Paper) -> str:
-    """Whether the cases that were simulated again gave the stored rates."""
-    if study.today is None:
+    """Whether the cases that were simulated again gave the stored rates, and how many failed."""
+    if study.today_run is None:
         return ""
-    apart = abs(study.today / study.efficiency - 1)
+    failed = todays_run.failed_in_words(study.today_run)
+    if study.today is None:
+        return failed
+    return " ".join(filter(None, [_compared(study, study.today), failed]))
+
+
+def _compared(study: Paper, today: xr.DataArray) -> str:
+    apart = abs(today / study.efficiency - 1)
     cases = counted(int(apart.notnull().sum()), "case")
     if not apart.notnull().any():
         return ""
@@ -152,6 +161,8 @@ def findings(study: Paper) -> Iterator[Finding]:
     """The fall of the paper's contrast, and each network's own, over its cases; they are simulated once."""
     source, names = origin("hpl_paper", study.dataset), short_names(study.dataset)
     slow, fast, cases = names[study.network], names[study.reference], study.efficiency
+    is_failed = study.today_run is not None and gave_nothing(study.today_run)
+    failed = failed_today(study.today_run) if is_failed else None
     falls = {f"{slow} loses rate against {fast}": study.ratios}
     falls |= {
         f"{names[name]} loses efficiency": cases.sel(interconnect=name)
@@ -160,7 +171,7 @@ def findings(study: Paper) -> Iterator[Finding]:
     for rank, (loses, values) in enumerate(falls.items()):
         fall = judge([math.log(values[-1] / values[0])], study.margin, source["evidence"])
         statement = f"{loses} from {study.nodes[0]} to {study.nodes[-1]} nodes"
-        yield of_fall(source, statement, fall, primary=rank == 0)
+        yield of_fall(source, statement, fall, primary=rank == 0, today=failed)
 
 
 def figures(study: Paper) -> dict[str, Exhibit]:

@@ -128,7 +128,7 @@ def finding(study: Scaling) -> str:
         [] if is_refused else [_levels(study)],
         [*([] if is_refused else verdicts), _on_one_node(study)],
         [_left_out(study), _host_bound(study)],
-        [] if study.today_run is None else [todays_run.in_words(today)],
+        [] if study.today_run is None else [todays_run.in_words(today, study.today_run)],
         [plain(study.dataset.attrs.get("caveat", ""))],
     )
 

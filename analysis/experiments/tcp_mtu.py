@@ -12,14 +12,18 @@ from analysis import drawing, exhibit, models, published, style
 from analysis.attributes import design, host, short_names
 from analysis.derive import at_only_level
 from analysis.findings import (
+    FAILED,
     Finding,
     above,
     at_place,
     evidence_of,
+    failed_today,
+    gave_nothing,
     interval_in_words,
     of_estimate,
     origin,
     resting_on,
+    run_of_today,
 )
 from analysis.fitting.block_fit import Attempt, attempt
 from analysis.statistics.intervals import average, rates, ratios
@@ -111,12 +115,15 @@ def analyse(
         shares=rates(laid_out.share),
         published=published.nemo_points(design(tcp_mtu).get("published", {})),
         cost=None if tcp_cost is None else cost_of(tcp_cost),
-        today=None if today is None else _today(limited, points(today)),
+        today=None if today is None else _today(limited, today),
     )
 
 
-def _today(reference: xr.DataArray, today: xr.Dataset) -> dict | None:
-    """Whether path or machine limits the same points today; None where none was run in both."""
+def _today(reference: xr.DataArray, run: xr.Dataset) -> dict | None:
+    """Whether path or machine limits the same points today, or that the run failed; None where none was run in both."""
+    if gave_nothing(run):
+        return failed_today(run)
+    today = points(run)
     then, now = xr.align(reference, stamps(today))
     known = (then != "") & (now != "")
     count, same = int(known.sum()), int((known & (then == now)).sum())
@@ -126,8 +133,15 @@ def _today(reference: xr.DataArray, today: xr.Dataset) -> dict | None:
         "answer": "reproduced" if same == count else "not reproduced",
         "judged_as": f"{same} of {counted(count, 'point')} limited by the same",
         "n": today.sizes["block"],
-        "digest": today.attrs["campaign_hash"],
+        **run_of_today(run),
     }
+
+
+def _in_words(today: dict) -> str:
+    if today["answer"] == FAILED:
+        return f"**Today's run failed**: {today['failed']}"
+    failed = f" Of today's run {today['failed']}" if today["failed"] else ""
+    return f"Today's shorter run has {today['judged_as']} as here.{failed}"
 
 
 def cost_of(dataset: xr.Dataset) -> Cost:
@@ -162,7 +176,7 @@ def finding(study: TcpMtu) -> str:
         _of_source(study),
         _of_ways(study, ["both"], "Both ways at once") if has_both else "",
         f"**The shaper lets too much pass at {counted(wrong, 'point')}**." if wrong else "",
-        f"Today's shorter run has {study.today['judged_as']} as here." if study.today else "",
+        _in_words(study.today) if study.today else "",
     ]
     return paragraphs(sentences, _of_cost(study.cost) if study.cost else ())
 
