@@ -35,7 +35,7 @@ from runners.journal import Folder, write_whole
 from runners.plan import Plan, resolve, with_blocks
 from runners.progress import Progress
 from runners.record import FalloffError, faulty, unknown, unknown_key
-from runners.testbeds import cluster_description
+from runners.testbeds import cluster_description, emulated
 
 TODAY = "-today"  # the end of the name of a run's dataset that stands beside the reference's
 PRESETS = ("stored", "quick", "full", "bonding")  # the last of campaigns on links alone
@@ -388,6 +388,7 @@ def obstacles(plan: Plan) -> list[str]:
         return found
     names = session.tools_of(plan)
     if plan.testbed["kind"] == "emulated":
+        found += filter(None, [emulated.without_taps(plan.interconnects)])
         needed = 8 * max((trial.point.get("N", 0) for trial in plan.trials()), default=0) ** 2
         memory = provenance.memory_bytes()
         if memory is not None and needed > memory:

@@ -13,6 +13,7 @@ import pytest
 from undisturbed import within
 from wired import EMULATED, INTERCONNECTS, ON_PATHS, RATE, ROOT, build, needs_network, run, text
 
+import experiment
 from runners.record import Command, FalloffError, mismatch
 from runners.testbeds import netns, network
 from runners.testbeds.emulated import open_testbed
@@ -213,3 +214,32 @@ def test_a_network_that_cannot_be_built_leaves_nothing(testbed, tmp_path):
     with pytest.raises(FalloffError, match="shared_wire does not start: no wire today"):
         network.build(testbed.state, hub, lambda name: str(broken))
     assert set(testbed.state.iterdir()) == before
+
+
+@pytest.mark.parametrize("mode", [0, None])
+def test_taps_that_cannot_be_had_are_one_line_with_the_remedy(tools, tmp_path, monkeypatch, mode):
+    """Before anything runs where a path needs them, and never from the program that wanted one; a star needs none."""
+    device = tmp_path / "tun"
+    if mode is not None:
+        device.symlink_to(device)  # cannot be opened, whoever tries
+    monkeypatch.setattr(network, "TUN", str(device))
+    for kind in ("long", "hub", "bonded"):
+        table = KINDS[kind].table
+        with pytest.raises(FalloffError, match=f"{device}.*cannot be opened.*modprobe tun") as told:
+            with open_testbed(KINDS[kind].description, {"it": table}):
+                pass
+        assert "\n" not in str(told.value)
+    with open_testbed(KINDS["star"].description, {"it": KINDS["star"].table}):
+        pass
+
+
+def test_a_campaign_on_paths_says_what_is_missing(tmp_path, monkeypatch):
+    """The one line among its obstacles, which doctor prints, too; a campaign without delay lines lacks nothing."""
+    monkeypatch.setattr(network, "TUN", str(tmp_path / "tun"))
+    lacking = {
+        name: [
+            line for line in experiment.obstacles(experiment.plan_campaign(name)) if "tun" in line
+        ]
+        for name in ("long_path", "hpl_scaling")
+    }
+    assert len(lacking["long_path"]) == 1 and not lacking["hpl_scaling"]

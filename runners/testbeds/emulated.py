@@ -78,8 +78,8 @@ def open_testbed(
         ]
     if reasons:
         raise FalloffError("the emulated testbed cannot run here: " + "; ".join(reasons))
-    for table in filter(_is_path, networks.values()):
-        graph.graph(table)
+    if lacking := without_taps(networks):
+        raise FalloffError(f"the emulated testbed cannot run here: {lacking}")
     check_planted(description)
     is_machine = host.is_root_of_machine()
     real_time = False
@@ -88,6 +88,12 @@ def open_testbed(
     with lease.sigterm_exits(), lease.held(network.demolish, _ROOTS[is_machine]) as state:
         threaded = "baseline_s" in description.get("cpu", {}) and is_machine
         yield Emulated(state, description, networks, threaded, real_time)
+
+
+def without_taps(networks: Mapping[str, Any]) -> str:
+    """Why paths among these networks cannot be made here, with the remedy; raises FalloffError when one is no graph."""
+    paths = [graph.graph(table) for table in filter(_is_path, networks.values())]
+    return network.without_taps() if any(path.has_taps for path in paths) else ""
 
 
 def check_planted(description: Mapping[str, Any]) -> None:

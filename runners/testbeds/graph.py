@@ -133,6 +133,11 @@ class Graph:
         return links, list(self.switches), list(self.routers), dict(self.hubs), self.bonded
 
     @property
+    def has_taps(self) -> bool:
+        """Whether programs carry its frames, between TAP interfaces."""
+        return self.bonded or bool(self.hubs) or any(link.delay_s for link in self.links)
+
+    @property
     def rails(self) -> int:
         """How many links each node has; 1 where they differ."""
         counts = {len(self.ends(name(node))) for node in self.nodes}

@@ -3,6 +3,7 @@
 It is built once, configured for every trial, and read back: what is asked for has the names under which it is found.
 """
 
+import errno
 import os
 import secrets
 import shutil
@@ -16,6 +17,7 @@ from runners.record import FalloffError
 from runners.testbeds import graph, host, netns, programs, settings
 from runners.testbeds.graph import ONE_LINK, End, Graph, Route, Way, address, address_of, name
 
+TUN = "/dev/net/tun"
 MPTCP = Path("/proc/sys/net/mptcp/enabled")
 _INTERFACES = Path("/proc/thread-self/net/dev")
 
@@ -37,7 +39,27 @@ _ALL_SUBNETS = "10.81.0.0/16"
 # Ends of links are numbered from 0 on, nodes' bonds from this number.
 _BONDS = 0xFF00
 
+# What to do where a TAP interface cannot be made, by why.
+_TUN_REMEDIES = {
+    errno.EACCES: "`chmod 0666 /dev/net/tun` as root, or run it with sudo",
+    errno.EPERM: "start the container with `--device /dev/net/tun`",
+}
+_NO_TUN = "`modprobe tun` as root, or start the container with `--device /dev/net/tun`"
+
 Bytes = Dict[End, Tuple[float, float]]
+
+
+def without_taps() -> str:
+    """Why no TAP interface can be made here, with the remedy; empty where one can."""
+    try:
+        os.close(os.open(TUN, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        remedy = _TUN_REMEDIES.get(error.errno or 0, _NO_TUN)
+        return (
+            f"{TUN}, which delay lines, hubs and bonds need, cannot be opened ({error.strerror}): "
+            f"{remedy}"
+        )
+    return ""
 
 
 @dataclass
@@ -346,6 +368,8 @@ class Network:
 
     def _carry(self, program: str, words: Sequence[str], place: str, interface: str) -> None:
         """Start a program that carries frames, and wait until it has made its last interface, at a place."""
+        if lacking := without_taps():
+            raise FalloffError(lacking)
         space = self.space(_CARRIERS)
         started = programs.start(program, [self.tool(program), *words], space, {}, space)
 
