@@ -21,6 +21,10 @@ from runners.record import FalloffError, Unreadable, unknown
 
 PRESETS = ("quick", "full", "stored")
 BUILD = paths.ROOT / "build"
+TRIED = (
+    "hpl_scaling",
+    "hpl_paper",
+)  # one paced and one simulated: doctor runs a tiny trial of each
 EXPLORER = "explorer.html"  # beside the report, which links it
 # Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a byte, TCP's goodput.
 _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
@@ -200,7 +204,7 @@ def doctor(testbed, rates) -> int:
 
         return nodes_doctor.report(experiment.read_testbed(testbed))
     from analysis import experiments
-    from runners import session, tools
+    from runners import lock, session, tools
 
     plans = [experiment.plan_campaign(name) for name in experiments.all_campaigns()]
     testbeds = {plan.testbed["name"]: plan.testbed for plan in plans}
@@ -212,6 +216,20 @@ def doctor(testbed, rates) -> int:
         if not session.testbed_module(machine).unavailable(machine):
             what = f"{machine['nodes']} nodes, {machine['kind']} on this machine"
             print(f"  here     testbed {name}: {what}")
+    for plan in plans:
+        if plan.name in TRIED and not experiment.obstacles(plan):
+            what = f"a trial of {plan.name} on testbed {plan.testbed['name']}"
+            try:
+                reason = experiment.tried(plan)
+            except lock.Taken as other:
+                print(f"  unknown  {what}: {other}")
+                continue
+            except FalloffError as error:
+                reason = str(error)
+            if reason:
+                missing[f"{what} gives nothing: {reason}"] = None
+            else:
+                print(f"  here     {what} gives a result")
     for obstacle in missing:
         print(f"  MISSING  {obstacle}")
     remedy = (

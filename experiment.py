@@ -2,6 +2,7 @@
 
 import re
 import sys
+import tempfile
 import time
 import tomllib
 from collections.abc import Collection, Mapping
@@ -28,15 +29,16 @@ from analysis.evidence import verify
 from analysis.experiments import twin as prediction
 from analysis.top500_lists import read_folder
 from runners import campaign as engine
+from runners import lock, provenance, session, slurm, tools
 from runners import names as runner_names
-from runners import provenance, session, slurm, tools
-from runners.description import for_preset, for_testbed
+from runners.description import Stopping, for_preset, for_testbed
 from runners.journal import Folder, write_whole
 from runners.plan import Plan, resolve, with_blocks
 from runners.progress import Progress
 from runners.record import FalloffError, faulty, unknown, unknown_key
 from runners.testbeds import cluster_description, emulated
 
+_TINY = 240  # the order of a matrix that is solved in no time
 TODAY = "-today"  # the end of the name of a run's dataset that stands beside the reference's
 PRESETS = ("stored", "quick", "full", "bonding")  # the last of campaigns on links alone
 
@@ -405,6 +407,28 @@ def obstacles(plan: Plan) -> list[str]:
         except FalloffError as error:
             found.append(str(error))
     return list(dict.fromkeys(found))
+
+
+def tried(plan: Plan) -> str:
+    """Run one tiny HPL trial on 2 nodes of a plan's testbed, in seconds, and keep nothing: why it gave no reading, empty
+    where it did.
+
+    Raises lock.Taken where another run is at work, and FalloffError when the testbed cannot be had here.
+    """
+    two = next(trial for trial in plan.blocks[0] if trial.point["nodes"] == 2)
+    trial = replace(two, point={**two.point, "N": _TINY})
+    tiny = replace(plan, preamble=(), blocks=((trial,),), stopping=Stopping(blocks=1))
+    outcomes = []
+
+    def listen(event: engine.Event) -> None:
+        if event.kind == "waiting":
+            raise lock.Taken(event.message.partition(":")[0])
+        outcomes.append(event.outcome)
+
+    with tempfile.TemporaryDirectory() as folder:
+        session.run(tiny, Folder(Path(folder) / plan.name), listen)
+    (outcome,) = filter(None, outcomes)
+    return "" if outcome.status == "ok" else outcome.reason
 
 
 def decided(folder: Folder) -> bool:

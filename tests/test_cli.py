@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from command_line import ROOT, run
 import experiment
 import falloff
 from analysis import models, paths
+from commands import TRIED
 
 HPL = ROOT / "tests" / "transcripts" / "hpl"
 
@@ -228,3 +230,20 @@ def test_doctor_tells_what_is_here():
     done = run("doctor")
     assert all(tool in done.stdout for tool in ("xhpl", "iperf3", "ping"))
     assert (done.returncode == 0) == ("MISSING" not in done.stdout)
+    for name in TRIED:
+        assert experiment.obstacles(experiment.plan_campaign(name)) or re.search(
+            f"a trial of {name} on testbed \\w+ gives a result", done.stdout
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "program"), [("hpl_scaling", "xhpl"), ("hpl_paper", "xhpl_simulated")]
+)
+def test_a_trial_that_cannot_end_well_says_why(name, program):
+    """A tool that is there and does not work is found out by running it."""
+    plan = experiment.plan_campaign(name)
+    if experiment.obstacles(plan):
+        pytest.skip("it cannot run here")
+    assert experiment.tried(plan) == ""
+    broken = {**plan.testbed.get("tools", {}), program: "/bin/false"}
+    assert experiment.tried(replace(plan, testbed={**plan.testbed, "tools": broken}))
