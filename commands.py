@@ -20,7 +20,6 @@ from runners.journal import Folder
 from runners.record import FalloffError, Unreadable, unknown
 
 PRESETS = ("quick", "full", "stored")
-BUILD = paths.ROOT / "build"
 TRIED = (
     "hpl_scaling",
     "hpl_paper",
@@ -414,7 +413,7 @@ def fit_table(model, file, x, y, block) -> None:
 @argument("--y", "of CSV files (default: rate)", default="rate", metavar="COLUMN")
 @argument("--block", "of CSV files (default: block)", default="block", metavar="COLUMN")
 @argument("--better", "which y (default: higher)", choices=("higher", "lower"), default="higher")
-@argument("--figure", "default: build/compare.svg", **SVG, default=BUILD / "compare.svg")
+@argument("--figure", "default: build/compare.svg", **SVG, default=paths.BUILD / "compare.svg")
 @switch("--json", "print JSON instead", dest="as_json")
 @argument("--transcripts", "what row N's tools printed", dest="row", type=positive, metavar="N")
 def compare_samples(old, new, margin, x, y, block, better, figure, as_json, row) -> int:
@@ -451,7 +450,7 @@ def compare_samples(old, new, margin, x, y, block, better, figure, as_json, row)
 @argument("campaigns", "folders, or names in data/reference", nargs="+", metavar="CAMPAIGN")
 @argument("--name", "of the twin: data/testbeds/NAME.toml is written", required=True)
 @switch("--fit-only", "write the description and simulate nothing")
-@argument("--figure", "default: build/twin.svg", **SVG, default=BUILD / "twin.svg")
+@argument("--figure", "default: build/twin.svg", **SVG, default=paths.BUILD / "twin.svg")
 def make_twin(campaigns, name, fit_only, figure) -> None:
     """Fit a simulated twin to your cluster's micro-benchmarks, and ask what if.
 

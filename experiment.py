@@ -53,7 +53,7 @@ class Parameters:
 
     `preset` is `stored` (read the shipped reference campaigns), `quick` or `full` (run what is missing); `testbed` is the
     one that the campaign names unless another is named; `blocks` overrides the preset's stopping rule unless it is 0.
-    Datasets go to the folder `out`, relative to the repository. Transcripts stay in data/raw, so that a run goes on
+    Datasets go to the folder `out`, relative to the repository or FALLOFF_HOME. Transcripts stay in data/raw, so that a run goes on
     wherever it was started. With `data`, a folder, nothing is run: its campaigns are read.
     """
 
@@ -117,7 +117,7 @@ def study(parameters: Parameters, module: ModuleType) -> Any:
         for found, suffix in ((dataset, ""), (today, TODAY)):
             if found is not None:
                 testbed = attributes.testbed(found)["name"]
-                store.save(found, paths.ROOT / parameters.out / f"{campaign}-{testbed}{suffix}.nc")
+                store.save(found, paths.HOME / parameters.out / f"{campaign}-{testbed}{suffix}.nc")
     return module.analyse(**given)
 
 

@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import commands
 from analysis import paths
@@ -17,6 +18,7 @@ EXIT_CODES = (
     "Exit codes: 0 done; 1 refused, missing or different, with the reason; 2 the command line was not understood; "
     "130 interrupted; 141 nobody reads the output any more."
 )
+READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 FULL = (errno.ENOSPC, errno.EDQUOT)
 CLEAR = "\r\x1b[K"  # a progress bar may stand in the line
 # Where 1 and 2 are answers; elsewhere a mistake is 1, or argparse's 2.
@@ -117,6 +119,8 @@ def main() -> int:
         if error.filename is None:
             raise
         unusable = f"{error.filename} cannot be read or written: {error.strerror}"
+        if error.errno in READ_ONLY and Path(error.filename).is_relative_to(paths.HOME):
+            unusable += "; set FALLOFF_HOME to a folder of your own, where all is then written"
         return refuse(unusable, mistake or 1)
     except KeyboardInterrupt:
         kept = "finished trials are kept; the same command goes on from there."

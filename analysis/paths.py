@@ -1,8 +1,9 @@
-"""Where things are: the one module that knows the repository's root."""
+"""Where things are: the one module of the analysis that knows the repository's root and the folder that is written."""
 
-from pathlib import Path
+from runners import tools
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = tools.CHECKOUT
+HOME = tools.HOME
 DATA = ROOT / "data"
 CAMPAIGNS = DATA / "campaigns"
 TESTBEDS = DATA / "testbeds"
@@ -14,10 +15,11 @@ SCHEMA = DATA / "schema.toml"
 BIBLIOGRAPHY = DATA / "references.bib"
 PUBLISHED = DATA / "published"
 REFERENCE = DATA / "reference"
-RAW = DATA / "raw"
+RAW = HOME / "data" / "raw"
 TOP500 = DATA / "top500"
-DATASETS = DATA / "datasets"
-REPRODUCED = DATA / "reproduced"
+DATASETS = HOME / "data" / "datasets"
+REPRODUCED = HOME / "data" / "reproduced"
 NOTEBOOKS = ROOT / "notebooks"
-EXECUTED = ROOT / "build" / "notebooks"
-REPORT = ROOT / "build" / "report"
+BUILD = HOME / "build"
+EXECUTED = BUILD / "notebooks"
+REPORT = BUILD / "report"

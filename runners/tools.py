@@ -1,4 +1,7 @@
-"""Where a tool is: our own script, the path that the user configured, PATH, or the folder of tools built here."""
+"""Where a tool is: our own script, the path that the user configured, PATH, or the folder of tools built here.
+
+FALLOFF_HOME   another folder than the checkout for all that is written: runs, datasets, reports
+"""
 
 import os
 import shutil
@@ -7,7 +10,10 @@ from typing import Mapping
 
 from runners.record import FalloffError
 
-BUILT = Path(__file__).resolve().parent.parent / "build" / "tools" / "bin"
+CHECKOUT = Path(__file__).resolve().parent.parent
+# Where runs, datasets and reports are written, which may be apart from the code.
+HOME = Path(os.environ.get("FALLOFF_HOME") or CHECKOUT).expanduser().absolute()
+BUILT = CHECKOUT / "build" / "tools" / "bin"
 PROBES = Path(__file__).resolve().parent / "probes"
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from command_line import ROOT, run
 
+import commands
 import experiment
 import falloff
 from analysis import models, paths
@@ -247,3 +248,42 @@ def test_a_trial_that_cannot_end_well_says_why(name, program):
     assert experiment.tried(plan) == ""
     broken = {**plan.testbed.get("tools", {}), program: "/bin/false"}
     assert experiment.tried(replace(plan, testbed={**plan.testbed, "tools": broken}))
+
+
+def test_all_is_written_below_falloff_home(tmp_path):
+    """Whatever letters its path has, without a locale: what is kept, drawn and verified lies there alone."""
+    home = tmp_path / f'mé "it\'s" 50% {200 * "x"}'
+    command = [str(Path(sys.executable).with_name("falloff"))]
+    around = {**os.environ, "FALLOFF_HOME": str(home), "LC_ALL": "C"}
+
+    def done(*words):
+        ended = subprocess.run([*command, *words], capture_output=True, env=around, cwd=tmp_path)
+        assert ended.returncode in (0, 1), ended.stderr.decode()
+        return ended.stdout.decode(errors="replace")
+
+    before = {path for folder in ("data", "build") for path in (ROOT / folder).glob("*/*")}
+    done("import", "hpl", str(HPL / "2.0-several-rows.txt"))
+    (raw,) = (home / "data" / "raw").iterdir()
+    assert list((home / "data" / "datasets").glob("*.nc"))
+    copy = shutil.copytree(paths.REFERENCE / "hpl_scaling-scale_model", home / "copy")
+    done("compare", str(copy), str(paths.REFERENCE / "hpl_scaling-scale_model"))
+    assert (home / "build" / "compare.svg").exists()
+    assert raw.name in done("evidence", "verify", str(raw))
+    after = {path for folder in ("data", "build") for path in (ROOT / folder).glob("*/*")}
+    assert after == before
+
+
+def test_an_installation_that_may_not_be_written_names_the_remedy(monkeypatch, tmp_path, capsys):
+    """One line, where the folder is Falloff's own; elsewhere only what is wrong."""
+    monkeypatch.setattr(paths, "HOME", tmp_path)
+    for where, is_named in ((tmp_path / "data", True), (Path("/other"), False)):
+
+        def refused(*_, **__):
+            raise PermissionError(13, "Permission denied", str(where))
+
+        monkeypatch.setitem(commands.COMMANDS, "status", refused)
+        refused.arguments, refused.__doc__ = [], "refused"
+        monkeypatch.setattr(sys, "argv", ["falloff", "status"])
+        assert falloff.main() == 1
+        told = capsys.readouterr().err
+        assert told.count("\n") == 1 and ("FALLOFF_HOME" in told) == is_named

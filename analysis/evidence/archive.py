@@ -41,10 +41,11 @@ def write(file: Path) -> tuple[list[str], list[str]]:
 
     The same content gives the same bytes.
     """
-    contents: dict[str, Path | bytes] = {name: paths.ROOT / name for name in _names()}
+    files = _files()
+    contents: dict[str, Path | bytes] = {**files}
     chains, left_out = [], []
     for folder in verify.folders():
-        if f"{folder.relative_to(paths.ROOT).as_posix()}/trials.json" in contents:
+        if folder / "trials.json" in files.values():
             try:
                 chains.append(chain.of(folder))
             except FalloffError as error:  # without a finished trial
@@ -195,8 +196,8 @@ def _machine(host: Mapping) -> str:
     return f"{model}, {counted(host['cpus'], 'processor')}, {number(host['memory_bytes'] / 1e9)} GB of memory"
 
 
-def _names() -> list[str]:
-    """The code and data that git tracks, the user's own descriptions, runs and datasets, and the report.
+def _files() -> dict[str, Path]:
+    """By name, the code and data that git tracks, the user's own descriptions, runs and datasets, and the report.
 
     Of a user's folders only what Falloff keeps there; never a link, behind which any file of the machine may be.
     """
@@ -208,14 +209,16 @@ def _names() -> list[str]:
             ]
             files += [Path(folder, name) for name in names]
         files = [file for file in files if _is_shipped(file.relative_to(paths.ROOT))]
-    for pattern in OWN:
-        files += paths.ROOT.glob(pattern)
-    top = paths.ROOT.resolve()
-    return sorted(
-        name
-        for name in {file.relative_to(paths.ROOT).as_posix() for file in files}
-        if (top / name).is_file() and (top / name).resolve() == top / name
-    )
+    packed = {file.relative_to(paths.ROOT).as_posix(): file for file in files}
+    for top in (paths.ROOT, paths.HOME):
+        for pattern in OWN:
+            packed |= {file.relative_to(top).as_posix(): file for file in top.glob(pattern)}
+    tops = {file: file.parents[name.count("/")] for name, file in packed.items()}
+    return {
+        name: file
+        for name, file in sorted(packed.items())
+        if file.is_file() and file.resolve() == tops[file].resolve() / name
+    }
 
 
 def _is_shipped(name: Path) -> bool:

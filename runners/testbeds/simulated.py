@@ -20,7 +20,7 @@ from runners import build, placement, tools
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import lease, netns, programs, smpi
 
-_ROOT = tools.BUILT.parent.parent / "simulated"
+_ROOT = tools.HOME / "build" / "simulated"
 _CLOCK = "noclock.so"
 
 # Which simulated program stands for which tool.
