@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 from typing import Optional, Sequence
 
-from runners import hpl, hpl_dat, hpl_source
+from runners import hpl, hpl_dat, hpl_source, mpi_functions
 from runners.record import FalloffError
 from runners.tools import BUILT
 
@@ -76,7 +76,9 @@ def _made(folder: Path, stamp: str, compiler: str, words: Sequence[str]) -> bool
     `folder`, unless they are there, made from the same sources, words and compiler."""
     programs = [word for word in words if "=" not in word]
     code = [_HERE / "build.py", _HERE / "hpl_source.py", *sorted(_SOURCES.iterdir())]
-    parts = [_answer(compiler, "--version"), *words, *(path.read_text("utf-8") for path in code)]
+    wrappers = mpi_functions.wrappers(compiler)  # of the header that is installed now
+    texts = [wrappers, *words, *(path.read_text("utf-8") for path in code)]
+    parts = [_answer(compiler, "--version"), *texts]
     inputs, file = hashlib.sha256("\0".join(parts).encode()).hexdigest(), folder / stamp
     is_current = file.exists() and file.read_text() == inputs
     if is_current and all((folder / name).exists() for name in programs):
@@ -85,6 +87,7 @@ def _made(folder: Path, stamp: str, compiler: str, words: Sequence[str]) -> bool
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         work = Path(scratch)
         hpl_source.unpack(work)
+        (work / "mpi_wrappers.h").write_text(wrappers)
         run_make(work, [f"CC={compiler}", *words])
         for name in programs:
             if name in _SOLVING:

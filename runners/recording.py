@@ -70,7 +70,9 @@ def read(text: str) -> Recording:
     begin = heads[0]
     count = int(_HEAD.match(lines[begin])[1])
     ranks: List[List[Call]] = []
-    for line in lines[begin + 1 : lines.index(_END, begin)]:
+    body = lines[begin + 1 : lines.index(_END, begin)]
+    _require_known(body)
+    for line in body:
         if line == f"rank {len(ranks)}":
             ranks.append([])
         elif ranks:
@@ -83,14 +85,22 @@ def read(text: str) -> Recording:
     return tuple(map(tuple, ranks))
 
 
+def _require_known(lines: Sequence[str]) -> None:
+    """Raise Unreadable with the names of all calls that the recorder refused, and where it lost the order of calls."""
+    marked = [line.split()[1:3] for line in lines]
+    names = sorted({words[1] for words in marked if len(words) == 2 and words[0] == "unknown"})
+    if names:
+        raise Unreadable(f"the program calls {', '.join(names)}, which a replay cannot do")
+    if ["crowded"] in marked:
+        raise Unreadable("several threads of a rank call MPI at the same time: record it with one")
+    if ["too_long"] in marked:
+        few = "record fewer steps of the program"
+        raise Unreadable(f"a rank makes too many calls to be recorded: {few}")
+
+
 def _call(line: str) -> Call:
     nanoseconds, _, rest = line.partition(" ")
     name, *words = rest.split()[:7] or [""]
-    if name == "unknown" and words:
-        raise Unreadable(f"the program calls {words[0]}, which a replay cannot do")
-    if name == "too_long":
-        few = "record fewer steps of the program"
-        raise Unreadable(f"a rank makes too many calls to be recorded: {few}")
     are_numbers = all(re.fullmatch(r"-?\d{1,15}", word) for word in words)
     if not (re.fullmatch(r"\d{1,18}", nanoseconds) and are_numbers) or (
         len(words) != _NUMBERS.get(name, -1)

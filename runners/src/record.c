@@ -1,15 +1,20 @@
 /*
- * Records an MPI program's calls in order, through MPI's profiling interface, and prints them when the program calls
- * MPI_Finalize: appended to the file that FALLOFF_RECORD names on rank 0, else to its stdout. A program that ends
- * without MPI_Finalize has no recording. runners/recording.py reads it, and SimGrid replays it on another network.
+ * Records an MPI program's calls in order and prints them when the program calls MPI_Finalize: appended to the file that
+ * FALLOFF_RECORD names on rank 0, else to its stdout. A program that ends without MPI_Finalize has no recording.
+ * runners/recording.py reads it, and SimGrid replays it on another network.
  *
- * As a shared library (LD_PRELOAD=record.so) it serves any program that calls MPI's C functions. It has to be built
- * with the program's own MPI. Each call is one line: the nanoseconds that were computed before it, its name, and
+ * As a shared library (LD_PRELOAD=record.so) it serves any program, in C or Fortran, that is built with the same MPI. It
+ * stands in place of MPI_Send and of PMPI_Send: Open MPI's Fortran functions call the latter. Linked into a program
+ * (-DLINKED) it stands in place of the first only. mpi_wrappers.h, which runners/mpi_functions.py makes from the installed
+ * mpi.h, has a line for each function that is not local: RECORDED has a function here, WAITING is left out, REFUSED is
+ * named in the recording, once.
+ *
+ * Each call is one line: the nanoseconds that were computed before it, its name, and
  *   send, recv           partner, communicator, tag, bytes
  *   isend, irecv         number of the request, partner, communicator, tag, bytes
  *   wait                 number of the request
  *   collectives          communicator, bytes that this rank puts in, root (0 where there is none)
- *   alltoallv, scatterv  and the bytes for each rank
+ *   unknown              the name of a refused function
  * Partners are ranks in MPI_COMM_WORLD. A communicator is 0 if it has all ranks in their order, else a number that
  * its members make out alike.
  *
@@ -18,8 +23,13 @@
  * that sleep to compute more slowly. A program that asks over and over whether a message has come (MPI_Test,
  * MPI_Iprobe) waits; moments of less than POLLING_S between two such questions are not computing.
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <mpi.h>
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +57,7 @@ static struct line *lines;
 static size_t line_count, line_room, text_bytes;
 static struct under_way *requests;
 static size_t request_count, request_room;
-static int request_number, is_full, is_wall, has_asked;
+static int request_number, is_full, is_crowded, is_wall, has_asked;
 static double left_at, left_at_cpu, carried;
 static struct { MPI_Comm comm; int label; } known[COMMUNICATORS];
 static int known_count;
@@ -83,7 +93,7 @@ static void *more(void *memory, size_t *room, size_t each)
     memory = realloc(memory, *room * each);
     if (!memory) {
         fputs("record: there is no memory left for the calls of this program\n", stderr);
-        MPI_Abort(MPI_COMM_WORLD, 1);
+        PMPI_Abort(MPI_COMM_WORLD, 1);
     }
     return memory;
 }
@@ -184,6 +194,11 @@ static int label_of(MPI_Comm comm)
     return label;
 }
 
+#define DONE(call)                                                                                        \
+    int code = call;                                                                                      \
+    leave();                                                                                              \
+    return code
+
 static void begin(void)
 {
     const char *clock = getenv("FALLOFF_RECORD_CLOCK");
@@ -191,14 +206,14 @@ static void begin(void)
     leave();
 }
 
-int MPI_Init(int *argc, char ***argv)
+static int recorded_MPI_Init(int *argc, char ***argv)
 {
     int code = PMPI_Init(argc, argv);
     begin();
     return code;
 }
 
-int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+static int recorded_MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     /* One thread at a time may call: the lines have one order. */
     int code = PMPI_Init_thread(argc, argv, required, provided);
@@ -208,16 +223,25 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     return code;
 }
 
-int MPI_Comm_free(MPI_Comm *comm)
+static void forget(MPI_Comm comm)
 {
-    double seconds = enter();
     for (int i = 0; i < known_count; i++)
-        if (known[i].comm == *comm)
+        if (known[i].comm == comm)
             known[i] = known[--known_count];
-    int code = PMPI_Comm_free(comm);
-    nothing(seconds);
-    leave();
-    return code;
+}
+
+static int recorded_MPI_Comm_free(MPI_Comm *comm)
+{
+    nothing(enter());
+    forget(*comm);
+    DONE(PMPI_Comm_free(comm));
+}
+
+static int recorded_MPI_Comm_disconnect(MPI_Comm *comm)
+{
+    nothing(enter());
+    forget(*comm);
+    DONE(PMPI_Comm_disconnect(comm));
 }
 
 static char *whole_text(int *bytes)
@@ -236,8 +260,10 @@ static char *whole_text(int *bytes)
     return text;
 }
 
-int MPI_Finalize(void)
+static int recorded_MPI_Finalize(void)
 {
+    if (is_crowded)
+        say(next(0.0), "crowded");
     say(next(enter()), "end");
     int bytes, rank = rank_in(MPI_COMM_WORLD), ranks = ranks_in(MPI_COMM_WORLD);
     char *text = whole_text(&bytes);
@@ -282,7 +308,7 @@ static void sent(double seconds, int count, MPI_Datatype type, int to, int tag, 
 }
 
 #define BLOCKING(name)                                                                                    \
-    int name(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)            \
+    static int recorded_##name(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) \
     {                                                                                                     \
         sent(enter(), count, type, to, tag, comm);                                                        \
         int code = P##name(buffer, count, type, to, tag, comm);                                           \
@@ -303,7 +329,7 @@ static void received(double seconds, const MPI_Status *status, MPI_Datatype type
             got(status, type));
 }
 
-int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status)
+static int recorded_MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
     double seconds = enter();
     MPI_Status own;
@@ -326,8 +352,8 @@ static int begun(MPI_Request request, size_t line, int is_receive, MPI_Comm comm
 }
 
 #define NON_BLOCKING(name)                                                                                \
-    int name(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,            \
-             MPI_Request *request)                                                                        \
+    static int recorded_##name(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, \
+                               MPI_Request *request)                                                      \
     {                                                                                                     \
         double seconds = enter();                                                                         \
         int code = P##name(buffer, count, type, to, tag, comm, request);                                  \
@@ -344,7 +370,7 @@ NON_BLOCKING(MPI_Ibsend)
 NON_BLOCKING(MPI_Issend)
 NON_BLOCKING(MPI_Irsend)
 
-int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)
+static int recorded_MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)
 {
     double seconds = enter();
     int code = PMPI_Irecv(buffer, count, type, from, tag, comm, request);
@@ -355,19 +381,6 @@ int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI
         begun(*request, line_count - 1, 1, comm, type);
     }
     leave();
-    return code;
-}
-
-int MPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_type, int to, int out_tag, void *in,
-                 int in_count, MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm, MPI_Status *status)
-{
-    MPI_Request request;
-    MPI_Status own;
-    int code = MPI_Irecv(in, in_count, in_type, from, in_tag, comm, &request);
-    MPI_Send(out, out_count, out_type, to, out_tag, comm);
-    MPI_Wait(&request, &own);
-    if (status != MPI_STATUS_IGNORE)
-        *status = own;
     return code;
 }
 
@@ -395,7 +408,7 @@ static void ended(double seconds, MPI_Request request, const MPI_Status *status)
     *one = requests[--request_count];
 }
 
-int MPI_Wait(MPI_Request *request, MPI_Status *status)
+static int recorded_MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
     double seconds = enter();
     MPI_Request before = *request;
@@ -408,7 +421,20 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
     return code;
 }
 
-int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+static int recorded_MPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_type, int to, int out_tag, void *in,
+                 int in_count, MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm, MPI_Status *status)
+{
+    MPI_Request request;
+    MPI_Status own;
+    int code = recorded_MPI_Irecv(in, in_count, in_type, from, in_tag, comm, &request);
+    recorded_MPI_Send(out, out_count, out_type, to, out_tag, comm);
+    recorded_MPI_Wait(&request, &own);
+    if (status != MPI_STATUS_IGNORE)
+        *status = own;
+    return code;
+}
+
+static int recorded_MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     double seconds = enter();
     MPI_Request before = *request;
@@ -423,6 +449,19 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     leave();
     has_asked = !*flag;
     return code;
+}
+
+/* What was sent arrives; what nobody knows the end of cannot be replayed. */
+static int recorded_MPI_Request_free(MPI_Request *request)
+{
+    double seconds = enter();
+    struct under_way *one = find(*request);
+    if (one && one->is_receive)
+        say(&lines[one->line], "unknown MPI_Request_free");
+    if (one)
+        *one = requests[--request_count];
+    nothing(seconds);
+    DONE(PMPI_Request_free(request));
 }
 
 /* Several at once: the handles before, and statuses of our own. */
@@ -446,7 +485,7 @@ static void give(struct several all, int count, MPI_Status *statuses)
     free(all.status);
 }
 
-int MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[])
+static int recorded_MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[])
 {
     double seconds = enter();
     struct several all = several(count, handles);
@@ -458,7 +497,7 @@ int MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[])
     return code;
 }
 
-int MPI_Testall(int count, MPI_Request handles[], int *flag, MPI_Status statuses[])
+static int recorded_MPI_Testall(int count, MPI_Request handles[], int *flag, MPI_Status statuses[])
 {
     double seconds = enter();
     struct several all = several(count, handles);
@@ -485,7 +524,7 @@ static void ended_any(double seconds, struct several all, int index, MPI_Status 
     leave();
 }
 
-int MPI_Waitany(int count, MPI_Request handles[], int *index, MPI_Status *status)
+static int recorded_MPI_Waitany(int count, MPI_Request handles[], int *index, MPI_Status *status)
 {
     double seconds = enter();
     struct several all = several(count, handles);
@@ -494,7 +533,7 @@ int MPI_Waitany(int count, MPI_Request handles[], int *index, MPI_Status *status
     return code;
 }
 
-int MPI_Testany(int count, MPI_Request handles[], int *index, int *flag, MPI_Status *status)
+static int recorded_MPI_Testany(int count, MPI_Request handles[], int *index, int *flag, MPI_Status *status)
 {
     double seconds = enter();
     struct several all = several(count, handles);
@@ -505,7 +544,7 @@ int MPI_Testany(int count, MPI_Request handles[], int *index, int *flag, MPI_Sta
 }
 
 #define SOME(name)                                                                                        \
-    int name(int count, MPI_Request handles[], int *done, int indices[], MPI_Status statuses[])           \
+    static int recorded_##name(int count, MPI_Request handles[], int *done, int indices[], MPI_Status statuses[]) \
     {                                                                                                     \
         double seconds = enter();                                                                         \
         struct several all = several(count, handles);                                                     \
@@ -523,7 +562,7 @@ int MPI_Testany(int count, MPI_Request handles[], int *index, int *flag, MPI_Sta
 SOME(MPI_Waitsome)
 SOME(MPI_Testsome)
 
-int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+static int recorded_MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
     double seconds = enter();
     int code = PMPI_Iprobe(from, tag, comm, flag, status);
@@ -533,7 +572,7 @@ int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
     return code;
 }
 
-int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
+static int recorded_MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
     double seconds = enter();
     int code = PMPI_Probe(from, tag, comm, status);
@@ -546,39 +585,37 @@ int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 
 static void took_part(const char *name, MPI_Comm comm, double bytes, int root)
 {
-    say(next(enter()), "%s %d %.0f %d", name, label_of(comm), bytes, root);
+    if (ranks_in(comm) == 1)
+        nothing(enter());
+    else
+        say(next(enter()), "%s %d %.0f %d", name, label_of(comm), bytes, root);
 }
 
-#define DONE(call)                                                                                        \
-    int code = call;                                                                                      \
-    leave();                                                                                              \
-    return code
-
-int MPI_Barrier(MPI_Comm comm)
+static int recorded_MPI_Barrier(MPI_Comm comm)
 {
     took_part("barrier", comm, 0.0, 0);
     DONE(PMPI_Barrier(comm));
 }
 
-int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+static int recorded_MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
     took_part("bcast", comm, bytes_of(count, type), in_world(comm, root));
     DONE(PMPI_Bcast(buffer, count, type, root, comm));
 }
 
-int MPI_Reduce(const void *out, void *in, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+static int recorded_MPI_Reduce(const void *out, void *in, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
     took_part("reduce", comm, bytes_of(count, type), in_world(comm, root));
     DONE(PMPI_Reduce(out, in, count, type, op, root, comm));
 }
 
-int MPI_Allreduce(const void *out, void *in, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+static int recorded_MPI_Allreduce(const void *out, void *in, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     took_part("allreduce", comm, bytes_of(count, type), 0);
     DONE(PMPI_Allreduce(out, in, count, type, op, comm));
 }
 
-int MPI_Gather(const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
+static int recorded_MPI_Gather(const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
                MPI_Datatype in_type, int root, MPI_Comm comm)
 {
     double bytes = out == MPI_IN_PLACE ? bytes_of(in_count, in_type) : bytes_of(out_count, out_type);
@@ -586,7 +623,7 @@ int MPI_Gather(const void *out, int out_count, MPI_Datatype out_type, void *in, 
     DONE(PMPI_Gather(out, out_count, out_type, in, in_count, in_type, root, comm));
 }
 
-int MPI_Allgather(const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
+static int recorded_MPI_Allgather(const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
                   MPI_Datatype in_type, MPI_Comm comm)
 {
     double bytes = out == MPI_IN_PLACE ? bytes_of(in_count, in_type) : bytes_of(out_count, out_type);
@@ -594,7 +631,7 @@ int MPI_Allgather(const void *out, int out_count, MPI_Datatype out_type, void *i
     DONE(PMPI_Allgather(out, out_count, out_type, in, in_count, in_type, comm));
 }
 
-int MPI_Scatter(const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
+static int recorded_MPI_Scatter(const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
                 MPI_Datatype in_type, int root, MPI_Comm comm)
 {
     double bytes = in == MPI_IN_PLACE ? bytes_of(out_count, out_type) : bytes_of(in_count, in_type);
@@ -602,7 +639,7 @@ int MPI_Scatter(const void *out, int out_count, MPI_Datatype out_type, void *in,
     DONE(PMPI_Scatter(out, out_count, out_type, in, in_count, in_type, root, comm));
 }
 
-int MPI_Alltoall(const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
+static int recorded_MPI_Alltoall(const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
                  MPI_Datatype in_type, MPI_Comm comm)
 {
     double bytes = out == MPI_IN_PLACE ? bytes_of(in_count, in_type) : bytes_of(out_count, out_type);
@@ -610,54 +647,68 @@ int MPI_Alltoall(const void *out, int out_count, MPI_Datatype out_type, void *in
     DONE(PMPI_Alltoall(out, out_count, out_type, in, in_count, in_type, comm));
 }
 
-/* ---- what a replay cannot do: said by its name ---- */
+/* ---- all functions but the local ones ---- */
 
-static void refuse(const char *name)
+static void refuse(const char *name, int *is_named)
 {
-    say(next(enter()), "unknown %s", name);
+    double seconds = enter();
+    if (*is_named)
+        nothing(seconds);
+    else
+        say(next(seconds), "unknown %s", name);
+    *is_named = 1;
 }
 
-#define REFUSED(name, parameters, arguments)                                                              \
-    int name parameters                                                                                   \
+#ifdef LINKED
+/* Ranks may share a thread here, and nothing calls MPI but the program. */
+#define WRAPPED(result, name, parameters, arguments, how)                                                 \
+    result name parameters                                                                                \
     {                                                                                                     \
-        refuse(#name);                                                                                    \
-        DONE(P##name arguments);                                                                          \
+        __typeof__(P##name) *in_mpi = P##name;                                                            \
+        how;                                                                                              \
     }
-REFUSED(MPI_Send_init, (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r),
-        (b, n, t, to, tag, c, r))
-REFUSED(MPI_Recv_init, (void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *r),
-        (b, n, t, from, tag, c, r))
-REFUSED(MPI_Mprobe, (int from, int tag, MPI_Comm c, MPI_Message *m, MPI_Status *s), (from, tag, c, m, s))
-REFUSED(MPI_Improbe, (int from, int tag, MPI_Comm c, int *f, MPI_Message *m, MPI_Status *s), (from, tag, c, f, m, s))
-REFUSED(MPI_Sendrecv_replace,
-        (void *b, int n, MPI_Datatype t, int to, int tag, int from, int in_tag, MPI_Comm c, MPI_Status *s),
-        (b, n, t, to, tag, from, in_tag, c, s))
-REFUSED(MPI_Gatherv,
-        (const void *o, int n, MPI_Datatype t, void *i, const int k[], const int d[], MPI_Datatype u, int root, MPI_Comm c),
-        (o, n, t, i, k, d, u, root, c))
-REFUSED(MPI_Scatterv,
-        (const void *o, const int k[], const int d[], MPI_Datatype t, void *i, int n, MPI_Datatype u, int root, MPI_Comm c),
-        (o, k, d, t, i, n, u, root, c))
-REFUSED(MPI_Allgatherv,
-        (const void *o, int n, MPI_Datatype t, void *i, const int k[], const int d[], MPI_Datatype u, MPI_Comm c),
-        (o, n, t, i, k, d, u, c))
-REFUSED(MPI_Alltoallv,
-        (const void *o, const int k[], const int d[], MPI_Datatype t, void *i, const int l[], const int e[], MPI_Datatype u,
-         MPI_Comm c), (o, k, d, t, i, l, e, u, c))
-REFUSED(MPI_Reduce_scatter, (const void *o, void *i, const int k[], MPI_Datatype t, MPI_Op p, MPI_Comm c),
-        (o, i, k, t, p, c))
-REFUSED(MPI_Reduce_scatter_block, (const void *o, void *i, int n, MPI_Datatype t, MPI_Op p, MPI_Comm c), (o, i, n, t, p, c))
-REFUSED(MPI_Scan, (const void *o, void *i, int n, MPI_Datatype t, MPI_Op p, MPI_Comm c), (o, i, n, t, p, c))
-REFUSED(MPI_Exscan, (const void *o, void *i, int n, MPI_Datatype t, MPI_Op p, MPI_Comm c), (o, i, n, t, p, c))
-REFUSED(MPI_Ibarrier, (MPI_Comm c, MPI_Request *r), (c, r))
-REFUSED(MPI_Ibcast, (void *b, int n, MPI_Datatype t, int root, MPI_Comm c, MPI_Request *r), (b, n, t, root, c, r))
-REFUSED(MPI_Iallreduce, (const void *o, void *i, int n, MPI_Datatype t, MPI_Op p, MPI_Comm c, MPI_Request *r),
-        (o, i, n, t, p, c, r))
-REFUSED(MPI_Ialltoall,
-        (const void *o, int n, MPI_Datatype t, void *i, int m, MPI_Datatype u, MPI_Comm c, MPI_Request *r),
-        (o, n, t, i, m, u, c, r))
-REFUSED(MPI_Iallgather,
-        (const void *o, int n, MPI_Datatype t, void *i, int m, MPI_Datatype u, MPI_Comm c, MPI_Request *r),
-        (o, n, t, i, m, u, c, r))
-REFUSED(MPI_Win_create, (void *b, MPI_Aint s, int d, MPI_Info f, MPI_Comm c, MPI_Win *w), (b, s, d, f, c, w))
-REFUSED(MPI_Win_allocate, (MPI_Aint s, int d, MPI_Info f, MPI_Comm c, void *b, MPI_Win *w), (s, d, f, c, b, w))
+#else
+/* MPI's own functions call each other, and those of record.c call MPI's: only the outermost is the program's. */
+static __thread int is_inside;
+static int is_taken;
+
+static int came_in(void)
+{
+    if (is_inside)
+        return 0;
+    if (__atomic_exchange_n(&is_taken, 1, __ATOMIC_ACQUIRE)) {
+        is_crowded = 1;
+        return 0;
+    }
+    return is_inside = 1;
+}
+
+static void went_out(int *was_in)
+{
+    if (*was_in) {
+        is_inside = 0;
+        __atomic_store_n(&is_taken, 0, __ATOMIC_RELEASE);
+    }
+}
+
+#define WRAPPED(result, name, parameters, arguments, how)                                                 \
+    result name parameters                                                                                \
+    {                                                                                                     \
+        static __typeof__(P##name) *in_mpi;                                                               \
+        if (!in_mpi)                                                                                      \
+            in_mpi = (__typeof__(in_mpi))dlsym(RTLD_NEXT, "P" #name);                                     \
+        int is_ours __attribute__((cleanup(went_out))) = came_in();                                       \
+        if (!is_ours)                                                                                     \
+            return in_mpi arguments;                                                                      \
+        how;                                                                                              \
+    }                                                                                                     \
+    result P##name parameters __attribute__((alias(#name)));
+#endif
+
+#define RECORDED(result, name, parameters, arguments)                                                     \
+    WRAPPED(result, name, parameters, arguments, (void)in_mpi; return recorded_##name arguments)
+#define WAITING(result, name, parameters, arguments)                                                      \
+    WRAPPED(result, name, parameters, arguments, nothing(enter()); DONE(in_mpi arguments))
+#define REFUSED(result, name, parameters, arguments)                                                      \
+    WRAPPED(result, name, parameters, arguments, static int is_named; refuse(#name, &is_named); DONE(in_mpi arguments))
+#include "mpi_wrappers.h"

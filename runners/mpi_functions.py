@@ -1,0 +1,96 @@
+"""The functions of the installed mpi.h, and what the recorder does with each: runners/src/mpi_rules.txt has the rules.
+
+What the header declares is wrapped, not what somebody remembered: a function that no rule names is refused by its name when
+a program calls it.
+"""
+
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, List, Set, Tuple
+
+from runners.record import FalloffError
+
+RULES = Path(__file__).resolve().parent / "src" / "mpi_rules.txt"
+DEFAULT = "refused"
+_UNWRAPPED = "local"
+
+_HEADERS = """#include <mpi.h>
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
+"""
+# A declaration in the preprocessed header, once its attributes are gone.
+_DECLARATION = re.compile(r"(?:^|[;}])\s*(?:extern )?(\w+) (MPIX?_\w+) ?\(([^;{}]*)\)\s*(?=;)")
+_ATTRIBUTE = re.compile(r"__attribute__ *\(\((?:[^()]|\([^()]*\))*\)\)")
+_PARAMETER = re.compile(r"(\w+)\s*((?:\[\w*\])*)$")
+
+
+@dataclass(frozen=True)
+class Function:
+    """An MPI function as C declares it: what it returns, its name, its parameters and their names."""
+
+    result: str
+    name: str
+    parameters: str
+    arguments: Tuple[str, ...]
+
+
+def declared(compiler: str) -> List[Function]:
+    """All MPI functions that the header of `compiler` (an mpicc) declares, those among them that MPI 3 removed.
+
+    Raises FalloffError when it cannot be read.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "functions.c"
+        source.write_text(_HEADERS)
+        # Of C11 Open MPI's header hides the functions that MPI 3 removed; a program may still call them.
+        argv = [compiler, "-std=gnu99", "-E", "-P", "-DSMPI_NO_OVERRIDE_MALLOC", str(source)]
+        done = subprocess.run(argv, capture_output=True, text=True)
+    text = " ".join(_ATTRIBUTE.sub(" ", done.stdout).split())
+    found = {name: (result, words) for result, name, words in _DECLARATION.findall(text)}
+    if done.returncode or "MPI_Init" not in found:
+        said = (done.stderr.strip().splitlines() or ["it declares no MPI_Init"])[0]
+        raise FalloffError(f"the mpi.h of {compiler} cannot be read: {said}")
+    return [Function(result, name, words, _names(words)) for name, (result, words) in found.items()]
+
+
+def _names(parameters: str) -> Tuple[str, ...]:
+    """The names of the parameters; raises FalloffError for one without."""
+    if parameters.strip() in ("void", ""):
+        return ()
+    words = [word.strip() for word in parameters.split(",")]
+    found = [_PARAMETER.search(word) for word in words if word != "..."]
+    if not all(match and match.start() for match in found):
+        raise FalloffError(f"mpi.h has parameters without a name: {parameters}")
+    return tuple(match[1] for match in found if match)
+
+
+def rules() -> Tuple[Dict[str, str], Set[str]]:
+    """The rule of each function by its name, and the names that not all MPIs have."""
+    found, optional, rule = {}, set(), DEFAULT
+    for line in RULES.read_text(encoding="utf-8").splitlines():
+        words = line.partition("#")[0].split()
+        if words and words[0].startswith("["):
+            rule = words[0].strip("[]")
+            continue
+        for word in words:
+            name = word.rstrip("*")
+            name = name if name.startswith("MPIX_") else f"MPI_{name}"
+            found[name] = rule
+            optional.update([name] if word.endswith("*") else [])
+    return found, optional
+
+
+def wrappers(compiler: str) -> str:
+    """What record.c includes: a line for each function that is not local, a macro named after its rule."""
+    known, _ = rules()
+    wrapped = [(known.get(each.name, DEFAULT), each) for each in declared(compiler)]
+    return "".join(
+        f"{rule.upper()}({each.result}, {each.name}, ({each.parameters}), "
+        f"({', '.join(each.arguments)}))\n"
+        for rule, each in wrapped
+        if rule != _UNWRAPPED
+    )

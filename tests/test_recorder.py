@@ -1,0 +1,163 @@
+"""The recorder sees every MPI function that the installed header declares, called from C or Fortran: nothing passes unseen."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import experiment
+from runners import mpi_functions, payload, recording
+from runners.record import Unreadable
+
+HERE = Path(__file__).parent
+FALLOFF = Path(sys.executable).with_name("falloff")
+FORTRAN = next(filter(None, map(shutil.which, ("gfortran", "gfortran-12"))), None)
+LAUNCH = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2")
+needs_mpi = pytest.mark.skipif(not shutil.which("mpicc"), reason="Open MPI is not here")
+needs_fortran = pytest.mark.skipif(
+    not (FORTRAN and shutil.which("mpifort")), reason="a Fortran compiler is not here"
+)
+
+
+def recorded(program, *words):
+    """The exit code and the text of a recording on two ranks."""
+    library = experiment.tools.find("record.so", {})
+    return payload.run([*LAUNCH, str(program), *words], library, "FALLOFF_RECORD")
+
+
+@pytest.fixture(scope="module")
+def refused_calls(tmp_path_factory):
+    program = tmp_path_factory.mktemp("refused") / "calls"
+    source = str(HERE / "refused_calls.c")
+    subprocess.run(["mpicc", "-O1", source, "-o", str(program), "-lpthread"], check=True)
+    return program
+
+
+@needs_mpi
+def test_every_function_of_the_header_has_a_rule_and_every_rule_a_function():
+    """The header's own text is the list: names that it declares, and those that MPI 3 removed."""
+    (include,) = re.findall(
+        r"-I(\S+)", subprocess.check_output(["mpicc", "-showme:compile"], text=True)
+    )[:1]
+    header = (Path(include) / "mpi.h").read_text("utf-8")
+    declared = {
+        f"MPI_{name}" for name in re.findall(r"^OMPI_DECLSPEC.*?\bMPI_(\w+) *\(", header, re.M)
+    }
+    rules, optional = mpi_functions.rules()
+    assert len(declared) > 380 and declared <= rules.keys()
+    found = {function.name for function in mpi_functions.declared("mpicc")}
+    assert declared <= found
+    assert found <= rules.keys() <= found | optional
+    assert set(rules.values()) == {"recorded", "waiting", "local", "refused"}
+
+
+@needs_mpi
+def test_all_but_the_local_functions_are_wrapped():
+    """As the built library exports them, each by both of its names."""
+    wanted = {name for name, rule in mpi_functions.rules()[0].items() if rule != "local"}
+    exported = symbols(experiment.tools.find("record.so", {}), "T")
+    assert {name for name in exported if name.startswith("MPI")} == wanted
+    assert {name[1:] for name in exported if name.startswith("PMPI")} == wanted
+
+
+def symbols(library, kind):
+    """The names in a library that it defines (T) or takes from elsewhere (U)."""
+    lines = subprocess.check_output(["nm", "-D", str(library)], text=True).splitlines()
+    return {line.split()[-1].partition("@")[0] for line in lines if f" {kind} " in line}
+
+
+@needs_fortran
+def test_every_fortran_function_calls_one_that_is_wrapped():
+    """Those of mpif.h and of the modules: each ends in a C function of its name, unless that is local."""
+    folder = Path(subprocess.check_output(["mpicc", "-showme:libdirs"], text=True).split()[0])
+    library = folder / "libmpi_mpifh.so"
+    called = {name.lower() for name in symbols(library, "U")}
+    rules = {name.lower(): rule for name, rule in mpi_functions.rules()[0].items()}
+    entries = {
+        re.sub(r"_cptr$", "", name[len("ompi") : -len("_f")])
+        for name in symbols(library, "T")
+        if re.fullmatch(r"ompix?_\w+_f", name)
+    } - {"_f_sync_reg"}
+    wrapped = {name for name in entries if rules[f"mpi{name}"] != "local"}
+    assert len(wrapped) > 180
+    assert [name for name in sorted(wrapped) if f"pmpi{name}" not in called] == []
+    modern = symbols(folder / "libmpi_usempif08.so", "U")
+    assert all(re.match(r"ompix?_|pmpi_|PMPI_|(?!.*mpi)", name, re.I) for name in modern)
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("alltoallw", "MPI_Alltoallw"),
+        ("neighbours", "MPI_Neighbor_alltoall"),
+        ("ireduce", "MPI_Ireduce"),
+        ("persistent", "MPI_Send_init, MPI_Start"),
+        ("one-sided", "MPI_Put, MPI_Win_create, MPI_Win_fence, MPI_Win_free"),
+        ("file", "MPI_File_close, MPI_File_open"),
+    ],
+)
+def test_what_no_replay_can_do_is_refused_by_all_its_names(refused_calls, word, names):
+    """Once each, however often they are called; what MPI calls inside of them is not the program's."""
+    code, text = recorded(refused_calls, word)
+    assert code == 0 and text.count(" unknown ") == 2 * len(names.split(","))
+    with pytest.raises(Unreadable, match=f"the program calls {names}, which a replay cannot do"):
+        recording.read(text)
+
+
+@needs_mpi
+def test_what_makes_a_communicator_is_left_out(refused_calls):
+    """MPI_Cart_create and MPI_Comm_size are no calls of a replay."""
+    code, text = recorded(refused_calls)
+    assert code == 0
+    assert [call.name for call in recording.read(text)[1]] == ["allreduce", "end"]
+
+
+@needs_mpi
+def test_several_threads_at_once_are_refused(refused_calls):
+    code, text = recorded(refused_calls, "threads")
+    assert code == 0
+    with pytest.raises(Unreadable, match="several threads"):
+        recording.read(text)
+
+
+@needs_mpi
+def test_a_program_that_fails_leaves_no_recording(refused_calls, tmp_path, monkeypatch, capfd):
+    """It reached MPI_Finalize, and says afterwards that its result is wrong: one line, and its exit code."""
+    import commands
+
+    monkeypatch.setattr(recording.keep, "__defaults__", (tmp_path / "programs",))
+    monkeypatch.chdir(tmp_path)
+    words = [*LAUNCH, str(refused_calls), "fails"]
+    code = commands.profile_program(words, "mine", "", "smith", [])
+    assert code == 3 and not (tmp_path / "programs").exists()
+    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("falloff:")]
+    assert said == ["falloff: mpirun ended with exit code 3: a program that fails is not recorded"]
+
+
+@needs_fortran
+@pytest.mark.parametrize("binding", ["77", "90", "8"])
+def test_a_fortran_program_is_recorded_or_refused(binding, tmp_path):
+    """By mpif.h, `use mpi` and `use mpi_f08`: messages, a collective in place, and a call that is refused."""
+    program = tmp_path / "calls"
+    source = str(HERE / "recorded_calls.F90")
+    subprocess.run(
+        ["mpifort", "-cpp", f"-DBINDING={binding}", source, "-o", str(program)],
+        check=True,
+        env={**os.environ, "OMPI_FC": FORTRAN},
+    )
+    code, text = recorded(program)
+    assert code == 0
+    for rank, calls in enumerate(recording.read(text)):
+        names = ["irecv", "isend", "wait", "wait", "allreduce", "end"]
+        assert [call.name for call in calls] == names
+        assert [call.size for call in calls] == [4000, 4000, 0, 0, 4, 0]
+        assert calls[0].partner == calls[1].partner == 1 - rank
+    code, text = recorded(program, "scan")
+    assert code == 0
+    with pytest.raises(Unreadable, match="calls MPI_Scan, which a replay cannot do"):
+        recording.read(text)
