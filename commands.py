@@ -318,11 +318,11 @@ def profile_program(argv, name, replayed, testbed, nodes) -> int:
     """Run an MPI program and count its messages, or record it and replay it on another network.
 
     Messages are counted by call and size: falloff profile -- mpirun -np 4 ./program. The program needs no change, but has
-    to call MPI's C functions (Fortran programs under Open MPI are not seen), with the MPI that `make setup` found, and to
-    reach MPI_Finalize. With Open MPI's mpirun ranks on other hosts are counted too; under srun and MPICH's mpiexec they
-    inherit LD_PRELOAD and FALLOFF_PAYLOAD from here. Rank 0 writes below the working folder, which has to be shared. Not
-    counted: persistent and one-sided communication, non-blocking collectives. With --keep the calls are recorded in their
-    order instead, and --replay lets SimGrid replay them on a described network, also on more nodes.
+    to use the MPI that `make setup` found and to reach MPI_Finalize. With Open MPI's mpirun ranks on other hosts are counted
+    too; under srun and MPICH's mpiexec they inherit LD_PRELOAD and FALLOFF_PAYLOAD from here. Rank 0 writes below the working
+    folder, which has to be shared. Not counted: persistent and one-sided communication, non-blocking collectives, Fortran
+    programs under Open MPI. With --keep the calls are recorded in their order instead, those of Fortran programs too, and
+    --replay lets SimGrid replay them on a described network, also on more nodes.
     """
     if replayed:
         if argv or name:
@@ -337,9 +337,14 @@ def profile_program(argv, name, replayed, testbed, nodes) -> int:
     library = "record.so" if name else "payload.so"
     variable = "FALLOFF_RECORD" if name else "FALLOFF_PAYLOAD"
     exit_code, printed = payload.run(argv, Path(tools.find(library, {})), variable)
+    if name and exit_code:
+        failed = f"{argv[0]} ended with exit code {exit_code}"
+        print(f"falloff: {failed}: a program that fails is not recorded", file=sys.stderr)
+        return exit_code
     if not printed:
+        nothing = f"no {'call' if name else 'message'} of {argv[0]} was"
         reason = f"it ended before MPI_Finalize, or is no MPI program that {library} can see (--help says which)"
-        print(f"falloff: no message of {argv[0]} was counted: {reason}", file=sys.stderr)
+        print(f"falloff: {nothing} {'recorded' if name else 'counted'}: {reason}", file=sys.stderr)
         return exit_code or 1
     if not name:
         print(printed)
@@ -348,7 +353,7 @@ def profile_program(argv, name, replayed, testbed, nodes) -> int:
     ranks, kept = recording.read(printed), ", ".join(map(str, recording.kept(name)))
     print(f"{sum(map(len, ranks))} calls of {len(ranks)} ranks are in {file}")
     print(f"`falloff profile --replay {name}` replays it; there are recordings of {kept} ranks")
-    return exit_code
+    return 0
 
 
 def _replay(name: str, testbed: str, nodes: list[int]) -> None:
