@@ -352,6 +352,12 @@ def profile_program(argv, name, replayed, testbed, nodes) -> int:
     file = recording.keep(printed, name)
     ranks, kept = recording.read(printed), ", ".join(map(str, recording.kept(name)))
     print(f"{sum(map(len, ranks))} calls of {len(ranks)} ranks are in {file}")
+    if recording.is_monitored(printed):
+        print(
+            "Their bytes from each rank to each other agree with Open MPI's own monitoring within 1 %"
+        )
+    else:
+        print("Their bytes are not compared: Open MPI's monitoring has left no counts of all ranks")
     print(f"`falloff profile --replay {name}` replays it; there are recordings of {kept} ranks")
     return 0
 

@@ -69,7 +69,8 @@ def _row(line: str) -> Tuple[Tuple[str, int], Tuple[int, int]]:
 
 def run(argv: Sequence[str], library: Path, variable: str = "FALLOFF_PAYLOAD") -> Tuple[int, str]:
     """Run a command line with `library` (payload.so) loaded into the program: its exit code, and its
-    payload table as it was printed, empty without one. Another library prints to the file that `variable` names.
+    payload table as it was printed, empty without one. Another library prints to the file that `variable` names; what Open
+    MPI's monitoring leaves beside it follows.
 
     Open MPI's mpirun is told to hand the library to all ranks, also on other hosts; of any other launcher
     it is taken that the ranks inherit its environment, as with srun and MPICH. Rank 0 writes its table
@@ -81,7 +82,8 @@ def run(argv: Sequence[str], library: Path, variable: str = "FALLOFF_PAYLOAD") -
         with tempfile.TemporaryDirectory(prefix=".falloff-", dir=Path.cwd()) as folder:
             table = Path(folder) / "payload.txt"
             exit_code = _executed(*_with_library(argv, library, variable, table))
-            printed = table.read_text(encoding="utf-8").strip() if table.exists() else ""
+            files = [table, *sorted(Path(folder).glob("*.prof"))] if table.exists() else []
+            printed = "\n".join(file.read_text(encoding="utf-8").strip() for file in files)
     except OSError as error:
         raise FalloffError(f"cannot write to {Path.cwd()}: {error.strerror}") from None
     return exit_code, printed

@@ -26,6 +26,11 @@ LEAST_RECORDINGS = 3
 
 _HEAD = re.compile(r"^Recording of (\d{1,6}) ranks, (wall|processor) time$")
 _END = "end of recording"
+# What Open MPI's monitoring says of a rank after it: bytes that it sent to each other, in messages (E) and by collectives (C).
+_MONITORED = "monitored"
+_OF_A_RANK = "# POINT TO POINT"
+_SENT = re.compile(r"^([EC])\t(\d{1,6})\t(\d{1,6})\t(\d{1,18}) bytes\b")
+_SENT_OFF = 0.01
 _POINT_TO_POINT = {"send": 4, "recv": 4, "isend": 5, "irecv": 5}
 # What SimGrid's action of a collective has after its name: sizes, data types (0: bytes) and the root.
 _COLLECTIVES = {
@@ -38,6 +43,7 @@ _COLLECTIVES = {
     "scatter": " {size} {size} {root}",
     "alltoall": " {size} {size}",
 }
+_WITH_ROOT = ("bcast", "reduce", "gather", "scatter")
 _NUMBERS = {**_POINT_TO_POINT, **dict.fromkeys(_COLLECTIVES, 3), "wait": 1, "end": 0}
 
 
@@ -62,7 +68,8 @@ Recording = Tuple[Tuple[Call, ...], ...]  # over ranks
 
 
 def read(text: str) -> Recording:
-    """The one recording in a text; raises Unreadable when it is cut off, damaged, or of calls that cannot be replayed."""
+    """The one recording in a text; raises Unreadable when it is cut off, damaged, of calls that cannot be replayed, or of other
+    bytes than the MPI itself has counted."""
     lines = [line.strip() for line in text.splitlines()]
     heads = [number for number, line in enumerate(lines) if _HEAD.match(line)]
     if len(heads) != 1 or _END not in lines[heads[0] :]:
@@ -82,7 +89,62 @@ def read(text: str) -> Recording:
     if len(ranks) != count or not all(calls and calls[-1].name == "end" for calls in ranks):
         has = f"has {len(ranks)}, or not their last calls"
         raise Unreadable(f"the recording announces {count} ranks and {has}")
-    return tuple(map(tuple, ranks))
+    recorded = tuple(map(tuple, ranks))
+    if is_monitored(text):
+        _compare(_sent(recorded), _monitored(text))
+    return recorded
+
+
+def is_monitored(text: str) -> bool:
+    """Whether the monitoring's counts of all ranks follow a recording, with which `read` compares it."""
+    head, _, rest = text.partition(_END)
+    announced = re.search(r"Recording of (\d{1,6}) ranks", head)
+    lines = rest.strip().splitlines()
+    return bool(
+        announced and lines[:1] == [_MONITORED] and lines.count(_OF_A_RANK) == int(announced[1])
+    )
+
+
+Sent = Dict[Tuple[str, int, int], int]  # by E or C, sender and receiver [B]
+
+
+def _monitored(text: str) -> Sent:
+    matches = map(_SENT.match, text.partition(_END)[2].splitlines())
+    return {(one[1], int(one[2]), int(one[3])): int(one[4]) for one in matches if one}
+
+
+def _sent(recording: Recording) -> Sent:
+    """What a recording says of the same: of a collective with a root the root counts for all, in either direction."""
+    sent: Sent = defaultdict(int)
+    for rank, calls in enumerate(recording):
+        to_all = 0
+        for call in calls:
+            if call.name in ("send", "isend"):
+                sent["E", rank, call.partner] += call.size
+            elif call.name in _COLLECTIVES and (
+                call.name not in _WITH_ROOT or call.partner == rank
+            ):
+                to_all += call.size
+        for other in range(len(recording)):
+            if other != rank:
+                sent["C", rank, other] = to_all
+    return sent
+
+
+def _compare(recorded: Sent, monitored: Sent) -> None:
+    """Raise Unreadable with both numbers of the pair of ranks that differs the most, where that is more than 1 %."""
+    pairs = sorted({*recorded, *monitored})
+    of_both = {pair: (recorded.get(pair, 0), monitored.get(pair, 0)) for pair in pairs}
+    off = {
+        pair: abs(ours - theirs) / max(ours, theirs, 1) for pair, (ours, theirs) in of_both.items()
+    }
+    worst = max(off, key=lambda pair: off[pair], default=None)
+    if worst and off[worst] > _SENT_OFF:
+        how, sender, receiver = worst
+        ours, theirs = of_both[worst]
+        way = "messages" if how == "E" else "collectives"
+        whose = f"{ours} B from rank {sender} to rank {receiver} in {way}"
+        raise Unreadable(f"the recording has {whose}, and Open MPI's own monitoring {theirs} B")
 
 
 def _require_known(lines: Sequence[str]) -> None:
@@ -142,6 +204,11 @@ def keep(text: str, program: str, store: Path = STORE) -> Path:
         raise FalloffError(f"{program!r} cannot name a program: letters, digits and _ can")
     ranks = len(read(text))
     whole = text[text.index("Recording of") : text.rindex(_END)] + _END + "\n"
+    if is_monitored(text):
+        rest = text[text.rindex(_END) :].splitlines()
+        found = [_SENT.match(line) for line in rest]
+        counts = [match[0] for match in found if match]
+        whole += "\n".join([_MONITORED, *[_OF_A_RANK] * ranks, *counts, ""])
     store.mkdir(parents=True, exist_ok=True)
     file = store / f"{program}-{ranks}.txt.xz"
     write_whole(file, lzma.compress(whole.encode()))

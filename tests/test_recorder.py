@@ -1,5 +1,6 @@
 """The recorder sees every MPI function that the installed header declares, called from C or Fortran: nothing passes unseen."""
 
+import lzma
 import os
 import re
 import shutil
@@ -16,17 +17,17 @@ from runners.record import Unreadable
 HERE = Path(__file__).parent
 FALLOFF = Path(sys.executable).with_name("falloff")
 FORTRAN = next(filter(None, map(shutil.which, ("gfortran", "gfortran-12"))), None)
-LAUNCH = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2")
+LAUNCH = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-np")
 needs_mpi = pytest.mark.skipif(not shutil.which("mpicc"), reason="Open MPI is not here")
 needs_fortran = pytest.mark.skipif(
     not (FORTRAN and shutil.which("mpifort")), reason="a Fortran compiler is not here"
 )
 
 
-def recorded(program, *words):
-    """The exit code and the text of a recording on two ranks."""
+def recorded(program, *words, ranks=2):
+    """The exit code and the text of a recording."""
     library = experiment.tools.find("record.so", {})
-    return payload.run([*LAUNCH, str(program), *words], library, "FALLOFF_RECORD")
+    return payload.run([*LAUNCH, str(ranks), str(program), *words], library, "FALLOFF_RECORD")
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +133,7 @@ def test_a_program_that_fails_leaves_no_recording(refused_calls, tmp_path, monke
 
     monkeypatch.setattr(recording.keep, "__defaults__", (tmp_path / "programs",))
     monkeypatch.chdir(tmp_path)
-    words = [*LAUNCH, str(refused_calls), "fails"]
+    words = [*LAUNCH, "2", str(refused_calls), "fails"]
     code = commands.profile_program(words, "mine", "", "smith", [])
     assert code == 3 and not (tmp_path / "programs").exists()
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("falloff:")]
@@ -161,3 +162,56 @@ def test_a_fortran_program_is_recorded_or_refused(binding, tmp_path):
     assert code == 0
     with pytest.raises(Unreadable, match="calls MPI_Scan, which a replay cannot do"):
         recording.read(text)
+
+
+@pytest.fixture(scope="module")
+def monitored_calls(tmp_path_factory):
+    program = tmp_path_factory.mktemp("monitored") / "calls"
+    subprocess.run(["mpicc", str(HERE / "monitored_calls.c"), "-o", str(program)], check=True)
+    return program
+
+
+@needs_mpi
+def test_the_bytes_are_those_that_open_mpi_counts_itself(monitored_calls, tmp_path):
+    """Each call that moves data, of four ranks, also when it is kept; what makes communicators is on neither side."""
+    code, text = recorded(monitored_calls, ranks=4)
+    assert code == 0 and recording.is_monitored(text)
+    assert len(recording.traces(recording.read(text))) == 5
+    kept = recording.keep(text, "mine", tmp_path)
+    again = lzma.decompress(kept.read_bytes()).decode()
+    assert recording.is_monitored(again) and recording.read(again) == recording.read(text)
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("line", "other", "said"),
+    [
+        ("bcast 0 1600 3", "bcast 0 16000 3", "from rank 3 to rank 0 in collectives"),
+        (r"isend (\d+) 3 0 2 20000", r"isend \1 3 0 2 10000", "from rank 0 to rank 3 in messages"),
+    ],
+)
+def test_other_bytes_than_open_mpi_counts_are_refused(monitored_calls, line, other, said):
+    """As a recorder would leave them that misreads a call; the answer has both numbers."""
+    _, text = recorded(monitored_calls, ranks=4)
+    wrong, changed = re.subn(line, other, text)
+    assert changed
+    with pytest.raises(Unreadable, match=rf"has \d+ B {said}, and Open MPI's own monitoring \d+ B"):
+        recording.read(wrong)
+
+
+@needs_mpi
+def test_a_call_that_the_recorder_has_not_seen_is_refused(monitored_calls):
+    """All lines of one collective are gone, as if it passed unseen."""
+    _, text = recorded(monitored_calls, ranks=4)
+    unseen = "".join(line for line in text.splitlines(True) if " alltoall 0 7000" not in line)
+    with pytest.raises(Unreadable, match="in collectives, and Open MPI's own monitoring"):
+        recording.read(unseen)
+
+
+@needs_mpi
+def test_without_the_monitoring_a_recording_is_not_compared(monitored_calls, monkeypatch):
+    """Open MPI is told to take its plain transport."""
+    monkeypatch.setenv("OMPI_MCA_pml", "ob1")
+    code, text = recorded(monitored_calls)
+    assert code == 0 and not recording.is_monitored(text)
+    assert len(recording.read(text)) == 2

@@ -199,15 +199,42 @@ static int label_of(MPI_Comm comm)
     leave();                                                                                              \
     return code
 
+/* Open MPI's own count of the bytes from rank to rank: each rank leaves FALLOFF_RECORD.RANK.prof, which recording.py
+ * compares with the recording. It has to leave out what is not the program's: this variable of its turns it off. */
+static int *monitoring;
+
+static int set_monitoring(int to)
+{
+    int before = monitoring ? *monitoring : 0;
+    if (monitoring)
+        *monitoring = to;
+    return before;
+}
+
+static void ask_for_monitoring(void)
+{
+    const char *name = getenv("FALLOFF_RECORD");
+    if (!name || !*name)
+        return;
+    setenv("OMPI_MCA_pml_monitoring_enable", "2", 1); /* 2: apart from what collectives send */
+    setenv("OMPI_MCA_pml_monitoring_enable_output", "3", 1);
+    setenv("OMPI_MCA_pml_monitoring_filename", name, 1);
+    /* Large MPI_Alltoall go by persistent requests inside, which are counted as the program's messages: pairwise they do not. */
+    setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 1);
+    setenv("OMPI_MCA_coll_tuned_alltoall_algorithm", "2", 1);
+}
+
 static void begin(void)
 {
     const char *clock = getenv("FALLOFF_RECORD_CLOCK");
+    monitoring = dlsym(RTLD_DEFAULT, "mca_common_monitoring_current_state");
     is_wall = clock && !strcmp(clock, "wall");
     leave();
 }
 
 static int recorded_MPI_Init(int *argc, char ***argv)
 {
+    ask_for_monitoring();
     int code = PMPI_Init(argc, argv);
     begin();
     return code;
@@ -215,6 +242,7 @@ static int recorded_MPI_Init(int *argc, char ***argv)
 
 static int recorded_MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
+    ask_for_monitoring();
     /* One thread at a time may call: the lines have one order. */
     int code = PMPI_Init_thread(argc, argv, required, provided);
     if (*provided > MPI_THREAD_SERIALIZED)
@@ -265,11 +293,12 @@ static int recorded_MPI_Finalize(void)
     if (is_crowded)
         say(next(0.0), "crowded");
     say(next(enter()), "end");
-    int bytes, rank = rank_in(MPI_COMM_WORLD), ranks = ranks_in(MPI_COMM_WORLD);
+    int bytes, before = set_monitoring(0), rank = rank_in(MPI_COMM_WORLD), ranks = ranks_in(MPI_COMM_WORLD);
     char *text = whole_text(&bytes);
     if (rank) {
         PMPI_Send(&bytes, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
         PMPI_Send(text ? text : "", bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
+        set_monitoring(before);
         return PMPI_Finalize();
     }
     const char *name = getenv("FALLOFF_RECORD");
@@ -292,8 +321,11 @@ static int recorded_MPI_Finalize(void)
         free(text);
     }
     fputs("end of recording\n", out);
+    if (monitoring)
+        fputs("monitored\n", out);
     if (out != stdout)
         fclose(out);
+    set_monitoring(before);
     return PMPI_Finalize();
 }
 
@@ -626,8 +658,9 @@ static int recorded_MPI_Gather(const void *out, int out_count, MPI_Datatype out_
 static int recorded_MPI_Allgather(const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
                   MPI_Datatype in_type, MPI_Comm comm)
 {
-    double bytes = out == MPI_IN_PLACE ? bytes_of(in_count, in_type) : bytes_of(out_count, out_type);
-    took_part("allgather", comm, bytes, 0);
+    if (out == MPI_IN_PLACE)
+        out_count = in_count, out_type = in_type; /* which the monitoring reads, too */
+    took_part("allgather", comm, bytes_of(out_count, out_type), 0);
     DONE(PMPI_Allgather(out, out_count, out_type, in, in_count, in_type, comm));
 }
 
@@ -642,8 +675,9 @@ static int recorded_MPI_Scatter(const void *out, int out_count, MPI_Datatype out
 static int recorded_MPI_Alltoall(const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
                  MPI_Datatype in_type, MPI_Comm comm)
 {
-    double bytes = out == MPI_IN_PLACE ? bytes_of(in_count, in_type) : bytes_of(out_count, out_type);
-    took_part("alltoall", comm, bytes, 0);
+    if (out == MPI_IN_PLACE)
+        out_count = in_count, out_type = in_type;
+    took_part("alltoall", comm, bytes_of(out_count, out_type), 0);
     DONE(PMPI_Alltoall(out, out_count, out_type, in, in_count, in_type, comm));
 }
 
@@ -657,6 +691,18 @@ static void refuse(const char *name, int *is_named)
     else
         say(next(seconds), "unknown %s", name);
     *is_named = 1;
+}
+
+/* What MPI sends to make a communicator is not the program's. */
+static int waits(void)
+{
+    nothing(enter());
+    return set_monitoring(0);
+}
+
+static void waited(const int *before)
+{
+    set_monitoring(*before);
 }
 
 #ifdef LINKED
@@ -708,7 +754,8 @@ static void went_out(int *was_in)
 #define RECORDED(result, name, parameters, arguments)                                                     \
     WRAPPED(result, name, parameters, arguments, (void)in_mpi; return recorded_##name arguments)
 #define WAITING(result, name, parameters, arguments)                                                      \
-    WRAPPED(result, name, parameters, arguments, nothing(enter()); DONE(in_mpi arguments))
+    WRAPPED(result, name, parameters, arguments,                                                          \
+            int before __attribute__((cleanup(waited))) = waits(); DONE(in_mpi arguments))
 #define REFUSED(result, name, parameters, arguments)                                                      \
     WRAPPED(result, name, parameters, arguments, static int is_named; refuse(#name, &is_named); DONE(in_mpi arguments))
 #include "mpi_wrappers.h"
