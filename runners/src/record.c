@@ -604,6 +604,16 @@ static int recorded_MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_
     return code;
 }
 
+static int recorded_MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+    double seconds = enter();
+    int code = PMPI_Request_get_status(request, flag, status);
+    nothing(seconds);
+    leave();
+    has_asked = !*flag;
+    return code;
+}
+
 static int recorded_MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
     double seconds = enter();
