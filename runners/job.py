@@ -52,7 +52,7 @@ def refuse_if_over(job: str, transcript: Transcript) -> None:
 def main() -> int:
     """Run the campaign in the folder that the command line names; a fault ends in a line and exit code 1."""
     try:
-        with lease.sigterm_exits():
+        with lease.signals_exit():
             return run(Folder(Path(sys.argv[1]).resolve()), slurm.allocation())
     except (FalloffError, OSError) as error:  # a full disk is one of them: what is finished is kept
         print(f"falloff: {error}", file=sys.stderr)

@@ -155,7 +155,7 @@ def main() -> int:
         pickle.dump(event, events)
         events.flush()
 
-    with lease.sigterm_exits():
+    with lease.signals_exit():
         threading.Thread(target=_end_with_owner, daemon=True).start()
         subprocess.run(["mount", "-t", "tmpfs", "none", _STATES], check=True)
         try:

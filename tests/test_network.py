@@ -174,14 +174,36 @@ def owner(kind, tmp_path):
     process.wait()
 
 
-def test_the_next_start_clears_what_kill_9_left(testbed, kind, owner):
-    """Processes, mounts, threads and folder of the dead owner go; a living testbed is not touched."""
+def test_nothing_stays_behind_kill_9(testbed, kind, owner):
+    """Processes, mounts, threads and folder of the dead owner go by themselves; a living testbed is not touched."""
     process, state = owner
     namespaces = inodes(state)
+    assert len(netns.processes(netns.kept(state))) >= 2
+    process.kill()
+    process.wait()
+    assert within(10, lambda: is_gone(state.parent, namespaces))
+    echoes(testbed, kind, 1, 2)
+
+
+def undertakers(owner: int) -> list[int]:
+    """The processes that wait for the end of an owner, its children."""
+    children = Path(f"/proc/{owner}/task/{owner}/children").read_text().split()
+    return [
+        int(child)
+        for child in children
+        if b"runners.testbeds.lease" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
+
+
+def test_the_next_start_clears_what_both_left(testbed, kind, owner):
+    """The owner was killed, and who was to clear up after it, too, as when the memory is full."""
+    process, state = owner
+    namespaces = inodes(state)
+    (undertaker,) = undertakers(process.pid)
+    os.kill(undertaker, signal.SIGKILL)
     process.kill()
     process.wait()
     assert namespaces & in_use() and state.exists()
-    assert len(netns.processes(netns.kept(state))) >= 2
     with open_testbed(kind.description, {"it": kind.table}) as other:
         assert within(10, lambda: is_gone(state, namespaces))
         echoes(other, kind, 1, 2)
@@ -193,10 +215,11 @@ def test_the_next_start_clears_what_kill_9_left(testbed, kind, owner):
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, -signal.SIGINT)]
+    ("number", "code"),
+    [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, -signal.SIGINT)],
 )
 def test_signals_take_the_network_down(kind, owner, number, code):
-    """SIGTERM and Ctrl-C in the middle of a trial leave nothing, and the exit code tells."""
+    """SIGTERM, SIGHUP and Ctrl-C in the middle of a trial leave nothing, and the exit code tells."""
     process, state = owner
     namespaces = inodes(state)
     process.send_signal(number)

@@ -10,12 +10,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import small_hpl
 import users
+from undisturbed import within
 
 import experiment
 from analysis import derive, paths, store
@@ -166,15 +168,31 @@ def test_a_fault_inside_is_the_owners(not_root, tmp_path):
         session.run(plan(), Folder(tmp_path / "heard"), lambda event: 1 / 0)
 
 
+def traces(folder: Path) -> list[str]:
+    """What testbeds have below a folder: processes that work there or name it, mounts, and state folders."""
+    mounts = Path("/proc/self/mounts").read_text().splitlines()
+    found = [line.split()[1] for line in mounts if str(folder) in line]
+    found += map(str, folder.glob("states/*/"))
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has just ended
+            words = (process / "cmdline").read_text(errors="replace").replace("\0", " ")
+            if str(folder) in words + os.readlink(process / "cwd"):
+                found.append(f"{process.name}: {words}")
+    return found
+
+
 def test_kill_9_at_random_moments_then_resume(tmp_path):
-    """Killed six times, then left alone: every trial once, valid, and no trace of the killed testbeds."""
+    """Killed six times, or FALLOFF_KILLS, with nothing left soon afterwards, then left alone: every trial once, valid."""
     chance, told, states = random.Random(11), [], []
+    kills = int(os.environ.get("FALLOFF_KILLS", "6"))
     script = [sys.executable, small_hpl.__file__, str(tmp_path / "c")]
-    for attempt in range(7):
+    for attempt in range(kills + 1):
         child = subprocess.Popen(script, stdout=subprocess.PIPE, text=True)
-        if attempt < 6:
-            time.sleep(chance.uniform(0.3, 1.6))
+        if attempt < kills:
+            time.sleep(chance.uniform(0.1, 1.6))
             child.send_signal(signal.SIGKILL)
+            child.wait()
+            assert within(20, lambda: not traces(tmp_path)), traces(tmp_path)
         said = child.communicate(timeout=120)[0].split("\n")
         states += [Path(line.split()[1]) for line in said if line.startswith("open ")]
         told += [line for line in said if line and not line.startswith("open ")]

@@ -88,8 +88,8 @@ def open_testbed(
 ) -> Iterator["OnCluster"]:
     """Make a folder on every host that answers; on leaving, also when this program dies, hosts remove it themselves.
 
-    `description` is a complete one with its hosts, `interconnects` are by the names of its networks. SIGTERM becomes
-    SystemExit. Raises FalloffError when it cannot be used, no host answers, or one is not on a network.
+    `description` is a complete one with its hosts, `interconnects` are by the names of its networks. SIGTERM and
+    SIGHUP become SystemExit. Raises FalloffError when it cannot be used, no host answers, or one is not on a network.
     """
     title = f"testbed {description['name']}"
     reasons = unavailable(description)
@@ -98,7 +98,7 @@ def open_testbed(
     mpirun = find_mpirun(description)
     networks = {name: description["networks"][name] for name in interconnects}
     folder = f"{description.get('scratch', '/tmp')}/falloff-{secrets.token_hex(8)}"
-    with lease.sigterm_exits(), remote.held(description, _FOLDER, [_SILENCE, folder]) as answers:
+    with lease.signals_exit(), remote.held(description, _FOLDER, [_SILENCE, folder]) as answers:
         testbed = OnCluster(description, networks, folder, mpirun)
         testbed.lose(answers)
         if not testbed.alive:

@@ -66,8 +66,8 @@ def open_testbed(
 ) -> Iterator["Emulated"]:
     """The testbed, which makes a network when a trial asks for it; on leaving all is taken down, whatever happens.
 
-    SIGTERM becomes SystemExit. What testbeds left behind whose owner was killed is removed first. `description` is a
-    file of data/testbeds; `networks` has tables of data/interconnects.toml and data/paths.toml. Raises FalloffError
+    SIGTERM and SIGHUP become SystemExit; what is left behind kill -9 goes by itself (runners/testbeds/lease.py).
+    `description` is a file of data/testbeds; `networks` has tables of data/interconnects.toml and data/paths.toml. Raises FalloffError
     when it cannot run here, with the remedies, or when a path is no graph. The caller is root, of the machine or of a
     user namespace: `session.run` sees to that.
     """
@@ -85,7 +85,7 @@ def open_testbed(
     real_time = False
     if "flop_s" in description.get("node", {}):
         real_time = subprocess.run([*nodes.REAL_TIME, "true"], capture_output=True).returncode == 0
-    with lease.sigterm_exits(), lease.held(network.demolish, _ROOTS[is_machine]) as state:
+    with lease.signals_exit(), lease.held(network.demolish, _ROOTS[is_machine]) as state:
         threaded = "baseline_s" in description.get("cpu", {}) and is_machine
         yield Emulated(state, description, networks, threaded, real_time)
 

@@ -1,13 +1,26 @@
-"""A testbed's own folder for its state, and what becomes of it when its owner is gone."""
+"""A testbed's own folder for its state, and what becomes of it when its owner is gone.
+
+A process beside the owner, the undertaker, sleeps until the owner ends, and then removes what it left. It reads from a
+pipe whose other end only the owner has, which the kernel closes also after kill -9.
+"""
 
 import fcntl
 import secrets
 import signal
+import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Callable, Iterator, Optional
+
+from runners.record import FalloffError
+
+_CODE = Path(__file__).resolve().parent.parent.parent
+_PATIENCE_S = 20.0
+_PAUSE_S = 0.05
 
 
 @contextmanager
@@ -26,6 +39,7 @@ def held(demolish: Callable[[Path], None], root: Path) -> Iterator[Path]:
                 with lock:
                     demolish(left)
         folder = root / secrets.token_hex(4)
+        undertaker = _undertaker(demolish, folder)
         folder.mkdir()
         lock = _lock(folder / "lock")
     try:
@@ -33,6 +47,19 @@ def held(demolish: Callable[[Path], None], root: Path) -> Iterator[Path]:
     finally:
         with _turn(root), lock:
             demolish(folder)
+        undertaker.communicate()
+
+
+def _undertaker(demolish: Callable[[Path], None], folder: Path) -> "subprocess.Popen[bytes]":
+    """The process that demolishes a folder when this one has ended and could not."""
+    return subprocess.Popen(
+        [sys.executable, "-m", __name__, demolish.__module__, demolish.__name__, str(folder)],
+        cwd=_CODE,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,  # what the owner printed to ends with the owner
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # no signal of the owner's terminal is for it
+    )
 
 
 @contextmanager
@@ -55,13 +82,40 @@ def _lock(path: Path) -> Optional[IO[str]]:
 
 
 @contextmanager
-def sigterm_exits() -> Iterator[None]:
-    """Make SIGTERM a SystemExit, so that what is held is let go; Python lets only the main thread do so."""
+def signals_exit() -> Iterator[None]:
+    """Make SIGTERM and SIGHUP a SystemExit, so that what is held is let go; Python lets only the main thread do so.
+
+    One that is ignored, as `nohup` has it, stays so.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    previous = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    previous = {number: signal.getsignal(number) for number in numbers}
+    heeded = [number for number in numbers if previous[number] != signal.SIG_IGN]
+    for number in heeded:
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number in heeded:
+            signal.signal(number, previous[number])
+
+
+def main(module: str, name: str, folder: Path) -> None:
+    """Be the undertaker of a folder: wait until standard input ends."""
+    demolish = getattr(import_module(module), name)
+    sys.stdin.buffer.read()
+    deadline = time.monotonic() + _PATIENCE_S
+    while folder.exists() and time.monotonic() < deadline:
+        try:
+            with _turn(folder.parent), open(folder / "lock", "w", encoding="utf-8") as lock:
+                # The kernel may let go of it later than of the pipe.
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                demolish(folder)
+        except (FalloffError, OSError, subprocess.CalledProcessError):
+            time.sleep(_PAUSE_S)  # a program that the owner had just started adds to it
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))

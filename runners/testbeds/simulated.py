@@ -60,10 +60,9 @@ def unavailable(description: Mapping[str, Any]) -> List[str]:
 def open_testbed(
     description: Mapping[str, Any], interconnects: Mapping[str, Any]
 ) -> Iterator["Simulated"]:
-    """A working folder for the simulator, removed on leaving; SIGTERM becomes SystemExit.
+    """A working folder for the simulator, removed on leaving; SIGTERM and SIGHUP become SystemExit.
 
-    What was left by a testbed whose owner was killed is removed first, the simulator that may still run
-    there too. `description` is a file of data/testbeds. Raises FalloffError when SimGrid is not here, or a network that
+    What is left behind kill -9 goes by itself, the simulator that may still run there too. `description` is a file of data/testbeds. Raises FalloffError when SimGrid is not here, or a network that
     is asked for is not described.
     """
     reasons = unavailable(description)
@@ -75,7 +74,7 @@ def open_testbed(
             f"testbed {description['name']} describes no network {', '.join(unknown)}"
         )
     _ROOT.parent.mkdir(parents=True, exist_ok=True)
-    with lease.sigterm_exits(), lease.held(_demolish, _ROOT) as folder:
+    with lease.signals_exit(), lease.held(_demolish, _ROOT) as folder:
         yield Simulated(folder, description)
 
 

@@ -105,7 +105,7 @@ def up(compute: int) -> Iterator[Nodes]:
     """
     STATES.mkdir(exist_ok=True)
     inits: list[subprocess.Popen[str]] = []
-    with lease.sigterm_exits(), lease.held(network.demolish, STATES) as state:
+    with lease.signals_exit(), lease.held(network.demolish, STATES) as state:
         try:
             net = _wired(state, compute + 1)
             shared = state / "shared"
