@@ -1,4 +1,4 @@
-"""Where a tool is: our own script, the path that the user configured, PATH, or the folder of tools built here.
+"""Where a tool is: our own script, the path that the user configured, the folder of tools built here, or PATH.
 
 FALLOFF_HOME   another folder than the checkout for all that is written: runs, datasets, reports
 """
@@ -33,8 +33,8 @@ def find(name: str, configured: Mapping[str, str], built: Path = BUILT) -> str:
             remedy = "correct the path under [tools] of the testbed"
             raise FalloffError(f"{name}: {chosen} is not a program; {remedy}")
         return chosen
-    found = shutil.which(name) or shutil.which(str(built / name))
+    found = shutil.which(str(built / name)) or shutil.which(name)
     if not found:
         remedy = "run `make setup`"
-        raise FalloffError(f"{name} is neither on PATH nor among the tools built here: {remedy}")
+        raise FalloffError(f"{name} is neither among the tools built here nor on PATH: {remedy}")
     return found

@@ -194,19 +194,21 @@ class OnCluster:
         configured, faults = self.description.get("tools", {}), []
         candidates = {
             # PATH is no silent substitute for a wrong path of the user's.
-            tool: [configured[tool]] if tool in configured else [tool, str(tools.BUILT / tool)]
+            tool: [configured[tool]] if tool in configured else [str(tools.BUILT / tool), tool]
             for tool in needs
             if not _is_probe(tool)
         }
         answers = self.states(self.alive, {}, candidates)
-        for tool, (first, *_) in candidates.items():
+        for tool in candidates:
             programs = {host: answer["tools"][tool] for host, answer in answers.items()}
             without = [host for host, program in programs.items() if not program]
             paths = {host: program["path"] for host, program in programs.items() if program}
             remedy = f"name its path as {tool} under [tools] of the testbed"
             if without:
                 where = ", ".join(without)
-                faults.append(f"{first} is no program on {where}: install it, or {remedy}")
+                faults.append(
+                    f"{configured.get(tool, tool)} is no program on {where}: install it, or {remedy}"
+                )
             elif len(set(paths.values())) != 1:
                 where = ", ".join(f"{path} on {host}" for host, path in paths.items())
                 faults.append(f"{tool} is {where or 'nowhere, as no host answers'}: {remedy}")
