@@ -1,9 +1,12 @@
 """Who may write and who may measure: one run a campaign's folder, one measuring run a machine.
 
-Both are flock(2) on a file. The kernel lets go of it however its owner ends, also by kill -9. The file itself stays; it says
-in a line who had it last. A file system that knows no flock (Lustre without `-o flock`) excludes nobody.
+A folder's is flock(2) on a file. The file stays; it says in a line who had it last. A file system that knows no flock
+(Lustre without `-o flock`) excludes nobody. The machine's is the name of an abstract socket, unix(7): all users share it,
+nobody can put a file in its way, and the kernel says whose process has it. The kernel lets go of both however their owner
+ends, also by kill -9.
 
-FALLOFF_LOCKS   another folder than /dev/shm for the machine's lock; runs that do not share it do not see each other
+FALLOFF_LOCKS   a folder with files for the machine's lock instead, as for containers, which have their own sockets; runs
+                that do not share it do not see each other
 """
 
 import errno
@@ -11,7 +14,10 @@ import fcntl
 import hashlib
 import os
 import platform
-import tempfile
+import pwd
+import socket
+import struct
+import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -22,10 +28,16 @@ from runners.record import FalloffError
 _UNKNOWN_HERE = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 _LONGEST = 200  # characters of a line that anybody may have written
 _PATIENCE_S = 1.0
+_ANSWER_S = 1.0
 
 
 class Taken(FalloffError):
-    """Somebody else has the lock; the message is the line that they left."""
+    """Somebody else has the lock; the message is the line that they left.
+
+    `is_ours`: a process of this user has it.
+    """
+
+    is_ours = True
 
 
 @contextmanager
@@ -57,17 +69,20 @@ def measuring(testbed: Mapping[str, Any], what: str, wait: Callable[[str], None]
 
     `what` says in a few words what is measured. While another run measures, `wait(message)` is called once.
     """
-    file = _folder() / f"falloff-measuring{_hosts(testbed)}"
+    name = f"falloff-measuring{_hosts(testbed)}"
     line = f"{what}, process {os.getpid()} since {_now()}"
     had_to_wait, is_held = False, False
     with ExitStack() as stack:
         while not is_held:
             try:
-                stack.enter_context(held(file, line, 0o666))  # the next user leaves a line, too
+                stack.enter_context(_of_machine(name, line))
                 is_held = True
             except Taken as taken:
                 if not had_to_wait:
-                    wait(f"{taken} is at work here: waiting for its end (Ctrl-C gives up)")
+                    way_out = (
+                        "" if taken.is_ours else "; FALLOFF_LOCKS=FOLDER of your own ignores it"
+                    )
+                    wait(f"{taken} is at work here: waiting for its end (Ctrl-C gives up{way_out})")
                 had_to_wait = True
                 time.sleep(_PATIENCE_S)
         yield had_to_wait
@@ -85,6 +100,81 @@ def writing(folder: Path) -> Iterator[None]:
         raise FalloffError(f"{folder} is being written by {taken}: {remedy}") from None
 
 
+@contextmanager
+def _of_machine(name: str, line: str) -> Iterator[None]:
+    """Hold a lock of this machine; raises Taken, and FalloffError where FALLOFF_LOCKS is no folder for it."""
+    folder = os.environ.get("FALLOFF_LOCKS")
+    with ExitStack() as stack:
+        if folder:
+            try:
+                # 0o666: the next user leaves a line, too.
+                stack.enter_context(held(Path(folder) / name, line, 0o666))
+            except OSError as error:
+                remedy = "name a folder of your own by FALLOFF_LOCKS, or unset it"
+                raise FalloffError(
+                    f"{error.filename or folder}: {error.strerror}; {remedy}"
+                ) from None
+        else:
+            stack.enter_context(_bound(f"\0{name}", line))
+        yield
+
+
+@contextmanager
+def _bound(name: str, line: str) -> Iterator[None]:
+    """Have an abstract socket of that name, and tell the line to everybody who asks; raises Taken."""
+    with socket.socket(socket.AF_UNIX) as ours:
+        try:
+            ours.bind(name)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            raise _taken(name) from None
+        ours.listen()
+        telling = threading.Thread(target=_tell, args=(ours, line), daemon=True)
+        telling.start()
+        try:
+            yield
+        finally:
+            ours.shutdown(socket.SHUT_RDWR)  # which wakes the thread
+            telling.join()
+
+
+def _tell(ours: socket.socket, line: str) -> None:
+    with suppress(OSError):  # the lock is let go of
+        while True:
+            asking, _ = ours.accept()
+            with asking, suppress(OSError):  # who asked has gone
+                asking.sendall(line.encode())
+
+
+def _taken(name: str) -> Taken:
+    """Who has a socket: what they say, and what the kernel says of whose process it is."""
+    said, owner = b"", None
+    with (
+        socket.socket(socket.AF_UNIX) as asking,
+        suppress(OSError),
+    ):  # it does not listen, or just ended
+        asking.settimeout(_ANSWER_S)
+        asking.connect(name)
+        size = struct.calcsize("3i")
+        credentials = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+        process, owner, _ = struct.unpack("3i", credentials)
+        said = asking.recv(4 * _LONGEST)
+    if owner in (None, os.getuid()):
+        taken = Taken(_line(said))
+    else:
+        taken = Taken(f"{_line(said)} (process {process} of user {_user(owner)})")
+    taken.is_ours = owner == os.getuid()
+    return taken
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:  # a container's, or one that was removed
+        return str(number)
+
+
 def _opened(file: Path, mode: int) -> int:
     """A descriptor of the file; one that may only be read can be locked too."""
     flags = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -99,9 +189,12 @@ def _opened(file: Path, mode: int) -> int:
 
 
 def _read(descriptor: int) -> str:
-    text = os.pread(descriptor, 4 * _LONGEST, 0).decode(errors="replace")
-    line = "".join(letter for letter in text if letter.isprintable())[:_LONGEST]
-    return line or "another run"
+    return _line(os.pread(descriptor, 4 * _LONGEST, 0))
+
+
+def _line(said: bytes) -> str:
+    text = said.decode(errors="replace")
+    return "".join(letter for letter in text if letter.isprintable())[:_LONGEST] or "another run"
 
 
 def _hosts(testbed: Mapping[str, Any]) -> str:
@@ -110,13 +203,6 @@ def _hosts(testbed: Mapping[str, Any]) -> str:
         return ""
     hosts = " ".join(sorted(testbed.get("hosts", [testbed["name"]])))
     return f"-{hashlib.sha256(hosts.encode()).hexdigest()[:16]}"
-
-
-def _folder() -> Path:
-    named = os.environ.get("FALLOFF_LOCKS")
-    shared = ("/dev/shm", "/tmp")
-    usable = [folder for folder in shared if os.access(folder, os.W_OK | os.X_OK)]
-    return Path(named or next(iter(usable), tempfile.gettempdir()))
 
 
 def _now() -> str:

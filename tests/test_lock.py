@@ -3,11 +3,14 @@
 import json
 import multiprocessing
 import os
+import secrets
 import signal
+import socket
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from campaigns import small_plan, use_echo
@@ -22,9 +25,9 @@ from runners.record import FalloffError
 
 MACHINE = {"kind": "emulated", "name": "mine"}
 HOLD = """
-import sys, time
+import json, sys, time
 from runners import lock
-with lock.measuring({"kind": "emulated"}, "campaign other", print):
+with lock.measuring(json.loads(sys.argv[1]), "campaign other", print):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -37,9 +40,14 @@ def locks(tmp_path, monkeypatch):
 
 
 @contextmanager
-def another_run():
+def another_run(testbed=MACHINE, python=sys.executable, preexec_fn=None):
     """Another process that measures, until it is killed."""
-    process = subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [python, "-c", HOLD, json.dumps(testbed)],
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=preexec_fn,
+    )
     try:
         assert process.stdout.readline() == "held\n"
         yield process
@@ -161,3 +169,70 @@ def test_the_lock_of_another_user_can_be_asked_for(tmp_path):
     with pytest.raises(OSError), lock.held(tmp_path / "link", "x"):
         pytest.fail("a link was followed")
     assert os.readlink(tmp_path / "link") == str(file)
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """A testbed of this test's alone, whose lock is the one that all users share."""
+    monkeypatch.delenv("FALLOFF_LOCKS")
+    return {"kind": "cluster", "name": "it", "hosts": [secrets.token_hex()]}
+
+
+@pytest.mark.parametrize("plant", [Path.mkdir, Path.touch, lambda path: path.symlink_to("/etc")])
+def test_nothing_planted_stops_a_run(shared, plant):
+    """Whatever lies where lock files are usual, also what nobody may open."""
+    planted = [
+        Path(top) / f"falloff-measuring{lock._hosts(shared)}" for top in ("/dev/shm", "/tmp")
+    ]
+    try:
+        for path in planted:
+            plant(path)
+            if path.is_file():
+                path.chmod(0)
+        with lock.measuring(shared, "mine", pytest.fail) as waited:
+            assert waited is False
+    finally:
+        for path in planted:
+            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
+def test_all_users_share_the_machine(shared):
+    """A kill -9 lets go; two who ask are both told; afterwards it is free."""
+    messages = []
+    with another_run(shared) as first:
+        with pytest.raises(ZeroDivisionError), lock.measuring(shared, "x", lambda _: 1 / 0):
+            pytest.fail("held twice")
+
+        def wait(message):
+            messages.append(message)
+            first.kill()
+
+        for waits in (True, False):
+            with lock.measuring(shared, "mine", wait) as waited:
+                assert waited is waits
+    (message,) = messages
+    assert message.startswith(f"campaign other, process {first.pid} since ")
+    assert "FALLOFF_LOCKS" not in message
+
+
+def test_who_holds_the_name_and_says_nothing_is_waited_for_with_the_way_out(shared):
+    """It does not even listen; a folder of one's own does without it."""
+    with socket.socket(socket.AF_UNIX) as squatter:
+        squatter.bind(f"\0falloff-measuring{lock._hosts(shared)}")
+
+        def wait(message):
+            assert message.startswith("another run is at work here") and "FALLOFF_LOCKS" in message
+            squatter.close()
+
+        with lock.measuring(shared, "mine", wait) as waited:
+            assert waited is True
+
+
+def test_a_folder_for_locks_that_is_none_is_named(monkeypatch, tmp_path):
+    """With the variable that names it; also where something else lies in the lock's place."""
+    (tmp_path / "falloff-measuring").mkdir()
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        monkeypatch.setenv("FALLOFF_LOCKS", str(folder))
+        with pytest.raises(FalloffError, match=f"{folder}.*FALLOFF_LOCKS"):
+            with lock.measuring(MACHINE, "mine", print):
+                pass
