@@ -133,11 +133,18 @@ def status(campaign) -> None:
     from runners.status import text
 
     folders = [Folder(file.parent) for file in sorted(paths.RAW.glob("*/trials.json"))]
-    names = [folder.plan().name for folder in folders]
+    names, texts = set(), []
+    for folder in folders:
+        try:
+            name = folder.plan().name
+            names.add(name)
+            if campaign in ("", name):
+                texts.append(text(folder))
+        except FalloffError as error:  # the others are told of
+            texts.append(f"{folder.path.name}: {error}")
     described = [file.stem for file in paths.CAMPAIGNS.glob("*.toml")]
     if campaign and campaign not in (*names, *described):
         raise unknown("campaign", campaign, {*names, *described})
-    texts = [text(folder) for folder, name in zip(folders, names) if campaign in ("", name)]
     if not texts:
         begin = f"`falloff run {campaign or 'CAMPAIGN'}` begins one"
         raise FalloffError(f"no trial of {campaign or 'any campaign'} was run here: {begin}")
@@ -557,10 +564,10 @@ def verify(folders, renew) -> int:
     for folder in evidence.folders(folders):
         checks.append(evidence.check(folder))
         print(evidence.text(checks[-1]), flush=True)
-        if renew and checks[-1].trials:  # what cannot be read stays as it was recorded
+        if renew and not checks[-1].unreadable:  # what cannot be read stays as it was recorded
             evidence.renew(folder)
     if renew:
-        renewed = sum(check.trials > 0 for check in checks)
+        renewed = sum(not check.unreadable for check in checks)
         print(f"Recorded anew: {renewed} campaigns")
         return int(renewed < len(checks))
     differing = sum(bool(check.differences) for check in checks)

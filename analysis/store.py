@@ -55,7 +55,7 @@ def assemble(folder: Path) -> xr.Dataset:
         "caveat": _caveat(plan.testbed, plan.design["factors"]),
         "testbed_settings": json.dumps(plan.testbed),
         "settings": json.dumps(_shared_settings(transcripts)),
-        "provenance": (source.path / "provenance.json").read_text(encoding="utf-8"),
+        "provenance": json.dumps(source.provenance()),
     }
     return check(dataset)
 
@@ -186,10 +186,12 @@ def laid_out(rows: Sequence[Mapping], nodes: int) -> xr.Dataset:
     fixed = {"size": payload.LEAST, "quantile": token_exchange.LEVELS}
     labels |= {name: np.array(levels) for name, levels in fixed.items()}
     labels["node"] = np.arange(1, nodes + 1)
-    arrays = {
-        name: _array(name, wanted, rows, labels)
-        for name, wanted in (*variables.items(), *coordinates.items())
-    }
+    arrays = {}
+    for name, wanted in (*variables.items(), *coordinates.items()):
+        try:
+            arrays[name] = _array(name, wanted, rows, labels)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise FalloffError(f"{name} of a trial is no {wanted['type']} ({error})") from None
     return xr.Dataset(arrays).set_coords(list(coordinates))
 
 

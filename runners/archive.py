@@ -42,6 +42,8 @@ def read(archive: Path) -> Iterator[Tuple[str, bytes]]:
                 if content is None:
                     raise tarfile.ReadError(f"{entry.name} is no file")
                 yield entry.name, content.read()
+    except OSError as error:
+        raise FalloffError(f"{archive} cannot be read ({error.strerror}); restore it") from None
     except (lzma.LZMAError, tarfile.TarError) as error:
         raise FalloffError(f"{archive} is damaged ({error}); restore it") from None
 

@@ -21,8 +21,8 @@ _ALLOWANCE = 1.25
 
 @dataclass(frozen=True)
 class Event:
-    """What the engine reports: trials that `started` or `finished`, and the campaign's `ended`; a session that has to
-    wait for another one reports `waiting` first.
+    """What the engine reports: trials that `started` or `finished`, and the campaign's `ended`; before these that it is
+    `waiting` for another session, and what else is to be `told`.
 
     `done` of `total` trials are there; `eta_s` is None until every kind of trial has been timed once.
     """
@@ -75,6 +75,8 @@ def run(
     with folder.writing():
         folder.create_or_check(plan)
         manifest.forget(folder.path)
+        for line in folder.set_aside():
+            listen(Event("told", None, None, 0, len(plan.trials()), None, line))
         where = {"host": provenance.host(), "testbed": testbed.provenance(), **session}
         folder.write_provenance(where)
         folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])

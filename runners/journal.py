@@ -15,16 +15,17 @@ import os
 import time
 from collections import Counter
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Set, Tuple, Union
 
-from runners import archive, lock
+from runners import archive, kept, lock
 from runners.plan import Plan, plan_from_json, plan_to_json
-from runners.record import FalloffError, Transcript, transcript_from_json
+from runners.record import FalloffError, Transcript
 
 # The status of a trial for which too few nodes were left: nothing was run.
 UNAVAILABLE = "unavailable"
+_LATEST = 1e11  # s since the epoch
 
 
 class Folder:
@@ -34,6 +35,7 @@ class Folder:
         self.path = Path(path)
         self._transcripts = self.path / "transcripts"
         self._journal = self.path / "journal.jsonl"
+        self._provenance = self.path / "provenance.json"
 
     def create_or_check(self, plan: Plan) -> None:
         """Take the folder for this plan; raises FalloffError if it belongs to another one."""
@@ -58,10 +60,10 @@ class Folder:
         """The plan that this folder holds; raises FalloffError when it holds none."""
         file = self.path / "trials.json"
         try:
-            return plan_from_json(file.read_text())
+            return plan_from_json(file.read_bytes())
         except FileNotFoundError:
             raise FalloffError(f"{self.path} is not a campaign: it has no trials.json") from None
-        except (ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError) as error:
             remedy = "restore it or start afresh with --fresh"
             raise FalloffError(f"{file} is damaged ({error}); {remedy}") from None
 
@@ -80,7 +82,14 @@ class Folder:
         if packed.exists():
             yield from archive.read(packed)
         for trial_id in sorted(self.finished()):
-            yield trial_id, (self._transcripts / f"{trial_id}.json").read_bytes()
+            file = self._transcripts / f"{trial_id}.json"
+            try:
+                text = file.read_bytes()
+            except OSError as error:
+                raise FalloffError(
+                    f"{file} cannot be read ({error.strerror}); restore it"
+                ) from None
+            yield trial_id, text
 
     def transcripts(self) -> Iterator[Transcript]:
         """All transcripts by id, from the folder or its archive; raises FalloffError when one is damaged."""
@@ -100,15 +109,49 @@ class Folder:
             os.fsync(journal.fileno())
 
     def notes(self) -> List[Dict[str, Any]]:
-        """The journal's lines that are whole, in order."""
-        found = []
-        text = self._journal.read_text(encoding="utf-8") if self._journal.exists() else ""
-        for line in text.splitlines():
-            try:
-                found.append(json.loads(line))
-            except ValueError:
-                pass  # cut short by a kill
+        """The journal's lines that are whole, in order; `damage` tells of the others."""
+        return [note for _, note in self._lines() if isinstance(note, dict)]
+
+    def damage(self) -> List[str]:
+        """What cannot be read of journal and provenance, a line each; what a kill cut short at the journal's end is none."""
+        lines = self._lines()
+        found = [
+            f"line {number} of {self._journal.name} is no note ({note})"
+            for number, (line, note) in enumerate(lines, start=1)
+            if not isinstance(note, dict) and (number < len(lines) or line.endswith(b"\n"))
+        ]
+        try:
+            self.provenance()
+        except FalloffError as error:
+            found.append(str(error))
         return found
+
+    def set_aside(self) -> List[str]:
+        """Keep what is damaged of journal and provenance beside them, and go on from what is whole; a line for each."""
+        if not self.damage():
+            return []
+        told, moment = [], time.strftime("%Y%m%d-%H%M%S")
+        for file in (self._journal, self._provenance):
+            if not file.exists():
+                continue
+            aside = file.with_name(f"{file.name}.damaged-{moment}")
+            if file == self._journal:
+                whole = [line for line, note in self._lines() if isinstance(note, dict)]
+                content = b"".join(line.rstrip(b"\r\n") + b"\n" for line in whole)
+            else:
+                content = json.dumps({"sessions": self._sessions()}).encode()
+            if content != file.read_bytes():
+                write_whole(aside, file.read_bytes())
+                write_whole(file, content)
+                told.append(
+                    f"{file} was damaged: it is kept as {aside.name}, and its whole part is gone on from"
+                )
+        return told
+
+    def _lines(self) -> List[Tuple[bytes, Union[Dict[str, Any], str]]]:
+        """Each line of the journal with the note that it is, or with what is wrong with it."""
+        content = self._journal.read_bytes() if self._journal.is_file() else b""
+        return [(line, _note(line)) for line in content.splitlines(keepends=True)]
 
     def results(self) -> Counter:
         """How many results the journal has of each trial, less those whose transcript a later run missed.
@@ -134,9 +177,59 @@ class Folder:
 
     def write_provenance(self, provenance: Mapping[str, Any]) -> None:
         """Keep where the campaign ran; every session adds its own."""
-        file = self.path / "provenance.json"
-        sessions = json.loads(file.read_text())["sessions"] if file.exists() else []
-        write_whole(file, json.dumps({"sessions": [*sessions, provenance]}, indent=1))
+        sessions = self.provenance()["sessions"] if self._provenance.exists() else []
+        content = json.dumps({"sessions": [*sessions, provenance]}, indent=1)
+        write_whole(self._provenance, content)
+
+    def provenance(self) -> Dict[str, Any]:
+        """Where the campaign ran: `sessions`, a table each. Raises FalloffError when that is lost or damaged."""
+        try:
+            found = kept.parsed(self._provenance.read_bytes())
+            for session in kept.record(_Provenance, found).sessions:
+                tables = [session.get(name, {}) for name in ("host", "testbed", "slurm")]
+                if not all(isinstance(table, dict) for table in tables):
+                    raise ValueError("of a session, host, testbed or slurm is no table")
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise FalloffError(f"{self._provenance} is damaged ({reason}); restore it") from None
+        return found
+
+    def _sessions(self) -> List[Any]:
+        with suppress(FalloffError):
+            return self.provenance()["sessions"]
+        return []
+
+
+@dataclass(frozen=True)
+class _Provenance:
+    sessions: Tuple[Mapping[str, Any], ...]
+
+
+# What a line of the journal has beside `event` and `at`, and of which type.
+_NOTES: Mapping[str, Mapping[str, type]] = {
+    "session": {"digest": str, "testbed": str},
+    "trial": {"id": str, "status": str, "seconds": float},
+    "lost": {"id": str},
+    "paused": {"by": str},
+    "ended": {"by": str},
+}
+
+
+def _note(line: bytes) -> Union[Dict[str, Any], str]:
+    """A line of the journal as it was noted, or what is wrong with it."""
+    try:
+        found = kept.parsed(line)
+    except ValueError as error:
+        return str(error)
+    event = found.get("event") if isinstance(found, dict) else None
+    if not isinstance(event, str) or event not in _NOTES:
+        return "it has none of the events " + ", ".join(_NOTES)
+    for name, kind in {"at": float, **_NOTES[event]}.items():
+        value = found.get(name)
+        fits = isinstance(value, str) if kind is str else type(value) in (int, float)
+        if not fits or (kind is float and not 0 <= value < _LATEST):
+            return f"its {name!r} is missing or no {'text' if kind is str else 'number of seconds'}"
+    return found
 
 
 def write_whole(file: Path, content: Union[str, bytes]) -> None:
@@ -176,7 +269,22 @@ def _naming(file: Path) -> Iterator[None]:
 def read_transcript(text: Union[str, bytes], name: str) -> Transcript:
     """A trial's transcript from its text; raises FalloffError when it is damaged."""
     try:
-        return transcript_from_json(json.loads(text))
-    except (ValueError, KeyError, TypeError) as error:
+        transcript = kept.record(Transcript, kept.parsed(text))
+        for place, values in (("counters", transcript.counters), ("point", transcript.trial.point)):
+            for key, value in values.items():
+                if not _is_plain(value):
+                    raise ValueError(f"{place}.{key} is neither text, number, nor a list of these")
+        return transcript
+    except ValueError as error:
         remedy = "delete it and run the campaign again"
         raise FalloffError(f"transcript {name} is damaged ({error}); {remedy}") from None
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, (str, int, float)) and abs(_number(value)) < 2**63
+
+
+def _number(value: Any) -> float:
+    return 0.0 if isinstance(value, str) or value != value else value

@@ -38,9 +38,7 @@ def pack(source: Path, target: Path) -> None:
 
 def write(folder: Path) -> None:
     """Record what a folder holds now, in place of an earlier record."""
-    found = digests(folder)
-    lines = [f"{found[name]}  {name}\n" for name in sorted(found, key=_by_number)]
-    write_whole(folder / NAME, "".join(lines))
+    write_whole(folder / NAME, _text(digests(folder)))
 
 
 def forget(folder: Path) -> None:
@@ -53,11 +51,16 @@ def read(folder: Path) -> Dict[str, str]:
     """The recorded digest of each name; empty without a record. Raises FalloffError when it is damaged."""
     file = folder / NAME
     recorded = {}
-    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
+    text = file.read_bytes().decode("utf-8", "replace") if file.is_file() else ""
+    for line in text.splitlines():
         value, _, name = line.partition("  ")
         if not name:
             raise FalloffError(f"{file} is damaged at {line[:40]!r}; restore it")
         recorded[name] = value
+    if text != _text(recorded):
+        raise FalloffError(
+            f"{file} is damaged: its lines are not in order, or not whole; restore it"
+        )
     return recorded
 
 
@@ -104,9 +107,13 @@ def differences(folder: Path) -> List[str]:
     return messages
 
 
+def _text(found: Mapping[str, str]) -> str:
+    return "".join(f"{found[name]}  {name}\n" for name in sorted(found, key=_by_number))
+
+
 def _files(folder: Path) -> Dict[str, str]:
     found = {}
-    for file in folder.rglob("*"):
+    for file in sorted(folder.rglob("*")):
         name = file.relative_to(folder).as_posix()
         if file.is_file() and not _OTHERS.match(name):
             content = file.read_bytes()

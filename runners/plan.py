@@ -9,8 +9,9 @@ import itertools
 import json
 import random
 from dataclasses import asdict, dataclass
-from typing import Any, List, Mapping, Tuple
+from typing import Any, List, Mapping, Optional, Tuple, Union
 
+from runners import kept
 from runners.description import (
     LEAST_BLOCKS,
     Stopping,
@@ -38,7 +39,7 @@ class Plan:
     title: str
     digest: str
     testbed: Mapping[str, Any]
-    interconnects: Mapping[str, Any]
+    interconnects: Mapping[str, Mapping[str, Any]]
     design: Mapping[str, Any]
     stopping: Stopping
     preamble: Tuple[Trial, ...]
@@ -110,14 +111,61 @@ def plan_to_json(plan: Plan) -> str:
     return json.dumps(asdict(plan), indent=1)
 
 
-def plan_from_json(text: str) -> Plan:
-    """The inverse of `plan_to_json`; raises KeyError, TypeError or ValueError when it is not one."""
-    data = json.loads(text)
-    data["stopping"].pop("precision", None)  # of older plans
-    data["stopping"] = stopping_of(data["stopping"])
-    data["preamble"] = tuple(Trial(**trial) for trial in data["preamble"])
-    data["blocks"] = tuple(tuple(Trial(**trial) for trial in block) for block in data["blocks"])
-    return Plan(**data)
+def plan_from_json(text: Union[str, bytes]) -> Plan:
+    """The inverse of `plan_to_json`; raises ValueError when it is not one."""
+    data = kept.parsed(text)
+    if isinstance(data, dict) and isinstance(data.get("stopping"), dict):
+        data["stopping"].pop("precision", None)  # of older plans
+    plan = kept.record(Plan, data)
+    testbed = plan.testbed
+    count = testbed.get("nodes")  # 0 of imported files
+    if not isinstance(testbed.get("name"), str) or type(count) is not int or not 0 <= count < 1e6:
+        raise ValueError("its testbed has no name, or no number of nodes")
+    tables = [testbed.get(name, {}) for name in ("node", "network", "networks", "rates", "rpeak")]
+    if not all(isinstance(table, dict) for table in tables):
+        raise ValueError("of its testbed, node, network, networks, rates or rpeak is no table")
+    design = kept.record(
+        _Design, {name: value for name, value in plan.design.items() if name in _OF_DESIGN}
+    )
+    levels = [level for levels in design.factors.values() for level in levels]
+    if any(isinstance(level, (list, dict)) or level is None for level in levels):
+        raise ValueError("a level of its design is neither a text nor a number")
+    if not all(type(count) is int for count in design.factors.get("nodes", ())):
+        raise ValueError("a number of nodes of its design is no whole number")
+    if not _are_statements(plan.design.get("primary", [])):
+        raise ValueError("its primary statements are none")
+    return plan
+
+
+@dataclass(frozen=True)
+class _Design:
+    """What of a design decides what is judged, as far as every experiment reads it alike."""
+
+    factors: Mapping[str, Tuple[Any, ...]]
+    compared: str = "interconnect"
+    margin: Optional[float] = None
+    baseline_nodes: Optional[int] = None
+    negative_control: Optional[int] = None
+    looks: Tuple[int, ...] = ()
+    one_sided: float = 0.05
+
+
+def _are_statements(primary: Any) -> bool:
+    """Whether these are two levels, or tables with two networks and two numbers of nodes."""
+    if not isinstance(primary, list):
+        return False
+    if not any(isinstance(one, dict) for one in primary):
+        return len(primary) in (0, 2) and not any(isinstance(one, list) for one in primary)
+    return all(
+        isinstance(one, dict)
+        and isinstance(one.get("networks"), list)
+        and [type(name) for name in one["networks"]] == [str, str]
+        and type(one.get("from")) is type(one.get("to")) is int
+        for one in primary
+    )
+
+
+_OF_DESIGN = tuple(_Design.__dataclass_fields__)
 
 
 def _block(campaign: Mapping[str, Any], number: int) -> Tuple[Trial, ...]:

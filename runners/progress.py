@@ -21,7 +21,7 @@ class Progress:
 
     def __call__(self, event: Event) -> None:
         """Show an event of the engine."""
-        if event.kind == "waiting":
+        if event.kind in ("waiting", "told"):
             self._print(f"{event.message}\n")
         elif event.kind == "started" and self._redraws:
             self._draw(event)

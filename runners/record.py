@@ -212,6 +212,8 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) 
         return Outcome("unavailable", transcript.unavailable)
     if transcript.fault:
         return Outcome("fault", transcript.fault)
+    if not transcript.executions:
+        return Outcome("unreadable", "nothing was executed")
     # Those killed by a signal first: programs that lose a partner fail too, and may have begun earlier.
     for execution in sorted(transcript.executions, key=lambda each: (each.exit_code or 0) >= 0):
         tool = execution.tool
@@ -248,14 +250,3 @@ def _is_finite(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return all(map(_is_finite, value))
     return not isinstance(value, float) or math.isfinite(value)
-
-
-def transcript_from_json(data: Mapping[str, Any]) -> Transcript:
-    """The inverse of `asdict` for a transcript; raises KeyError or TypeError when it is not one."""
-    fields = dict(data)
-    fields["trial"] = Trial(**fields["trial"])
-    fields["executions"] = tuple(
-        Execution(**{**execution, "argv": tuple(execution["argv"])})
-        for execution in fields["executions"]
-    )
-    return Transcript(**fields)

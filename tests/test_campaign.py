@@ -216,7 +216,7 @@ def test_trials_run_side_by_side_where_a_testbed_can(folder):
 def test_a_torn_journal_line_does_not_swallow_the_next(tmp_path):
     """A line cut short by a power loss is skipped; the lines around it stay readable."""
     folder = Folder(tmp_path)
-    folder.note("session", digest="x")
+    folder.note("session", digest="x", testbed="local")
     with open(tmp_path / "journal.jsonl", "a") as journal:
         journal.write('{"event": "trial", "id": "b0')
     folder.note("ended", by="blocks")

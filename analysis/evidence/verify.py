@@ -1,13 +1,15 @@
 """Whether a campaign's folder is still what it was: its files by their digests, its dataset value by value."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from analysis import paths, store
 from analysis.evidence import content
-from runners import manifest
+from runners import archive, manifest
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError
 
@@ -20,49 +22,72 @@ class Check:
     """What a check of one campaign's folder found.
 
     `differences` are in a line each, empty when all agrees; `unknown` says why nothing can be told, if so. `trials` is
-    how many rows the rebuilt dataset has, 0 where it cannot be rebuilt.
+    how many rows the rebuilt dataset has, 0 where it cannot be rebuilt. `unreadable` are those of the differences that say
+    what could not be read.
     """
 
     folder: Path
     trials: int
     differences: tuple[str, ...]
     unknown: str
+    unreadable: tuple[str, ...] = ()
 
 
 def folders(given: Sequence[Path] = ()) -> list[Path]:
     """The campaigns in the given folders, else in data/reference and data/raw; raises FalloffError without any."""
     within = given or (paths.REFERENCE, paths.RAW)
-    files = [
-        file
-        for top in within
-        for file in sorted((*top.glob("trials.json"), *top.glob("*/trials.json")))
-    ]
-    if not files:
+    signs = ("trials.json", manifest.JOURNAL, manifest.NAME)
+    candidates = [folder for top in within for folder in (top, *sorted(top.glob("*/")))]
+    found = [one for one in candidates if any((one / sign).exists() for sign in signs)]
+    if not found:
         names = ", ".join(map(str, within))
         raise FalloffError(f"there is no campaign's folder (with a trials.json) in {names}")
-    return list(dict.fromkeys(file.parent for file in files))
+    return list(dict.fromkeys(found))
 
 
 def check(folder: Path) -> Check:
     """Compare a folder with its recorded digests, its trials with its plan and journal, and its dataset, rebuilt from
     the transcripts, with the one that is kept there."""
-    unknown, trials, lines = "", 0, []
-    try:
+    unknown, trials, lines, unreadable = "", 0, list[str](), list[str]()
+    # Each by itself: what is damaged hides nothing else that differs.
+    kept_here = Folder(folder)
+    steps = (
+        partial(manifest.differences, folder),
+        kept_here.damage,
+        partial(_against_the_plan, kept_here),
+    )
+    for step in steps:
+        with _told(unreadable):
+            lines += step()
+    with _told(unreadable):
         if not manifest.read(folder):
             remedy = "(--renew records it)"
             unknown = f"no {manifest.NAME}: whether a file was changed cannot be told {remedy}"
-        lines += [*manifest.differences(folder), *_against_the_plan(Folder(folder))]
+    with _told(unreadable):
         rebuilt = content.of(store.assemble(folder))
         trials = len(rebuilt["trial_id"]["values"])
-        if kept := content.kept(folder):
-            # Single values first: one that is refused has many members of lists.
-            apart = sorted(content.differences(kept, rebuilt), key=lambda line: "[" in line)
-            lines += [f"{manifest.DATASET}: {line}" for line in apart[:MOST_VALUES]]
-            if len(apart) > MOST_VALUES:
-                lines.append(f"{manifest.DATASET}: and {len(apart) - MOST_VALUES} values more")
+        kept = content.kept(folder)
+        if not kept and (folder / archive.NAME).exists():
+            unknown = unknown or f"no {manifest.DATASET}: its values cannot be compared"
+        # Single values first: one that is refused has many members of lists.
+        apart = sorted(content.differences(kept, rebuilt), key=lambda line: "[" in line)
+        apart = apart if kept else []
+        lines += [f"{manifest.DATASET}: {line}" for line in apart[:MOST_VALUES]]
+        if len(apart) > MOST_VALUES:
+            lines.append(f"{manifest.DATASET}: and {len(apart) - MOST_VALUES} values more")
+    lines = list(dict.fromkeys([*lines, *unreadable]))
+    return Check(folder, trials, tuple(lines), unknown, tuple(unreadable))
+
+
+@contextmanager
+def _told(lines: list[str]) -> Iterator[None]:
+    """Put what cannot be read among the lines, and go on."""
+    try:
+        yield
     except FalloffError as error:
         lines.append(f"not all can be compared: {error}")
-    return Check(folder, trials, tuple(dict.fromkeys(lines)), unknown)
+    except OSError as error:
+        lines.append(f"not all can be compared: {error.filename}: {error.strerror}")
 
 
 def renew(folder: Path) -> None:
@@ -84,8 +109,10 @@ def _against_the_plan(folder: Folder) -> list[str]:
     """What the plan, the journal and the transcripts say differently of the same trials."""
     plan, notes = folder.plan(), folder.notes()
     planned = {trial.id: trial for trial in plan.trials()}
-    present = {name: read_transcript(text, name).trial for name, text in folder.texts()}
-    lines = []
+    lines, present = [], {}
+    for name, text in folder.texts():
+        with _told(lines):
+            present[name] = read_transcript(text, name).trial
     for name in dict.fromkeys(note["id"] for note in notes if note["event"] == "trial"):
         if name not in present:
             lines.append(f"trial {name} is in the journal, and its transcript is lost")
