@@ -2,7 +2,7 @@
 # make test     the tests, some minutes  make lab        JupyterLab in the environment
 # make test-all also whole campaigns, and what needs the machine to itself
 # make test-processors   what computes, as another processor rounds it
-# make fuzz     damaged outputs and folders              make lint     format, unused names, types
+# make fuzz     damaged outputs, folders and archives   make lint     format, unused names, types
 # make bench    how fast the parts are   make reference  run and pack the reference campaigns anew
 # make explore  the explorer in the browser
 # make setup    only set up              make lock       renew the lock files from pyproject.toml
@@ -61,7 +61,7 @@ test-cluster: setup
 	@tests/cluster/without-services ./install-packages debian-packages-cluster.txt build/apt-cluster.log
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 tests/cluster
 
-# Every parser, folder and description on so many damaged ones: FALLOFF_FUZZ=100000 make fuzz takes a night.
+# Every parser, folder, description and archive on so many damaged ones: FALLOFF_FUZZ=100000 make fuzz takes a night.
 fuzz: setup
 	@FALLOFF_FUZZ=$${FALLOFF_FUZZ:-2000} $(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2 tests/test_fuzz*.py
 

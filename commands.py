@@ -15,7 +15,7 @@ from pathlib import Path
 
 from analysis import paths
 from runners import names as runner_names
-from runners import outputs, runner_named
+from runners import outputs, runner_named, tools
 from runners.journal import Folder
 from runners.record import FalloffError, Unreadable, unknown
 
@@ -142,7 +142,7 @@ def status(campaign) -> None:
                 texts.append(text(folder))
         except FalloffError as error:  # the others are told of
             texts.append(f"{folder.path.name}: {error}")
-    described = [file.stem for file in paths.CAMPAIGNS.glob("*.toml")]
+    described = [file.stem for file in tools.described(paths.CAMPAIGNS, "*.toml")]
     if campaign and campaign not in (*names, *described):
         raise unknown("campaign", campaign, {*names, *described})
     if not texts:
@@ -210,7 +210,7 @@ def doctor(testbed, rates) -> int:
 
         return nodes_doctor.report(experiment.read_testbed(testbed))
     from analysis import experiments
-    from runners import lock, session, tools
+    from runners import lock, session
 
     plans = [experiment.plan_campaign(name) for name in experiments.all_campaigns()]
     testbeds = {plan.testbed["name"]: plan.testbed for plan in plans}
@@ -280,6 +280,9 @@ def import_results(tool, files, printed, words, table) -> None:
     Outputs of one tool become a campaign of measured evidence: hpl, hpcc, iperf3, iperf2, netperf, ping, osu (latency and
     bandwidth) or imb (PingPong). What they do not say is given by --set or --map: interconnect, nodes or ranks_per_node,
     rpeak (one node's theoretical peak in flop/s) and more; what is not given stays unknown.
+
+    What cannot be read is refused with one of five reasons: cut (a part is missing), contradictory (numbers disagree, or
+    outputs are mixed), foreign (of another program), unsupported (a form or test that is not read), failed (it says so itself).
     """
     if printed:
         for file in files:
@@ -287,10 +290,10 @@ def import_results(tool, files, printed, words, table) -> None:
             try:
                 results = [asdict(result) for result in runner.results(text)]
             except Unreadable as reason:
-                what = outputs.describe(text, tool) or str(reason)
+                told = outputs.refusal(runner.name, text, reason).told()
                 complaint = outputs.complaint(text)
                 quote = f"; it says: {complaint}" if complaint else ""
-                raise FalloffError(f"{file} holds no result of {tool}: {what}{quote}") from None
+                raise FalloffError(f"{file} holds no result of {tool}: {told}{quote}") from None
             print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
         return
     from analysis import imported_hpl, importing, store, style
@@ -339,7 +342,7 @@ def profile_program(argv, name, replayed, testbed, nodes) -> int:
     if not argv:
         example = "`falloff profile -- mpirun -np 4 ./program`"
         raise FalloffError(f"say after `--` what to run: {example}")
-    from runners import payload, recording, tools
+    from runners import payload, recording
 
     library = "record.so" if name else "payload.so"
     variable = "FALLOFF_RECORD" if name else "FALLOFF_PAYLOAD"

@@ -1,5 +1,6 @@
 """From names to a dataset: resolves a campaign for a testbed, runs what is missing of it, reads it."""
 
+import json
 import re
 import sys
 import tempfile
@@ -166,17 +167,30 @@ def _reference(name: str) -> Path:
 
 
 def in_folder(folder: Path, campaign: str, is_needed: bool = True) -> xr.Dataset | None:
-    """The dataset of a campaign in a user's folder; None when it holds none of it that is needed.
+    """The dataset of a campaign in a user's folder; None when it holds none that can be read, and none is needed.
 
-    Raises FalloffError when it holds none that is needed, several, or no campaign at all.
+    Raises FalloffError when one is needed and missing or damaged, when there are several, or no campaign at all.
     """
-    found = [one for one in verify.folders([folder]) if Folder(one).plan().name == campaign]
+    found = [one for one in verify.folders([folder]) if _campaign_in(one) == campaign]
     if len(found) > 1:
         both = f"{' and '.join(map(str, found))} are both of campaign {campaign}"
         raise FalloffError(f"{both}: name a folder with one of them")
     if not found and is_needed:
         raise FalloffError(f"{folder} holds no campaign {campaign}")
-    return store.read(found[0]) if found else None
+    try:
+        return store.read(found[0]) if found else None
+    except FalloffError:
+        if is_needed:
+            raise
+        return None  # its own notebook says what is wrong with it
+
+
+def _campaign_in(folder: Path) -> str:
+    """The name of the campaign in a folder; of a damaged one as the folder's name begins, so that it hides no other."""
+    try:
+        return Folder(folder).plan().name
+    except FalloffError:
+        return folder.name.split("-")[0]
 
 
 def stored_studies(data: str = "") -> experiments.Studies:
@@ -199,10 +213,14 @@ def write_twin(name: str, found: twin.Twin, nodes: int, datasets: Collection[xr.
     if not re.fullmatch(r"[A-Za-z0-9][\w-]*", name):
         raise FalloffError(f"--name {name}: a name has letters, digits, _ and - alone")
     shorts = dict(pair for each in datasets for pair in attributes.short_names(each).items())
-    file, text = paths.TESTBEDS / f"{name}.toml", twin.description(found, name, nodes, shorts)
+    file, text = (
+        tools.own(paths.TESTBEDS) / f"{name}.toml",
+        twin.description(found, name, nodes, shorts),
+    )
     if file.exists() and file.read_text(encoding="utf-8") != text:
         remedy = "give another --name, or move it away"
         raise FalloffError(f"{file} is there and says something else: {remedy}")
+    file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, text.encode())
     return file
 
@@ -222,14 +240,30 @@ def simulate_twin(
 def read_toml(file: Path, kind: str) -> dict[str, Any]:
     """A description as a dict; raises FalloffError when there is none of that name, or it cannot be read as TOML."""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+        json.dumps(found)
+        return found
+    except TypeError:
+        raise FalloffError(
+            f"{file} has a date, which no description has: put it in quotes"
+        ) from None
+    except RecursionError:
+        raise FalloffError(f"{file} is not valid TOML: it is nested too deeply") from None
     except FileNotFoundError:
-        names = [other.stem for other in file.parent.glob("*.toml")]
+        names = [other.stem for other in tools.described(file.parent, "*.toml")]
         raise unknown(kind, file.stem, names) from None
     except OSError as error:
         raise FalloffError(f"cannot read {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise FalloffError(f"{file} is not valid TOML: {error}") from None
+    except ValueError as error:  # of the name: no file has a null byte in its own
+        raise FalloffError(f"cannot read {file}: {error}") from None
+
+
+def _file(folder: Path, name: str) -> Path:
+    """The description of this name, the user's own before that of the checkout."""
+    own = tools.own(folder) / f"{name}.toml"
+    return own if own.exists() else folder / f"{name}.toml"
 
 
 def read_testbed(name: str) -> dict[str, Any]:
@@ -264,7 +298,7 @@ def _extended(name: str, by: tuple[str, ...] = ()) -> dict[str, Any]:
     if name in by:
         circle = " extends ".join((*by[by.index(name) :], name))
         raise FalloffError(f"testbed {by[0]} never ends: {circle}; take out one `extends`")
-    own = read_toml(paths.TESTBEDS / f"{name}.toml", "testbed")
+    own = read_toml(_file(paths.TESTBEDS, name), "testbed")
     base = own.get("extends")
     if not isinstance(base, (str, type(None))):
         raise FalloffError(f"testbed {name}: extends = {base!r} must be the name of a testbed")
@@ -273,14 +307,14 @@ def _extended(name: str, by: tuple[str, ...] = ()) -> dict[str, Any]:
 
 def _described(campaign: str) -> dict[str, Any]:
     """A campaign's description, with the testbed that it is for."""
-    described = read_toml(paths.CAMPAIGNS / f"{campaign}.toml", "campaign")
+    described = read_toml(_file(paths.CAMPAIGNS, campaign), "campaign")
     return {"testbed": "emulated", **described}
 
 
 def listed() -> list[str]:
     """A line for each campaign in data/campaigns: its name, the testbed that it is for, and its title."""
     lines = []
-    for file in sorted(paths.CAMPAIGNS.glob("*.toml")):
+    for file in tools.described(paths.CAMPAIGNS, "*.toml"):
         try:
             campaign = _described(file.stem)
         except FalloffError as error:  # the others are there all the same

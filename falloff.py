@@ -5,14 +5,18 @@ import argparse
 import errno
 import os
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from importlib import metadata
 from pathlib import Path
 
 import commands
 from analysis import paths
+from analysis.quoting import as_written
 from runners import names as runner_names
+from runners import tools
 from runners.provenance import code
 from runners.record import FalloffError, unknown
+from runners.terminal import Printed
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 refused, missing or different, with the reason; 2 the command line was not understood; "
@@ -20,7 +24,6 @@ EXIT_CODES = (
 )
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 FULL = (errno.ENOSPC, errno.EDQUOT)
-CLEAR = "\r\x1b[K"  # a progress bar may stand in the line
 # Where 1 and 2 are answers; elsewhere a mistake is 1, or argparse's 2.
 MISTAKES = {"compare": 3, "reproduce": 3}
 
@@ -84,7 +87,7 @@ def complete(grammar: Parser) -> None:
 
     def words(action: argparse.Action, **rest):
         if action.dest in folders:
-            return [file.stem for file in folders[action.dest].glob("*.toml")]
+            return [file.stem for file in tools.described(folders[action.dest], "*.toml")]
         if action.dest == "tool":
             return runner_names()
         return argcomplete.FilesCompleter()(action=action, **rest)
@@ -93,7 +96,17 @@ def complete(grammar: Parser) -> None:
 
 
 def main() -> int:
-    """Run the command line; a user's mistake ends in a line or two and exit code 1, never in a traceback."""
+    """Run the command line; a user's mistake ends in a line or two and exit code 1, never in a traceback.
+
+    What it says goes through `quoting.as_written`: nothing that a file holds is obeyed by the terminal.
+    """
+    said, complained = (Printed(stream, as_written) for stream in (sys.stdout, sys.stderr))
+    with redirect_stdout(said), redirect_stderr(complained):
+        return answer()
+
+
+def answer() -> int:
+    """Do what the command line asks for, and return the exit code."""
     mistake = MISTAKES.get("".join(sys.argv[1:2]), 0)
     grammar = parser()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks what could stand next
@@ -130,7 +143,9 @@ def main() -> int:
 
 def refuse(message: str, code: int) -> int:
     """Print why something was not done, and return the exit code that says so."""
-    print(f"{CLEAR if sys.stderr.isatty() else ''}falloff: {message}", file=sys.stderr)
+    if sys.stderr.isatty():  # a progress bar may stand in the line
+        sys.stderr.clear()
+    print(f"falloff: {message}", file=sys.stderr)
     return code
 
 

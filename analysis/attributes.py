@@ -1,19 +1,32 @@
-"""What a dataset's attributes describe, read from their JSON here and nowhere else."""
+"""What a dataset's attributes describe, read from their JSON here and nowhere else.
+
+What is for a reader's eyes only, and may say anything, is `quoting.quoted`.
+"""
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 import xarray as xr
 
+from analysis.quoting import quoted
+from runners.description import WITHOUT_MESSAGES
+
+_WORDS = ("short", "source", "switch")  # no program reads what these say
+
 
 def interconnects(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
-    """The description of every interconnect of a dataset, or of what is derived from it, by its name."""
-    return json.loads(dataset.attrs["interconnects"])
+    """The description of every interconnect of a dataset, or of what is derived from it, by its name; its words quoted."""
+    return _quoted(json.loads(dataset.attrs["interconnects"]), (*_WORDS, "name"))
 
 
 def short_names(dataset: xr.Dataset) -> dict[str, str]:
-    """The short name of every interconnect, by its name."""
-    return {name: described["short"] for name, described in interconnects(dataset).items()}
+    """The short name of every interconnect, quoted, by its name; and of what a statement may be against beside them."""
+    described = interconnects(dataset)
+    names = {name: described[name].get("short") or quoted(name) for name in described}
+    if WITHOUT_MESSAGES in json.loads(dataset.attrs.get("design", "{}")):
+        names[WITHOUT_MESSAGES] = "HPL without messages"
+    return names
 
 
 def design(dataset: xr.Dataset) -> dict[str, Any]:
@@ -27,8 +40,8 @@ def factors(dataset: xr.Dataset) -> dict[str, list]:
 
 
 def testbed(dataset: xr.Dataset) -> dict[str, Any]:
-    """The description of the testbed, or of the modelled cluster, that a dataset is from."""
-    return json.loads(dataset.attrs["testbed_settings"])
+    """The description of the testbed, or of the modelled cluster, that a dataset is from; its words quoted."""
+    return _quoted(json.loads(dataset.attrs["testbed_settings"]), _WORDS)
 
 
 def settings(dataset: xr.Dataset) -> dict[str, Any]:
@@ -36,12 +49,31 @@ def settings(dataset: xr.Dataset) -> dict[str, Any]:
     return json.loads(dataset.attrs["settings"])
 
 
+def sessions(dataset: xr.Dataset) -> list[dict[str, Any]]:
+    """What was recorded of each of the campaign's sessions, the last one last; every text quoted."""
+    return _quoted(json.loads(dataset.attrs["provenance"]).get("sessions", []))
+
+
+def block_sessions(dataset: xr.Dataset) -> dict[int, list[int]]:
+    """By block the numbers of the sessions in which it ran; empty where that is not recorded."""
+    known = json.loads(dataset.attrs.get("sessions", "{}"))
+    return {int(block): numbers for block, numbers in known.items()}
+
+
 def hosts(dataset: xr.Dataset) -> list[dict[str, Any]]:
-    """The machine of each of the campaign's sessions, the last one last."""
-    sessions = json.loads(dataset.attrs["provenance"]).get("sessions", [])
-    return [session.get("host", {}) for session in sessions]
+    """The machine of each of the campaign's sessions, the last one last; every text quoted."""
+    return [session.get("host", {}) for session in sessions(dataset)]
 
 
 def host(dataset: xr.Dataset) -> dict[str, Any]:
     """The machine of the campaign's last session; empty when it is not recorded."""
     return (hosts(dataset) or [{}])[-1]
+
+
+def _quoted(value: Any, words: Collection[str] | None = None, key: str = "") -> Any:
+    """A value from JSON with its texts quoted, with `words` those of these keys alone."""
+    if isinstance(value, dict):
+        return {name: _quoted(one, words, name) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_quoted(one, words, key) for one in value]
+    return quoted(value) if isinstance(value, str) and (words is None or key in words) else value

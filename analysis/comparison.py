@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from analysis import drawing, style
+from analysis import drawing, quoting, style
 from analysis.exhibit import COUNTS, Basis, Exhibit
 from analysis.findings import T_INTERVAL, known
+from analysis.quoting import quoted
 from analysis.samples import Point, Sample, quantity, varying
 from analysis.statistics import change
 from analysis.statistics.change import FASTER, SAME, SLOWER
@@ -165,7 +166,9 @@ def _contrasts(
         a, b, c, d = points = tuple(only for (only,) in found)
         kept = [(log[a] - log[b] - (log[c] - log[d])).dropna() for log in (olds, news)]
         if all(len(blocks) for blocks in kept):  # else no block has all four
-            of, against = (sample.names.get(level, str(level)) for level in (one.of, one.against))
+            of, against = (
+                sample.names.get(level) or quoted(level) for level in (one.of, one.against)
+            )
             what = f"{of} / {against}, {one.start} to {one.end} nodes"
             yield what, points, "", False, *kept
 
@@ -189,7 +192,7 @@ def _labels(points: Sequence[Point], names: Mapping[str, str]) -> Callable[[Poin
 
 def _word(name: str, value, names: Mapping[str, str]) -> str:
     if isinstance(value, str):
-        return names.get(value, value.replace("_", " "))
+        return names.get(value) or quoted(value.replace("_", " "))
     if name in COUNTS:
         return f"{value:g} {name[:-1] if value == 1 else name}"
     return f"{name.replace('_', ' ')} {value:g}"
@@ -298,7 +301,7 @@ def as_data(found: Comparison) -> dict:
         }
         for one in found.changes
     ]
-    return {
+    data = {
         "answer": found.answer,
         "exit_code": EXIT_CODES[found.answer],
         "margin": found.margin,
@@ -311,6 +314,7 @@ def as_data(found: Comparison) -> dict:
         "also_changed": [dict(zip(("what", "old", "new"), fact)) for fact in found.facts],
         "recorded_on_one_side": found.one_sided_facts,
     }
+    return quoting.as_data(data)
 
 
 def _headline(found: Comparison) -> str:

@@ -1,5 +1,6 @@
 """An executed notebook as a section of the report: its words, figures and tables, as Markdown."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,7 +58,9 @@ def _parts(cell, whole: bool) -> Iterable[str]:
         return
     yield from (text for output in cell.outputs if (text := _text(output)))
     if whole or any("image/svg+xml" in output.get("data", {}) for output in cell.outputs):
-        yield f"::: code\n```python\n{cell.source}\n```\n:::"
+        longest = max(map(len, re.findall("`+", cell.source)), default=0)
+        fence = "`" * max(3, longest + 1)
+        yield f"::: code\n{fence}python\n{cell.source}\n{fence}\n:::"
 
 
 def _text(output) -> str:

@@ -17,7 +17,8 @@ from matplotlib.figure import Figure
 
 from analysis import attributes, style
 from analysis.findings import Finding, evidence_of
-from analysis.wording import counted, percent, plain
+from analysis.quoting import anchor, as_markdown, as_written, quoted
+from analysis.wording import counted, percent
 from runners.record import FalloffError
 
 KEY = "falloff"
@@ -96,9 +97,9 @@ class Exhibit:
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
         svg = self.svg()
         picture = base64.b64encode(svg.encode()).decode()
-        shown = f'<img alt="{escape(self.alt)}" src="data:image/svg+xml;base64,{picture}" style="width:100%;max-width:900px;background:white">'
+        shown = f'<img alt="{escape(as_written(self.alt))}" src="data:image/svg+xml;base64,{picture}" style="width:100%;max-width:900px;background:white">'
         about = {"markdown": self.markdown, "label": self.label, "rests_on": list(self.rests_on)}
-        html = f"{shown}<p><em>{escape(self.caption)}</em></p>"
+        html = f"{shown}<p><em>{escape(as_written(self.caption))}</em></p>"
         return {"text/html": html, "image/svg+xml": svg}, {KEY: about}
 
 
@@ -155,12 +156,12 @@ class Table:
     def markdown(self) -> str:
         """The table in the report's Markdown."""
         widths = f' widths="{" ".join(map(str, self.widths))}"' if self.widths else ""
-        table = f"{self.body}\n\nTable: {self.said} {{#tbl:{self.label}{widths}}}"
+        table = f"{self.body}\n\nTable: {self.said} {{#tbl:{anchor(self.label)}{widths}}}"
         return f"::: long\n\n{table}\n\n:::" if self.long else table
 
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
-        shown = {"text/markdown": f"{self.body}\n\n*{self.said}*"}
-        return shown, {KEY: {"markdown": self.markdown}}
+        shown = as_markdown(f"{self.body}\n\n*{self.said}*")
+        return {"text/markdown": shown}, {KEY: {"markdown": self.markdown}}
 
 
 def _axes_without_unit(figure: Figure) -> list[str]:
@@ -186,15 +187,15 @@ class Answer:
 
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
         about = {"markdown": self.text, "findings": [asdict(found) for found in self.findings]}
-        return {"text/markdown": self.text}, {KEY: about}
+        return {"text/markdown": as_markdown(self.text)}, {KEY: about}
 
 
 def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Table:
     """What a campaign varies, measures and repeats, in a small table; `titles` are of levels, instead of their own names."""
     design, names = attributes.design(dataset), attributes.interconnects(dataset)
     names |= {level: {"short": title} for level, title in (titles or {}).items()}
-    factors, campaign = design["factors"], dataset.attrs["campaign"]
-    rows = [(name.replace("_", " "), _levels(factors[name], names)) for name in factors]
+    factors, campaign = design["factors"], quoted(dataset.attrs["campaign"])
+    rows = [(quoted(name.replace("_", " ")), _levels(factors[name], names)) for name in factors]
     trials = counted(math.prod(map(len, factors.values())), "trial")
     rows.append(("repeats", f"{counted(_blocks(dataset), 'block')} of {trials} in random order"))
     if design.get("margin"):
@@ -213,10 +214,10 @@ def without_result(dataset: xr.Dataset) -> Table | None:
     failed = dataset.isel(trial=dataset.status.values != "ok")
     if not failed.sizes["trial"]:
         return None
-    names, campaign = attributes.interconnects(dataset), dataset.attrs["campaign"]
+    names, campaign = attributes.interconnects(dataset), quoted(dataset.attrs["campaign"])
     read = ("trial_id", "runner", "interconnect", "reason")
     rows = [
-        (identity, runner, _levels([network], names), plain(reason))
+        (quoted(identity), quoted(runner), _levels([network], names), quoted(reason))
         for identity, runner, network, reason in zip(
             *(failed[name].values.tolist() for name in read)
         )
@@ -235,4 +236,4 @@ def _levels(levels: Sequence, names: Mapping) -> str:
 def _level(level) -> str:
     if isinstance(level, bool):
         return "yes" if level else "no"
-    return str(level).replace("_", " ")
+    return quoted(str(level).replace("_", " "))

@@ -5,7 +5,6 @@ import hashlib
 import json
 import math
 import os
-import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from analysis import paths
-from analysis.schema import schema
+from analysis.schema import WORDS, is_shown, schema
 from analysis.schema import settings as known_settings
 from analysis.store import IMPORTED
 from analysis.wording import HARD_SPACE, counted
@@ -36,8 +35,7 @@ from runners.record import (
 
 _NO_READINGS = ("start", "wall_time")  # of the trial and not of what was measured
 _COUNTS = ("nodes", "ranks_per_node")
-# Names get into figures, to which $ and a first _ mean something.
-_PLAIN = re.compile(r"[^\W_][\w .,:+/()-]{0,60}")
+_LONGEST_NAME = 60
 _LEAST_RPEAK = 1e9  # flop/s of a node: below it somebody meant Gflop/s
 
 Settings = dict[str, Any]
@@ -100,7 +98,7 @@ def keep(found: Import, out: Path) -> Path:
     if folder.stopped_by() == "import":
         return folder.path
     folder.create_or_check(found.plan)
-    listed = [{"file": str(source.file), "sha256": source.digest} for source in found.sources]
+    listed = [{"file": _text(source.file), "sha256": source.digest} for source in found.sources]
     # Where and when they ran is not known; `host` would be the machine that ran them.
     folder.write_provenance({"host": {}, "imported": listed, "left_out": found.left_out})
     folder.note("session", digest=found.plan.digest, testbed=IMPORTED)
@@ -201,8 +199,10 @@ def _fault(name: str, value: Any) -> str:
     """Why a value cannot be a setting's, or empty."""
     if value is None:
         return "is no number"
-    if isinstance(value, str) and not _PLAIN.fullmatch(value):
-        return "is no plain name"
+    if isinstance(value, str) and not (value.isprintable() and 0 < len(value) <= _LONGEST_NAME):
+        return f"is no name, of 1 to {_LONGEST_NAME} characters that can be printed"
+    if isinstance(value, str) and is_shown(name) and not WORDS.fullmatch(value):
+        return "is no word of letters, digits, blanks and _%.,=+-"
     if name in _COUNTS and (value != int(value) or value < 1):
         return "is no whole number from 1"
     if name == "rpeak" and value < _LEAST_RPEAK:
@@ -241,12 +241,19 @@ def _sources(runner: Runner, files: Sequence[Path]) -> tuple[list[Source], list[
         try:
             text = outputs.read(file)
             notes = _notes(runner, text)
+        except Unreadable as refusal:
+            left_out.append(f"{file}: {refusal.told()}")
         except FalloffError as reason:
             left_out.append(f"{file}: {reason}")
         else:
-            name = file.absolute().relative_to(shared).as_posix()
+            name = _text(file.absolute().relative_to(shared))
             sources.append(Source(file, name, text, notes))
     return sources, left_out
+
+
+def _text(path: Path) -> str:
+    """A path as text; bytes of a name that are none become U+FFFD."""
+    return os.fsencode(path.as_posix()).decode(errors="replace")
 
 
 def _notes(runner: Runner, text: str) -> tuple[str, ...]:
@@ -256,7 +263,7 @@ def _notes(runner: Runner, text: str) -> tuple[str, ...]:
     except Unreadable as reason:
         if outputs.is_output_of(runner.name, text):
             return ()
-        raise Unreadable(outputs.describe(text, runner.name) or str(reason)) from None
+        raise outputs.refusal(runner.name, text, reason) from None
 
 
 def _plan(tool: str, points: Sequence[Settings], sources: Sequence[Source]) -> Plan:

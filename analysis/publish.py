@@ -1,6 +1,9 @@
 """One Markdown text becomes a self-contained HTML file and a PDF; the same text gives the same bytes."""
 
-from collections.abc import Mapping
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pypandoc
@@ -14,14 +17,7 @@ READ = (
     "markdown-auto_identifiers+link_attributes+table_attributes"
     "-raw_html-raw_tex-raw_attribute-native_divs-native_spans-yaml_metadata_block-pandoc_title_block"
 )
-COMMON = (
-    "--standalone",
-    f"--lua-filter={TEMPLATES / 'crossref.lua'}",
-    "--columns=10000",
-    "--citeproc",
-    f"--bibliography={BIBLIOGRAPHY}",
-    "--fail-if-warnings",
-)
+COMMON = ("--standalone", "--columns=10000", "--citeproc", "--fail-if-warnings")
 HTML = (
     "--mathml",
     "--number-sections",
@@ -29,30 +25,52 @@ HTML = (
     "--toc-depth=1",
     "--embed-resources",
     "--syntax-highlighting=none",
-    f"--css={TEMPLATES / 'report.css'}",
-    f"--include-after-body={TEMPLATES / 'page.html'}",
 )
 
 
 def to_html(markdown: str, metadata: Mapping[str, str], folder: Path) -> str:
     """The whole page: mathematics as MathML, style sheet and figures (relative to `folder`) embedded."""
-    arguments = [*COMMON, *_stated(metadata), *HTML]
-    return pypandoc.convert_text(
-        markdown, "html5", READ, extra_args=arguments, cworkdir=str(folder)
-    )
+    with _templates() as templates:
+        looks = (
+            f"--css={templates / 'report.css'}",
+            f"--include-after-body={templates / 'page.html'}",
+        )
+        return _converted(markdown, "html5", metadata, folder, templates, (*HTML, *looks))
 
 
 def to_typst(markdown: str, metadata: Mapping[str, str], folder: Path) -> str:
     """The document as Typst's source, by the project's template."""
-    template = f"--template={TEMPLATES / 'report.typ.template'}"
-    arguments = [*COMMON, *_stated(metadata), template]
-    return pypandoc.convert_text(
-        markdown, "typst", READ, extra_args=arguments, cworkdir=str(folder)
+    with _templates() as templates:
+        template = f"--template={templates / 'report.typ.template'}"
+        return _converted(markdown, "typst", metadata, folder, templates, (template,))
+
+
+def _converted(
+    markdown: str,
+    to: str,
+    metadata: Mapping[str, str],
+    folder: Path,
+    templates: Path,
+    options: tuple[str, ...],
+) -> str:
+    stated = [f"--metadata={name}:{value}" for name, value in metadata.items()]
+    read = (
+        f"--lua-filter={templates / 'crossref.lua'}",
+        f"--bibliography={templates / 'references.bib'}",
     )
+    arguments = [*COMMON, *read, *stated, *options]
+    # Behind a name that ends in no letter Pandoc would take an apostrophe for an opening quotation mark.
+    text = re.sub(r"(?<=[^\x00-\x7f])'(?=s\b)", "\u2019", markdown)
+    return pypandoc.convert_text(text, to, READ, extra_args=arguments, cworkdir=str(folder))
 
 
-def _stated(metadata: Mapping[str, str]) -> list[str]:
-    return [f"--metadata={name}:{value}" for name, value in metadata.items()]
+@contextmanager
+def _templates() -> Iterator[Path]:
+    """A folder with the templates and the bibliography under a plain path: in others pandoc decodes what follows a %."""
+    with tempfile.TemporaryDirectory(prefix="falloff-") as plain:
+        for file in (*TEMPLATES.iterdir(), BIBLIOGRAPHY):
+            (Path(plain) / file.name).symlink_to(file)
+        yield Path(plain)
 
 
 def to_pdf(markdown: str, metadata: Mapping[str, str], folder: Path, timestamp: int) -> bytes:

@@ -5,16 +5,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 import xarray as xr
 
 from analysis import attributes, document, findings, publish, store
 from analysis.document import Section
-from analysis.evidence import content
+from analysis.evidence import chain, content
 from analysis.exhibit import Table
 from analysis.paths import DATA
+from analysis.quoting import anchor, quoted
 from analysis.summary import SUMMARY
-from analysis.wording import day, plain
+from analysis.wording import day
 from runners import manifest
 from runners.journal import write_whole
 
@@ -126,7 +128,7 @@ def _ended(datasets: Iterable[xr.Dataset]) -> str:
 def _missing(left_out: Sequence[str]) -> str:
     if not left_out:
         return ""
-    lines = "\n".join(f"- {plain(line)}" for line in left_out)
+    lines = "\n".join(f"- {quoted(line)}" for line in left_out)
     return f"::: small\n**Not run or left out**, and the remedy:\n\n{lines}\n:::"
 
 
@@ -155,14 +157,15 @@ def _with_evidence(
 
 def _source(name: str, datasets: Mapping[str, xr.Dataset]) -> str:
     """A campaign, or a file of data/, with links to its row below and to its trials in the explorer."""
-    row = f"[{plain(name)}](#data:{_anchor(name)})"
+    row = f"[{quoted(name)}](#data:{anchor(name)})"
     dataset = next((each for each in datasets.values() if each.attrs["campaign"] == name), None)
     if dataset is None:
         return row
-    testbed = attributes.testbed(dataset)["name"]
+    trials = f"explorer.html#{quote(name, safe='')}"
+    testbed = quoted(attributes.testbed(dataset)["name"])
     return (
-        f"{row}: {dataset.sizes['trial']} trials on {plain(testbed)}, each with its "
-        f"[transcript](explorer.html#{name}); `falloff run {name} --testbed {testbed}` makes them anew"
+        f"{row}: {dataset.sizes['trial']} trials on {testbed}, each with its "
+        f"[transcript]({trials}); `{quoted(chain.command(dataset))}` makes them anew"
     )
 
 
@@ -174,7 +177,7 @@ def _provenance(datasets: Mapping[str, xr.Dataset], used: Collection[str]) -> st
         number = int((dataset.status != "ok").sum())
         trials = f"{dataset.sizes['trial']}" + (f", {number} failed" if number else "")
         where = [
-            plain(dataset[name].values[0].item() if dataset.sizes["trial"] else "")
+            quoted(dataset[name].values[0].item() if dataset.sizes["trial"] else "")
             for name in ("testbed", "evidence")
         ]
         commit = host["git_commit"][:7] if host.get("git_commit") else "—"
@@ -205,12 +208,8 @@ def _provenance(datasets: Mapping[str, xr.Dataset], used: Collection[str]) -> st
 
 
 def _target(name: str) -> str:
-    return f"[{plain(name)}]{{#data:{_anchor(name)}}}"
-
-
-def _anchor(name: str) -> str:
-    return re.sub(r"[^\w-]", "-", name)
+    return f"[{quoted(name)}]{{#data:{anchor(name)}}}"
 
 
 def _first(sha256: str | None) -> str:
-    return f"`{sha256[:DIGITS]}`{{.digest}}" if sha256 else "—"
+    return f"`{quoted(sha256[:DIGITS])}`{{.digest}}" if sha256 else "—"

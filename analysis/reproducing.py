@@ -23,6 +23,7 @@ from analysis import attributes, experiments, paths
 from analysis.evidence import verify
 from analysis.exhibit import WITHOUT_SCATTER
 from analysis.findings import Finding, known
+from analysis.quoting import as_data, quoted
 from analysis.statistics.reproduction import (
     CONFIDENCE,
     NOT_REPRODUCED,
@@ -34,7 +35,7 @@ from analysis.statistics.reproduction import (
     corrected,
     reproduction,
 )
-from analysis.wording import between, counted, day, exact, fixed, listed, number, percent, plain
+from analysis.wording import between, counted, day, exact, fixed, listed, number, percent
 from runners import manifest
 from runners.record import FalloffError
 
@@ -261,7 +262,8 @@ def as_json(told: Iterable[Verdict], about: Mapping) -> str:
         }
         for one in told
     ]
-    return json.dumps({"version": 1, **about, "findings": rows}, indent=1, allow_nan=False) + "\n"
+    whole = as_data({"version": 1, **about, "findings": rows})
+    return json.dumps(whole, indent=1, allow_nan=False) + "\n"
 
 
 def digest(folders: Iterable[Path]) -> str:
@@ -297,11 +299,11 @@ def on_page(records: Sequence[Mapping]) -> str:
         rows = record["findings"]
         counts = in_short(Counter(row["verdict"] for row in rows))
         paragraphs.append(
-            f"**Run again** on {plain(record['machine'])}, {day(record['ended'])}, in {number(record['minutes'], 2)} "
+            f"**Run again** on {quoted(record['machine'])}, {day(record['ended'])}, in {number(record['minutes'], 2)} "
             f"minutes. Of {counted(len(rows), 'finding')}: {counts}."
         )
         shown = [
-            f"- *{row['verdict']}*: {row['finding']['statement']}."
+            f"- *{quoted(row['verdict'])}*: {quoted(row['finding']['statement'])}."
             for row in rows
             if row["verdict"] == NOT_REPRODUCED
             or row["finding"]["primary"]

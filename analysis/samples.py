@@ -12,6 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis import attributes, store, tables
+from analysis.quoting import quoted
 from analysis.schema import schema, settings
 from analysis.statistics import design
 from analysis.statistics.design import Statement
@@ -116,7 +117,9 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
         trials=trials,
         units={name: variables[name]["units"] for name in (*HIGHER, *LOWER)},
         lower=LOWER,
-        names={name: described.get("short", name) for name, described in networks.items()},
+        names={
+            name: described.get("short") or quoted(name) for name, described in networks.items()
+        },
         facts=_facts(dataset),
         statements=(*planned.primary, *planned.secondary) if planned.judges_falls else (),
         compared=planned.compared,
@@ -217,7 +220,7 @@ def _plain(value: Any) -> Any:
 
 def _facts(dataset: xr.Dataset) -> dict[str, str]:
     """What the campaign's last session recorded of machine, code, testbed, networks and settings, by its path."""
-    session = (json.loads(dataset.attrs["provenance"]).get("sessions") or [{}])[-1]
+    session = (attributes.sessions(dataset) or [{}])[-1]
     known = {
         **session.get("host", {}),
         "session": session.get("testbed", {}),

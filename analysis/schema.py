@@ -1,5 +1,7 @@
 """The one dataset schema, read from `data/schema.toml`, and the check that lists all faults at once."""
 
+import json
+import re
 import tomllib
 from functools import cache
 
@@ -9,6 +11,11 @@ from analysis.paths import SCHEMA
 from runners.record import FalloffError
 
 IDENTITY = "trial_id role runner block order evidence testbed file version".split()
+# Levels of these are shown as they are: words, in which nothing is markup. Networks and paths are shown by their names, which
+# may say anything; variants are HPL's own.
+NAMED = ("interconnect", "path", "variant")
+WORDS = re.compile(r"(?!.*(?:_ | _|--|\.[. ]))(?:[^\W_](?:[\w %.,=+-]*[^\W_%])?)?")
+TABLES = ("design", "interconnects", "testbed_settings", "settings", "provenance")  # in JSON
 KINDS = {"text": "OUT", "whole": "iu", "number": "fiu"}
 
 
@@ -27,6 +34,11 @@ def settings() -> dict[str, dict]:
     }
 
 
+def is_shown(name: str) -> bool:
+    """Whether the levels of a coordinate are words."""
+    return settings().get(name, {}).get("type") == "text" and name not in NAMED
+
+
 def faults(dataset: xr.Dataset) -> list[str]:
     """Every way in which a dataset departs from the schema, one sentence each; empty when none does."""
     found = []
@@ -36,8 +48,9 @@ def faults(dataset: xr.Dataset) -> list[str]:
             found.append(f"'{name}' is {'missing' if name in known else 'not in the schema'}")
         for name in known.keys() & arrays.keys():
             found += _faults_of(name, dataset.variables[name], known[name])
-    absent = schema()["attributes"].keys() - dataset.attrs.keys()
-    return sorted([*found, *(f"attribute '{name}' is missing" for name in absent)])
+    for name in schema()["attributes"]:
+        found += _faults_of_attribute(name, dataset.attrs.get(name))
+    return sorted(found)
 
 
 def check(dataset: xr.Dataset) -> xr.Dataset:
@@ -48,13 +61,35 @@ def check(dataset: xr.Dataset) -> xr.Dataset:
     return dataset
 
 
+def _faults_of_attribute(name: str, value: object) -> list[str]:
+    if value is None:
+        return [f"attribute '{name}' is missing"]
+    if not isinstance(value, str):
+        return [f"attribute '{name}' is no text"]
+    if name not in TABLES:
+        return []
+    try:
+        table = json.loads(value)
+    except ValueError:
+        table = None
+    if not isinstance(table, dict):
+        return [f"attribute '{name}' is no table in JSON"]
+    factors = table.get("factors", {}) if name == "design" else {}
+    strange = [factor for factor in factors if factor not in settings()]
+    return [f"the design's factor {factor[:40]!r} is no setting of a trial" for factor in strange]
+
+
 def _faults_of(name: str, array: xr.Variable, wanted: dict) -> list[str]:
     present = {"dims": list(array.dims), **array.attrs}
     keys = [key for key in ("dims", "units", "long_name") if present.get(key) != wanted.get(key)]
     found = [f"'{name}' has {key} {present.get(key)!r}, not {wanted.get(key)!r}" for key in keys]
     if array.dtype.kind not in KINDS[wanted["type"]]:
         found.append(f"'{name}' is {array.dtype}, not {wanted['type']}")
-    strange = set(array.values.tolist()) - set(wanted["values"]) if "values" in wanted else set()
+    held = set(array.values.ravel().tolist()) if array.dtype.kind in KINDS["text"] else set()
+    strange = held - set(wanted["values"]) if "values" in wanted else set()
+    if is_shown(name):
+        odd = [value for value in held if not WORDS.fullmatch(str(value))]
+        found += [f"'{name}' holds {str(value)[:40]!r}, which is no word" for value in odd]
     return [
         *found,
         *(f"'{name}' holds {value!r}, not one of {wanted['values']}" for value in strange),

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import matplotlib as mpl
 import seaborn as sns
+from matplotlib.text import Text
+from matplotlib.ticker import FuncFormatter
+
+from analysis.quoting import as_written
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,8 @@ INK, FAINT, MARGIN = "#222222", "#B0B0B0", "#E4EEE4"
 
 WIDTH = 5.4  # inches: less than a page's column, so that labels stay readable on a phone
 
+LONGEST_LINE = 80  # characters
+
 RULES = {
     "figure.constrained_layout.use": True,
     "font.family": "DejaVu Sans",  # comes with matplotlib, so it looks the same everywhere
@@ -110,6 +116,7 @@ RULES = {
     "lines.markersize": 4.5,
     "svg.hashsalt": "falloff",
     "svg.fonttype": "path",
+    "text.parse_math": False,  # a name may have dollars
 }
 
 
@@ -128,8 +135,32 @@ def styled():
 
 def save(figure: mpl.figure.Figure, file) -> None:
     """Write a figure as SVG whose bytes depend on its content only."""
+    write_out(figure)
     with mpl.rc_context(RULES):
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+
+
+def write_out(figure: mpl.figure.Figure) -> None:
+    """Show what is quoted as it was written, and no dollar as the begin of a formula."""
+    for text in figure.findobj(Text):
+        text.set_text("\n".join(map(_cut, as_written(text.get_text()).split("\n"))))
+        text.set_parse_math(False)
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        ticked = axis.get_major_formatter()
+        if isinstance(ticked, FuncFormatter):  # else they are numbers
+            axis.set_major_formatter(_WrittenOut(ticked))
+
+
+def _cut(line: str) -> str:
+    """A line that leaves room for the figure."""
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} …"
+
+
+class _WrittenOut(FuncFormatter):
+    """What a formatter says of each tick, `as_written`."""
+
+    def __init__(self, ticked: FuncFormatter) -> None:
+        super().__init__(lambda x, place=None: _cut(as_written(ticked(x, place))))
 
 
 def save_all(drawn: Mapping[str, mpl.figure.Figure], folder: Path) -> dict[str, Path]:

@@ -10,6 +10,7 @@ from analysis import document, reproducing
 from analysis.exhibit import Answer, Table
 from analysis.experiments import scale_model
 from analysis.findings import FAILED, evidence_of
+from analysis.quoting import quoted
 from analysis.wording import (
     UNKNOWN,
     byte_range,
@@ -18,7 +19,6 @@ from analysis.wording import (
     number,
     percent,
     percent_range,
-    plain,
 )
 from runners.record import FalloffError
 
@@ -104,9 +104,9 @@ def table(found: Sequence[dict]) -> Table:
 
 def _failed(today: dict) -> str:
     """How many trials of a run of today failed, and why."""
-    of = f"of campaign {plain(today['campaign'])}"
+    of = f"of campaign {quoted(today['campaign'])}"
     head = f"**Today's run {of} failed**:" if today["answer"] == FAILED else f"Of today's run {of}"
-    return f"- {head} {plain(today['failed'])}"
+    return f"- {head} {quoted(today['failed'])}"
 
 
 def _reproduces(today: dict) -> str:

@@ -30,6 +30,7 @@ COLUMNS = {
     "manufacturer": ("manufacturer",),
 }
 SYSTEMS = 500  # of a whole list
+SEPARATORS = "\t,;:"
 TITLE_ROWS = 20  # above the headings: the older workbooks begin with a title
 UNITS = {"m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15, "e": 1e18}  # flop/s, of Mflop/s, GFlop/s, ...
 OTHER, MIXED, NOT_STATED = "other", "mixed", "not_stated"
@@ -165,7 +166,8 @@ def _unit(heading: str) -> float:
 
 
 def _tables(content: bytes) -> Iterator[Rows]:
-    """Every table that the content may be read as, in rows of text: each sheet, or the text with each separator.
+    """Every table that the content may be read as, in rows of text: each sheet, or the text with each separator, and with
+    columns that blanks align.
 
     An .xls may hold text as well. Raises FalloffError when it is neither a workbook nor text.
     """
@@ -178,10 +180,37 @@ def _tables(content: bytes) -> Iterator[Rows]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("latin-1")
-    for separator in "\t,;":
+    for separator in SEPARATORS:
         with suppress(csv.Error):  # a field that never ends: it is not this separator
             lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
             yield [[cell.strip() for cell in row] for row in lines]
+    yield _aligned(text.expandtabs().splitlines())
+
+
+def _aligned(lines: list[str]) -> Rows:
+    """The rows of a table whose columns blanks align, from its headings on; none where no blanks part two headings' columns.
+
+    Two headings are two or more blanks apart, a heading's own words one.
+    """
+    found = [_headings(re.split(" {2,}", line.strip())) for line in lines[:TITLE_ROWS]]
+    if not any(found):
+        return []
+    at = max(range(len(found)), key=lambda place: len(found[place]))
+    spans = [match.span() for match in re.finditer(r"\S+(?: \S+)*", lines[at])]
+    systems = [line for line in lines[at + 1 :] if line.strip()]
+    ranked = [line for line in systems if line.split()[0].isdigit()]  # a footnote is not aligned
+    cuts = [0]
+    for (_, end), (begin, _) in zip(spans, spans[1:]):
+        gaps = [
+            place
+            for place in range(end, begin)
+            if not any(line[place : place + 1].strip() for line in ranked)
+        ]
+        if not gaps:
+            return []
+        cuts.append(gaps[-1])
+    ends = [*cuts[1:], max(map(len, lines))]
+    return [[line[a:b].strip() for a, b in zip(cuts, ends)] for line in [lines[at], *systems]]
 
 
 def _sheets(content: bytes) -> list[Rows]:

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
+from analysis.quoting import STAND_INS
+
 UNKNOWN = "—"
 HARD_SPACE = "\u00a0"
 TO = f"{HARD_SPACE}to{HARD_SPACE}"
@@ -122,9 +124,4 @@ def main_sentences(markdown: str) -> str:
     parts = [part.removeprefix("- ") for part in re.split(r"\n\n|\n(?=- )", markdown.strip())]
     chosen = [part for part in parts if part.startswith("**")] or parts[:1]
     bare = (" ".join(re.sub(r"\s*\[@[^\]]*\]|\*\*|`", "", part).split()) for part in chosen)
-    return " ".join(re.split(r"(?<=[.!?])\s+(?=[A-Z\d])", part)[0] for part in bare)
-
-
-def plain(text) -> str:
-    """Text from outside as Markdown that shows it as it is, on one line."""
-    return re.sub(r"([\\`*_{}\[\]()#+\-.!|<>$~^@\"'=:&])", r"\\\1", " ".join(str(text).split()))
+    return " ".join(re.split(rf"(?<=[.!?])\s+(?=[A-Z\d{STAND_INS}])", part)[0] for part in bare)

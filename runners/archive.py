@@ -4,13 +4,14 @@ import io
 import lzma
 import tarfile
 from pathlib import Path
-from typing import Iterable, Iterator, Tuple
+from typing import Dict, Iterable, Iterator, List, Tuple
 
-from runners.record import FalloffError
+from runners.record import FalloffError, is_name
 
 NAME = "transcripts.tar.xz"
 
 _PRESET = 6 | lzma.PRESET_EXTREME
+_MEMORY = 2**27  # B: eight times what a file of this preset takes to unpack
 
 
 def unpacked_at_most(size: int) -> int:
@@ -31,26 +32,42 @@ def write(archive: Path, files: Iterable[Path]) -> None:
 def read(archive: Path) -> Iterator[Tuple[str, bytes]]:
     """Each file's name and content in the order of the archive; nothing is written to disk.
 
-    Raises FalloffError when the archive is damaged, or holds what is no file.
+    Raises FalloffError when the archive is damaged, or holds what `write` puts into none.
     """
     try:
         # All at once: only at its end is it known whether xz's checksum holds.
-        whole = _decompressed(archive.read_bytes())
-        with tarfile.open(fileobj=io.BytesIO(whole), mode="r:") as packed:
-            for entry in packed:
-                content = packed.extractfile(entry) if entry.isreg() else None
-                if content is None:
-                    raise tarfile.ReadError(f"{entry.name} is no file")
-                yield entry.name, content.read()
+        return iter(_members(decompressed(archive.read_bytes())))
     except OSError as error:
         raise FalloffError(f"{archive} cannot be read ({error.strerror}); restore it") from None
-    except (lzma.LZMAError, tarfile.TarError) as error:
+    except (lzma.LZMAError, tarfile.TarError, ValueError) as error:
         raise FalloffError(f"{archive} is damaged ({error}); restore it") from None
 
 
-def _decompressed(packed: bytes) -> bytes:
-    """What xz packed; raises LZMAError where it is cut off, or more than transcripts could be."""
-    most, unpacking = unpacked_at_most(len(packed)), lzma.LZMADecompressor()
+def _members(whole: bytes) -> List[Tuple[str, bytes]]:
+    """Name and content of each file of a tar file; raises TarError, or ValueError as tarfile does for odd headers.
+
+    tarfile takes a header that is none for the end, and makes as many zeros of a sparse file as it claims to have.
+    """
+    found: Dict[str, bytes] = {}
+    end = 0
+    with tarfile.open(fileobj=io.BytesIO(whole), mode="r:") as packed:
+        for entry in packed:
+            if entry.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or entry.issparse():
+                raise tarfile.ReadError(f"{entry.name[:40]!r} is no file")
+            if not is_name(entry.name) or entry.name in found:
+                raise tarfile.ReadError(f"{entry.name[:40]!r} is no name, or there twice")
+            begin, end = entry.offset_data, entry.offset_data + entry.size
+            found[entry.name] = whole[begin:end]
+            end += -end % tarfile.BLOCKSIZE
+    if len(whole) < end + 2 * tarfile.BLOCKSIZE or any(whole[end:]):
+        raise tarfile.ReadError("it does not end behind its last file")
+    return list(found.items())
+
+
+def decompressed(packed: bytes) -> bytes:
+    """What xz packed; raises LZMAError where it is cut off, or more than what is kept here could be, or more follows."""
+    most = unpacked_at_most(len(packed))
+    unpacking = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY)
     found = unpacking.decompress(packed, most)
     if not unpacking.eof:
         raise lzma.LZMAError(f"it is cut off, or unpacks to more than {most / 1e6:.0f} MB")

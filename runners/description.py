@@ -13,40 +13,80 @@ it runs: primary statements in their order, margin and negative control.
     expected = "falls off"
 """
 
+import importlib.util
 import itertools
 import math
 from dataclasses import dataclass
 from typing import Any, Collection, Dict, List, Mapping, Tuple
 
-from runners.description_rules import ANYTHING, COUNT, EACH, TABLE, Rule, checked, listing
-from runners.record import FalloffError, Settings, faulty, nearest, unknown_key
+from runners import names as tools
+from runners import runner_named, scale
+from runners.description_rules import (
+    ANYTHING,
+    BLOCKS,
+    COUNT,
+    EACH,
+    NAME,
+    SETTING,
+    TABLE,
+    WHOLE,
+    Rule,
+    checked,
+    listing,
+)
+from runners.record import FalloffError, Settings, faulty, unknown_key
 
 LEAST_BLOCKS = 2  # that have an interval
 ALL_NODES = "all"  # a level of `nodes`: as many as the testbed has
+WITHOUT_MESSAGES = "without_messages"  # what a statement may be against: design.without_messages
 EXPECTED = ("falls off", "flat", "rises")  # what a primary statement may be expected to be
 
 Description = Mapping[str, Any]
 
 _LEVELS: Rule = (
-    lambda value: isinstance(value, list) and 0 < len(value) == len(set(map(str, value))),
+    lambda value: (
+        isinstance(value, list)
+        and all(map(SETTING[0], value))
+        and 0 < len(value) == len(set(map(str, value)))
+    ),
     "a list of distinct levels",
 )
 _NODES: Rule = (
     lambda value: _LEVELS[0](value) and all(one == ALL_NODES or COUNT[0](one) for one in value),
     f'{_LEVELS[1]}, whole numbers from 1 or "{ALL_NODES}" of the testbed',
 )
+_LINK = listing(COUNT, "two nodes")
+_LINKS = listing((lambda value: _LINK[0](value) and len(value) == 2, ""), "pairs of nodes")
+_SURVEY: Rule = (
+    lambda value: (
+        isinstance(value, dict) and NAME[0](value.get("runner")) and _LINKS[0](value.get("links"))
+    ),
+    "",
+)
 _WANTED = ("name", "title", "runner", "seed", "factors", "settings", "design", "stopping")
 _RULES = {
-    **dict.fromkeys(("name", "title", "runner", "testbed", "grouped_by"), ANYTHING),
+    "runner": ANYTHING,  # known ones are listed elsewhere
+    **dict.fromkeys(("name", "title", "testbed", "grouped_by"), NAME),
     "seed": (lambda value: isinstance(value, int), "a whole number"),
     "factors": {"nodes": _NODES, EACH: _LEVELS},
-    **dict.fromkeys(("settings", "design", "stopping"), TABLE),
+    "settings": {EACH: SETTING},
+    **dict.fromkeys(("design", "stopping"), TABLE),
     "levels": {EACH: {EACH: TABLE}},
-    **{key: listing(TABLE, f"a list of tables: [[{key}]]") for key in ("survey", "warm_up")},
-    "presets": {EACH: TABLE},
+    "survey": listing(
+        _SURVEY, "a list of tables, each with its runner and links, pairs of nodes: [[survey]]"
+    ),
+    "warm_up": listing(TABLE, "a list of tables: [[warm_up]]"),
+    "presets": {
+        EACH: {
+            "factors": {"nodes": _NODES, EACH: _LEVELS},
+            "settings": {EACH: SETTING},
+            "design": TABLE,
+            EACH: ANYTHING,
+        }
+    },
 }
 _STOPPING = {
-    "blocks": COUNT,
+    "blocks": BLOCKS,
     "time_budget_s": (
         lambda value: type(value) in (int, float) and value >= 0,
         "seconds, 0 for any",
@@ -63,14 +103,19 @@ _STOPPING = {
         lambda value: isinstance(value, float) and 0 < value < 0.5,
         "a level above 0 and below 0.5",
     ),
+    "blocks_a_session": WHOLE,
 }
-# Keys of a design that this package reads; an experiment may read further ones.
+# Keys of a design: those that several experiments read, and those of one.
 _OF_DESIGN = (
     *("baseline", "baseline_nodes", "compared", "control", "margin", "negative_control"),
     *("primary", "secondary", "tolerance", "topologies"),
+    *("changes", "claims", "false_alarms", "fewest_nodes", "published", "smallest"),
+    WITHOUT_MESSAGES,
 )
 
 _BYTES_OF_A_NUMBER = 8
+_CHANGED = ("factors", "settings", "design")  # tables that a preset may change keys of
+_POINTS = "interconnect nodes"  # the levels of both factors together
 
 
 @dataclass(frozen=True)
@@ -80,13 +125,15 @@ class Stopping:
     `blocks` is the largest number of blocks; `time_budget_s` (0: none) covers everything from the first
     trial on. `looks` are the numbers of valid blocks, ascending, after which the campaign is judged, each
     time at the nominal one-sided level `one_sided`: it ends when all of its primary statements are
-    decided, at the latest at the last look. `blocks` may exceed that, to make up for invalid blocks.
+    decided, at the latest at the last look. `blocks` may exceed that, to make up for invalid blocks. A session
+    pauses after `blocks_a_session` of them (0: never), so that an interval over blocks holds between sessions, too.
     """
 
     blocks: int
     time_budget_s: float = 0.0
     looks: Tuple[int, ...] = ()
     one_sided: float = 0.05
+    blocks_a_session: int = 0
 
 
 def stopping_of(rules: Mapping[str, Any]) -> Stopping:
@@ -105,8 +152,8 @@ def for_preset(
     if found := _file_faults(campaign, preset, runners):
         raise faulty(f"campaign {file or campaign.get('name', '?')}", found)
     rules = dict(campaign["presets"][preset]) if preset else {}
-    factors = {**campaign["factors"], **rules.pop("factors", {})}
-    return {**campaign, "factors": factors, "stopping": {**campaign["stopping"], **rules}}
+    changed = {key: {**campaign[key], **rules.pop(key, {})} for key in _CHANGED}
+    return {**campaign, **changed, "stopping": {**campaign["stopping"], **rules}}
 
 
 def for_testbed(campaign: Description, testbed: Mapping[str, Any]) -> Description:
@@ -134,7 +181,28 @@ def for_testbed(campaign: Description, testbed: Mapping[str, Any]) -> Descriptio
         rules = {**campaign["stopping"], "blocks": testbed["blocks"]}
         fitted["stopping"] = {key: rules[key] for key in rules if key not in ("looks", "one_sided")}
         fitted["warm_up"] = []
+    if "scale" in testbed and campaign["runner"] == "hpl" and "interconnect" in fitted["factors"]:
+        fitted["levels"] = _slowed(fitted, testbed)
     return _for_cluster(fitted, testbed) if testbed.get("kind") == "cluster" else fitted
+
+
+def _slowed(campaign: Description, testbed: Mapping[str, Any]) -> Dict[str, Any]:
+    """The campaign's levels, with the dilation that the scale model's rule gives each network and node count.
+
+    Where the campaign says a dilation itself, that holds.
+    """
+    factors, levels = campaign["factors"], dict(campaign.get("levels", {}))
+    if "dilation" in factors or "dilation" in campaign["settings"]:
+        return levels
+    for_both = dict(levels.get(_POINTS, {}))
+    for network, nodes in itertools.product(factors["interconnect"], factors.get("nodes", [])):
+        try:
+            slower = {"dilation": scale.dilation(testbed, network, nodes)}
+        except KeyError:
+            reason = f"testbed {testbed['name']}: [scale] message_s says nothing of {network}"
+            raise FalloffError(reason) from None
+        for_both[f"{network} {nodes}"] = {**slower, **for_both.get(f"{network} {nodes}", {})}
+    return {**levels, _POINTS: for_both}
 
 
 def _for_cluster(campaign: Description, testbed: Mapping[str, Any]) -> Dict[str, Any]:
@@ -223,7 +291,12 @@ def _problems(campaign: Description, testbed: Mapping[str, Any]) -> Dict[str, Di
             reason = f"{each} processes a node need grids of their own"
             raise FalloffError(f"testbed {testbed['name']}: {reason}: {remedy}")
         return {}
-    filled, block = testbed["matrix_share"] * testbed["memory_bytes"], campaign["settings"]["NB"]
+    filled, block = (
+        testbed["matrix_share"] * testbed["memory_bytes"],
+        campaign["settings"].get("NB"),
+    )
+    if not COUNT[0](block):
+        raise FalloffError(f"testbed {testbed['name']}: NB = {block!r} must be {COUNT[1]}")
     entailed = dict(campaign["levels"].get("nodes", {}))
     for nodes in factors["nodes"]:
         sized = problem(nodes, each, filled, block)
@@ -248,7 +321,8 @@ def problem(nodes: int, each: int, bytes_of_node: float, block: int) -> Dict[str
 def has_statements(design: Mapping[str, Any]) -> bool:
     """Whether the design's `primary` is a list of statements in their order, and no pair of levels."""
     primary = design.get("primary")
-    return bool(primary) and all(isinstance(one, Mapping) for one in primary)
+    is_list = isinstance(primary, list)
+    return is_list and bool(primary) and all(isinstance(one, Mapping) for one in primary)
 
 
 def design_of(campaign: Description, stopping: Stopping) -> Dict[str, Any]:
@@ -257,7 +331,7 @@ def design_of(campaign: Description, stopping: Stopping) -> Dict[str, Any]:
     nodes = factors.get("nodes", [])
     design = {**campaign["design"], "factors": factors}
     if has_statements(design):
-        levels = set(factors.get(design.get("compared", "interconnect"), []))
+        levels = {WITHOUT_MESSAGES, *factors.get(design.get("compared", "interconnect"), [])}
         design["primary"] = [
             one
             for one in design["primary"]
@@ -311,17 +385,19 @@ def _file_faults(campaign: Description, preset: str, runners: Collection[str]) -
         found.append(unknown_key("runner = ", str(campaign["runner"]), runners))
     if preset and preset not in presets:
         found.append(unknown_key("preset ", preset, presets))
+    table = _table(presets, preset)
     if "stopping" in campaign:
-        own = {key: rule for key, rule in _table(presets, preset).items() if key != "factors"}
+        own = {key: rule for key, rule in table.items() if key not in _CHANGED}
         found += _faulty_stopping({**_table(campaign, "stopping"), **own})
-    return found + _faulty_design(_table(campaign, "design"))
+    return found + _faulty_design({**_table(campaign, "design"), **_table(table, "design")})
 
 
 def faults(
     campaign: Description, testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
 ) -> List[str]:
     """Every reason why a campaign whose file is in order cannot be resolved for a testbed; empty when it can."""
-    return _faulty_levels(campaign) + _unlike_testbed(campaign, testbed, interconnects)
+    found = _faulty_levels(campaign) + _unlike_testbed(campaign, testbed, interconnects)
+    return found or _unread(campaign, testbed)
 
 
 def _table(campaign: Description, key: str) -> Mapping[str, Any]:
@@ -341,12 +417,10 @@ def _faulty_stopping(rules: Mapping[str, Any]) -> List[str]:
 
 
 def _faulty_design(design: Mapping[str, Any]) -> List[str]:
-    """Keys that are probably misspelt, and what is wrong with the primary statements, if the design has such."""
-    found = [
-        unknown_key("design.", key, _OF_DESIGN)
-        for key in design
-        if key not in _OF_DESIGN and nearest(key, _OF_DESIGN)
-    ]
+    """Keys that nothing reads, and what is wrong with the primary statements, if the design has such."""
+    found = [unknown_key("design.", key, _OF_DESIGN) for key in design if key not in _OF_DESIGN]
+    if not isinstance(design.get("primary", []), list):
+        found.append(f"design.primary = {design['primary']!r} must be a list")
     if not has_statements(design):
         return found
     if "margin" not in design:
@@ -381,6 +455,33 @@ def _faulty_levels(campaign: Description) -> List[str]:
         found.append(f"grouped_by = {campaign['grouped_by']!r} is no factor")
     warm_ups = [one for one in campaign.get("warm_up", []) if not matching(campaign, one)]
     return found + [f"warm_up: no point is like {dict(one)}" for one in warm_ups]
+
+
+def _unread(campaign: Description, testbed: Mapping[str, Any]) -> List[str]:
+    """Settings that neither the tool nor the testbed reads, and values of others that are not as they should be.
+
+    A factor whose levels entail settings need not be read: it names them.
+    """
+    found, kind, seen = [], f"runners.testbeds.{testbed.get('kind')}", set()
+    is_known = importlib.util.find_spec(kind) is not None
+    of_testbed = importlib.import_module(kind).POINT if is_known else {}
+    # The testbed's own settings are for whichever tool reads them.
+    names = {*testbed.get("settings", ()), *" ".join(campaign.get("levels", {})).split()}
+    surveys = [(one["runner"], one) for one in campaign.get("survey", [])]
+    for runner, point in [(campaign["runner"], point) for point in points_of(campaign)] + surveys:
+        if runner not in tools():  # tests have tools of their own
+            continue
+        rules = {**of_testbed, **runner_named(runner).settings}
+        for key, value in point.items():
+            if (key, str(value)) in seen or key in ("runner", "links"):
+                continue
+            seen.add((key, str(value)))
+            if key in rules and not rules[key][0](value):
+                found.append(f"{key} = {value!r} must be {rules[key][1]}")
+            elif key not in rules and key not in names:
+                who = f"neither {runner} nor testbed {testbed.get('name')} reads the setting "
+                found.append(unknown_key(who, key, rules).replace(" is unknown;", ";"))
+    return list(dict.fromkeys(found))
 
 
 def _unlike_testbed(

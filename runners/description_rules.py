@@ -1,5 +1,6 @@
 """How a table of a description should be: a rule for each key, and what is wrong with it, a sentence each."""
 
+import math
 import re
 from typing import Any, Callable, Iterable, List, Mapping, Tuple
 
@@ -27,7 +28,7 @@ def listing(rule: Rule, meaning: str) -> Rule:
 
 def number(meaning: str, *kinds: type) -> Rule:
     """A number above 0 of one of these kinds."""
-    return lambda value: type(value) in kinds and value > 0, meaning
+    return lambda value: type(value) in kinds and 0 < value < math.inf, meaning
 
 
 def one_of(values: Iterable[str]) -> Rule:
@@ -36,8 +37,35 @@ def one_of(values: Iterable[str]) -> Rule:
     return lambda value: value in known, f"one of {', '.join(known)}"
 
 
+def number_up_to(most: int) -> Rule:
+    """A whole number from 1."""
+    meaning = f"a whole number from 1 to {most}"
+    return lambda value: type(value) is int and 1 <= value <= most, meaning
+
+
 COUNT = number("a whole number from 1", int)
+# A plan lists every trial, and a trial every run.
+BLOCKS = RUNS = number_up_to(1000)
 POSITIVE = number("a number above 0", int, float)
+WHOLE: Rule = (lambda value: type(value) is int and value >= 0, "a whole number from 0")
+NOT_NEGATIVE: Rule = (
+    lambda value: type(value) in (int, float) and 0 <= value < math.inf,
+    "a number from 0",
+)
+REAL: Rule = (
+    lambda value: type(value) is int or type(value) is float and math.isfinite(value),
+    "a number",
+)
+SETTING: Rule = (
+    lambda value: REAL[0](value) or isinstance(value, (str, bool)),
+    "a number, a text, true or false",
+)
+NAME: Rule = (lambda value: isinstance(value, str) and bool(value), "a name")
+NODES: Rule = (
+    lambda value: type(value) is int or isinstance(value, str) and bool(value),
+    "nodes like 1,2,3",
+)
+YES_OR_NO: Rule = (lambda value: isinstance(value, bool), "true or false")
 
 
 def checked(
@@ -57,7 +85,7 @@ def checked(
         elif isinstance(rule, dict) and isinstance(value, dict):
             found += checked(rule, value, f"{place}{key}.", is_whole)
         elif isinstance(rule, dict):
-            found.append(f"{place}{key} must be a table")
+            found.append(f"{place}{key} = {value!r} must be a table")
         elif rule and not rule[0](value):
             found.append(f"{place}{key} = {value!r} must be {rule[1]}")
     return found

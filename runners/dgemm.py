@@ -3,8 +3,9 @@
 import re
 from typing import List
 
+from runners.description_rules import COUNT, POSITIVE
 from runners.parsing import parser, whole
-from runners.record import Command, Reading, Result, Runner, Settings, Unreadable
+from runners.record import Command, Contradictory, Reading, Result, Runner, Settings
 
 # Order of the updated matrix: 32 MiB, far beyond the caches, as HPL's trailing matrix is.
 ORDER = 2048
@@ -27,10 +28,16 @@ def results(text: str) -> List[Result]:
     _, inner, nodes = map(int, whole("dgemm", text, _HEAD).groups())
     ranks = _RANK.findall(text)
     if not nodes or [int(rank) for rank, _ in ranks] != list(range(nodes)):
-        raise Unreadable(f"dgemm ran on {nodes} ranks but reports {len(ranks)}")
+        raise Contradictory(f"dgemm ran on {nodes} ranks but reports {len(ranks)}")
     rates = [float(rate) for _, rate in ranks]
     return [Result((Reading("dgemm_rate", rates, "Gflop/s"),), {"nodes": nodes, "K": inner})]
 
 
 parse = parser("dgemm", results)
-RUNNER = Runner("dgemm", commands, parse, results)
+SETTINGS = {
+    "nodes": COUNT,
+    "K": COUNT,
+    "duration_s": POSITIVE,
+}
+
+RUNNER = Runner("dgemm", commands, parse, results, SETTINGS)

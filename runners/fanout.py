@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple
 
 from runners import iperf3
+from runners.description_rules import COUNT
 from runners.parsing import whole
 from runners.record import (
     Command,
+    Contradictory,
+    Cut,
+    Failed,
     FalloffError,
     InvalidRun,
     Reading,
@@ -118,7 +122,7 @@ def readings(found: Sequence[Flow]) -> List[Reading]:
         raise InvalidRun(f"flows had only {max(end - begin, 0):.2f} of {longest:.2f} s in common")
     rates = [8 * flow.received(begin, end) / (end - begin) for flow in found]
     if not sum(rates):
-        raise Unreadable("the receivers counted no data")
+        raise Failed("the receivers counted no data")
     # Products, since a power beyond all floats raises where a product is infinite and then refused.
     fairness = sum(rates) * sum(rates) / (len(rates) * sum(rate * rate for rate in rates))
     return [
@@ -133,7 +137,7 @@ def flows(text: str, asked: Settings) -> List[Flow]:
     """The flows of an output; `asked` are settings that the reports have to name too."""
     head, rows = whole("fanout", text, _HEAD), _ROW.findall(text)
     if [int(flow) for flow, *_ in rows] != list(range(1, int(head[1]) + 1)):
-        raise Unreadable(f"fanout started {head[1]} flows but reports {len(rows)}")
+        raise Contradictory(f"fanout started {head[1]} flows but reports {len(rows)}")
     return [_flow(address, float(start), report, asked) for _, address, start, report in rows]
 
 
@@ -156,13 +160,13 @@ def _flow(address: str, started: float, report: str, asked: Settings) -> Flow:
         start = started + float(made["omit_s"])
     except (KeyError, OverflowError, TypeError, ValueError):
         lacking = "iperf3's report lacks its receiver's intervals"
-        raise Unreadable(f"for {address}: {lacking}") from None
+        raise Cut(f"for {address}: {lacking}") from None
     except Unreadable as error:
         raise type(error)(f"for {address}: {error}") from None
     if len(times) == 1:
-        raise Unreadable(f"for {address}: iperf3's report has no interval")
+        raise Cut(f"for {address}: iperf3's report has no interval")
     if not (_rises(times, least=1e-9) and _rises(counts, least=0.0)):
-        raise Unreadable(f"for {address}: iperf3's intervals do not follow each other")
+        raise Contradictory(f"for {address}: iperf3's intervals do not follow each other")
     return Flow(address, start, tuple(times), tuple(counts))
 
 
@@ -172,4 +176,6 @@ def _rises(values: Sequence[float], least: float) -> bool:
     return math.isfinite(values[-1]) and all(step >= least for step in steps)
 
 
-RUNNER = Runner("fanout", commands, parse, results)
+SETTINGS = {"sender": COUNT, "receivers": COUNT, **iperf3.OF_TCP}
+
+RUNNER = Runner("fanout", commands, parse, results, SETTINGS)

@@ -5,8 +5,9 @@ import re
 from typing import Callable, Dict, List, Tuple
 
 from runners import placement
+from runners.description_rules import COUNT, NAME, POSITIVE, RUNS, WHOLE
 from runners.parsing import parser, simulator, whole
-from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Unreadable
+from runners.record import Command, Contradictory, FalloffError, Reading, Result, Runner, Settings
 
 _NUMBER = r"\d\.\d{15}e[+-]\d\d"
 _HEAD = re.compile(
@@ -93,7 +94,7 @@ def results(text: str) -> List[Result]:
     nodes, runs, size = map(int, whole("flows", text, _HEAD).groups())
     rows = _ROW.findall(text)
     if [int(run) for run, *_ in rows] != list(range(1, runs + 1)):
-        raise Unreadable(f"flows reports {len(rows)} rows that are not those of {runs} runs")
+        raise Contradictory(f"flows reports {len(rows)} rows that are not those of {runs} runs")
     readings = (
         Reading("flow_makespan", [float(longest) for *_, longest, _ in rows], "s"),
         Reading("flow_mean", [float(mean) for *_, mean in rows], "s"),
@@ -103,4 +104,14 @@ def results(text: str) -> List[Result]:
 
 
 parse = parser("flows", results)
-RUNNER = Runner("flows", commands, parse, results)
+SETTINGS = {
+    "nodes": COUNT,
+    "pattern": NAME,
+    "flow_bytes": POSITIVE,
+    "placement": NAME,
+    "random_seed": WHOLE,
+    "runs": RUNS,
+    "timeout_s": POSITIVE,
+}
+
+RUNNER = Runner("flows", commands, parse, results, SETTINGS)

@@ -9,18 +9,19 @@ import re
 from dataclasses import replace
 from typing import List
 
+from runners.description_rules import COUNT, WHOLE, YES_OR_NO, one_of
 from runners.iperf3 import PORT
 from runners.parsing import whole
 from runners.probes.frame_limit import CARRIED, UNCLEAR, Try
 from runners.record import (
     Command,
+    Contradictory,
     InvalidRun,
     Reading,
     Result,
     Runner,
     Settings,
     Transcript,
-    Unreadable,
 )
 
 REQUESTS = 10  # of a batch: at 20 % loss all of them are lost once in ten million batches
@@ -103,8 +104,17 @@ def tries(text: str) -> List[Try]:
     whole("frame_limit", text, _HEAD)
     tried = sorted(Try(*map(int, row[:3]), *row[3:]) for row in _ROW.findall(text))
     if not tried or len(tried) + 3 != len(text.strip().splitlines()):
-        raise Unreadable("frame_limit's table has a line that is not its own")
+        raise Contradictory("frame_limit's table has a line that is not its own")
     return tried
 
 
-RUNNER = Runner("frame_limit", commands, parse, results)
+SETTINGS = {
+    "sender": COUNT,
+    "receiver": COUNT,
+    "direction": one_of(["forward", "reverse", "both"]),
+    "least_payload": WHOLE,
+    "most_payload": COUNT,
+    "load": YES_OR_NO,
+}
+
+RUNNER = Runner("frame_limit", commands, parse, results, SETTINGS)

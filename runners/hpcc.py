@@ -7,11 +7,12 @@ summary says nothing of HPL's residual check: that is taken from the part of the
 import math
 import re
 from decimal import Decimal
-from typing import Dict, List
+from typing import Dict, List, Sequence
 
 from runners import hpl
-from runners.parsing import attempt, not_understood, only_read, rate_agrees, usable
-from runners.record import Reading, Result, Unreadable
+from runners.outputs import absent
+from runners.parsing import attempt, not_understood, only_read, rate_agrees, refused, usable
+from runners.record import KINDS, Contradictory, Cut, Failed, Reading, Result, Unreadable
 
 _TITLE = re.compile(r"^(?=This is the DARPA/DOE HPC Challenge Benchmark version )", re.M)
 _VALUE = re.compile(r"^(\w+)=(\S+)$", re.M)
@@ -58,7 +59,7 @@ def results(text: str) -> List[Result]:
     runs = [part for part in parts if _TITLE.match(part) or "\nEnd of Summary section." in part]
     found = [_result(number, run) for number, run in enumerate(runs, start=1)]
     if not found:
-        raise Unreadable("not an output of HPCC: it has neither its title nor its summary")
+        raise absent("hpcc", text, "an output of HPCC")
     return usable(found, "an output of HPCC without a usable result: ")
 
 
@@ -68,43 +69,55 @@ def _result(number: int, run: str) -> Result:
     summary = dict(pairs)
     if not summary:
         reason = "HPCC did not reach the end of its summary: stopped or cut off"
-        return Result((), {"run": number}, reason)
+        return refused(Cut(reason), {"run": number})
     numbers = {name: value for name, value in summary.items() if _NUMBER.fullmatch(value)}
     given = {ours: numbers.get(theirs, "") for theirs, ours in _SETTINGS.items()}
     sizes = {name: int(size) for name, size in given.items() if size.isdigit()}
-    # Lines of the summary, and quantities whose value is no number.
     lines = sum(bool(line.strip()) and not _VALUE.match(line) for line in section.splitlines())
-    values = sum(name in summary and name not in numbers for name in _QUANTITIES)
-    note = not_understood(lines + values, "values of the summary")
+    # HPCC prints each of them, those that it did not measure too.
+    lost = [name for name in (*_SETTINGS, *_QUANTITIES) if name not in numbers]
+    printed = _section(run, "HPL")
+    rows = [row for part in hpl.runs(printed) for row in part.rows]
+    ran = float(numbers.get("HPL_Tflops", "0")) > 0
+    notes = [
+        not_understood(lines, "lines of the summary"),
+        f"the summary has no number for {', '.join(lost)}" if lost else "",
+        "HPL's own part, with its residual check, is missing" if ran and not rows else "",
+    ]
 
     def read() -> List[Reading]:
         if len(summary) < len(set(pairs)):
-            raise Unreadable("two values for one name in HPCC's summary: runs are mixed")
-        if summary.get("Success", "1") != "1":
-            raise Unreadable(f"HPCC says Success={summary['Success']}: one of its parts failed")
-        _require_sound(numbers, sizes, _section(run, "HPL"))
+            raise Contradictory("two values for one name in HPCC's summary: runs are mixed")
+        if "Success" not in summary:
+            raise Cut("HPCC's line Success is missing: it alone says whether a part failed")
+        if summary["Success"] == "0":
+            raise Failed("HPCC says Success=0: one of its parts failed")
+        if summary["Success"] != "1":
+            raise Contradictory(
+                f"HPCC prints Success={summary['Success']}, which is neither 0 nor 1"
+            )
+        _require_sound(numbers, sizes, rows)
         return _readings(numbers)
 
-    return attempt(read, {"run": number, **sizes}, note)
+    return attempt(read, {"run": number, **sizes}, "; ".join(filter(None, notes)))
 
 
-def _require_sound(numbers: Dict[str, str], sizes: Dict[str, int], printed: str) -> None:
-    """Raises Unreadable where a summary contradicts itself, or HPL, by what it `printed` before, computed wrongly."""
+def _require_sound(numbers: Dict[str, str], sizes: Dict[str, int], rows: Sequence[hpl.Row]) -> None:
+    """Raises Unreadable where a summary contradicts itself, or HPL, by the `rows` that it printed before, computed wrongly."""
     for name, size in sizes.items():
         if size == 0:
-            raise Unreadable(f"HPCC prints {name} = 0, which no run has")
+            raise Contradictory(f"HPCC prints {name} = 0, which no run has")
     if sizes.get("P", 1) * sizes.get("Q", 1) > sizes.get("processes", math.inf):
-        raise Unreadable("HPL's process grid is larger than HPCC's number of processes")
+        raise Contradictory("HPL's process grid is larger than HPCC's number of processes")
     try:
-        for part in hpl.runs(printed):
-            for row in part.rows:
-                hpl.readings(row)
+        for row in rows:
+            hpl.readings(row)
     except Unreadable as refusal:
-        raise Unreadable(f"in HPL's part, {refusal}") from None
+        raise KINDS[refusal.kind](f"in HPL's part, {refusal}") from None
     rate, time = (numbers.get(name, "0") for name in ("HPL_Tflops", "HPL_time"))
     if "N" in sizes and float(rate) > 0 and float(time) > 0:
         if not rate_agrees(hpl.operations(sizes["N"]) / 1e12, time, rate):
-            raise Unreadable("HPL's rate in HPCC's summary contradicts its N and time")
+            raise Contradictory("HPL's rate in HPCC's summary contradicts its N and time")
 
 
 def _section(run: str, name: str) -> str:
@@ -123,7 +136,7 @@ def _readings(numbers: Dict[str, str]) -> List[Reading]:
         if value > 0:
             found.append(Reading(ours, value, unit))
     if not found:
-        raise Unreadable("nothing was measured")
+        raise Failed("nothing was measured")
     return found
 
 

@@ -11,13 +11,20 @@ import re
 import time
 from calendar import timegm
 from dataclasses import dataclass, replace
-from typing import Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Iterator, List, Mapping, Optional, Tuple
 
 from runners import hpl_dat, payload
-from runners.parsing import attempt, rate_agrees, simulator
+from runners.description_rules import COUNT, NAME, POSITIVE, REAL, WHOLE, YES_OR_NO
+from runners.outputs import absent, is_output_of
+from runners.parsing import attempt, rate_agrees, refused, simulator
 from runners.record import (
+    KINDS,
     Command,
+    Contradictory,
+    Cut,
+    Failed,
     FalloffError,
+    Foreign,
     InvalidRun,
     Reading,
     Result,
@@ -25,6 +32,7 @@ from runners.record import (
     Settings,
     Transcript,
     Unreadable,
+    Unsupported,
 )
 
 # By BLAS, and whether the payload is counted.
@@ -41,10 +49,10 @@ _LABEL = re.compile(r"\s*(?:\[\d+,\d+\]<std\w+>:|[\w.-]+: )?\s*")
 # NVIDIA's own title comes before HPL's, or stands alone.
 _VENDOR_TITLE = re.compile(r"HPL-(NVIDIA \d\S*)\s+--")
 _TITLE = re.compile(r"HPLinpack (\d\S*)\s+--")
-# A word may stand before the variant (HPL_AI) or follow it; NVIDIA adds columns after the rate.
+# A word may stand before the variant (HPL_AI) or follow it (AMD's number of its row swap); NVIDIA adds columns after the rate.
 # Lengths are limited, so that no damaged row makes a number beyond what float can hold.
 _ROW = re.compile(
-    r"(?P<variant>(?:\S+ +)?W[RC]\d\S*(?: [A-Z]\S*)?)"
+    r"(?P<variant>(?:\S+ +)?W[RC][A-Z]?\d\S*(?: [A-Z]\S*| \d{1,3})?)"
     r"\s+(?P<N>\d{1,9})\s+(?P<NB>\d{1,9})\s+(?P<P>\d{1,9})\s+(?P<Q>\d{1,9})"
     r"\s+(?P<time>\d{1,12}\.\d{1,9})\s+(?P<rate>\d\.\d{1,9}e[+-]\d\d|-?(?:inf|nan))(?:\s[\s()\d.e+-]*)?$",
     re.ASCII,
@@ -58,10 +66,14 @@ _RESIDUAL = re.compile(
 _VENDOR_OFF = 2e-3
 # HPL prints the moments before and after each test, in whole seconds.
 _MOMENT = re.compile(
-    r"HPL_pdgesv\(\) (start|end) time +\w{3} (\w{3} +\d{1,2} \d\d:\d\d:\d\d \d{4})$"
+    r"HPL(?:MXP)?_pdgesv\(\) (start|end) time +\w{3} (\w{3} +\d{1,2} \d\d:\d\d:\d\d \d{4})$"
 )
 _MOMENT_SLACK_S = 3.0
-_HEADINGS = re.compile(r"T/V +N +NB ")
+_HEADINGS = re.compile(r"T/V +(?:SWP +)?N +NB ")
+_MIXED = "HPLMXP_"  # how AMD's HPL-MxP names its functions, whose rows are as HPL's
+_MIXED_RESULT = "HPL MxP Result"  # heads NVIDIA's
+_UNCHECKED = "tests completed without checking"
+_TIMES = "Timing Phase "  # heads AMD's table of phases, which a rule ends before the residual
 _FINISHED = re.compile(r"Finished\s+(\d{1,9}) tests")
 _SKIPPED = re.compile(r"(\d{1,9}) tests skipped")
 _COMPLAINT = re.compile(r">>> (.*) <<<")
@@ -95,8 +107,8 @@ class Row:
     """One line of HPL's result table with its residual check.
 
     `sizes` are N, NB, P and Q. `time_text` (s) and `rate_text` (Gflop/s) are as printed, since their last digit is
-    their precision. `check` is PASSED, FAILED or unchecked; `residual` is None when unchecked. `doubt` says why
-    the residual is missing or may be another row's, empty otherwise; `clock` that HPL's dates contradict the time.
+    their precision. `check` is PASSED, FAILED or unchecked; `residual` is None when unchecked. `doubt` is why
+    the residual is missing or may be another row's; `clock` says that HPL's dates contradict the time.
     """
 
     variant: str
@@ -105,18 +117,18 @@ class Row:
     rate_text: str
     residual: Optional[float] = None
     check: str = "unchecked"
-    doubt: str = ""
+    doubt: Optional[Unreadable] = None
     clock: str = ""
 
 
 @dataclass(frozen=True)
 class Run:
     """One run of xhpl in an output: the version in its title, empty when that is missing; its complete
-    rows; and why these are not all results that were asked for, empty when they are."""
+    rows; and why these are not all results that were asked for, None when they are."""
 
     version: str
     rows: Tuple[Row, ...]
-    fault: str
+    fault: Optional[Unreadable]
 
 
 def commands(point: Settings) -> List[Command]:
@@ -141,7 +153,7 @@ def parse(transcript: Transcript) -> List[Reading]:
     text, point = transcript.executions[-1].stdout, transcript.trial.point
     found = rows(text)
     if len(found) != 1:
-        raise Unreadable(f"{len(found)} results where one was expected")
+        raise Contradictory(f"{len(found)} results where one was expected")
     row = found[0]
     for name, size in row.sizes.items():
         wanted = point.get(name, size)
@@ -149,7 +161,7 @@ def parse(transcript: Transcript) -> List[Reading]:
             raise InvalidRun(f"HPL ran with {name} {size}, {wanted} was asked for")
     sent = payload.readings(text)
     if point.get("payload") and not sent:
-        raise Unreadable("the payload table is missing")
+        raise Cut("the payload table is missing")
     table = _SIMULATED.search(text)
     # A simulation computes nothing that could be checked.
     measured = readings(row, checked=transcript.evidence != "simulated")
@@ -175,15 +187,18 @@ def results(text: str) -> List[Result]:
     The settings are the number of the run in the file, HPL's version, the variant, N, NB, P and Q. A row
     that must not be used is refused with the reason; so is, without N, what is missing from a run.
     """
-    if "HPC Challenge Benchmark" in text:
-        raise Unreadable("an output of HPCC, not of xhpl: it is read as hpcc")
+    if is_output_of("hpcc", text):
+        raise Foreign("an output of HPCC, not of xhpl: it is read as hpcc")
     found = runs(text)
+    if not found and _MIXED_RESULT in text:
+        raise Unsupported("a result of HPL-MxP in NVIDIA's form, which has no time")
     if not found:
-        raise Unreadable("not an output of HPL 2.x")
+        raise absent("hpl", text, "an output of HPL 2.x")
     if not any(run.rows for run in found):
         last, several = found[-1], f"{len(found)} runs, of which the last is one of"
         what = several if len(found) > 1 else "an output of"
-        raise Unreadable(f"{what} HPL {last.version or '2.x'} without a result: {last.fault}")
+        why = last.fault or Cut("no row is here")
+        raise KINDS[why.kind](f"{what} HPL {last.version or '2.x'} without a result: {why}")
     listed = []
     for number, run in enumerate(found, start=1):
         origin = {"run": number, "version": run.version or "unknown"}
@@ -191,7 +206,7 @@ def results(text: str) -> List[Result]:
             settings = {**origin, "variant": row.variant, **row.sizes}
             listed.append(_result(run, row, settings))
         if run.fault:
-            listed.append(Result((), origin, run.fault))
+            listed.append(refused(run.fault, origin))
     return listed
 
 
@@ -214,20 +229,18 @@ def readings(row: Row, checked: bool = True, off: float = 0.0) -> List[Reading]:
     """
     if min(row.sizes.values()) < 1:
         sizes = ", ".join(f"{name} = {size}" for name, size in row.sizes.items())
-        raise Unreadable(f"{sizes}: each of them is at least 1")
+        raise Contradictory(f"{sizes}: each of them is at least 1")
     if checked and row.doubt:
-        raise Unreadable(row.doubt)
+        raise row.doubt
     if checked and row.residual is None:
         raise InvalidRun("the residual was not checked: set a threshold above 0 (16 is HPL's own)")
     if checked and not (row.check == "PASSED" and math.isfinite(row.residual)):
         raise InvalidRun(f"the residual check {row.check}: scaled residual {row.residual:g}")
     seconds, rate, order = row.time_text, row.rate_text, row.sizes["N"]
-    if float(seconds) == 0:
-        raise Unreadable(
-            f"the time is printed as {seconds} s: N = {order} is too small to be timed"
-        )
     if not rate_agrees(operations(order) / 1e9, seconds, rate, off):
-        raise Unreadable(f"N = {order} in {seconds} s does not give the {rate} Gflop/s printed")
+        raise Contradictory(f"N = {order} in {seconds} s does not give the {rate} Gflop/s printed")
+    if float(seconds) == 0:
+        raise Failed(f"the time is printed as {seconds} s: N = {order} is too small to be timed")
     found = [Reading("hpl_rate", float(rate), "Gflop/s"), Reading("hpl_time", float(seconds), "s")]
     return [*found, Reading("hpl_residual", row.residual, "1")] if checked else found
 
@@ -241,12 +254,12 @@ def rows(text: str) -> List[Row]:
     """All results in the complete output of one run of xhpl."""
     found = runs(text)
     if len(found) != 1:
-        several = f"{len(found)} runs of HPL in one output"
-        raise Unreadable(several if found else "not an output of HPL 2.x")
+        if not found:
+            raise absent("hpl", text, "an output of HPL 2.x")
+        raise Contradictory(f"{len(found)} runs of HPL in one output")
     (run,) = found
     if run.fault or not run.version:
-        untitled = "HPL's title is missing: the beginning of the output is cut off"
-        raise Unreadable(run.fault or untitled)
+        raise run.fault or Cut("HPL's title is missing: the beginning of the output is cut off")
     return list(run.rows)
 
 
@@ -292,10 +305,17 @@ def _ended(run: List[str]) -> bool:
 
 def _read(lines: List[str]) -> Optional[Run]:
     """The run that these lines print, or None when they are not a run's."""
+    title = _first(_TITLE, lines)
+    if title.startswith("1."):
+        return Run(
+            title, (), Unsupported("its three residual checks are not read, only those of 2.x")
+        )
     found: List[Row] = []
     pending: Optional[Row] = None
+    is_checked = not any(_UNCHECKED in line for line in lines)
     moments: List[str] = []
     is_new = False  # whether another table has begun since the row
+    in_times = False
     orphans = 0  # residuals without a row
     for line in lines:
         moment, residual = _MOMENT.match(line), _RESIDUAL.match(line)
@@ -304,41 +324,52 @@ def _read(lines: List[str]) -> Optional[Run]:
         # The pattern of a row looks at a line many times.
         row = _ROW.match(line) if "WR" in line or "WC" in line else None
         if residual and pending:
-            doubt = f"{_NEIGHBOURS}: another table begins between them" if is_new else ""
+            doubt = Cut(f"{_NEIGHBOURS}: another table begins between them") if is_new else None
             checked = {"residual": float(residual["residual"]), "check": residual["check"]}
             found.append(replace(pending, **checked, doubt=doubt, clock=_off(pending, moments)))
             pending = None
         elif residual:
             orphans += 1
-        elif pending and (row or line.startswith(_RULE)):
+        elif pending and (row or line.startswith(_RULE) and not in_times):
             found.append(pending)
             pending = None
+        in_times = line.startswith(_TIMES) or in_times and not line.startswith(_RULE)
         if row:
             sizes = {name: int(row[name]) for name in ("N", "NB", "P", "Q")}
             pending = Row(" ".join(row["variant"].split()), sizes, row["time"], row["rate"])
             moments, is_new = [], False
-    version, ended = _first(_VENDOR_TITLE, lines) or _first(_TITLE, lines), _ended(lines)
+    if any(line.startswith(_MIXED) for line in lines):
+        found = [replace(row, variant=f"HPL_MxP {row.variant}") for row in found]
+    version, ended = _first(_VENDOR_TITLE, lines) or title, _ended(lines)
     if not (version or ended or any(map(_AROUND.match, lines))):
-        alone = [replace(row, doubt=_ONLY_ROWS) for row in (*found, pending) if row]
-        return Run("", tuple(alone), "") if alone else None
+        alone = [replace(row, doubt=Cut(_ONLY_ROWS)) for row in (*found, pending) if row]
+        return Run("", tuple(alone), None) if alone else None
     if not (version or found or pending or ended):
         return None
     fault = _miscount(lines, len(found)) if ended else _stop(found, pending)
     finished = _first(_FINISHED, lines)
     # Whoever lost the count may have lost a row as well.
-    lost = fault if ended and (not finished or len(found) < int(finished)) else ""
+    lost = fault if ended and (not finished or len(found) < int(finished)) else None
     if orphans:
-        lost = f"{orphans} residuals stand alone"
-    if not (ended and finished and len(found) == int(finished)) or orphans:
-        # Only HPL's own count says that no row is missing, so that the clock was wrong and not the residual.
-        found = [
-            replace(row, doubt=row.doubt or row.clock and f"{_NEIGHBOURS}: {row.clock}")
-            for row in found
-        ]
-    if lost:
-        found = [replace(row, doubt=row.doubt or f"{_NEIGHBOURS}: {lost}") for row in found]
+        lost = Cut(f"{orphans} residuals stand alone")
+    # Only HPL's own count says that no row is missing, so that the clock was wrong and not the residual.
+    is_counted = ended and finished and len(found) == int(finished) and not orphans
     complaint = _first(_COMPLAINT, lines)
-    return Run(version, tuple(found), f"{fault}: {complaint}" if fault and complaint else fault)
+    if fault and complaint:
+        fault = KINDS[fault.kind](f"{fault}: {complaint}")
+    return Run(version, tuple(_doubted(row, lost, is_counted, is_checked) for row in found), fault)
+
+
+def _doubted(row: Row, lost: Optional[Unreadable], is_counted: bool, is_checked: bool) -> Row:
+    """A row with the doubt about its residual that what is `lost` of the run, and its dates, leave."""
+    doubt = row.doubt
+    if is_checked and row.residual is None:
+        doubt = Cut("the line with its residual check is missing")
+    elif not doubt and row.clock and not is_counted:
+        doubt = Contradictory(f"{_NEIGHBOURS}: {row.clock}")
+    elif not doubt and lost:
+        doubt = KINDS[lost.kind](f"{_NEIGHBOURS}: {lost}")
+    return replace(row, doubt=doubt)
 
 
 def _off(row: Row, moments: List[str]) -> str:
@@ -354,23 +385,24 @@ def _off(row: Row, moments: List[str]) -> str:
     return f"it ran for {ran:.0f} s by its dates, the row says {row.time_text} s"
 
 
-def _miscount(lines: List[str], printed: int) -> str:
-    """How HPL's closing count contradicts the number of rows, or empty."""
+def _miscount(lines: List[str], printed: int) -> Optional[Unreadable]:
+    """How HPL's closing count contradicts the number of rows, if it does."""
     finished, skipped = _first(_FINISHED, lines), _first(_SKIPPED, lines)
     if not finished or not skipped:
-        return "HPL's closing count of tests is missing"
+        return Cut("HPL's closing count of tests is missing")
     # A test that is skipped for want of memory has no row, one skipped for a singular matrix has.
     if not int(finished) - int(skipped) <= printed <= int(finished):
-        return f"HPL counts {finished} tests, {skipped} of them skipped, but {printed} results are printed"
-    return "" if printed else f"HPL skipped all of {finished} tests"
+        counts = f"HPL counts {finished} tests, {skipped} of them skipped"
+        return Contradictory(f"{counts}, but {printed} results are printed")
+    return None if printed else Failed(f"HPL skipped all of {finished} tests")
 
 
-def _stop(found: List[Row], pending: Optional[Row]) -> str:
+def _stop(found: List[Row], pending: Optional[Row]) -> Cut:
     """Where a run without an end stopped."""
     stop = "HPL did not reach 'End of Tests.': the run was stopped or its output cut off"
     if pending:
-        return f"{stop} before the check of N = {pending.sizes['N']}"
-    return stop if found else f"{stop} before its first result"
+        return Cut(f"{stop} before the check of N = {pending.sizes['N']}")
+    return Cut(stop if found else f"{stop} before its first result")
 
 
 def _first(pattern: "re.Pattern[str]", lines: List[str]) -> str:
@@ -378,4 +410,26 @@ def _first(pattern: "re.Pattern[str]", lines: List[str]) -> str:
     return next((found[1] for found in map(pattern.match, lines) if found), "")
 
 
-RUNNER = Runner("hpl", commands, parse, results)
+SETTINGS = {
+    "nodes": COUNT,
+    "ranks_per_node": COUNT,
+    **dict.fromkeys(("N", "NB", "P", "Q", "NBMIN", "NDIV", "ALIGNMENT"), COUNT),
+    **dict.fromkeys(("PMAP", "PFACT", "RFACT", "BCAST", "DEPTH", "SWAP"), WHOLE),
+    **dict.fromkeys(("SWAP_THRESHOLD", "L1", "U", "EQUILIBRATION"), WHOLE),
+    "THRESHOLD": REAL,
+    "blas": NAME,
+    "payload": YES_OR_NO,
+    "timeout_s": POSITIVE,
+}
+
+
+def seconds(point: Settings, testbed: Mapping[str, Any]) -> Optional[float]:
+    """How long a run takes on paced nodes that never wait [s]; None where nodes are not paced."""
+    node = testbed.get("node", {})
+    if "flop_s" not in node or not {"N", "nodes"} <= point.keys():
+        return None
+    slower = point.get("dilation", node.get("dilation", 1)) / node.get("dilation", 1)
+    return 2 / 3 * point["N"] ** 3 * slower / (point["nodes"] * node["flop_s"])
+
+
+RUNNER = Runner("hpl", commands, parse, results, SETTINGS, seconds)

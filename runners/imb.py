@@ -8,29 +8,35 @@ import re
 from decimal import Decimal
 from typing import List, Sequence, Tuple
 
+from runners.outputs import absent
 from runners.parsing import (
     attempt,
     in_unit,
+    lost_sizes,
     message_sizes,
     not_understood,
     only_read,
     rate_agrees,
+    refused,
     strange_lines,
     usable,
+    without_interrupted,
     without_labels,
 )
-from runners.record import Reading, Result, Unreadable
+from runners.record import Contradictory, Cut, Reading, Result, Unsupported
 
 _TITLE = re.compile(
     r"^[ \t]*# *Intel ?\(R\) MPI Benchmarks? (?:Suite )?V?(.{1,60}?), \S+ part", re.M
 )
-_SECTION = re.compile(r"^[ \t]*# Benchmarking (\S+)", re.M)
+_SECTION = re.compile(r"^[ \t]*# Benchmarking (\S+)(?=.*\n)", re.M)
+_ENDED = re.compile(r"^[ \t]*# All processes entering MPI_Finalize", re.M)
 _LARGEST = re.compile(r"^[ \t]*# Maximum message length in bytes:[ \t]*(\d{1,12})", re.M)
 _COLUMNS = re.compile(
     r"^[ \t]*#bytes[ \t]+#repetitions[ \t]+t\[usec\][ \t]+Mbytes/sec[ \t]*$", re.M
 )
 # Lengths are limited, so that no damaged row makes a number beyond what float can hold.
 _NUMBER = r"(\d{1,15}\.\d{1,9})"
+_OTHER_COLUMNS = re.compile(r"^[ \t]*#bytes\b.*\n", re.M)
 _ROW = re.compile(
     rf"^[ \t]*(\d{{1,12}})[ \t]+\d{{1,12}}[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]*\n", re.M
 )
@@ -48,33 +54,43 @@ def results(text: str) -> List[Result]:
     text = without_labels(text)
     titles, sections = list(_TITLE.finditer(text)), list(_SECTION.finditer(text))
     if not titles and not sections:
-        raise Unreadable("not an output of the Intel MPI Benchmarks: it has no title")
-    borders = sorted(match.start() for match in [*titles, *sections]) + [len(text)]
-    found = []
-    for section in sections:
-        if section[1].lower() == "pingpong":
-            end = next(border for border in borders if border > section.start())
-            before = [title for title in titles if title.start() < section.start()][-1:]
-            version = before[0][1] if before else "unknown"
-            head = text[before[0].start() : section.start()] if before else ""
-            found.append(_result(version, head, text[section.end() : end]))
+        raise absent("imb", text, "an output of the Intel MPI Benchmarks")
+    marks = sorted([*titles, *sections], key=lambda match: match.start())
+    found, sizes, version, head = [], [], "unknown", ""
+    for mark, end in zip(marks, [*(mark.start() for mark in marks[1:]), len(text)]):
+        body = text[mark.end() : end]
+        if mark.re is _TITLE:
+            version, head = mark[1], body
+        elif mark[1].lower() == "pingpong":
+            found.append(_result(version, head, body, has_ended=mark is not marks[-1]))
+            sizes.append([int(row[1]) for row in _ROW.finditer(body)])
     if not found:
-        raise Unreadable("an output of IMB without a PingPong")
+        if not sections:
+            raise Cut("IMB did not reach its first benchmark: stopped or cut off")
+        raise Unsupported("an output of IMB without a PingPong, which alone is read")
+    found = without_interrupted(found, sizes)
     return usable(found, "an output of IMB without a usable PingPong: ")
 
 
-def _result(version: str, head: str, body: str) -> Result:
+def _result(version: str, head: str, body: str, has_ended: bool) -> Result:
+    """The PingPong of a section; it `has_ended` where another section or run follows."""
     settings = {"test": "pingpong", "version": version}
     columns, announced = _COLUMNS.search(body), _LARGEST.search(head)
     rows = _ROW.findall(body, columns.end()) if columns else []
+    if not columns and _OTHER_COLUMNS.search(body):
+        return refused(
+            Unsupported("IMB's columns are other ones than those that are read"), settings
+        )
     if not columns or not rows:
-        return Result((), settings, "IMB did not reach its first size, or printed other columns")
-    last = rows[-1][0]
-    if announced and int(last) != int(announced[1]):
-        refused = f"IMB stopped at {last} bytes, {announced[1]} were to come"
-        return Result((), settings, refused)
+        return refused(Cut("IMB did not reach its first size: stopped or cut off"), settings)
+    sizes = [int(size) for size, *_ in rows]
+    if announced and sizes[-1] != int(announced[1]):
+        stopped = f"IMB stopped at {sizes[-1]} bytes, {announced[1]} were to come"
+        is_cut = sizes[-1] < int(announced[1]) and not (has_ended or _ENDED.search(body))
+        return refused((Cut if is_cut else Contradictory)(stopped), settings)
     note = not_understood(strange_lines(body[columns.end() :], _ROW))
-    return attempt(lambda: _readings(rows), {**settings, "largest_bytes": int(last)}, note)
+    note = "; ".join(filter(None, [note, lost_sizes(sizes)]))
+    return attempt(lambda: _readings(rows), {**settings, "largest_bytes": sizes[-1]}, note)
 
 
 def _readings(rows: Sequence[Tuple[str, str, str]]) -> List[Reading]:
@@ -90,7 +106,7 @@ def _readings(rows: Sequence[Tuple[str, str, str]]) -> List[Reading]:
         if all(rate_agrees(int(size) * 1e6 / mega, time, rate) for size, time, rate in rows)
     ]
     if not units:
-        raise Unreadable("IMB's Mbytes/sec fit neither as 10^6 nor as 2^20 bytes")
+        raise Contradictory("IMB's Mbytes/sec fit neither as 10^6 nor as 2^20 bytes")
     if len(units) == 1:
         bandwidth = in_unit(rates, Decimal(units[0]))
         found.append(Reading("message_bandwidth", bandwidth, "B/s"))

@@ -5,12 +5,14 @@ what arrived, the goodput.
 """
 
 import re
+from collections import Counter
 from typing import Dict, List, Tuple
 
 from runners import iperf_text
 from runners.iperf_text import Row
-from runners.parsing import attempt, only_read, parts, usable
-from runners.record import Result, Unreadable
+from runners.outputs import absent
+from runners.parsing import attempt, only_read, parts, refused, usable
+from runners.record import Contradictory, Cut, Failed, Result, Unreadable, Unsupported
 
 _BEGIN = re.compile(r"^(?:Client connecting to|Server listening on (?:TCP|UDP) port)\b.*$", re.M)
 _COMPLAINT = re.compile(r"^[a-z][\w ]{0,40} failed: .*$", re.M)
@@ -23,7 +25,7 @@ def results(text: str) -> List[Result]:
     """One result for each run of a client, each connection of a server, and each of its sums.
 
     `stream` is the connection's number or SUM, `duration_s` its length. With -i an output of 2.0 that is cut off after its
-    first interval is one of that length: nothing in it tells.
+    first interval reads as one of that length, which is noted.
 
     The reading is goodput or sent_rate [bit/s]. Raises Unreadable when nothing can be used.
     """
@@ -32,10 +34,12 @@ def results(text: str) -> List[Result]:
     if not runs:
         complaint = _COMPLAINT.search(text)
         if _CSV.search(text):
-            raise Unreadable("the CSV of iperf 2 is not read: use its text output")
-        raise Unreadable(f"iperf says: {complaint[0]}" if complaint else "not an output of iperf 2")
+            raise Unsupported("the CSV of iperf 2 is not read: use its text output")
+        if complaint:
+            raise Failed(f"iperf says: {complaint[0]}")
+        raise absent("iperf2", text, "an output of iperf 2")
     if len({begin[0][:6] for begin, _ in runs}) > 1:
-        raise Unreadable("both directions in one output (-d or -r): they cannot be told apart")
+        raise Unsupported("both directions in one output (-d or -r): they cannot be told apart")
     return usable([result for begin, part in runs for result in _of_run(begin[0], part)])
 
 
@@ -44,29 +48,45 @@ def _of_run(title: str, part: str) -> List[Result]:
     is_server = title.startswith("Server")
     try:
         if "UDP" in title:
-            raise Unreadable("it is a test of UDP, whose rate says nothing about TCP")
-        found = _ends(iperf_text.rows(part))[1] if is_server else [_client(part)]
+            raise Unsupported("it is a test of UDP, whose rate says nothing about TCP")
+        listed = iperf_text.rows(part)
+        connected = set(_CONNECTED.findall(part))
+        strange = {row.id for row in listed} - connected - {"SUM"}
+        if connected and strange:
+            raise Contradictory(
+                f"rows of streams that did not connect: {', '.join(sorted(strange))}"
+            )
+        found = _ends(listed)[1] if is_server else [_client(part, listed)]
         if not found:
-            raise Unreadable(_CUT)
+            raise Cut(_CUT)
     except Unreadable as reason:
-        return [Result((), {}, str(reason))]
+        return [refused(reason, {})]
     rate = "goodput" if is_server else "sent_rate"
+    rows_of = Counter(row.id for row in listed)
     return [
         attempt(
             lambda: [iperf_text.reading(row, rate)],
             {"stream": row.id, "duration_s": row.end},
-            iperf_text.NOTE,
+            _note(row, is_alone=rows_of[row.id] == 1),
         )
         for row in found
     ]
 
 
-def _client(part: str) -> Row:
-    streams, ends = _ends(iperf_text.rows(part))
+def _note(row: Row, is_alone: bool) -> str:
+    """What a reader of a connection's rate has to know; its row may be the only one of it that is left."""
+    may_go_on = f"with -i it may be the first {row.end:g} s of a longer run that was cut off"
+    return "; ".join(
+        [iperf_text.NOTE, may_go_on] if row.is_round and is_alone else [iperf_text.NOTE]
+    )
+
+
+def _client(part: str, listed: List[Row]) -> Row:
+    streams, ends = _ends(listed)
     streams = max(streams, len(set(_CONNECTED.findall(part))))
     complaint = _COMPLAINT.search(part)
     if complaint and not ends:
-        raise Unreadable(f"iperf says: {complaint[0]}")
+        raise Failed(f"iperf says: {complaint[0]}")
     return iperf_text.total(ends, streams)
 
 
@@ -82,7 +102,7 @@ def _ends(listed: List[Row]) -> Tuple[int, List[Row]]:
     for rows in by_stream.values():
         is_cut = rows[-1].start > 0 or rows[-1].is_interval
         if is_cut and rows[-1].id != "SUM":
-            raise Unreadable(_CUT)
+            raise Cut(_CUT)
         following = [row.start for row in rows[1:]] + [0.0]
         whole += [
             row

@@ -8,9 +8,15 @@ from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from runners import iperf_text
+from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, one_of
+from runners.outputs import absent, is_output_of
 from runners.parsing import attempt, usable
 from runners.record import (
     Command,
+    Contradictory,
+    Cut,
+    Failed,
+    Foreign,
     InvalidRun,
     Reading,
     Result,
@@ -18,6 +24,7 @@ from runners.record import (
     Settings,
     Transcript,
     Unreadable,
+    Unsupported,
     mismatch,
 )
 
@@ -44,8 +51,11 @@ _BEHIND_S = 1  # by which the client in the background may end later than the ot
 # Settings of a trial that a report names too.
 _COMPARABLE = ("direction", "streams", "duration_s", "omit_s", "congestion_control")
 
-# A report begins a line; a terminal's colours and other control characters may stand before it.
-_BEGIN = re.compile(r"(?m)(?:\A\s*|^)(?:\x1b\[[\d;]*m|[\x00-\x08\x0b-\x1f\x7f\ufeff]|\^C)*(?=\{)")
+# A report begins a line; a terminal's colours and other control characters may stand before it. The blanks before the
+# first one are taken as a whole (\1): each of n tried as their last took time in n^2.
+_BEGIN = re.compile(
+    r"(?m)(?:\A(?=(\s*))\1|^)(?:\x1b\[[\d;]*m|[\x00-\x08\x0b-\x1f\x7f\ufeff]|\^C)*(?=\{)"
+)
 # Of the text that is printed without --json.
 _RUN = re.compile(r"^(?:Connecting to host|Accepted connection from) .*$", re.M)
 _CONNECTED = re.compile(r"^\[ *(\d{1,6})\](?:\[\w\w-\w\])? local ", re.M)
@@ -117,7 +127,7 @@ def parse(transcript: Transcript) -> List[Reading]:
     direction = point.get("direction", "forward")
     ways = ("reverse", "forward") if direction == "both" else (direction,)
     if len(clients) < len(ways):
-        raise Unreadable("iperf3 did not run in every direction that was asked for")
+        raise Cut("iperf3 did not run in every direction that was asked for")
     found = {
         way: _of_test({**point, "direction": way}, clients[port], servers.get(port, ""))
         for way, port in zip(ways, sorted(clients))
@@ -154,6 +164,8 @@ def results(text: str) -> List[Result]:
     """Every report in an output, in JSON or as text, as a result with the settings that it names."""
     text = text.replace("\r\n", "\n")
     if not _BEGIN.search(text) and iperf_text.has_rows(text):
+        if is_output_of("iperf2", text):
+            raise Foreign("an output of iperf 2, which prints the same rows")
         begins = [run.start() for run in _RUN.finditer(text)] or [0]
         parts = [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)])]
         return usable([_of_text(part) for part in parts])
@@ -174,10 +186,10 @@ def _text_readings(part: str, streams: int) -> List[Reading]:
     """goodput and retransmits from the rows below the last rule; raises Unreadable as `readings` does."""
     _refuse_what_it_says(part)
     if "Lost/Total Datagrams" in part:
-        raise Unreadable(_UDP)
+        raise Unsupported(_UDP)
     listed = iperf_text.rows(part)
     if any(row.role for row in listed):
-        raise Unreadable("the text of --bidir is not read: use --json")
+        raise Unsupported("the text of --bidir is not read: use --json")
     ends: Dict[str, List[iperf_text.Row]] = {"sender": [], "receiver": []}
     for row in listed:
         end = _END.search(row.rest)
@@ -185,7 +197,7 @@ def _text_readings(part: str, streams: int) -> List[Reading]:
             ends[end[1]].append(row)
     received = iperf_text.total(ends["receiver"], streams)
     if any(row.end > received.end + _LATE_S for row in listed):
-        raise Unreadable("the summary ends before its intervals: several runs are mixed")
+        raise Contradictory("the summary ends before its intervals: several runs are mixed")
     found = [iperf_text.reading(received, "goodput")]
     sent = [row for row in ends["sender"] if row.id == received.id]
     counted = re.match(r"[ \t]+(\d{1,12})[ \t]+sender", sent[0].rest) if len(sent) == 1 else None
@@ -198,7 +210,7 @@ def only_report(text: str) -> Report:
     """The one report in an output; raises Unreadable when there are more or it tells an error."""
     found = reports(text)
     if len(found) > 1:
-        raise Unreadable("more than one iperf3 report in one output")
+        raise Contradictory("more than one iperf3 report in one output")
     _refuse_an_error(found[0])
     return found[0]
 
@@ -206,7 +218,7 @@ def only_report(text: str) -> Report:
 def reports(text: str) -> List[Report]:
     """Every report in `text`, whatever other lines stand around them; at least one."""
     if not text.strip():
-        raise Unreadable("iperf3 printed nothing")
+        raise Cut("iperf3 printed nothing")
     decoder = json.JSONDecoder(object_pairs_hook=_unique)
     found: List[Report] = []
     begin = _BEGIN.search(text)
@@ -216,17 +228,22 @@ def reports(text: str) -> List[Report]:
         except json.JSONDecodeError as error:
             _refuse_what_it_says(text)
             where = f"line {error.lineno}: {error.msg}"
-            raise Unreadable(f"iperf3's report is not whole JSON ({where})") from None
+            # Of a word, a number or a string that is cut off the beginning is still there.
+            is_cut = len(text[error.pos :].strip()) < len("false") or "Untermin" in error.msg
+            not_whole = f"iperf3's report is not whole JSON ({where})"
+            raise (Cut if is_cut else Contradictory)(not_whole) from None
         except (
             ValueError,
             RecursionError,
         ):  # a number of thousands of digits, brackets without end
-            raise Unreadable("iperf3's report is not one that iperf3 writes") from None
+            raise Contradictory("iperf3's report is not one that iperf3 writes") from None
         found.append(report)
         begin = _BEGIN.search(text, end)
     if not found:
         _refuse_what_it_says(text)
-        raise Unreadable("iperf3's report is not a JSON object: it is written by --json")
+        if iperf_text.has_rows(text):
+            raise Unsupported("iperf3's report is not a JSON object: it is written by --json")
+        raise absent("iperf3", text, "an output of iperf3")
     return found
 
 
@@ -234,13 +251,13 @@ def _refuse_what_it_says(text: str) -> None:
     """Raises Unreadable with iperf3's own complaint, where it printed one beside or instead of a report."""
     said = _ERROR.search(text)
     if said:
-        raise Unreadable(f"iperf3 says: {said[1]}")
+        raise Failed(f"iperf3 says: {said[1]}")
 
 
 def _refuse_an_error(report: Report) -> None:
     """Raises Unreadable with iperf3's own complaint, where a report has one."""
     if "error" in report:
-        raise Unreadable(f"iperf3 says: {report['error']}")
+        raise Failed(f"iperf3 says: {report['error']}")
 
 
 def _unique(pairs: Sequence[Tuple[str, Any]]) -> Report:
@@ -248,10 +265,10 @@ def _unique(pairs: Sequence[Tuple[str, Any]]) -> Report:
     sums = [name for name, _ in pairs if name.startswith("sum")]
     if len(set(sums)) < len(sums):
         remedy = "use iperf3 3.12, or run each way by itself"
-        raise Unreadable(f"iperf3's report of --bidir gives both ways one name: {remedy}")
+        raise Unsupported(f"iperf3's report of --bidir gives both ways one name: {remedy}")
     found = dict(pairs)
     if any(value != found[name] for name, value in pairs if name not in _OF_EACH_STREAM):
-        raise Unreadable("iperf3's report has two values for one name: reports are mixed")
+        raise Contradictory("iperf3's report has two values for one name: reports are mixed")
     return found
 
 
@@ -283,11 +300,11 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
     """
     _refuse_an_error(report)
     if "event" in report:
-        raise Unreadable("the output is of --json-stream: use --json")
+        raise Unsupported("the output is of --json-stream: use --json")
     start, asked = part(report, "start"), part(report, "start", "test_start")
     sums = (part(report, "end", name) for name in ("sum", "sum_received"))
     if asked.get("protocol") == "UDP" or any("jitter_ms" in total for total in sums):
-        raise Unreadable(_UDP)
+        raise Unsupported(_UDP)
     sender, receiver = (server, report) if asked.get("reverse") else (report, server)
     found = _goodput(report)
     if _goes_both_ways(report):
@@ -313,16 +330,21 @@ def _goodput(report: Report, way: str = "") -> List[Reading]:
     total = part(report, "end", f"sum_received{way}")
     rate, counted = total.get("bits_per_second"), total.get("bytes")
     if not (is_number(rate) and is_number(counted)):
-        lacking = f"end.sum_received{way}.bits_per_second or bytes"
-        raise Unreadable(f"iperf3's report has no {lacking}: the test did not end")
+        lacking = f"iperf3's report has no end.sum_received{way}.bits_per_second or bytes"
+        if rate is not None and counted is not None:
+            raise Contradictory(f"{lacking} that is a number")
+        # What does not end is whole too: its `end` is empty.
+        raise (Failed if report.get("end") == {} else Cut)(f"{lacking}: the test did not end")
     if rate <= 0:
         if "accepted_connection" in part(report, "start"):
-            raise Unreadable("the server's report does not know what the client received")
-        raise Unreadable("iperf3's receiver counted no data")
+            raise Unsupported("the server's report does not know what the client received")
+        raise Failed("iperf3's receiver counted no data")
     # Versions differ in whether `seconds` is of the sender's or the receiver's clock; `end` is the latter.
     times = [time for time in (total.get("seconds"), total.get("end")) if is_number(time)]
     if not any(abs(rate * time / 8 - counted) <= _ROUNDING * counted for time in times):
-        raise Unreadable(f"iperf3's end.sum_received{way} contradicts itself: bytes, time and rate")
+        raise Contradictory(
+            f"iperf3's end.sum_received{way} contradicts itself: bytes, time and rate"
+        )
     found = [Reading("goodput", rate, "bit/s")]
     retransmits = part(report, "end", f"sum_sent{way}").get("retransmits")
     if is_number(retransmits) and retransmits >= 0:
@@ -385,4 +407,15 @@ def is_number(value: Any) -> bool:
     return math.isfinite(value) if isinstance(value, float) else abs(value) < _LARGEST
 
 
-RUNNER = Runner("iperf3", commands, parse, results)
+OF_TCP = {
+    "duration_s": POSITIVE,
+    "omit_s": NOT_NEGATIVE,
+    "direction": one_of(["forward", "reverse", "both"]),
+    "streams": COUNT,
+    "congestion_control": NAME,
+    "window_bytes": WHOLE,
+}
+
+SETTINGS = {"sender": COUNT, "receiver": COUNT, **OF_TCP}
+
+RUNNER = Runner("iperf3", commands, parse, results, SETTINGS)

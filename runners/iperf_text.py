@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import List, Sequence
 
 from runners.parsing import half_digit
-from runners.record import Reading, Unreadable
+from runners.record import Contradictory, Cut, Failed, Reading
 
 NOTE = "rates of a text output have three digits"
 
@@ -28,7 +28,8 @@ _OFF = 0.01  # a rate may be over the other end's time, which differs by some mi
 class Row:
     """One row: the stream's number or SUM, of `--bidir` its role, the interval [s], the rate [bit/s], the rest of the line.
 
-    `is_interval` holds where iperf 2.1 ends at a whole second to four decimals, which only an interval of -i does.
+    `is_interval` holds where iperf 2.1 ends at a whole second to four decimals, which only an interval of -i does;
+    `is_round` where 2.0 does to its one decimal, which a whole run does as well.
     """
 
     id: str
@@ -38,6 +39,7 @@ class Row:
     rate: float
     rest: str
     is_interval: bool
+    is_round: bool
 
 
 def has_rows(text: str) -> bool:
@@ -65,7 +67,9 @@ def _row(match: "re.Match[str]") -> Row:
     fastest = base * amount[1] / shortest if shortest > 0 else float("inf")
     slowest = base * amount[0] / longest if longest > 0 else float("inf")
     if rate[1] * scale < slowest * (1 - _OFF) or rate[0] * scale > fastest * (1 + _OFF):
-        raise Unreadable(f"a row contradicts itself: bytes, time and rate in {match[0].strip()!r}")
+        raise Contradictory(
+            f"a row contradicts itself: bytes, time and rate in {match[0].strip()!r}"
+        )
     return Row(
         id=match["id"],
         role=match["role"] or "",
@@ -74,6 +78,7 @@ def _row(match: "re.Match[str]") -> Row:
         rate=float(match["rate"]) * scale,
         rest=match["rest"],
         is_interval=match["end"].endswith(".0000"),
+        is_round=bool(re.fullmatch(r"\d+\.0", match["end"])),
     )
 
 
@@ -83,16 +88,16 @@ def total(listed: Sequence[Row], streams: int) -> Row:
     if len(sums) == 1:
         return sums[0]
     if len(sums) > 1 or len({row.id for row in listed}) < len(listed):
-        raise Unreadable("several summaries in one output: runs are mixed")
+        raise Contradictory("several summaries in one output: runs are mixed")
     if streams > 1:
-        raise Unreadable(f"the sum of {streams} streams is missing: stopped or cut off")
+        raise Cut(f"the sum of {streams} streams is missing: stopped or cut off")
     if not listed:
-        raise Unreadable("the summary is missing: the run was stopped or its output cut off")
+        raise Cut("the summary is missing: the run was stopped or its output cut off")
     return listed[0]
 
 
 def reading(row: Row, name: str) -> Reading:
     """The rate [bit/s] of a row under this name."""
     if row.rate <= 0:
-        raise Unreadable("no data arrived" if name == "goodput" else "no data was sent")
+        raise Failed("no data arrived" if name == "goodput" else "no data was sent")
     return Reading(name, row.rate, "bit/s")

@@ -15,6 +15,7 @@ from runners import campaign, session, slurm
 from runners.journal import Folder
 from runners.progress import Progress
 from runners.record import FalloffError, Transcript
+from runners.terminal import printable
 from runners.testbeds import lease
 
 TIME_IS_UP = 75  # EX_TEMPFAIL of sysexits.h: nothing is wrong, try again
@@ -55,7 +56,7 @@ def main() -> int:
         with lease.signals_exit():
             return run(Folder(Path(sys.argv[1]).resolve()), slurm.allocation())
     except (FalloffError, OSError) as error:  # a full disk is one of them: what is finished is kept
-        print(f"falloff: {error}", file=sys.stderr)
+        print(printable(f"falloff: {error}"), file=sys.stderr)
         return 1
     except SystemExit:
         print(

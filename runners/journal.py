@@ -21,7 +21,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Set, Tuple, Union
 
 from runners import archive, kept, lock
 from runners.plan import Plan, plan_from_json, plan_to_json
-from runners.record import FalloffError, Transcript
+from runners.record import FalloffError, Transcript, is_name
 
 # The status of a trial for which too few nodes were left: nothing was run.
 UNAVAILABLE = "unavailable"
@@ -166,6 +166,16 @@ class Folder:
                 count[note["id"]] -= 1
         return count
 
+    def sessions(self) -> Dict[str, int]:
+        """In which session of the campaign, counted from 1, each trial ran: the last one that ran it."""
+        found, session = {}, 0
+        for note in self.notes():
+            if note["event"] == "session":
+                session += 1
+            elif note["event"] == "trial":
+                found[note["id"]] = session
+        return found
+
     def end(self) -> Dict[str, Any]:
         """How the last session ended: `ended` by a rule or `paused`; empty when it was interrupted."""
         last = [one for one in self.notes() if one["event"] in ("session", "ended", "paused")][-1:]
@@ -270,6 +280,8 @@ def read_transcript(text: Union[str, bytes], name: str) -> Transcript:
     """A trial's transcript from its text; raises FalloffError when it is damaged."""
     try:
         transcript = kept.record(Transcript, kept.parsed(text))
+        if not is_name(transcript.trial.id):
+            raise ValueError(f"its trial is called {transcript.trial.id[:40]!r}, which is no name")
         for place, values in (("counters", transcript.counters), ("point", transcript.trial.point)):
             for key, value in values.items():
                 if not _is_plain(value):

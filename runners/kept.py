@@ -15,9 +15,15 @@ _LARGEST = 2**63 - 1
 def parsed(text: Union[str, bytes]) -> Any:
     """What a text says in JSON; raises ValueError where it is none, or no UTF-8."""
     try:
-        return json.loads(text)
+        found = json.loads(text)
+        # JSON can write half a letter (\ud800) alone; no other file can hold one.
+        if ("\\ud" if isinstance(text, str) else b"\\ud") in text.lower():
+            json.dumps(found, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except UnicodeEncodeError as error:
+        raise ValueError(f"it has half a letter, {error.object[error.start]!a}") from None
+    return found
 
 
 def record(kind: Type[Record], value: Any) -> Record:

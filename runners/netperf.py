@@ -5,10 +5,11 @@ Read are its classic tables and key=value lines (-k). Units are those of netperf
 """
 
 import re
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
+from runners.outputs import absent
 from runners.parsing import attempt, only_read, usable
-from runners.record import Reading, Result, Unreadable
+from runners.record import Contradictory, Cut, Failed, Reading, Result, Unreadable, Unsupported
 
 # bit/s in each unit of throughput. Not here: 2.7.0 with -f b prints bytes/s and calls them 10^0bits/s.
 _UNITS = {
@@ -34,11 +35,15 @@ _EXCHANGE = re.compile(
     re.M | re.I,
 )
 _WARNING = re.compile(r"^[ \t]*!!! (Desired confidence was not achieved)", re.M)
-_COMPLAINT = re.compile(r"^(?:netperf|netserver|[a-z]+[_ ][a-z_]+): .*", re.M)
-_MISSING = (
-    "no throughput with its unit is here: the test was stopped or its output cut off, "
-    "or it is of -P 0, -o or -O, for which use -k"
+_COMPLAINT = re.compile(
+    r"^(?:netperf|netserver|(?:establish|resolve|recv|send|create|connect|shutdown|remote)[_ ][a-z_]+): .*",
+    re.M,
 )
+# The first line of a classic table's headings.
+_CLASSIC = re.compile(r"^[ \t]*(?:Recv +Send|Local */Remote|Send +Recv)\b", re.M)
+# What of a line below the banner is in every form: numbers or nothing, a warning, a field of -k.
+_OWN_LINE = re.compile(r"[\d.\s-]*$|\s*(?:!!!|[A-Z][A-Z_0-9]*(?:\[\d+\])?=)")
+_OTHER_FORM = "no throughput with its unit is here, as with -P 0, -o or -O: use -k"
 
 
 def results(text: str) -> List[Result]:
@@ -48,7 +53,7 @@ def results(text: str) -> List[Result]:
     transaction_rate [1/s]. Raises Unreadable when no test can be used.
     """
     if not text.strip():
-        raise Unreadable("netperf printed nothing")
+        raise Cut("netperf printed nothing")
     found = []
     for name, test in _tests(text):
         settings, warning = {"test": name} if name else {}, _WARNING.search(test)
@@ -69,44 +74,72 @@ def _tests(text: str) -> Iterator[Tuple[str, str]]:
 def _reading(name: str, text: str) -> Reading:
     """What one test measured."""
     if name.startswith("UDP") or re.search(r"^PROTOCOL=UDP", text, re.M):
-        raise Unreadable("it is a test of UDP, whose throughput says nothing about TCP")
+        raise Unsupported("it is a test of UDP, whose throughput says nothing about TCP")
     found = _keyval(text) or _table(text)
     if not {"THROUGHPUT", "THROUGHPUT_UNITS"} <= set(found):
-        complaint = _COMPLAINT.search(text)
-        said = f"netperf says: {complaint[0].strip()[:150]}" if complaint else _MISSING
-        raise Unreadable(said)
+        raise _without_throughput(text)
     printed, unit = found["THROUGHPUT"].strip(), found["THROUGHPUT_UNITS"].strip()
     if not re.fullmatch(_NUMBER, printed):
-        raise Unreadable(f"netperf's THROUGHPUT is not a number: {printed[:40]}")
+        raise Contradictory(f"netperf's THROUGHPUT is not a number: {printed[:40]}")
     value, factor = float(printed), _UNITS.get(unit.replace("/s", ""))
     if value <= 0:
-        raise Unreadable("netperf counted no data")
+        raise Failed("netperf counted no data")
     if unit == "Trans/s":
         return Reading("transaction_rate", value, "1/s")
     if factor is None:
-        raise Unreadable(f"netperf's unit {unit} is not one that can be trusted: use -f m")
+        raise Unsupported(f"netperf's unit {unit} is not one that can be trusted: use -f m")
     if value < _LEAST:
-        raise Unreadable(f"netperf rounded {printed} {unit} too coarsely: use -f m or -f k")
+        raise Unsupported(f"netperf rounded {printed} {unit} too coarsely: use -f m or -f k")
     if "REQUEST/RESPONSE" in name or "Send|Recv" in found.get("DIRECTION", ""):
         return Reading("transaction_rate", value * factor / _exchanged_bits(found), "1/s")
     return Reading("goodput", value * factor, "bit/s")
+
+
+def _without_throughput(text: str) -> Unreadable:
+    """Why a test has no throughput with its unit."""
+    complaint = _COMPLAINT.search(text)
+    if complaint:
+        return Failed(f"netperf says: {complaint[0].strip()[:150]}")
+    cut = Cut("no throughput with its unit is here: the test was stopped or its output cut off")
+    headings, count = _headings(text)
+    if headings:
+        row, end, _ = text[headings.end() :].partition("\n")
+        if end and len(row.split()) >= count:
+            return Contradictory(f"netperf's row is not of its headings: {row.strip()[:80]}")
+        return cut
+    banner = _BANNER.search(text)
+    if not banner and not _KEYVAL.search(text):
+        if text.strip() and not re.search(r"[^\d.\s]", text):
+            return Unsupported(_OTHER_FORM)
+        return absent("netperf", text, "an output of netperf")
+    lines = text[banner.start() :].split("\n")[1:-1] if banner else []
+    is_other = any(not _OWN_LINE.match(line) for line in lines)
+    return Unsupported(_OTHER_FORM) if is_other and not _CLASSIC.search(text) else cut
 
 
 def _exchanged_bits(found: Dict[str, str]) -> float:
     """Bits of a request and its response: in another unit than transactions netperf counts both (nettest_omni.c)."""
     sizes = [found.get(name, "").strip() for name in ("REQUEST_SIZE", "RESPONSE_SIZE")]
     if not all(re.fullmatch(r"\d{1,12}", size) for size in sizes) or not sum(map(int, sizes)):
-        raise Unreadable("the sizes of request and response are missing: leave out -f")
+        raise Unsupported("the sizes of request and response are missing: leave out -f")
     return 8 * sum(map(int, sizes))
 
 
 def _keyval(text: str) -> Dict[str, str]:
     """The fields of -k, which stand together; other lines such as NODES=4 may be a script's."""
     blocks = [_KEYVAL.findall(block[0]) for block in _KEYVALS.finditer(text)]
-    pairs = [pair for block in blocks for pair in block if "THROUGHPUT" in dict(block)]
+    pairs = [pair for block in blocks if "THROUGHPUT" in dict(block) for pair in block]
     if len(dict(pairs)) < len(set(pairs)):
-        raise Unreadable("two values for one name: more than one netperf in one output")
+        raise Contradictory("two values for one name: more than one netperf in one output")
     return dict(pairs)
+
+
+def _headings(text: str) -> Tuple[Optional["re.Match[str]"], int]:
+    """The last line of a classic table's headings, if it is there, and how many numbers the row below it has."""
+    headings, count = _STREAM.search(text), 5
+    if not headings:
+        headings, count = _EXCHANGE.search(text), 6
+    return headings, count + (4 if headings and "%" in headings[2] else 0)
 
 
 def _table(text: str) -> Dict[str, str]:
@@ -115,12 +148,10 @@ def _table(text: str) -> Dict[str, str]:
 
     The row ends with a line's end: the last number of a cut output may lack digits.
     """
-    headings, sizes = _STREAM.search(text), 3
-    if not headings:
-        headings, sizes = _EXCHANGE.search(text), 4
+    headings, count = _headings(text)
     if not headings:
         return {}
-    count = sizes + 2 + (4 if "%" in headings[2] else 0)
+    sizes = 3 if headings.re is _STREAM else 4
     row = re.compile(rf"{_NUMBER}(?:[ \t]+{_NUMBER}){{{count - 1}}}[ \t]*\r?\n")
     numbers = row.match(text, headings.end())
     if not numbers:

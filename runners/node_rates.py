@@ -12,16 +12,17 @@ from statistics import mean, median
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from runners import provenance, tools
+from runners.description_rules import COUNT, POSITIVE
 from runners.parsing import parser, whole
 from runners.record import (
     Command,
+    Contradictory,
     FalloffError,
     Reading,
     Result,
     Runner,
     Settings,
     Trial,
-    Unreadable,
     judge,
 )
 
@@ -149,26 +150,32 @@ def of_turns(text: str) -> Tuple[Dict[str, List[float]], Settings]:
         work = _WORK[kind](*sizes) * int(repetitions) if kind in _WORK else 0
         if work <= 0 or float(seconds) < window:
             row = f"{repetitions} x {kind} {m} {n} {k} in {seconds} s"
-            raise Unreadable(f"node_rates reports {row}")
+            raise Contradictory(f"node_rates reports {row}")
         turns.setdefault(int(turn), {}).setdefault(kind, {})[sizes] = work / float(seconds)
     found = list(turns.values())
     measured = [{(kind, *sizes) for kind in turn for sizes in turn[kind]} for turn in found]
     is_announced = list(turns) == list(range(1, count + 1)) and len(rows) == count * measurements
     if not is_announced or any(len(each) != measurements for each in measured):
         announced = f"{count} turns of {measurements} measurements"
-        raise Unreadable(f"node_rates announces {announced}, other rows follow")
+        raise Contradictory(f"node_rates announces {announced}, other rows follow")
     try:
         estimates = [_estimate(turn) for turn in found]
         ((length, _, _),) = found[0]["triad"]
     except (KeyError, ValueError, ZeroDivisionError):
         needed = ", ".join(_WORK)
-        raise Unreadable(f"node_rates did not measure all of {needed} in every turn") from None
+        raise Contradictory(f"node_rates did not measure all of {needed} in every turn") from None
     settings = {"duration_s": window, "array_mib": length * 8 / 2**20, "threads": threads}
     return {name: [estimate[name] for estimate in estimates] for name in UNITS}, settings
 
 
 parse = parser("node_rates", results)
-RUNNER = Runner("node_rates", commands, parse, results)
+SETTINGS = {
+    "nodes": COUNT,
+    "duration_s": POSITIVE,
+    "array_mib": POSITIVE,
+}
+
+RUNNER = Runner("node_rates", commands, parse, results, SETTINGS)
 
 
 def run_here() -> str:

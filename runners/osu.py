@@ -5,21 +5,25 @@ were changed to 2^20 say so above their table.
 """
 
 import re
+from dataclasses import replace
 from decimal import Decimal
 from typing import List, Match
 
+from runners.outputs import absent
 from runners.parsing import (
     attempt,
     in_unit,
+    lost_sizes,
     message_sizes,
     not_understood,
     only_read,
     parts,
     strange_lines,
     usable,
+    without_interrupted,
     without_labels,
 )
-from runners.record import Reading, Result, Unreadable
+from runners.record import Contradictory, Cut, Failed, Reading, Result, Unsupported
 
 _TITLE = re.compile(
     r"^[ \t]*# OSU (\S+) (.{1,80}?) Test(?: \(?v(?:ersion )?([\w.]+)\)?)?[ \t]*$", re.M | re.I
@@ -29,6 +33,7 @@ _COLUMNS = re.compile(
     r"^[ \t]*# Size[ \t]+(?:Avg )?(Latency ?\(us\)|Bandwidth ?\(MB/s\))(.*)$", re.M
 )
 # Lengths are limited, so that no damaged row makes a number beyond what float can hold.
+_OTHER_COLUMNS = re.compile(r"^[ \t]*# Size\b.*\n", re.M)
 _ROW = re.compile(r"^[ \t]*(\d{1,12})[ \t]+(\d{1,15}\.\d{1,9})(?:[ \t]+(\S[^\n]*))?\n", re.M)
 _BINARY = re.compile(r"1 ?MB ?==? ?2\^20")
 
@@ -41,9 +46,12 @@ def results(text: str) -> List[Result]:
     early and nothing says so: its `largest_bytes` tells. Raises Unreadable when no table can be used.
     """
     text = without_labels(text)
-    found = [_result(title, table) for title, table in parts(text, _TITLE)]
+    tables = parts(text, _TITLE)
+    found = [_result(title, table) for title, table in tables]
     if not found:
-        raise Unreadable("not an output of the OSU Micro-Benchmarks: it has no title")
+        raise absent("osu", text, "an output of the OSU Micro-Benchmarks")
+    sizes = [[int(row[1]) for row in _ROW.finditer(table)] for _, table in tables]
+    found = without_interrupted(found, sizes)
     return usable(found, "an output of OSU without a usable table: ")
 
 
@@ -53,22 +61,28 @@ def _result(title: Match, body: str) -> Result:
     columns = _COLUMNS.search(body)
     note = not_understood(strange_lines(body[columns.end() :], _ROW)) if columns else ""
     result = attempt(lambda: _readings(settings["test"], body), settings, note)
-    if result.readings:
-        settings["largest_bytes"] = result.readings[0].value[-1]
-    return result
+    if not result.readings:
+        return result
+    sizes = result.readings[0].value
+    settings["largest_bytes"] = sizes[-1]
+    return replace(result, note="; ".join(filter(None, [note, lost_sizes(sizes)])))
 
 
 def _readings(test: str, body: str) -> List[Reading]:
     if test not in ("latency", "bandwidth"):
-        raise Unreadable(f"OSU's test {test!r} is not read, only latency and bandwidth")
+        raise Unsupported(f"OSU's test {test!r} is not read, only latency and bandwidth")
     columns = _COLUMNS.search(body)
-    if not columns or not columns[1].lower().startswith(test):
-        raise Unreadable("the line that names the columns and their unit is missing")
+    if not columns and _OTHER_COLUMNS.search(body):
+        raise Unsupported("its columns are not read, only Latency (us) and Bandwidth (MB/s)")
+    if not columns:
+        raise Cut("the line that names the columns and their unit is missing")
+    if not columns[1].lower().startswith(test):
+        raise Contradictory(f"a test of {test} with a column of {columns[1]}")
     rows = list(_ROW.finditer(body, columns.end()))
     if not rows:
-        raise Unreadable("OSU did not reach its first size: stopped or cut off")
+        raise Cut("OSU did not reach its first size: stopped or cut off")
     if any("Fail" in (row[3] or "") for row in rows):
-        raise Unreadable("OSU's own validation of the data failed")
+        raise Failed("OSU's own validation of the data failed")
     sizes, printed = message_sizes([int(row[1]) for row in rows]), [row[2] for row in rows]
     if test == "latency":
         return [sizes, Reading("message_time", in_unit(printed, Decimal("1e-6")), "s")]

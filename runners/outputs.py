@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Tuple
 
-from runners.record import FalloffError
+from runners.record import Cut, FalloffError, Foreign, Unreadable
 
 # Far beyond any tool's output; a wrong file or an endless device should not fill the memory.
 _LARGEST = 256 * 2**20
@@ -16,6 +16,7 @@ _KINDS = (
     ("", r"\0|\ufffd{3}", "binary data"),
     ("hpcc", r"HPC Challenge Benchmark version|^End of Summary section\.", "an output of HPCC"),
     ("hpl", r"HPLinpack \d", "an output of HPL"),
+    ("hpl", r"HPL MxP Result", "an output of HPL-MxP"),
     ("", r"^Payload: messages that all ranks sent", "a table of messages by size"),
     ("", r"# of (?:problems? sizes|process grids)", "an HPL.dat input deck"),
     ("", r"Optimized LINPACK Benchmark", "an output of Intel's LINPACK, not of HPL"),
@@ -50,13 +51,17 @@ _KINDS = (
     ("imb", r"Intel ?\(R\) MPI Benchmark", "an output of the Intel MPI Benchmarks"),
     (
         "hpl",
-        r"^(?:\S+: ?)?[ \t]*W[RC]\d\S*(?:[ \t]+\d+){4}[ \t]+\d+\.\d+[ \t]+\d\.\d+e",
+        r"^(?:\S{1,80}: ?)?[ \t]*(?:\S{1,20}[ \t]+)?W[RC][A-Z]?\d\S*(?: [A-Z]\S*)?(?:[ \t]+\d+){4,5}[ \t]+\d+\.\d+[ \t]+"
+        r"\d\.\d+e",
         "rows of HPL's table",
     ),
     ("", r"\A\s*<(?i:!DOCTYPE|html)", "a web page"),
     ("", r"\A#!.*(?:\n#.*|\n)*?\n#SBATCH", "a batch script for Slurm"),
     ("", r"^(?:slurmstepd|srun|sbatch)[\w.-]{0,99}: error: ", "output of a Slurm job"),
 )
+
+# What one of our own runners reads is the output of another tool.
+_OWNER = {"udp_sizes": "iperf3"}
 
 # A launcher's, the shell's or the loader's own words about why a program did not run to its end.
 _COMPLAINT = re.compile(
@@ -89,12 +94,29 @@ def read(file: Path) -> str:
 def describe(text: str, tool: str) -> str:
     """What a file without results of `tool` is, in words; empty when it is unknown or the tool's own."""
     owner, what = _kind(text)
-    return f"it is {what}" if what and owner != tool else ""
+    return f"it is {what}" if what and owner != _OWNER.get(tool, tool) else ""
 
 
 def is_output_of(tool: str, text: str) -> bool:
     """Whether a file is an output of `tool`, even one without a result."""
-    return _kind(text)[0] == tool
+    return _kind(text)[0] == _OWNER.get(tool, tool)
+
+
+def refusal(tool: str, text: str, reason: Unreadable) -> Unreadable:
+    """Why a file holds no result of `tool`: what it is, when that is something else, or its parser's reason."""
+    if not text.strip():
+        return Cut("it is empty")
+    what = describe(text, tool)
+    return Foreign(what) if what else reason
+
+
+def absent(tool: str, text: str, what: str) -> Unreadable:
+    """Why `tool`'s parser does not find where its output begins: there is too little of it, or the file is no such output."""
+    if not text.strip():
+        return Cut("it is empty")
+    if is_output_of(tool, text):
+        return Cut(f"too little is here of {what}: stopped or cut off")
+    return Foreign(f"not {what}")
 
 
 def complaint(text: str) -> str:

@@ -6,7 +6,11 @@ from decimal import Decimal
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 from runners.record import (
+    KINDS,
+    Contradictory,
+    Cut,
     FalloffError,
+    Foreign,
     InvalidRun,
     Reading,
     Result,
@@ -33,10 +37,10 @@ def parser(
     def parse(transcript: Transcript) -> List[Reading]:
         found = results(transcript.executions[-1].stdout)
         if len(found) != 1:
-            raise Unreadable(f"{len(found)} results of {tool} in one output")
+            raise Contradictory(f"{len(found)} results of {tool} in one output")
         (result,) = found
         if result.refused:
-            raise Unreadable(result.refused)
+            raise KINDS[result.kind](result.refused)
         point = transcript.trial.point
         for name, value in result.settings.items():
             if value != point.get(name, value):
@@ -61,7 +65,12 @@ def attempt(read: Callable[[], Sequence[Reading]], settings: Settings, note: str
     try:
         return Result(tuple(read()), settings, note=note)
     except Unreadable as refusal:
-        return Result((), settings, str(refusal))
+        return refused(refusal, settings)
+
+
+def refused(reason: Unreadable, settings: Settings) -> Result:
+    """The result of these settings that is refused for this reason."""
+    return Result((), settings, str(reason), reason.kind)
 
 
 def parts(text: str, begin: "re.Pattern[str]") -> List[Tuple["re.Match[str]", str]]:
@@ -74,16 +83,18 @@ def parts(text: str, begin: "re.Pattern[str]") -> List[Tuple["re.Match[str]", st
 def usable(found: List[Result], what: str = "") -> List[Result]:
     """The results, if any is not refused; else raises Unreadable with the first reason, after `what`."""
     if all(result.refused for result in found):
-        raise Unreadable(what + found[0].refused)
+        raise KINDS[found[0].kind](what + found[0].refused)
     return found
 
 
 def whole(tool: str, text: str, head: "re.Pattern[str]") -> "re.Match[str]":
-    """The first line of a table that one of our own programs prints; raises Unreadable if it is cut."""
-    first = head.search(text)
-    if not first or not re.search(rf"^ *end of {tool}\s*$", text, re.M):
+    """The first line of a table that one of our own programs prints; raises Cut or Foreign where it is not whole."""
+    first, last = head.search(text), re.search(rf"^ *end of {tool}\s*$", text, re.M)
+    if not first or not last:
+        if not (first or last or re.search(rf"^{tool}: ", text, re.M)):
+            raise Foreign(f"not an output of {tool}")
         reason = "the run was stopped or its output cut off"
-        raise Unreadable(f"{tool} did not print its first and last line: {reason}")
+        raise Cut(f"{tool} did not print its first and last line: {reason}")
     return first
 
 
@@ -145,10 +156,27 @@ def strange_lines(table: str, row: "re.Pattern[str]") -> int:
 
 
 def message_sizes(sizes: Sequence[int]) -> Reading:
-    """message_size [B] of a table; raises Unreadable unless each size is above the one before."""
+    """message_size [B] of a table; raises Contradictory unless each size is above the one before."""
     if any(later <= earlier for earlier, later in zip(sizes, sizes[1:])):
-        raise Unreadable("the sizes do not ascend: several outputs are mixed")
+        raise Contradictory("the sizes do not ascend: several outputs are mixed")
     return Reading("message_size", list(sizes), "B")
+
+
+def lost_sizes(sizes: Sequence[int]) -> str:
+    """A note on the rows that a table lacks, if each of its sizes is twice the one before; empty when it has all."""
+    gaps = [f"{a} and {b}" for a, b in zip(sizes, sizes[1:]) if 0 < a < b and b != 2 * a]
+    return f"no row stands between {', '.join(gaps)} B" if gaps else ""
+
+
+def without_interrupted(found: List[Result], sizes: Sequence[Sequence[int]]) -> List[Result]:
+    """The results of tables with these sizes; one is refused whose rest stands behind the next table."""
+    checked = list(found)
+    for number, (before, after) in enumerate(zip(sizes, sizes[1:])):
+        ends = [place for place in range(1, len(after)) if after[place] <= after[place - 1]]
+        if before and ends and after[ends[0]] > before[-1]:
+            inside = Contradictory("another output begins inside this table")
+            checked[number] = refused(inside, found[number].settings)
+    return checked
 
 
 def in_unit(printed: Sequence[str], unit: Decimal) -> List[Optional[float]]:

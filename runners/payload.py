@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from runners.record import FalloffError, Reading, Unreadable
+from runners.record import Contradictory, Cut, FalloffError, Reading
 
 # Least bytes of each class of sizes: nothing, then from each power of two up to the next; the last is open.
 LEAST = (0, *(2**power for power in range(32)))
@@ -46,16 +46,14 @@ def table(text: str) -> Optional[Table]:
     if not starts:
         return None
     if len(starts) > 1:
-        raise Unreadable(f"{len(starts)} payload tables where one was expected")
+        raise Contradictory(f"{len(starts)} payload tables where one was expected")
     lines = lines[starts[0] + 1 :]
     if _END not in lines or not _HEAD.match(lines[0]):
-        raise Unreadable(
-            "the payload table lacks its line of headings, or its last line is cut off"
-        )
+        raise Cut("the payload table lacks its line of headings, or its last line is cut off")
     rows = lines[1 : lines.index(_END)]
     found = dict(map(_row, rows))
     if len(found) < len(rows):
-        raise Unreadable("the payload table has two lines for the same call and sizes")
+        raise Contradictory("the payload table has two lines for the same call and sizes")
     return found
 
 
@@ -63,7 +61,7 @@ def _row(line: str) -> Tuple[Tuple[str, int], Tuple[int, int]]:
     """A line of a table; raises Unreadable when it is none."""
     row = _ROW.match(line)
     if not row or int(row[2]) not in LEAST:
-        raise Unreadable(f"the payload table has a line that is not its own: {line[:60]!r}")
+        raise Contradictory(f"the payload table has a line that is not its own: {line[:60]!r}")
     return (row[1], int(row[2])), (int(row[3]), int(row[4]))
 
 

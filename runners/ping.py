@@ -8,8 +8,10 @@ import re
 from statistics import median
 from typing import List
 
+from runners.description_rules import COUNT
+from runners.outputs import absent
 from runners.parsing import attempt, half_digit, parser, usable
-from runners.record import Command, Reading, Result, Runner, Settings, Unreadable
+from runners.record import Command, Contradictory, Cut, Failed, Reading, Result, Runner, Settings
 
 # Spaced so that one reply is back before the next request leaves.
 INTERVAL_S = 0.02
@@ -56,29 +58,37 @@ def results(text: str) -> List[Result]:
 def _readings(run: str) -> List[Reading]:
     summaries = _SUMMARY.findall(run)
     if not summaries:
-        raise Unreadable("ping's summary is missing: the run was stopped or its output cut off")
+        if not _HEAD.search(run):
+            raise absent("ping", run, "an output of ping")
+        raise Cut("ping's summary is missing: the run was stopped or its output cut off")
     if len(summaries) > 1:
-        raise Unreadable("several summaries of ping without their first lines: runs are mixed")
+        raise Contradictory("several summaries of ping without their first lines: runs are mixed")
     sent, received = map(int, summaries[0])
-    if sent == 0:
-        raise Unreadable("ping sent no echo request")
-    if received == 0:
-        raise Unreadable(f"none of {sent} echo requests was answered")
-    if received > sent:
-        raise Unreadable(f"ping counts {received} replies to {sent} requests")
     replies = _REPLY.findall(run)
     first = [(sequence, time) for sequence, time, repeated in replies if not repeated]
     ends = _END.findall(run)
-    if len(first) != received or len(ends) != 1:
-        raise Unreadable(f"ping counts {received} replies, {len(first)} are printed whole")
+    if received > sent:
+        raise Contradictory(f"ping counts {received} replies to {sent} requests")
+    if len(first) != received:
+        raise Contradictory(f"ping counts {received} replies, {len(first)} are printed whole")
+    if sent == 0:
+        raise Failed("ping sent no echo request")
+    if received == 0:
+        raise Failed(f"none of {sent} echo requests was answered")
+    if not ends:
+        raise Cut("ping's last line, of the round-trip times, is missing: its output is cut off")
+    if len(ends) > 1:
+        raise Contradictory("several last lines of ping without their first lines: runs are mixed")
     if sent <= _SEQUENCES and len({int(sequence) for sequence, _ in first}) < len(first):
-        raise Unreadable("two replies have one number: several runs are mixed")
+        raise Contradictory("two replies have one number: several runs are mixed")
     printed = [time for _, time, _ in replies]  # ping's own least and largest are of duplicates too
     for chosen, end in zip((min, max), ends[0]):
         time = chosen(printed, key=float)
         # Some versions round and some cut off.
         if abs(float(time) - float(end)) > 2 * (half_digit(time) + half_digit(end)):
-            raise Unreadable(f"ping's {chosen.__name__} is {end} ms, that of its lines {time} ms")
+            raise Contradictory(
+                f"ping's {chosen.__name__} is {end} ms, that of its lines {time} ms"
+            )
     return [
         Reading("round_trip_time", median(float(time) for _, time in first) / 1e3, "s"),
         Reading("ping_loss", 1 - received / sent, "1"),
@@ -86,4 +96,10 @@ def _readings(run: str) -> List[Reading]:
 
 
 parse = parser("ping", results)
-RUNNER = Runner("ping", commands, parse, results)
+SETTINGS = {
+    "sender": COUNT,
+    "receiver": COUNT,
+    "count": COUNT,
+}
+
+RUNNER = Runner("ping", commands, parse, results, SETTINGS)

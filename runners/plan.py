@@ -9,7 +9,7 @@ import itertools
 import json
 import random
 from dataclasses import asdict, dataclass
-from typing import Any, List, Mapping, Optional, Tuple, Union
+from typing import Any, Iterable, List, Mapping, Optional, Tuple, Union
 
 from runners import kept
 from runners.description import (
@@ -22,7 +22,8 @@ from runners.description import (
     points_of,
     stopping_of,
 )
-from runners.record import Settings, Trial, faulty
+from runners.description_rules import BLOCKS
+from runners.record import FalloffError, Settings, Trial, faulty, is_name
 
 
 @dataclass(frozen=True)
@@ -54,15 +55,27 @@ def resolve(
     campaign: Mapping[str, Any], testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
 ) -> Plan:
     """Resolve a campaign's description for a testbed; raises FalloffError naming every fault."""
-    reasons = faults(campaign, testbed, interconnects)
+    names = [str(described["name"]) for described in (campaign, testbed) if "name" in described]
+    reasons = [*faults(campaign, testbed, interconnects), *_no_names(names)]
     if reasons:
         raise faulty(f"campaign {campaign.get('name', '?')}", reasons)
     networks = {name: interconnects[name] for name in interconnects_of(campaign)}
     return _planned(campaign, testbed, networks, stopping_of(campaign["stopping"]))
 
 
+def _no_names(names: Iterable[str]) -> List[str]:
+    """Why those that can be no names cannot, a line each."""
+    wanted = "a name has letters, digits, blanks and _.,+@=- alone"
+    return [f"{name[:40]!r}: {wanted}" for name in names if not is_name(name)]
+
+
 def with_blocks(plan: Plan, campaign: Mapping[str, Any], blocks: int) -> Plan:
-    """The same plan with exactly that many blocks and no other stopping rule, to be looked at but once."""
+    """The same plan with exactly that many blocks and no other stopping rule, to be looked at but once.
+
+    Raises FalloffError for a number of blocks that no campaign may have.
+    """
+    if not BLOCKS[0](blocks):
+        raise FalloffError(f"blocks = {blocks} must be {BLOCKS[1]}")
     looks = (blocks,) if plan.stopping.looks and blocks >= LEAST_BLOCKS else ()
     return _planned(
         campaign, plan.testbed, plan.interconnects, Stopping(blocks=blocks, looks=looks)
@@ -91,7 +104,9 @@ def _planned(
         "trials": [asdict(trial) for trial in (*preamble, *_block(campaign, 1))],
     }
     if stopping.looks:
-        identity["stopping"] = asdict(stopping)
+        identity["stopping"] = {
+            key: rule for key, rule in asdict(stopping).items() if key != "blocks_a_session" or rule
+        }
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     return Plan(
         name=campaign["name"],
@@ -121,6 +136,9 @@ def plan_from_json(text: Union[str, bytes]) -> Plan:
     count = testbed.get("nodes")  # 0 of imported files
     if not isinstance(testbed.get("name"), str) or type(count) is not int or not 0 <= count < 1e6:
         raise ValueError("its testbed has no name, or no number of nodes")
+    names = (plan.name, testbed["name"], *(trial.id for trial in plan.trials()))
+    if strange := _no_names(names):
+        raise ValueError(strange[0])
     tables = [testbed.get(name, {}) for name in ("node", "network", "networks", "rates", "rpeak")]
     if not all(isinstance(table, dict) for table in tables):
         raise ValueError("of its testbed, node, network, networks, rates or rpeak is no table")

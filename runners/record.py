@@ -12,6 +12,9 @@ from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence, T
 
 _ADDRESS = re.compile(r"\{node(\d+)\}")
 
+# Of a campaign, a testbed or a trial: folders and files are called so, and commands name them.
+_NAME = re.compile(r"\w[\w .,+@=-]{0,99}")
+
 Scalar = Any  # str, int, float or bool: what JSON and TOML both know
 Settings = Mapping[str, Scalar]
 
@@ -115,12 +118,13 @@ class Reading:
 
     def __post_init__(self) -> None:
         if not _is_finite(self.value):
-            raise Unreadable(f"{self.name} is no finite number")
+            raise Contradictory(f"{self.name} is no finite number")
 
 
 @dataclass(frozen=True)
 class Result:
-    """One result in an output: its readings and the settings that it names, or why it is `refused`.
+    """One result in an output: its readings and the settings that it names, or why it is `refused`, and of which of
+    KINDS that refusal is.
 
     `note` is what a reader of a usable result has to know, such as lines that were not understood.
     """
@@ -128,6 +132,7 @@ class Result:
     readings: Tuple[Reading, ...]
     settings: Settings = field(default_factory=dict)
     refused: str = ""
+    kind: str = ""
     note: str = ""
 
 
@@ -139,12 +144,16 @@ class Runner:
     cannot run. `parse(transcript)` gives its readings. `results(text)` reads any output of the tool,
     also one that no campaign of ours made. Both raise Unreadable, with the reason, when an output is
     not whole or contradicts itself, and InvalidRun when it is no measurement of what was asked for.
+    `settings` are those of a point that the tool reads, each with the rule for its value (`description_rules`).
+    `seconds(point, testbed)` is how long a run takes by the rates that a testbed's description has.
     """
 
     name: str
     commands: Callable[[Settings], List[Command]]
     parse: Callable[[Transcript], List[Reading]]
     results: Callable[[str], List[Result]]
+    settings: Mapping[str, Tuple[Callable[[Any], bool], str]] = field(default_factory=dict)
+    seconds: Optional[Callable[[Settings, Mapping[str, Any]], Optional[float]]] = None
 
 
 class FalloffError(Exception):
@@ -156,11 +165,58 @@ class FalloffError(Exception):
 
 
 class Unreadable(FalloffError):
-    """A tool's output that does not carry the result it should; the message says why."""
+    """A tool's output that does not carry the result it should: the message says why, `kind` what sort of reason it is.
+
+    It is raised as one of those below.
+    """
+
+    kind: str
+
+    def told(self) -> str:
+        """The kind with the reason, as `falloff import` says them."""
+        return f"{self.kind}: {self}"
 
 
-class InvalidRun(Unreadable):
-    """The tool ran to its end and says itself that the result must not be used."""
+class Cut(Unreadable):
+    """A part is missing: the run was stopped, or its output cut off."""
+
+    kind = "cut"
+
+
+class Contradictory(Unreadable):
+    """It cannot all be true: numbers disagree with each other, a number is impossible, or outputs are mixed."""
+
+    kind = "contradictory"
+
+
+class Foreign(Unreadable):
+    """It is no output of this tool."""
+
+    kind = "foreign"
+
+
+class Unsupported(Unreadable):
+    """It is this tool's, of a test or in a form that is not read."""
+
+    kind = "unsupported"
+
+
+class Failed(Unreadable):
+    """It is whole, and says itself that there is no result: the tool failed, or measured nothing."""
+
+    kind = "failed"
+
+
+class InvalidRun(Failed):
+    """The tool ran to its end, but the result must not be used: its own check failed, or another setting was asked for."""
+
+
+KINDS = {each.kind: each for each in (Cut, Contradictory, Foreign, Unsupported, Failed)}
+
+
+def is_name(text: str) -> bool:
+    """Whether a campaign, a testbed or a trial may be called so."""
+    return bool(_NAME.fullmatch(text))
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> FalloffError:

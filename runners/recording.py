@@ -14,10 +14,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Deque, Dict, Iterator, List, Mapping, Sequence, Tuple
 
+from runners import archive, tools
 from runners.journal import write_whole
-from runners.record import FalloffError, Unreadable, unknown
+from runners.record import (
+    Contradictory,
+    Cut,
+    FalloffError,
+    Foreign,
+    Unreadable,
+    Unsupported,
+    unknown,
+)
 
-STORE = Path(__file__).resolve().parent.parent / "data" / "programs"
+STORE = tools.CHECKOUT / "data" / "programs"
 
 # How far a size and a time may be from a power law of the ranks for it to be carried on.
 _SIZE_OFF = 0.01
@@ -73,7 +82,8 @@ def read(text: str) -> Recording:
     lines = [line.strip() for line in text.splitlines()]
     heads = [number for number, line in enumerate(lines) if _HEAD.match(line)]
     if len(heads) != 1 or _END not in lines[heads[0] :]:
-        raise Unreadable(f"{len(heads)} recordings begin here, and one that ends was expected")
+        begin_here = f"{len(heads)} recordings begin here, and one that ends was expected"
+        raise (Contradictory if heads[1:] else Cut if heads else Foreign)(begin_here)
     begin = heads[0]
     count = int(_HEAD.match(lines[begin])[1])
     ranks: List[List[Call]] = []
@@ -85,10 +95,10 @@ def read(text: str) -> Recording:
         elif ranks:
             ranks[-1].append(_call(line))
         else:
-            raise Unreadable(f"the recording has a line that is not its own: {line[:60]!r}")
+            raise Contradictory(f"the recording has a line that is not its own: {line[:60]!r}")
     if len(ranks) != count or not all(calls and calls[-1].name == "end" for calls in ranks):
         has = f"has {len(ranks)}, or not their last calls"
-        raise Unreadable(f"the recording announces {count} ranks and {has}")
+        raise Contradictory(f"the recording announces {count} ranks and {has}")
     recorded = tuple(map(tuple, ranks))
     if is_monitored(text):
         _compare(_sent(recorded), _monitored(text))
@@ -144,7 +154,7 @@ def _compare(recorded: Sent, monitored: Sent) -> None:
         ours, theirs = of_both[worst]
         way = "messages" if how == "E" else "collectives"
         whose = f"{ours} B from rank {sender} to rank {receiver} in {way}"
-        raise Unreadable(f"the recording has {whose}, and Open MPI's own monitoring {theirs} B")
+        raise Contradictory(f"the recording has {whose}, and Open MPI's own monitoring {theirs} B")
 
 
 def _require_known(lines: Sequence[str]) -> None:
@@ -152,12 +162,12 @@ def _require_known(lines: Sequence[str]) -> None:
     marked = [line.split()[1:3] for line in lines]
     names = sorted({words[1] for words in marked if len(words) == 2 and words[0] == "unknown"})
     if names:
-        raise Unreadable(f"the program calls {', '.join(names)}, which a replay cannot do")
+        raise Unsupported(f"the program calls {', '.join(names)}, which a replay cannot do")
     if ["crowded"] in marked:
-        raise Unreadable("several threads of a rank call MPI at the same time: record it with one")
+        raise Unsupported("several threads of a rank call MPI at the same time: record it with one")
     if ["too_long"] in marked:
         few = "record fewer steps of the program"
-        raise Unreadable(f"a rank makes too many calls to be recorded: {few}")
+        raise Unsupported(f"a rank makes too many calls to be recorded: {few}")
 
 
 def _call(line: str) -> Call:
@@ -167,13 +177,13 @@ def _call(line: str) -> Call:
     if not (re.fullmatch(r"\d{1,18}", nanoseconds) and are_numbers) or (
         len(words) != _NUMBERS.get(name, -1)
     ):
-        raise Unreadable(f"the recording has a line that is not its own: {line[:60]!r}")
+        raise Contradictory(f"the recording has a line that is not its own: {line[:60]!r}")
     seconds, numbers = int(nanoseconds) / 1e9, list(map(int, words))
     if name in _COLLECTIVES:
         label, size, root = numbers
         if label:
             whose = f"MPI_{name.capitalize()} of a part of the ranks, or of all in another order"
-            raise Unreadable(f"the program calls {whose}, which a replay cannot do")
+            raise Unsupported(f"the program calls {whose}, which a replay cannot do")
         return Call(seconds, name, root, size=size)
     if name in _POINT_TO_POINT:
         request = numbers.pop(0) if len(numbers) == 5 else 0
@@ -183,17 +193,17 @@ def _call(line: str) -> Call:
 
 def kept(program: str, store: Path = STORE) -> Dict[int, Recording]:
     """The recordings of a program by their number of ranks; raises FalloffError when there is none."""
-    found = store.glob(f"{program}-*.txt.xz")
+    found = tools.described(store, f"{program}-*.txt.xz")
     files = {int(file.name.split("-")[-1].split(".")[0]): file for file in found}
     if not files:
-        names = {file.name.rsplit("-", 1)[0] for file in store.glob("*-*.txt.xz")}
+        names = {file.name.rsplit("-", 1)[0] for file in tools.described(store, "*-*.txt.xz")}
         raise unknown("recorded program", program, names)
     return {ranks: _opened(files[ranks]) for ranks in sorted(files)}
 
 
 def _opened(file: Path) -> Recording:
     try:
-        return read(lzma.decompress(file.read_bytes()).decode("utf-8"))
+        return read(archive.decompressed(file.read_bytes()).decode("utf-8"))
     except (OSError, lzma.LZMAError, UnicodeDecodeError, Unreadable) as error:
         raise FalloffError(f"{file}: {error}; record the program anew") from None
 
@@ -209,15 +219,15 @@ def keep(text: str, program: str, store: Path = STORE) -> Path:
         found = [_SENT.match(line) for line in rest]
         counts = [match[0] for match in found if match]
         whole += "\n".join([_MONITORED, *[_OF_A_RANK] * ranks, *counts, ""])
-    store.mkdir(parents=True, exist_ok=True)
-    file = store / f"{program}-{ranks}.txt.xz"
+    tools.own(store).mkdir(parents=True, exist_ok=True)
+    file = tools.own(store) / f"{program}-{ranks}.txt.xz"
     write_whole(file, lzma.compress(whole.encode()))
     return file
 
 
 def digest(program: str, store: Path = STORE) -> str:
     """The checksum of all recordings of a program."""
-    files = sorted(store.glob(f"{program}-*.txt.xz"))
+    files = tools.described(store, f"{program}-*.txt.xz")
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
@@ -257,12 +267,12 @@ def _tags(recording: Recording) -> List[List[int]]:
         if call.name in ("recv", "irecv"):
             sent = waiting[call.partner, rank, call.label, call.tag]
             if not sent:
-                raise Unreadable(f"rank {rank} receives what rank {call.partner} never sends")
+                raise Contradictory(f"rank {rank} receives what rank {call.partner} never sends")
             numbers[call.partner, rank] += 1
             found[rank][place] = found[call.partner][sent.popleft()] = numbers[call.partner, rank]
     for (sender, receiver, *_), sent in waiting.items():
         if sent:
-            raise Unreadable(f"rank {receiver} never receives what rank {sender} sends")
+            raise Contradictory(f"rank {receiver} never receives what rank {sender} sends")
     return found
 
 

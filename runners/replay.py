@@ -4,8 +4,18 @@ import re
 from typing import List
 
 from runners import recording
+from runners.description_rules import COUNT, NAME, POSITIVE
 from runners.parsing import parser
-from runners.record import Command, Reading, Result, Runner, Settings, Unreadable
+from runners.record import (
+    Command,
+    Contradictory,
+    Failed,
+    Foreign,
+    Reading,
+    Result,
+    Runner,
+    Settings,
+)
 
 # SMPI's trace replay prints it once, when the last rank has ended.
 _END = re.compile(r"Simulation time (\d{1,9}\.\d{6})$", re.M)
@@ -26,13 +36,21 @@ def results(text: str) -> List[Result]:
     """The one replay of an output: replay_time [s]."""
     times = _END.findall(text)
     if len(times) != 1:
-        raise Unreadable(f"the replay ended {len(times)} times, once was expected")
+        ended = f"the replay ended {len(times)} times, once was expected"
+        raise (Contradictory if times else Foreign)(ended)
     if float(times[0]) < _SHORTEST_S:
-        raise Unreadable(
+        raise Failed(
             f"the program takes {times[0]} s, too short for a clock of a microsecond: record more steps of it"
         )
     return [Result((Reading("replay_time", float(times[0]), "s"),))]
 
 
 parse = parser("replay", results)
-RUNNER = Runner("replay", commands, parse, results)
+SETTINGS = {
+    "nodes": COUNT,
+    "program": NAME,
+    "recording": NAME,  # its checksum: the trials of another recording are others
+    "timeout_s": POSITIVE,
+}
+
+RUNNER = Runner("replay", commands, parse, results, SETTINGS)

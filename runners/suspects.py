@@ -6,8 +6,9 @@ Pairs meet in a round-robin tournament: in each round a node is in one pair at m
 import re
 from typing import Any, List
 
+from runners.description_rules import COUNT, POSITIVE, WHOLE
 from runners.parsing import parser, whole
-from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Unreadable
+from runners.record import Command, Contradictory, FalloffError, Reading, Result, Runner, Settings
 
 LEAST_NODES = 4  # with fewer a slow link cannot be told from a slow node
 
@@ -59,12 +60,12 @@ def results(text: str) -> List[Result]:
     count, order, turn, message = (int(head[group]) for group in (1, 2, 4, 5))
     nodes = _NODE.findall(text)
     if count < 2 or [int(number) for number, *_ in nodes] != list(range(1, count + 1)):
-        raise Unreadable(f"suspects announces {count} nodes and reports {len(nodes)}")
+        raise Contradictory(f"suspects announces {count} nodes and reports {len(nodes)}")
     latency, bandwidth = _matrices(text, count)
     try:
         settings = dict(zip(_WINDOWS, map(float, head.groups()[5:])), array_mib=float(head[3]))
     except ValueError:
-        raise Unreadable(f"suspects' first line is damaged: {head[0][:100]!r}") from None
+        raise Contradictory(f"suspects' first line is damaged: {head[0][:100]!r}") from None
     readings = (
         Reading("dgemm_rate", [float(rate) / 1e9 for _, rate, *_ in nodes], "Gflop/s"),
         Reading("stream_rate", [float(rate) for *_, rate, _ in nodes], "B/s"),
@@ -84,7 +85,7 @@ def _matrices(text: str, count: int) -> Any:
     wanted = {(low, high) for low in range(1, count + 1) for high in range(low + 1, count + 1)}
     if met != wanted or len(rows) != len(wanted):
         met_once = f"{len(met & wanted)} of the {len(wanted)} pairs of {count} nodes"
-        raise Unreadable(f"suspects reports {met_once} in {len(rows)} rows")
+        raise Contradictory(f"suspects reports {met_once} in {len(rows)} rows")
     latency, bandwidth = ([[None] * count for _ in range(count)] for _ in range(2))
     for _, low, high, seconds, _, forward, reverse in rows:
         a, b = int(low) - 1, int(high) - 1
@@ -94,4 +95,14 @@ def _matrices(text: str, count: int) -> Any:
 
 
 parse = parser("suspects", results)
-RUNNER = Runner("suspects", commands, parse, results)
+SETTINGS = {
+    "nodes": COUNT,
+    "array_mib": POSITIVE,
+    "bandwidth_s": POSITIVE,
+    "latency_s": POSITIVE,
+    "message_bytes": COUNT,
+    "node_s": POSITIVE,
+    "stream_at_once": WHOLE,
+}
+
+RUNNER = Runner("suspects", commands, parse, results, SETTINGS)

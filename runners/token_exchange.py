@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from itertools import product
 from typing import List, Sequence, Tuple
 
+from runners.description_rules import COUNT, NODES, NOT_NEGATIVE, POSITIVE, RUNS, YES_OR_NO, one_of
 from runners.parsing import parser, whole
 from runners.record import (
     Command,
+    Contradictory,
     FalloffError,
     InvalidRun,
     Reading,
     Result,
     Runner,
     Settings,
-    Unreadable,
 )
 
 PORT = 5310
@@ -137,7 +138,7 @@ def table(text: str) -> Tuple[Settings, List[Row]]:
     window = float(head[5])
     listed = [(int(row[3]), int(row[1])) for row in found]
     if not found or not window or listed != list(product(range(1, runs + 1), range(1, pairs + 1))):
-        raise Unreadable(f"token reports {len(found)} rows, not {pairs} pairs in {runs} runs")
+        raise Contradictory(f"token reports {len(found)} rows, not {pairs} pairs in {runs} runs")
     rows = [_row(match) for match in found]
     for first in range(0, len(rows), pairs):
         _require_common(rows[first : first + pairs], window)
@@ -173,4 +174,15 @@ def _require_common(rows: Sequence[Row], window: float) -> None:
 
 
 parse = parser("token", results)
-RUNNER = Runner("token_exchange", commands, parse, results)
+SETTINGS = {
+    **dict.fromkeys(("producers", "consumers"), NODES),
+    "pairs": COUNT,
+    "token_bytes": COUNT,
+    "transport": one_of(["tcp", "mpi"]),
+    "real_time": YES_OR_NO,
+    "runs": RUNS,
+    "warm_up_s": NOT_NEGATIVE,
+    "window_s": POSITIVE,
+}
+
+RUNNER = Runner("token_exchange", commands, parse, results, SETTINGS)

@@ -1,12 +1,12 @@
 """Where a tool is: our own script, the path that the user configured, the folder of tools built here, or PATH.
 
-FALLOFF_HOME   another folder than the checkout for all that is written: runs, datasets, reports
+FALLOFF_HOME   another folder than the checkout for all that is written: runs, datasets, reports, descriptions
 """
 
 import os
 import shutil
 from pathlib import Path
-from typing import Mapping
+from typing import List, Mapping
 
 from runners.record import FalloffError
 
@@ -15,6 +15,17 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 HOME = Path(os.environ.get("FALLOFF_HOME") or CHECKOUT).expanduser().absolute()
 BUILT = CHECKOUT / "build" / "tools" / "bin"
 PROBES = Path(__file__).resolve().parent / "probes"
+
+
+def own(folder: Path) -> Path:
+    """Where the user's own files go that are like those of a folder of data: there, or in the same folder of HOME."""
+    return folder if HOME == CHECKOUT else HOME / "data" / folder.name
+
+
+def described(folder: Path, pattern: str) -> List[Path]:
+    """The files of a folder of data and the user's own like them, in order; of two with one name, the user's."""
+    files = {file.name: file for place in (folder, own(folder)) for file in place.glob(pattern)}
+    return [files[name] for name in sorted(files)]
 
 
 def find(name: str, configured: Mapping[str, str], built: Path = BUILT) -> str:

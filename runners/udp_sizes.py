@@ -8,8 +8,20 @@ import math
 from typing import List
 
 from runners import iperf3
+from runners.description_rules import COUNT, NOT_NEGATIVE, POSITIVE
 from runners.parsing import parser
-from runners.record import Command, FalloffError, Reading, Result, Runner, Settings, Unreadable
+from runners.record import (
+    Command,
+    Contradictory,
+    Cut,
+    Failed,
+    FalloffError,
+    Reading,
+    Result,
+    Runner,
+    Settings,
+    Unsupported,
+)
 
 ETHERNET_HEADER = 14
 HEADERS = ETHERNET_HEADER + 20 + 8
@@ -47,22 +59,28 @@ def results(text: str) -> List[Result]:
     """
     report = iperf3.only_report(text)
     made = iperf3.settings(report)
-    if made.get("protocol") != "UDP":
-        raise Unreadable("iperf3's report is not of UDP datagrams")
+    if "protocol" not in made:
+        raise Cut("iperf3's report does not name its protocol: its beginning is missing")
+    if made["protocol"] != "UDP":
+        raise Unsupported("iperf3's report is not of UDP datagrams")
 
     def positive(*names: str) -> float:
         value = iperf3.part(report, *names[:-1]).get(names[-1])
         if iperf3.is_number(value) and value > 0:
             return value
-        why = "too old a version, or nothing arrived"
-        raise Unreadable(f"iperf3's report has no {'.'.join(names)} above 0: {why}")
+        lacking = f"iperf3's report has no {'.'.join(names)} above 0"
+        if value is None:
+            raise Cut(f"{lacking}: the test did not end, or iperf3 is too old")
+        raise Failed(f"{lacking}: nothing arrived")
 
     payload = positive("start", "test_start", "blksize")
     sent, sending = (positive("end", "sum_sent", name) for name in ("packets", "seconds"))
     size, receiving = (positive("end", "sum_received", name) for name in ("bytes", "seconds"))
     received = size / payload
     if received > _MOST_RECEIVED * sent:
-        raise Unreadable(f"iperf3's receiver counted {received:.0f} datagrams of {sent:.0f} sent")
+        raise Contradictory(
+            f"iperf3's receiver counted {received:.0f} datagrams of {sent:.0f} sent"
+        )
     readings = (
         Reading("packets_sent_per_s", sent / sending, "1/s"),
         Reading("packets_received_per_s", received / receiving, "1/s"),
@@ -71,4 +89,13 @@ def results(text: str) -> List[Result]:
     return [Result(readings, {**made, "frame_bytes": payload + HEADERS})]
 
 
-RUNNER = Runner("udp_sizes", commands, parser("udp_sizes", results), results)
+SETTINGS = {
+    "sender": COUNT,
+    "receiver": COUNT,
+    "frame_bytes": COUNT,
+    "bitrate_bit_s": NOT_NEGATIVE,
+    "duration_s": POSITIVE,
+    "omit_s": NOT_NEGATIVE,
+}
+
+RUNNER = Runner("udp_sizes", commands, parser("udp_sizes", results), results, SETTINGS)

@@ -1,7 +1,8 @@
 """Recorded outputs of real tools as transcripts, for the tests of their parsers.
 
 Beside each output lies what is expected of it: `point` and `readings`, or `status` and `reason`, when it
-comes from a campaign's own trial; `results`, or `no_result` with the reason, when its origin is unknown.
+comes from a campaign's own trial; `results`, or `no_result` with the reason, when its origin is unknown. A refusal
+has its `kind`.
 `origin` and `kept` say where an output was found and how much of it is here; without them it is this
 project's own.
 """
@@ -9,7 +10,7 @@ project's own.
 import json
 from pathlib import Path
 
-from runners import runner_named
+from runners import outputs, runner_named
 from runners.record import Execution, FalloffError, Outcome, Transcript, Trial, Unreadable, judge
 
 FOLDER = Path(__file__).resolve().parent / "transcripts"
@@ -49,7 +50,10 @@ def judged(tool: str, stdout: str, point: dict) -> Outcome:
 def listed(tool: str, output: str) -> list[dict]:
     """What `falloff import --print` lists of an output: each result's settings with its readings or its refusal."""
     return [
-        {**result.settings, **({"refused": result.refused} if result.refused else {})}
+        {
+            **result.settings,
+            **({"refused": result.refused, "kind": result.kind} if result.refused else {}),
+        }
         | ({"note": result.note} if result.note else {})
         | {reading.name: reading.value for reading in result.readings}
         for result in runner_named(tool).results(output)
@@ -67,6 +71,14 @@ def refusals(tool: str, output: str) -> str:
         return " ".join(result.refused for result in runner_named(tool).results(output))
     except Unreadable as reason:
         return str(reason)
+
+
+def kinds(tool: str, output: str) -> list[str]:
+    """Of which kind each refusal is, of a result in an output or of the output itself, as `falloff import` says it."""
+    try:
+        return [result.kind for result in runner_named(tool).results(output) if result.refused]
+    except Unreadable as reason:
+        return [outputs.refusal(tool, output, reason).kind]
 
 
 def usable(tool: str, output: str) -> list:

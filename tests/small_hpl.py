@@ -20,7 +20,7 @@ def plan(blocks: int = 2) -> Plan:
     """Two blocks of HPL on two nodes, on GigE and 10GE, at a size that takes half a second."""
     campaign = read("campaigns/hpl_scaling.toml")
     campaign["factors"] = {"interconnect": ["gige", "10gige"], "nodes": [2]}
-    campaign["levels"]["nodes"] = {"2": {"P": 1, "Q": 2, "N": 704}}
+    campaign["levels"]["nodes"] = {"2": {"P": 1, "Q": 2, "N": 1408}}
     campaign["stopping"] = {"blocks": blocks}
     del campaign["survey"], campaign["presets"]
     machine = {**read("testbeds/emulated.toml"), "nodes": 2}

@@ -269,6 +269,11 @@ def test_all_is_written_below_falloff_home(tmp_path):
     done("compare", str(copy), str(paths.REFERENCE / "hpl_scaling-scale_model"))
     assert (home / "build" / "compare.svg").exists()
     assert raw.name in done("evidence", "verify", str(raw))
+    described = home / "data" / "campaigns" / "mine.toml"
+    described.parent.mkdir()
+    shutil.copy(paths.CAMPAIGNS / "link_micro.toml", described)
+    described.write_text(described.read_text().replace("title = ", 'title = "Mine: " # '))
+    assert re.search("^mine .* Mine: $", done("run", "--list"), re.M)
     after = {path for folder in ("data", "build") for path in (ROOT / folder).glob("*/*")}
     assert after == before
 

@@ -42,6 +42,22 @@ def refused(*arguments):
     return done.stderr.splitlines()
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("[factors]", '[factors]\ncolour = ["red", "blue"]', "neither hpl nor testbed scale_model reads the setting colour"),
+        ("[settings]", "[settings]\ntimout_s = 5", "reads the setting timout_s; did you mean timeout_s?"),
+        ("NB = 24", 'NB = "24"', "NB = '24' must be a whole number from 1"),
+        ("[design]", "[design]\ncolour = 1", "design.colour is unknown; there are"),
+    ],
+)  # fmt: skip
+def test_what_nothing_reads_is_refused_before_anything_runs(edited, old, new, fault):
+    """A factor, a setting and a key of the design that no tool, testbed or experiment knows."""
+    edited(CAMPAIGN, old, new)
+    (line,) = refused("run", "mine", "--testbed", "scale_model")
+    assert fault in line
+
+
 def test_six_faults_of_a_campaign_are_six_lines(edited):
     """Each with its key and what was probably meant; also those that only a preset or a testbed would meet."""
     edited(
@@ -58,7 +74,7 @@ def test_six_faults_of_a_campaign_are_six_lines(edited):
         "seed is missing",
         "sed is unknown; did you mean seed?",
         "runner = hpll is unknown; did you mean hpl?",
-        "stopping.blocks = 'four' must be a whole number from 1",
+        "stopping.blocks = 'four' must be a whole number from 1 to 1000",
         "stopping.bloks is unknown; did you mean blocks?",
         "design.margn is unknown; did you mean margin?",
     ]
@@ -70,11 +86,12 @@ def test_six_faults_of_a_campaign_are_six_lines(edited):
         ("nodes = [4]", 'nodes = ["four"]', "factors.nodes = ['four'] must be a list of distinct levels, whole numbers"),
         ("nodes = [4]", "nodes = 4", "factors.nodes = 4 must be a list of distinct levels"),
         ("nodes = [4]", "nodes = [[4], [4]]", "factors.nodes"),
+        ("blocks = 4", f"blocks = {9 * 10**20}", "must be a whole number from 1 to 1000"),
         ('"gige", "10gige"]', '"gigee", "10gige"]', "interconnect gigee is unknown; did you mean gige?"),
         ("[settings]", "[[settings]]", "settings = [{"),
         ("[presets.quick]", "[presets]\nquick = 3\n[other]", "presets.quick = 3 must be a table"),
         ("[[warm_up]]", "[warm_up]", "must be a list of tables: [[warm_up]]"),
-        ("[stopping]", "[levels]\nnodes = 3\n[stopping]", "levels.nodes must be a table"),
+        ("[stopping]", "[levels]\nnodes = 3\n[stopping]", "levels.nodes = 3 must be a table"),
         ("[factors]\n", "factors = {}\n[factor]\n", "factors is empty"),
     ],
 )  # fmt: skip

@@ -14,6 +14,7 @@ from command_line import ROOT, run
 from analysis import paths
 from analysis.evidence import archive as archiving
 from analysis.evidence import chain, content
+from analysis.quoting import as_written
 from runners import archive, manifest
 
 FOLDERS = ("hpl_agreement-scale_model_simulated", "hpl_payload-scale_model")
@@ -155,4 +156,4 @@ def test_the_description_follows_the_campaigns(archived):
         assert "**Substantiates**: the findings of `" in artifact
         (minutes,) = re.findall(r"took ([\d.]+)\s+minutes", artifact)
         assert float(minutes) == pytest.approx(float(one.dataset.wall_time.sum()) / 60, rel=0.01)
-    assert chains[1].sessions[0]["cpu_model"] in text and "mpirun (Open MPI)" in text
+    assert as_written(chains[1].sessions[0]["cpu_model"]) in text and "mpirun (Open MPI)" in text

@@ -122,6 +122,18 @@ def test_ones_own_data_are_read_and_nothing_else(study, tmp_path):
         experiment.in_folder(own, "hpl_noise")
 
 
+def test_a_damaged_campaign_hides_no_other(study, tmp_path):
+    """It is refused where it is asked for, and the others are read."""
+    shutil.copytree(paths.REFERENCE / "hpl_paper-smith", tmp_path / "mine")
+    damaged = tmp_path / "hpl_noise-scale_model"
+    damaged.mkdir()
+    (damaged / "trials.json").write_text("{")
+    assert study(data=str(tmp_path)).hpl_paper == "smith"
+    assert set(experiment.stored_studies(str(tmp_path)).datasets) == {"hpl_paper"}
+    with pytest.raises(FalloffError, match="trials.json is damaged"):
+        experiment.in_folder(tmp_path, "hpl_noise")
+
+
 def test_without_the_tools_the_remedy_is_named(tmp_path, monkeypatch):
     """Where nothing can be run: what is missing, and what would bring it."""
     monkeypatch.setattr(experiment, "folder_of", lambda plan, out: Folder(tmp_path / "campaign"))

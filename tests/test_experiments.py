@@ -1,20 +1,24 @@
 """One contract for every experiment: it shows what it names, it can be read, and it makes no number up."""
 
+import html
 import inspect
+import json
 import re
 from dataclasses import asdict
 from functools import cache
-from itertools import combinations, product
+from itertools import combinations, cycle, product
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
+from odd_names import ODD
 
 import experiment
-from analysis import experiments, findings, paths, style
+from analysis import experiments, findings, paths, publish, style, wording
 from analysis.exhibit import WITHOUT_SCATTER, Table
+from analysis.quoting import as_written
 from runners.record import FalloffError
 
 MODULES = {module.__name__.rpartition(".")[2]: module for module in experiments.modules()}
@@ -171,6 +175,7 @@ def test_figures_and_tables_can_be_read(name):
 
 def placed(figure):
     """Every word of a figure with its place, without the labels of ticks beyond an axis's ends, which are not drawn."""
+    style.write_out(figure)
     with style.styled():
         FigureCanvasAgg(figure).draw()
     beyond = set()
@@ -182,6 +187,53 @@ def placed(figure):
     for word in figure.findobj(Text):
         if word.get_visible() and word.get_text().strip() and word not in beyond:
             yield word, word.get_window_extent()
+
+
+PLAIN = [f"Wort{number:02}" for number in range(len(ODD))]
+
+
+def called(names):
+    """A change of a dataset: its networks, paths and nodes are called so, and its failed trials give such a reason."""
+
+    def change(dataset):
+        described = json.loads(dataset.attrs["interconnects"])
+        for one, name in zip(described.values(), cycle(names)):
+            one.update(name=name, short=name, source=name)
+        with_names = dataset.assign_attrs(interconnects=json.dumps(described))
+        hosts = [text and ",".join(names[: text.count(",") + 1]) for text in dataset.hosts.values]
+        reasons = [text and names[0] for text in dataset.reason.values]
+        told = {"hosts": hosts, "reason": reasons}
+        return with_names.assign(
+            {name: ("trial", told[name], dataset[name].attrs) for name in told}
+        )
+
+    return change
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_names_are_shown_as_they_are_written(name, tmp_path):
+    """Whatever the letters of a name mean to Markdown, HTML, a figure or a terminal: what is said of odd names is what is said of
+    plain ones, word for word."""
+    (page, words, line), odd = (
+        in_every_way(shown(name, called(names), False), tmp_path) for names in (PLAIN, ODD)
+    )
+    for said, of_odd in zip((page, words, line), odd):
+        assert re.sub("|".join(PLAIN), lambda found: ODD[PLAIN.index(found[0])], said) == of_odd
+
+
+def in_every_way(told, folder):
+    """What an experiment tells, as the text of its page, the words of its figures and the line of a terminal."""
+    (folder / "figures").mkdir(exist_ok=True)
+    words = []
+    for label, exhibit in told.figures.items():
+        (folder / "figures" / f"{label}.svg").write_text(exhibit.svg())
+        words += [word.get_text() for word, _ in placed(exhibit.figure)]
+    statements = [f"{one.statement}: {one.answer}. {one.reason}" for one in told.findings]
+    exhibits = [one.markdown for one in (*told.figures.values(), *told.tables)]
+    text = "\n\n".join([told.finding, *statements, *exhibits])
+    page = publish.to_html(text, {"title": "t"}, folder).split("<body>")[1]
+    page = html.unescape(re.sub(r"<[^>]+>", "", page))
+    return page, "\n".join(words), as_written(wording.main_sentences(told.finding))
 
 
 def test_every_figure_is_drawn_by_one_experiment():

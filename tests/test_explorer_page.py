@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import synthetic
+import test_hostile
 from browser import ANSWER, VIEW, column, opened, outside, point, sentence
 
 from analysis import paths, store
@@ -323,3 +324,36 @@ def test_the_static_page_works_from_a_file(chromium, tmp_path):
     requested = [url for url in outside(page, "nobody") if not url.startswith(file.as_uri())]
     assert not requested and not page.complaints
     page.context.close()
+
+
+RUNS = '<img src=x onerror="window.ran = 1"><script>window.ran = 2</script>'
+NAME, OTHER = f'10G "fast" `x` $$y$$ {RUNS}', "a|b <lab> \\(z\\) @x"
+
+
+def test_names_and_outputs_are_shown_as_they_are_and_run_nothing(chromium, tmp_path):
+    """In the title, the sentence, the legend, a tip, the tables and a transcript, of the server's page and of the file."""
+    text = json.dumps(test_hostile.contents(test_hostile.REFERENCE))
+    for name, odd in (("GigE", NAME), ("10GE", OTHER)):
+        text = text.replace(json.dumps(name), json.dumps(odd))
+    held = json.loads(text)
+    held["trials.json"]["title"] = f"Title {NAME}"
+    for transcript in held["transcripts"]:
+        transcript["executions"][0]["stderr"] = f"printed {RUNS}"
+    folder, file = tmp_path / "odd", tmp_path / "explorer.html"
+    test_hostile.write(held, folder / "odd")
+    static.write(folder, file)
+    trial = first_of(data.source(folder / "odd")).points.query("counts").trial_id.iloc[0]
+    with server.serve(folder) as served:
+        for address in (served.address, file.as_uri()):
+            page = opened(chromium, address)
+            says(page, NAME)
+            place = point(page, "points", "trial_id", trial)
+            page.mouse.move(*place)
+            page.get_by_text(re.compile("click for its transcript")).first.wait_for()
+            page.mouse.click(*place)
+            page.get_by_text(f"printed {RUNS}").first.wait_for()
+            page.locator(".question:visible", has_text=f"Title {NAME}").wait_for()
+            page.locator("td:visible", has_text=OTHER).first.wait_for()
+            assert page.locator(".bk-label", has_text=NAME).count()
+            assert page.evaluate("window.ran") is None and not page.complaints
+            page.context.close()

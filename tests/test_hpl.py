@@ -165,6 +165,27 @@ def test_rows_alone_are_named_for_what_they_are():
     assert outputs.is_output_of("hpl", alone)
 
 
+@pytest.mark.parametrize(
+    "variant",
+    ["WR0XR8C48", "WRC07R8C48c 211", "WR06R8C24c 211", "WC0", "WC10R2R32_TTN8", "HPL_AI   WR03L2L2", "WR03L2L2 L"],
+)  # fmt: skip
+def test_every_vendors_variant_is_a_row(variant):
+    """Digits, small letters, a word before or behind: the same numbers, and `grep` leaves rows that are recognised."""
+    text = ONE_ROW.replace("WR11C2C4 ", f"{variant} ")
+    (result,), (own,) = hpl.results(text), hpl.results(ONE_ROW)
+    assert result.readings == own.readings
+    assert result.settings == {**own.settings, "variant": " ".join(variant.split())}
+    (row,) = (line for line in text.splitlines() if line.startswith(variant))
+    assert outputs.is_output_of("hpl", row)
+
+
+def test_mixed_precision_is_told_by_its_functions():
+    """AMD's HPL-MxP prints HPL's title and rows; its rate is no share of Rpeak, and its variant says so."""
+    text = recorded.text("hpl/amd-zen-2023").replace("WR0XR8C48", "WC0      ")
+    ((own,), (mixed,)) = map(hpl.results, (text, text.replace("HPL_pdgesv", "HPLMXP_pdgesv")))
+    assert (own.settings["variant"], mixed.settings["variant"]) == ("WC0", "HPL_MxP WC0")
+
+
 NVIDIA = (
     ONE_ROW.replace("HPLinpack 2.0", "HPL-NVIDIA 21.4  -- NVIDIA\nHPLinpack 2.1")
     .replace("WR11C2C4        3000    64", "WR03L2L2       72000   288")

@@ -156,7 +156,7 @@ def test_other_files_are_left_out_and_named(outputs, falloff):
     (outputs / "HPL.dat").write_text(hpl_dat.render(DECK))
     code, out, err = falloff("hpl", outputs)
     assert code == 0 and len(err.splitlines()) == 2 and out.startswith("18 results in 18 files")
-    assert "HPL.dat: it is an HPL.dat input deck" in err and "README: not an output of HPL" in err
+    assert "HPL.dat: foreign: it is an HPL.dat input deck" in err and "README: foreign: not" in err
 
 
 def test_importing_again_changes_nothing_and_completes_what_was_cut_off(outputs, tmp_path):
@@ -203,7 +203,7 @@ def test_every_result_of_a_real_output_is_kept(tool, tmp_path):
         ("nodes=4 nodes=8", None, "nodes is set twice"),
         ("nodes=2.5", None, "is no whole number from 1"),
         ("rpeak=3072", None, "one node's, in flop/s"),
-        ("interconnect=$x$", None, "is no plain name"),
+        ("interconnect=a\x1bb", None, "is no name"),
         ("evidence=emulated", None, "'evidence' is unknown"),
         ("", "", "needs a first line"),
         ("", "file,nodes\n1-0.out\n", "line 2: it has not one cell"),
@@ -221,6 +221,13 @@ def test_a_wrong_setting_or_map_is_named(words, table, answer, outputs, tmp_path
     assert (code, out, len(err.splitlines())) == (1, "", 1) and answer in err
 
 
+def test_a_network_may_have_any_name(outputs, falloff):
+    """It is told of as it is written, though it has what a figure or Markdown takes for their own."""
+    name = '10G "fast" $x$ _y_ <lab> a|b'
+    code, out, err = falloff("hpl", outputs, "--set", f"interconnect={name}", "--set", "nodes=4")
+    assert (code, err) == (0, "") and name in out
+
+
 def test_rows_of_a_map_apply_in_order(tmp_path):
     """A name or a pattern, from the right of the path; a later row wins, an empty cell leaves it unknown."""
     table = tmp_path / "map.csv"
@@ -231,6 +238,32 @@ def test_rows_of_a_map_apply_in_order(tmp_path):
     assert importing.of_file("a/gige/big.out", {}, rows) == big
     small = {"nodes": 2, "interconnect": "gige"}
     assert importing.of_file("gige/small.out", {"nodes": 1}, rows) == small
+
+
+ONE_ROW = recorded.text("hpl/2.0-one-row")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("cut", recorded.text("hpl/nvidia-cut-row")),
+        ("contradictory", ONE_ROW.replace("3.719e+01", "4.719e+01")),
+        ("foreign", recorded.text("ping/20221126-ok")),
+        ("unsupported", recorded.text("hpl/1.0a-excerpt")),
+        ("failed", recorded.text("hpl/2.0-no-memory")),
+    ],
+)
+def test_a_refusal_says_its_kind(kind, text, tmp_path, falloff):
+    """Printed, in the list of results, and of a file that is left out."""
+    for name, content in (("refused.out", text), ("read.out", ONE_ROW)):
+        (tmp_path / name).write_text(content)
+    code, out, err = falloff("hpl", tmp_path / "refused.out", "--print")
+    if code:
+        assert f"no result of hpl: {kind}: " in err
+    else:
+        assert [each["kind"] for each in json.loads(out)["results"]] == [kind]
+    code, out, err = falloff("hpl", tmp_path / "refused.out", tmp_path / "read.out")
+    assert code == 0 and f"refused.out: {kind}: " in out + err
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from campaigns import small_plan, use_echo
 from local_testbed import LocalTestbed
@@ -126,3 +127,29 @@ def test_what_is_no_dataset_or_campaign_is_refused(tmp_path):
     Folder(tmp_path / "c").create_or_check(small_plan())
     with pytest.raises(FalloffError, match="no finished trial"):
         store.assemble(tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    "level", ["*x*", "_y_", "a _b_", "[z](u)", "<b>", "a -- b", "-a", "# h", "$x$", "a`b", "1. x\n"]
+)
+def test_levels_are_words(level):
+    """They stand in sentences as they are; networks and paths, which are called by their short names, may say anything."""
+    dataset = campaign(blocks=2)
+    for name in ("program", "interconnect"):
+        held = dataset[name].copy(data=np.full(dataset.sizes["trial"], level))
+        found = schema.faults(dataset.assign_coords({name: held}))
+        assert len(found) == (name == "program") and all("no word" in fault for fault in found)
+
+
+def test_attributes_are_tables_and_factors_settings():
+    """What is no JSON, or varies what no trial has, is named and no traceback."""
+    dataset = campaign(blocks=2)
+    for design, fault in (
+        ("{", "no table"),
+        ("[]", "no table"),
+        ('{"factors": {"x": [1]}}', "'x'"),
+    ):
+        (found,) = schema.faults(dataset.assign_attrs(design=design))
+        assert fault in found
+    (found,) = schema.faults(dataset.assign_attrs(title=5))
+    assert "no text" in found

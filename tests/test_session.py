@@ -40,7 +40,7 @@ def plan() -> Plan:
     """DGEMM, then HPL on GigE, on two nodes, at sizes that take half a second."""
     campaign = experiment.read_toml(paths.CAMPAIGNS / "hpl_scaling.toml", "campaign")
     campaign["factors"] = {"interconnect": ["gige"], "nodes": [2]}
-    campaign["levels"]["nodes"] = {"2": {"P": 1, "Q": 2, "N": 704}}
+    campaign["levels"]["nodes"] = {"2": {"P": 1, "Q": 2, "N": 1408}}
     campaign["stopping"] = {"blocks": 1}
     del campaign["survey"], campaign["warm_up"]
     whole = resolve(campaign, MACHINE, experiment.read_toml(paths.INTERCONNECTS, "interconnects"))

@@ -210,7 +210,7 @@ def test_a_job_runs_the_campaign_on_the_hosts_that_slurm_gave(tmp_path, opened, 
     folder = campaign(tmp_path / "c")
     near = replace(ALLOCATION, deadline=time.time() - 1)
     assert job.run(folder, near) == job.TIME_IS_UP and not folder.finished()
-    assert "submit again" in status.text(folder)
+    assert "paused, deadline" in status.text(folder)
     assert job.run(folder, ALLOCATION) == 0
     assert opened[0]["hosts"] == ["n1", "n2"]
     assert folder.finished() == {trial.id for trial in folder.plan().trials()}

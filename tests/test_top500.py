@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from top500_lists import FIELDS, HEADINGS, ROWS, text
+from top500_lists import FIELDS, HEADINGS, ROWS, aligned, text
 
 from analysis import paths, top500_lists
 from analysis.experiments import top500
@@ -158,6 +158,9 @@ def test_the_columns_of_every_time(month, tmp_path):
 
 FORMS = {
     "semicolon": text("2008-11", ";"),
+    "colon": text("2008-11", ":"),
+    "aligned": aligned("2008-11"),
+    "aligned, title and footnote": f"TOP500 List\n\n{aligned('2008-11')}Source: the list, as published\n",
     "blank last row": text("2008-11") + "," * (len(HEADINGS["2008-11"]) - 1) + "\n\n",
     "title": "TOP500 List - November 2008\n\n" + text("2008-11", "\t"),
     "footnote": text("2008-11") + "Source: the list\n",
@@ -172,6 +175,14 @@ FORMS = {
 def test_forms_are_told_by_content(form, tmp_path):
     """Separators, encodings, blank rows, titles, workbooks; text under an Excel file's name."""
     same(read(tmp_path, "TOP500_200811.xls", FORMS[form]), "2008-11")
+
+
+@pytest.mark.parametrize("separator", ["\t", ",", ";", ":", ""])
+@pytest.mark.parametrize("month", ROWS)
+def test_every_separator_gives_the_same_systems(month, separator, tmp_path):
+    """Those of all years, with the columns of each; none means that blanks align them."""
+    content = text(month, separator) if separator else aligned(month)
+    same(read(tmp_path, f"TOP500_{month.replace('-', '')}.txt", content), month)
 
 
 def test_lists_of_a_folder_follow_each_other(tmp_path):

@@ -214,7 +214,7 @@ def test_what_is_no_file_in_an_archive_is_refused(tmp_path, kind):
         entry = tarfile.TarInfo("b001-001-hpl")
         entry.type, entry.linkname = kind, "/etc/passwd"
         made.addfile(entry)
-    with pytest.raises(FalloffError, match="b001-001-hpl is no file"):
+    with pytest.raises(FalloffError, match="b001-001-hpl' is no file"):
         list(archive.read(file))
 
 

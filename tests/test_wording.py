@@ -28,7 +28,6 @@ NAN = math.nan
         (wording.listed, (["a"],), "a"),
         (wording.day, ("2026-11-21T12:47:47+00:00",), "21 November 2026"),
         (wording.byte_size, (65536,), "64 KiB"),
-        (wording.plain, ("a_b*c\nd",), r"a\_b\*c d"),
     ],
 )
 def test_what_is_written(write, arguments, written):

@@ -103,6 +103,24 @@ def text(month: str, separator=",", systems=None, closing="\n", **changes: str) 
     return stream.getvalue()
 
 
+def aligned(month: str) -> str:
+    """The list as text whose columns blanks align, numbers to the right."""
+    table = [[str(cell) for cell in row] for row in rows(month)]
+    widths = [max(map(len, column)) for column in zip(*table)]
+    numbers = [
+        all(cell.replace(".", "").isdigit() for cell in column[1:]) for column in zip(*table)
+    ]
+    lines = []
+    for row in table:
+        cells = zip(row, widths, numbers)
+        lines.append(
+            "  ".join(
+                cell.rjust(width) if right else cell.ljust(width) for cell, width, right in cells
+            )
+        )
+    return "\n".join(map(str.rstrip, lines)) + "\n"
+
+
 def _short(number: float):
     rounded = round(number, 6)
     return int(rounded) if rounded == int(rounded) else rounded

@@ -20,8 +20,9 @@ from analysis.claims.judging import (
 )
 from analysis.claims.ledger import Claim, Confound, Ledger
 from analysis.exhibit import Table
+from analysis.quoting import quoted
 from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED
-from analysis.wording import MINUS, UNKNOWN, counted, listed, paragraphs, plain
+from analysis.wording import MINUS, UNKNOWN, counted, listed, paragraphs
 
 OF_RUNS = (SUPPORTED, CONTRADICTED, UNDECIDED)
 OF_PRINTED = (CONSISTENT, INCONSISTENT)
@@ -97,9 +98,9 @@ def _disagreement(entry: Entry) -> str:
     decided = [one for one in entry.judgements if one.verdict in verbs]
     if len({one.verdict for one in decided}) < 2:
         return ""
-    unit, statement = entry.claim.unit, plain(entry.claim.statement)
+    unit, statement = entry.claim.unit, quoted(entry.claim.statement)
     runs = [
-        f"{one.evidence} runs {verbs[one.verdict]} it ({amount(one.estimate, unit)}, {plain(one.of)})"
+        f"{one.evidence} runs {verbs[one.verdict]} it ({amount(one.estimate, unit)}, {quoted(one.of)})"
         for one in decided
     ]
     return f"{_short(entry.claim.source)}: “{statement}” But {listed(runs)}."
@@ -133,7 +134,7 @@ def contradicted(entries: Sequence[Entry]) -> Table:
             f"{amount(one.estimate, entry.claim.unit)} {one.evidence}: {one.of}" for one in against
         ]
         if found:
-            source, statement = _short(entry.claim.source), plain(entry.claim.statement)
+            source, statement = _short(entry.claim.source), quoted(entry.claim.statement)
             rows.append((source, statement, supporting(entry.claim), listed(found)))
     columns = ("Source", "Claim", "Range for it", "Found")
     caption = "The claims that runs contradict. Their intervals are in the supplement."
@@ -148,13 +149,13 @@ def whole(entries: Sequence[Entry], confounds: Sequence[Confound]) -> Iterator[T
         for entry in of_source:
             claim = entry.claim
             marks = ", ".join(notes[name] for name in claim.confounds)
-            statement = plain(claim.statement) + (f" (see {marks})" if marks else "")
+            statement = quoted(claim.statement) + (f" (see {marks})" if marks else "")
             rows.append((statement, supporting(claim) or UNKNOWN, _verdicts(entry)))
         columns = ("Claim", "Range for it", "Verdicts")
         caption = f"The claims of {_short(source)}: the values that support each, and its verdicts."
         label = f"claims-{source.replace('_', '-')}"
         yield Table(label, columns, "lll", rows, caption, widths=(32, 14, 54), long=True)
-    rows = [(notes[one.id], plain(one.meaning), _short(one.source)) for one in confounds]
+    rows = [(notes[one.id], quoted(one.meaning), _short(one.source)) for one in confounds]
     if rows:
         columns = ("See", "What else differs", "Source")
         caption = "What else differs where a claim compares or counts."
@@ -211,7 +212,7 @@ def _verdicts(entry: Entry) -> str:
     """Every verdict in a sentence; kinds of evidence that say the same share one."""
     kinds: dict[str, list[str]] = {}
     for one in _speaking(entry):
-        kinds.setdefault(plain(_verdict(entry.claim, one)), []).append(one.evidence)
+        kinds.setdefault(quoted(_verdict(entry.claim, one)), []).append(one.evidence)
     sentences = [f"{listed(names).capitalize()}: {verdict}." for verdict, names in kinds.items()]
     return " ".join(sentences) or f"{NO_CAMPAIGN.capitalize()}."
 
@@ -256,4 +257,4 @@ def _slashed(counts: Counter, of: Sequence[str]) -> str:
 
 
 def _short(source: str) -> str:
-    return plain(published.sources()[source]["short"])
+    return quoted(published.sources()[source]["short"])

@@ -3,27 +3,42 @@ and the campaigns of such a file."""
 
 import json
 import os
+import stat
+import struct
 import tempfile
 import tomllib
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from analysis import experiments, paths
 from analysis.evidence import chain, content, verify
 from analysis.evidence.chain import Chain
-from analysis.wording import UNKNOWN, counted, moment, number, plain
+from analysis.quoting import as_markdown, quoted
+from analysis.wording import UNKNOWN, counted, moment, number
 from runners import manifest, provenance
 from runners.archive import unpacked_at_most
-from runners.record import FalloffError
+from runners.record import FalloffError, is_name
 
 DESCRIPTION = "ARTIFACT-DESCRIPTION.md"
 # The earliest moment that zip knows: the archive's bytes depend on its content alone.
 UNDATED = (1980, 1, 1, 0, 0, 0)
 # Of a copy without git: what `make clean` removes, what Python leaves, and what an editor does.
 MADE_HERE = {".venv", "build", ".git", "__pycache__", ".pytest_cache", ".hypothesis"}
+# What zipfile raises for a file that is none, or of which a part is none.
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+    ValueError,
+)
+DEEPEST = 12  # folders in each other
 DATA_SUFFIXES = (".toml", ".csv", ".bib", ".json", ".jsonl", ".xz", ".c")
 # What belongs to a user and is packed: descriptions, runs, datasets and the report.
 OWN = (
@@ -76,7 +91,13 @@ def opened(archive: Path) -> Iterator[list[Path]]:
     if archive.is_file():
         with tempfile.TemporaryDirectory(prefix="falloff-") as unpacked:
             _unpack(archive, Path(unpacked))
-            yield _campaigns(archive, Path(unpacked))
+            found = _campaigns(archive, Path(unpacked))
+            unknown = [folder.name for folder in found if not manifest.read(folder)]
+            if unknown:
+                raise FalloffError(
+                    f"{archive}: {unknown[0]} has no {manifest.NAME}, so that nobody can tell whether it was changed: fetch it again"
+                )
+            yield found
     elif archive.is_dir() or named.is_dir():
         yield _campaigns(archive, archive if archive.is_dir() else named)
     else:
@@ -93,17 +114,48 @@ def _unpack(archive: Path, target: Path) -> None:
             wanted = [
                 entry
                 for entry in packed.infolist()
-                if {"reference", "raw"} & set(PurePosixPath(entry.filename).parts)
+                if {"reference", "raw"} & set(entry.filename.split("/"))
+                and not entry.filename.endswith("/")
             ]
+            if strange := _no_files(wanted):
+                raise FalloffError(
+                    f"{archive} has an entry {strange[0][:40]!r} that is no file of an archive: fetch it again"
+                )
             size = sum(entry.file_size for entry in wanted)
             if size > unpacked_at_most(archive.stat().st_size):
                 raise FalloffError(
                     f"{archive} unpacks to {size / 1e6:.0f} MB, far more than campaigns do: unpack it yourself, and name "
                     "one of its folders"
                 )
-            packed.extractall(target, wanted)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+            for entry in wanted:
+                content = packed.read(entry)
+                file = target / entry.filename
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+    except _UNREADABLE as error:
         raise FalloffError(f"{archive} is no readable zip file ({error}): fetch it again") from None
+    except OSError as error:
+        if error.filename is not None:  # of a file that is written
+            raise
+        raise FalloffError(
+            f"{archive} is no readable zip file ({error.strerror}): fetch it again"
+        ) from None
+
+
+def _no_files(entries: Sequence[zipfile.ZipInfo]) -> list[str]:
+    """The names of entries as `write` makes none: no plain file, packed otherwise, there twice, inside another, or not below."""
+    times = Counter(entry.filename for entry in entries)
+    found = []
+    for entry in entries:
+        parts = entry.filename.split("/")
+        is_named = all(map(is_name, parts)) and len(parts) <= DEEPEST
+        inside = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+        is_single = times[entry.filename] == 1 and not any(name in times for name in inside)
+        is_file = stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG)
+        is_plain = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+        if not (is_named and is_single and is_file and is_plain):
+            found.append(entry.filename)
+    return found
 
 
 def _campaigns(archive: Path, top: Path) -> list[Path]:
@@ -129,7 +181,7 @@ def described(chains: Sequence[Chain], code: Mapping) -> str:
     hardware = "\n".join(dict.fromkeys(f"- {_machine(host)}" for host in hosts))
     tools = {name for host in hosts for name in host.get("tools", {}).values() if name}
     tools |= {f"{host['system']}, kernel {host['kernel']}" for host in hosts if host.get("system")}
-    return f"""# Artifact Description: {project["description"].removesuffix(".")}
+    text = f"""# Artifact Description: {project["description"].removesuffix(".")}
 
 Made by `falloff evidence archive` from the campaigns' own records. Version {project["version"]}, {chain.code(code)}.
 
@@ -142,8 +194,8 @@ verify them and to rebuild their figures needs no cluster.
 
 ## Software
 
-{chr(10).join(f"- {plain(name)}" for name in sorted(tools))}
-- Python packages: {", ".join(map(plain, project["dependencies"]))}. Their locked versions are in `requirements.lock`, the Debian packages in `debian-packages.txt`.
+{chr(10).join(f"- {quoted(name)}" for name in sorted(tools))}
+- Python packages: {", ".join(map(quoted, project["dependencies"]))}. Their locked versions are in `requirements.lock`, the Debian packages in `debian-packages.txt`.
 
 ## Installation and evaluation
 
@@ -165,6 +217,7 @@ On a minimal Debian 12 with two processors, set-up took 2 minutes and the report
 Execution is what all trials took together, as measured.
 
 {chr(10).join(_artifact(order, one) for order, one in enumerate(chains, 1))}"""
+    return as_markdown(text)
 
 
 def _artifact(order: int, one: Chain) -> str:
@@ -179,9 +232,9 @@ def _artifact(order: int, one: Chain) -> str:
     minutes = float(one.dataset.wall_time.sum()) / 60
     took = f"{number(minutes)} minutes" if minutes else UNKNOWN
     folder = chain.shown(one.folder)
-    return f"""### A{order}: {plain(one.plan.title)}
+    return f"""### A{order}: {quoted(one.plan.title)}
 
-- **Campaign**: {one.about}. **Figures**: {", ".join(figures) or "none"}.
+- **Campaign**: {quoted(one.about)}. **Figures**: {", ".join(figures) or "none"}.
 - **Substantiates**: the findings of {", ".join(contributions) or "no experiment"}.
 - **Inputs**: `{folder}/trials.json`, {counted(len(one.transcripts), "transcript")} beside it (SHA-256 of all `{one.raw_sha256}`).
 - **Expected result**: `falloff evidence verify {folder}` says ok; the rebuilt dataset's content has the SHA-256 `{content.digest(one.dataset)}`.
@@ -190,7 +243,7 @@ def _artifact(order: int, one: Chain) -> str:
 
 
 def _machine(host: Mapping) -> str:
-    model = plain(host.get("cpu_model") or "processor not recorded")
+    model = quoted(host.get("cpu_model") or "processor not recorded")
     if not host.get("cpus") or not host.get("memory_bytes"):
         return model
     return f"{model}, {counted(host['cpus'], 'processor')}, {number(host['memory_bytes'] / 1e9)} GB of memory"

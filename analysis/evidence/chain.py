@@ -54,11 +54,10 @@ def of(folder: Path) -> Chain:
 
 def command(dataset: xr.Dataset) -> str:
     """The command line that makes a dataset's campaign anew."""
-    campaign = dataset.attrs["campaign"]
-    testbed = attributes.testbed(dataset)["name"]
+    campaign, testbed = dataset.attrs["campaign"], attributes.testbed(dataset)["name"]
     if testbed == store.IMPORTED:
-        return f"falloff import {campaign} FILE..."
-    return f"falloff run {campaign} --testbed {testbed}"
+        return f"falloff import {shlex.quote(campaign)} FILE..."
+    return f"falloff run {shlex.quote(campaign)} --testbed {shlex.quote(testbed)}"
 
 
 def folders(campaign: str, testbed: str) -> list[Path]:

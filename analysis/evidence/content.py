@@ -9,14 +9,16 @@ import hashlib
 import json
 import lzma
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from runners import manifest
+from runners import archive, manifest
+from runners import kept as kept_by
 from runners.journal import write_whole
 from runners.record import FalloffError
 
@@ -55,10 +57,43 @@ def kept(folder: Path) -> Content:
     if not file.exists():
         return {}
     try:
-        lines = lzma.decompress(file.read_bytes()).decode().splitlines()
-        return {array.pop("name"): array for array in map(json.loads, lines)}
-    except (lzma.LZMAError, ValueError, KeyError) as error:
+        lines = archive.decompressed(file.read_bytes()).decode().splitlines()
+        return _checked([kept_by.parsed(line) for line in lines])
+    except (lzma.LZMAError, ValueError) as error:
         raise FalloffError(f"{file} is damaged ({error}); restore it") from None
+
+
+@dataclass(frozen=True)
+class _Array:
+    name: str
+    dims: tuple[str, ...]
+    values: tuple[Any, ...]
+
+
+def _checked(lines: Sequence[Any]) -> Content:
+    """The arrays of lines by their names; raises ValueError where a line is none, or two arrays do not fit together."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for line in lines:
+        array = kept_by.record(_Array, line)
+        if array.name in found or not _is_filled(line["values"], len(array.dims)):
+            raise ValueError(f"{array.name[:40]!r} is there twice, or no array of its dims")
+        found[array.name] = {"dims": line["dims"], "values": line["values"]}
+    of_trials = [array for array in found.values() if array["dims"][:1] == ["trial"]]
+    if len({len(array["values"]) for array in of_trials}) > 1 or (
+        of_trials and "trial_id" not in found
+    ):
+        raise ValueError("its arrays are not of the same trials")
+    if not all(isinstance(name, str) for name in found.get("trial_id", {}).get("values", ())):
+        raise ValueError("a trial's name is no text")
+    return found
+
+
+def _is_filled(values: Any, depth: int) -> bool:
+    """Whether nested lists are as deep as an array of so many dims, and alike in length."""
+    if depth == 0:
+        return not isinstance(values, (list, dict))
+    is_list = isinstance(values, list) and all(_is_filled(one, depth - 1) for one in values)
+    return is_list and (depth == 1 or len({len(one) for one in values}) < 2)
 
 
 def differences(earlier: Content, now: Content) -> list[str]:
@@ -66,6 +101,9 @@ def differences(earlier: Content, now: Content) -> list[str]:
     rows, rows_now = _rows(earlier), _rows(now)
     lines = [f"trial {row} has no row any more" for row in rows if row not in rows_now]
     lines += [f"trial {row} has a row that was not there" for row in rows_now if row not in rows]
+    for name in earlier.keys() & now.keys():
+        was, is_now = (", ".join(side[name]["dims"]) for side in (earlier, now))
+        lines += [f"{name}: its dims were {was}, they are {is_now}"] if was != is_now else []
     old, new = _cells(earlier, rows, rows_now), _cells(now, rows_now, rows)
     for place in dict.fromkeys([*old, *new]):
         was, value = old.get(place), new.get(place)

@@ -15,11 +15,12 @@ from analysis.derive import PACED, points
 from analysis.exhibit import Basis, Exhibit
 from analysis.findings import Finding, fall_in_words, of_control, of_fall, origin, today_of
 from analysis.links import networks
+from analysis.quoting import quoted
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import REFUSED
 from analysis.statistics.reproduction import Reproduction, of_blocks, reproduction
-from analysis.wording import counted, fixed, number, paragraphs, percent, plain
+from analysis.wording import counted, fixed, number, paragraphs, percent
 
 FIGURES = {"share": ("hpl_scaling",), "falls": ("hpl_scaling",)}  # what each rests on
 
@@ -84,7 +85,7 @@ def _reproductions(
 
 def method(study: Scaling) -> str:
     """How it was measured, Markdown."""
-    name = plain(testbed(study.dataset)["name"])
+    name = quoted(testbed(study.dataset)["name"])
     sentences = [
         {
             "emulated": "Real HPL runs exchange real TCP messages between emulated nodes on one machine.",
@@ -129,7 +130,7 @@ def finding(study: Scaling) -> str:
         [*([] if is_refused else verdicts), _on_one_node(study)],
         [_left_out(study), _host_bound(study)],
         [] if study.today_run is None else [todays_run.in_words(today, study.today_run)],
-        [plain(study.dataset.attrs.get("caveat", ""))],
+        [quoted(study.dataset.attrs.get("caveat", ""))],
     )
 
 

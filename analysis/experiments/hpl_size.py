@@ -22,10 +22,11 @@ from analysis.findings import (
 )
 from analysis.fitting.adequacy import follows
 from analysis.fitting.block_fit import BlockFit, fit_blocks
+from analysis.quoting import quoted
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import Control, judge_control
-from analysis.wording import counted, fixed, listed, paragraphs, percent, plain
+from analysis.wording import counted, fixed, listed, paragraphs, percent
 from runners.record import FalloffError
 
 FIGURES = {"size": ("hpl_size",)}  # what each rests on
@@ -142,7 +143,7 @@ def finding(study: Size) -> str:
         f"order {int(most.N)}** ({basis}).",
         _levels(study),
         _limit(study),
-        plain(study.dataset.attrs.get("caveat", "")),
+        quoted(study.dataset.attrs.get("caveat", "")),
     ]
     return paragraphs(sentences)
 
@@ -164,7 +165,9 @@ def _limit(study: Size) -> str:
     names, agreement = short_names(study.dataset), study.agreement
     for curve in study.curves:
         if reason := curve.refused or ("" if curve.follows else "it misses the points."):
-            return f"HPL's own model gives no limit on {names[curve.interconnect]}: {plain(reason)}"
+            return (
+                f"HPL's own model gives no limit on {names[curve.interconnect]}: {quoted(reason)}"
+            )
     if agreement.kind == "undecided":
         return ""
     basis = f"ratio {fixed(agreement.ratio, 3)}, {judged_in_words(agreement, 3)}, {counted(agreement.blocks, 'block')}"

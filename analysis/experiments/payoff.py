@@ -18,6 +18,7 @@ from analysis.experiments import sensitivity as sensitivities
 from analysis.experiments.sensitivity import SIDES, Sensitivity
 from analysis.findings import PERCENTILE, Finding, at_place, of_estimate, origin
 from analysis.prices import NODE, Price
+from analysis.quoting import quoted
 from analysis.statistics import design as plans
 from analysis.wording import (
     UNKNOWN,
@@ -28,7 +29,6 @@ from analysis.wording import (
     paragraphs,
     percent,
     percent_range,
-    plain,
 )
 from runners.record import FalloffError
 
@@ -310,10 +310,10 @@ def prices_table(study: Payoff) -> exhibit.Table:
     owners = {NODE: "Node", study.gains.network: study.slow, study.gains.reference: study.fast}
     rows = [
         (
-            f"{owners[price.of]}: {plain(price.part)}",
+            f"{owners[price.of]}: {quoted(price.part)}",
             exact(price.value),
             f"{exact(price.low)} to {exact(price.high)}" if price.low < price.high else UNKNOWN,
-            plain(price.source),
+            quoted(price.source),
         )
         for price in study.prices
     ]

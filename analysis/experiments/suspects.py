@@ -1,7 +1,6 @@
 """Suspects: which node, link or switch port of a cluster is slower than the others."""
 
 import itertools
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,11 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import exhibit, style
-from analysis.attributes import design, short_names, testbed
+from analysis.attributes import design, sessions, short_names, testbed
 from analysis.findings import Finding, of_estimate, origin, resting_on, without_reading
+from analysis.quoting import quoted
 from analysis.statistics import outliers
 from analysis.statistics.outliers import ALIKE, Comparison
-from analysis.wording import listed, number, paragraphs, percent, percent_range, plain
+from analysis.wording import listed, number, paragraphs, percent, percent_range
 from runners.record import FalloffError
 from runners.suspects import LEAST_NODES
 
@@ -116,7 +116,8 @@ def analyse(suspects: xr.Dataset) -> Suspects:
         for name, trials in chosen.items()
     )
     blocks = min(map(len, chosen.values()))
-    return Suspects(suspects, hosts, tuple(absent), switches, blocks, tolerance, smallest, networks)
+    named, others = (tuple(map(quoted, names)) for names in (hosts, absent))
+    return Suspects(suspects, named, others, switches, blocks, tolerance, smallest, networks)
 
 
 def _names(hosts: str) -> list[str]:
@@ -128,8 +129,7 @@ def _names(hosts: str) -> list[str]:
 
 def _switches(dataset: xr.Dataset, hosts: tuple[str, ...]) -> tuple[str, ...]:
     """The nearest switch of each node in the last session, by the first part of its name; empty unless all are known."""
-    sessions = json.loads(dataset.attrs["provenance"]).get("sessions", [])
-    told = sessions[-1].get("slurm", {}).get("switches", {}) if sessions else {}
+    told = (sessions(dataset) or [{}])[-1].get("slurm", {}).get("switches", {})
     nearest = {host.split(".")[0]: above[0] for host, above in told.items() if above}
     names = tuple(nearest.get(host.split(".")[0], "") for host in hosts)
     return names if all(names) else ()
@@ -215,7 +215,7 @@ def finding(study: Suspects) -> str:
         where = f" over {short_names(study.dataset)[network.name]}" if several else ""
         parts += [*_accusations(study, network, where), _others(study, network, where)]
     if study.absent:
-        parts.append(f"Not compared, as some blocks lack them: {plain(listed(study.absent))}.")
+        parts.append(f"Not compared, as some blocks lack them: {listed(study.absent)}.")
     return paragraphs(*([part] for part in [*parts, without_reading(study.dataset)]))
 
 
@@ -234,7 +234,7 @@ def _planted(study: Suspects, quantity: str) -> set[str]:
     """The nodes that an emulated testbed made slower in a quantity."""
     kind, _ = PLANTED.get(quantity, ("", ""))
     numbers = map(int, testbed(study.dataset).get("slow", {}).get(kind, {}))
-    return {plain(study.hosts[number - 1]) for number in numbers if number <= len(study.hosts)}
+    return {study.hosts[number - 1] for number in numbers if number <= len(study.hosts)}
 
 
 def _planted_in_words(study: Suspects) -> str:
@@ -265,11 +265,11 @@ def _accusations(study: Suspects, network: Network, where: str) -> Iterator[str]
     of_node = [quantity for quantity, family in families.items() if len(family.members[0]) == 1]
     named = [node for quantity in of_node for node in families[quantity].found.slower.tolist()]
     for node in dict.fromkeys(named):
-        name = plain(study.hosts[node])
+        name = study.hosts[node]
         slow = [quantity for quantity in of_node if node in families[quantity].found.slower]
         slower = f"it {listed([_loss(network, one, node) for one in slow])} slower than the median"
         is_node = COMPUTE in slow or MEMORY in slow
-        port = f" on switch {plain(study.switches[node])}" if study.switches else ""
+        port = f" on switch {study.switches[node]}" if study.switches else ""
         what = f"Node {name}" if is_node else f"The link or the switch port{port} of node {name}"
         yield f"**{what} is slow{where}**: {slower} ({basis}).{'' if is_node else REMEDY}"
     for quantity, words in ((PATH, "from {} to {}"), (PATH_ANSWER, "between {} and {}")):
@@ -277,7 +277,7 @@ def _accusations(study: Suspects, network: Network, where: str) -> Iterator[str]
         slower = family.found.slower
         named += slower.tolist()
         for index in slower[:NAMED_PATHS]:
-            ends = words.format(*(plain(study.hosts[node]) for node in family.members[index]))
+            ends = words.format(*(study.hosts[node] for node in family.members[index]))
             loss = f"it {_loss(network, quantity, index)} slower than the median of all paths"
             yield f"**The path {ends} is slow{where}**: {loss} ({basis})."
         if len(slower) > NAMED_PATHS:
@@ -298,7 +298,7 @@ def _shared_link(study: Suspects, family: Family) -> str:
     ((start, end), count), *_ = ways.most_common(1)
     if start == end or 2 * count <= len(slower):
         return ""
-    ends = f"from switch {plain(start)} to switch {plain(end)}"
+    ends = f"from switch {start} to switch {end}"
     return f"**{count} of the {len(slower)} slow paths lead {ends}**: suspect their link."
 
 
@@ -332,7 +332,7 @@ def _others(study: Suspects, network: Network, where: str) -> str:
 
 
 def _member(study: Suspects, family: Family, index: int) -> str:
-    return " to ".join(plain(study.hosts[node]) for node in family.members[index])
+    return " to ".join(study.hosts[node] for node in family.members[index])
 
 
 def table(study: Suspects) -> exhibit.Table:

@@ -15,8 +15,9 @@ import pandas as pd
 from analysis import paths, published
 from analysis.exhibit import Basis, Table
 from analysis.findings import known
+from analysis.quoting import quoted
 from analysis.top500_lists import Lists, families
-from analysis.wording import UNKNOWN, counted, fixed, paragraphs, percent, percent_range, plain
+from analysis.wording import UNKNOWN, counted, fixed, paragraphs, percent, percent_range
 
 UNITS = {"%": 0.01, "1": 1.0}
 BASIS = Basis("published")
@@ -174,7 +175,7 @@ def finding(study: Top500) -> str:
     months = " and ".join(map(month_name, study.missing))
     are = f"lists of {months} are" if len(study.missing) > 1 else f"list of {months} is"
     checked = [printed for printed in study.aggregates if printed.readings]
-    notes = [plain(" ".join(study.notes))]
+    notes = [quoted(" ".join(study.notes))]
     if not checked:
         answer = (
             f"**What the sources print of TOP500 cannot be checked here** [@bonding; @fortinet]: the {are} not shipped, and "

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from analysis.attributes import design, interconnects
 from analysis.derive import over_factors, points
 from analysis.efficiency import efficiency
 from analysis.experiments.sensitivity import meaning
+from analysis.quoting import as_written
 from analysis.schema import schema
 from analysis.statistics import design as designs
 from analysis.statistics.design import Design
@@ -107,13 +109,14 @@ def source(path: Path) -> Source:
     try:
         if path.suffix == ".nc":
             with store.opened(path) as dataset:
-                return Source(path, dataset.attrs["campaign"], dataset.attrs["title"])
+                about = dataset.attrs
+                return Source(path, str(about["campaign"]), as_written(str(about["title"])))
         plan = Folder(path).plan()
     except (FalloffError, OSError, ValueError, KeyError) as error:
         remedy = "`falloff run` or `falloff import` writes it anew"
         reason = f"{path} is not a readable dataset of Falloff's: {error}. {remedy}"
         return Source(path, path.name, "A file that cannot be read", fault=reason)
-    return Source(path, plan.name, plan.title)
+    return Source(path, plan.name, as_written(plan.title))
 
 
 def _changed(path: Path) -> float:
@@ -198,10 +201,10 @@ class Trials:
         if isinstance(level, str):
             if (factor, level) == ("vary", "none"):
                 return "nothing changed"
-            if "=" in level:
+            if factor == "vary" and "=" in level:
                 return ", ".join(_change(part) for part in level.split(","))
             about = interconnects(self.dataset).get(level, {})
-            return about.get("short") or level.replace("_", " ") or "not known"
+            return as_written(about.get("short") or level.replace("_", " ")) or "not known"
         if self.is_switch(factor):
             return f"{'with' if level else 'without'} {factor}"
         if factor in IN_BYTES and (level < 1024 or level % 1024 == 0):
@@ -290,7 +293,8 @@ def _change(change: str) -> str:
     name, _, value = change.partition("=")
     if name in VARIED and value not in ("low", "high"):
         unit, scale = VARIED[name]
-        value = f"{float(value) * scale:.10g} {unit}"
+        with suppress(ValueError):
+            value = f"{float(value) * scale:.10g} {unit}"
     return f"{factor_name(name)} {value}"
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from functools import cache
-from html import escape
+from html import escape as html_escape
 from math import isnan
 from pathlib import Path
 
 from analysis.explorer.data import factor_name
 from analysis.explorer.view import Shown
+from analysis.quoting import as_written
 from analysis.statistics.intervals import NAMES
 from analysis.wording import UNKNOWN, counted, day, number
 from runners.record import Execution, Transcript
@@ -27,6 +28,11 @@ WHAT = {
 }
 
 
+def escape(text: str) -> str:
+    """A text as HTML that shows it as it was written."""
+    return html_escape(as_written(text))
+
+
 @cache
 def asset(name: str) -> str:
     """A style sheet, script or template of this folder."""
@@ -36,7 +42,7 @@ def asset(name: str) -> str:
 def question(title: str, shown: Shown) -> str:
     """The experiment's title, and when and as what kind of evidence its data came about."""
     dataset, evidence = shown.trials.dataset, shown.trials.evidence
-    testbed = dataset.testbed.values[0].replace("_", " ")
+    testbed = str(dataset.testbed.values[0]).replace("_", " ")
     origin = f"testbed {testbed}, {day(dataset.attrs['started'])}"
     return f'<p class="question">{escape(title)}</p>{under(f"{WHAT.get(evidence, evidence)} ({origin})")}'
 

@@ -14,6 +14,7 @@ from bokeh.models import (
     FixedTicker,
     HoverTool,
     Legend,
+    PlainText,
     Range1d,
     Scatter,
     TapTool,
@@ -24,6 +25,7 @@ from bokeh.resources import INLINE
 from analysis import style
 from analysis.explorer.data import axis_label
 from analysis.explorer.view import MOST_SERIES, Shown
+from analysis.quoting import as_written
 from analysis.statistics.intervals import NAMES as AVERAGES
 from runners.journal import write_whole
 
@@ -190,7 +192,7 @@ def _fill(drawn: figure, shown: Shown, several: bool) -> None:
         "y": points[view.y],
         "aside": SPREAD * axis.apart * (ranks / max(ranks.max(), 1) - 0.5 * several),
         "alpha": np.where(points.counts, COUNTS if several else 1.0, LEFT_OUT),
-        "note": points.reason.where(points.reason == "", "does not count: " + points.reason),
+        "note": [reason and f"does not count: {as_written(reason)}" for reason in points.reason],
         **points[["trial_id", "block", "order"]],
     })  # fmt: skip
     means = shown.summary[shown.summary.n > 1].rename(columns={"mean": "y"})
@@ -233,7 +235,8 @@ def dress(drawn: figure, ticks: Mapping[float, str]) -> None:
     drawn.ygrid.grid_line_color, drawn.ygrid.grid_line_alpha = INK, 0.1
     drawn.add_layout(Legend(**LEGEND), "above")
     drawn.xaxis.ticker = FixedTicker(ticks=list(ticks))
-    drawn.xaxis.major_label_overrides = dict(ticks)
+    # Bokeh would take $$ in a bare text for TeX.
+    drawn.xaxis.major_label_overrides = {at: PlainText(text) for at, text in ticks.items()}
     if len("".join(ticks.values())) > MOST_LABELS:
         drawn.xaxis.major_label_orientation = 0.6
     for axis in drawn.axis:

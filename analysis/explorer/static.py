@@ -12,7 +12,7 @@ from jinja2 import Template
 
 from analysis.explorer import data, pieces
 from analysis.explorer.plot import draw
-from analysis.explorer.view import first_of
+from analysis.explorer.view import Shown, first_of
 from runners.journal import write_whole
 from runners.record import FalloffError
 
@@ -54,9 +54,12 @@ def _text(experiments: dict[str, data.Source]) -> bytes:
 def _page(source: data.Source) -> dict:
     """An experiment's part of the page; of one that cannot be read the reason."""
     try:
-        shown = first_of(source)
+        return _whole(source, first_of(source))
     except FalloffError as error:
         return {"question": pieces.trouble(source.title, str(error))}
+
+
+def _whole(source: data.Source, shown: Shown) -> dict:
     transcripts = {}
     with suppress(FalloffError):  # they are not beside the dataset
         for name in shown.points.trial_id:

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis import experiments, paths
-from analysis.contrasts import Contrast, contrasts
+from analysis.contrasts import Contrast, contrasts, sessions_of
 from analysis.derive import points
 from analysis.explorer import data
 from analysis.explorer.data import Trials
@@ -190,7 +190,11 @@ class Shown:
             "x": rows[view.x],
             "y": rows[view.y],
         }
-        values = pd.DataFrame(columns).set_index(["series", "block", "x"]).y.to_xarray()
+        values = pd.DataFrame(columns).set_index(["series", "block", "x"]).y
+        if values.index.has_duplicates:
+            remedy = "`falloff evidence verify` says what of it was changed"
+            raise FalloffError(f"two trials of a block are of the same point: {remedy}")
+        values = values.to_xarray()
         levels = [x for x in self.trials.factors_of(view.y)[view.x] if x in values.x]
         return values.reindex(series=list(view.shown), x=levels)
 
@@ -269,7 +273,11 @@ class Shown:
         falls = log_ratio.sel(x=statement.end) - log_ratio.sel(x=statement.start)
         falls = planned.differences if planned else falls
         falls = falls[~falls.block.isin(without)]
-        verdict = judge(falls, design.margin, self.trials.evidence, design.one_sided)
+        evidence, left = self.trials.evidence, falls.dropna("block").block.values.tolist()
+        verdict = replace(
+            judge(falls, design.margin, evidence, design.one_sided),
+            sessions=sessions_of(self.trials.dataset, evidence, left),
+        )
         if planned and planned.verdict.answer == REFUSED:
             return replace(verdict, answer=REFUSED, reason=planned.verdict.reason)
         return verdict

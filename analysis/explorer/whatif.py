@@ -27,6 +27,7 @@ from analysis.experiments.payoff import lasting_from
 from analysis.explorer.pieces import asset
 from analysis.explorer.plot import FRAME, MARKERS, QUIET, dress
 from analysis.models import hpl
+from analysis.quoting import as_written
 from analysis.wording import counted, number, percent
 
 CASES = ("hpl_paper-smith", "hpl_beyond-smith")  # of the same node, up to 36 nodes and beyond
@@ -75,7 +76,7 @@ def basis() -> Basis:
             about["bandwidth"]["value"],
             about["latency"]["value"],
             prices.total(listed, name) or np.nan,
-            short[name],
+            as_written(short[name]),
         )
         for name, about in testbed(runs[0])["network"].items()
         if name in runs[1].interconnect

@@ -99,8 +99,30 @@ end
 
 local function harmless(link)
   local target = link.target
-  if target:match("^#") or target:match("^https?://") or target:match("^%w+%.html[#%w_-]*$") then return nil end
+  if target:match("^#") or target:match("^https?://") or target:match("^%w+%.html$")
+    or target:match("^%w+%.html#[%w_.%%-]+$") then return nil end
   return link.content
+end
+
+-- Quoted letters of analysis/quoting.py, as they were written. In Typst they stand in a string, in which nothing is markup.
+local function as_written(text)
+  local function letter(stand_in) return string.char(utf8.codepoint(stand_in) - 0xE000) end
+  return (text:gsub("\xEE\x80[\xA0-\xBF]", letter):gsub("\xEE\x81[\x80-\xBF]", letter))
+end
+
+local function written(element)
+  local text = as_written(element.text)
+  if text == element.text then return nil end
+  if FORMAT == "typst" and element.t == "Str" then
+    return pandoc.RawInline("typst", '#"' .. text:gsub('[\\"]', "\\%0") .. '";')
+  end
+  element.text = text
+  return element
+end
+
+local function described(image)
+  image.attributes.alt = image.attributes.alt and as_written(image.attributes.alt)
+  return image
 end
 
 function Pandoc(document)
@@ -108,5 +130,6 @@ function Pandoc(document)
     RawBlock = function() return {} end })
   document = document:walk({ traverse = "topdown", Figure = number, Table = number })
   document = document:walk({ Table = share })
+  document = document:walk({ Str = written, Code = written, CodeBlock = written, Image = described })
   return document:walk({ Link = resolve, Div = box, Table = frame })
 end

@@ -20,12 +20,16 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from runners import tools
+from runners.description_rules import NAME, Rule
 from runners.probes.guard import LISTENS
 from runners.record import Command, FalloffError, Transcript, Trial
 from runners.testbeds import lease, programs, remote
 from runners.testbeds.settings import agreed
 
 STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
+
+# What of a point this testbed reads.
+POINT: Mapping[str, Rule] = {"interconnect": NAME}
 
 State = Mapping[str, Any]
 

@@ -4,8 +4,11 @@ import ipaddress
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from runners.description_rules import (
+    BLOCKS,
     COUNT,
+    EACH,
     POSITIVE,
+    SETTING,
     TABLE,
     WORD,
     Rule,
@@ -65,7 +68,7 @@ RULES: Dict[str, Any] = {
     "memory_bytes": POSITIVE,
     "matrix_share": _SHARE,
     "runners": listing(_NAME, "a list of names of tools"),
-    "settings": TABLE,
+    "settings": {EACH: SETTING},
     "levels": TABLE,
     "tools": {WORD: _PATH},
     "ssh": {"config": _PATH},
@@ -144,8 +147,13 @@ def shape(description: Mapping[str, Any], kinds: Iterable[str]) -> List[str]:
         "name": _NAME,
         "kind": one_of(kinds),
         "nodes": COUNT,
+        "blocks": BLOCKS,
         "networks": {WORD: {"rate_bit_s": _RATE}},
+        "network": {WORD: TABLE},
         "mpi": {WORD: _PARAMETER},
+        **dict.fromkeys(("interconnects", "runners"), listing(_NAME, "a list of names")),
+        "settings": {EACH: SETTING},
+        **dict.fromkeys(("levels", "node", "rates", "tcp", "tools"), TABLE),
     }
     missing = [f"{key} is missing" for key in ("name", "kind") if key not in description]
     return checked(rules, description, is_whole=False) + missing
