@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 
+from analysis.attributes import block_sessions
 from analysis.derive import at_only_level
 from analysis.statistics import design as designs
 from analysis.statistics.design import Design, Statement
@@ -19,6 +20,7 @@ from analysis.statistics.judgement import (
     judge_control,
     within_campaign,
 )
+from runners.description import WITHOUT_MESSAGES
 from runners.record import FalloffError
 
 
@@ -67,10 +69,20 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
     controls = [None] * len(statements)
     if ratios is not None:
         controls = [judge_control(each, design.margin, level) for each in ratios]
+    sessions = sessions_of(points, evidence, judged.block.values.tolist())
+    verdicts = [replace(one, sessions=sessions) for one in (*outcome.judgements, *others)]
     return tuple(
         Contrast(one.of, one.against, one.start, one.end, one in design.primary, *found)
-        for one, *found in zip(statements, (*outcome.judgements, *others), controls, falls)
+        for one, *found in zip(statements, verdicts, controls, falls)
     )
+
+
+def sessions_of(dataset: xr.Dataset, evidence: str, blocks: Sequence[int]) -> int | None:
+    """From how many sessions these blocks are; None where that is not recorded of one, or makes no difference."""
+    known = block_sessions(dataset)
+    if evidence == "simulated" or not set(blocks) <= known.keys():
+        return None
+    return len({session for block in blocks for session in known[block]})
 
 
 def _outcome(points: xr.Dataset, design: Design) -> Outcome:
@@ -87,10 +99,16 @@ def is_over(points: xr.Dataset) -> bool:
 
 
 def log_ratios(points: xr.Dataset, level, reference, along: str = "interconnect") -> xr.DataArray:
-    """log(rate_level / rate_reference) within each block, for two levels of the factor `along`.
+    """log(rate_level / rate_reference) within each block, for two levels of the factor `along`; the reference may be
+    WITHOUT_MESSAGES: the share that the program reaches, as its design says, where messages take no time.
 
     The dims are those of `points.rate` but `along`; NaN where one of the two is missing.
     """
+    if reference == WITHOUT_MESSAGES:
+        reached = designs.read(points).without_messages
+        of_nodes = np.vectorize(lambda nodes: reached.get(int(nodes), np.nan), otypes=[float])
+        known = xr.apply_ufunc(of_nodes, points.nodes)
+        return np.log(points.share.sel({along: level}, drop=True) / known).rename("log_ratio")
     log_rate = np.log(points.rate)
     ratio = log_rate.sel({along: level}, drop=True) - log_rate.sel({along: reference}, drop=True)
     return ratio.rename("log_ratio")
@@ -137,7 +155,7 @@ def _of_one_level(points: xr.Dataset, design: Design) -> xr.Dataset:
 def _check_levels(points: xr.Dataset, design: Design) -> None:
     statements = (*design.primary, *design.secondary)
     wanted = {level for one in statements for level in (one.of, one.against)}
-    absent = wanted - set(points.interconnect.values)
+    absent = wanted - {WITHOUT_MESSAGES, *points.interconnect.values}
     if absent:
         raise FalloffError(
             f"Campaign {points.attrs['campaign']} compares networks of which {', '.join(sorted(absent))} was not run: "

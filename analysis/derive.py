@@ -21,7 +21,7 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     """Lay a campaign's HPL trials out over dims (block, *factors), the factors as in its design.
 
     Factors are always `interconnect` and `nodes`, in some campaigns also `N`, `daemon` or `blas`.
-    Variables: `rate` [Gflop/s], `share` [1] of `known_rate`, the
+    Variables: `rate` [Gflop/s] on the testbed's own scale of time, `share` [1] of `known_rate`, the
     settings `N`, `NB`, `P`, `Q`, `ranks_per_node` as far as they are no factors, and `reason`, which is
     empty where `rate` is valid and says otherwise why it is NaN; over (block, nodes) `known_rate` [Gflop/s], as
     `known_rate` says, whose attribute `of` says what it is. The attributes are the dataset's; `evidence` is a scalar
@@ -36,7 +36,7 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     result = over_factors(
         dataset,
         **{name: dataset[name] for name in ("N", "NB", "P", "Q", "reason")},
-        rate=dataset.hpl_rate,
+        rate=dataset.hpl_rate * _slowed(dataset),
         bytes_sent=dataset.bytes_sent.sum("node", min_count=1),
         ranks_per_node=dataset.ranks_per_node.fillna(1),
     )
@@ -46,24 +46,21 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     reason = reason.where(
         ~elsewhere, "fewer bytes crossed the nodes' interfaces than HPL's panels hold"
     )
+    testbed = attributes.testbed(dataset)
     rate = result.rate.where(reason == "")
-    known = known_rate(
-        attributes.testbed(dataset), rate, attributes.settings(dataset).get("dilation")
-    )
+    known = known_rate(testbed, rate)
     result = result.assign(rate=rate, known_rate=known, share=rate / known, reason=reason)
     for name in ("known_rate", "share"):
         result[name].attrs = known.attrs
     return result.assign_coords(evidence=kinds[0]).assign_attrs(dataset.attrs)
 
 
-def known_rate(testbed: Mapping, rate: xr.DataArray, dilation: float | None = None) -> xr.DataArray:
+def known_rate(testbed: Mapping, rate: xr.DataArray) -> xr.DataArray:
     """What the n nodes are known to compute together [Gflop/s], over (block, nodes); its attribute `of` says how.
 
     The first that a testbed's description has: the rate at which its nodes are paced (`PACED`), that of the
     modelled node (`MODELLED`), the theoretical peak (`PEAK`). Else n times the harmonic mean of `rate` on one
     node in the same block (`ONE_NODE`), NaN where none ran there: the share is then the parallel efficiency.
-    Paced nodes are as much slower as the `dilation` of all points [1] exceeds the described one. Where it is a factor,
-    a dimension of `rate`, the result is over (block, nodes, dilation).
     """
     described = {
         PACED: testbed.get("node", {}).get("flop_s"),
@@ -77,10 +74,13 @@ def known_rate(testbed: Mapping, rate: xr.DataArray, dilation: float | None = No
     else:
         alone = rate.reindex(nodes=[1]).isel(nodes=0, drop=True)
         per_node = mean_over(alone, [dim for dim in alone.dims if dim != "block"], "rate")
-    slower = rate.coords.get("dilation", dilation)
-    if of == PACED and slower is not None:
-        per_node = per_node * testbed["node"]["dilation"] / slower
     return (per_node * rate.nodes).transpose("block", "nodes", ...).assign_attrs(of=of)
+
+
+def _slowed(dataset: xr.Dataset) -> xr.DataArray:
+    """How many times slower than its testbed describes each trial ran [1], over (trial): its dilation over the described."""
+    described = attributes.testbed(dataset).get("node", {}).get("dilation", 1)
+    return dataset.dilation.fillna(described) / described
 
 
 def over_factors(dataset: xr.Dataset, runner: str = "hpl", **columns: xr.DataArray) -> xr.Dataset:

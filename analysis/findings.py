@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from analysis.quoting import as_data, quoted
 from analysis.statistics.judgement import (
     FALLS_OFF,
     FLAT,
@@ -61,10 +62,8 @@ class Finding:
 
 def text(findings: Iterable[dict]) -> str:
     """The text of `summary.json`, from findings as dictionaries."""
-    return (
-        json.dumps({"version": VERSION, "findings": list(findings)}, indent=1, allow_nan=False)
-        + "\n"
-    )
+    found = {"version": VERSION, "findings": as_data(list(findings))}
+    return json.dumps(found, indent=1, allow_nan=False) + "\n"
 
 
 def origin(experiment: str, dataset: xr.Dataset) -> dict:
@@ -109,10 +108,10 @@ def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
     if not reasons:
         return ""
     ((reason, _),) = reasons.most_common(1)
-    reason = next((words for start, words in REASONS.items() if reason.startswith(start)), reason)
+    told = next((words for start, words in REASONS.items() if reason.startswith(start)), "")
     most = ", most often" if len(reasons) > 1 else ""
     total = counted(int(is_point.sum()), noun)
-    return f"{reasons.total()} of {total} gave no reading{most}: {reason}."
+    return f"{reasons.total()} of {total} gave no reading{most}: {told or quoted(reason)}."
 
 
 def gave_nothing(dataset: xr.Dataset) -> bool:
@@ -187,9 +186,15 @@ def basis_in_words(judged: Judgement, whole: bool = True) -> str:
         of = "of the fall" if abs(judged.fall) < NOTHING else ""
         parts.append(interval_in_words(ends, None, judged.confidence, of))
     if whole:
-        parts += [counted(judged.blocks, "block")] if judged.interval else []
+        parts += [counted(judged.blocks, "block") + _of_sessions(judged)] if judged.interval else []
         parts += [f"margin {percent(judged.margin, 0)}", f"{judged.evidence} evidence"]
     return ", ".join(parts)
+
+
+def _of_sessions(judged: Judgement) -> str:
+    if judged.sessions is None:
+        return ""
+    return " of one session" if judged.sessions == 1 else f" of {judged.sessions} sessions"
 
 
 def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: bool = True) -> str:

@@ -50,6 +50,7 @@ def assemble(folder: Path) -> xr.Dataset:
         "started": _iso(starts.min()) if starts.size else "",
         "ended": _iso((dataset.start + dataset.wall_time).max().item()) if starts.size else "",
         "stopped_by": source.stopped_by(),
+        "sessions": json.dumps(_sessions(transcripts, source.sessions())),
         "design": json.dumps(plan.design),
         "interconnects": json.dumps(plan.interconnects),
         "caveat": _caveat(plan.testbed, plan.design["factors"]),
@@ -130,7 +131,7 @@ def _judged(transcript: Transcript) -> list[tuple[Transcript, Outcome]]:
     try:
         results = runner.results(transcript.executions[0].stdout)
     except Unreadable as reason:
-        return [(transcript, Outcome("unreadable", str(reason)))]
+        return [(transcript, Outcome("unreadable", reason.told()))]
     return [_of_result(transcript, *numbered) for numbered in enumerate(results, 1)]
 
 
@@ -142,7 +143,7 @@ def _of_result(transcript: Transcript, number: int, result: Result) -> tuple[Tra
     named = {name: value for name, value in result.settings.items() if name in given}
     outcome = Outcome("ok", "", result.readings)
     if result.refused:
-        outcome = Outcome("unreadable", result.refused)
+        outcome = Outcome("unreadable", f"{result.kind}: {result.refused}")
     elif contradictions := mismatch({name: given[name] for name in named}, named):
         outcome = Outcome("invalid", "; ".join(contradictions))
     return replace(transcript, trial=trial), outcome
@@ -180,7 +181,11 @@ def laid_out(rows: Sequence[Mapping], nodes: int) -> xr.Dataset:
     sizes = {name: 0 for name, wanted in coordinates.items() if wanted["dims"] == [name]}
     for name, wanted in variables.items():
         for row in rows:
-            for dim, size in zip(wanted["dims"][1:], np.shape(row.get(name, ()))):
+            try:
+                shape = np.shape(row.get(name, ()))
+            except ValueError:
+                raise FalloffError(f"{name} of a trial is no list of numbers") from None
+            for dim, size in zip(wanted["dims"][1:], shape):
                 sizes[dim] = max(sizes[dim], size)
     labels = {dim: np.arange(1, size + 1) for dim, size in sizes.items()}
     fixed = {"size": payload.LEAST, "quantile": token_exchange.LEVELS}
@@ -210,6 +215,15 @@ def _array(name: str, wanted: Mapping, rows: Sequence[Mapping], labels: Mapping)
         wanted["type"]
     ]
     return wanted["dims"], np.array([row.get(name, absent) for row in rows], kind), attributes
+
+
+def _sessions(transcripts: list[Transcript], sessions: Mapping[str, int]) -> dict[int, list[int]]:
+    """By block the sessions in which its points ran; without those of which the journal says nothing."""
+    found: dict[int, set[int]] = {}
+    for trial in (each.trial for each in transcripts):
+        if trial.role == "point" and trial.id in sessions:
+            found.setdefault(trial.block, set()).add(sessions[trial.id])
+    return {block: sorted(found[block]) for block in sorted(found)}
 
 
 def _shared_settings(transcripts: list[Transcript]) -> dict:

@@ -5,15 +5,16 @@ import time
 from collections import defaultdict, deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
+from typing import Any, Callable, Collection, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from runners import manifest, provenance, runner_named
 from runners.journal import UNAVAILABLE, Folder
 from runners.plan import Plan
-from runners.record import Command, Outcome, Transcript, Trial, judge
+from runners.record import Command, FalloffError, Outcome, Transcript, Trial, judge
 
-# What `run` returns when time ran out; no stopping rule, so that the next session goes on from there.
-DEADLINE = "deadline"
+# What `run` returns when time ran out, and when a session has run its blocks; no stopping rules, so that the next session
+# goes on from there.
+DEADLINE, SESSION = "deadline", "session"
 
 # A trial may take so much longer than the longest of its kind so far.
 _ALLOWANCE = 1.25
@@ -24,7 +25,8 @@ class Event:
     """What the engine reports: trials that `started` or `finished`, and the campaign's `ended`; before these that it is
     `waiting` for another session, and what else is to be `told`.
 
-    `done` of `total` trials are there; `eta_s` is None until every kind of trial has been timed once.
+    `done` of `total` trials are there; `varied` are the settings that differ among the campaign's points, beside network,
+    path and number of nodes; `eta_s` is None while nobody knows how long some kind of trial takes.
     """
 
     kind: str
@@ -34,6 +36,7 @@ class Event:
     total: int
     eta_s: Optional[float]
     message: str = ""
+    varied: Tuple[str, ...] = ()
 
 
 Listener = Callable[[Event], None]
@@ -62,12 +65,12 @@ def run(
     `session` is what the provenance tells of this one besides host and testbed. `admit(transcript)`
     raises to keep a trial out, which ends the session, when it was ended from outside.
     Raises FalloffError while another run writes in the folder.
-    Returns `blocks`, `decided`, `time budget` or DEADLINE. Whatever interrupts it, finished trials stay.
+    Returns `blocks`, `decided`, `time budget`, DEADLINE or SESSION. Whatever interrupts it, finished trials stay.
     """
 
     def execute(trial: Trial) -> Tuple[Transcript, float]:
         begin = time.monotonic()
-        transcript = testbed.run(trial, runner_named(trial.runner).commands(trial.point))
+        transcript = testbed.run(trial, _commands(trial))
         seconds = time.monotonic() - begin
         admit(transcript)
         return transcript, seconds
@@ -83,9 +86,14 @@ def run(
         for trial_id in sorted(_lost(folder)):
             folder.note("lost", id=trial_id)
         progress = _Progress(plan, folder, listen, testbed.at_once, deadline)
-        ended_by = _run_in_order(plan, execute, progress, decided)
-        if ended_by == DEADLINE:
-            folder.note("paused", by=DEADLINE)
+        pool = ThreadPoolExecutor(testbed.at_once) if testbed.at_once > 1 else None
+        try:
+            ended_by = _run_in_order(plan, execute, progress, decided, pool)
+        finally:
+            if pool:
+                pool.shutdown(wait=False)
+        if ended_by in (DEADLINE, SESSION):
+            folder.note("paused", by=ended_by)
         else:
             folder.note("ended", by=ended_by, stopping=asdict(plan.stopping))
         manifest.write(folder.path)
@@ -95,7 +103,17 @@ def run(
 
 def commands_of(plan: Plan) -> List[Command]:
     """What the trials of a plan execute."""
-    return [c for trial in plan.trials() for c in runner_named(trial.runner).commands(trial.point)]
+    return [command for trial in plan.trials() for command in _commands(trial)]
+
+
+def _commands(trial: Trial) -> List[Command]:
+    """What a trial executes; raises FalloffError where a setting that the tool needs is missing."""
+    try:
+        return runner_named(trial.runner).commands(trial.point)
+    except KeyError as error:
+        raise FalloffError(
+            f"{trial.runner} needs the setting {error.args[0]}, which trial {trial.id} does not have"
+        ) from None
 
 
 def _lost(folder: Folder) -> Set[str]:
@@ -118,21 +136,31 @@ def is_finished(plan: Plan, folder: Folder) -> bool:
     if end.get("by") in (None, "blocks"):
         return False
     rules = end.get("stopping", {})
-    return {**rules, "looks": tuple(rules.get("looks", ()))} == asdict(plan.stopping)
+    added = {"blocks_a_session": 0}  # which older journals do not have
+    return {**added, **rules, "looks": tuple(rules.get("looks", ()))} == asdict(plan.stopping)
 
 
 def _run_in_order(
-    plan: Plan, execute: _Execute, progress: "_Progress", decided: Callable[[Folder], bool]
+    plan: Plan,
+    execute: _Execute,
+    progress: "_Progress",
+    decided: Callable[[Folder], bool],
+    pool: Optional[ThreadPoolExecutor],
 ) -> str:
     """Run the preamble, then block by block, and say what ended it."""
     budget, looks = plan.stopping.time_budget_s, plan.stopping.looks
-    if not _run_missing(plan.preamble, execute, progress):
+    if not _run_missing(plan.preamble, execute, progress, pool):
         return DEADLINE
+    run_here, most = 0, plan.stopping.blocks_a_session
     for number, block in enumerate(plan.blocks, start=1):
+        if progress.not_kept(block):
+            if most and run_here == most:
+                return SESSION
+            run_here += 1
         seconds = progress.expected(block)
         if budget and number > 1 and seconds and progress.spent_s + seconds > budget:
             return "time budget"
-        if not (progress.can_end(block) and _run_missing(block, execute, progress)):
+        if not (progress.can_end(block) and _run_missing(block, execute, progress, pool)):
             return DEADLINE
         is_look = looks and looks[0] <= number < len(plan.blocks)
         if is_look and decided(progress.folder):
@@ -140,14 +168,19 @@ def _run_in_order(
     return "blocks"
 
 
-def _run_missing(trials: Iterable[Trial], execute: _Execute, progress: "_Progress") -> bool:
-    """Run those of the trials that are not there yet, in order; `at_once` of them where a testbed can.
+def _run_missing(
+    trials: Iterable[Trial],
+    execute: _Execute,
+    progress: "_Progress",
+    pool: Optional[ThreadPoolExecutor],
+) -> bool:
+    """Run those of the trials that are not there yet, in order; side by side where there is a pool.
 
     Returns whether the deadline left time for all. Only this thread writes: what an interruption leaves
     running ends with the testbed and is not kept.
     """
     waiting = deque(progress.not_kept(trials))
-    if progress.at_once == 1:  # in this thread: an interrupt ends the trial, too
+    if pool is None:  # in this thread: an interrupt ends the trial, too
         for trial in waiting:
             if not progress.has_time_for(trial):
                 return False
@@ -155,19 +188,47 @@ def _run_missing(trials: Iterable[Trial], execute: _Execute, progress: "_Progres
             progress.keep(trial, *execute(trial))
         return True
     running: Dict[Future, Trial] = {}
-    pool = ThreadPoolExecutor(progress.at_once)
-    try:
-        while True:
-            while waiting and len(running) < progress.at_once and progress.has_time_for(waiting[0]):
-                trial = waiting.popleft()
-                progress.tell("started", trial)
-                running[pool.submit(execute, trial)] = trial
-            if not running:
-                return not waiting
-            for done in wait(running, return_when=FIRST_COMPLETED)[0]:
-                progress.keep(running.pop(done), *done.result())
-    finally:
-        pool.shutdown(wait=False)
+    while True:
+        while (
+            waiting
+            and len(running) < progress.at_once
+            and not _disturbs(waiting[0], running.values())
+            and progress.has_time_for(waiting[0])
+        ):
+            trial = waiting.popleft()
+            progress.tell("started", trial)
+            running[pool.submit(execute, trial)] = trial
+        if not running:
+            return not waiting
+        for done in wait(running, return_when=FIRST_COMPLETED)[0]:
+            progress.keep(running.pop(done), *done.result())
+
+
+def _disturbs(trial: Trial, running: Collection[Trial]) -> bool:
+    """Whether a trial must wait for those that run: a survey measures the testbed, and has it to itself."""
+    return bool(running) and "survey" in {trial.role, *(one.role for one in running)}
+
+
+_Kind = Tuple[str, Tuple[Any, ...]]
+
+
+def _kind(trial: Trial) -> _Kind:
+    """What trials share that take the same time."""
+    return trial.runner, tuple(trial.point.get(name) for name in ("nodes", "N", "dilation"))
+
+
+def _planned(trial: Trial, plan: Plan) -> Optional[float]:
+    """How long a trial takes by the rates of its testbed [s]; None where these do not say."""
+    tool = runner_named(trial.runner)
+    return tool.seconds(trial.point, plan.testbed) if tool.seconds else None
+
+
+def _varied(plan: Plan) -> Tuple[str, ...]:
+    """The factors with several levels beside network, path and number of nodes; and the dilation where it differs."""
+    names = dict.fromkeys([*plan.design["factors"], "dilation"])
+    points = [trial.point for trial in plan.trials() if trial.role == "point"]
+    several = [name for name in names if len({str(point.get(name)) for point in points}) > 1]
+    return tuple(name for name in several if name not in ("interconnect", "path", "nodes"))
 
 
 class _Progress:
@@ -180,7 +241,9 @@ class _Progress:
         self._plan, self._listen, self._deadline = plan, listen, deadline
         self._begin, self._has_begun = time.time(), False
         self._trials = plan.trials()
-        self._kind = {trial.id: (trial.runner, trial.point.get("nodes")) for trial in self._trials}
+        self._kind = {trial.id: _kind(trial) for trial in self._trials}
+        self._planned = {_kind(trial): _planned(trial, plan) for trial in self._trials}
+        self._varied = _varied(plan)
         self._missing = missing(self._trials, folder)
         self._seconds: Dict[Any, List[float]] = defaultdict(list)
         for note in folder.notes():
@@ -188,11 +251,25 @@ class _Progress:
                 self._count(note["id"], note["status"], note["seconds"])
 
     def expected(self, trials: Iterable[Trial]) -> Optional[float]:
-        """Seconds that the missing ones of these trials will take; None while their kind was never timed."""
+        """Seconds that the missing ones of these trials will take; None where no such trial was timed, and no plan says."""
         kinds = [self._kind[trial.id] for trial in trials if trial.id in self._missing]
-        if not all(kind in self._seconds for kind in kinds):
+        seconds = {kind: self._of_kind(kind) for kind in kinds}
+        known = [seconds[kind] for kind in kinds]
+        return None if None in known else sum(filter(None, known)) / self.at_once
+
+    def _of_kind(self, kind: _Kind) -> Optional[float]:
+        """How long a trial of this kind takes: as those before it, or as planned, by as much longer as others were."""
+        if kind in self._seconds:
+            return statistics.mean(self._seconds[kind])
+        planned = self._planned.get(kind)
+        if planned is None:
             return None
-        return sum(statistics.mean(self._seconds[kind]) for kind in kinds) / self.at_once
+        longer = [
+            statistics.mean(seconds) / before
+            for other, seconds in self._seconds.items()
+            if (before := self._planned.get(other))
+        ]
+        return planned * (statistics.median(longer) if longer else 1.0)
 
     def can_end(self, block: Iterable[Trial]) -> bool:
         """Whether a block should begin: not if it would be cut in two that a whole session could hold.
@@ -216,8 +293,7 @@ class _Progress:
         if timed:
             needed = _ALLOWANCE * max(timed)
         else:
-            commands = runner_named(trial.runner).commands(trial.point)
-            needed = sum(each.timeout_s for each in commands if not each.background)
+            needed = sum(each.timeout_s for each in _commands(trial) if not each.background)
         return left > 0 and (needed <= left or not self._has_begun)
 
     def not_kept(self, trials: Iterable[Trial]) -> List[Trial]:
@@ -247,7 +323,8 @@ class _Progress:
             left = max(budget - self.spent_s, 0.0)
             eta = left if eta is None else min(eta, left)
         done = len(self._trials) - len(self._missing)
-        self._listen(Event(kind, trial, outcome, done, len(self._trials), eta, message))
+        total = len(self._trials)
+        self._listen(Event(kind, trial, outcome, done, total, eta, message, self._varied))
 
     def _count(self, trial_id: str, status: str, seconds: float) -> None:
         if status != UNAVAILABLE:  # which took no time, and tells nothing of what the trial takes

@@ -2,20 +2,20 @@
 
 import os
 import shutil
-from typing import IO, List
+from typing import IO, List, Sequence
 
 from runners.campaign import Event
 from runners.record import Trial
+from runners.terminal import Printed
 
 _LONGEST_BAR, _SHORTEST_BAR = 30, 10  # in characters
-_CLEAR = "\r\x1b[K"  # ECMA-48: back to the first column, erase to the end of the line
 
 
 class Progress:
     """A listener that shows what it hears on a stream; trials without a result stay to be read."""
 
     def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
+        self._stream = Printed(stream)
         self._redraws = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self._failed: List[str] = []
 
@@ -26,7 +26,7 @@ class Progress:
         elif event.kind == "started" and self._redraws:
             self._draw(event)
         elif event.kind == "finished":
-            status = f"{words(event.trial)}: {event.outcome.status}"
+            status = f"{words(event.trial, event.varied)}: {event.outcome.status}"
             if event.outcome.status != "ok":
                 self._failed.append(f"  {status}, {event.outcome.reason}\n")
                 if self._redraws:
@@ -41,7 +41,9 @@ class Progress:
             self._print(f"Campaign ended by: {event.message}; {counts}\n{failed}")
 
     def _print(self, text: str) -> None:
-        self._stream.write((_CLEAR if self._redraws else "") + text)
+        if self._redraws:
+            self._stream.clear()
+        self._stream.write(text)
         self._stream.flush()
 
     def _draw(self, event: Event) -> None:
@@ -50,7 +52,7 @@ class Progress:
 
 def line(event: Event, columns: int) -> str:
     """An event in one line of so many columns at most: a bar where there is room, the count, the time left, the trial."""
-    text = f"{event.done}/{event.total}, {_left(event)}: {words(event.trial)}"
+    text = f"{event.done}/{event.total}, {_left(event)}: {words(event.trial, event.varied)}"
     room = min(columns - len(text) - 3, _LONGEST_BAR)
     if room < _SHORTEST_BAR:
         return text[:columns]
@@ -58,12 +60,13 @@ def line(event: Event, columns: int) -> str:
     return f"[{'#' * full}{'.' * (room - full)}] {text}"
 
 
-def words(trial: Trial) -> str:
-    """A trial's id, by which its transcript is shown, with its network or path and how many nodes it has."""
+def words(trial: Trial, varied: Sequence[str] = ()) -> str:
+    """A trial's id, by which its transcript is shown, with its network or path, its number of nodes, and what is varied."""
     point = trial.point
     count = point.get("nodes")
     nodes = f", {count} node{'s' * (count != 1)}" if count else ""
-    return f"{trial.id} on {point.get('interconnect', point.get('path', '?'))}{nodes}"
+    others = "".join(f", {name} {point[name]}" for name in varied if name in point)
+    return f"{trial.id} on {point.get('interconnect', point.get('path', '?'))}{nodes}{others}"
 
 
 def _left(event: Event) -> str:

@@ -11,7 +11,7 @@ from runners.record import FalloffError, Trial
 
 _ENDS = {
     "ended": "; ended by its stopping rule: {by}",
-    "paused": "; no time was left for more: submit again",
+    "paused": "; paused, {by}: run or submit it again",
 }
 
 

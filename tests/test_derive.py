@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import xarray as xr
 from synthetic import DAEMONS, NODE_RATE, campaign, rate_without_noise
 from synthetic_scale_model import dilated_campaign
 from synthetic_studies import blas_campaign, noise_campaign, size_campaign
@@ -32,21 +33,33 @@ def test_points_are_the_planted_ones():
 
 
 def test_what_is_known_of_a_node_is_what_a_share_is_of():
-    """The nearest to what the nodes do: paced, modelled, then the theoretical peak. At twice the described dilation a node
-    is known to be half as fast, whether all points have it or a factor varies it."""
+    """The nearest to what the nodes do: paced, modelled, then the theoretical peak."""
     for described, of, rate in (
-        ({"node": {"flop_s": 2e9, "dilation": 10}}, "the nodes' paced rate", 1.0),
+        ({"node": {"flop_s": 2e9, "dilation": 10}}, "the nodes' paced rate", 2.0),
         ({"rates": {"dgemm_flop_s": {"value": 3e9}}}, "the modelled nodes' DGEMM rate", 3.0),
         ({}, "Rpeak", 9.0),
     ):
         dataset = with_testbed(campaign(blocks=2), rpeak={"value": 9e9}, **described)
-        found = points(dataset.assign_attrs(settings=json.dumps({"dilation": 20})))
+        found = points(dataset)
         assert found.share.attrs["of"] == found.known_rate.attrs["of"] == of
         np.testing.assert_allclose(found.known_rate / found.nodes, rate)
+
+
+def test_a_rate_is_on_the_scale_of_time_that_its_testbed_describes():
+    """What ran twice as slow counts twice, whether a factor varies the dilation or each point has its own."""
     varied = points(dilated_campaign(blocks=2))
-    assert varied.known_rate.dims == ("block", "nodes", "dilation")
-    of_a_node = varied.known_rate.sel(dilation=[5, 10, 20]).isel(block=0, nodes=1) / 8
-    np.testing.assert_allclose(of_a_node, [0.17, 0.085, 0.0425])
+    assert varied.known_rate.dims == ("block", "nodes")
+    for dilation in (5, 10, 20):
+        np.testing.assert_allclose(
+            varied.rate.sel(dilation=dilation), varied.rate.sel(dilation=10), rtol=0.01
+        )
+    plain = campaign(blocks=2)
+    paced = with_testbed(plain, node={"flop_s": 85e6, "dilation": 10})
+    slowed = paced.assign_coords(
+        dilation=("trial", np.where(paced.interconnect == "gige", 40.0, np.nan))
+    )
+    slowed["hpl_rate"] = paced.hpl_rate / (slowed.dilation.fillna(10) / 10)
+    xr.testing.assert_allclose(points(slowed).rate, points(paced).rate)
 
 
 def test_of_unknown_nodes_the_share_is_the_parallel_efficiency():

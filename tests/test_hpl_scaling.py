@@ -11,6 +11,7 @@ from synthetic import campaign, sequential_campaign
 
 from analysis.exhibit import without_result
 from analysis.experiments import hpl_scaling
+from analysis.quoting import as_written
 
 SHORT = {"blocks": 3, "looks": (3,), "one_sided": 0.04}
 
@@ -121,7 +122,9 @@ def test_todays_run_that_failed_is_a_result_of_its_own():
     told = words(hpl_scaling, study)
     assert "Today's run failed" in told and "too short" not in told
     count = int((run.role == "point").sum())
-    assert f"{count} of {count} trials gave no reading: exit code 1: no library." in told
+    assert f"{count} of {count} trials gave no reading: exit code 1: no library." in as_written(
+        told
+    )
     today = next(hpl_scaling.findings(study)).today
     assert today["answer"] == "failed" and "no library" in today["failed"]
     some = hpl_scaling.analyse(planted().dataset, failed(run, "no library", run.sizes["trial"] - 1))

@@ -75,10 +75,9 @@ def test_the_descriptions_agree_with_each_other(described):
     ],
 )
 def test_what_depends_on_the_dilation_is_named(bias, answers, sentence):
-    """The share is judged and not the rate, which follows the dilation; planted ratios come back."""
+    """Planted ratios come back, of rates on one scale of time."""
     study = hpl_invariance.analyse(dilated_campaign(blocks=4, noise=0.001, bias=bias))
-    rate = study.points.rate.sel(interconnect="gige", nodes=8).mean("block")
-    assert bias or float(rate.sel(dilation=5) / rate.sel(dilation=20)) == pytest.approx(4, rel=0.01)
+    assert bias or np.ptp(study.points.rate.mean("block").values, axis=-1).max() < 0.01
     for dilation, at in study.compared.groupby("dilation"):
         np.testing.assert_allclose(at.ratio, bias.get(dilation, 1), atol=0.003)
     found = list(hpl_invariance.findings(study))

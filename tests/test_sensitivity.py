@@ -8,6 +8,7 @@ from shown import words
 from synthetic_smith import SMITH, planted, smith_campaign
 
 from analysis.experiments import sensitivity
+from analysis.quoting import as_written
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def test_every_number_stands_with_its_source(study):
     rows = sensitivity.numbers_table(study).rows
     tables = SMITH["rates"], SMITH["network"]["gige"], SMITH["network"]["10gige"]
     sources = [entry["source"] for table in tables for entry in table.values()]
-    assert len(rows) == len(sources) + 1 and set(sources) < {row[-1] for row in rows}
+    assert len(rows) == len(sources) + 1 and set(sources) < {as_written(row[-1]) for row in rows}
     assert ("DGEMM, large matrices", "a node", "39.67", "38 to 41", "Gflop/s") == rows[1][:5]
 
 

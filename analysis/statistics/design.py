@@ -7,6 +7,7 @@ from typing import Any
 import xarray as xr
 
 from analysis import attributes
+from runners.description import WITHOUT_MESSAGES
 
 LEVEL = 0.05  # one-sided, of a single look: a 90 % interval belongs to it
 
@@ -34,7 +35,8 @@ class Design:
 
     `compared` is the factor whose levels are compared. `primary` are the statements in the order in which they are
     tested; `secondary` those that are corrected for each other. At `negative_control` nodes no network is used.
-    `looks` [valid blocks] are the planned ones, each of the one-sided level `one_sided`.
+    `looks` [valid blocks] are the planned ones, each of the one-sided level `one_sided`. `without_messages` is the share
+    of the nodes' rate [1] by their number that the program reaches where messages take no time: a statement may be against it.
     """
 
     compared: str
@@ -46,6 +48,7 @@ class Design:
     secondary: tuple[Statement, ...]
     looks: tuple[int, ...]
     one_sided: float
+    without_messages: Mapping[int, float]
 
     @property
     def pair(self) -> tuple[Any, Any]:
@@ -84,6 +87,9 @@ def of(described: Mapping[str, Any]) -> Design:
         primary=primary,
         secondary=_secondary(primary, control, baseline, max(nodes)),
         looks=tuple(described.get("looks", ())),
+        without_messages={
+            int(nodes): share for nodes, share in described.get("without_messages", {}).items()
+        },
         one_sided=described.get("one_sided", LEVEL),
     )
 
@@ -104,7 +110,8 @@ def _secondary(
         return ()
     pairs = [(one.of, one.against) for one in primary]
     if control is not None:
-        pairs += [(level, control) for pair in pairs for level in pair if level != control]
+        alone = (control, WITHOUT_MESSAGES)
+        pairs += [(level, control) for pair in pairs for level in pair if level not in alone]
     tested = {(one.of, one.against, one.start, one.end) for one in primary}
     places = [(*pair, baseline, most) for pair in dict.fromkeys(pairs)]
     return tuple(Statement(*place) for place in places if place not in tested)

@@ -54,7 +54,8 @@ class Judgement:
 
     `fall`, its `interval` (low, high; two-sided, of this `confidence`) and `margin` are relative. What cannot be known is
     None: all of these without a block, the interval from one block. `reason` is one sentence, `evidence` the kind of data. `p`
-    is that of the answer, or of the nearest decision (None without an interval).
+    is that of the answer, or of the nearest decision (None without an interval). `sessions` are those that the blocks are
+    from, None where nobody recorded them: an interval over the blocks of one says nothing of another.
     """
 
     answer: str
@@ -66,6 +67,7 @@ class Judgement:
     reason: str
     evidence: str
     p: float | None = None
+    sessions: int | None = None
 
     @property
     def decided(self) -> bool:

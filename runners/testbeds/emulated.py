@@ -9,18 +9,28 @@ CPU time is accounted for: what comes in is received by threads of the node's, a
 import os
 import shutil
 import subprocess
+import threading
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from runners import pace, tools
-from runners.description_rules import Rule, checked
+from runners import pace, scale, tools
+from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, Rule, checked
 from runners.record import Command, FalloffError, Settings, Transcript, Trial, faulty
-from runners.testbeds import graph, host, lease, network, nodes, programs
+from runners.testbeds import graph, host, lease, link_probe, network, nodes, programs
 from runners.testbeds.network import Network
 
 STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
+
+# What of a point this testbed reads.
+POINT: Mapping[str, Rule] = {
+    **dict.fromkeys(("interconnect", "path", "aggregation", "congestion_control"), NAME),
+    **dict.fromkeys(("mtu", "ranks_per_node"), COUNT),
+    **dict.fromkeys(("noise", "noise_hz"), NOT_NEGATIVE),
+    "window_bytes": WHOLE,
+    "dilation": POSITIVE,
+}
 
 # Of root of the machine, and of root of a user namespace: every machine has that folder, and a session's is its own.
 _ROOTS = {True: Path("/run/falloff"), False: Path("/dev/shm/falloff")}
@@ -117,7 +127,7 @@ def _is_path(table: Mapping[str, Any]) -> bool:
 
 @dataclass
 class Emulated:
-    """The testbed while it is open: networks are below `state`; `net` is the one that is up, if any.
+    """The testbed while it is open: networks are below `state`.
 
     `threaded`: threads of the nodes' receive. `real_time`: ranks on paced nodes run before all other programs, where
     this machine lets them.
@@ -128,10 +138,20 @@ class Emulated:
     networks: Mapping[str, Any]
     threaded: bool = False
     real_time: bool = False
-    net: Optional[Network] = None
+    _up: threading.local = field(default_factory=threading.local)
 
     evidence = "emulated"
-    at_once = 1  # its nodes share one machine, and one trial must not disturb another
+
+    @property
+    def net(self) -> Optional[Network]:
+        """The network that is up for this thread, if any."""
+        return getattr(self._up, "net", None)
+
+    @property
+    def at_once(self) -> int:
+        """How many trials run side by side, each on a network of its own: 1, since one must not disturb another, but where
+        the testbed's time is slowed so much that the machine can serve more."""
+        return self.description.get("at_once", 1)
 
     @property
     def name(self) -> str:
@@ -163,17 +183,18 @@ class Emulated:
             slow = self.description.get("slow", {}).get("links", {})
             table = graph.star(table, self.description["nodes"], self._rails, way.is_bonded, slow)
         wanted = graph.graph(table)
-        if self.net and self.net.graph.shape == wanted.shape:
-            self.net.table, self.net.graph = table, wanted
+        net = self.net
+        if net and net.graph.shape == wanted.shape:
+            net.table, net.graph = table, wanted
         else:
-            net, self.net = self.net, None
+            self._up.net = None
             if net:
                 net.demolish()
-            self.net = network.build(self.state, table, self._tool, self.threaded)
-        return self.net
+            net = self._up.net = network.build(self.state, table, self._tool, self.threaded)
+        return net
 
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
-        """Have the trial's network, run the commands in order, read back and count.
+        """Have the trial's network, run the commands in order, read back and count; may be called by several threads.
 
         Commands stop at the first that fails. Servers, and whatever else still runs, end with the trial. Counters are
         those of `Network.bytes_between`; cpu_time [s] of each node's programs (NaN where MPI ranks ran) and of the
@@ -187,6 +208,14 @@ class Emulated:
             found.requested = self._configure(net, point, way, trial.block, slowness)
             pacing = self._pacing(point, trial.block, slowness)
             around = nodes.Surroundings(self.description, way, pacing, self.real_time)
+            ranks = max((command.ranks for command in commands), default=0)
+            probed: Dict[str, float] = {}
+            if "scale" in self.description and ranks > 1:
+                probed = link_probe.probe(net, around, ranks)
+                found.requested["link"], found.effective["link"] = (
+                    link_probe.KEPT,
+                    link_probe.verdict(probed),
+                )
             baseline_s = self.description.get("cpu", {}).get("baseline_s")
             idle = host.load(baseline_s) if baseline_s else 0.0
             receiving, before, bytes_before = net.receiving_times(), _clocks(net), net.byte_counts()
@@ -200,7 +229,8 @@ class Emulated:
             if baseline_s:
                 grown = {key: after[key] - before[key] for key in after}
                 found.counters.update(_shares(grown, sum(used), idle))
-            found.effective = net.effective()
+            found.counters.update(probed)
+            found.effective.update(net.effective())
             if "window_bytes" in found.requested:
                 # The kernel gives a socket no more than the machine's limit, without a word.
                 asked = found.requested["window_bytes"]
@@ -214,6 +244,7 @@ class Emulated:
         return {
             "root": "of the machine" if host.is_root_of_machine() else "of a user namespace",
             "largest_window_bytes": _largest_window(),
+            "at_once": self.at_once,
             **paced,
         }
 
@@ -240,12 +271,25 @@ class Emulated:
         offloads = dict.fromkeys(_OFFLOADS, net.table.get("offloads", False))
         if "path" not in point:
             offloads.update(self.description.get("offloads", {}))
-        burst_s = self.description.get("shaper", {}).get("burst_s")
-        if burst_s is not None:
-            burst_s *= slowness  # as many bytes, whatever the time scale
+        if "buffers" in self.description:
+            tcp.update(scale.buffers(self.description["buffers"], net.table.get("rate_bit_s")))
+        burst_s = self._burst_s(net.table.get("rate_bit_s"), slowness)
         asked = net.configure(tcp, offloads, point.get("mtu", net.table["mtu"]), way, seed, burst_s)
         window = point.get("window_bytes", 0)
         return {**asked, "window_bytes": window} if window else asked
+
+    def _burst_s(self, rate_bit_s: Optional[float], slowness: float) -> Optional[float]:
+        """How long a link may send after a pause before its rate holds [s]; None where the testbed does not say.
+
+        `burst_s` is of the described scale of time: as many bytes at each. `burst_bytes` are as many at each rate, too, but
+        what the wire carries in `late_s`, which this machine's timers need.
+        """
+        shaper = self.description.get("shaper", {})
+        if "burst_bytes" in shaper:
+            return (
+                max(8 * shaper["burst_bytes"] / rate_bit_s, shaper["late_s"]) if rate_bit_s else 0.0
+            )
+        return shaper["burst_s"] * slowness if "burst_s" in shaper else None
 
     def _pacing(self, point: Settings, seed: int, slowness: float) -> Mapping[str, str]:
         """What paces the ranks of a point; empty where nodes compute as fast as they can."""

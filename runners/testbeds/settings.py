@@ -24,7 +24,7 @@ _LATE_S = 4e-3
 _UNCOUNTED = 24
 _HEADER = 14
 _SMALLEST_ON_WIRE = 84
-# tc shows a burst in whole microseconds of the rate.
+# tc shows a burst in whole microseconds of the rate, and cuts off the rest of a byte.
 _SHOWN_S = 2e-6
 
 # Settings of IPv4 of a node, and how each is read.
@@ -94,7 +94,7 @@ class Shaper:
         if self.burst_s is None:
             return found
         shaped = rate_bit_s == self.tbf_rate_bit_s != UNSHAPED
-        if shaped and abs(burst_bytes - self.burst_bytes) <= _SHOWN_S * rate_bit_s / 8:
+        if shaped and abs(burst_bytes - self.burst_bytes) <= max(1, _SHOWN_S * rate_bit_s / 8):
             burst_bytes = self.burst_bytes
         return {**found, "tbf_burst_bytes": burst_bytes}
 

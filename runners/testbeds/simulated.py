@@ -17,11 +17,18 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
 from runners import build, placement, tools
+from runners.description_rules import NAME, WHOLE, Rule
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import lease, netns, programs, smpi
 
 _ROOT = tools.HOME / "build" / "simulated"
 _CLOCK = "noclock.so"
+
+# What of a point this testbed reads.
+POINT: Mapping[str, Rule] = {
+    **dict.fromkeys(("interconnect", "vary", "placement"), NAME),
+    "random_seed": WHOLE,
+}
 
 # Which simulated program stands for which tool.
 STANDS_FOR = {
@@ -165,7 +172,8 @@ class Simulated:
             replayed = tool == "replay"
             ran = smpi.REPLAY if replayed else argv
             clock = "" if replayed else f"./{_CLOCK}"
-            argv = smpi.smpirun(command.ranks, ran, clock, network.get("by_size", ()))
+            shape = network.get("by_size", ()), network["eager_bytes"]
+            argv = smpi.smpirun(command.ranks, ran, clock, *shape)
             files["hosts"] = smpi.hosts(order)
             files["rates.txt"] = "".join(f"{name} {value!r}\n" for name, value in rates.items())
         folder = Path(tempfile.mkdtemp(dir=self.folder))

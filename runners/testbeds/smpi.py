@@ -34,11 +34,12 @@ _OPTIONS = {
     "smpi/lat-factor": "0:1.0",
     "network/weight-S": "0",
     "network/crosstraffic": "0",
-    # Up to 64 KiB a message leaves before its receiver is ready, as with TCP's buffers.
-    "smpi/async-small-thresh": "65536",
-    "smpi/send-is-detached-thresh": "65536",
     "smpi/display-timing": "no",
 }
+
+# Up to so many bytes a message leaves before its receiver is ready, as with TCP's buffers, where a network does not say.
+EAGER_BYTES = 65536
+_EAGER = ("smpi/async-small-thresh", "smpi/send-is-detached-thresh")
 
 # What a network's table has beside numbers: a tree of switches, factors by the size of a message ([from bytes, of latency, of
 # bandwidth]), and factors of the latency by the number of nodes that exchange messages at once ([nodes, factor]).
@@ -57,11 +58,12 @@ def model(
 ) -> Tuple[Dict[str, float], Dict[str, Any]]:
     """The node's rates and the network as a testbed describes them, but for what is varied of them.
 
-    `vary` is `none` or `NAME=VALUE`, or several with commas between: a rate, or `bandwidth` or `latency` of the
+    `vary` is `none` or `NAME=VALUE`, or several with commas between: a rate, or `bandwidth`, `latency` or `eager_bytes` of the
     network, with `low` or `high` for the end of its described range, or a number in its unit. Raises FalloffError when
     one is neither, or named twice.
     """
     rates, network = dict(description["rates"]), dict(description["network"][interconnect])
+    network.setdefault("eager_bytes", {"value": EAGER_BYTES})
     known = [name for name in (*rates, *network) if name not in _NO_NUMBER]
     changes = [change.partition("=")[::2] for change in vary.split(",")] if vary != "none" else []
     if len(dict(changes)) < len(changes):
@@ -191,13 +193,15 @@ def smpirun(
     program: Sequence[str],
     clock: str = "",
     by_size: Sequence[Sequence[float]] = (),
+    eager_bytes: float = EAGER_BYTES,
 ) -> List[str]:
     """The command line for one rank on each node, in a folder with `platform.xml` and `hosts`; `program` may be REPLAY.
 
     `clock` is the path of noclock.so, without blanks: with it SMPI does not ask the kernel for CPU times that it then
-    ignores. `by_size` has the factors of latency and bandwidth from some sizes of message on, from 0 bytes.
+    ignores. `by_size` has the factors of latency and bandwidth from some sizes of message on, from 0 bytes. Longer
+    messages than `eager_bytes` wait for their receivers.
     """
-    options = dict(_OPTIONS)
+    options = {**_OPTIONS, **dict.fromkeys(_EAGER, f"{eager_bytes:.0f}")}
     for column, name in ((1, "smpi/lat-factor"), (2, "smpi/bw-factor")) if by_size else ():
         options[name] = ";".join(f"{row[0]:.0f}:{row[column]}" for row in by_size)
     wrapper = ["-wrapper", f"env LD_PRELOAD={clock}"] if clock else []

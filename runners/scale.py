@@ -1,0 +1,45 @@
+"""The rules of a scale model: how much each of its points is slowed, and how large the buffers of its sockets are.
+
+A scale model has matrices s times smaller in each dimension than the cluster that it stands for, and nodes and links so
+much slower that a run spends the same share of its time on bytes. Two things do not shrink by themselves: the time that
+this machine takes for a message, and the buffers into which a message vanishes before its receiver is ready.
+"""
+
+import math
+from typing import Any, Dict, List, Mapping, Optional
+
+_LEAST_BUFFER = 4096  # B: the kernel gives no socket less
+_FIRST = {"rmem": 131072, "wmem": 16384}  # B: the defaults of Linux's tcp(7)
+# Of a receive buffer half is for the kernel's own records: it takes in what a send buffer holds.
+_TIMES = {"rmem": 2, "wmem": 1}
+
+
+def dilation(testbed: Mapping[str, Any], interconnect: str, nodes: int) -> Optional[int]:
+    """How many times slower than the cluster's links a point's are; None where the testbed has no such rule.
+
+    The least at which a message takes no larger share of the run than on the cluster, this machine serves so many nodes,
+    and a run is long enough to be timed. HPL exchanges messages for each of its N columns, and its time goes as N^3 / F: with N / s and a node of
+    flop_s at dilation d0, a message has (m / m0) s^2 (flop_s d0 / d) / F of the share that it had, where it takes m here
+    and m0 there. Raises KeyError for a network that the rule does not name.
+    """
+    rule, node = testbed.get("scale"), testbed.get("node", {})
+    if rule is None:
+        return None
+    slower = rule["smaller"] ** 2 * node["flop_s"] * node["dilation"] / rule["flop_s"]
+    of_messages = rule["machine_message_s"] / rule["message_s"][interconnect] * slower
+    if nodes == 1:  # there are none
+        of_messages = 0.0
+    return math.ceil(max(of_messages, rule["least_a_node"] * nodes, rule["least"]))
+
+
+def buffers(rule: Mapping[str, Any], rate_bit_s: Optional[float]) -> Dict[str, List[int]]:
+    """The least, first and most bytes of a socket's buffers (`rmem`, `wmem`) on links of a rate; None: unlimited.
+
+    They hold what the link carries in `hold_s`, and `least_bytes` at least: large against the rate times the round trip,
+    small against a message of HPL's. Where links are unlimited, `most_bytes`.
+    """
+    held = rule["most_bytes"]
+    if rate_bit_s is not None:
+        held = min(held, max(rule["least_bytes"], int(rate_bit_s / 8 * rule["hold_s"])))
+    most = {name: times * held for name, times in _TIMES.items()}
+    return {name: [_LEAST_BUFFER, min(_FIRST[name], most[name]), most[name]] for name in most}
