@@ -2,10 +2,10 @@
 
 import statistics
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
-from typing import Any, Callable, Collection, Dict, Iterable, List, Mapping, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from runners import manifest, provenance, runner_named
 from runners.journal import UNAVAILABLE, Folder
@@ -18,6 +18,10 @@ DEADLINE, SESSION = "deadline", "session"
 
 # A trial may take so much longer than the longest of its kind so far.
 _ALLOWANCE = 1.25
+
+# Trials run side by side while their loads, shares of the testbed, add up to all of it at most.
+_FULL = 1 + 1e-9
+_MOST_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
@@ -85,13 +89,12 @@ def run(
         folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])
         for trial_id in sorted(_lost(folder)):
             folder.note("lost", id=trial_id)
-        progress = _Progress(plan, folder, listen, testbed.at_once, deadline)
-        pool = ThreadPoolExecutor(testbed.at_once) if testbed.at_once > 1 else None
+        progress = _Progress(plan, folder, listen, testbed.load, deadline)
+        pool = ThreadPoolExecutor(_MOST_AT_ONCE)
         try:
-            ended_by = _run_in_order(plan, execute, progress, decided, pool)
+            ended_by = _run_in_order(plan, _Runner(execute, pool), progress, decided)
         finally:
-            if pool:
-                pool.shutdown(wait=False)
+            pool.shutdown(wait=False)
         if ended_by in (DEADLINE, SESSION):
             folder.note("paused", by=ended_by)
         else:
@@ -141,15 +144,11 @@ def is_finished(plan: Plan, folder: Folder) -> bool:
 
 
 def _run_in_order(
-    plan: Plan,
-    execute: _Execute,
-    progress: "_Progress",
-    decided: Callable[[Folder], bool],
-    pool: Optional[ThreadPoolExecutor],
+    plan: Plan, runner: "_Runner", progress: "_Progress", decided: Callable[[Folder], bool]
 ) -> str:
     """Run the preamble, then block by block, and say what ended it."""
     budget, looks = plan.stopping.time_budget_s, plan.stopping.looks
-    if not _run_missing(plan.preamble, execute, progress, pool):
+    if not _run_missing(plan.preamble, runner, progress):
         return DEADLINE
     run_here, most = 0, plan.stopping.blocks_a_session
     for number, block in enumerate(plan.blocks, start=1):
@@ -160,7 +159,7 @@ def _run_in_order(
         seconds = progress.expected(block)
         if budget and number > 1 and seconds and progress.spent_s + seconds > budget:
             return "time budget"
-        if not (progress.can_end(block) and _run_missing(block, execute, progress, pool)):
+        if not (progress.can_end(block) and _run_missing(block, runner, progress)):
             return DEADLINE
         is_look = looks and looks[0] <= number < len(plan.blocks)
         if is_look and decided(progress.folder):
@@ -168,45 +167,42 @@ def _run_in_order(
     return "blocks"
 
 
-def _run_missing(
-    trials: Iterable[Trial],
-    execute: _Execute,
-    progress: "_Progress",
-    pool: Optional[ThreadPoolExecutor],
-) -> bool:
-    """Run those of the trials that are not there yet, in order; side by side where there is a pool.
+@dataclass(frozen=True)
+class _Runner:
+    """What executes a trial: in the thread that asks, or in one of the pool's, each of which keeps its network."""
+
+    execute: _Execute
+    pool: ThreadPoolExecutor
+
+
+def _run_missing(trials: Iterable[Trial], runner: _Runner, progress: "_Progress") -> bool:
+    """Run those of the trials that are not there yet, in order; side by side as many as the testbed carries.
 
     Returns whether the deadline left time for all. Only this thread writes: what an interruption leaves
     running ends with the testbed and is not kept.
     """
-    waiting = deque(progress.not_kept(trials))
-    if pool is None:  # in this thread: an interrupt ends the trial, too
-        for trial in waiting:
-            if not progress.has_time_for(trial):
-                return False
-            progress.tell("started", trial)
-            progress.keep(trial, *execute(trial))
-        return True
     running: Dict[Future, Trial] = {}
-    while True:
-        while (
-            waiting
-            and len(running) < progress.at_once
-            and not _disturbs(waiting[0], running.values())
-            and progress.has_time_for(waiting[0])
-        ):
-            trial = waiting.popleft()
-            progress.tell("started", trial)
-            running[pool.submit(execute, trial)] = trial
-        if not running:
-            return not waiting
+
+    def keep_next() -> None:
         for done in wait(running, return_when=FIRST_COMPLETED)[0]:
             progress.keep(running.pop(done), *done.result())
 
-
-def _disturbs(trial: Trial, running: Collection[Trial]) -> bool:
-    """Whether a trial must wait for those that run: a survey measures the testbed, and has it to itself."""
-    return bool(running) and "survey" in {trial.role, *(one.role for one in running)}
+    is_in_time = True
+    for trial in progress.not_kept(trials):
+        load = progress.load(trial)
+        while running and load + sum(map(progress.load, running.values())) > _FULL:
+            keep_next()
+        is_in_time = progress.has_time_for(trial)
+        if not is_in_time:
+            break
+        progress.tell("started", trial)
+        if load < 1:
+            running[runner.pool.submit(runner.execute, trial)] = trial
+        else:  # in this thread: an interrupt ends the trial, too
+            progress.keep(trial, *runner.execute(trial))
+    while running:
+        keep_next()
+    return is_in_time
 
 
 _Kind = Tuple[str, Tuple[Any, ...]]
@@ -235,13 +231,19 @@ class _Progress:
     """Keeps trials, counts them and the time that each kind takes, and tells the listener."""
 
     def __init__(
-        self, plan: Plan, folder: Folder, listen: Listener, at_once: int, deadline: Optional[float]
+        self,
+        plan: Plan,
+        folder: Folder,
+        listen: Listener,
+        load: Callable[[Trial], float],
+        deadline: Optional[float],
     ) -> None:
-        self.folder, self.at_once, self.spent_s = folder, at_once, 0.0
+        self.folder, self.load, self.spent_s = folder, load, 0.0
         self._plan, self._listen, self._deadline = plan, listen, deadline
         self._begin, self._has_begun = time.time(), False
         self._trials = plan.trials()
         self._kind = {trial.id: _kind(trial) for trial in self._trials}
+        self._load = {trial.id: load(trial) for trial in self._trials}
         self._planned = {_kind(trial): _planned(trial, plan) for trial in self._trials}
         self._varied = _varied(plan)
         self._missing = missing(self._trials, folder)
@@ -252,10 +254,12 @@ class _Progress:
 
     def expected(self, trials: Iterable[Trial]) -> Optional[float]:
         """Seconds that the missing ones of these trials will take; None where no such trial was timed, and no plan says."""
-        kinds = [self._kind[trial.id] for trial in trials if trial.id in self._missing]
-        seconds = {kind: self._of_kind(kind) for kind in kinds}
-        known = [seconds[kind] for kind in kinds]
-        return None if None in known else sum(filter(None, known)) / self.at_once
+        missing = [trial.id for trial in trials if trial.id in self._missing]
+        seconds = {kind: self._of_kind(kind) for kind in map(self._kind.get, missing)}
+        if None in seconds.values():
+            return None
+        side_by_side = sum(seconds[self._kind[id]] * self._load[id] for id in missing)
+        return max([side_by_side, *seconds.values()])
 
     def _of_kind(self, kind: _Kind) -> Optional[float]:
         """How long a trial of this kind takes: as those before it, or as planned, by as much longer as others were."""
@@ -329,4 +333,4 @@ class _Progress:
     def _count(self, trial_id: str, status: str, seconds: float) -> None:
         if status != UNAVAILABLE:  # which took no time, and tells nothing of what the trial takes
             self._seconds[self._kind[trial_id]].append(seconds)
-        self.spent_s += seconds / self.at_once
+        self.spent_s += seconds * self._load[trial_id]

@@ -5,7 +5,7 @@ import math
 import re
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from runners import iperf_text
 from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, one_of
@@ -418,4 +418,10 @@ OF_TCP = {
 
 SETTINGS = {"sender": COUNT, "receiver": COUNT, **OF_TCP}
 
-RUNNER = Runner("iperf3", commands, parse, results, SETTINGS)
+
+def seconds(point: Settings, testbed: Mapping[str, Any]) -> float:
+    """How long a run takes, but for its beginning and end [s]."""
+    return point.get("omit_s", 0) + point.get("duration_s", 0)
+
+
+RUNNER = Runner("iperf3", commands, parse, results, SETTINGS, seconds)

@@ -6,7 +6,7 @@ sequence number, in where it begins, and in their last lines.
 
 import re
 from statistics import median
-from typing import List
+from typing import Any, List, Mapping
 
 from runners.description_rules import COUNT
 from runners.outputs import absent
@@ -102,4 +102,10 @@ SETTINGS = {
     "count": COUNT,
 }
 
-RUNNER = Runner("ping", commands, parse, results, SETTINGS)
+
+def seconds(point: Settings, testbed: Mapping[str, Any]) -> float:
+    """How long a run takes, but for the round trips [s]."""
+    return point.get("count", 0) * INTERVAL_S
+
+
+RUNNER = Runner("ping", commands, parse, results, SETTINGS, seconds)

@@ -32,6 +32,17 @@ def dilation(testbed: Mapping[str, Any], interconnect: str, nodes: int) -> Optio
     return math.ceil(max(of_messages, rule["least_a_node"] * nodes, rule["least"]))
 
 
+def load(testbed: Mapping[str, Any], point: Mapping[str, Any]) -> float:
+    """The share of this machine [1] that a point takes: each node does as much less as time is slowed.
+
+    All of it where the testbed has no such rule, and where the point has no dilation or no number of nodes, as a survey.
+    """
+    whole = testbed.get("scale", {}).get("whole_machine_a_node")
+    if whole is None or "dilation" not in point or "nodes" not in point:
+        return 1.0
+    return min(1.0, whole * point["nodes"] / point["dilation"])
+
+
 def buffers(rule: Mapping[str, Any], rate_bit_s: Optional[float]) -> Dict[str, List[int]]:
     """The least, first and most bytes of a socket's buffers (`rmem`, `wmem`) on links of a rate; None: unlimited.
 

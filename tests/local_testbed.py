@@ -15,8 +15,11 @@ class LocalTestbed:
     name, evidence = "local", "emulated"
 
     def __init__(self, effective: dict | None = None, at_once: int = 1) -> None:
-        self.effective, self.at_once = effective or {}, at_once
+        self.effective, self._at_once = effective or {}, at_once
         self.executed: list[str] = []
+
+    def load(self, trial: Trial) -> float:
+        return 1 / self._at_once
 
     def provenance(self) -> dict:
         return {"nodes": []}

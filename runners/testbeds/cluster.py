@@ -136,7 +136,10 @@ class OnCluster:
     paths: Dict[str, str] = field(default_factory=dict)
 
     evidence = "measured"
-    at_once = 1  # trials share the network
+
+    def load(self, trial: Trial) -> float:
+        """The share of the cluster that a trial takes [1]: all of it, since trials share the network."""
+        return 1.0
 
     @property
     def name(self) -> str:

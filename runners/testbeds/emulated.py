@@ -147,11 +147,10 @@ class Emulated:
         """The network that is up for this thread, if any."""
         return getattr(self._up, "net", None)
 
-    @property
-    def at_once(self) -> int:
-        """How many trials run side by side, each on a network of its own: 1, since one must not disturb another, but where
-        the testbed's time is slowed so much that the machine can serve more."""
-        return self.description.get("at_once", 1)
+    def load(self, trial: Trial) -> float:
+        """The share of this machine that a trial takes [1]: all of it, since one must not disturb another, unless the
+        scale model's rule says that time is slowed so much that the machine serves others beside it."""
+        return scale.load(self.description, trial.point)
 
     @property
     def name(self) -> str:
@@ -244,7 +243,6 @@ class Emulated:
         return {
             "root": "of the machine" if host.is_root_of_machine() else "of a user namespace",
             "largest_window_bytes": _largest_window(),
-            "at_once": self.at_once,
             **paced,
         }
 

@@ -117,10 +117,9 @@ class Simulated:
 
     evidence = "simulated"
 
-    @property
-    def at_once(self) -> int:
-        """How many simulations run side by side: one on each processor, since none disturbs another."""
-        return os.cpu_count() or 1
+    def load(self, trial: Trial) -> float:
+        """The share of this machine that a trial takes [1]: one processor, since no simulation disturbs another."""
+        return 1 / (os.cpu_count() or 1)
 
     @property
     def name(self) -> str:
