@@ -5,6 +5,9 @@
  *               and then sleeps until flops / PACE_FLOP_S seconds have passed since it began. Without it nothing is
  *               changed.
  * PACE_SHARE    of that rate, which this node has: a planted fault.
+ * PACE_REAL_TIME
+ *               the priority (sched(7), SCHED_FIFO) with which a rank runs between MPI_Init and MPI_Finalize. What comes
+ *               before takes long, and would keep the processors from the ranks of other programs.
  * PACE_PAUSE_S, PACE_PAUSE_HZ
  *               a daemon that takes such a pause from the node so many times in a second of computing, at random
  *               (Poisson). PACE_SEED and the rank choose the times.
@@ -197,7 +200,7 @@ static void *next(const char *name)
 {
     void *found = dlsym(RTLD_NEXT, name);
     if (found == NULL) {
-        fprintf(stderr, "pace: the program's BLAS has no %s\n", name);
+        fprintf(stderr, "pace: the program's libraries have no %s\n", name);
         abort();
     }
     return found;
@@ -298,6 +301,54 @@ enum { LEFT = 141 };
            size_t l3, size_t l4),                                                                                     \
           (side, u, t, d, m, n, alpha, a, lda, b, ldb, 1, 1, 1, 1),                                                   \
           (unit) * 1.0 * *m * *n * ORDER(IS_LEFT(side), *m, *n))
+
+/* ---- priority ---- */
+
+static void run_in_real_time(int wanted)
+{
+    struct sched_param priority = {(int)number("PACE_REAL_TIME")};
+    if (flop_s <= 0.0 || priority.sched_priority <= 0)
+        return;
+    priority.sched_priority *= wanted;
+    if (sched_setscheduler(0, wanted ? SCHED_FIFO : SCHED_OTHER, &priority) != 0) {
+        perror("pace: real time");
+        abort();
+    }
+}
+
+int MPI_Init(int *argc, char ***argv)
+{
+    int error = ((int (*)(int *, char ***))next("MPI_Init"))(argc, argv);
+    run_in_real_time(1);
+    return error;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    int error = ((int (*)(int *, char ***, int, int *))next("MPI_Init_thread"))(argc, argv, required, provided);
+    run_in_real_time(1);
+    return error;
+}
+
+int MPI_Finalize(void)
+{
+    run_in_real_time(0);
+    return ((int (*)(void))next("MPI_Finalize"))();
+}
+
+void mpi_init_(int *error)
+{
+    ((void (*)(int *))next("mpi_init_"))(error);
+    run_in_real_time(1);
+}
+
+void mpi_finalize_(int *error)
+{
+    run_in_real_time(0);
+    ((void (*)(int *))next("mpi_finalize_"))(error);
+}
+
+/* ---- level-3 BLAS: the routines ---- */
 
 CBLAS(s, float, float, 1)
 CBLAS(d, double, double, 1)

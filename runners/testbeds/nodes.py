@@ -18,7 +18,8 @@ _RANK = Path(__file__).resolve().parent / "rank.py"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 # Before all ordinary programs: a rank that wakes up behind another otherwise waits for the scheduler's tick, 4 ms.
-REAL_TIME = ("chrt", "-f", "10")
+_PRIORITY = "10"
+REAL_TIME = ("chrt", "-f", _PRIORITY)
 # Runs only when nothing else wants the processor, which then does not go to sleep: waking a virtual one takes long.
 _AWAKE = ("chrt", "-i", "0")
 # Its argument is its owner's process: it ends when that has ended, however it did, were it before the first line.
@@ -155,6 +156,8 @@ def _argv(command: Command, net: Network, around: Surroundings) -> List[str]:
     if command.ranks and around.pacing:
         libraries.append(_library(net, "pace.so"))
         variables.update(around.pacing)
+        if around.real_time:
+            variables["PACE_REAL_TIME"] = _PRIORITY
     if libraries:
         variables["LD_PRELOAD"] = ":".join(libraries)
     words = ["env", *(f"{key}={value}" for key, value in variables.items())] if variables else []
@@ -194,7 +197,7 @@ def _mpirun(
         *("--bind-to", "none", "--map-by", "node" if each == 1 else "slot"),
         *(word for key, value in parameters.items() for word in ("--mca", key, value)),
         *("--host", ",".join(hosts), "-np", str(command.ranks)),
-        *(*alone, "join", str(net.state), *(REAL_TIME if around.real_time else ())),
+        *(*alone, "join", str(net.state)),
         *program,
     ]
 
