@@ -304,16 +304,24 @@ enum { LEFT = 141 };
 
 /* ---- priority ---- */
 
+/* All threads: a rank that waits looks at the sockets of Open MPI's own threads, too, and would keep from them the
+   processor on which they are to read what has come. */
 static void run_in_real_time(int wanted)
 {
     struct sched_param priority = {(int)number("PACE_REAL_TIME")};
+    struct dirent *entry;
     if (flop_s <= 0.0 || priority.sched_priority <= 0)
         return;
     priority.sched_priority *= wanted;
-    if (sched_setscheduler(0, wanted ? SCHED_FIFO : SCHED_OTHER, &priority) != 0) {
-        perror("pace: real time");
-        abort();
-    }
+    DIR *threads = opendir("/proc/self/task");
+    while (threads != NULL && (entry = readdir(threads)) != NULL)
+        if (atoi(entry->d_name) > 0 &&
+            sched_setscheduler(atoi(entry->d_name), wanted ? SCHED_FIFO : SCHED_OTHER, &priority) != 0) {
+            perror("pace: real time");
+            abort();
+        }
+    if (threads != NULL)
+        closedir(threads);
 }
 
 int MPI_Init(int *argc, char ***argv)
