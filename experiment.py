@@ -333,6 +333,10 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     machine = read_testbed(testbed or described["testbed"])
     description = for_testbed(chosen, machine)
     plan = resolve(description, machine, _networks(machine))
+    known = schema.settings()
+    if strange := [factor for factor in plan.design["factors"] if factor not in known]:
+        lines = [unknown_key("data/schema.toml: the factor ", factor, known) for factor in strange]
+        raise faulty(f"campaign {campaign}", lines)
     return with_blocks(plan, description, blocks) if blocks else plan
 
 
