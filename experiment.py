@@ -22,6 +22,7 @@ from analysis import (
     experiments,
     findings,
     paths,
+    schema,
     store,
     twin,
     wording,

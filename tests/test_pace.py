@@ -90,7 +90,9 @@ SAY = "echo pace: rank $OMPI_COMM_WORLD_RANK calls 1 charged 2.0 late {} >&2"
 @pytest.mark.parametrize(("network", "burst"), [("gige", 4663), ("unshaped", "unshaped")])
 def test_ranks_are_paced_and_nothing_else(mocked, network, burst):
     """Library, rate and priority are the ranks' and not the launcher's, and the link is as described."""
-    script = "echo $LD_PRELOAD $PACE_FLOP_S $PACE_SEED; echo in $PACE_REAL_TIME; " + SAY.format("0.001")
+    script = "echo $LD_PRELOAD $PACE_FLOP_S $PACE_SEED; echo in $PACE_REAL_TIME; " + SAY.format(
+        "0.001"
+    )
     transcript = run(mocked, script, network, noise=0.02, noise_hz=2)
     effective, said = transcript.effective, text(transcript)
     assert mismatch(transcript.requested, effective) == [] and effective["pace"] == KEPT
