@@ -176,7 +176,7 @@ class _Runner:
 
 
 def _run_missing(trials: Iterable[Trial], runner: _Runner, progress: "_Progress") -> bool:
-    """Run those of the trials that are not there yet, in order; side by side as many as the testbed carries.
+    """Run those of the trials that are not there yet; side by side as many as the testbed carries.
 
     Returns whether the deadline left time for all. Only this thread writes: what an interruption leaves
     running ends with the testbed and is not kept.
@@ -188,7 +188,7 @@ def _run_missing(trials: Iterable[Trial], runner: _Runner, progress: "_Progress"
             progress.keep(running.pop(done), *done.result())
 
     is_in_time = True
-    for trial in progress.not_kept(trials):
+    for trial in progress.in_order(trials):
         load = progress.load(trial)
         while running and load + sum(map(progress.load, running.values())) > _FULL:
             keep_next()
@@ -303,6 +303,14 @@ class _Progress:
     def not_kept(self, trials: Iterable[Trial]) -> List[Trial]:
         """Those of the trials that are missing."""
         return [trial for trial in trials if trial.id in self._missing]
+
+    def in_order(self, trials: Iterable[Trial]) -> List[Trial]:
+        """The missing ones of the trials in the order in which they begin: as planned, but that of those that run side by side
+        the longest begin first. Otherwise one of these would often be left to run alone at the end."""
+        waiting = self.not_kept(trials)
+        if any(self._load[trial.id] >= 1 for trial in waiting):
+            return waiting
+        return sorted(waiting, key=lambda trial: -(self._of_kind(self._kind[trial.id]) or 0))
 
     def keep(self, trial: Trial, transcript: Transcript, seconds: float) -> None:
         """Write a trial's transcript and note its outcome."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from analysis.contrasts import Contrast, contrasts, differences, log_ratios
 from analysis.derive import PACED, points
 from analysis.exhibit import Basis, Exhibit
 from analysis.findings import Finding, fall_in_words, of_control, of_fall, origin, today_of
+from analysis.fitting.scaling_laws import Law, fit_each, with_settings
 from analysis.links import networks
 from analysis.quoting import quoted
 from analysis.statistics import design as designs
@@ -21,6 +23,7 @@ from analysis.statistics.intervals import ratios
 from analysis.statistics.judgement import REFUSED
 from analysis.statistics.reproduction import Reproduction, of_blocks, reproduction
 from analysis.wording import counted, fixed, number, paragraphs, percent
+from runners.record import FalloffError
 
 FIGURES = {"share": ("hpl_scaling",), "falls": ("hpl_scaling",)}  # what each rests on
 
@@ -45,6 +48,16 @@ class Scaling:
     def shares(self) -> xr.Dataset:
         """The share [1] over (interconnect, nodes): `ratio` (geometric mean), 95 % t interval `low`, `high`, `blocks`."""
         return ratios(np.log(self.points.share))
+
+    @cached_property
+    def laws(self) -> dict[str, Law]:
+        """By network the law of its efficiency over nodes that its points support best; without those that none follows."""
+        try:
+            laws = fit_each(with_settings(self.points))
+        except FalloffError:  # one node count ran with several settings
+            return {}
+        best = {network: laws.best(network) for network in laws.by_level}
+        return {network: law for network, law in best.items() if law}
 
     @property
     def primary(self) -> list[Contrast]:
@@ -253,7 +266,8 @@ def figures(study: Scaling) -> dict[str, Exhibit]:
             Basis.of_dataset(dataset, "95 % t intervals"),
             "Share of the nodes' known rate over the number of nodes, a series for each of "
             + ", ".join(names[name] for name in study.points.interconnect.values),
-            f"{drawing.RUNS_AND_MEANS} Networks stand side by side at each node count.{order}",
+            f"{drawing.RUNS_AND_MEANS} Networks stand side by side at each node count.{order}"
+            + (" Lines and bands are the law that each network follows." if study.laws else ""),
             rests_on=FIGURES["share"],
         ),
         "falls": Exhibit(
@@ -280,6 +294,10 @@ def share_over_nodes(study: Scaling) -> Figure:
             share = 100 * study.points.share.sel(interconnect=name)
             means = 100 * study.shares.sel(interconnect=name)
             drawing.runs_and_means(axes, name, places, share, means, names[name])
+            if name in study.laws:
+                curve = 100 * study.laws[name].band()
+                ends = (curve[end].values for end in ("mean", "low", "high"))
+                drawing.band(axes, name, curve.nodes.values, *ends)
         drawing.doubling_axis(axes, nodes)
         axes.set_ylabel(f"HPL rate [% of {study.points.share.attrs['of']}]")
         axes.legend(loc="lower left")

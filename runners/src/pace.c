@@ -380,11 +380,7 @@ RANK_2K(zher2k_, 4)
 /* Open MPI looks at its sockets in one of eight calls of opal_progress, and yields once more although the message that
    it waits for has just come. Whoever slept before it has looked sleeps beside a message, for the longest wait. */
 #define FRUITLESS 20
-/* ns. News end a wait at once; whoever has waited in vain has nothing to look at and may wait longer. All ranks that
-   waited for 1 ms at a time took as much of the machine as their messages. */
-#define FIRST_WAIT_NS 1000000
-#define LONGEST_WAIT_NS 16000000
-#define FRUITLESS_IN_VAIN 3
+#define LONGEST_WAIT_NS 1000000
 #define LOOK_AGAIN_S 0.25
 #define MOST_FILES 16
 
@@ -417,7 +413,7 @@ int sched_yield(void)
 {
     static int (*real)(void);
     static int fruitless;
-    static struct timespec wait = {0, FIRST_WAIT_NS};
+    struct timespec longest = {0, LONGEST_WAIT_NS};
     if (flop_s <= 0.0) {
         if (real == NULL)
             real = (int (*)(void))next("sched_yield");
@@ -425,17 +421,12 @@ int sched_yield(void)
     }
     if (++fruitless < FRUITLESS)
         return 0;
+    fruitless = 0;
     if (known == 0 || now() - looked > LOOK_AGAIN_S) {
         look_for_sets();
         looked = now();
     }
     waits++;
-    int in_vain = ppoll(sets, known, &wait, NULL) == 0;
-    timeouts += in_vain;
-    fruitless = in_vain ? FRUITLESS - FRUITLESS_IN_VAIN : 0;
-    if (!in_vain)
-        wait.tv_nsec = FIRST_WAIT_NS;
-    else if (wait.tv_nsec < LONGEST_WAIT_NS)
-        wait.tv_nsec *= 2;
+    timeouts += ppoll(sets, known, &longest, NULL) == 0;
     return 0;
 }
