@@ -34,7 +34,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -378,11 +380,32 @@ RANK_2K(zher2k_, 4)
 /* ---- waiting ---- */
 
 /* Open MPI looks at its sockets in one of eight calls of opal_progress, and yields once more although the message that
-   it waits for has just come. Whoever slept before it has looked sleeps beside a message, for the longest wait. */
+   it waits for has just come. After so many yields in which nothing was read or written, nothing is there: a rank can
+   sleep until its sockets have news. The longest wait is for what might come another way. */
 #define FRUITLESS 20
-#define LONGEST_WAIT_NS 1000000
+#define LONGEST_WAIT_NS 20000000
 #define LOOK_AGAIN_S 0.25
 #define MOST_FILES 16
+
+static __thread int fruitless;
+
+/* Calls the library's function of that name and remembers that something came or went. */
+#define SEEN(name, parameters, arguments)                                                                             \
+    ssize_t name parameters                                                                                           \
+    {                                                                                                                 \
+        static ssize_t (*real) parameters;                                                                            \
+        if (real == NULL)                                                                                             \
+            real = (ssize_t (*) parameters)next(#name);                                                               \
+        ssize_t moved = real arguments;                                                                               \
+        if (moved > 0)                                                                                                \
+            fruitless = 0;                                                                                            \
+        return moved;                                                                                                 \
+    }
+
+SEEN(readv, (int file, const struct iovec *parts, int number), (file, parts, number))
+SEEN(writev, (int file, const struct iovec *parts, int number), (file, parts, number))
+SEEN(recv, (int file, void *to, size_t size, int flags), (file, to, size, flags))
+SEEN(send, (int file, const void *from, size_t size, int flags), (file, from, size, flags))
 
 /* Open MPI's own sets of the sockets that it listens to, and of those whose buffer it wants room in
    (opal_event_include epoll): whichever has news for it makes its set readable. */
@@ -412,7 +435,6 @@ static void look_for_sets(void)
 int sched_yield(void)
 {
     static int (*real)(void);
-    static int fruitless;
     struct timespec longest = {0, LONGEST_WAIT_NS};
     if (flop_s <= 0.0) {
         if (real == NULL)
