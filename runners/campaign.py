@@ -22,6 +22,9 @@ _ALLOWANCE = 1.25
 # Trials run side by side while their loads, shares of the testbed, add up to all of it at most.
 _FULL = 1 + 1e-9
 _MOST_AT_ONCE = 64
+# s for each node of the one before: while the programs of many nodes start they keep the processors from the kernel's own
+# work for so long that other trials' TCP connections time out.
+_APART_S = 0.25
 
 
 @dataclass(frozen=True)
@@ -183,21 +186,24 @@ def _run_missing(trials: Iterable[Trial], runner: _Runner, progress: "_Progress"
     """
     running: Dict[Future, Trial] = {}
 
-    def keep_next() -> None:
-        for done in wait(running, return_when=FIRST_COMPLETED)[0]:
+    def keep_next(patience_s: Optional[float] = None) -> None:
+        for done in wait(running, patience_s, FIRST_COMPLETED)[0]:
             progress.keep(running.pop(done), *done.result())
 
-    is_in_time = True
+    is_in_time, may_start = True, 0.0
     for trial in progress.in_order(trials):
         load = progress.load(trial)
         while running and load + sum(map(progress.load, running.values())) > _FULL:
             keep_next()
+        while running and (early := may_start - time.monotonic()) > 0:
+            keep_next(early)
         is_in_time = progress.has_time_for(trial)
         if not is_in_time:
             break
         progress.tell("started", trial)
         if load < 1:
             running[runner.pool.submit(runner.execute, trial)] = trial
+            may_start = time.monotonic() + _APART_S * trial.point.get("nodes", 1)
         else:  # in this thread: an interrupt ends the trial, too
             progress.keep(trial, *runner.execute(trial))
     while running:
